@@ -1,0 +1,43 @@
+# every target works on a machine with Python 3.11 or newer, make and a package index
+UV := $(or $(shell command -v uv),.uv/bin/uv)
+RUN := .venv/bin/
+
+.PHONY: setup demo test check format docs bench bench-phishing token clean
+
+setup: .venv/ready
+
+.venv/ready: pyproject.toml uv.lock $(if $(findstring .uv,$(UV)),.uv/bin/uv)
+	$(UV) sync --quiet --frozen --all-extras
+	@touch $@
+
+.uv/bin/uv:
+	python3 -m venv .uv
+	.uv/bin/python -m pip install --quiet --disable-pip-version-check "uv==0.13.*"
+
+demo: setup
+	@$(RUN)centgate demo
+
+test: setup
+	$(RUN)python -m pytest
+
+check: setup
+	$(RUN)ruff format --check
+	$(RUN)ruff check
+	$(RUN)basedpyright
+
+format: setup
+	$(RUN)ruff format
+	$(RUN)ruff check --fix
+
+docs: setup
+	$(RUN)centgate settings > docs/settings.md
+	$(RUN)centgate settings --env > .env.example
+
+bench: setup
+	$(RUN)python bench/paid_call.py
+
+bench-phishing: setup
+	$(RUN)python bench/phishing.py
+
+clean:
+	rm -rf .venv .uv

@@ -1,0 +1,268 @@
+"""The reference JavaScript detector and ours over the same 100,000 addresses, in one run.
+
+    .venv/bin/python bench/phishing.py
+
+The reference is the detector of npm eth-phishing-detect 1.2.0 in Node, which is given hosts; ours is given hosts and
+URLs, and reads them first. Rates are per second of processor time, so that a busy machine does not matter much.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import random
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from rich.console import Console
+from rich.table import Table
+
+from centgate.phishing.address import UnreadableAddress, read_address
+from centgate.phishing.detector import Detector
+from centgate.phishing.rules import Rules
+from centgate.phishing.snapshot import Snapshot, load, packed, shipped, snapshot_of
+
+SEED: Final = 20260822
+LINES: Final = 100_000
+ON_THE_BIG_LIST: Final = 1_000
+BIG: Final = 350_000
+REFERENCE: Final = "eth-phishing-detect@1.2.0"
+
+SUBDOMAINS: Final = "www. app. login. claim. secure. wallet. m. my. web. mint. nft. airdrop. support. a.b. x.".split()
+ENDINGS: Final = (
+    "com net org io xyz app co info online site live club finance exchange cash eth.limo link me us uk de fr ru in cn"
+    " top shop store tech space website cc tv gg to pw co.uk com.br pages.dev github.io vercel.app dev network"
+).split()
+SYLLABLES: Final = (
+    "ka bo lo tu mi ra ne so vi da pe zo gi fu ha ri jo ku la me no pa qu re sa ti va wu xe ye".split()
+)
+LETTERS: Final = "abcdefghijklmnopqrstuvwxyz0123456789-"
+
+SCRIPT: Final = """
+const { readFileSync } = require("node:fs");
+const Detector = require("eth-phishing-detect/src/detector");
+const [configFile, linesFile] = process.argv.slice(2);
+const config = JSON.parse(readFileSync(configFile)), lines = JSON.parse(readFileSync(linesFile));
+const detector = new Detector(config);
+for (const line of lines.slice(0, 200)) detector.check(line);
+const before = process.cpuUsage();
+const verdicts = lines.map((line) => detector.check(line));
+const { user, system } = process.cpuUsage(before);
+const told = verdicts.map(({ type, match }) => [type, match ?? null]);
+console.log(JSON.stringify({ seconds: (user + system) / 1e6, verdicts: told }));
+"""
+TYPES: Final = {"allowed": "whitelist", "blocked": "blacklist", "lookalike": "fuzzy", "unknown": "all"}
+
+
+@dataclass(frozen=True)
+class Timed:
+    """A pass over addresses: how many a second, and what was said (nothing, where the address was refused)."""
+
+    rate: float
+    verdicts: list[list[str | None]]
+
+
+def main() -> None:
+    console = Console()
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        problem = install_reference(folder)
+        if problem:
+            console.print(f"without the reference: {problem}")
+        small = shipped()
+        for title, snapshot, slice_length in (
+            ("the shipped list", small, LINES),
+            ("the big list", bigger(small, BIG), ON_THE_BIG_LIST),
+        ):
+            run(console, title, snapshot, folder, theirs=0 if problem else slice_length)
+
+
+def run(console: Console, title: str, snapshot: Snapshot, folder: Path, *, theirs: int) -> None:
+    hosts = workload(snapshot.rules)
+    detector = Detector(snapshot.rules)
+    by_host = best(detector, hosts)
+    by_url = best(detector, [f"https://{host}/path" for host in hosts])
+    reference = asked_of_reference(folder, snapshot.rules, hosts[:theirs]) if theirs else None
+
+    rules = snapshot.rules
+    entries = len(rules.allowlist) + len(rules.blocklist) + len(rules.fuzzylist)
+    table = Table("detector", "given", "addresses", "checks per CPU-second", "ratio", title=f"{title}: {entries:,} entries")
+    if reference:
+        table.add_row(f"{REFERENCE} in Node", "hosts", f"{theirs:,}", f"{reference.rate:,.0f}", "1")
+    for given, ours in (("hosts", by_host), ("URLs", by_url)):
+        ratio = f"{ours.rate / reference.rate:,.0f}" if reference else ""
+        table.add_row("ours", given, f"{LINES:,}", f"{ours.rate:,.0f}", ratio)
+    console.print(table)
+    if reference:
+        console.print(agreement(reference, by_host), agreement(reference, by_url), sep="\n")
+    console.print(loading(snapshot, folder))
+
+
+def install_reference(folder: Path) -> str | None:
+    """Install the reference with npm; what is wrong, if it cannot be had."""
+    for tool in ("node", "npm"):
+        if shutil.which(tool) is None:
+            return f"{tool} is not on the PATH"
+    (folder / "package.json").write_text('{"private": true}')
+    command = ["npm", "install", "--silent", "--no-audit", "--no-fund", REFERENCE]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    return f"npm could not install {REFERENCE}: {done.stderr.strip()}" if done.returncode else None
+
+
+def asked_of_reference(folder: Path, rules: Rules, hosts: Sequence[str]) -> Timed:
+    config = {
+        "whitelist": rules.allowlist,
+        "blacklist": rules.blocklist,
+        "fuzzylist": rules.fuzzylist,
+        "tolerance": rules.tolerance,
+    }
+    (folder / "config.json").write_text(json.dumps(config))
+    (folder / "hosts.json").write_text(json.dumps(hosts))
+    (folder / "run.js").write_text(SCRIPT)
+    command = ["node", "run.js", "config.json", "hosts.json"]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True)
+    told: dict[str, Any] = json.loads(done.stdout)
+    return Timed(len(hosts) / told["seconds"], told["verdicts"])
+
+
+def best(detector: Detector, texts: Sequence[str]) -> Timed:
+    """The median of three passes."""
+    passes = sorted((timed(detector, texts) for _ in range(3)), key=lambda one: one.rate)
+    return passes[1]
+
+
+def timed(detector: Detector, texts: Sequence[str]) -> Timed:
+    refused = ["refused", None]
+    verdicts: list[Any] = []
+    gc.collect()
+    start = time.process_time()
+    for text in texts:
+        try:
+            verdicts.append(detector.check(read_address(text)))
+        except UnreadableAddress:
+            verdicts.append(refused)
+    rate = len(texts) / (time.process_time() - start)
+    told = [said if said is refused else [TYPES[said.status], fuzzy(said)] for said in verdicts]
+    return Timed(rate, told)
+
+
+def fuzzy(said: Any) -> str | None:
+    """The reference names a match for lookalikes only."""
+    return said.match if said.status == "lookalike" else None
+
+
+def agreement(reference: Timed, ours: Timed) -> str:
+    pairs = list(zip(reference.verdicts, ours.verdicts, strict=False))
+    refused = sum(our[0] == "refused" for _, our in pairs)
+    same = sum(their == our for their, our in pairs)
+    other = len(pairs) - same - refused
+    return f"of {len(pairs):,} verdicts {same:,} are equal, {other:,} differ, {refused:,} are no address to a browser"
+
+
+def loading(snapshot: Snapshot, folder: Path) -> str:
+    path = folder / "list.xz"
+    path.write_bytes(packed(snapshot))
+    done = subprocess.run(
+        [sys.executable, __file__, "--load", str(path)], capture_output=True, text=True, check=True
+    )
+    seconds, kilobytes = map(float, done.stdout.split())
+    return f"ours loads {path.stat().st_size:,} bytes in {seconds * 1000:,.0f} ms and holds {kilobytes / 1024:,.1f} MB\n"
+
+
+def load_only(path: Path) -> None:
+    before, start = resident(), time.perf_counter()
+    detector = Detector(load(path).rules)
+    seconds = time.perf_counter() - start
+    gc.collect()
+    sys.stdout.write(f"{seconds} {resident() - before}\n")
+    detector.check(read_address("example.com"))
+
+
+def resident() -> int:
+    """Kilobytes of memory in use; zero where the system does not tell."""
+    status = Path("/proc/self/status")
+    lines = status.read_text().splitlines() if status.exists() else []
+    return next((int(line.split()[1]) for line in lines if line.startswith("VmRSS")), 0)
+
+
+def bigger(snapshot: Snapshot, size: int) -> Snapshot:
+    """The list with invented names added to its blocklist, always the same."""
+    chance = random.Random(SEED)
+    names = dict.fromkeys(snapshot.rules.blocklist)
+    while len(names) < size - len(snapshot.rules.allowlist):
+        names[invented(chance)] = None
+    rules = snapshot.rules
+    return snapshot_of(
+        Rules(rules.allowlist, tuple(names), rules.fuzzylist, tolerance=rules.tolerance, version=rules.version),
+        source="invented",
+        date=None,
+    )
+
+
+def workload(rules: Rules) -> list[str]:
+    """Half entries of the list and their subdomains, a third invented names, the rest lookalikes."""
+    chance = random.Random(SEED)
+    return [one_of(chance, rules) for _ in range(LINES)]
+
+
+def one_of(chance: random.Random, rules: Rules) -> str:
+    kind = chance.random()
+    if kind < 0.5:
+        return listed(chance, rules)
+    if kind < 0.8:
+        return (chance.choice(SUBDOMAINS) if chance.random() < 0.3 else "") + invented(chance)
+    return lookalike(chance, rules)
+
+
+def listed(chance: random.Random, rules: Rules) -> str:
+    name = chance.choice(rules.blocklist if chance.random() < 0.9 else rules.allowlist)
+    shape = chance.random()
+    if shape < 0.5:
+        return name
+    return chance.choice(SUBDOMAINS) + name if shape < 0.95 else f"{name}."
+
+
+def invented(chance: random.Random) -> str:
+    name = "".join(chance.choices(SYLLABLES, k=chance.randint(2, 5)))
+    shape = chance.random()
+    if shape < 0.15:
+        name = f"{name}-{chance.choice(SYLLABLES)}"
+    elif shape < 0.3:
+        name = f"{name}{chance.randint(1, 99)}"
+    return f"{name}.{chance.choice(ENDINGS)}"
+
+
+def lookalike(chance: random.Random, rules: Rules) -> str:
+    protected = rules.fuzzylist if chance.random() < 0.8 else rules.allowlist
+    stem, _, ending = chance.choice(protected).rpartition(".")
+    for _ in range(chance.randint(1, 3)):
+        stem = edited(chance, stem)
+    ending = ending if chance.random() < 0.5 else chance.choice(ENDINGS)
+    return f"{'www.' if chance.random() < 0.15 else ''}{stem or 'a'}.{ending}"
+
+
+def edited(chance: random.Random, stem: str) -> str:
+    place = chance.randrange(len(stem)) if stem else 0
+    before, letter, after = stem[:place], stem[place : place + 1], stem[place + 1 :]
+    return chance.choice(
+        (
+            before + after,
+            before + chance.choice(LETTERS) + letter + after,
+            before + chance.choice(LETTERS) + after,
+            before + after[:1] + letter + after[1:],
+        )
+    )
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["--load"]:
+        load_only(Path(sys.argv[2]))
+    else:
+        main()

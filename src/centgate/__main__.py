@@ -1,0 +1,5 @@
+"""`python -m centgate`."""
+
+from centgate.cli import main
+
+main()

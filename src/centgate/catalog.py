@@ -1,0 +1,80 @@
+"""Every service there is, and its catalogue entry. The catalogue is what lies in `services/`."""
+
+from __future__ import annotations
+
+import pkgutil
+from collections.abc import Iterator
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from centgate import services
+from centgate.provider import About, Provider
+from centgate.service import AnyService, Service
+
+if TYPE_CHECKING:
+    from centgate.settings import Settings
+
+PRICING_NOTE = (
+    "A fixed price per request in USDC by x402, the same on a cache hit. A request that is refused "
+    "costs nothing; "
+    "one that was paid and could not be answered can be sent again with the same payment."
+)
+
+
+def all_services() -> tuple[AnyService, ...]:
+    """The services in catalogue order, one from each module of `services/`."""
+    return tuple(sorted(_declared(), key=lambda service: service.order))
+
+
+def _declared() -> Iterator[AnyService]:
+    for module in pkgutil.iter_modules(services.__path__):
+        for value in vars(import_module(f"{services.__name__}.{module.name}")).values():
+            if isinstance(value, Service):
+                yield value
+
+
+def all_providers(catalog: tuple[AnyService, ...]) -> dict[str, type[Provider]]:
+    """Every provider that some service asks, by name."""
+    return {source.provider.about.name: source.provider for service in catalog for source in service.sources}
+
+
+def entry(service: AnyService, settings: Settings) -> dict[str, Any]:
+    """A service as `GET /services` lists it."""
+    return {
+        "slug": service.slug,
+        "title": service.title,
+        "summary": service.summary,
+        "description": service.description,
+        "category": service.category,
+        "tags": list(service.tags),
+        "method": "POST",
+        "path": service.path,
+        "price": f"${service.price}",
+        "priceUsd": float(service.price),
+        "pricingNote": PRICING_NOTE,
+        "inputExample": service.input_example,
+        "outputFields": list(service.output_schema["properties"]),
+        "guardrails": list(service.guardrails),
+        "providers": [_provider(source.provider.about, source.role) for source in service.sources],
+        "payment": {
+            "protocol": "x402",
+            "network": settings.network,
+            "enforced": settings.pay_to is not None,
+            "devMode": settings.development_chain is not None,
+        },
+    }
+
+
+def full_entry(service: AnyService, settings: Settings) -> dict[str, Any]:
+    """A service as `GET /services/<slug>` tells it: the entry with its schemas and a sample answer."""
+    return {
+        **entry(service, settings),
+        "inputSchema": service.input_schema(settings.development_chain),
+        "outputSchema": service.output_schema,
+        "outputExample": service.output_example,
+        "cacheSeconds": int(service.fresh_for.total_seconds()),
+    }
+
+
+def _provider(about: About, role: str) -> dict[str, str]:
+    return {"name": about.name, "label": about.label, "role": role, "docsUrl": about.docs_url}

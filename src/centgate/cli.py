@@ -1,0 +1,115 @@
+"""The `centgate` command."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated, Any, NoReturn
+
+import typer
+from pydantic import ValidationError
+
+from centgate.log import set_up_logs
+from centgate.phishing import commands as phishing_list
+from centgate.settings import PREFIX, Settings
+
+app = typer.Typer(
+    name="centgate",
+    help="Facts for software agents at one cent a call, paid per request in USDC by x402.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+)
+app.add_typer(phishing_list.app)
+
+Host = Annotated[str | None, typer.Option(help="The address to listen on.")]
+Port = Annotated[int | None, typer.Option(help="The port to listen on; 0 takes a free one.")]
+
+
+@app.command()
+def serve(
+    host: Host = None,
+    port: Port = None,
+    workers: Annotated[int | None, typer.Option(help="Server processes.")] = None,
+) -> None:
+    """Serve the API for real money, as CENTGATE_* and .env set it up."""
+    from centgate import server
+
+    settings = _settings(host=host, port=port, workers=workers)
+    set_up_logs(settings.log_level)
+    if settings.pay_to is None:
+        _say("CENTGATE_PAY_TO is not set: every paid route answers 402 payment_not_configured")
+    try:
+        server.run(settings)
+    except OSError as error:
+        _fail(str(error))
+
+
+@app.command()
+def dev(host: Host = None, port: Port = None) -> None:
+    """Serve the API on a development chain of its own: ten payers with test money, no key, no account."""
+    from centgate import server
+    from centgate.dev import development
+
+    settings = _settings(host=host, port=port)
+    set_up_logs(settings.log_level)
+    try:
+        with development(settings) as house:
+            print(f"chain        {house.chain.rpc_url}  ({house.chain.kind}, id {house.chain.chain_id})")
+            print(f"facilitator  {house.chain.facilitator_url}")
+            print(f"token        {house.chain.token}  (USDC, 6 decimals)")
+            print(f"paid to      {house.settings.pay_to}")
+            print("payers, 1,000 test USDC each (address, private key; known to the whole world):")
+            for account in house.chain.accounts:
+                print(f"  {account.address}  {account.private_key}")
+            sys.stdout.flush()
+            server.run(house.settings)
+    except (OSError, RuntimeError) as error:
+        _fail(str(error))
+
+
+@app.command()
+def demo() -> None:
+    """Act as a buyer on a development chain: ask, pay, get the answer, and see that nothing is paid twice."""
+    from centgate.demo import DemoFailed, run_demo
+
+    set_up_logs("error")
+    try:
+        run_demo(_settings(port=0))
+    except (DemoFailed, OSError) as error:
+        _fail(str(error))
+
+
+@app.command()
+def settings(
+    *,
+    env: Annotated[bool, typer.Option("--env", help="As a .env file to fill in.")] = False,
+) -> None:
+    """Show every setting there is."""
+    from centgate.settings_page import env_example, markdown
+
+    print(env_example() if env else markdown(), end="")
+
+
+def _settings(**given: Any) -> Settings:
+    try:
+        return Settings(**{name: value for name, value in given.items() if value is not None})
+    except ValidationError as error:
+        for problem in error.errors():
+            name = PREFIX + str(problem["loc"][0]).upper() if problem["loc"] else "settings"
+            _say(f"{name}: {problem['msg'].removeprefix('Value error, ')}")
+        raise typer.Exit(2) from None
+    except ValueError as error:
+        _fail(str(error))
+
+
+def _say(sentence: str) -> None:
+    print(f"centgate: {sentence}", file=sys.stderr)
+
+
+def _fail(sentence: str) -> NoReturn:
+    _say(sentence)
+    raise typer.Exit(1)
+
+
+def main() -> None:
+    """The entry point."""
+    app()

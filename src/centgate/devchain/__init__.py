@@ -1,0 +1,1 @@
+"""A chain, a token and a facilitator to pay on without real money, for development and tests."""

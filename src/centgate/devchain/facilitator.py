@@ -1,0 +1,191 @@
+"""An x402 facilitator for the development chain: the official parts, behind three routes of HTTP.
+
+What it adds to them: a payment settled once is answered the same again and never broadcast twice; what
+would revert is not broadcast; and a failed broadcast leaves no gap in the facilitator's own nonces.
+"""
+
+# x402 is typed, and does not say so
+# pyright: reportMissingTypeStubs=false
+
+import asyncio
+import json
+import threading
+from collections import defaultdict
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
+from pydantic.alias_generators import to_camel
+from requests import RequestException, Session
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+from web3 import HTTPProvider
+from web3.exceptions import Web3Exception
+from x402 import x402FacilitatorSync
+from x402.mechanisms.evm.exact import ExactEvmFacilitatorScheme
+from x402.mechanisms.evm.exact.facilitator import ExactEvmSchemeConfig
+from x402.mechanisms.evm.signers import FacilitatorWeb3Signer
+from x402.schemas import PaymentPayload, PaymentRequirements
+
+from centgate.devchain.serving import THREADS
+from centgate.devchain.token import CHAIN_ID
+
+NETWORK = f"eip155:{CHAIN_ID}"
+
+Decimal = Annotated[str, StringConstraints(pattern=r"^[0-9]{1,78}$")]
+Address = Annotated[str, StringConstraints(pattern=r"^0x[0-9a-fA-F]{40}$", to_lower=True)]
+Word = Annotated[str, StringConstraints(pattern=r"^0x[0-9a-fA-F]{64}$", to_lower=True)]
+Signature = Annotated[str, StringConstraints(pattern=r"^0x([0-9a-fA-F]{2})+$", to_lower=True)]
+
+
+class Wire(BaseModel):
+    model_config = ConfigDict(alias_generator=to_camel, frozen=True)
+
+
+class Authorization(Wire):
+    payer: Address = Field(alias="from")
+    to: Address
+    value: Decimal
+    valid_after: Decimal
+    valid_before: Decimal
+    nonce: Word
+
+
+class SignedAuthorization(Wire):
+    signature: Signature
+    authorization: Authorization
+
+
+class Payment(Wire):
+    x402_version: Literal[2]
+    payload: SignedAuthorization
+
+
+class Terms(Wire):
+    scheme: str
+    network: str
+    asset: Address
+    amount: Decimal
+    pay_to: Address
+
+
+class Asked(Wire):
+    """What of a body is read here: enough to know the payment again, and that the SDK can read the rest."""
+
+    payment_payload: Payment
+    payment_requirements: Terms
+
+
+class ChainSigner(FacilitatorWeb3Signer):
+    """The SDK's signer, sending one transaction at a time with the nonce that the chain says is next.
+
+    The SDK counts nonces by itself, and after one failed broadcast all later transactions would wait for
+    the missing one forever.
+    """
+
+    def __init__(self, private_key: str, rpc_url: str) -> None:
+        super().__init__(private_key, rpc_url)
+        self._sending = threading.Lock()
+        # a session of our own can be closed, and heeds no proxy meant for the internet
+        self._session = Session()
+        self._session.trust_env = False
+        self._w3.provider = HTTPProvider(rpc_url, session=self._session)
+
+    def write_contract(self, *args: Any, **kwargs: Any) -> str:
+        with self._sending:
+            self._next_nonce = None
+            return super().write_contract(*args, **kwargs)
+
+    def close(self) -> None:
+        self._session.close()
+
+
+class Facilitator:
+    """Verifies and settles. It remembers what it settled for as long as it lives."""
+
+    def __init__(self, rpc_url: str, private_key: str) -> None:
+        self._official = x402FacilitatorSync()
+        # simulated once more just before it is sent, as balances change between verify and settle
+        config = ExactEvmSchemeConfig(simulate_in_settle=True)
+        self._signer = ChainSigner(private_key, rpc_url)
+        scheme = ExactEvmFacilitatorScheme(self._signer, config)
+        self._official.register([NETWORK], scheme)
+        self._threads = ThreadPoolExecutor(max_workers=8, thread_name_prefix=f"{THREADS} facilitator")
+        self._settled: dict[Asked, dict[str, Any]] = {}
+        # one settlement of a payer at a time: a second one must see the balance the first one leaves
+        self._payers: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
+
+    def supported(self) -> dict[str, Any]:
+        return _dumped(self._official.get_supported())
+
+    async def verify(self, _asked: Asked, body: dict[str, Any]) -> dict[str, Any]:
+        return await self._ask_official(self._official.verify, body)
+
+    async def settle(self, asked: Asked, body: dict[str, Any]) -> dict[str, Any]:
+        async with self._payers[asked.payment_payload.payload.authorization.payer]:
+            if before := self._settled.get(asked):
+                return before
+            answer = await self._ask_official(self._official.settle, body)
+            if answer["success"]:
+                self._settled[asked] = answer
+            return answer
+
+    def close(self) -> None:
+        self._threads.shutdown()
+        self._signer.close()
+
+    async def _ask_official(self, ask: Callable[..., BaseModel], body: dict[str, Any]) -> dict[str, Any]:
+        payload = PaymentPayload.model_validate(body["paymentPayload"])
+        requirements = PaymentRequirements.model_validate(body["paymentRequirements"])
+        running = asyncio.get_running_loop().run_in_executor(self._threads, ask, payload, requirements)
+        return _dumped(await running)
+
+
+def facilitator_app(facilitator: Facilitator) -> Starlette:
+    """`POST /verify`, `POST /settle`, `GET /supported`, as the x402 specification has them."""
+
+    def answering(answer: Callable[[Asked, dict[str, Any]], Any]) -> Callable[[Request], Any]:
+        async def endpoint(request: Request) -> Response:
+            try:
+                body: Any = json.loads(await request.body())
+                asked = Asked.model_validate(body)
+                terms = asked.payment_requirements
+                if (terms.scheme, terms.network) != ("exact", NETWORK):
+                    # the SDK would try, as its one signer stands for every EVM chain
+                    return _refusal(400, "unsupported_scheme", f"{terms.scheme} on {terms.network}")
+                return JSONResponse(await answer(asked, body))
+            except ValidationError as error:
+                return _refusal(400, "invalid_payload", _first_problem(error))
+            except ValueError as error:
+                return _refusal(400, "invalid_payload", str(error))
+            except (RequestException, Web3Exception, RuntimeError) as error:
+                return _refusal(502, "chain_unreachable", str(error))
+
+        return endpoint
+
+    async def supported(_request: Request) -> Response:
+        return JSONResponse(facilitator.supported())
+
+    return Starlette(
+        routes=[
+            Route("/verify", answering(facilitator.verify), methods=["POST"]),
+            Route("/settle", answering(facilitator.settle), methods=["POST"]),
+            Route("/supported", supported, methods=["GET"]),
+        ]
+    )
+
+
+def _refusal(status: int, reason: str, message: str) -> Response:
+    return JSONResponse({"error": reason, "message": message}, status)
+
+
+def _first_problem(error: ValidationError) -> str:
+    problem = error.errors()[0]
+    return f"{'.'.join(map(str, problem['loc'])) or 'body'}: {problem['msg']}"
+
+
+def _dumped(answer: BaseModel) -> dict[str, Any]:
+    return answer.model_dump(mode="json", by_alias=True, exclude_none=True)

@@ -1,0 +1,87 @@
+"""The whole of it opened together: a chain with the token on it, and a facilitator that settles there."""
+
+from collections.abc import Generator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from typing import Literal
+
+from centgate.devchain.accounts import BUYERS, FACILITATOR, GAS_MONEY, Account
+from centgate.devchain.node import ask, buyers_storage, prepare, running_anvil
+from centgate.devchain.serving import quiet, served
+from centgate.devchain.token import CHAIN_ID, TOKEN, authorization_state_call, balance_call, runtime_code
+
+Kind = Literal["in-process EVM", "anvil", "given node"]
+
+
+@dataclass(frozen=True)
+class DevChain:
+    """A development chain that is running, and where to find its parts."""
+
+    rpc_url: str
+    facilitator_url: str
+    kind: Kind
+    token: str = TOKEN
+    chain_id: int = CHAIN_ID
+    accounts: tuple[Account, ...] = BUYERS
+
+    def balance(self, address: str) -> int:
+        """What an address holds of the token, in base units of a millionth. Blocks for a moment."""
+        return int(self._read(balance_call(address)), 16)
+
+    def authorization_used(self, payer: str, nonce: str) -> bool:
+        """Whether an authorization was settled or canceled. Blocks for a moment."""
+        return int(self._read(authorization_state_call(payer, nonce)), 16) == 1
+
+    def _read(self, call_data: str) -> str:
+        return ask(self.rpc_url, "eth_call", {"to": self.token, "data": call_data}, "latest")
+
+
+@contextmanager
+def open_devchain(
+    *, rpc: str | None = None, anvil: str | None = None, chain_port: int = 0, facilitator_port: int = 0
+) -> Generator[DevChain]:
+    """Start a development chain and its facilitator; both end with the context.
+
+    `rpc` is the URL of a node to use, `anvil` the path of an anvil binary to start; with neither the chain
+    runs in this process. Each part has its own thread and event loop, so this may be entered from a
+    program with an event loop of its own, which it holds up while it imports what it needs (a second or
+    two; `asyncio.to_thread` avoids that). Raises `NodeFailed` for a node that can't be used and OSError
+    for a port that is taken.
+    """
+    with ExitStack() as open_parts:
+        open_parts.enter_context(quiet())
+        kind: Kind
+        if rpc is not None:
+            kind, rpc_url = "given node", rpc
+            prepare(rpc_url)
+        elif anvil is not None:
+            kind, rpc_url = "anvil", open_parts.enter_context(running_anvil(anvil, chain_port))
+            prepare(rpc_url)
+        else:
+            kind, rpc_url = "in-process EVM", open_parts.enter_context(_in_process(chain_port))
+        facilitator_url = open_parts.enter_context(_facilitating(rpc_url, facilitator_port))
+        yield DevChain(rpc_url, facilitator_url, kind)
+
+
+@contextmanager
+def _in_process(port: int) -> Generator[str]:
+    from centgate.devchain.chain import Chain, Seed
+    from centgate.devchain.rpc import rpc_app
+
+    seeds = {account.address: Seed(GAS_MONEY) for account in (*BUYERS, FACILITATOR)}
+    code = bytes.fromhex(runtime_code().removeprefix("0x"))
+    seeds[TOKEN] = Seed(code=code, storage=buyers_storage())
+    with served(rpc_app(Chain(CHAIN_ID, seeds)), port) as url:
+        yield url
+
+
+@contextmanager
+def _facilitating(rpc_url: str, port: int) -> Generator[str]:
+    from centgate.devchain.facilitator import Facilitator, facilitator_app
+
+    facilitator = Facilitator(rpc_url, FACILITATOR.private_key)
+    try:
+        with served(facilitator_app(facilitator), port) as url:
+            yield url
+    finally:
+        facilitator.close()

@@ -1,0 +1,95 @@
+"""What every answer and every error is wrapped in, and which HTTP status each code has."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import orjson
+
+from centgate.errors import CentgateError
+from centgate.provider import Record
+
+
+@dataclass(frozen=True, slots=True)
+class Meaning:
+    """One row of the error table: its status, when it occurs, whether money is taken, what to do about it."""
+
+    status: int
+    when: str
+    charged: Literal["no", "yes", "redeemable"]
+    action: str
+
+
+_FIX = "Fix the input; do not retry unchanged."
+_BACK_OFF = "Retry with backoff, with the same payment."
+ERRORS: Mapping[str, Meaning] = {
+    "validation_error": Meaning(400, "The body is missing, malformed or fails the schema.", "no", _FIX),
+    "unsupported_options": Meaning(
+        400, "The request asks for a mode that one cent does not pay for.", "no", _FIX
+    ),
+    "payment_required": Meaning(
+        402, "No valid payment came with the request.", "no", "Sign the terms and send the request again."
+    ),
+    "payment_not_configured": Meaning(
+        402, "This deployment takes no payments.", "no", "Use another deployment."
+    ),
+    "not_found": Meaning(404, "No such route or service.", "no", "See GET /services and GET /openapi.json."),
+    "no_data": Meaning(404, "The sources know nothing of it: a final answer.", "yes", "Do not retry."),
+    "method_not_allowed": Meaning(405, "The route has other methods.", "no", "Use one named in Allow."),
+    "payment_conflict": Meaning(
+        409, "The idempotency key stands for another request.", "no", "Use a new key for a new request."
+    ),
+    "provider_rate_limited": Meaning(429, "An upstream asks to slow down.", "redeemable", _BACK_OFF),
+    "internal_error": Meaning(
+        500, "Something failed here.", "redeemable", "Retry once, then report the requestId."
+    ),
+    "provider_error": Meaning(502, "An upstream failed.", "redeemable", _BACK_OFF),
+    "provider_unconfigured": Meaning(
+        503, "A needed upstream is not set up here.", "no", "Treat the service as down on this deployment."
+    ),
+    "provider_timeout": Meaning(504, "An upstream did not answer in time.", "redeemable", _BACK_OFF),
+}
+"""Every code there is. `redeemable`: if money was taken, the same payment buys the answer later."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """An HTTP response in our own words."""
+
+    status: int
+    body: bytes
+    headers: dict[str, str] = field(default_factory=dict[str, str])
+
+
+def success(service: str, request_id: str, data: Any, record: Record, *, hit: bool = False) -> bytes:
+    """The success envelope."""
+    return orjson.dumps(
+        {
+            "service": service,
+            "requestId": request_id,
+            "cache": {"hit": hit},
+            "providers": record.providers,
+            "warnings": record.warnings,
+            "data": data,
+        }
+    )
+
+
+def failure(error: CentgateError, request_id: str) -> bytes:
+    """The error envelope."""
+    content: dict[str, Any] = {"code": error.code, "message": error.message}
+    if error.provider:
+        content["provider"] = error.provider
+    details = dict(error.details)
+    if error.payment:
+        details["payment"] = error.payment.as_json()
+    if details:
+        content["details"] = details
+    return orjson.dumps({"error": content, "requestId": request_id})
+
+
+def status_of(error: CentgateError) -> int:
+    """The HTTP status of an error."""
+    return ERRORS[error.code].status

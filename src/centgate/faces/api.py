@@ -1,0 +1,291 @@
+"""The HTTP face: routes made from the catalogue, and the door that every request comes in and goes out by."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from functools import partial
+from typing import Any
+
+import orjson
+import structlog
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.middleware.cors import CORSMiddleware
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
+from starlette.routing import Route
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from centgate import envelope
+from centgate.body import MAX_BODY
+from centgate.catalog import all_services, entry, full_entry
+from centgate.errors import CentgateError, InternalError, MethodNotAllowed, NotFound, PaymentRequired
+from centgate.faces.openapi import openapi
+from centgate.payments.gate import receipt_header
+from centgate.payments.journal import StoredAnswer
+from centgate.pipeline import Call, serve
+from centgate.provider import timestamp
+from centgate.runtime import Runtime, open_runtime
+from centgate.service import AnyService
+from centgate.settings import Settings
+
+NAME = "Centgate"
+TAGLINE = (
+    "Facts for software agents at one cent a call, paid per request in USDC by x402: no accounts, no keys."
+)
+EXPOSED = ("Payment-Required", "Payment-Response", "X-Request-Id", "Idempotent-Replayed", "Retry-After")
+
+Endpoint = Callable[[Request], Awaitable[Response]]
+
+
+def app(settings: Settings) -> ASGIApp:
+    """The API as an ASGI application."""
+    starlette = Starlette(
+        routes=_routes(settings),
+        middleware=[
+            Middleware(
+                CORSMiddleware,
+                allow_origins=settings.allowed_origins,
+                allow_methods=["GET", "HEAD", "POST"],
+                allow_headers=["*"],
+                expose_headers=EXPOSED,
+            )
+        ],
+        exception_handlers={CentgateError: _refuse, HTTPException: _refuse_http},
+        lifespan=partial(_lifespan, settings),
+    )
+    starlette.router.redirect_slashes = False
+    return Door(starlette)
+
+
+def app_from_environment() -> ASGIApp:
+    """The API as the environment sets it up: what each server process runs."""
+    return app(Settings())
+
+
+@asynccontextmanager
+async def _lifespan(settings: Settings, starlette: Starlette) -> AsyncGenerator[None]:
+    async with open_runtime(settings) as runtime:
+        starlette.state.runtime = runtime
+        yield
+
+
+def _routes(settings: Settings) -> list[Route]:
+    catalog = all_services()
+    details = {service.slug: full_entry(service, settings) for service in catalog}
+    return [
+        Route("/", _document(_index(settings))),
+        Route("/services", _document({"services": [entry(service, settings) for service in catalog]})),
+        Route("/openapi.json", _document(openapi(catalog, settings))),
+        Route("/health", _health),
+        Route("/livez", _document({"status": "ok"})),
+        Route("/readyz", _readiness),
+        *(
+            Route(service.path, _paid(service, details[service.slug]), methods=["GET", "HEAD", "POST"])
+            for service in catalog
+        ),
+        Route("/services/{slug}", _described(details)),
+    ]
+
+
+def _index(settings: Settings) -> dict[str, Any]:
+    address = settings.address
+    return {
+        "name": NAME,
+        "tagline": TAGLINE,
+        "links": {
+            "services": f"{address}/services",
+            "openapi": f"{address}/openapi.json",
+            "health": f"{address}/health",
+        },
+    }
+
+
+def _document(content: Any) -> Endpoint:
+    """A page that is the same for everybody, written once."""
+    body = orjson.dumps(content)
+
+    async def endpoint(_request: Request) -> Response:
+        return _json(200, body, {"Cache-Control": "public, max-age=60"})
+
+    return endpoint
+
+
+def _described(details: dict[str, Any]) -> Endpoint:
+    documents = {slug: _document(detail) for slug, detail in details.items()}
+
+    async def endpoint(request: Request) -> Response:
+        slug = request.path_params["slug"]
+        if slug not in documents:
+            raise NotFound(f"no service {slug[:80]!r}; see GET /services and GET /openapi.json")
+        return await documents[slug](request)
+
+    return endpoint
+
+
+def _paid(service: AnyService, detail: dict[str, Any]) -> Endpoint:
+    """The paid route; asked with GET it describes itself for nothing."""
+    describe = _document(detail)
+
+    async def endpoint(request: Request) -> Response:
+        if request.method != "POST":
+            return await describe(request)
+        notes = request.state.notes
+        notes["service"] = service.slug
+        call = Call(
+            request_id=notes["request_id"],
+            body=await _body(request),
+            content_type=request.headers.get("content-type", ""),
+            signature=request.headers.get("payment-signature"),
+        )
+        answer = await serve(_runtime(request), service, call)
+        notes["replayed"] = answer.replayed
+        return _delivery(answer)
+
+    return endpoint
+
+
+async def _body(request: Request) -> bytes:
+    """As much of the body as may be read: one byte over the limit tells that there is more."""
+    chunks = bytearray()
+    async for chunk in request.stream():
+        chunks += chunk
+        if len(chunks) > MAX_BODY:
+            break
+    return bytes(chunks[: MAX_BODY + 1])
+
+
+def _runtime(request: Request) -> Runtime:
+    return request.app.state.runtime
+
+
+async def _health(request: Request) -> Response:
+    reachable = await _database_works(_runtime(request))
+    content = {
+        "status": "ok" if reachable else "unavailable",
+        "db": "ok" if reachable else "unavailable",
+        "time": timestamp(),
+    }
+    return _json(200 if reachable else 503, orjson.dumps(content), {"Cache-Control": "no-store"})
+
+
+async def _readiness(request: Request) -> Response:
+    runtime = _runtime(request)
+    ready = not runtime.flights.landing and await _database_works(runtime)
+    content = {"status": "ready" if ready else "unavailable"}
+    return _json(200 if ready else 503, orjson.dumps(content), {"Cache-Control": "no-store"})
+
+
+async def _database_works(runtime: Runtime) -> bool:
+    """Whether the journal can be written, tried by writing to it."""
+    try:
+        await runtime.journal.beat()
+    except CentgateError:
+        return False
+    return True
+
+
+def _delivery(answer: StoredAnswer) -> Response:
+    headers = {
+        "PAYMENT-RESPONSE": answer.receipt,
+        "X-Request-Id": answer.request_id,
+        "Cache-Control": "private",
+    }
+    if answer.replayed:
+        headers["Idempotent-Replayed"] = "true"
+    return _json(answer.status, answer.body, headers)
+
+
+async def _refuse(request: Request, error: Exception) -> Response:
+    """An error of ours as a response."""
+    assert isinstance(error, CentgateError)
+    notes = request.state.notes
+    notes["code"] = error.code
+    if error.payment:
+        notes["payment"] = error.payment.state
+    headers = {"Cache-Control": "no-store"}
+    if error.retry_after is not None:
+        headers["Retry-After"] = str(error.retry_after)
+    if isinstance(error, MethodNotAllowed):
+        headers["Allow"] = ", ".join(error.allowed)
+    if isinstance(error, PaymentRequired):
+        error.details.update(_offer(request, error, headers))
+    return _json(envelope.status_of(error), envelope.failure(error, notes["request_id"]), headers)
+
+
+def _offer(request: Request, error: PaymentRequired, headers: dict[str, str]) -> dict[str, Any]:
+    """Fresh terms beside a 402: the header, and their mirror in the error's details."""
+    terms = _runtime(request).gate.terms[request.state.notes["service"]]
+    headers["PAYMENT-REQUIRED"] = terms.header_saying(error.reason) if error.reason else terms.header
+    if error.settlement:
+        headers["PAYMENT-RESPONSE"] = receipt_header(error.settlement)
+    return {"accepts": [terms.requirements]}
+
+
+async def _refuse_http(request: Request, error: Exception) -> Response:
+    """Starlette's own refusals, which are of a route or of its method."""
+    assert isinstance(error, HTTPException)
+    if error.status_code == 405:
+        allowed = sorted((error.headers or {})["Allow"].split(", "))
+        return await _refuse(request, MethodNotAllowed(request.method, allowed))
+    message = f"no route {request.url.path[:80]!r}; see GET /services and GET /openapi.json"
+    return await _refuse(request, NotFound(message))
+
+
+def _json(status: int, body: bytes, headers: dict[str, str]) -> Response:
+    return Response(body, status, headers, media_type="application/json")
+
+
+class Door:
+    """Gives every request its id and its line in the log, and answers for what nobody foresaw."""
+
+    def __init__(self, inner: ASGIApp) -> None:
+        self._inner = inner
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """One request, or the lifespan."""
+        if scope["type"] != "http":
+            await self._inner(scope, receive, send)
+            return
+        started = time.perf_counter()
+        notes: dict[str, Any] = {"request_id": "req_" + secrets.token_hex(12)}
+        scope.setdefault("state", {})["notes"] = notes
+        try:
+            await self._inner(scope, receive, _with_id(send, notes))
+        except ClientDisconnect:
+            notes["code"] = "client_disconnected"
+        except Exception:  # noqa: BLE001 - the outermost door
+            structlog.get_logger().exception("unexpected", request_id=notes["request_id"])
+            if "status" not in notes:
+                await _apology(notes)(scope, receive, _with_id(send, notes))
+        finally:
+            _log(scope, notes, time.perf_counter() - started)
+
+
+def _with_id(send: Send, notes: dict[str, Any]) -> Send:
+    """`send` that adds the request's id, unless the response has one: that of the answer it repeats."""
+
+    async def send_with_id(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            notes["status"] = message["status"]
+            headers = message["headers"] = list(message.get("headers", ()))
+            if not any(name.lower() == b"x-request-id" for name, _ in headers):
+                headers.append((b"x-request-id", notes["request_id"].encode()))
+        await send(message)
+
+    return send_with_id
+
+
+def _apology(notes: dict[str, Any]) -> Response:
+    error = InternalError("unexpected server error; report the requestId")
+    return _json(500, envelope.failure(error, notes["request_id"]), {"Cache-Control": "no-store"})
+
+
+def _log(scope: Scope, notes: dict[str, Any], seconds: float) -> None:
+    structlog.get_logger().info(
+        "request", method=scope["method"], path=scope["path"][:200], **notes, ms=round(seconds * 1000, 1)
+    )

@@ -1,0 +1,54 @@
+"""Authentication at Coinbase's hosted facilitator: a JWT signed anew for each request.
+
+Format: https://docs.cdp.coinbase.com/api-reference/v2/authentication (bearer token, `uris` claim).
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import secrets
+import time
+from urllib.parse import urlsplit
+
+import jwt
+from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.serialization import load_pem_private_key
+
+LIFETIME = 120
+"""Seconds a token is good for."""
+
+
+def cdp_token(key_id: str, secret: str, method: str, url: str) -> str:
+    """A bearer token for one request; ValueError when the secret is neither of the two kinds of key."""
+    key = _private_key(secret)
+    parts = urlsplit(url)
+    now = int(time.time())
+    return jwt.encode(
+        {
+            "sub": key_id,
+            "iss": "cdp",
+            "nbf": now,
+            "exp": now + LIFETIME,
+            "uris": [f"{method} {parts.netloc}{parts.path}"],
+        },
+        key,
+        algorithm="EdDSA" if isinstance(key, Ed25519PrivateKey) else "ES256",
+        headers={"kid": key_id, "nonce": secrets.token_hex(16)},
+    )
+
+
+def _private_key(secret: str) -> Ed25519PrivateKey | EllipticCurvePrivateKey:
+    if "BEGIN" in secret:
+        key = load_pem_private_key(secret.replace("\\n", "\n").encode(), password=None)
+        if isinstance(key, EllipticCurvePrivateKey):
+            return key
+    else:
+        try:
+            raw = base64.b64decode(secret, validate=True)
+        except binascii.Error as error:
+            raise ValueError("CENTGATE_CDP_API_KEY_SECRET is neither base64 nor PEM") from error
+        if len(raw) == 64:  # seed and public key
+            return Ed25519PrivateKey.from_private_bytes(raw[:32])
+    raise ValueError("CENTGATE_CDP_API_KEY_SECRET is neither an Ed25519 key in base64 nor an EC key as PEM")

@@ -1,0 +1,181 @@
+"""The facilitator: who broadcasts a payment, spoken to over HTTP; and what each of its answers means.
+
+Only two answers end a settlement: `success: true` for the payment that was asked about, and a refusal whose
+reason says that nothing can have moved. Whatever else comes, a timeout, another status, HTML, a cut body,
+`settlement_pending`, leaves the outcome open: the money may have moved.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from dataclasses import dataclass
+from typing import Any, Literal, cast
+
+import aiohttp
+import orjson
+from x402.schemas import SettleResponse
+
+from centgate.payments.authorization import Payment
+from centgate.payments.terms import X402_VERSION
+from centgate.settings import Settings
+
+NAME = "facilitator"
+MAX_ANSWER = 64 * 1024
+"""Bytes of an answer that are read."""
+
+_CERTAIN = re.compile(
+    r"^(invalid_(?!transaction_state)\w+|insufficient_\w+|unsupported_\w+|missing_eip712_domain|network_mismatch"
+    r"|asset_not_deployed_contract|eip6492_factory_not_allowed|smart_wallet_deployment_failed"
+    r"|transaction_failed)$"
+)
+"""Reasons after which nothing can have moved: x402's vocabulary and the official facilitator's."""
+
+_ABSENT: dict[str, Any] = {"transaction": "", "network": ""}
+"""Required by the schema, left out by facilitators that have nothing to say there."""
+
+NONCE_USED = "invalid_exact_evm_nonce_already_used"
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """The money moved; `receipt` is x402's SettleResponse for `PAYMENT-RESPONSE`."""
+
+    receipt: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class NotSettled:
+    """Nothing moved and nothing will; `reason` in x402's vocabulary."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Unresolved:
+    """The money may or may not have moved."""
+
+    kind: Literal["timeout", "error"]
+    message: str
+    transaction: str | None = None
+
+
+Outcome = Settled | NotSettled | Unresolved
+
+
+class Facilitator:
+    """A facilitator's HTTP interface (x402 version 2, section 7)."""
+
+    def __init__(self, session: aiohttp.ClientSession, settings: Settings) -> None:
+        self._session = session
+        self._settings = settings
+        self._settle_url = settings.facilitator + "/settle"
+        self._timeout = aiohttp.ClientTimeout(total=settings.facilitator_timeout)
+        self._headers()  # a key that cannot sign stops the start, not the first payment
+
+    async def settle(self, payment: Payment) -> Outcome:
+        """Have the payment broadcast; never raises for anything the facilitator does."""
+        body = orjson.dumps(
+            {
+                "x402Version": X402_VERSION,
+                "paymentPayload": payment.payload,
+                "paymentRequirements": payment.terms.requirements,
+            }
+        )
+        try:
+            async with self._session.post(
+                self._settle_url,
+                data=body,
+                headers=self._headers(),
+                timeout=self._timeout,
+                allow_redirects=False,
+            ) as response:
+                content = await _read(response)
+                return meaning(payment, response.status, content)
+        except TimeoutError:
+            return Unresolved("timeout", "the facilitator did not answer in time")
+        except (aiohttp.ClientError, OSError, asyncio.IncompleteReadError) as error:
+            return Unresolved("error", f"the facilitator could not be asked: {type(error).__name__}")
+
+    def _headers(self) -> dict[str, str]:
+        headers = {"Content-Type": "application/json"}
+        token = self._settings.facilitator_token
+        if self._settings.cdp_api_key_id and self._settings.cdp_api_key_secret:
+            from centgate.payments.cdp import cdp_token  # loads a cryptography library that few need
+
+            secret = self._settings.cdp_api_key_secret.get_secret_value()
+            headers["Authorization"] = (
+                f"Bearer {cdp_token(self._settings.cdp_api_key_id, secret, 'POST', self._settle_url)}"
+            )
+        elif token:
+            headers["Authorization"] = f"Bearer {token.get_secret_value()}"
+        return headers
+
+
+async def _read(response: aiohttp.ClientResponse) -> bytes:
+    chunks = bytearray()
+    async for chunk in response.content.iter_any():
+        chunks += chunk
+        if len(chunks) > MAX_ANSWER:
+            break
+    return bytes(chunks)
+
+
+def meaning(payment: Payment, status: int, content: bytes) -> Outcome:
+    """What an answer to `/settle` says of the money."""
+    if status != 200:
+        return Unresolved("error", f"the facilitator answered with status {status}")
+    try:
+        answer = SettleResponse.model_validate({**_ABSENT, **_present(orjson.loads(content))}, strict=True)
+    except (ValueError, TypeError):
+        return Unresolved("error", "the facilitator's answer is not an x402 settlement")
+    if answer.success:
+        return _success(payment, answer)
+    if _CERTAIN.match(answer.error_reason or ""):
+        return NotSettled(answer.error_reason or "")
+    reason = (answer.error_reason or "no reason given")[:64]
+    return Unresolved(
+        "error", f"the facilitator left the settlement open: {reason}", answer.transaction or None
+    )
+
+
+def _present(answer: Any) -> dict[str, Any]:
+    if not isinstance(answer, dict):
+        raise TypeError("not an object")
+    return {name: value for name, value in cast(dict[str, Any], answer).items() if value is not None}
+
+
+def _success(payment: Payment, answer: SettleResponse) -> Outcome:
+    """A success counts when it names a transaction and is about this payment."""
+    ours = (
+        answer.network == payment.terms.network
+        and (answer.payer or payment.key.payer).lower() == payment.key.payer
+        and (answer.amount or str(payment.terms.amount)) == str(payment.terms.amount)
+    )
+    if not ours:
+        return Unresolved("error", "the facilitator answered about another payment")
+    if not answer.transaction:
+        return Unresolved("error", "the facilitator named no transaction")
+    return Settled(receipt(payment, answer.transaction))
+
+
+def receipt(payment: Payment, transaction: str) -> dict[str, Any]:
+    """x402's SettleResponse for a payment that was settled."""
+    return {
+        "success": True,
+        "payer": payment.key.payer,
+        "transaction": transaction,
+        "network": payment.terms.network,
+        "amount": str(payment.terms.amount),
+    }
+
+
+def refusal(payment: Payment, reason: str) -> dict[str, Any]:
+    """x402's SettleResponse for a payment that was refused."""
+    return {
+        "success": False,
+        "errorReason": reason,
+        "payer": payment.key.payer,
+        "transaction": "",
+        "network": payment.terms.network,
+    }

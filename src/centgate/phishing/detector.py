@@ -1,0 +1,154 @@
+"""The verdict on an address, equal to that of MetaMask's phishing detector.
+
+The order of the checks is the contract: content identifiers, blocked paths, every allowlist, then list by
+list the blocklist and the lookalikes. Nothing goes through a list: a domain has few parents, and each is
+looked up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from hashlib import sha256
+from itertools import islice
+from typing import Final, Literal
+
+from centgate.phishing.address import WebAddress
+from centgate.phishing.homograph import Protected
+from centgate.phishing.lookalikes import Lookalikes, form
+from centgate.phishing.rules import CID, Rules
+
+Status = Literal["allowed", "blocked", "lookalike", "unknown"]
+MatchedList = Literal["allowlist", "blocklist", "fuzzylist"]
+
+SHORTEST_CID: Final = 46
+UNRANKED: Final = 1 << 62
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What the lists know of a domain. `unknown` means that none of them has it, not that it is safe."""
+
+    domain: str
+    status: Status = "unknown"
+    matched_list: MatchedList | None = None
+    match: str | None = None
+    """The entry, blocked path, content identifier or imitated name that decided."""
+    rules: Rules | None = field(default=None, repr=False, compare=False)
+    """The list that decided."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """One list's turn after the allowlists: entries ranked below `end`, then lookalikes."""
+
+    end: int
+    lookalikes: Lookalikes
+    rules: Rules
+
+
+class Detector:
+    """Checks addresses against lists; where several have an answer, the first does."""
+
+    def __init__(self, *lists: Rules) -> None:
+        self.lists = lists
+        self.allowed = sum(len(rules.allowlist) for rules in lists)
+        self.rank = ranked([rules.allowlist for rules in lists] + [rules.blocklist for rules in lists])
+        self.deepest = max((name.count(".") for name in self.rank), default=0)
+        self.stages = tuple(stages(lists, self.allowed))
+        self.cids = {cid: rules for rules in reversed(lists) for cid in rules.blocklist if CID.fullmatch(cid)}
+        self.with_paths = tuple(rules for rules in lists if rules.paths)
+
+    def check(self, address: WebAddress) -> Verdict:
+        """The verdict of the first check that has one."""
+        if self.cids and len(address.text) >= SHORTEST_CID:
+            # the identifier may be in the path or in the host; only the first one counts
+            cid = CID.search(address.text)
+            if cid and (rules := self.cids.get(cid[0])):
+                return Verdict(address.domain, "blocked", "blocklist", cid[0], rules)
+        for rules in self.with_paths:
+            if path := rules.paths.match(address):
+                return Verdict(address.domain, "blocked", "blocklist", path, rules)
+        return self.check_domain(address.domain)
+
+    def check_domain(self, domain: str) -> Verdict:
+        """The verdict on a canonical host, without the dot that may end it."""
+        rank, entry = self.first_covering(domain)
+        if rank < self.allowed:
+            return Verdict(domain, "allowed", "allowlist", entry, self.allowing(rank))
+        for stage in self.stages:
+            if rank < stage.end:
+                return Verdict(domain, "blocked", "blocklist", entry, stage.rules)
+            imitated = stage.lookalikes.imitated_by(domain)
+            if imitated is not None:
+                return Verdict(domain, "lookalike", "fuzzylist", imitated, stage.rules)
+        return Verdict(domain)
+
+    def homograph(self, address: WebAddress) -> str | None:
+        """The protected name that an internationalised domain reads like, unless it is allowed itself.
+
+        A warning beside the verdict, never part of it: the detector that this one equals compares punycode.
+        """
+        if "xn--" not in address.host or self.first_covering(address.domain)[0] < self.allowed:
+            return None
+        return self.protected.read_as(address.unicode_domain)
+
+    def runs_malware(self, address: WebAddress) -> bool:
+        """Whether the host or a parent is on a list of hashed malware hosts, and none is allowed."""
+        if self.first_covering(address.domain)[0] < self.allowed:
+            return False
+        hashes = {sha256(name.encode()).hexdigest() for name in hashed_names(address.host)}
+        return any(rules.c2_hashes & hashes for rules in self.lists)
+
+    def first_covering(self, domain: str) -> tuple[int, str | None]:
+        """The entry with the best rank among the domain and its parents."""
+        # a hostile address may have a thousand labels, but no entry has so many
+        suffix = domain if domain.count(".") <= self.deepest else last_labels(domain, self.deepest)
+        best, entry, dot = UNRANKED, None, "."
+        while dot:
+            rank = self.rank.get(suffix, UNRANKED)
+            if rank < best:
+                best, entry = rank, suffix
+            _, dot, suffix = suffix.partition(".")
+        return best, entry
+
+    def allowing(self, rank: int) -> Rules:
+        for rules in self.lists:
+            rank -= len(rules.allowlist)
+            if rank < 0:
+                return rules
+        raise IndexError(rank)
+
+    @cached_property
+    def protected(self) -> Protected:
+        return Protected(self.lists)
+
+
+def ranked(lists: Sequence[Sequence[str]]) -> dict[str, int]:
+    """The place of each name in all lists together; the first place where a name is repeated."""
+    rank: dict[str, int] = {}
+    end = sum(map(len, lists))
+    for names in reversed(lists):
+        start = end - len(names)
+        rank.update(zip(reversed(names), range(end - 1, start - 1, -1), strict=True))
+        end = start
+    return rank
+
+
+def stages(lists: Sequence[Rules], end: int) -> Iterator[Stage]:
+    for rules in lists:
+        end += len(rules.blocklist)
+        forms = [(form(name), name) for name in rules.fuzzylist]
+        yield Stage(end, Lookalikes(forms, rules.tolerance), rules)
+
+
+def last_labels(domain: str, dots: int) -> str:
+    return ".".join(domain.rsplit(".", dots + 1)[1:])
+
+
+def hashed_names(host: str) -> Iterator[str]:
+    """The names that a list of hashes may mean: the host, and at most five parents of two to six labels."""
+    labels = host.split(".")
+    yield host
+    yield from (".".join(labels[-count:]) for count in islice(range(2, len(labels) + 1), 5))

@@ -1,0 +1,71 @@
+"""Where the shipped list comes from: one npm package, pinned by the hash of its bytes."""
+
+from __future__ import annotations
+
+import io
+import shutil
+import subprocess
+import tarfile
+import tempfile
+from base64 import b64encode
+from hashlib import sha512
+from pathlib import Path
+from typing import Final
+
+from centgate.phishing.snapshot import Imported, import_list
+
+PACKAGE: Final = "eth-phishing-detect@1.2.0"
+INTEGRITY: Final = (
+    "sha512-+M7D4dhu5tkSA9b5eiBwDeJCjwy+7Lv49nuTEw8fNZIZUAVZC3d2XHatBq1MOW7J8kxNGbBdgBuIf65opI7Tkg=="
+)
+DATE: Final = "2022-04-19"
+"""The day of the newest entries: the package carries no date, and archives made by npm have no real ones."""
+NOT_DOMAINS: Final = ("com12786312634", "iclexofmarket")
+"""Single labels of the list that are no top-level domains, so they can do no harm."""
+
+
+class OriginUnavailable(Exception):
+    """The package could not be had, or is not the one that is pinned; the message says which."""
+
+
+def fetch_package() -> bytes:
+    """The package as npm delivers it, checked against the pinned hash. Raises `OriginUnavailable`."""
+    npm = shutil.which("npm")
+    if npm is None:
+        raise OriginUnavailable(f"npm is not on the PATH, and it is what fetches {PACKAGE}")
+    # outside of any project, whose npm settings would otherwise have a say
+    with tempfile.TemporaryDirectory() as folder:
+        command = [npm, "pack", PACKAGE, "--pack-destination", folder, "--silent"]
+        try:
+            subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=120, check=True)
+        except subprocess.TimeoutExpired:
+            raise OriginUnavailable(f"npm did not fetch {PACKAGE} within two minutes") from None
+        except subprocess.CalledProcessError as error:
+            raise OriginUnavailable(f"npm could not fetch {PACKAGE}: {error.stderr.strip()}") from None
+        return verified(next(Path(folder).glob("*.tgz")).read_bytes())
+
+
+def verified(archive: bytes) -> bytes:
+    """The archive itself, if it is the pinned one. Raises `OriginUnavailable`."""
+    integrity = f"sha512-{b64encode(sha512(archive).digest()).decode()}"
+    if integrity != INTEGRITY:
+        raise OriginUnavailable(f"{PACKAGE} has the integrity {integrity}, not the pinned {INTEGRITY}")
+    return archive
+
+
+def import_package(archive: bytes) -> Imported:
+    """The snapshot that the pinned package makes."""
+    config = member(archive, "package/src/config.json")
+    return import_list(config, source=f"npm {PACKAGE}", date=DATE, keep=NOT_DOMAINS)
+
+
+def licence(archive: bytes) -> bytes:
+    """The licence that the list is under."""
+    return member(archive, "package/LICENSE")
+
+
+def member(archive: bytes, name: str) -> bytes:
+    with tarfile.open(fileobj=io.BytesIO(archive), mode="r:gz") as package:
+        content = package.extractfile(name)
+        assert content is not None, f"{name} is a file of the pinned package"
+        return content.read()

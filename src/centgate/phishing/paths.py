@@ -1,0 +1,110 @@
+"""Blocked paths: pages of hosts that are innocent as a whole, such as sites.google.com."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import Final, TypeAlias
+from urllib.parse import quote, unquote_to_bytes
+
+from centgate.phishing.address import UnreadableAddress, WebAddress, read_address
+
+Tree: TypeAlias = "dict[str, Tree]"
+"""A host, then one path component per level; an empty dict ends a blocked path."""
+
+BAD_ESCAPE: Final = re.compile(r"%(?![0-9A-Fa-f]{2})")
+
+
+class PathTree:
+    """Blocked paths by host. A blocked path blocks what lies below it, by whole components."""
+
+    def __init__(self, tree: Tree | None = None) -> None:
+        self.tree: Tree = {} if tree is None else tree
+
+    @classmethod
+    def of(cls, texts: Iterable[str]) -> PathTree:
+        """The tree of entries written `host/path`; those that cannot be read are left out."""
+        paths = cls()
+        for text in texts:
+            paths.add(text)
+        return paths
+
+    def __bool__(self) -> bool:
+        return bool(self.tree)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, PathTree) and self.tree == other.tree
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def add(self, text: str) -> None:
+        """Block a path; blocked paths below it are dropped, as it covers them."""
+        host, components = host_and_components(text)
+        if not components:
+            return
+        node = self.tree.setdefault(host, {})
+        for component in components[:-1]:
+            if node.get(component) == {}:
+                return  # an ancestor is blocked already
+            node = node.setdefault(component, {})
+        node[components[-1]] = {}
+
+    def discard(self, text: str) -> None:
+        """Unblock a path and what lies below it; nodes left without a path go with it."""
+        host, components = host_and_components(text)
+        trail = [self.tree]
+        for key in (host, *components):
+            if not components or key not in trail[-1]:
+                return
+            trail.append(trail[-1][key])
+        for node, key in zip(reversed(trail[:-1]), reversed([host, *components]), strict=True):
+            del node[key]
+            if node:
+                return
+
+    def match(self, address: WebAddress) -> str | None:
+        """The blocked path that covers the address, decoded, as `host/path`."""
+        node = self.tree.get(address.domain)
+        if node is None:
+            return None
+        walked = [address.domain]
+        for component in path_components(address.pathname):
+            if component not in node:
+                return None
+            walked.append(component)
+            node = node[component]
+            if not node:
+                return "/".join(walked)
+        return None
+
+    def lines(self) -> Iterator[str]:
+        """Every blocked path, percent-encoded so that it stays on one line."""
+        for host, node in self.tree.items():
+            for components in branches(node):
+                yield "/".join([host, *(quote(component, safe="") for component in components)])
+
+
+def branches(node: Tree) -> Iterator[list[str]]:
+    for component, below in node.items():
+        if below:
+            yield from ([component, *rest] for rest in branches(below))
+        else:
+            yield [component]
+
+
+def host_and_components(text: str) -> tuple[str, list[str]]:
+    try:
+        address = read_address(text)
+    except UnreadableAddress:
+        return "", []
+    return address.domain, path_components(address.pathname)
+
+
+def path_components(pathname: str) -> list[str]:
+    """The components of a path, decoded after splitting; none at all when one cannot be decoded."""
+    if BAD_ESCAPE.search(pathname):
+        return []
+    try:
+        return [unquote_to_bytes(component).decode() for component in pathname.split("/") if component]
+    except UnicodeDecodeError:
+        return []

@@ -1,0 +1,118 @@
+"""What a list says: names to allow, to block and to protect, in the order of the list."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, TypeGuard, cast
+
+from centgate.phishing.paths import PathTree, Tree
+
+DEFAULT_TOLERANCE: Final = 3
+
+# Content identifiers of IPFS as they occur in addresses: version 0, then version 1 in base32 of both cases,
+# base58 and base16 (https://github.com/multiformats/cid).
+BASE58: Final = "1-9A-HJ-NP-Za-km-z"
+CID: Final = re.compile(
+    rf"Qm[{BASE58}]{{44,}}|b[A-Za-z2-7]{{58,}}|B[A-Z2-7]{{58,}}|z[{BASE58}]{{48,}}|F[0-9A-F]{{50,}}"
+)
+
+
+class UnreadableList(ValueError):
+    """The document is no phishing list in a known shape; the message says what is wrong."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """One list. Names cover their subdomains; where several apply, the first of the list is the match."""
+
+    allowlist: Sequence[str] = ()
+    blocklist: Sequence[str] = ()
+    fuzzylist: Sequence[str] = ()
+    """Names that others imitate."""
+    tolerance: int = 0
+    """How many letters an imitation may differ by; zero looks for none."""
+    paths: PathTree = field(default_factory=PathTree)
+    c2_hashes: frozenset[str] = frozenset()
+    """SHA-256 of hosts that run malware for wallets, in hexadecimal."""
+    name: str | None = None
+    version: str | None = None
+
+
+def rules_of(config: object) -> Rules:
+    """Read one list as eth-phishing-detect and MetaMask's wallets write it, entries untouched.
+
+    Both spellings are read (`whitelist`/`blacklist`, `allowlist`/`blocklist`). Raises `UnreadableList`.
+    """
+    if not is_object(config):
+        raise UnreadableList("the list is not a JSON object")
+    tolerance = config.get("tolerance")
+    if tolerance is not None and config.get("fuzzylist") is None:
+        raise UnreadableList("the list has a tolerance and no fuzzylist")
+    return Rules(
+        allowlist=names(config, "allowlist", "whitelist"),
+        blocklist=names(config, "blocklist", "blacklist"),
+        fuzzylist=names(config, "fuzzylist"),
+        tolerance=DEFAULT_TOLERANCE if tolerance is None else whole_number(tolerance),
+        paths=paths_of(config.get("blocklistPaths")),
+        c2_hashes=frozenset(names(config, "c2DomainBlocklist")),
+        name=name_of(config),
+        version=version_of(config),
+    )
+
+
+def names(config: Mapping[str, Any], *keys: str) -> tuple[str, ...]:
+    for key in keys:
+        value = config.get(key)
+        if value is None:
+            continue
+        if not is_array(value):
+            raise UnreadableList(f"'{key}' is not an array")
+        return tuple(entry for entry in value if isinstance(entry, str))
+    return ()
+
+
+def whole_number(tolerance: object) -> int:
+    if isinstance(tolerance, int) and not isinstance(tolerance, bool) and tolerance >= 0:
+        return tolerance
+    raise UnreadableList(f"the tolerance {tolerance!r} is not a whole number")
+
+
+def paths_of(value: object) -> PathTree:
+    """Blocked paths as lists publish them (`host/path`), or as wallets keep them (nested objects)."""
+    if value is None:
+        return PathTree()
+    if is_array(value):
+        return PathTree.of(text for text in value if isinstance(text, str))
+    if is_tree(value):
+        return PathTree(value)
+    raise UnreadableList("'blocklistPaths' is neither an array nor an object of objects")
+
+
+def name_of(config: Mapping[str, Any]) -> str | None:
+    name = config.get("name")
+    if name is not None and (not isinstance(name, str) or not name):
+        raise UnreadableList(f"the name {name!r} is not a text")
+    return name
+
+
+def version_of(config: Mapping[str, Any]) -> str | None:
+    version = config.get("version")
+    if version is None:
+        return None
+    if isinstance(version, bool) or not isinstance(version, int | str) or version == "":
+        raise UnreadableList(f"the version {version!r} is neither a number nor a text")
+    return str(version)
+
+
+def is_object(value: object) -> TypeGuard[dict[str, Any]]:
+    return isinstance(value, dict) and all(isinstance(key, str) for key in cast("dict[Any, Any]", value))
+
+
+def is_tree(value: object) -> TypeGuard[Tree]:
+    return is_object(value) and all(map(is_tree, value.values()))
+
+
+def is_array(value: object) -> TypeGuard[list[Any]]:
+    return isinstance(value, list)

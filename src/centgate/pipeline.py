@@ -1,0 +1,120 @@
+"""The way of a paid request, top to bottom: read, demand, configured?, claim, settle, produce, deliver."""
+
+from __future__ import annotations
+
+import os
+import signal
+from dataclasses import dataclass
+from functools import partial
+from hashlib import sha256
+from typing import Any
+
+import orjson
+import structlog
+
+from centgate import envelope
+from centgate.body import read
+from centgate.errors import CentgateError, InternalError, NoData, PaymentNote, ProviderUnconfigured
+from centgate.payments.authorization import Payment
+from centgate.payments.gate import receipt_header
+from centgate.payments.journal import Order, StoredAnswer
+from centgate.provider import Record
+from centgate.runtime import Runtime
+from centgate.schema import Data, Request
+from centgate.service import AnyService
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A request to a paid route, as it came."""
+
+    request_id: str
+    body: bytes
+    content_type: str
+    signature: str | None
+    """`PAYMENT-SIGNATURE`, if it came."""
+
+
+async def serve(runtime: Runtime, service: AnyService, call: Call) -> StoredAnswer:
+    """Answer one paid request.
+
+    Everything that costs nothing comes first; from the claim on the work goes on even if the buyer hangs up.
+    Raises CentgateError for whatever is not an answer; what it says of the money is `error.payment`.
+    """
+    if not call.body and call.signature is None:
+        raise runtime.gate.asking(service.slug)  # this is how directories look for the terms
+    context = {"development_chain": runtime.settings.development_chain}
+    query = read(service, call.body, call.content_type, context)  # 400
+    payment = await runtime.gate.demand(service.slug, call.signature)  # 402
+    await require_configured(runtime, service, payment)  # 503
+    order = Order(service.slug, binding(service, query))
+    work = partial(fulfil, runtime, service, query, payment, order, call.request_id)
+    return await runtime.flights.join(payment, order, work)
+
+
+async def fulfil(
+    runtime: Runtime, service: AnyService, query: Request, payment: Payment, order: Order, request_id: str
+) -> StoredAnswer:
+    """Claim the payment, settle it unless it is settled, run the service, and deliver its answer for good."""
+    async with runtime.journal.claim(payment, order) as claim:
+        if claim.answer:
+            return claim.answer
+        _fault(runtime, "claimed")
+        settlement = await runtime.gate.settle(payment, claim)  # 402, 502, 504
+        _fault(runtime, "settled")
+        transaction = settlement["transaction"]
+        status, body = await produce(runtime, service, query, request_id, transaction)  # 404, 429, 502, 504
+        _fault(runtime, "produced")
+        answer = StoredAnswer(status, body, request_id, receipt_header(settlement))
+        await runtime.journal.delivered(claim, answer)
+        _fault(runtime, "delivered")
+        return answer
+
+
+async def produce(
+    runtime: Runtime, service: AnyService, query: Request, request_id: str, transaction: str
+) -> tuple[int, bytes]:
+    """Run the service: the status and body of its answer, where "nothing known" is an answer too.
+
+    Whatever else goes wrong is raised with the word that the payment is settled and can be sent again.
+    """
+    record = Record()
+    owed = PaymentNote("settled", charged=True, retry="same_payment", transaction=transaction)
+    try:
+        data: Data = await service.ask(query, runtime.providers, record)
+        content = data.model_dump(mode="json", by_alias=True)
+        return 200, envelope.success(service.slug, request_id, content, record)
+    except NoData as empty:
+        empty.payment = PaymentNote("delivered", charged=True, retry="none", transaction=transaction)
+        return envelope.status_of(empty), envelope.failure(empty, request_id)
+    except CentgateError as error:
+        error.payment = owed
+        raise
+    except Exception as error:
+        # the one place besides the door that catches everything: the buyer has paid and must hear of it
+        structlog.get_logger().exception("a service failed", service=service.slug, request_id=request_id)
+        raise InternalError(f"{service.slug} failed unexpectedly", payment=owed) from error
+
+
+async def require_configured(runtime: Runtime, service: AnyService, payment: Payment) -> None:
+    """Refuse, uncharged, what cannot be answered here; an answer bought before is still given."""
+    try:
+        service.require_configured(runtime.providers)
+    except ProviderUnconfigured as error:
+        known = await runtime.journal.note(payment)
+        if known and known.state == "delivered":
+            return
+        error.payment = known or PaymentNote("unused", charged=False, retry="none")
+        raise
+
+
+def binding(service: AnyService, query: Request) -> str:
+    """A digest of what a payment is for: method, path and the request in its one spelling."""
+    canonical: Any = orjson.dumps(query.canonical(), option=orjson.OPT_SORT_KEYS)
+    return sha256(b"POST " + service.path.encode() + b"\n" + canonical).hexdigest()
+
+
+def _fault(runtime: Runtime, step: str) -> None:
+    """Die here when a test on a development chain says so: proof that a crash loses nothing."""
+    if runtime.settings.fault == step and runtime.settings.development_chain is not None:
+        os.kill(os.getpid(), signal.SIGKILL)

@@ -1,0 +1,91 @@
+"""What lives as long as the process: opened once, closed once."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
+
+import aiohttp
+import structlog
+
+from centgate.catalog import all_providers, all_services
+from centgate.errors import CentgateError
+from centgate.payments.facilitator import Facilitator
+from centgate.payments.flights import Flights
+from centgate.payments.gate import Gate
+from centgate.payments.journal import LEASE, Journal
+from centgate.payments.reconcile import Chain
+from centgate.payments.store import open_store
+from centgate.payments.terms import terms_of
+from centgate.provider import Provider
+from centgate.service import AnyService
+from centgate.settings import Settings
+
+DRAIN = 15
+"""Seconds that payments in flight get to finish when the process is asked to end."""
+
+
+@dataclass(frozen=True)
+class Runtime:
+    """Settings, catalogue, providers, gate, journal, and the payments in flight."""
+
+    settings: Settings
+    catalog: tuple[AnyService, ...]
+    providers: Mapping[str, Provider]
+    journal: Journal
+    gate: Gate
+    flights: Flights = field(default_factory=Flights)
+
+
+@asynccontextmanager
+async def open_runtime(settings: Settings) -> AsyncGenerator[Runtime]:
+    """Open everything a server needs; at the end let payments in flight finish, then close it."""
+    catalog = all_services()
+    store = open_store(settings.database_url)
+    journal = Journal(store, keep_seconds=settings.redeem_hours * 3600)
+    async with aiohttp.ClientSession(trust_env=False, connector=aiohttp.TCPConnector(limit=0)) as session:
+        runtime = Runtime(
+            settings=settings,
+            catalog=catalog,
+            providers={name: provider(settings) for name, provider in all_providers(catalog).items()},
+            journal=journal,
+            gate=_gate(settings, catalog, journal, session),
+        )
+        heart = asyncio.create_task(_beat(journal))
+        try:
+            yield runtime
+        finally:
+            await runtime.flights.land(DRAIN)
+            heart.cancel()
+            with suppress(asyncio.CancelledError):
+                await heart
+            await journal.leave()
+            await store.close()
+
+
+def _gate(
+    settings: Settings,
+    catalog: tuple[AnyService, ...],
+    journal: Journal,
+    session: aiohttp.ClientSession,
+) -> Gate:
+    priced = catalog if settings.pay_to else ()
+    return Gate(
+        terms={service.slug: terms_of(service, settings) for service in priced},
+        journal=journal,
+        facilitator=Facilitator(session, settings),
+        chain=Chain(session, settings.rpc_url) if settings.rpc_url else None,
+    )
+
+
+async def _beat(journal: Journal) -> None:
+    """Keep this process known as alive in the journal."""
+    log = structlog.get_logger()
+    while True:
+        try:
+            await journal.beat()
+        except CentgateError as error:
+            log.warning("the journal cannot be written", error=str(error.__cause__ or error))
+        await asyncio.sleep(LEASE / 3)

@@ -1,0 +1,92 @@
+"""The URL structure of a site, without crawling it."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Annotated
+
+from pydantic import Field
+
+from centgate.errors import ProviderUnconfigured
+from centgate.provider import Fallback, Primary
+from centgate.providers.firecrawl import Firecrawl
+from centgate.providers.sitemapper import SiteMapper
+from centgate.schema import Beyond, Data, Omittable, StrictRequest
+from centgate.service import service
+from centgate.web import MODES, NOT_INSTRUCTIONS, SCRAPING, Link, WebUrl
+
+MOST_LINKS = 100
+
+
+class CrawlerMap(StrictRequest):
+    """The site to map."""
+
+    url: WebUrl = Field(description="An address on the site, usually its front page.")
+    search: Omittable[Annotated[str, Field(max_length=200)]] = Field(
+        None, description="Words to order the links by: the closest come first."
+    )
+
+
+class SiteLinks(Data):
+    """Addresses on a site."""
+
+    links: list[Link] = Field(
+        max_length=MOST_LINKS, description="Pages of the site; ordered by relevance when `search` was sent."
+    )
+
+
+@service(
+    order=100,
+    path="/services/crawler/map",
+    title="Site map",
+    category="web-context",
+    tags=("web", "sitemap", "links", "site"),
+    guardrails=(
+        "One site a request, at most 100 links.",
+        "Pages are listed, not crawled; the list need not be complete.",
+        "Crawling, scraping and larger maps are refused, never downgraded.",
+        NOT_INSTRUCTIONS,
+    ),
+    fresh_for=timedelta(seconds=300),
+    example=CrawlerMap(url="https://docs.python.org/3/", search="asyncio"),
+    sample=SiteLinks(
+        links=[
+            Link(
+                title="asyncio — Asynchronous I/O",
+                url="https://docs.python.org/3/library/asyncio.html",
+                description=None,
+            ),
+            Link(title=None, url="https://docs.python.org/3/library/asyncio-task.html", description=None),
+        ]
+    ),
+    beyond=Beyond(
+        names=MODES
+        | SCRAPING
+        | {
+            "allowExternalLinks",
+            "allowSubdomains",
+            "crawlEntireDomain",
+            "crawlerOptions",
+            "formats",
+            "ignoreCache",
+            "ignoreSitemap",
+            "includeSubdomains",
+            "maxDepth",
+            "maxDiscoveryDepth",
+            "scrapeOptions",
+            "sitemap",
+            "sitemapOnly",
+            "webhook",
+        },
+        values={"limit": frozenset(range(MOST_LINKS + 1))},
+    ),
+)
+async def crawler_map(
+    request: CrawlerMap, firecrawl: Primary[Firecrawl], sitemapper: Fallback[SiteMapper]
+) -> SiteLinks:
+    """List up to a hundred pages of a site.
+
+    Takes an address and returns links to the site's pages, with a title and a description where they are
+    known. Send words in `search` to have the closest links first. No page is crawled for it.
+    """
+    raise ProviderUnconfigured(firecrawl.about.name, "this build has no adapter for firecrawl")

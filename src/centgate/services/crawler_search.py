@@ -1,0 +1,82 @@
+"""Web search that returns titles, addresses and descriptions only."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from pydantic import Field
+
+from centgate.errors import ProviderUnconfigured
+from centgate.provider import Fallback, Primary
+from centgate.providers.brave import Brave
+from centgate.providers.firecrawl import Firecrawl
+from centgate.providers.searxng import SearXNG
+from centgate.schema import Beyond, Data, StrictRequest
+from centgate.service import service
+from centgate.web import MODES, NOT_INSTRUCTIONS, SCRAPING, Link
+
+
+class CrawlerSearch(StrictRequest):
+    """What to look for on the web, and how many results are wanted."""
+
+    query: str = Field(
+        min_length=2, max_length=500, description="What to look for, in a search engine's words."
+    )
+    limit: int = Field(5, ge=1, le=10, description="How many results to return at most.")
+
+
+class SearchLinks(Data):
+    """Pages that match a query."""
+
+    results: list[Link] = Field(max_length=10, description="The pages found, best first.")
+
+
+@service(
+    order=110,
+    path="/services/crawler/search",
+    title="Web search",
+    category="web-context",
+    tags=("web", "search", "links"),
+    guardrails=(
+        "At most 10 results a request, from web search only.",
+        "Titles, addresses and descriptions; scraping the results is refused, never downgraded.",
+        NOT_INSTRUCTIONS,
+    ),
+    fresh_for=timedelta(seconds=300),
+    example=CrawlerSearch(query="EIP-3009 transferWithAuthorization", limit=3),
+    sample=SearchLinks(
+        results=[
+            Link(
+                title="ERC-3009: Transfer With Authorization",
+                url="https://eips.ethereum.org/EIPS/eip-3009",
+                description="Transfer fungible assets via a signed authorization.",
+            )
+        ]
+    ),
+    beyond=Beyond(
+        names=MODES
+        | SCRAPING
+        | {
+            "categories",
+            "country",
+            "enterprise",
+            "formats",
+            "highlights",
+            "scrapeOptions",
+            "tbs",
+        },
+        values={"sources": frozenset({"web"})},
+    ),
+)
+async def crawler_search(
+    request: CrawlerSearch,
+    firecrawl: Primary[Firecrawl],
+    searxng: Fallback[SearXNG],
+    brave: Fallback[Brave],
+) -> SearchLinks:
+    """Search the web and get titles, addresses and descriptions.
+
+    Takes a query and returns up to ten results as a search engine lists them. To read a result, send its
+    address to crawler-scrape.
+    """
+    raise ProviderUnconfigured(firecrawl.about.name, "this build has no adapter for firecrawl")

@@ -1,0 +1,109 @@
+"""Neural web search, capped at ten results."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Literal
+
+from pydantic import Field
+
+from centgate.errors import ProviderUnconfigured
+from centgate.provider import Fallback, Primary
+from centgate.providers.brave import Brave
+from centgate.providers.exa import Exa
+from centgate.providers.searxng import SearXNG
+from centgate.schema import Beyond, Data, Omittable, StrictRequest
+from centgate.service import service
+from centgate.web import MODES, NOT_INSTRUCTIONS, READING, Link
+
+Category = Literal["company", "news", "research paper", "github", "pdf"]
+
+
+class NeuralwebSearch(StrictRequest):
+    """What to look for on the web, and how many results are wanted."""
+
+    query: str = Field(
+        min_length=2, max_length=500, description="What to look for, as a phrase or a question."
+    )
+    num_results: int = Field(5, ge=1, le=10, description="How many results to return at most.")
+    category: Omittable[Category] = Field(
+        None, description="The kind of page to look for; any when left out."
+    )
+
+
+class NeuralResult(Link):
+    """A page the search found."""
+
+    published_date: str | None = Field(
+        description="When the page was published, ISO 8601 as exactly as the source knows; null when unknown."
+    )
+    author: str | None = Field(description="Who wrote the page, as the source names them; null when unknown.")
+    score: float | None = Field(
+        description="How well the page matches, higher is better; comparable within one answer only. "
+        "Null when the source gives none."
+    )
+
+
+class NeuralwebResults(Data):
+    """Pages that match a query, best first."""
+
+    results: list[NeuralResult] = Field(max_length=10, description="The pages found, best first.")
+    resolved_search_type: Literal["auto", "fast"] = Field(
+        description="The kind of search made: `auto` leaves the method to the source, `fast` prefers speed."
+    )
+
+
+@service(
+    order=80,
+    path="/services/neuralweb/search",
+    title="Neural web search",
+    category="web-context",
+    tags=("web", "search", "neural", "news", "research"),
+    guardrails=(
+        "At most 10 results a request.",
+        "Search types auto and fast only; deep search, summaries and page contents are refused, never downgraded.",
+        NOT_INSTRUCTIONS,
+    ),
+    fresh_for=timedelta(seconds=300),
+    example=NeuralwebSearch(query="how do rollups post data to Ethereum", num_results=3),
+    sample=NeuralwebResults(
+        results=[
+            NeuralResult(
+                title="Data availability for rollups",
+                url="https://example.com/rollups/data-availability",
+                description=None,
+                published_date="2026-03-04T00:00:00Z",
+                author="A. Writer",
+                score=0.41,
+            )
+        ],
+        resolved_search_type="auto",
+    ),
+    beyond=Beyond(
+        names=MODES
+        | READING
+        | {
+            "additionalQueries",
+            "contents",
+            "flags",
+            "objective",
+            "outputSchema",
+            "stream",
+            "systemPrompt",
+            "text",
+            "useAutoprompt",
+            "userLocation",
+        },
+        values={"type": frozenset({"auto", "fast"})},
+    ),
+)
+async def neuralweb_search(
+    request: NeuralwebSearch, exa: Primary[Exa], searxng: Fallback[SearXNG], brave: Fallback[Brave]
+) -> NeuralwebResults:
+    """Search the web by meaning and get up to ten pages.
+
+    Takes a phrase or a question, optionally a kind of page (company, news, research paper, github, pdf), and
+    returns titles, addresses, dates and authors, best match first. The text of the pages is not part of the
+    answer: ask neuralweb-contents for it.
+    """
+    raise ProviderUnconfigured(exa.about.name, "this build has no adapter for exa")

@@ -1,0 +1,84 @@
+"""phishing-check: is this address on a list of phishing sites, or made to look like a known one?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Literal
+
+from pydantic import Field
+
+from centgate.errors import Issue
+from centgate.phishing.address import UnreadableAddress, read_address
+from centgate.provider import Primary
+from centgate.providers.phishinglist import PhishingList
+from centgate.schema import Data, Request
+from centgate.service import service
+
+
+class PhishingCheckRequest(Request):
+    """The address to check."""
+
+    url: str = Field(
+        min_length=3,
+        max_length=2000,
+        description="A URL or a bare domain, read as a browser reads its address bar.",
+        json_schema_extra={"format": "web-address"},
+    )
+
+    @classmethod
+    def rules(cls, body: Mapping[str, Any], context: Mapping[str, Any]) -> Iterable[Issue]:
+        """A browser could open it."""
+        url = body.get("url")
+        if isinstance(url, str) and 3 <= len(url) <= 2000:
+            try:
+                read_address(url)
+            except UnreadableAddress as error:
+                yield Issue("url", str(error))
+
+
+class PhishingCheck(Data):
+    """What the list knows of the address."""
+
+    domain: str = Field(description="The host that a browser would open, in ASCII and lower case.")
+    status: Literal["allowed", "blocked", "lookalike", "unknown"] = Field(
+        description="`allowed`: known good; `blocked`: known phishing; `lookalike`: spelled nearly "
+        "like a protected "
+        "name; `unknown`: on no list, which does not mean safe."
+    )
+    matched_list: Literal["allowlist", "blocklist", "fuzzylist"] | None = Field(
+        description="The list that decided, null when none has the address."
+    )
+    match: str | None = Field(
+        description="What decided: the listed entry, host with path, or the name that is imitated."
+    )
+
+
+@service(
+    order=50,
+    title="Phishing check",
+    category="crypto-context",
+    tags=("phishing", "security", "url", "domain", "wallet-safety"),
+    guardrails=(
+        "Deterministic: the same list gives the same verdict; no network, the page is never opened.",
+        "`unknown` means that no list has the address, not that it is safe.",
+        "The answer names the list, its version and date; an old list is a warning.",
+        "Lookalike characters of other scripts are a warning and do not change the verdict.",
+    ),
+    example=PhishingCheckRequest(url="https://myetherwallet.cx/login"),
+    sample=PhishingCheck(
+        domain="myetherwallet.cx", status="lookalike", matched_list="fuzzylist", match="myetherwallet.com"
+    ),
+)
+async def phishing_check(request: PhishingCheckRequest, phishinglist: Primary[PhishingList]) -> PhishingCheck:
+    """Whether a URL or domain is known phishing, known good, or imitates a known name.
+
+    Checks a public phishing list mirrored in the server: allowlist, blocklist with subdomains, paths and IPFS
+    content identifiers, and near-misses of protected names. No remote lookups.
+    """
+    verdict = phishinglist.verdict(read_address(request.url))
+    return PhishingCheck(
+        domain=verdict.domain,
+        status=verdict.status,
+        matched_list=verdict.matched_list,
+        match=verdict.match,
+    )

@@ -1,0 +1,278 @@
+"""Everything an operator can set: `CENTGATE_*`, from the environment, `.env`, or `<NAME>_FILE`."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from dotenv import dotenv_values
+from pydantic import BeforeValidator, Field, SecretStr, field_validator, model_validator
+from pydantic_settings import BaseSettings, NoDecode, PydanticBaseSettingsSource, SettingsConfigDict
+
+from centgate.chains import DEVELOPMENT_CHAINS
+from centgate.evm import checksummed
+
+PREFIX = "CENTGATE_"
+CDP_FACILITATOR = "https://api.cdp.coinbase.com/platform/v2/x402"
+TEST_FACILITATOR = "https://x402.org/facilitator"
+_PROVIDER = re.compile(r"^(?P<name>[A-Z][A-Z0-9_]*?)_(?P<what>URL|KEY|ENABLED)$")
+
+
+@dataclass(frozen=True, slots=True)
+class Asset:
+    """A dollar token that EIP-3009 can move: its address, EIP-712 domain and decimals."""
+
+    address: str
+    name: str
+    version: str
+    decimals: int = 6
+
+
+USDC: Mapping[str, Asset] = {
+    "eip155:1": Asset("0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48", "USD Coin", "2"),
+    "eip155:137": Asset("0x3c499c542cEF5E3811e1192ce70d8cC03d5c3359", "USD Coin", "2"),
+    "eip155:8453": Asset("0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913", "USD Coin", "2"),
+    "eip155:42161": Asset("0xaf88d065e77c8cC2239327C5EDb3A432268e5831", "USD Coin", "2"),
+    "eip155:43114": Asset("0xB97EF9Ef8734C71904D8002F8b6Bc66Dd9c48a6E", "USD Coin", "2"),
+    "eip155:84532": Asset("0x036CbD53842c5426634e7929541eC2318f3dCF7e", "USDC", "2"),
+}
+"""Circle's USDC by network (CAIP-2). The domain name differs by chain, and a wrong one never verifies."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProviderSettings:
+    """What an operator sets for one provider."""
+
+    url: str | None = None
+    key: SecretStr | None = None
+    enabled: bool = True
+
+
+def _split(value: Any) -> Any:
+    """Lists are comma-separated in the environment."""
+    if isinstance(value, str):
+        return tuple(item for item in (part.strip() for part in value.split(",")) if item)
+    return value
+
+
+class Settings(BaseSettings):
+    """One frozen value, read once at the start."""
+
+    model_config = SettingsConfigDict(env_prefix=PREFIX, frozen=True, extra="ignore", env_ignore_empty=True)
+
+    pay_to: str | None = Field(
+        default=None,
+        pattern=r"^0x[0-9a-fA-F]{40}$",
+        description="The address that receives every payment. Without it no payment is taken and "
+        "nothing is served.",
+    )
+    network: str = Field(
+        default="eip155:8453",
+        pattern=r"^eip155:[1-9][0-9]{0,18}$",
+        description="The network payments are made on, as a CAIP-2 identifier: Base is eip155:8453.",
+    )
+    asset: str | None = Field(
+        default=None,
+        pattern=r"^0x[0-9a-fA-F]{40}$",
+        description="The token to be paid in. Known for USDC on Base, Ethereum, Polygon, Arbitrum, Avalanche "
+        "and Base Sepolia; needed on any other network.",
+    )
+    asset_name: str | None = Field(
+        default=None, description="The token's EIP-712 domain name, when `CENTGATE_ASSET` is set."
+    )
+    asset_version: str = Field(
+        default="2", description="The token's EIP-712 domain version, when `CENTGATE_ASSET` is set."
+    )
+    facilitator_url: str | None = Field(
+        default=None,
+        pattern=r"^https?://[^?#]+$",
+        description="The x402 facilitator that settles payments. Unless set: on a test network "
+        f"{TEST_FACILITATOR}, elsewhere {CDP_FACILITATOR}, which needs the two CDP settings below.",
+    )
+    facilitator_token: SecretStr | None = Field(
+        default=None, description="A bearer token for the facilitator, where it wants one."
+    )
+    cdp_api_key_id: str | None = Field(
+        default=None, description="Coinbase Developer Platform: the id of a secret API key."
+    )
+    cdp_api_key_secret: SecretStr | None = Field(
+        default=None, description="Coinbase Developer Platform: its secret, Ed25519 in base64 or EC as PEM."
+    )
+    facilitator_timeout: float = Field(
+        default=30, gt=0, le=300, description="Seconds the facilitator has to settle a payment."
+    )
+    payment_window: int = Field(
+        default=120,
+        ge=30,
+        le=3600,
+        description="Seconds a signed payment is good for (`maxTimeoutSeconds` of the terms).",
+    )
+    redeem_hours: float = Field(
+        default=24,
+        gt=0,
+        description="Hours that a stored answer is kept and that a settled, undelivered payment can "
+        "be redeemed.",
+    )
+    public_url: str | None = Field(
+        default=None,
+        pattern=r"^https?://[^/?#]+$",
+        description="The address buyers reach this server by, without a path; it stands in the terms,"
+        " the catalogue "
+        "and the OpenAPI document. Where it listens, unless set.",
+    )
+    database_url: str = Field(
+        default="sqlite:///centgate.db",
+        pattern=r"^sqlite:///.+",
+        description="The payment journal: sqlite:///relative/path or sqlite:////absolute/path.",
+    )
+    allowed_origins: Annotated[tuple[str, ...], NoDecode, BeforeValidator(_split)] = Field(
+        default=("*",), description="Browser origins that may call, separated by commas; * for all."
+    )
+    host: str = Field(default="127.0.0.1", description="The address to listen on.")
+    port: int = Field(default=8402, ge=0, le=65535, description="The port to listen on; 0 takes a free one.")
+    workers: int = Field(default=1, ge=1, le=64, description="Server processes.")
+    log_level: Literal["debug", "info", "warning", "error"] = Field(
+        default="info", description="The least important kind of log line that is written."
+    )
+    phishing_list: Path | None = Field(
+        default=None,
+        description="A phishing list made by `centgate phishing-list update`; the one in the package "
+        "unless set.",
+    )
+    dev_rpc: str | None = Field(
+        default=None,
+        description="`centgate dev` only: the JSON-RPC address of a development node to use in place "
+        "of its own.",
+    )
+    fault: str | None = Field(
+        default=None,
+        description="Tests only: end the process at this step of a payment. Works on development "
+        "chains alone.",
+    )
+    providers: Mapping[str, ProviderSettings] = Field(default_factory=dict, exclude=True)
+
+    @field_validator("pay_to", "asset")
+    @classmethod
+    def _checksum(cls, value: str | None) -> str | None:
+        return checksummed(value) if value else value
+
+    @field_validator("public_url", mode="before")
+    @classmethod
+    def _without_slash(cls, value: Any) -> Any:
+        return value.rstrip("/") if isinstance(value, str) else value
+
+    @model_validator(mode="after")
+    def _complete(self) -> Settings:
+        if self.pay_to and self.network not in USDC and not (self.asset and self.asset_name):
+            raise ValueError(
+                f"no token is known on {self.network}: set CENTGATE_ASSET and CENTGATE_ASSET_NAME as well"
+            )
+        if bool(self.cdp_api_key_id) != bool(self.cdp_api_key_secret):
+            raise ValueError("CENTGATE_CDP_API_KEY_ID and CENTGATE_CDP_API_KEY_SECRET belong together")
+        return self
+
+    @property
+    def chain_id(self) -> int:
+        """The EIP-155 id of the payment network."""
+        return int(self.network.removeprefix("eip155:"))
+
+    @property
+    def development_chain(self) -> int | None:
+        """The id of the payment network where its money is worth nothing, else None."""
+        return self.chain_id if self.chain_id in DEVELOPMENT_CHAINS else None
+
+    @property
+    def token(self) -> Asset:
+        """The token payments are made in."""
+        if self.asset and self.asset_name:
+            return Asset(self.asset, self.asset_name, self.asset_version)
+        return USDC[self.network]
+
+    @property
+    def facilitator(self) -> str:
+        """The address of the facilitator, without a slash at its end."""
+        default = CDP_FACILITATOR if self.development_chain is None else TEST_FACILITATOR
+        return (self.facilitator_url or default).rstrip("/")
+
+    @property
+    def address(self) -> str:
+        """How buyers reach this server: what the operator says, else where it listens."""
+        host = "127.0.0.1" if self.host in ("0.0.0.0", "::") else self.host
+        return self.public_url or f"http://{host}:{self.port}"
+
+    @property
+    def rpc_url(self) -> str | None:
+        """A JSON-RPC address of the payment network, which settles what a facilitator left open."""
+        urls = self.provider(f"rpc_{self.chain_id}").url
+        return urls.split(",")[0].strip() if urls else None
+
+    def provider(self, name: str) -> ProviderSettings:
+        """What is set for the provider `name`."""
+        return self.providers.get(name, ProviderSettings())
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """What the program says, then the environment, then `.env`."""
+        return init_settings, _Environment(settings_cls)
+
+
+class _Environment(PydanticBaseSettingsSource):
+    """`CENTGATE_*` of the environment over those of `.env`, with `_FILE` and the providers' settings."""
+
+    def get_field_value(self, field: Any, field_name: str) -> tuple[Any, str, bool]:
+        raise NotImplementedError
+
+    def __call__(self) -> dict[str, Any]:
+        given = _given()
+        fields = {name.upper() for name in Settings.model_fields} - {"PROVIDERS"}
+        values: dict[str, Any] = {name.lower(): given[name] for name in fields & given.keys()}
+        providers = _providers({name: value for name, value in given.items() if name not in fields})
+        return {**values, "providers": providers} if providers else values
+
+
+def _given() -> dict[str, str]:
+    """Every non-empty `CENTGATE_` variable without its prefix; `X_FILE` gives X from the file it names."""
+    merged = {**{name: value or "" for name, value in dotenv_values(".env").items()}, **os.environ}
+    ours = {
+        name.removeprefix(PREFIX): value
+        for name, value in merged.items()
+        if name.startswith(PREFIX) and value
+    }
+    files = {name: path for name, path in ours.items() if name.endswith("_FILE")}
+    for name, path in files.items():
+        ours.setdefault(name.removesuffix("_FILE"), _contents(name, path))
+        del ours[name]
+    return ours
+
+
+def _contents(name: str, path: str) -> str:
+    try:
+        return Path(path).read_text(encoding="utf-8").strip()
+    except OSError as error:
+        raise ValueError(f"{PREFIX}{name}: cannot read {path}: {error.strerror}") from error
+
+
+def _providers(given: Mapping[str, str]) -> dict[str, ProviderSettings]:
+    found: dict[str, dict[str, Any]] = {}
+    for name, value in given.items():
+        if match := _PROVIDER.match(name):
+            found.setdefault(match["name"].lower(), {})[match["what"].lower()] = value
+    return {
+        name: ProviderSettings(
+            url=values.get("url"),
+            key=SecretStr(values["key"]) if "key" in values else None,
+            enabled=values.get("enabled", "true").lower() not in ("false", "0", "no", "off"),
+        )
+        for name, values in found.items()
+    }

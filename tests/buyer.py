@@ -1,0 +1,83 @@
+"""A buyer who signs whatever a test wants signed, with the oracle's own EIP-712 encoder."""
+
+from __future__ import annotations
+
+import json
+import secrets
+from base64 import b64decode, b64encode
+from dataclasses import dataclass
+from typing import Any
+
+from eth_account import Account
+
+from centgate.devchain.accounts import BUYERS
+
+PHISHING = "/services/phishing-check"
+QUESTION = {"url": "https://wallet-ethereum.net/unlock"}
+
+TYPES = {
+    "TransferWithAuthorization": [
+        {"name": "from", "type": "address"},
+        {"name": "to", "type": "address"},
+        {"name": "value", "type": "uint256"},
+        {"name": "validAfter", "type": "uint256"},
+        {"name": "validBefore", "type": "uint256"},
+        {"name": "nonce", "type": "bytes32"},
+    ]
+}
+
+
+def decoded(header: str) -> Any:
+    """The JSON in an x402 header."""
+    return json.loads(b64decode(header))
+
+
+def encoded(content: Any) -> str:
+    """JSON as an x402 header carries it."""
+    return b64encode(json.dumps(content).encode()).decode()
+
+
+@dataclass(frozen=True)
+class Buyer:
+    """One of the ten payers of the development chain."""
+
+    number: int = 0
+
+    @property
+    def address(self) -> str:
+        return BUYERS[self.number].address
+
+    def payload(self, terms: str, *, now: int, seconds: int = 120, **changes: Any) -> dict[str, Any]:
+        """An x402 PaymentPayload for the terms of a 402; `changes` replace fields before they are signed."""
+        offer = decoded(terms)
+        wanted = offer["accepts"][0]
+        authorization: dict[str, Any] = {
+            "from": self.address,
+            "to": wanted["payTo"],
+            "value": wanted["amount"],
+            "validAfter": "0",
+            "validBefore": str(now + seconds),
+            "nonce": "0x" + secrets.token_hex(32),
+        } | changes
+        return {
+            "x402Version": 2,
+            "resource": {"url": offer["resource"]["url"]},
+            "accepted": wanted,
+            "payload": {"signature": self.signature(wanted, authorization), "authorization": authorization},
+        }
+
+    def signature(self, wanted: dict[str, Any], authorization: dict[str, Any]) -> str:
+        """The payer's signature over an authorization."""
+        numbers = {name: int(authorization[name]) for name in ("value", "validAfter", "validBefore")}
+        signed = Account.sign_typed_data(
+            BUYERS[self.number].private_key,
+            domain_data={
+                "name": wanted["extra"]["name"],
+                "version": wanted["extra"]["version"],
+                "chainId": int(wanted["network"].removeprefix("eip155:")),
+                "verifyingContract": wanted["asset"],
+            },
+            message_types=TYPES,
+            message_data={**authorization, **numbers},
+        )
+        return "0x" + signed.signature.hex().removeprefix("0x")

@@ -1,0 +1,111 @@
+"""What the tests share: a development chain, a facilitator that obeys, and the API over real HTTP."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Generator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from buyer import PHISHING, QUESTION, Buyer, encoded
+from centgate.dev import MERCHANT, paid_on
+from centgate.devchain.house import DevChain, open_devchain
+from centgate.log import set_up_logs
+from centgate.server import serving
+from centgate.settings import Settings
+from facilitators import StubFacilitator, stub_facilitator
+
+Api = Callable[..., httpx.Client]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def quiet_logs() -> None:
+    """Only what goes wrong is written."""
+    set_up_logs("error")
+
+
+@pytest.fixture(autouse=True)
+def no_operator(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Tests are not set up by whoever runs them: no CENTGATE_ variables, and no .env."""
+    import os
+
+    for name in [name for name in os.environ if name.startswith("CENTGATE_")]:
+        monkeypatch.delenv(name)
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture(scope="session")
+def devchain() -> Generator[DevChain]:
+    """The development chain, with its facilitator."""
+    with open_devchain() as chain:
+        yield chain
+
+
+@pytest.fixture
+def facilitator() -> Generator[StubFacilitator]:
+    """A facilitator that does what the test says."""
+    with stub_facilitator() as stub:
+        yield stub
+
+
+@pytest.fixture
+def settings(tmp_path: Path, facilitator: StubFacilitator) -> Settings:
+    """A deployment that is paid through the stub facilitator, with a journal of its own."""
+    return Settings(
+        pay_to=MERCHANT,
+        network="eip155:84532",
+        facilitator_url=facilitator.url,
+        database_url=f"sqlite:///{tmp_path / 'journal.db'}",
+        port=0,
+    )
+
+
+@pytest.fixture
+def chain_settings(devchain: DevChain, tmp_path: Path) -> Settings:
+    """A deployment that is paid on the development chain, with a journal of its own."""
+    return paid_on(devchain, Settings(port=0), tmp_path)
+
+
+@pytest.fixture
+def api() -> Generator[Api]:
+    """Serves the API for settings: `api(settings)` gives a client of it. All end with the test."""
+    with ExitStack() as open_parts:
+
+        def start(settings: Settings) -> httpx.Client:
+            url = open_parts.enter_context(serving(settings))
+            return open_parts.enter_context(httpx.Client(base_url=url, timeout=30))
+
+        yield start
+
+
+@pytest.fixture
+def client(api: Api, settings: Settings) -> httpx.Client:
+    """A client of an API that is paid through the stub facilitator."""
+    return api(settings)
+
+
+@pytest.fixture
+def buyer() -> Buyer:
+    """The first of the ten payers."""
+    return Buyer()
+
+
+def terms_of(client: httpx.Client, path: str = PHISHING, body: Any = QUESTION) -> str:
+    """The terms an unpaid request is answered with, as the header carries them."""
+    response = client.post(path, json=body)
+    assert response.status_code == 402, response.text
+    return response.headers["PAYMENT-REQUIRED"]
+
+
+def payment_for(client: httpx.Client, buyer: Buyer, path: str = PHISHING, body: Any = QUESTION) -> str:
+    """A fresh payment for a request, as `PAYMENT-SIGNATURE` carries it."""
+    return encoded(buyer.payload(terms_of(client, path, body), now=int(time.time())))
+
+
+def pay(client: httpx.Client, payment: str, path: str = PHISHING, body: Any = QUESTION) -> httpx.Response:
+    """Send a request with a payment."""
+    return client.post(path, json=body, headers={"PAYMENT-SIGNATURE": payment})

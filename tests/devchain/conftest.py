@@ -1,0 +1,109 @@
+"""One development chain for all tests here, and hands to pay and send transactions with."""
+
+# x402 is typed, and does not say so
+# pyright: reportMissingTypeStubs=false, reportUnknownVariableType=false
+
+from collections.abc import Callable, Iterator
+from itertools import cycle
+from typing import Any
+
+import httpx
+import pytest
+import requests
+from eth_account import Account as Wallet
+from web3 import HTTPProvider, Web3
+from web3.contract import Contract
+from x402 import x402ClientSync
+from x402.mechanisms.evm.exact import register_exact_evm_client
+from x402.schemas import PaymentRequired
+
+from centgate.devchain.accounts import Account
+from centgate.devchain.house import DevChain, open_devchain
+from centgate.devchain.token import TOKEN, artefact
+
+SHOP = "0x2222222222222222222222222222222222222222"
+NETWORK = "eip155:84532"
+
+Body = dict[str, Any]
+
+
+@pytest.fixture(scope="session")
+def devchain() -> Iterator[DevChain]:
+    with open_devchain() as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def w3(devchain: DevChain) -> Iterator[Web3]:
+    with requests.Session() as session:
+        yield Web3(HTTPProvider(devchain.rpc_url, session=session))
+
+
+@pytest.fixture(scope="session")
+def token(w3: Web3) -> Contract:
+    return w3.eth.contract(address=Web3.to_checksum_address(TOKEN), abi=artefact()["abi"])
+
+
+@pytest.fixture(scope="session")
+def http() -> Iterator[httpx.Client]:
+    with httpx.Client(timeout=30) as client:
+        yield client
+
+
+@pytest.fixture(scope="session")
+def someone(devchain: DevChain) -> Callable[[], Account]:
+    """The next of the accounts, so that tests rarely meet on one."""
+    accounts = cycle(devchain.accounts)
+    return lambda: next(accounts)
+
+
+@pytest.fixture(scope="session")
+def send(w3: Web3) -> Callable[..., Any]:
+    """Send a contract's function (or its constructor) from an account; the receipt."""
+
+    def send(account: Account, function: Any) -> Any:
+        address = Web3.to_checksum_address(account.address)
+        nonce = w3.eth.get_transaction_count(address, "pending")
+        transaction = function.build_transaction({"from": address, "nonce": nonce})
+        signed = Wallet.from_key(account.private_key).sign_transaction(transaction)
+        return w3.eth.wait_for_transaction_receipt(w3.eth.send_raw_transaction(signed.raw_transaction))
+
+    return send
+
+
+@pytest.fixture(scope="session")
+def pay() -> Callable[..., Body]:
+    """A facilitator's request for a payment that the official client signed."""
+
+    def pay(account: Account, amount: int = 10_000) -> Body:
+        client = x402ClientSync()
+        register_exact_evm_client(client, Wallet.from_key(account.private_key), NETWORK)
+        terms = terms_of(amount)
+        offer = {"x402Version": 2, "resource": {"url": "http://shop.test/"}, "accepts": [terms]}
+        payment = client.create_payment_payload(PaymentRequired.model_validate(offer))
+        payload = payment.model_dump(mode="json", by_alias=True, exclude_none=True)
+        return {"x402Version": 2, "paymentPayload": payload, "paymentRequirements": terms}
+
+    return pay
+
+
+def terms_of(amount: int) -> Body:
+    return {
+        "scheme": "exact",
+        "network": NETWORK,
+        "asset": TOKEN,
+        "amount": str(amount),
+        "payTo": SHOP,
+        "maxTimeoutSeconds": 60,
+        "extra": {"name": "USDC", "version": "2", "paymentFlow": "upfront"},
+    }
+
+
+@pytest.fixture(scope="session")
+def terms() -> Callable[[int], Body]:
+    return terms_of
+
+
+@pytest.fixture(scope="session")
+def shop() -> str:
+    return SHOP

@@ -1,0 +1,203 @@
+"""The token by itself: what it takes, and with what words it refuses."""
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from eth_account import Account as Wallet
+from eth_typing import HexStr
+from web3 import Web3
+from web3.contract import Contract
+from web3.exceptions import ContractLogicError
+
+from centgate.devchain.accounts import BUYERS, FACILITATOR, MNEMONIC, Account
+from centgate.devchain.house import DevChain
+from centgate.devchain.token import CHAIN_ID, TOKEN, artefact, compile_token
+
+Send = Callable[..., Any]
+Someone = Callable[[], Account]
+
+TRANSFER = "transferWithAuthorization(address,address,uint256,uint256,uint256,bytes32,uint8,bytes32,bytes32)"
+TERMS = [
+    ("from", "address"),
+    ("to", "address"),
+    ("value", "uint256"),
+    ("validAfter", "uint256"),
+    ("validBefore", "uint256"),
+    ("nonce", "bytes32"),
+]
+ORDER = 0xFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFEBAAEDCE6AF48A03BBFD25E8CD0364141
+
+
+def signed(account: Account, primary_type: str, message: dict[str, Any]) -> tuple[int, bytes, bytes]:
+    fields = TERMS if "value" in message else [("authorizer", "address"), ("nonce", "bytes32")]
+    domain = {"name": "USDC", "version": "2", "chainId": CHAIN_ID, "verifyingContract": TOKEN}
+    types = {primary_type: [{"name": name, "type": kind} for name, kind in fields]}
+    signature = Wallet.from_key(account.private_key).sign_typed_data(domain, types, message)
+    return signature.v, signature.r.to_bytes(32, "big"), signature.s.to_bytes(32, "big")
+
+
+def terms(account: Account, to: str, nonce: int, **changed: int) -> dict[str, Any]:
+    message: dict[str, Any] = {"from": account.address, "to": to, "value": 10_000}
+    window = {"validAfter": 0, "validBefore": int(time.time()) + 60}
+    return message | window | {"nonce": nonce.to_bytes(32, "big")} | changed
+
+
+def authorized(token: Contract, account: Account, message: dict[str, Any]) -> Any:
+    signature = signed(account, "TransferWithAuthorization", message)
+    return token.functions[TRANSFER](*message.values(), *signature)
+
+
+def test_the_source_compiles_to_exactly_the_committed_artefact():
+    assert compile_token() == artefact()
+
+
+def test_the_accounts_are_those_of_the_well_known_mnemonic():
+    Wallet.enable_unaudited_hdwallet_features()
+    derived = [Wallet.from_mnemonic(MNEMONIC, account_path=f"m/44'/60'/0'/0/{i}") for i in range(10)]
+
+    assert [(one.address, "0x" + one.key.hex()) for one in derived] == [
+        (buyer.address, buyer.private_key) for buyer in BUYERS
+    ]
+    assert Wallet.from_key(FACILITATOR.private_key).address == FACILITATOR.address
+
+
+def test_ten_thousand_tokens_are_all_there_are(token: Contract):
+    assert token.functions.totalSupply().call() == 10_000_000000
+    assert token.functions.decimals().call() == 6
+
+
+def test_each_buyer_starts_with_a_thousand(token: Contract):
+    held = [token.functions.balanceOf(buyer.address).call(block_identifier=0) for buyer in BUYERS]
+
+    assert held == [1_000_000000] * 10
+
+
+def test_the_signing_domain_is_that_of_usdc_on_base_sepolia(token: Contract):
+    domain = token.functions.DOMAIN_SEPARATOR().call()
+
+    assert domain.hex() == "71f17a3b2ff373b803d70a5a07c046c1a2bc8e89c09ef722fcb047abe94c9818"
+
+
+def test_an_authorized_transfer_moves_the_tokens_once(
+    token: Contract, send: Send, someone: Someone, shop: str, devchain: DevChain
+):
+    buyer = someone()
+    held, taken = devchain.balance(buyer.address), devchain.balance(shop)
+    transfer = authorized(token, buyer, terms(buyer, shop, 1))
+
+    receipt = send(FACILITATOR, transfer)
+
+    assert receipt["status"] == 1
+    assert (devchain.balance(buyer.address), devchain.balance(shop)) == (held - 10_000, taken + 10_000)
+    assert devchain.authorization_used(buyer.address, "0x" + "1".rjust(64, "0"))
+    with pytest.raises(ContractLogicError, match="FiatTokenV2: authorization is used or canceled"):
+        transfer.call()
+
+
+def test_the_events_of_an_authorized_transfer_are_its_use_and_the_transfer(
+    token: Contract, send: Send, someone: Someone, shop: str
+):
+    buyer = someone()
+
+    receipt = send(FACILITATOR, authorized(token, buyer, terms(buyer, shop, 2)))
+
+    (used,) = token.events.AuthorizationUsed().process_receipt(receipt, errors=_discard())
+    (moved,) = token.events.Transfer().process_receipt(receipt, errors=_discard())
+    assert used["args"] == {"authorizer": buyer.address, "nonce": (2).to_bytes(32, "big")}
+    assert moved["args"] == {"sender": buyer.address, "receiver": shop, "value": 10_000}
+
+
+@pytest.mark.parametrize(
+    ("changed", "words"),
+    [
+        ({"validBefore": 1}, "FiatTokenV2: authorization is expired"),
+        ({"validAfter": 2**40}, "FiatTokenV2: authorization is not yet valid"),
+        ({"value": 10**15}, "ERC20: transfer amount exceeds balance"),
+    ],
+)
+def test_what_cannot_be_settled_is_refused_in_circles_words(
+    token: Contract, someone: Someone, shop: str, changed: dict[str, int], words: str
+):
+    buyer = someone()
+
+    with pytest.raises(ContractLogicError, match=words):
+        authorized(token, buyer, terms(buyer, shop, 3, **changed)).call()
+
+
+def test_a_signature_for_another_amount_is_invalid(token: Contract, someone: Someone, shop: str):
+    buyer = someone()
+    message = terms(buyer, shop, 4)
+    signature = signed(buyer, "TransferWithAuthorization", message)
+
+    with pytest.raises(ContractLogicError, match="FiatTokenV2: invalid signature"):
+        token.functions[TRANSFER](*(message | {"value": 1}).values(), *signature).call()
+
+
+def test_the_mirror_image_of_a_signature_is_invalid(token: Contract, someone: Someone, shop: str):
+    buyer = someone()
+    message = terms(buyer, shop, 5)
+    v, r, s = signed(buyer, "TransferWithAuthorization", message)
+    mirrored = (ORDER - int.from_bytes(s, "big")).to_bytes(32, "big")
+
+    with pytest.raises(ContractLogicError, match="ECRecover: invalid signature 's' value"):
+        token.functions[TRANSFER](*message.values(), 55 - v, r, mirrored).call()
+
+
+def test_a_canceled_authorization_can_no_longer_be_used(
+    token: Contract, send: Send, someone: Someone, shop: str, devchain: DevChain
+):
+    buyer = someone()
+    nonce = (6).to_bytes(32, "big")
+    cancellation = signed(buyer, "CancelAuthorization", {"authorizer": buyer.address, "nonce": nonce})
+
+    receipt = send(FACILITATOR, token.functions.cancelAuthorization(buyer.address, nonce, *cancellation))
+
+    assert len(token.events.AuthorizationCanceled().process_receipt(receipt)) == 1
+    assert devchain.authorization_used(buyer.address, "0x" + nonce.hex())
+    with pytest.raises(ContractLogicError, match="authorization is used or canceled"):
+        authorized(token, buyer, terms(buyer, shop, 6)).call()
+
+
+def test_only_the_payee_may_receive_with_an_authorization(
+    token: Contract, send: Send, someone: Someone, devchain: DevChain
+):
+    buyer, seller = someone(), someone()
+    message = terms(buyer, seller.address, 7)
+    signature = signed(buyer, "ReceiveWithAuthorization", message)
+    received = token.functions.receiveWithAuthorization(*message.values(), *signature)
+    held = devchain.balance(seller.address)
+
+    with pytest.raises(ContractLogicError, match="FiatTokenV2: caller must be the payee"):
+        received.call({"from": buyer.address})
+    send(seller, received)
+
+    assert devchain.balance(seller.address) == held + 10_000
+
+
+def test_an_allowance_is_what_may_be_taken(
+    token: Contract, send: Send, someone: Someone, shop: str, devchain: DevChain
+):
+    owner, spender = someone(), someone()
+    taken = devchain.balance(shop)
+
+    approval = send(owner, token.functions.approve(spender.address, 500))
+    send(spender, token.functions.transferFrom(owner.address, shop, 400))
+
+    assert len(token.events.Approval().process_receipt(approval)) == 1
+    assert devchain.balance(shop) == taken + 400
+    assert token.functions.allowance(owner.address, spender.address).call() == 100
+    with pytest.raises(ContractLogicError, match="ERC20: transfer amount exceeds allowance"):
+        token.functions.transferFrom(owner.address, shop, 101).call({"from": spender.address})
+
+
+def test_what_the_token_does_not_know_is_refused(w3: Web3):
+    with pytest.raises(ContractLogicError):
+        w3.eth.call({"to": Web3.to_checksum_address(TOKEN), "data": HexStr("0xdeadbeef")})
+
+
+def _discard() -> Any:
+    from web3.logs import DISCARD
+
+    return DISCARD

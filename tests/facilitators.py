@@ -1,0 +1,109 @@
+"""A facilitator that does what a test says, over real HTTP; it keeps count of what moved."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+import time
+from collections import Counter
+from collections.abc import Awaitable, Callable, Generator
+from contextlib import contextmanager
+from typing import Any
+
+import uvicorn
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+Reply = Callable[[dict[str, Any]], Awaitable[Response]]
+
+
+def said(status: int, content: Any, **headers: str) -> Reply:
+    """A reply that moves nothing: JSON, or text as it stands."""
+
+    async def reply(_body: dict[str, Any]) -> Response:
+        if isinstance(content, str):
+            return Response(content, status, headers, media_type="text/html")
+        return JSONResponse(content, status, headers)
+
+    return reply
+
+
+def refused(reason: str) -> Reply:
+    """A refusal in x402's words."""
+    answer = {"success": False, "errorReason": reason, "transaction": "", "network": "eip155:84532"}
+    return said(200, answer)
+
+
+class StubFacilitator:
+    """Settles once per payer and nonce and answers the same again, unless `next` holds other replies."""
+
+    def __init__(self) -> None:
+        self.url = ""
+        self.next: list[Reply] = []
+        """What the next settle calls get, first to last."""
+        self.moved: Counter[tuple[str, str]] = Counter()
+        """How often money moved, by payer and nonce."""
+        self.asked = 0
+        """How many settle calls came."""
+        self._lock = threading.Lock()
+
+    async def settle(self, body: dict[str, Any]) -> Response:
+        """Move the money, once; say so, always."""
+        return JSONResponse(self.move(body))
+
+    def move(self, body: dict[str, Any]) -> dict[str, Any]:
+        """What a facilitator that works does and answers."""
+        authorization = body["paymentPayload"]["payload"]["authorization"]
+        key = (authorization["from"].lower(), authorization["nonce"].lower())
+        with self._lock:
+            if not self.moved[key]:
+                self.moved[key] += 1
+        return {
+            "success": True,
+            "payer": authorization["from"],
+            "transaction": "0x" + key[1][2:],
+            "network": body["paymentRequirements"]["network"],
+        }
+
+    def then(self, reply: Reply) -> Reply:
+        """Move the money, and answer `reply` all the same."""
+
+        async def moved(body: dict[str, Any]) -> Response:
+            self.move(body)
+            return await reply(body)
+
+        return moved
+
+    def slow(self, seconds: float, reply: Reply | None = None) -> Reply:
+        """Answer late."""
+
+        async def late(body: dict[str, Any]) -> Response:
+            await asyncio.sleep(seconds)
+            return await (reply or self.settle)(body)
+
+        return late
+
+    async def _settle(self, request: Request) -> Response:
+        self.asked += 1
+        body = json.loads(await request.body())
+        reply = self.next.pop(0) if self.next else self.settle
+        return await reply(body)
+
+
+@contextmanager
+def stub_facilitator() -> Generator[StubFacilitator]:
+    """A stub facilitator on a loopback port."""
+    stub = StubFacilitator()
+    app = Starlette(routes=[Route("/settle", stub._settle, methods=["POST"])])  # noqa: SLF001
+    server = uvicorn.Server(uvicorn.Config(app, port=0, log_config=None, lifespan="off"))
+    thread = threading.Thread(target=server.run, daemon=True)
+    thread.start()
+    while not server.started:
+        time.sleep(0.005)
+    stub.url = f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}"
+    yield stub
+    server.should_exit = True
+    thread.join()

@@ -1,0 +1,49 @@
+"""A payment is charged once and delivered once, whoever asks how often."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+
+import httpx
+
+from buyer import Buyer, decoded
+from conftest import pay, payment_for
+from facilitators import StubFacilitator
+
+
+def test_a_paid_request_is_answered_with_a_verdict_and_a_receipt(client: httpx.Client, buyer: Buyer) -> None:
+    response = pay(client, payment_for(client, buyer))
+
+    assert response.status_code == 200
+    assert response.json()["data"]["status"] == "blocked"
+    receipt = decoded(response.headers["PAYMENT-RESPONSE"])
+    assert receipt["success"] is True
+    assert receipt["payer"] == buyer.address.lower()
+
+
+def test_the_same_payment_gets_the_same_bytes_and_is_not_charged_again(
+    client: httpx.Client, buyer: Buyer, facilitator: StubFacilitator
+) -> None:
+    payment = payment_for(client, buyer)
+    first = pay(client, payment)
+
+    again = pay(client, payment)
+
+    assert again.content == first.content
+    assert again.headers["X-Request-Id"] == first.headers["X-Request-Id"] == first.json()["requestId"]
+    assert again.headers["PAYMENT-RESPONSE"] == first.headers["PAYMENT-RESPONSE"]
+    assert (first.headers.get("Idempotent-Replayed"), again.headers["Idempotent-Replayed"]) == (None, "true")
+    assert facilitator.asked == 1
+
+
+def test_a_hundred_at_once_with_one_payment_get_one_answer(
+    client: httpx.Client, buyer: Buyer, facilitator: StubFacilitator
+) -> None:
+    payment = payment_for(client, buyer)
+
+    with ThreadPoolExecutor(50) as pool:
+        responses = list(pool.map(lambda _: pay(client, payment), range(100)))
+
+    assert {response.status_code for response in responses} == {200}
+    assert len({response.content for response in responses}) == 1
+    assert facilitator.asked == 1

@@ -1,0 +1,63 @@
+"""The tree of blocked paths: what covers what, and what is left when one goes."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from centgate.phishing.paths import PathTree
+
+
+def test_a_blocked_ancestor_replaces_its_descendants() -> None:
+    assert PathTree.of(["x.com/a/b", "x.com/a/c", "x.com/a"]).tree == {"x.com": {"a": {}}}
+
+
+def test_nothing_is_added_below_a_blocked_ancestor() -> None:
+    assert PathTree.of(["x.com/a", "x.com/a/b/c"]).tree == {"x.com": {"a": {}}}
+
+
+@pytest.mark.parametrize("text", ["x.com", "x.com/", "", "mailto:a", "x.com/%ff", "x.com/%"])
+def test_an_entry_without_a_readable_path_is_ignored(text: str) -> None:
+    assert not PathTree.of([text])
+
+
+def test_an_entry_may_have_a_scheme_and_a_trailing_slash() -> None:
+    assert PathTree.of(["https://X.com/a/"]) == PathTree.of(["x.com/a"])
+
+
+def test_a_discarded_path_takes_its_empty_parents_along() -> None:
+    paths = PathTree.of(["x.com/a/b", "y.com/c/d", "y.com/e"])
+
+    paths.discard("x.com/a/b")
+    paths.discard("y.com/c/d")
+
+    assert paths.tree == {"y.com": {"e": {}}}
+
+
+def test_discarding_what_is_not_there_changes_nothing() -> None:
+    paths = PathTree.of(["x.com/a/b"])
+
+    paths.discard("x.com/a/c")
+    paths.discard("x.com")
+
+    assert paths == PathTree.of(["x.com/a/b"])
+
+
+COMPONENTS = st.lists(
+    st.text(min_size=1, max_size=4).filter(lambda text: text not in (".", "..")), min_size=1
+)
+
+
+@given(st.dictionaries(st.sampled_from(["x.com", "y.com"]), COMPONENTS))
+def test_a_tree_survives_being_written_as_lines(branches: dict[str, list[str]]) -> None:
+    paths = PathTree()
+    for host, components in branches.items():
+        node = paths.tree.setdefault(host, {})
+        for component in components:
+            node = node.setdefault(component, {})
+
+    lines = list(paths.lines())
+
+    assert PathTree.of(lines) == paths
+    assert not any(line.splitlines() != [line] for line in lines)

@@ -1,0 +1,61 @@
+"""Warnings about names that read like a protected one; letters of other alphabets are spelt out here."""
+
+from __future__ import annotations
+
+import pytest
+
+from centgate.phishing.address import read_address
+from centgate.phishing.detector import Detector
+from centgate.phishing.rules import Rules
+
+RULES = Rules(
+    ["metamask.io", "opensea.io", "makerdao.com", "b\u00fccher.example", "xn--bcher-kva.de"],
+    fuzzylist=["metamask.io", "opensea.io"],
+    tolerance=2,
+)
+
+
+def homograph(text: str) -> str | None:
+    return Detector(RULES).homograph(read_address(text))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "https://metam\N{CYRILLIC SMALL LETTER A}sk.io/login",
+        "xn--metamsk-6fg.io",
+        "www.metam\N{CYRILLIC SMALL LETTER A}sk.io",
+        "m\N{GREEK SMALL LETTER EPSILON}tamask.io",
+        "metamas\N{LATIN SMALL LETTER K WITH HOOK}.io",
+        "m\N{LATIN SMALL LETTER E WITH ACUTE}tamask.com",
+        "m\N{LATIN SMALL LETTER E WITH ACUTE}tamaskk.com",
+    ],
+)
+def test_a_name_that_reads_like_a_protected_one_is_told(text: str) -> None:
+    assert homograph(text) == "metamask.io"
+
+
+def test_an_allowed_name_is_protected_as_a_whole() -> None:
+    assert homograph("makerda\N{CYRILLIC SMALL LETTER O}.com") == "makerdao.com"
+    assert homograph("makerda\N{CYRILLIC SMALL LETTER O}.org") is None
+
+
+@pytest.mark.parametrize("text", ["metamask.io", "metamask.org", "metamasc.io", "1.2.3.4"])
+def test_a_name_in_plain_letters_is_no_homograph(text: str) -> None:
+    assert homograph(text) is None
+
+
+def test_a_name_that_reads_like_none_is_no_homograph() -> None:
+    assert homograph("caf\u00e9.example") is None
+
+
+def test_an_allowed_name_in_other_letters_is_itself() -> None:
+    assert homograph("b\u00fccher.de") is None
+
+
+def test_a_subdomain_in_other_letters_of_an_allowed_name_is_no_homograph() -> None:
+    assert homograph("\u00fcber.metamask.io") is None
+
+
+def test_a_homograph_does_not_change_the_verdict() -> None:
+    assert Detector(RULES).check(read_address("xn--metamsk-6fg.io")).status == "unknown"

@@ -1,0 +1,267 @@
+"""Lists as files: what is imported, what is dropped, what a snapshot keeps, and the commands that make them."""
+
+from __future__ import annotations
+
+import json
+import lzma
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from centgate.phishing import origin
+from centgate.phishing.commands import app
+from centgate.phishing.entries import Dropped
+from centgate.phishing.rules import UnreadableList
+from centgate.phishing.snapshot import Imported, import_list, load, packed, shipped, unpacked
+
+CID = "QmUDBVyGwqKdSayk7kDKUaj9J41Ft1DWizcKUx5UmgMgGy"
+STALELIST: dict[str, Any] = {
+    "allowlist": ["metamask.io"],
+    "blocklist": ["evil.com", CID],
+    "blocklistPaths": ["sites.google.com/view/evil drop"],
+    "fuzzylist": ["metamask.io"],
+    "tolerance": 1,
+    "version": 7,
+    "lastUpdated": 1_700_000_000,
+}
+
+
+def imported(document: Any, **options: Any) -> Imported:
+    return import_list(json.dumps(document), source="test", **options)
+
+
+def test_a_stalelist_is_read_with_its_day() -> None:
+    header = imported(STALELIST).snapshot.header
+
+    assert (header.version, header.date, header.tolerance) == ("7", "2023-11-14", 1)
+    assert (header.allowlist, header.blocklist, header.fuzzylist, header.paths) == (1, 2, 1, 1)
+
+
+def test_the_envelope_of_a_stalelist_makes_no_difference() -> None:
+    assert imported({"data": STALELIST}) == imported(STALELIST)
+
+
+def test_a_config_is_read_and_its_day_is_given() -> None:
+    config = {"version": 2, "tolerance": 2, "fuzzylist": [], "whitelist": ["a.com"], "blacklist": ["b.com"]}
+
+    snapshot = imported(config, date="2024-02-29").snapshot
+
+    assert (snapshot.rules.allowlist, snapshot.rules.blocklist) == (("a.com",), ("b.com",))
+    assert snapshot.header.date == "2024-02-29"
+
+
+def test_entries_are_spelt_as_addresses_are_read() -> None:
+    document = {"blocklist": ["EVIL.com", "b\u00fccher.example.", "https://evil.org/", "16909060"]}
+
+    assert imported(document).snapshot.rules.blocklist == (
+        "evil.com",
+        "xn--bcher-kva.example",
+        "evil.org",
+        "1.2.3.4",
+    )
+
+
+def test_the_order_of_the_list_is_kept() -> None:
+    assert imported({"blocklist": ["b.com", "a.com", "b.com"]}).snapshot.rules.blocklist == ("b.com", "a.com")
+
+
+@pytest.mark.parametrize(
+    ("entry", "reason"),
+    [
+        ("ex|mple.com", "unreadable"),
+        ("mailto:a@b.c", "unreadable"),
+        ("evil.com:8443", "port"),
+        ("https://evil.com/?id=1", "path"),
+        ("*.evil.com", "wildcard"),
+        ("zip", "single label"),
+        ("github.io", "hosting platform"),
+        ("Pages.dev", "hosting platform"),
+        ("x.com", "hosting platform"),
+        ("known.com", "repeated"),
+    ],
+)
+def test_an_entry_that_would_do_harm_is_dropped_and_reported(entry: str, reason: str) -> None:
+    result = imported({"blocklist": ["known.com", entry]})
+
+    assert result.snapshot.rules.blocklist == ("known.com",)
+    assert result.dropped == (Dropped(entry, reason),)  # pyright: ignore[reportArgumentType]
+
+
+def test_a_hosting_platform_is_not_allowed_either() -> None:
+    assert imported({"allowlist": ["github.io"], "blocklist": []}).snapshot.rules.allowlist == ()
+
+
+def test_a_short_name_is_not_protected() -> None:
+    result = imported({"blocklist": [], "fuzzylist": ["ens.eth", "opensea.io"], "tolerance": 2})
+
+    assert result.snapshot.rules.fuzzylist == ("opensea.io",)
+    assert result.dropped == (Dropped("ens.eth", "too short"),)
+
+
+def test_a_blocklist_entry_with_a_path_blocks_the_path() -> None:
+    assert imported({"blocklist": ["x.com/scam"]}).snapshot.rules.paths.tree == {"x.com": {"scam": {}}}
+
+
+def test_paths_as_wallets_keep_them_are_read() -> None:
+    document: dict[str, Any] = {"blocklist": [], "blocklistPaths": {"x.com": {"a b": {"/": {}}}}}
+
+    assert imported(document).snapshot.rules.paths.tree == document["blocklistPaths"]
+
+
+def test_a_path_entry_without_a_path_is_dropped() -> None:
+    assert imported({"blocklist": [], "blocklistPaths": ["x.com"]}).dropped == (
+        Dropped("x.com", "unreadable"),
+    )
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"deny": ["evil.com"]}', '{"data": []}', "\udcff"])
+def test_a_file_that_is_no_list_is_refused(text: str) -> None:
+    with pytest.raises(UnreadableList, match="the file is n"):
+        import_list(text, source="test")
+
+
+def test_a_time_that_is_none_is_refused() -> None:
+    with pytest.raises(UnreadableList, match="no time in seconds"):
+        imported({**STALELIST, "lastUpdated": 10**18})
+
+
+def test_a_snapshot_survives_its_file() -> None:
+    snapshot = imported(STALELIST).snapshot
+
+    assert unpacked(packed(snapshot)) == snapshot
+
+
+def test_an_empty_list_survives_its_file() -> None:
+    snapshot = imported({"blocklist": []}).snapshot
+
+    assert unpacked(packed(snapshot)) == snapshot
+
+
+def test_the_same_list_makes_the_same_bytes() -> None:
+    assert packed(imported(STALELIST).snapshot) == packed(imported(STALELIST).snapshot)
+
+
+def test_another_list_has_another_id() -> None:
+    assert imported(STALELIST).snapshot.id != imported({**STALELIST, "tolerance": 2}).snapshot.id
+
+
+def test_a_changed_snapshot_is_refused() -> None:
+    text = lzma.decompress(packed(imported(STALELIST).snapshot)).replace(b"evil.com", b"good.com")
+
+    with pytest.raises(UnreadableList, match="does not match its SHA-256"):
+        unpacked(lzma.compress(text))
+
+
+@pytest.mark.parametrize("data", [b"", b"not xz", lzma.compress(b"no header"), lzma.compress(b"\xff")])
+def test_what_is_no_snapshot_is_refused(data: bytes) -> None:
+    with pytest.raises(UnreadableList, match="no phishing list snapshot"):
+        unpacked(data)
+
+
+def test_half_a_snapshot_is_refused() -> None:
+    with pytest.raises(UnreadableList):
+        unpacked(packed(imported(STALELIST).snapshot)[:-20])
+
+
+def test_the_shipped_list_says_where_it_comes_from() -> None:
+    header = shipped().header
+
+    assert (header.source, header.date, header.tolerance) == (
+        "npm eth-phishing-detect@1.2.0",
+        "2022-04-19",
+        2,
+    )
+    assert (header.fuzzylist, header.allowlist, header.blocklist, header.paths) == (15, 1138, 13752, 0)
+
+
+def test_another_package_than_the_pinned_one_is_refused() -> None:
+    with pytest.raises(origin.OriginUnavailable, match="not the pinned"):
+        origin.verified(b"another package")
+
+
+def run(*arguments: str | Path, **environment: str) -> Result:
+    return CliRunner().invoke(
+        app, [str(argument) for argument in arguments], env={"COLUMNS": "120", **environment}
+    )
+
+
+def test_the_shipped_snapshot_can_be_made_again(tmp_path: Path) -> None:
+    try:
+        origin.fetch_package()
+    except origin.OriginUnavailable as error:
+        pytest.skip(str(error))
+
+    result = run("build", "--out", tmp_path / "list.xz")
+
+    assert result.exit_code == 0
+    assert (tmp_path / "list.xz").read_bytes() == packed(shipped())
+    assert "Version 1.1, December 2016" in (tmp_path / "list.LICENSE").read_text()
+
+
+def test_the_shipped_file_is_what_is_made_of_the_shipped_list() -> None:
+    assert files("centgate.phishing").joinpath("data/phishing-list.xz").read_bytes() == packed(shipped())
+
+
+def test_a_build_without_npm_says_so_and_writes_nothing(tmp_path: Path) -> None:
+    result = run("build", "--out", tmp_path / "list.xz", PATH=str(tmp_path))
+
+    assert result.exit_code == 1
+    assert "npm is not on the PATH" in result.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_update_writes_a_snapshot_and_tells_what_it_dropped(tmp_path: Path) -> None:
+    (tmp_path / "stalelist.json").write_text(
+        json.dumps({**STALELIST, "blocklist": ["evil.com", "zip", "app"]})
+    )
+
+    result = run("update", tmp_path / "stalelist.json", "--out", tmp_path / "list.xz")
+
+    assert result.exit_code == 0
+    assert load(tmp_path / "list.xz").rules.blocklist == ("evil.com",)
+    for told in ("2023-11-14", load(tmp_path / "list.xz").id, "single label", "'zip', 'app'"):
+        assert told in result.output
+
+
+def test_an_update_from_no_list_leaves_the_old_snapshot(tmp_path: Path) -> None:
+    (tmp_path / "bad.json").write_text("{}")
+    (tmp_path / "list.xz").write_bytes(b"old")
+
+    result = run("update", tmp_path / "bad.json", "--out", tmp_path / "list.xz")
+
+    assert result.exit_code == 1
+    assert "the file is neither a config.json" in " ".join(result.stderr.split())
+    assert (tmp_path / "list.xz").read_bytes() == b"old"
+
+
+def test_an_update_leaves_nothing_but_the_snapshot(tmp_path: Path) -> None:
+    (tmp_path / "in.json").write_text(json.dumps(STALELIST))
+
+    run("update", tmp_path / "in.json", "--out", tmp_path / "list.xz")
+
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["in.json", "list.xz"]
+
+
+def test_a_place_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+    (tmp_path / "in.json").write_text(json.dumps(STALELIST))
+
+    result = run("update", tmp_path / "in.json", "--out", tmp_path / "absent" / "list.xz")
+
+    assert result.exit_code == 1
+    assert "cannot be written: No such file or directory" in " ".join(result.stderr.split())
+
+
+def test_the_shipped_list_is_shown() -> None:
+    result = run("show")
+
+    assert shipped().id in result.output
+    assert "2022-04-19" in result.output
+
+
+def test_showing_a_file_that_is_no_snapshot_says_so(tmp_path: Path) -> None:
+    (tmp_path / "list.xz").write_bytes(b"no snapshot")
+
+    assert "no phishing list snapshot" in " ".join(run("show", tmp_path / "list.xz").stderr.split())

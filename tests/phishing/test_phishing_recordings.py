@@ -1,0 +1,223 @@
+"""What MetaMask's detectors answered, recorded from their own test suites and on generated addresses."""
+
+from __future__ import annotations
+
+import copy
+import json
+import os
+import re
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from centgate.phishing.address import UnreadableAddress, read_address
+from centgate.phishing.detector import Detector, Verdict
+from centgate.phishing.paths import PathTree, host_and_components
+from centgate.phishing.rules import Rules, UnreadableList, rules_of
+from centgate.phishing.snapshot import shipped
+
+REPOSITORY = Path(__file__).parents[2]
+RECORDINGS = (
+    Path(os.environ.get("CENTGATE_RECORDINGS") or REPOSITORY.parent / "shared" / "recordings") / "phishing"
+)
+
+pytestmark = pytest.mark.skipif(
+    not RECORDINGS.is_dir(), reason="the recordings are not beside the repository"
+)
+
+STATUS = {
+    "allowlist": "allowed",
+    "whitelist": "allowed",
+    "blocklist": "blocked",
+    "blacklist": "blocked",
+    "fuzzy": "lookalike",
+    "all": "unknown",
+}
+LISTS = {"allowed": "allowlist", "blocked": "blocklist", "lookalike": "fuzzylist", "unknown": None}
+WEB = ("http:", "https:", "ws:", "wss:", "ftp:")
+
+
+def cases(name: str, *wanted: str, key: str = "") -> list[Any]:
+    if not RECORDINGS.is_dir():
+        return []
+    recorded: list[dict[str, Any]] = json.loads((RECORDINGS / name).read_text())["cases"]
+    return [case for case in recorded if not wanted or case[key] in wanted]
+
+
+def detector_of(options: Any) -> Detector:
+    """A detector as the reference makes it: a single legacy object or several lists, invalid ones left out."""
+    configs: list[Any] = options if isinstance(options, list) else [options]
+    lists: list[Rules] = []
+    for config in configs:
+        try:
+            lists.append(rules_of(config))
+        except UnreadableList:
+            continue
+    return Detector(*lists)
+
+
+@cache
+def shipped_detector() -> Detector:
+    return Detector(shipped().rules)
+
+
+def verdict(detector: Detector, text: str) -> Verdict:
+    try:
+        return detector.check(read_address(text))
+    except UnreadableAddress:
+        return Verdict("")
+
+
+def agree(ours: Verdict, theirs: dict[str, Any]) -> None:
+    status = STATUS.get(theirs.get("type", ""), ours.status)
+    assert ours.status == status
+    assert ours.matched_list == LISTS[status]
+    assert (ours.status in ("blocked", "lookalike")) == theirs["result"]
+    if "match" in theirs:
+        assert ours.match == theirs["match"]
+    if theirs.get("name") and ours.rules and ours.rules.name != shipped().header.source:
+        assert ours.rules.name == theirs["name"]
+    if "version" in theirs and ours.rules:
+        assert ours.rules.version == str(theirs["version"])
+
+
+@pytest.mark.parametrize("case", cases("core-detector.json", "check", key="method"))
+def test_the_current_detector_gives_the_same_verdict(case: dict[str, Any]) -> None:
+    agree(verdict(detector_of(case["options"]), case["input"]), case["expected"])
+
+
+@pytest.mark.parametrize("case", cases("core-detector.json", "blockingPath", key="method"))
+def test_the_current_detector_finds_the_same_blocked_path(case: dict[str, Any]) -> None:
+    [rules] = detector_of(case["options"]).lists
+
+    assert rules.paths.match(read_address(case["input"])) == case["expected"]
+
+
+@pytest.mark.parametrize("case", cases("core-detector.json", "isMaliciousC2Domain", key="method"))
+def test_the_current_detector_finds_the_same_malware_hosts(case: dict[str, Any]) -> None:
+    detector = detector_of(case["options"])
+    try:
+        found = detector.runs_malware(read_address(case["input"]))
+    except UnreadableAddress:
+        found = False
+
+    assert found == case["expected"]["result"]
+
+
+@pytest.mark.parametrize("case", cases("controller-origin.json"))
+def test_a_wallet_judges_the_origin_in_the_same_way(case: dict[str, Any]) -> None:
+    agree(verdict(detector_of(case["options"]), case["input"]), case["expectedSubset"])
+
+
+@pytest.mark.parametrize(
+    "case", [case for case in cases("list-expectations.json") if "requiresNewerList" not in case]
+)
+def test_what_the_list_promises_of_every_version_holds(case: dict[str, Any]) -> None:
+    agree(verdict(shipped_detector(), case["input"]), case["expected"])
+
+
+@pytest.mark.parametrize("case", [case for case in cases("npm-suite.json") if case["input"].isascii()])
+def test_the_package_s_own_suite_holds(case: dict[str, Any]) -> None:
+    named = isinstance(case["config"], str)
+    detector = shipped_detector() if named else detector_of(case["config"])
+
+    agree(verdict(detector, case["input"]), case["expected"])
+
+
+@pytest.mark.parametrize("case", [case for case in cases("npm-suite.json") if not case["input"].isascii()])
+def test_what_the_package_found_in_letters_with_accents_is_a_homograph(case: dict[str, Any]) -> None:
+    # the package compares what it is given, the current detector what a URL makes of it, which is punycode
+    assert shipped_detector().homograph(read_address(case["input"])) == case["expected"]["match"]
+
+
+@pytest.mark.parametrize("case", cases("workload-sample.json"))
+@pytest.mark.parametrize("spelling", ["url", "domain"])
+def test_generated_addresses_get_the_same_verdict(case: dict[str, Any], spelling: str) -> None:
+    agree(verdict(shipped_detector(), case[spelling]), case["modern"])
+
+
+@cache
+def traps() -> Detector:
+    return detector_of(json.loads((RECORDINGS / "url-traps.json").read_text())["config"])
+
+
+@pytest.mark.parametrize("case", cases("url-traps.json"))
+def test_an_address_is_read_as_a_browser_reads_it(case: dict[str, Any]) -> None:
+    reading = expected_reading(case)
+
+    try:
+        host = read_address(case["input"]).host
+    except UnreadableAddress:
+        host = None
+
+    assert host == reading
+
+
+@pytest.mark.parametrize("case", cases("url-traps.json"))
+def test_a_trap_gets_the_same_verdict(case: dict[str, Any]) -> None:
+    if expected_reading(case) is None:
+        pytest.skip("refused, so there is no verdict")
+
+    expected = case["checkAsIs" if opens_as_is(case) else "checkWithHttps"]
+    agree(verdict(traps(), case["input"]), expected)
+
+
+def opens_as_is(case: dict[str, Any]) -> bool:
+    return case["asIs"]["ok"] and case["asIs"]["protocol"] in WEB
+
+
+def expected_reading(case: dict[str, Any]) -> str | None:
+    """The recorded host; none where there is none, or where a scheme is asked for that opens no website."""
+    if opens_as_is(case):
+        host: str = case["asIs"]["hostname"]
+        return host
+    scheme = re.match(r"([a-z][a-z0-9+.-]*):", re.sub(r"[\t\r\n]", "", case["input"]).strip(), re.IGNORECASE)
+    with_port = scheme and re.fullmatch(r"\d+[/?#\\].*|\d*", case["input"].partition(":")[2])
+    if scheme and (f"{scheme[1].lower()}:" in WEB or not with_port):
+        return None
+    return case["withHttps"]["hostname"] if case["withHttps"]["ok"] else None
+
+
+@pytest.mark.parametrize("case", cases("core-utils.json", "insertToTrie", "deleteFromTrie", key="fn"))
+def test_a_change_of_blocked_paths_leaves_the_same_tree(case: dict[str, Any]) -> None:
+    text, before = case["args"]
+    paths = PathTree(copy.deepcopy(before))
+
+    (paths.add if case["fn"] == "insertToTrie" else paths.discard)(text)
+
+    assert paths.tree == case["trieAfter"]
+
+
+@pytest.mark.parametrize("case", cases("core-utils.json", "convertListToTrie", key="fn"))
+def test_a_list_of_paths_makes_the_same_tree(case: dict[str, Any]) -> None:
+    texts: Any = case["args"][0]
+    if isinstance(texts, str):
+        pytest.skip("here it is an error, and no empty list")
+
+    assert PathTree.of(texts).tree == case["expected"]
+
+
+@pytest.mark.parametrize("case", cases("core-utils.json", "matchedPathPrefix", key="fn"))
+def test_a_path_is_matched_by_the_same_prefix(case: dict[str, Any]) -> None:
+    text, tree = case["args"]
+
+    assert PathTree(tree).match(read_address(text)) == case["expected"]
+
+
+@pytest.mark.parametrize("case", cases("core-utils.json", "getHostnameAndPathComponents", key="fn"))
+def test_a_path_has_the_same_components(case: dict[str, Any]) -> None:
+    host, components = host_and_components(case["args"][0])
+
+    assert {"hostname": host, "pathComponents": components} == case["expected"]
+
+
+@pytest.mark.parametrize("case", cases("core-utils.json", "getHostnameFromUrl", key="fn"))
+def test_a_url_has_the_same_host_or_none(case: dict[str, Any]) -> None:
+    try:
+        host = read_address(case["args"][0]).host
+    except UnreadableAddress:
+        host = None
+
+    assert host == case["expected"]

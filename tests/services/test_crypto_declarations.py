@@ -1,0 +1,274 @@
+"""What six crypto services accept and promise, before any source is asked."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator
+from pydantic import ValidationError
+
+from centgate.errors import Issue, ProviderUnconfigured
+from centgate.service import AnyService
+from centgate.services.approval_risk import approval_risk
+from centgate.services.contract_explain import contract_explain
+from centgate.services.pool_snapshot import pool_snapshot
+from centgate.services.protocol_context import protocol_context
+from centgate.services.token_risk import token_risk
+from centgate.services.wallet_brief import wallet_brief
+
+NAMED: tuple[AnyService, ...] = (token_risk, pool_snapshot)
+BY_ID: tuple[AnyService, ...] = (contract_explain, wallet_brief, approval_risk)
+CHAINED = (*NAMED, *BY_ID)
+SERVICES = (*CHAINED, protocol_context)
+CHAINS = {"ethereum": 1, "base": 8453, "bsc": 56, "polygon": 137, "arbitrum": 42161, "optimism": 10}
+ADDRESS = "0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913"
+OTHER = "0xd0b53D9277642d899DF5C87A3966A349A798F224"
+ABOUT = {
+    "token-risk": "tokenAddress",
+    "pool-snapshot": "tokenAddress",
+    "contract-explain": "contractAddress",
+    "wallet-brief": "walletAddress",
+    "approval-risk": "walletAddress",
+}
+BAD_IDS: tuple[Any, ...] = (0, -1, 2**53, 2**53 - 1, 5, 43114, "1", "base", True, 1.5, None, [1], {})
+BAD_SLUGS = ("Base", "solana", "", 8453, None, True, ["base"])
+BAD_ADDRESSES = (
+    *("", "0x", ADDRESS[2:], ADDRESS[:-1], ADDRESS + "0", "0X" + ADDRESS[2:], "0x" + "g" * 40),
+    *(" " + ADDRESS, ADDRESS + " ", None, 0, [ADDRESS]),
+)
+
+Body = dict[str, Any]
+Case = tuple[AnyService, Body]
+
+
+def asking(service: AnyService, **more: Any) -> Body:
+    """A body with the address that the service is about; right when `more` names a chain."""
+    return {ABOUT[service.slug]: ADDRESS, **more}
+
+
+def problems(service: AnyService, body: Body, development_chain: int | None = None) -> list[Issue]:
+    """Everything the validator finds in a body."""
+    found: list[Issue] = []
+    try:
+        service.request.model_validate(body, by_name=False)
+    except ValidationError as error:
+        found += [Issue(".".join(map(str, each["loc"])), each["msg"]) for each in error.errors()]
+    return [*found, *service.request.rules(body, {"development_chain": development_chain})]
+
+
+def against(schema: dict[str, Any], value: Any) -> list[Any]:
+    """Everything a JSON Schema finds in a value."""
+    Draft202012Validator.check_schema(schema)
+    validator: Any = Draft202012Validator(schema)
+    return list(validator.iter_errors(value))
+
+
+def accepted() -> list[Case]:
+    """Bodies that are right."""
+    return [
+        *((service, service.input_example) for service in SERVICES),
+        *((service, {**service.input_example, "unknown": 1, "token_address": 1}) for service in SERVICES),
+        *((service, asking(service, chainId=number)) for service in CHAINED for number in CHAINS.values()),
+        *((service, asking(service, chain=slug)) for service in NAMED for slug in CHAINS),
+        *((service, asking(service, chain="base", chainId=number)) for service in NAMED for number in (1, 5)),
+        *((service, asking(service, chain=["no chain"], chainId=1)) for service in BY_ID),
+        (token_risk, {"chain": "base", "tokenAddress": "0x" + "F" * 40}),
+        (pool_snapshot, {"chain": "base", "pairAddress": OTHER}),
+        (pool_snapshot, {"chainId": 10, "pairAddress": OTHER}),
+        *((protocol_context, {"protocol": right}) for right in ("a", "a" * 100, "\N{OCTOPUS}" * 51)),
+    ]
+
+
+def refused() -> list[Case]:
+    """Bodies that are wrong."""
+    return [
+        *((service, {}) for service in SERVICES),
+        *((service, asking(service)) for service in CHAINED),
+        *((service, {"chainId": 1}) for service in CHAINED),
+        *((service, asking(service, chainId=bad)) for service in CHAINED for bad in BAD_IDS),
+        *(
+            (service, {"chainId": 1, ABOUT[service.slug]: bad})
+            for service in CHAINED
+            for bad in BAD_ADDRESSES
+        ),
+        *((service, asking(service, chain=bad)) for service in NAMED for bad in BAD_SLUGS),
+        *((service, asking(service, chain=bad, chainId=1)) for service in NAMED for bad in BAD_SLUGS),
+        *(
+            (service, asking(service, chain="base", chainId=bad))
+            for service in NAMED
+            for bad in (0, 2**53, "1", None)
+        ),
+        *((service, asking(service, chain="base")) for service in BY_ID),
+        *((pool_snapshot, {"chain": "base", "pairAddress": bad}) for bad in BAD_ADDRESSES),
+        *((pool_snapshot, asking(pool_snapshot, chain="base", pairAddress=other)) for other in (OTHER, None)),
+        (pool_snapshot, {"chain": "base", "tokenAddress": None, "pairAddress": OTHER}),
+        (pool_snapshot, {"chain": "base", "tokenAddress": None, "pairAddress": None}),
+        (pool_snapshot, {"chain": "base", "token_address": ADDRESS}),
+        *((protocol_context, {"protocol": bad}) for bad in ("", "a" * 101, None, 1, True, ["aave"])),
+    ]
+
+
+def name(case: Any) -> str:
+    """A service by its slug, a body in brief."""
+    text = repr(case).replace(ADDRESS, "ADDRESS").replace("a" * 90, "a..")
+    return getattr(case, "slug", text)
+
+
+@pytest.mark.parametrize(("service", "body"), accepted(), ids=name)
+def test_a_right_body_is_accepted_by_validator_and_schema(service: AnyService, body: Body):
+    assert problems(service, body) == []
+    assert against(service.input_schema(None), body) == []
+
+
+@pytest.mark.parametrize(("service", "body"), refused(), ids=name)
+def test_a_wrong_body_is_refused_by_validator_and_schema(service: AnyService, body: Body):
+    assert problems(service, body) != []
+    assert against(service.input_schema(None), body) != []
+
+
+def test_an_address_with_a_line_break_behind_it_is_refused():
+    assert problems(token_risk, {"chain": "base", "tokenAddress": ADDRESS + "\n"}) != []
+
+
+@pytest.mark.parametrize("service", BY_ID, ids=name)
+def test_a_chain_that_is_not_ours_is_answered_with_those_that_are(service: AnyService):
+    issues = problems(service, asking(service, chainId=5))
+
+    assert [issue.path for issue in issues] == ["chainId"]
+    assert all(f"{slug} ({number})" in issues[0].message for slug, number in CHAINS.items())
+
+
+@pytest.mark.parametrize("service", CHAINED, ids=name)
+def test_a_development_chain_is_accepted_where_there_is_one_and_nowhere_else(service: AnyService):
+    body = asking(service, chainId=31337)
+
+    assert problems(service, body, 31337) == []
+    assert against(service.input_schema(31337), body) == []
+    assert problems(service, body) != []
+    assert against(service.input_schema(None), body) != []
+
+
+def test_all_problems_of_a_body_come_at_once():
+    issues = problems(pool_snapshot, {"chainId": 5, "tokenAddress": "0x", "pairAddress": None})
+
+    assert sorted(issue.path for issue in issues) == ["", "chainId", "pairAddress", "tokenAddress"]
+
+
+@pytest.mark.parametrize("service", NAMED, ids=name)
+def test_a_body_without_a_chain_is_told_of_both_ways_to_name_one(service: AnyService):
+    assert problems(service, asking(service)) == [Issue("", "one of chain or chainId is required")]
+
+
+@pytest.mark.parametrize("body", [{}, {"tokenAddress": ADDRESS, "pairAddress": OTHER}])
+def test_a_pool_is_named_by_its_token_or_itself_but_not_both(body: Body):
+    issues = problems(pool_snapshot, {"chain": "base", **body})
+
+    assert issues == [Issue("", "exactly one of tokenAddress or pairAddress is required")]
+
+
+@pytest.mark.parametrize("number", [1, 5])
+def test_the_slug_of_a_chain_wins_over_its_id(number: int):
+    request = token_risk.request.model_validate({"chain": "base", "chainId": number, "tokenAddress": ADDRESS})
+
+    assert request.on == 8453
+
+
+@pytest.mark.parametrize("service", NAMED, ids=name)
+def test_a_chain_by_slug_and_by_id_is_the_same_request(service: AnyService):
+    by_slug = service.request.model_validate(asking(service, chain="bsc"))
+    by_id = service.request.model_validate(asking(service, chainId=56))
+
+    assert by_slug.canonical() == by_id.canonical()
+
+
+@pytest.mark.parametrize("service", CHAINED, ids=name)
+def test_an_address_is_read_in_lower_case(service: AnyService):
+    request = service.request.model_validate(asking(service, chainId=1))
+
+    assert ADDRESS.lower() in request.canonical().values()
+
+
+@pytest.mark.parametrize(
+    ("service", "fields"),
+    [
+        (
+            token_risk,
+            "tokenAddress riskLevel riskFlags honeypot taxes ownership liquidity warnings",
+        ),
+        (
+            pool_snapshot,
+            "pairAddress priceUsd liquidityUsd volume24hUsd fdvUsd pairCreatedAt txns24h url",
+        ),
+        (contract_explain, "verified contractName sourceAvailable abiAvailable proxy links warnings"),
+        (protocol_context, "name slug category chains tvlUsd fees urls"),
+        (wallet_brief, "nativeBalance tokenBalances recentTransfers suspiciousTokenNotes"),
+        (approval_risk, "approvals unlimitedCount recommendations coverage warnings"),
+    ],
+    ids=name,
+)
+def test_the_answer_has_the_fields_of_the_contract_in_its_order(service: AnyService, fields: str):
+    assert list(service.output_schema["properties"]) == fields.split()
+    assert list(service.output_example) == fields.split()
+
+
+@pytest.mark.parametrize("service", SERVICES, ids=name)
+def test_the_sample_is_what_the_published_schema_says(service: AnyService):
+    assert against(service.output_schema, service.output_example) == []
+
+
+@pytest.mark.parametrize("service", SERVICES, ids=name)
+def test_the_sample_can_be_read_back(service: AnyService):
+    assert service.data.model_validate(service.output_example) == service.sample
+
+
+@pytest.mark.parametrize("service", SERVICES, ids=name)
+def test_nothing_is_published_that_nobody_wrote(service: AnyService):
+    schema = service.input_schema(None)
+
+    assert schema["description"] == service.request.__doc__
+    assert all("description" in each for each in schema["properties"].values())
+
+
+@pytest.mark.parametrize("service", SERVICES, ids=name)
+def test_tags_are_few_and_short(service: AnyService):
+    assert 0 < len(service.tags) <= 5
+    assert all(tag.isascii() and len(tag) <= 32 for tag in service.tags)
+
+
+def test_answers_stay_fresh_as_long_as_promised():
+    seconds = {service.slug: service.fresh_for / timedelta(seconds=1) for service in SERVICES}
+
+    assert seconds == {
+        "token-risk": 300,
+        "pool-snapshot": 60,
+        "contract-explain": 600,
+        "protocol-context": 600,
+        "wallet-brief": 60,
+        "approval-risk": 300,
+    }
+
+
+@pytest.mark.parametrize(
+    ("service", "sources"),
+    [
+        (token_risk, "goplus:primary honeypotis:secondary dexscreener:enrichment geckoterminal:enrichment"),
+        (pool_snapshot, "dexscreener:primary geckoterminal:fallback"),
+        (contract_explain, "etherscan:primary sourcify:fallback blockscout:fallback rpc:enrichment"),
+        (protocol_context, "defillama:primary exa:fallback"),
+        (wallet_brief, "alchemy:primary blockscout:fallback rpc:fallback defillama:enrichment"),
+        (approval_risk, "goplus:primary rpc:fallback"),
+    ],
+    ids=name,
+)
+def test_every_source_is_asked_in_its_role(service: AnyService, sources: str):
+    declared = [f"{source.provider.about.name}:{source.role}" for source in service.sources]
+
+    assert declared == sources.split()
+
+
+@pytest.mark.parametrize("service", SERVICES, ids=name)
+async def test_without_an_adapter_there_is_no_answer_and_no_sample_in_its_place(service: AnyService):
+    with pytest.raises(ProviderUnconfigured, match="this build has no adapter for"):
+        await service.answer(service.example, *(source.provider for source in service.sources))
