@@ -26,8 +26,7 @@ MAX_ANSWER = 64 * 1024
 
 _CERTAIN = re.compile(
     r"^(invalid_(?!transaction_state)\w+|insufficient_\w+|unsupported_\w+|missing_eip712_domain|network_mismatch"
-    r"|asset_not_deployed_contract|eip6492_factory_not_allowed|smart_wallet_deployment_failed"
-    r"|transaction_failed)$"
+    r"|asset_not_deployed_contract|eip6492_factory_not_allowed|smart_wallet_deployment_failed)$"
 )
 """Reasons after which nothing can have moved: x402's vocabulary and the official facilitator's."""
 
@@ -131,7 +130,9 @@ def meaning(payment: Payment, status: int, content: bytes) -> Outcome:
         return Unresolved("error", "the facilitator's answer is not an x402 settlement")
     if answer.success:
         return _success(payment, answer)
-    if _CERTAIN.match(answer.error_reason or ""):
+    # a transaction that failed has a hash; without one its broadcast failed, and it may still arrive
+    reverted = answer.error_reason == "transaction_failed" and answer.transaction
+    if reverted or _CERTAIN.match(answer.error_reason or ""):
         return NotSettled(answer.error_reason or "")
     reason = (answer.error_reason or "no reason given")[:64]
     return Unresolved(

@@ -11,8 +11,8 @@ from ada_url import URL, idna_to_unicode
 SCHEMES: Final = frozenset({"http", "https", "ws", "wss", "ftp"})
 PAGES: Final = ("http:", "https:")
 
-# A host that the URL standard leaves as it is, but for its case. A last label that starts with a digit may be
-# a number, and a label in punycode may be invalid: both are left to the parser.
+# A host that the URL standard leaves as it is, but for its case; most addresses have one, and need no parser.
+# A last label that starts with a digit may be a number, so that is left to the parser.
 PLAIN: Final = re.compile(
     r"(?:(?:https?|wss?|ftp)://)?+((?:[a-z0-9_-]*+\.)*[a-z_-][a-z0-9_-]*+\.?)(?=[/?#]|\Z)",
     re.ASCII | re.IGNORECASE,
@@ -31,12 +31,10 @@ class UnreadableAddress(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class WebAddress:
-    """An address as read: what was given, what was parsed, and the host it leads to."""
+    """An address as read: what was given, and the host it leads to."""
 
     text: str
     """As given."""
-    url: str
-    """As handed to the parser: with a scheme, but not yet canonical."""
     host: str
     """In ASCII and lower case, IPv6 in brackets, trailing dots as given."""
 
@@ -48,7 +46,7 @@ class WebAddress:
     @property
     def pathname(self) -> str:
         """The canonical path; empty for schemes that do not open pages."""
-        url = URL(self.url)
+        url = URL(with_scheme(self.text))
         return url.pathname if url.protocol in PAGES else ""
 
     @property
@@ -65,10 +63,11 @@ def read_address(text: str) -> WebAddress:
     """
     if text.isascii() and (plain := PLAIN.match(text)):
         host = plain[1].lower()
-        if "xn--" not in host:
-            return WebAddress(text, text if plain.start(1) else f"https://{text}", host)
-    url = with_scheme(text)
-    return WebAddress(text, url, host_of(url, text))
+    else:
+        host = host_of(with_scheme(text), text)
+    if "xn--" in host:
+        refuse_invalid_punycode(host, text)
+    return WebAddress(text, host)
 
 
 def with_scheme(text: str) -> str:
@@ -96,14 +95,12 @@ def host_of(url: str, text: str) -> str:
         raise UnreadableAddress(f"{shown(text)} is not a valid address") from None
     if not host.strip("."):
         raise UnreadableAddress(f"{shown(text)} names no host")
-    if "xn--" in host:
-        refuse_invalid_punycode(host, text)
     return host
 
 
 def refuse_invalid_punycode(host: str, text: str) -> None:
-    # The parser lets labels in ASCII pass whatever their punycode says; browsers open none that cannot be decoded.
-    # What ends in a hyphen encodes plain ASCII, and stays as it is when decoded.
+    # The parser lets labels in ASCII pass whatever their punycode says; browsers open none that cannot be
+    # decoded. What ends in a hyphen encodes plain ASCII, and stays as it is when decoded.
     for label in host.split("."):
         if (
             label.startswith("xn--")

@@ -8,11 +8,10 @@ looked up.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from functools import cached_property
 from hashlib import sha256
 from itertools import islice
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple
 
 from centgate.phishing.address import WebAddress
 from centgate.phishing.homograph import Protected
@@ -26,8 +25,7 @@ SHORTEST_CID: Final = 46
 UNRANKED: Final = 1 << 62
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
+class Verdict(NamedTuple):
     """What the lists know of a domain. `unknown` means that none of them has it, not that it is safe."""
 
     domain: str
@@ -35,12 +33,11 @@ class Verdict:
     matched_list: MatchedList | None = None
     match: str | None = None
     """The entry, blocked path, content identifier or imitated name that decided."""
-    rules: Rules | None = field(default=None, repr=False, compare=False)
+    rules: Rules | None = None
     """The list that decided."""
 
 
-@dataclass(frozen=True, slots=True)
-class Stage:
+class Stage(NamedTuple):
     """One list's turn after the allowlists: entries ranked below `end`, then lookalikes."""
 
     end: int
@@ -77,12 +74,12 @@ class Detector:
         rank, entry = self.first_covering(domain)
         if rank < self.allowed:
             return Verdict(domain, "allowed", "allowlist", entry, self.allowing(rank))
-        for stage in self.stages:
-            if rank < stage.end:
-                return Verdict(domain, "blocked", "blocklist", entry, stage.rules)
-            imitated = stage.lookalikes.imitated_by(domain)
+        for end, lookalikes, rules in self.stages:
+            if rank < end:
+                return Verdict(domain, "blocked", "blocklist", entry, rules)
+            imitated = lookalikes.imitated_by(domain)
             if imitated is not None:
-                return Verdict(domain, "lookalike", "fuzzylist", imitated, stage.rules)
+                return Verdict(domain, "lookalike", "fuzzylist", imitated, rules)
         return Verdict(domain)
 
     def homograph(self, address: WebAddress) -> str | None:

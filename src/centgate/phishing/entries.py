@@ -9,7 +9,7 @@ from typing import Final, Literal
 
 from ada_url import URL
 
-from centgate.phishing.address import UnreadableAddress, read_address
+from centgate.phishing.address import UnreadableAddress, read_address, with_scheme
 from centgate.phishing.paths import PathTree, host_and_components
 from centgate.phishing.rules import CID
 
@@ -119,7 +119,7 @@ class Intake:
             address = read_address(entry)
         except UnreadableAddress:
             raise Unfit("unreadable") from None
-        url = URL(address.url)
+        url = URL(with_scheme(entry))
         if url.port:
             raise Unfit("port")
         if url.pathname != "/" or url.search or url.hash:

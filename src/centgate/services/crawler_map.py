@@ -17,14 +17,16 @@ from centgate.web import MODES, NOT_INSTRUCTIONS, SCRAPING, Link, WebUrl
 
 MOST_LINKS = 100
 
+Words = Annotated[
+    str, Field(max_length=200, description="Words to order the links by: the closest come first.")
+]
+
 
 class CrawlerMap(StrictRequest):
     """The site to map."""
 
     url: WebUrl = Field(description="An address on the site, usually its front page.")
-    search: Omittable[Annotated[str, Field(max_length=200)]] = Field(
-        None, description="Words to order the links by: the closest come first."
-    )
+    search: Omittable[Words] = None
 
 
 class SiteLinks(Data):

@@ -43,7 +43,7 @@ class PageMetadata(Data):
         description="When the page was published, ISO 8601 as exactly as the source knows; null when unknown."
     )
     modified_date: str | None = Field(
-        description="When the page was last changed, ISO 8601 as exactly as the source knows; null when unknown."
+        description="When the page last changed, ISO 8601 as exactly as the source knows; null when unknown."
     )
     status: int | None = Field(description="The HTTP status the site answered with; null when unknown.")
     content_type: str | None = Field(description="The content type the site gave; null when unknown.")

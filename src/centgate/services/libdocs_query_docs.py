@@ -15,6 +15,10 @@ from centgate.schema import Beyond, Data, Omittable, StrictRequest
 from centgate.service import service
 from centgate.web import MODES, NOT_INSTRUCTIONS, UNTRUSTED
 
+Topic = Annotated[
+    str, Field(max_length=200, description="What to read about; the library in general when left out.")
+]
+
 
 class LibdocsQueryDocs(StrictRequest):
     """The library to read about, and how much of it."""
@@ -26,9 +30,7 @@ class LibdocsQueryDocs(StrictRequest):
         description="An id from libdocs-resolve-library: `/<org>/<project>`, and optionally a version after "
         "`/` or `@`.",
     )
-    topic: Omittable[Annotated[str, Field(max_length=200)]] = Field(
-        None, description="What to read about; the library in general when left out."
-    )
+    topic: Omittable[Topic] = None
     tokens: int = Field(2500, ge=500, le=5000, description="How many tokens the snippets may have together.")
 
 

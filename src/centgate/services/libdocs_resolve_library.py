@@ -34,8 +34,8 @@ class Library(Data):
     )
     version: str | None = Field(description="The newest version that is documented; null when unknown.")
     score: float | None = Field(
-        description="How well the library matches or how far it is trusted, higher is better; comparable within "
-        "one answer only. Null when the source gives none."
+        description="How well the library matches or how far it is trusted, higher is better; comparable "
+        "within one answer only. Null when the source gives none."
     )
 
 

@@ -15,6 +15,8 @@ from centgate.schema import Beyond, Data, StrictRequest
 from centgate.service import service
 from centgate.web import MODES, NOT_INSTRUCTIONS, READING, UNTRUSTED, WebUrl
 
+Reason = Literal["not_found", "blocked", "timeout", "unreachable", "unsupported", "too_large", "failed"]
+
 
 class NeuralwebContents(StrictRequest):
     """The pages to read."""
@@ -25,12 +27,10 @@ class NeuralwebContents(StrictRequest):
 class PageError(Data):
     """Why a page could not be read."""
 
-    reason: Literal[
-        "not_found", "blocked", "timeout", "unreachable", "unsupported", "too_large", "failed"
-    ] = Field(
+    reason: Reason = Field(
         description="`not_found`: there is no such page; `blocked`: the site refused; `timeout`: too slow; "
-        "`unreachable`: no connection; `unsupported`: not a kind of content that can be read; `too_large`; "
-        "`failed`: anything else."
+        "`unreachable`: no connection; `unsupported`: no kind of content that can be read; `too_large`: beyond "
+        "what is read; `failed`: anything else."
     )
     message: str = Field(description="The same as a sentence.")
 

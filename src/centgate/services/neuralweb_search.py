@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
@@ -14,9 +14,12 @@ from centgate.providers.exa import Exa
 from centgate.providers.searxng import SearXNG
 from centgate.schema import Beyond, Data, Omittable, StrictRequest
 from centgate.service import service
-from centgate.web import MODES, NOT_INSTRUCTIONS, READING, Link
+from centgate.web import MODES, NOT_INSTRUCTIONS, READING, UNTRUSTED, Link
 
-Category = Literal["company", "news", "research paper", "github", "pdf"]
+Category = Annotated[
+    Literal["company", "news", "research paper", "github", "pdf"],
+    Field(description="The kind of page to look for; any when left out."),
+]
 
 
 class NeuralwebSearch(StrictRequest):
@@ -26,9 +29,7 @@ class NeuralwebSearch(StrictRequest):
         min_length=2, max_length=500, description="What to look for, as a phrase or a question."
     )
     num_results: int = Field(5, ge=1, le=10, description="How many results to return at most.")
-    category: Omittable[Category] = Field(
-        None, description="The kind of page to look for; any when left out."
-    )
+    category: Omittable[Category] = None
 
 
 class NeuralResult(Link):
@@ -37,7 +38,7 @@ class NeuralResult(Link):
     published_date: str | None = Field(
         description="When the page was published, ISO 8601 as exactly as the source knows; null when unknown."
     )
-    author: str | None = Field(description="Who wrote the page, as the source names them; null when unknown.")
+    author: str | None = Field(description=f"Who wrote the page; null when unknown. {UNTRUSTED}")
     score: float | None = Field(
         description="How well the page matches, higher is better; comparable within one answer only. "
         "Null when the source gives none."
@@ -61,7 +62,7 @@ class NeuralwebResults(Data):
     tags=("web", "search", "neural", "news", "research"),
     guardrails=(
         "At most 10 results a request.",
-        "Search types auto and fast only; deep search, summaries and page contents are refused, never downgraded.",
+        "Plain search only; deep search, summaries and page contents are refused, never downgraded.",
         NOT_INSTRUCTIONS,
     ),
     fresh_for=timedelta(seconds=300),
