@@ -23,7 +23,7 @@ from centgate.provider import Provider
 from centgate.service import AnyService
 from centgate.settings import Settings
 
-DRAIN = 15
+DRAIN = 6
 """Seconds that payments in flight get to finish when the process is asked to end."""
 
 

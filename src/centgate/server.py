@@ -17,7 +17,7 @@ from uvicorn.supervisors import Multiprocess
 from centgate.settings import PREFIX, Settings
 
 FACTORY = "centgate.faces.api:app_from_environment"
-STOP_WITHIN = 18
+STOP_WITHIN = 12
 """Seconds that open connections get to finish after SIGTERM."""
 
 

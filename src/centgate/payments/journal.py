@@ -90,7 +90,6 @@ class Journal:
         self._store = store
         self._keep = keep_seconds
         self._clock = clock
-        self._held: set[PaymentKey] = set()
         self.worker = secrets.token_hex(8)
 
     @asynccontextmanager
@@ -102,13 +101,11 @@ class Journal:
         cannot be written. At the end whatever was not delivered is let go, for the next request to take up.
         """
         claim = await self._take(payment, order)
-        self._held.add(claim.key)
         try:
             yield claim
         finally:
-            self._held.discard(claim.key)
             if claim.state in ("settling", "settled"):
-                # if this fails the row stays ours, and `_take` knows that we hold it no more
+                # if this fails the row stays ours, which does not hinder us
                 with suppress(CentgateError):
                     await self._store.run(partial(_release, claim.key, self.worker))
 
@@ -195,7 +192,7 @@ class Journal:
             return _redelivery(key, row, connection)
         if row["state"] == "settled" and row["updated_at"] < now - self._keep:
             raise _too_late(row)
-        if key in self._held or not _free(row["owner"], self.worker, now, connection):
+        if not _free(row["owner"], self.worker, now, connection):
             return _Held()
         _update(key, row["owner"], connection, owner=self.worker)
         return Claim(
@@ -274,7 +271,9 @@ def _may_ask(row: RowMapping, payment: Payment) -> bool:
 
 
 def _free(owner: str | None, worker: str, now: float, connection: Connection) -> bool:
-    """Whether nobody is at work: no owner, ourselves no longer, or a process that has died."""
+    """Whether nobody else is at work: no owner, this process (which does one thing at a time with a payment,
+    see `flights`), or one that has died.
+    """
     if owner is None or owner == worker:
         return True
     seen = connection.execute(select(workers.c.seen_at).where(workers.c.id == owner)).scalar()

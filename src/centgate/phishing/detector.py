@@ -22,6 +22,7 @@ Status = Literal["allowed", "blocked", "lookalike", "unknown"]
 MatchedList = Literal["allowlist", "blocklist", "fuzzylist"]
 
 SHORTEST_CID: Final = 46
+LONGEST_NAME: Final = 253
 UNRANKED: Final = 1 << 62
 
 
@@ -101,12 +102,12 @@ class Detector:
     def first_covering(self, domain: str) -> tuple[int, str | None]:
         """The entry with the best rank among the domain and its parents."""
         # a hostile address may have a thousand labels, but no entry has so many
-        suffix = domain if domain.count(".") <= self.deepest else last_labels(domain, self.deepest)
+        suffix = domain if len(domain) <= LONGEST_NAME else last_labels(domain, self.deepest)
+        rank = self.rank
         best, entry, dot = UNRANKED, None, "."
         while dot:
-            rank = self.rank.get(suffix, UNRANKED)
-            if rank < best:
-                best, entry = rank, suffix
+            if suffix in rank and rank[suffix] < best:
+                best, entry = rank[suffix], suffix
             _, dot, suffix = suffix.partition(".")
         return best, entry
 

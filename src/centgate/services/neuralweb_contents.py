@@ -29,8 +29,8 @@ class PageError(Data):
 
     reason: Reason = Field(
         description="`not_found`: there is no such page; `blocked`: the site refused; `timeout`: too slow; "
-        "`unreachable`: no connection; `unsupported`: no kind of content that can be read; `too_large`: beyond "
-        "what is read; `failed`: anything else."
+        "`unreachable`: no connection; `unsupported`: nothing that can be read as text; `too_large`: "
+        "beyond what is read; `failed`: anything else."
     )
     message: str = Field(description="The same as a sentence.")
 

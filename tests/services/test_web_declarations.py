@@ -1,0 +1,267 @@
+"""What the seven web services accept, refuse by name and promise, before any source is asked."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator, FormatChecker
+from pydantic import ValidationError
+from pydantic_core import PydanticCustomError
+
+from centgate.errors import ProviderUnconfigured
+from centgate.service import AnyService
+from centgate.services.crawler_map import crawler_map
+from centgate.services.crawler_scrape import crawler_scrape
+from centgate.services.crawler_search import crawler_search
+from centgate.services.libdocs_query_docs import libdocs_query_docs
+from centgate.services.libdocs_resolve_library import libdocs_resolve_library
+from centgate.services.neuralweb_contents import neuralweb_contents
+from centgate.services.neuralweb_search import neuralweb_search
+from centgate.web import web_url
+
+SEARCHES = (neuralweb_search, crawler_search)
+PAGED = (crawler_map, crawler_scrape)
+SERVICES: tuple[AnyService, ...] = (
+    *(neuralweb_search, neuralweb_contents, crawler_map, crawler_search, crawler_scrape),
+    *(libdocs_resolve_library, libdocs_query_docs),
+)
+DECLARED = {
+    "neuralweb-search": ("/services/neuralweb/search", 80, 300, ["results", "resolvedSearchType"]),
+    "neuralweb-contents": ("/services/neuralweb/contents", 90, 300, ["pages"]),
+    "crawler-map": ("/services/crawler/map", 100, 300, ["links"]),
+    "crawler-search": ("/services/crawler/search", 110, 300, ["results"]),
+    "crawler-scrape": ("/services/crawler/scrape", 120, 300, ["markdown", "metadata"]),
+    "libdocs-resolve-library": ("/services/libdocs/resolve-library", 130, 600, ["libraries"]),
+    "libdocs-query-docs": ("/services/libdocs/query-docs", 140, 600, ["docs"]),
+}
+DEFAULTS: dict[str, dict[str, Any]] = {
+    "neuralweb-search": {"numResults": 5},
+    "crawler-search": {"limit": 5},
+    "crawler-scrape": {"onlyMainContent": True},
+    "libdocs-query-docs": {"tokens": 2500},
+}
+PAGE = "https://example.com/"
+GOOD_URLS = (
+    *(
+        PAGE,
+        "http://example.com",
+        "HTTPS://EXAMPLE.COM/A",
+        "https://example.com?q=1",
+        "https://example.com#a",
+    ),
+    *("https://example.com:8443/a?b=c#d", "https://b\u00fccher.example/\u00e4", "https://[2001:db8::1]/"),
+    *("https://192.0.2.1/", "https://example.com/@user", "https://example.com/?at=a@b", PAGE + "a\\b"),
+    PAGE + "a" * (2048 - len(PAGE)),
+)
+BAD_URLS = (
+    *("", "example.com", "www.example.com/a", "/a", "//example.com/", "ftp://example.com/", "file:///etc/a"),
+    *("javascript:alert(1)", "https:example.com", "https:/example.com", "https://", "https:///example.com"),
+    *("https://?q", "https://#top", "https://user@example.com/", "https://user:secret@example.com/"),
+    *("https://@example.com/", "https://example.com:99999/", "https://example.com:x/", "https://256.1.1.1/"),
+    *("https://exa mple.com/", " " + PAGE, PAGE + " ", PAGE + "\n", "https://exam\tple.com/", PAGE + "\x00"),
+    *("https:\\\\example.com", "https://example.com\\@example.org/", "https://[::1/", "https://%/"),
+    *(PAGE + "a" * (2049 - len(PAGE)), None, 1, True, [PAGE], {"url": PAGE}),
+)
+GOOD_IDS = (
+    *("/fastapi/fastapi", "/vercel/next.js", "/vercel/next.js/v15.1.8", "/vercel/next.js@v15.1.8"),
+    *("/npm/@scope~name", "/github/.github", "/websites/a_b", "/o/p/1.0+build", "/o/" + "p" * 197),
+)
+BAD_IDS = (
+    *("", "/", "fastapi", "/fastapi", "fastapi/fastapi", "/fastapi/", "//fastapi", "/a//b", "/a/b/"),
+    *("/a/b/c/d", "/../..", "/a/..", "/a/b/..", "/./a", "/a/b c", " /a/b", "/a/b ", "/a/b?c", "/a/b#c"),
+    *("/a/b%2e", "https://a/b", "/o/" + "p" * 198, None, 1, ["/a/b"]),
+)
+CATEGORIES = ("company", "news", "research paper", "github", "pdf")
+NOT_TEXT: tuple[Any, ...] = (None, 1, 1.5, True, ["text"], {"text": 1})
+NOT_WHOLE: tuple[Any, ...] = (None, "5", 5.5, True, False, [5], {"5": 5})
+
+Body = dict[str, Any]
+Case = tuple[AnyService, Body]
+
+
+def asking(service: AnyService, **more: Any) -> Body:
+    """The service's example with `more` in it."""
+    return {**service.input_example, **more}
+
+
+def text(low: int, high: int) -> tuple[list[str], list[Any]]:
+    """Texts at and inside the bounds, and values outside them."""
+    inside = ["a" * low, "a" * high, "\N{OCTOPUS}" * high]
+    return inside, ["a" * (high + 1), *(["a" * (low - 1)] if low else []), *NOT_TEXT]
+
+
+def whole(low: int, high: int) -> tuple[list[int], list[Any]]:
+    """Numbers at and inside the bounds, and values outside them."""
+    return [low, low + 1, high], [low - 1, high + 1, -high, 2**63, *NOT_WHOLE]
+
+
+RULES: tuple[tuple[AnyService, str, tuple[Any, Any]], ...] = (
+    *((service, "query", text(2, 500)) for service in SEARCHES),
+    (neuralweb_search, "numResults", whole(1, 10)),
+    (neuralweb_search, "category", (CATEGORIES, ("people", "News", "", *NOT_TEXT))),
+    (neuralweb_contents, "urls", ([[PAGE], [PAGE] * 5], ([], [PAGE] * 6, PAGE, {"0": PAGE}, None))),
+    (neuralweb_contents, "urls", ([[url] for url in GOOD_URLS], [[PAGE, url] for url in BAD_URLS])),
+    *((service, "url", (GOOD_URLS, BAD_URLS)) for service in PAGED),
+    (crawler_map, "search", text(0, 200)),
+    (crawler_search, "limit", whole(1, 10)),
+    (crawler_scrape, "onlyMainContent", ([True, False], ["true", 0, 1, None, []])),
+    (libdocs_resolve_library, "libraryName", text(1, 200)),
+    (libdocs_query_docs, "libraryId", (GOOD_IDS, BAD_IDS)),
+    (libdocs_query_docs, "topic", text(0, 200)),
+    (libdocs_query_docs, "tokens", whole(500, 5000)),
+)
+RIGHT: list[Case] = [
+    *((service, service.input_example) for service in SERVICES),
+    *((service, asking(service, **{field: value})) for service, field, (good, _) in RULES for value in good),
+]
+WRONG: list[Case] = [
+    *((service, asking(service, **{field: value})) for service, field, (_, bad) in RULES for value in bad),
+    *((service, asking(service, unknown=1)) for service in SERVICES),
+    *((service, {}) for service in SERVICES),
+    (neuralweb_search, asking(neuralweb_search, num_results=3)),
+    (crawler_scrape, asking(crawler_scrape, only_main_content=True)),
+    (libdocs_query_docs, asking(libdocs_query_docs, library_id="/fastapi/fastapi")),
+]
+
+
+TEXTS = [(service, field) for service, field, (good, _) in RULES if isinstance(good[0], str)]
+
+
+def parsed(url: object) -> bool:
+    """Raises unless the validator's own parser takes it; what is no text is no URL to parse."""
+    return not isinstance(url, str) or web_url(url) == url
+
+
+def against(schema: dict[str, Any], value: Any) -> list[Any]:
+    """Everything a JSON Schema finds in a value."""
+    formats = FormatChecker(formats=())
+    formats.checks("uri", raises=PydanticCustomError)(parsed)
+    Draft202012Validator.check_schema(schema)
+    validator: Any = Draft202012Validator(schema, format_checker=formats)
+    return list(validator.iter_errors(value))
+
+
+def named(service: AnyService) -> str:
+    """A test's name for a service."""
+    return service.slug
+
+
+@pytest.mark.parametrize(("service", "body"), RIGHT)
+def test_what_is_within_the_bounds_is_accepted(service: AnyService, body: Body) -> None:
+    request = service.request.model_validate(body, by_name=False)
+
+    assert request.model_dump(by_alias=True, exclude_unset=True) == body
+    assert against(service.input_schema(None), body) == []
+
+
+@pytest.mark.parametrize(("service", "body"), WRONG)
+def test_what_is_outside_the_bounds_is_refused_by_validator_and_schema_alike(
+    service: AnyService, body: Body
+) -> None:
+    with pytest.raises(ValidationError):
+        service.request.model_validate(body, by_name=False)
+
+    assert against(service.input_schema(None), body)
+
+
+@pytest.mark.parametrize("service", SERVICES, ids=named)
+def test_what_is_left_out_has_its_default(service: AnyService) -> None:
+    required = {key: service.input_example[key] for key in service.input_schema(None)["required"]}
+
+    asked = service.request.model_validate(required, by_name=False).canonical()
+
+    assert asked == {**required, **DEFAULTS.get(service.slug, {})}
+
+
+@pytest.mark.parametrize("bad", ["\ud800", PAGE + "\udfff"])
+@pytest.mark.parametrize(("service", "field"), TEXTS)
+def test_half_a_surrogate_pair_is_refused_cleanly(service: AnyService, field: str, bad: str) -> None:
+    with pytest.raises(ValidationError):
+        service.request.model_validate(asking(service, **{field: bad}), by_name=False)
+
+
+def test_half_a_surrogate_pair_among_urls_is_refused_with_its_place() -> None:
+    with pytest.raises(ValidationError) as refused:
+        neuralweb_contents.request.model_validate({"urls": [PAGE, PAGE + "\ud800"]}, by_name=False)
+
+    assert [error["loc"] for error in refused.value.errors()] == [("urls", 1)]
+
+
+def test_credentials_in_a_url_are_refused_in_so_many_words() -> None:
+    with pytest.raises(ValidationError, match="user name or password"):
+        crawler_scrape.request.model_validate({"url": "https://user:secret@example.com/"}, by_name=False)
+
+
+@pytest.mark.parametrize("service", SERVICES, ids=named)
+def test_options_beyond_one_cent_are_known_in_every_spelling(service: AnyService) -> None:
+    for name in {*service.beyond.names, *(service.beyond.values or {})}:
+        snake = "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in name)
+        for spelling in (name, snake, snake.replace("_", "-"), name.upper()):
+            assert service.beyond.asked_for({spelling: "beyond"}) == [spelling]
+
+
+@pytest.mark.parametrize("service", SERVICES, ids=named)
+def test_no_field_of_a_service_is_beyond_one_cent(service: AnyService) -> None:
+    fields = dict.fromkeys([*service.request.model_fields, *service.input_schema(None)["properties"]], "any")
+
+    assert service.beyond.asked_for(fields) == []
+
+
+BEYOND: tuple[tuple[AnyService, str, tuple[Any, ...], tuple[Any, ...]], ...] = (
+    (
+        neuralweb_search,
+        "type",
+        ("auto", "fast"),
+        ("deep", "deep-reasoning", "neural", "instant", 1),
+    ),
+    (neuralweb_search, "contents", (), ({"summary": True}, {})),
+    (neuralweb_search, "summary", (), (True, False)),
+    (neuralweb_contents, "livecrawl", (), ("always",)),
+    (crawler_map, "limit", (0, 1, 100), (101, 5000, "all")),
+    (crawler_search, "sources", ("web", ["web"], []), ("news", ["web", "images"], [{"type": "news"}])),
+    (crawler_search, "scrapeOptions", (), ({"formats": ["markdown"]},)),
+    (crawler_scrape, "formats", ("markdown", ["markdown"]), (["markdown", "json"], [{"type": "json"}])),
+    (crawler_scrape, "actions", (), ([{"type": "click"}],)),
+    (crawler_scrape, "proxy", (), ("stealth",)),
+)
+
+
+@pytest.mark.parametrize(("service", "option", "inside", "outside"), BEYOND)
+def test_an_option_is_beyond_one_cent_by_what_it_asks_for(
+    service: AnyService, option: str, inside: tuple[Any, ...], outside: tuple[Any, ...]
+) -> None:
+    assert [value for value in inside if service.beyond.asked_for({option: value})] == []
+    assert [value for value in outside if not service.beyond.asked_for({option: value})] == []
+
+
+@pytest.mark.parametrize("service", SERVICES, ids=named)
+def test_filters_that_cost_nothing_are_unknown_keys_and_no_more(service: AnyService) -> None:
+    assert service.beyond.asked_for({"includeDomains": [], "startPublishedDate": "", "unknown": 1}) == []
+
+
+@pytest.mark.parametrize("service", SERVICES, ids=named)
+def test_the_declaration_is_the_contract(service: AnyService) -> None:
+    path, order, seconds, fields = DECLARED[service.slug]
+
+    assert (service.path, service.order, service.category) == (path, order, "web-context")
+    assert service.fresh_for == timedelta(seconds=seconds)
+    assert list(service.output_schema["properties"]) == fields == list(service.output_example)
+    assert len(service.tags) <= 5
+    assert all(tag.isascii() and len(tag) <= 32 for tag in service.tags)
+
+
+@pytest.mark.parametrize("service", SERVICES, ids=named)
+def test_the_sample_is_what_the_schema_promises(service: AnyService) -> None:
+    assert against(service.output_schema, service.output_example) == []
+
+
+@pytest.mark.parametrize("service", SERVICES, ids=named)
+async def test_the_lead_is_named_when_it_has_no_adapter(service: AnyService) -> None:
+    leads = [source.provider for source in service.sources]
+
+    with pytest.raises(ProviderUnconfigured) as refused:
+        await service.answer(service.example, *leads)
+
+    assert refused.value.provider == leads[0].about.name
