@@ -30,7 +30,7 @@ class DemoFailed(Exception):
 
 def run_demo(settings: Settings) -> None:
     """Run every step; DemoFailed names the first that went wrong."""
-    console = Console(highlight=False)
+    console = Console(highlight=False, soft_wrap=True)
     console.rule("[bold]Centgate: facts for agents at one cent a call")
     with (
         development(settings) as house,
@@ -41,7 +41,10 @@ def run_demo(settings: Settings) -> None:
             f"chain [cyan]{house.chain.rpc_url}[/] ({house.chain.kind}), facilitator "
             f"[cyan]{house.chain.facilitator_url}[/], API [cyan]{url}[/]\n"
         )
-        _Buyer(console, house, http).shop()
+        try:
+            _Buyer(console, house, http).shop()
+        except httpx.HTTPError as error:
+            raise DemoFailed(f"the API could not be reached: {error}") from error
     console.print("\n[bold green]Done.[/] Three answers for three cents, and a repetition for nothing.")
 
 
@@ -99,7 +102,7 @@ class _Buyer:
         )
 
     def _show_verdicts(self, responses: list[httpx.Response]) -> None:
-        self._console.print("[bold]2. Sign, pay, and read the answers[/]")
+        self._console.print("[bold]2. Sign, pay, and read the answers[/]  three requests, a payment each")
         table = Table("domain", "status", "decided by", "match")
         expected = ("blocked", "lookalike", "allowed")
         for response, status in zip(responses, expected, strict=True):
@@ -134,10 +137,8 @@ class _Buyer:
         return self._chain.balance(self._me.address), self._chain.balance(self._pay_to)
 
     def _show_balances(self, before: tuple[int, int], after: tuple[int, int]) -> None:
-        table = Table("USDC", "before", "after", "difference", title="5. The balances on the chain")
-        for who, then, now in zip(
-            (f"buyer {self._me.address}", f"seller {self._pay_to}"), before, after, strict=True
-        ):
+        table = Table("USDC", "before", "after", "difference", title_justify="left", title="[bold]5. The balances on the chain[/]")
+        for who, then, now in zip(("buyer", "seller"), before, after, strict=True):
             table.add_row(who, f"{then / 1e6:,.2f}", f"{now / 1e6:,.2f}", f"{(now - then) / 1e6:+,.2f}")
         self._console.print(table)
         moved = (before[0] - after[0], after[1] - before[1])

@@ -142,3 +142,17 @@ READING = frozenset(
     }
 )
 """What a neural search engine charges for beside a page's own text."""
+
+FILTERS = frozenset(
+    {
+        "endCrawlDate",
+        "endPublishedDate",
+        "excludeDomains",
+        "excludeText",
+        "includeDomains",
+        "includeText",
+        "startCrawlDate",
+        "startPublishedDate",
+    }
+)
+"""Filters of a neural search engine: not part of the offer, and named because clients send them."""

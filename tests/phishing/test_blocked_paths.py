@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from centgate.phishing.paths import PathTree
@@ -49,6 +49,7 @@ COMPONENTS = st.lists(
 )
 
 
+@settings(deadline=None)
 @given(st.dictionaries(st.sampled_from(["x.com", "y.com"]), COMPONENTS))
 def test_a_tree_survives_being_written_as_lines(branches: dict[str, list[str]]) -> None:
     paths = PathTree()

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from centgate.phishing.address import read_address
@@ -21,9 +23,9 @@ def check(text: str, *lists: Rules) -> Verdict:
 
 
 def test_an_entry_covers_its_subdomains() -> None:
-    assert check("https://a.b.evil.com", Rules(blocklist=["evil.com"])) == Verdict(
-        "a.b.evil.com", "blocked", "blocklist", "evil.com"
-    )
+    rules = Rules(blocklist=["evil.com"])
+
+    assert check("https://a.b.evil.com", rules) == ("a.b.evil.com", "blocked", "blocklist", "evil.com", rules)
 
 
 def test_an_entry_covers_neither_its_parent_nor_a_longer_name() -> None:
@@ -223,9 +225,10 @@ LISTS = st.builds(
 )
 
 
+@settings(deadline=None)
 @given(NAMES, st.lists(LISTS, max_size=3))
 def test_looking_up_equals_looking_through_the_lists(domain: str, lists: list[Rules]) -> None:
-    assert Detector(*lists).check_domain(domain) == looked_through(domain, lists)
+    assert Detector(*lists).check_domain(domain)[:4] == looked_through(domain, lists)[:4]
 
 
 def looked_through(domain: str, lists: list[Rules]) -> Verdict:
@@ -249,6 +252,7 @@ def covers(entry: str, domain: str) -> bool:
     return parts[-len(wanted) :] == wanted
 
 
+@cache
 def letters_between(a: str, b: str) -> int:
     if not a or not b:
         return len(a) + len(b)

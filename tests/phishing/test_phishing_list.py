@@ -1,4 +1,4 @@
-"""Lists as files: what is imported, what is dropped, what a snapshot keeps, and the commands that make them."""
+"""Lists as files: what is imported and what dropped, what a snapshot keeps, the commands that make one."""
 
 from __future__ import annotations
 
@@ -235,6 +235,15 @@ def test_an_update_from_no_list_leaves_the_old_snapshot(tmp_path: Path) -> None:
     assert result.exit_code == 1
     assert "the file is neither a config.json" in " ".join(result.stderr.split())
     assert (tmp_path / "list.xz").read_bytes() == b"old"
+
+
+def test_a_day_that_is_none_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "in.json").write_text(json.dumps(STALELIST))
+
+    result = run("update", tmp_path / "in.json", "--date", "2024-02-30", "--out", tmp_path / "list.xz")
+
+    assert result.exit_code == 1
+    assert "'2024-02-30' is no day" in result.stderr
 
 
 def test_an_update_leaves_nothing_but_the_snapshot(tmp_path: Path) -> None:

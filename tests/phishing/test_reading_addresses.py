@@ -1,4 +1,4 @@
-"""Addresses are read as browsers read them; whatever opens another host than it seems to is read as that host."""
+"""Addresses are read as browsers read them: by the host they open, not by the one they seem to."""
 
 from __future__ import annotations
 
@@ -118,14 +118,20 @@ def test_a_thousand_labels_are_read() -> None:
     assert read_address("a." * 999 + "com").host.count(".") == 999
 
 
-PIECES = st.sampled_from(
-    [r"evil", r"com", r"EVIL", r".xn--pple-43d.", r".", r"..", r"/", r"//", r"\\", r":", r"@", r"?", r"#", r"%", r"%2e", r"%00", r"http", r"https:", r"https://", r"wss://", r"ftp:", r"foo:", r"443", r"0x7f", r"1.2.3.4", r"08", r"[::1]", r"[", r"]", r"_", r"-", r"*", r"|", r"^"]
-) | st.sampled_from(" \t\n\x00\u00e9\u00df\u0430\u3002\uff0e\uff25\u200d\u00ad")
+# fmt: off
+PIECES = st.sampled_from([
+    "evil", "com", "EVIL", ".xn--pple-43d.", ".", ".", "..", "/", "//", "\\", ":", "@", "?", "#", "%", "%2e",
+    "%00", "http", "https:", "https://", "wss://", "ftp:", "foo:", "443", "0x7f", "1.2.3.4", "08", "[::1]",
+    "[", "]", "_", "-", "*", "|", "^", " ", "\t", "\n", "\x00", "\u00e9", "\u00df", "\u0430", "\u3002",
+    "\uff0e", "\uff25", "\u200d", "\u00ad",
+])
+# fmt: on
 # Latin, Greek and Cyrillic: what other scripts allow in a label depends on the age of a parser's tables
 KNOWN = st.characters(max_codepoint=0x52F, exclude_categories=["Cf", "Cn", "Mn"])
 TEXTS = st.lists(PIECES | KNOWN, min_size=1, max_size=10).map("".join)
 
 
+@settings(deadline=None)
 @given(TEXTS)
 def test_reading_gives_a_host_or_a_refusal_and_nothing_else(text: str) -> None:
     try:

@@ -21,8 +21,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal, TypeVar
 
-from sqlalchemy import Connection, RowMapping, delete, insert, select, update
-from sqlalchemy.dialects import sqlite
+from sqlalchemy import Connection, RowMapping
 
 from centgate.errors import (
     UNTOUCHED,
@@ -32,9 +31,9 @@ from centgate.errors import (
     PaymentNote,
     PaymentRequired,
 )
+from centgate.payments import queries
 from centgate.payments.authorization import Payment, PaymentKey, bad_signature, unexpired
 from centgate.payments.store import JournalUnavailable, Store, Unit
-from centgate.payments.tables import answers, at, payments, workers
 
 LEASE = 6.0
 """Seconds after which a process that was not seen is taken for dead."""
@@ -132,20 +131,20 @@ class Journal:
 
     async def note(self, payment: Payment) -> PaymentNote | None:
         """What is known of a payment that cannot be worked on now; None when it was never taken."""
-        row = await self._run(partial(_row, payment.key), UNTOUCHED)
+        row = await self._run(lambda connection: queries.find(connection, payment.key), UNTOUCHED)
         return _note(row) if row and _may_ask(row, payment) else None
 
     async def beat(self) -> None:
         """Say that this process lives, and forget what need not be kept."""
-        await self._store.run(partial(_beat, self.worker, self._clock(), self._clock() - self._keep))
+        await self._store.run(partial(_beat, self.worker, self._clock(), self._keep))
 
     async def leave(self) -> None:
         """Say that this process ends, so that nobody waits for it."""
         with suppress(CentgateError):
-            await self._store.run(partial(_leave, self.worker))
+            await self._store.run(lambda connection: queries.leave(connection, self.worker))
 
     async def _enter(self, claim: Claim, state: State, **values: Any) -> None:
-        entry = partial(_update, claim.key, self.worker, state=state, updated_at=self._clock(), **values)
+        entry = partial(_change, claim.key, self.worker, state=state, updated_at=self._clock(), **values)
         await self._run(
             entry,
             PaymentNote("in_flight", charged=False, retry="same_payment", transaction=claim.transaction),
@@ -169,9 +168,10 @@ class Journal:
 
     def _taken(self, payment: Payment, order: Order, connection: Connection) -> Claim | _Held:
         now = self._clock()
-        if not payment.expired and _inserted(connection, payment, order, self.worker, now):
+        values = _values(payment, order, self.worker, now)
+        if not payment.expired and queries.insert_payment(connection, payment.key, values):
             return Claim(payment.key, "settling", doubtful=False, since=now, transaction=None, answer=None)
-        row = _row(payment.key, connection) or _by_identifier(payment, connection)
+        row = queries.find(connection, payment.key) or _by_identifier(payment, connection)
         if row is None:
             unexpired(payment)
             raise LookupError("a payment that could not be claimed is not in the journal")
@@ -194,7 +194,7 @@ class Journal:
             raise _too_late(row)
         if not _free(row["owner"], self.worker, now, connection):
             return _Held()
-        _update(key, row["owner"], connection, owner=self.worker)
+        _change(key, row["owner"], connection, owner=self.worker)
         return Claim(
             key,
             row["state"],
@@ -210,10 +210,10 @@ class Journal:
         """A payment that was refused moved nothing: it may be presented again, for anything."""
         unexpired(payment)
         if key != payment.key:  # the refused one only shares its idempotency key with this one
-            _update(key, None, connection, identifier=None)
+            _change(key, None, connection, identifier=None)
             return _Held()
         values = _values(payment, order, self.worker, self._clock())
-        connection.execute(update(payments).where(at(payments, key)).values(values))
+        _change(key, None, connection, **values)
         return Claim(
             key, "settling", doubtful=False, since=values["created_at"], transaction=None, answer=None
         )
@@ -238,31 +238,11 @@ def _values(payment: Payment, order: Order, worker: str, now: float) -> dict[str
     }
 
 
-def _inserted(connection: Connection, payment: Payment, order: Order, worker: str, now: float) -> bool:
-    key = payment.key
-    row = {
-        "network": key.network,
-        "asset": key.asset,
-        "payer": key.payer,
-        "nonce": key.nonce,
-        **_values(payment, order, worker, now),
-    }
-    return connection.execute(_CLAIM, row).rowcount == 1
-
-
-_CLAIM = sqlite.insert(payments).on_conflict_do_nothing()
-
-
-def _row(key: PaymentKey, connection: Connection) -> RowMapping | None:
-    return connection.execute(select(payments).where(at(payments, key))).mappings().first()
-
-
 def _by_identifier(payment: Payment, connection: Connection) -> RowMapping | None:
     """The payment that this payer made under the same idempotency key, once the signature proved who asks."""
     if payment.identifier is None or not payment.signer_known:
         return None
-    same = (payments.c.payer == payment.key.payer) & (payments.c.identifier == payment.identifier)
-    return connection.execute(select(payments).where(same)).mappings().first()
+    return queries.find_by_identifier(connection, payment.key.payer, payment.identifier)
 
 
 def _may_ask(row: RowMapping, payment: Payment) -> bool:
@@ -276,41 +256,28 @@ def _free(owner: str | None, worker: str, now: float, connection: Connection) ->
     """
     if owner is None or owner == worker:
         return True
-    seen = connection.execute(select(workers.c.seen_at).where(workers.c.id == owner)).scalar()
+    seen = queries.seen(connection, owner)
     return seen is None or seen < now - LEASE
 
 
-def _update(key: PaymentKey, owner: str | None, connection: Connection, /, **values: Any) -> None:
+def _change(key: PaymentKey, owner: str | None, connection: Connection, /, **values: Any) -> None:
     """Change a row that `owner` holds; LostClaim when another process has taken it over."""
-    held = payments.c.owner.is_(None) if owner is None else payments.c.owner == owner
-    if not connection.execute(update(payments).where(at(payments, key), held).values(values)).rowcount:
+    if not queries.change(connection, key, owner, values):
         raise LostClaim
 
 
 def _release(key: PaymentKey, worker: str, connection: Connection) -> None:
-    held = at(payments, key) & (payments.c.owner == worker)
-    connection.execute(update(payments).where(held).values(owner=None))
+    queries.change(connection, key, worker, {"owner": None})
 
 
 def _deliver(key: PaymentKey, worker: str, answer: StoredAnswer, now: float, connection: Connection) -> None:
-    _update(key, worker, connection, state="delivered", owner=None, updated_at=now)
-    connection.execute(
-        insert(answers).values(
-            network=key.network,
-            asset=key.asset,
-            payer=key.payer,
-            nonce=key.nonce,
-            status=answer.status,
-            request_id=answer.request_id,
-            receipt=answer.receipt,
-            body=answer.body,
-            stored_at=now,
-        )
-    )
+    _change(key, worker, connection, state="delivered", owner=None, updated_at=now)
+    kept = {"status": answer.status, "request_id": answer.request_id, "receipt": answer.receipt}
+    queries.insert_answer(connection, key, {**kept, "body": answer.body, "stored_at": now})
 
 
 def _redelivery(key: PaymentKey, row: RowMapping, connection: Connection) -> Claim:
-    kept = connection.execute(select(answers).where(at(answers, key))).mappings().first()
+    kept = queries.find_answer(connection, key)
     if kept is None:
         raise _too_late(row)
     answer = StoredAnswer(kept["status"], kept["body"], kept["request_id"], kept["receipt"], replayed=True)
@@ -324,16 +291,10 @@ def _redelivery(key: PaymentKey, row: RowMapping, connection: Connection) -> Cla
     )
 
 
-def _beat(worker: str, now: float, keep_from: float, connection: Connection) -> None:
-    connection.execute(sqlite.insert(workers).values(id=worker, seen_at=now).on_conflict_do_nothing())
-    connection.execute(update(workers).where(workers.c.id == worker).values(seen_at=now))
-    connection.execute(delete(workers).where(workers.c.seen_at < now - 100 * LEASE))
-    old = select(answers.c.nonce).where(answers.c.stored_at < keep_from).limit(500)
-    connection.execute(delete(answers).where(answers.c.stored_at < keep_from, answers.c.nonce.in_(old)))
-
-
-def _leave(worker: str, connection: Connection) -> None:
-    connection.execute(delete(workers).where(workers.c.id == worker))
+def _beat(worker: str, now: float, keep: float, connection: Connection) -> None:
+    queries.beat(connection, worker, now)
+    queries.forget_workers(connection, now - 100 * LEASE)
+    queries.forget_answers(connection, now - keep)
 
 
 def _note(row: RowMapping) -> PaymentNote:

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from sqlalchemy import Column, Float, Index, Integer, LargeBinary, MetaData, String, Table, and_
-from sqlalchemy.sql.elements import ColumnElement
-
-from centgate.payments.authorization import PaymentKey
+from sqlalchemy import Column, Float, Index, Integer, LargeBinary, MetaData, String, Table
 
 metadata = MetaData()
 
@@ -57,13 +54,3 @@ workers = Table(
     Column("seen_at", Float, nullable=False),
 )
 """The processes at work; one that has not been seen for a while has died, and what it held is free."""
-
-
-def at(table: Table, key: PaymentKey) -> ColumnElement[bool]:
-    """The row of a payment."""
-    return and_(
-        table.c.network == key.network,
-        table.c.asset == key.asset,
-        table.c.payer == key.payer,
-        table.c.nonce == key.nonce,
-    )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import tempfile
 from collections import Counter
+from datetime import date as day
 from pathlib import Path
 from typing import Annotated, NoReturn
 
@@ -48,6 +49,8 @@ def update(
     date: Annotated[str | None, typer.Option(help="The list's day, if not in the file.")] = None,
 ) -> None:
     """Make a snapshot of a newer list; the server reads it from where its settings point."""
+    if date and not is_day(date):
+        fail(f"'{date}' is no day written as YYYY-MM-DD")
     try:
         imported = import_list(file.read_bytes(), source=source or file.name, date=date)
     except OSError as error:
@@ -70,6 +73,13 @@ def show(
     except UnreadableList as error:
         fail(str(error))
     Console().print(described(snapshot))
+
+
+def is_day(text: str) -> bool:
+    try:
+        return day.fromisoformat(text).isoformat() == text
+    except ValueError:
+        return False
 
 
 def write(out: Path, content: bytes) -> None:

@@ -22,7 +22,7 @@ Status = Literal["allowed", "blocked", "lookalike", "unknown"]
 MatchedList = Literal["allowlist", "blocklist", "fuzzylist"]
 
 SHORTEST_CID: Final = 46
-LONGEST_NAME: Final = 253
+LONGEST_NAME: Final = 253  # characters, in the domain name system
 UNRANKED: Final = 1 << 62
 
 

@@ -26,7 +26,6 @@ class LibdocsQueryDocs(StrictRequest):
     library_id: str = Field(
         # no segment of dots alone, so that an id is never a way up in somebody's path
         pattern=r"^(/\.?[A-Za-z0-9_@-][A-Za-z0-9._@~+-]*){2,3}$",
-        max_length=200,
         description="An id from libdocs-resolve-library: `/<org>/<project>`, and optionally a version after "
         "`/` or `@`.",
     )

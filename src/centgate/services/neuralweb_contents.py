@@ -85,7 +85,11 @@ class NeuralwebPages(Data):
             )
         ]
     ),
-    beyond=Beyond(names=MODES | READING | {"objective", "outputSchema", "systemPrompt"}),
+    beyond=Beyond(
+        names=MODES
+        | READING
+        | {"filterEmptyResults", "ids", "objective", "outputSchema", "systemPrompt", "text"}
+    ),
 )
 async def neuralweb_contents(
     request: NeuralwebContents, exa: Primary[Exa], pagereader: Fallback[PageReader]

@@ -14,7 +14,7 @@ from centgate.providers.exa import Exa
 from centgate.providers.searxng import SearXNG
 from centgate.schema import Beyond, Data, Omittable, StrictRequest
 from centgate.service import service
-from centgate.web import MODES, NOT_INSTRUCTIONS, READING, UNTRUSTED, Link
+from centgate.web import FILTERS, MODES, NOT_INSTRUCTIONS, READING, UNTRUSTED, Link
 
 Category = Annotated[
     Literal["company", "news", "research paper", "github", "pdf"],
@@ -83,16 +83,19 @@ class NeuralwebResults(Data):
     beyond=Beyond(
         names=MODES
         | READING
+        | FILTERS
         | {
             "additionalQueries",
             "contents",
             "flags",
+            "moderation",
             "objective",
             "outputSchema",
             "stream",
             "systemPrompt",
             "text",
             "useAutoprompt",
+            "userIdentifier",
             "userLocation",
         },
         values={"type": frozenset({"auto", "fast"})},
