@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import json
 import secrets
+import time
 from base64 import b64decode, b64encode
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import httpx
 from eth_account import Account
 
 from centgate.devchain.accounts import BUYERS
+
+Api = Callable[..., httpx.Client]
+"""Serves the API for settings and gives a client of it."""
 
 PHISHING = "/services/phishing-check"
 QUESTION = {"url": "https://wallet-ethereum.net/unlock"}
@@ -81,3 +87,20 @@ class Buyer:
             message_data={**authorization, **numbers},
         )
         return "0x" + signed.signature.hex().removeprefix("0x")
+
+
+def terms_of(client: httpx.Client, path: str = PHISHING, body: Any = QUESTION) -> str:
+    """The terms an unpaid request is answered with, as the header carries them."""
+    response = client.post(path, json=body)
+    assert response.status_code == 402, response.text
+    return response.headers["PAYMENT-REQUIRED"]
+
+
+def payment_for(client: httpx.Client, buyer: Buyer, path: str = PHISHING, body: Any = QUESTION) -> str:
+    """A fresh payment for a request, as `PAYMENT-SIGNATURE` carries it."""
+    return encoded(buyer.payload(terms_of(client, path, body), now=int(time.time())))
+
+
+def pay(client: httpx.Client, payment: str, path: str = PHISHING, body: Any = QUESTION) -> httpx.Response:
+    """Send a request with a payment."""
+    return client.post(path, json=body, headers={"PAYMENT-SIGNATURE": payment})

@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
 
 import httpx
 import pytest
+from buyer import Api, Buyer
+from facilitators import StubFacilitator, stub_facilitator
 
-from buyer import PHISHING, QUESTION, Buyer, encoded
 from centgate.dev import MERCHANT, paid_on
 from centgate.devchain.house import DevChain, open_devchain
 from centgate.log import set_up_logs
 from centgate.server import serving
 from centgate.settings import Settings
-from facilitators import StubFacilitator, stub_facilitator
-
-Api = Callable[..., httpx.Client]
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -92,20 +88,3 @@ def client(api: Api, settings: Settings) -> httpx.Client:
 def buyer() -> Buyer:
     """The first of the ten payers."""
     return Buyer()
-
-
-def terms_of(client: httpx.Client, path: str = PHISHING, body: Any = QUESTION) -> str:
-    """The terms an unpaid request is answered with, as the header carries them."""
-    response = client.post(path, json=body)
-    assert response.status_code == 402, response.text
-    return response.headers["PAYMENT-REQUIRED"]
-
-
-def payment_for(client: httpx.Client, buyer: Buyer, path: str = PHISHING, body: Any = QUESTION) -> str:
-    """A fresh payment for a request, as `PAYMENT-SIGNATURE` carries it."""
-    return encoded(buyer.payload(terms_of(client, path, body), now=int(time.time())))
-
-
-def pay(client: httpx.Client, payment: str, path: str = PHISHING, body: Any = QUESTION) -> httpx.Response:
-    """Send a request with a payment."""
-    return client.post(path, json=body, headers={"PAYMENT-SIGNATURE": payment})

@@ -86,7 +86,8 @@ class StubFacilitator:
 
         return late
 
-    async def _settle(self, request: Request) -> Response:
+    async def answer(self, request: Request) -> Response:
+        """`POST /settle`."""
         self.asked += 1
         body = json.loads(await request.body())
         reply = self.next.pop(0) if self.next else self.settle
@@ -97,7 +98,7 @@ class StubFacilitator:
 def stub_facilitator() -> Generator[StubFacilitator]:
     """A stub facilitator on a loopback port."""
     stub = StubFacilitator()
-    app = Starlette(routes=[Route("/settle", stub._settle, methods=["POST"])])  # noqa: SLF001
+    app = Starlette(routes=[Route("/settle", stub.answer, methods=["POST"])])
     server = uvicorn.Server(uvicorn.Config(app, port=0, log_config=None, lifespan="off"))
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()

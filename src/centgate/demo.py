@@ -137,7 +137,14 @@ class _Buyer:
         return self._chain.balance(self._me.address), self._chain.balance(self._pay_to)
 
     def _show_balances(self, before: tuple[int, int], after: tuple[int, int]) -> None:
-        table = Table("USDC", "before", "after", "difference", title_justify="left", title="[bold]5. The balances on the chain[/]")
+        table = Table(
+            "USDC",
+            "before",
+            "after",
+            "difference",
+            title_justify="left",
+            title="[bold]5. The balances on the chain[/]",
+        )
         for who, then, now in zip(("buyer", "seller"), before, after, strict=True):
             table.add_row(who, f"{then / 1e6:,.2f}", f"{now / 1e6:,.2f}", f"{(now - then) / 1e6:+,.2f}")
         self._console.print(table)

@@ -5,9 +5,7 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 
 import httpx
-
-from buyer import Buyer, decoded
-from conftest import pay, payment_for
+from buyer import Buyer, decoded, pay, payment_for
 from facilitators import StubFacilitator
 
 
@@ -42,7 +40,7 @@ def test_a_hundred_at_once_with_one_payment_get_one_answer(
     payment = payment_for(client, buyer)
 
     with ThreadPoolExecutor(50) as pool:
-        responses = list(pool.map(lambda _: pay(client, payment), range(100)))
+        responses = list(pool.map(pay, [client] * 100, [payment] * 100))
 
     assert {response.status_code for response in responses} == {200}
     assert len({response.content for response in responses}) == 1
