@@ -96,11 +96,27 @@ def terms_of(client: httpx.Client, path: str = PHISHING, body: Any = QUESTION) -
     return response.headers["PAYMENT-REQUIRED"]
 
 
+def payload_for(client: httpx.Client, buyer: Buyer, path: str = PHISHING, **changes: Any) -> dict[str, Any]:
+    """A fresh payment for a route before it is encoded; `changes` as `Buyer.payload` takes them."""
+    return buyer.payload(terms_of(client, path, None), now=int(time.time()), **changes)
+
+
 def payment_for(client: httpx.Client, buyer: Buyer, path: str = PHISHING, body: Any = QUESTION) -> str:
     """A fresh payment for a request, as `PAYMENT-SIGNATURE` carries it."""
     return encoded(buyer.payload(terms_of(client, path, body), now=int(time.time())))
 
 
+def identified(payload: dict[str, Any], identifier: Any) -> str:
+    """A payment under an idempotency key, as `PAYMENT-SIGNATURE` carries it."""
+    extension = {"payment-identifier": {"info": {"required": False, "id": identifier}}}
+    return encoded({**payload, "extensions": extension})
+
+
 def pay(client: httpx.Client, payment: str, path: str = PHISHING, body: Any = QUESTION) -> httpx.Response:
     """Send a request with a payment."""
     return client.post(path, json=body, headers={"PAYMENT-SIGNATURE": payment})
+
+
+def note(response: httpx.Response) -> dict[str, Any]:
+    """What an error says of the buyer's money."""
+    return response.json()["error"]["details"]["payment"]

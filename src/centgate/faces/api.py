@@ -13,7 +13,6 @@ import orjson
 import structlog
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
-from starlette.middleware import Middleware
 from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
@@ -46,20 +45,23 @@ def app(settings: Settings) -> ASGIApp:
     """The API as an ASGI application."""
     starlette = Starlette(
         routes=_routes(settings),
-        middleware=[
-            Middleware(
-                CORSMiddleware,
-                allow_origins=settings.allowed_origins,
-                allow_methods=["GET", "HEAD", "POST"],
-                allow_headers=["*"],
-                expose_headers=EXPOSED,
-            )
-        ],
-        exception_handlers={CentgateError: _refuse, HTTPException: _refuse_http},
+        exception_handlers={
+            CentgateError: _refuse,
+            HTTPException: _refuse_http,
+            ClientDisconnect: _hung_up,
+            Exception: _apologise,
+        },
         lifespan=partial(_lifespan, settings),
     )
     starlette.router.redirect_slashes = False
-    return Door(starlette)
+    cors = CORSMiddleware(  # around Starlette, so that a page of another origin can read a 500 too
+        starlette,
+        allow_origins=settings.allowed_origins,
+        allow_methods=["GET", "HEAD", "POST"],
+        allow_headers=["*"],
+        expose_headers=EXPOSED,
+    )
+    return Door(cors)
 
 
 def app_from_environment() -> ASGIApp:
@@ -76,19 +78,20 @@ async def _lifespan(settings: Settings, starlette: Starlette) -> AsyncGenerator[
 
 def _routes(settings: Settings) -> list[Route]:
     catalog = all_services()
-    details = {service.slug: full_entry(service, settings) for service in catalog}
+    described = {service.slug: _document(full_entry(service, settings)) for service in catalog}
     return [
         Route("/", _document(_index(settings))),
         Route("/services", _document({"services": [entry(service, settings) for service in catalog]})),
         Route("/openapi.json", _document(openapi(catalog, settings))),
         Route("/health", _health),
-        Route("/livez", _document({"status": "ok"})),
+        Route("/livez", _alive),
         Route("/readyz", _readiness),
         *(
-            Route(service.path, _paid(service, details[service.slug]), methods=["GET", "HEAD", "POST"])
+            Route(service.path, _paid(service, described[service.slug]), methods=["GET", "HEAD", "POST"])
             for service in catalog
         ),
-        Route("/services/{slug}", _described(details)),
+        # a slug is a path of its own where the paid route lies deeper; an unknown one is no route at all
+        *(Route(f"/services/{slug}", page) for slug, page in described.items()),
     ]
 
 
@@ -115,21 +118,8 @@ def _document(content: Any) -> Endpoint:
     return endpoint
 
 
-def _described(details: dict[str, Any]) -> Endpoint:
-    documents = {slug: _document(detail) for slug, detail in details.items()}
-
-    async def endpoint(request: Request) -> Response:
-        slug = request.path_params["slug"]
-        if slug not in documents:
-            raise NotFound(f"no service {slug[:80]!r}; see GET /services and GET /openapi.json")
-        return await documents[slug](request)
-
-    return endpoint
-
-
-def _paid(service: AnyService, detail: dict[str, Any]) -> Endpoint:
+def _paid(service: AnyService, describe: Endpoint) -> Endpoint:
     """The paid route; asked with GET it describes itself for nothing."""
-    describe = _document(detail)
 
     async def endpoint(request: Request) -> Response:
         if request.method != "POST":
@@ -171,6 +161,10 @@ async def _health(request: Request) -> Response:
         "time": timestamp(),
     }
     return _json(200 if reachable else 503, orjson.dumps(content), {"Cache-Control": "no-store"})
+
+
+async def _alive(_request: Request) -> Response:
+    return _json(200, orjson.dumps({"status": "ok"}), {"Cache-Control": "no-store"})
 
 
 async def _readiness(request: Request) -> Response:
@@ -236,12 +230,23 @@ async def _refuse_http(request: Request, error: Exception) -> Response:
     return await _refuse(request, NotFound(message))
 
 
+async def _hung_up(request: Request, _error: Exception) -> Response:
+    """Nobody is there to read this; the log is."""
+    request.state.notes["code"] = "client_disconnected"
+    return Response(status_code=499)
+
+
+async def _apologise(request: Request, _error: Exception) -> Response:
+    """What nobody foresaw; the door writes down what it was."""
+    return await _refuse(request, InternalError("unexpected server error; report the requestId"))
+
+
 def _json(status: int, body: bytes, headers: dict[str, str]) -> Response:
     return Response(body, status, headers, media_type="application/json")
 
 
 class Door:
-    """Gives every request its id and its line in the log, and answers for what nobody foresaw."""
+    """Gives every request its id and its line in the log, and lets no exception out."""
 
     def __init__(self, inner: ASGIApp) -> None:
         self._inner = inner
@@ -254,14 +259,13 @@ class Door:
         started = time.perf_counter()
         notes: dict[str, Any] = {"request_id": "req_" + secrets.token_hex(12)}
         scope.setdefault("state", {})["notes"] = notes
+        if b"%" in scope.get("raw_path", b""):
+            # a route has one spelling: what a proxy in front compares is what is compared here
+            scope["path"] = scope["raw_path"].decode("latin-1")
         try:
             await self._inner(scope, receive, _with_id(send, notes))
-        except ClientDisconnect:
-            notes["code"] = "client_disconnected"
-        except Exception:  # noqa: BLE001 - the outermost door
+        except Exception:  # noqa: BLE001 - the outermost door; the apology has been sent
             structlog.get_logger().exception("unexpected", request_id=notes["request_id"])
-            if "status" not in notes:
-                await _apology(notes)(scope, receive, _with_id(send, notes))
         finally:
             _log(scope, notes, time.perf_counter() - started)
 
@@ -278,11 +282,6 @@ def _with_id(send: Send, notes: dict[str, Any]) -> Send:
         await send(message)
 
     return send_with_id
-
-
-def _apology(notes: dict[str, Any]) -> Response:
-    error = InternalError("unexpected server error; report the requestId")
-    return _json(500, envelope.failure(error, notes["request_id"]), {"Cache-Control": "no-store"})
 
 
 def _log(scope: Scope, notes: dict[str, Any], seconds: float) -> None:

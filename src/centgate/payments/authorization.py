@@ -154,8 +154,9 @@ def _decode(header: str) -> tuple[PaymentPayload, _Signed, dict[str, Any]]:
         if (version := raw.get("x402Version", X402_VERSION)) != X402_VERSION:
             raise _unfit(f"x402 version {str(version)[:16]} is not spoken here", "invalid_x402_version")
         payload = PaymentPayload.model_validate(raw)
+        orjson.dumps([raw])  # reads deeper nesting than it writes, and the facilitator must be given it
         return payload, _Signed.model_validate(payload.payload), raw
-    except (ValueError, AttributeError) as error:
+    except (ValueError, AttributeError, orjson.JSONEncodeError) as error:
         raise _unfit(
             "PAYMENT-SIGNATURE is not the base64 of an x402 payment for scheme exact", "invalid_payload"
         ) from error

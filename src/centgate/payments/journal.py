@@ -13,7 +13,6 @@ work, is a payment whose outcome is unknown; one found `settled` is money taken 
 from __future__ import annotations
 
 import asyncio
-import secrets
 import time
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, suppress
@@ -34,8 +33,9 @@ from centgate.errors import (
 from centgate.payments import queries
 from centgate.payments.authorization import Payment, PaymentKey, bad_signature, unexpired
 from centgate.payments.store import JournalUnavailable, Store, Unit
+from centgate.payments.worker import new_worker, surely_dead
 
-LEASE = 6.0
+LEASE = 3.0
 """Seconds after which a process that was not seen is taken for dead."""
 POLL = 0.05
 """Seconds between two looks at a payment that another process works on."""
@@ -89,7 +89,7 @@ class Journal:
         self._store = store
         self._keep = keep_seconds
         self._clock = clock
-        self.worker = secrets.token_hex(8)
+        self.worker = new_worker()
 
     @asynccontextmanager
     async def claim(self, payment: Payment, order: Order) -> AsyncGenerator[Claim]:
@@ -254,7 +254,7 @@ def _free(owner: str | None, worker: str, now: float, connection: Connection) ->
     """Whether nobody else is at work: no owner, this process (which does one thing at a time with a payment,
     see `flights`), or one that has died.
     """
-    if owner is None or owner == worker:
+    if owner is None or owner == worker or surely_dead(owner):
         return True
     seen = queries.seen(connection, owner)
     return seen is None or seen < now - LEASE

@@ -1,0 +1,68 @@
+"""One API for all tests here: they read, and leave nothing behind."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Generator
+from contextlib import ExitStack
+from pathlib import Path
+
+import httpx
+import pytest
+import uvicorn
+from facilitators import StubFacilitator, stub_facilitator
+
+from centgate.dev import MERCHANT
+from centgate.log import set_up_logs
+from centgate.server import serving
+from centgate.settings import Settings
+
+
+@pytest.fixture(scope="session")
+def house_settings(tmp_path_factory: pytest.TempPathFactory) -> Generator[Settings]:
+    """A deployment that is paid on a development chain, through a facilitator that nobody should ask."""
+    folder = tmp_path_factory.mktemp("house")
+    with pytest.MonkeyPatch.context() as patch, stub_facilitator() as stub:
+        for name in [name for name in os.environ if name.startswith("CENTGATE_")]:
+            patch.delenv(name)
+        patch.chdir(folder)
+        yield _settings(folder, stub)
+
+
+def _settings(folder: Path, stub: StubFacilitator) -> Settings:
+    return Settings(
+        pay_to=MERCHANT,
+        network="eip155:84532",
+        facilitator_url=stub.url,
+        database_url=f"sqlite:///{folder / 'journal.db'}",
+        port=0,
+    )
+
+
+@pytest.fixture(scope="session")
+def reader(house_settings: Settings) -> Generator[httpx.Client]:
+    """A client of the one API."""
+    with ExitStack() as open_parts:
+        url = open_parts.enter_context(serving(house_settings))
+        yield open_parts.enter_context(httpx.Client(base_url=url, timeout=30))
+
+
+@pytest.fixture
+def client_of_a_broken_house(house_settings: Settings) -> Generator[httpx.Client]:
+    """A client of an API whose database was never opened, so that `/health` fails as nobody foresaw."""
+    from centgate.faces.api import app
+
+    set_up_logs("critical")
+    server = uvicorn.Server(uvicorn.Config(app(house_settings), port=0, log_config=None, lifespan="off"))
+    thread = threading.Thread(target=server.run, daemon=True)
+    thread.start()
+    while not server.started:
+        time.sleep(0.005)
+    port = server.servers[0].sockets[0].getsockname()[1]
+    with httpx.Client(base_url=f"http://127.0.0.1:{port}") as client:
+        yield client
+    server.should_exit = True
+    thread.join()
+    set_up_logs("error")

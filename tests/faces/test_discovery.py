@@ -1,0 +1,552 @@
+"""What can be had for nothing: the catalogue, health, and an answer to every wrong turn."""
+
+from __future__ import annotations
+
+import re
+import socket
+from collections.abc import Callable
+from http.client import HTTPConnection, HTTPResponse
+from typing import Any
+from urllib.parse import urlsplit
+
+import httpx
+import pytest
+from buyer import PHISHING, QUESTION, Api
+from jsonschema import Draft202012Validator
+
+from centgate.catalog import all_services
+from centgate.chains import CHAINS
+from centgate.service import AnyService
+from centgate.settings import Settings
+
+ORDER = [
+    "token-risk",
+    "pool-snapshot",
+    "contract-explain",
+    "protocol-context",
+    "phishing-check",
+    "wallet-brief",
+    "approval-risk",
+    "neuralweb-search",
+    "neuralweb-contents",
+    "crawler-map",
+    "crawler-search",
+    "crawler-scrape",
+    "libdocs-resolve-library",
+    "libdocs-query-docs",
+]
+PATHS = {
+    "token-risk": "/services/token-risk",
+    "pool-snapshot": "/services/pool-snapshot",
+    "contract-explain": "/services/contract-explain",
+    "protocol-context": "/services/protocol-context",
+    "phishing-check": "/services/phishing-check",
+    "wallet-brief": "/services/wallet-brief",
+    "approval-risk": "/services/approval-risk",
+    "neuralweb-search": "/services/neuralweb/search",
+    "neuralweb-contents": "/services/neuralweb/contents",
+    "crawler-map": "/services/crawler/map",
+    "crawler-search": "/services/crawler/search",
+    "crawler-scrape": "/services/crawler/scrape",
+    "libdocs-resolve-library": "/services/libdocs/resolve-library",
+    "libdocs-query-docs": "/services/libdocs/query-docs",
+}
+ENTRY: dict[str, type | tuple[type, ...]] = {
+    "slug": str,
+    "title": str,
+    "summary": str,
+    "description": str,
+    "category": str,
+    "tags": list,
+    "method": str,
+    "path": str,
+    "price": str,
+    "priceUsd": (int, float),
+    "pricingNote": str,
+    "inputExample": dict,
+    "outputFields": list,
+    "guardrails": list,
+    "providers": list,
+    "payment": dict,
+}
+OUTPUT_FIELDS = {
+    "token-risk": "tokenAddress riskLevel riskFlags honeypot taxes ownership liquidity warnings",
+    "pool-snapshot": "pairAddress priceUsd liquidityUsd volume24hUsd fdvUsd pairCreatedAt txns24h url",
+    "contract-explain": "verified contractName sourceAvailable abiAvailable proxy links warnings",
+    "protocol-context": "name slug category chains tvlUsd fees urls",
+    "phishing-check": "domain status matchedList match",
+    "wallet-brief": "nativeBalance tokenBalances recentTransfers suspiciousTokenNotes",
+    "approval-risk": "approvals unlimitedCount recommendations coverage warnings",
+    "neuralweb-search": "results resolvedSearchType",
+    "neuralweb-contents": "pages",
+    "crawler-map": "links",
+    "crawler-search": "results",
+    "crawler-scrape": "markdown metadata",
+    "libdocs-resolve-library": "libraries",
+    "libdocs-query-docs": "docs",
+}
+CACHED = {
+    "token-risk": 300,
+    "protocol-context": 600,
+    "pool-snapshot": 60,
+    "wallet-brief": 60,
+    "approval-risk": 300,
+    "contract-explain": 600,
+    "neuralweb-search": 300,
+    "neuralweb-contents": 300,
+    "crawler-map": 300,
+    "crawler-search": 300,
+    "crawler-scrape": 300,
+    "libdocs-resolve-library": 600,
+    "libdocs-query-docs": 600,
+    "phishing-check": 0,
+}
+FREE = ["/", "/services", "/openapi.json", "/health", "/livez", "/readyz", "/services/token-risk"]
+ELSEWHERE = "https://shop.example"
+EXPOSED = {"payment-required", "payment-response", "x-request-id"}
+
+each_service = pytest.mark.parametrize("service", all_services(), ids=lambda service: service.slug)
+
+
+def catalogue(client: httpx.Client) -> list[dict[str, Any]]:
+    return client.get("/services").json()["services"]
+
+
+def asked(client: httpx.Client, method: str, target: str) -> HTTPResponse:
+    """A request whose target is sent as it stands: clients tidy theirs up."""
+    where = urlsplit(str(client.base_url))
+    connection = HTTPConnection(where.hostname or "", where.port)
+    connection.putrequest(method, target)
+    connection.putheader("Content-Length", "0")
+    connection.endheaders()
+    response = connection.getresponse()
+    response.read()
+    connection.close()
+    return response
+
+
+def listed(header: str) -> set[str]:
+    return {item.strip().lower() for item in header.split(",")}
+
+
+def test_the_index_names_the_house_and_where_to_go_on(reader: httpx.Client) -> None:
+    index = reader.get("/").json()
+
+    assert index["name"]
+    assert index["tagline"]
+    assert set(index["links"]) == {"services", "openapi", "health"}
+
+
+def test_the_links_of_the_index_can_be_followed(reader: httpx.Client) -> None:
+    links = reader.get("/").json()["links"]
+
+    assert {reader.get(link).status_code for link in links.values()} == {200}
+
+
+def test_links_carry_the_public_address(api: Api, settings: Settings) -> None:
+    client = api(settings.model_copy(update={"public_url": "https://api.shop.example"}))
+
+    links = client.get("/").json()["links"]
+
+    assert links["services"] == "https://api.shop.example/services"
+
+
+def test_the_catalogue_lists_the_fourteen_in_their_order(reader: httpx.Client) -> None:
+    assert [entry["slug"] for entry in catalogue(reader)] == ORDER
+
+
+def test_the_catalogue_is_wrapped_in_an_object(reader: httpx.Client) -> None:
+    assert set(reader.get("/services").json()) == {"services"}
+
+
+def test_paths_are_those_of_the_contract(reader: httpx.Client) -> None:
+    assert {entry["slug"]: entry["path"] for entry in catalogue(reader)} == PATHS
+
+
+def test_output_fields_are_those_of_the_contract(reader: httpx.Client) -> None:
+    assert {entry["slug"]: " ".join(entry["outputFields"]) for entry in catalogue(reader)} == OUTPUT_FIELDS
+
+
+def test_the_first_seven_are_about_chains_and_the_others_about_the_web(reader: httpx.Client) -> None:
+    categories = [entry["category"] for entry in catalogue(reader)]
+
+    assert categories == ["crypto-context"] * 7 + ["web-context"] * 7
+
+
+@each_service
+def test_an_entry_has_every_field_and_no_other(reader: httpx.Client, service: AnyService) -> None:
+    entry = catalogue(reader)[ORDER.index(service.slug)]
+
+    assert set(entry) == set(ENTRY)
+
+
+@each_service
+def test_the_fields_of_an_entry_have_their_types(reader: httpx.Client, service: AnyService) -> None:
+    entry = catalogue(reader)[ORDER.index(service.slug)]
+
+    wrong = {name: entry[name] for name, kind in ENTRY.items() if not isinstance(entry[name], kind)}
+    assert not wrong
+
+
+@each_service
+def test_lists_of_an_entry_hold_sentences_and_words(reader: httpx.Client, service: AnyService) -> None:
+    entry = catalogue(reader)[ORDER.index(service.slug)]
+
+    lists = [entry[name] for name in ("tags", "outputFields", "guardrails")]
+    assert all(items and all(isinstance(item, str) and item for item in items) for items in lists)
+
+
+@each_service
+def test_a_summary_is_one_line(reader: httpx.Client, service: AnyService) -> None:
+    entry = catalogue(reader)[ORDER.index(service.slug)]
+
+    assert entry["summary"].strip()
+    assert "\n" not in entry["summary"]
+
+
+@each_service
+def test_every_service_is_a_post_for_one_cent(reader: httpx.Client, service: AnyService) -> None:
+    entry = catalogue(reader)[ORDER.index(service.slug)]
+
+    assert (entry["method"], entry["price"], entry["priceUsd"]) == ("POST", "$0.01", 0.01)
+
+
+@each_service
+def test_providers_are_named_with_role_and_address(reader: httpx.Client, service: AnyService) -> None:
+    providers = catalogue(reader)[ORDER.index(service.slug)]["providers"]
+
+    assert providers
+    assert all(set(provider) == {"name", "label", "role", "docsUrl"} for provider in providers)
+    assert {provider["role"] for provider in providers} <= {"primary", "secondary", "enrichment", "fallback"}
+    assert all(provider["docsUrl"].startswith("https://") for provider in providers)
+
+
+@each_service
+def test_every_service_has_a_primary_provider(reader: httpx.Client, service: AnyService) -> None:
+    providers = catalogue(reader)[ORDER.index(service.slug)]["providers"]
+
+    assert [provider["role"] for provider in providers].count("primary") == 1
+
+
+@each_service
+def test_a_single_entry_is_the_listed_one_and_more(reader: httpx.Client, service: AnyService) -> None:
+    listed_entry = catalogue(reader)[ORDER.index(service.slug)]
+
+    entry = reader.get(f"/services/{service.slug}").json()
+
+    more = {"inputSchema", "outputSchema", "outputExample", "cacheSeconds"}
+    assert set(entry) - set(listed_entry) == more
+    assert {name: value for name, value in entry.items() if name not in more} == listed_entry
+
+
+@each_service
+def test_the_published_schemas_are_json_schema_2020_12(reader: httpx.Client, service: AnyService) -> None:
+    entry = reader.get(f"/services/{service.slug}").json()
+
+    for schema in (entry["inputSchema"], entry["outputSchema"]):
+        assert schema["$schema"] == "https://json-schema.org/draft/2020-12/schema"
+        Draft202012Validator.check_schema(schema)
+
+
+@each_service
+def test_the_published_examples_fit_the_published_schemas(reader: httpx.Client, service: AnyService) -> None:
+    entry = reader.get(f"/services/{service.slug}").json()
+
+    Draft202012Validator(entry["inputSchema"]).validate(entry["inputExample"])
+    Draft202012Validator(entry["outputSchema"]).validate(entry["outputExample"])
+
+
+@each_service
+def test_the_published_example_is_a_request_that_would_be_answered(
+    reader: httpx.Client, service: AnyService
+) -> None:
+    entry = reader.get(f"/services/{service.slug}").json()
+
+    assert reader.post(entry["path"], json=entry["inputExample"]).status_code == 402
+
+
+@each_service
+def test_cache_seconds_are_those_decided(reader: httpx.Client, service: AnyService) -> None:
+    entry = reader.get(f"/services/{service.slug}").json()
+
+    assert entry["cacheSeconds"] == CACHED[service.slug]
+
+
+@each_service
+def test_a_paid_path_asked_with_get_is_the_catalogue_entry(reader: httpx.Client, service: AnyService) -> None:
+    assert reader.get(service.path).json() == reader.get(f"/services/{service.slug}").json()
+
+
+def test_a_deployment_that_is_paid_says_how(reader: httpx.Client) -> None:
+    assert reader.get("/services/token-risk").json()["payment"] == {
+        "protocol": "x402",
+        "network": "eip155:84532",
+        "enforced": True,
+        "devMode": True,
+    }
+
+
+def test_a_deployment_for_real_money_is_not_in_development(api: Api, settings: Settings) -> None:
+    client = api(settings.model_copy(update={"network": "eip155:8453"}))
+
+    payments = [entry["payment"] for entry in catalogue(client)]
+
+    assert all(payment["devMode"] is False and payment["network"] == "eip155:8453" for payment in payments)
+
+
+def test_a_deployment_without_an_address_enforces_nothing(api: Api, settings: Settings) -> None:
+    client = api(settings.model_copy(update={"pay_to": None}))
+
+    assert {entry["payment"]["enforced"] for entry in catalogue(client)} == {False}
+
+
+def test_a_deployment_without_an_address_serves_nothing_for_free(api: Api, settings: Settings) -> None:
+    client = api(settings.model_copy(update={"pay_to": None}))
+
+    responses = [client.post(entry["path"], json=entry["inputExample"]) for entry in catalogue(client)]
+
+    assert {response.status_code for response in responses} == {402}
+    assert {response.json()["error"]["code"] for response in responses} == {"payment_not_configured"}
+    assert not any("PAYMENT-REQUIRED" in response.headers for response in responses)
+
+
+def test_the_development_chain_is_admitted_where_it_is_paid_on(reader: httpx.Client) -> None:
+    schema = reader.get("/services/wallet-brief").json()["inputSchema"]
+
+    assert schema["allOf"][0]["properties"]["chainId"]["enum"] == [*(chain.id for chain in CHAINS), 84532]
+    body = {"chainId": 84532, "walletAddress": "0x" + "1" * 40}
+    assert reader.post("/services/wallet-brief", json=body).status_code == 402
+
+
+def test_the_development_chain_is_refused_where_money_is_real(api: Api, settings: Settings) -> None:
+    client = api(settings.model_copy(update={"network": "eip155:8453"}))
+    body = {"chainId": 84532, "walletAddress": "0x" + "1" * 40}
+
+    response = client.post("/services/wallet-brief", json=body)
+
+    assert "84532" not in client.get("/services").text
+    assert response.status_code == 400
+    message = response.json()["error"]["details"]["issues"][0]["message"]
+    assert all(f"{chain.slug} ({chain.id})" in message for chain in CHAINS)
+
+
+def test_the_development_chain_is_admitted_by_every_service_that_takes_a_chain(reader: httpx.Client) -> None:
+    with_chain = [entry for entry in catalogue(reader) if {"chain", "chainId"} & set(entry["inputExample"])]
+
+    for entry in with_chain:
+        body = {name: value for name, value in entry["inputExample"].items() if name != "chain"}
+        response = reader.post(entry["path"], json={**body, "chainId": 84532})
+        assert response.status_code == 402, (entry["slug"], response.text)
+    assert len(with_chain) == 5
+
+
+@pytest.mark.parametrize(
+    "path", ["/nowhere", "/services/no-such-thing", "/services/neuralweb", "/favicon.ico"]
+)
+@pytest.mark.parametrize("method", ["GET", "POST", "DELETE"])
+def test_an_unknown_path_is_not_found_and_says_where_to_look(
+    reader: httpx.Client, method: str, path: str
+) -> None:
+    response = reader.request(method, path)
+
+    assert response.status_code == 404
+    error = response.json()["error"]
+    assert error["code"] == "not_found"
+    assert "GET /services" in error["message"]
+    assert "GET /openapi.json" in error["message"]
+
+
+@pytest.mark.parametrize(
+    "target",
+    [
+        f"{PHISHING}/",
+        f"/{PHISHING}",
+        "/services//phishing-check",
+        "/services/phishing%2Dcheck",
+        "/services%2Fphishing-check",
+        "/services/%70hishing-check",
+        "/services/crawler%2Fmap",
+        "/services/Phishing-Check",
+        "/SERVICES/phishing-check",
+        "/services/phishing-check%00",
+        "/services/phishing-check%20",
+        "/services/phishing-check;v=1",
+        "/services/./phishing-check",
+        "/services/x/../phishing-check",
+        "/services/%2e%2e/services/phishing-check",
+        "/services/phishing_check",
+        "/services/phishing-check.json",
+        "/services/crawler/map/",
+    ],
+)
+@pytest.mark.parametrize("method", ["GET", "POST"])
+def test_a_service_has_one_spelling(reader: httpx.Client, method: str, target: str) -> None:
+    assert asked(reader, method, target).status == 404
+
+
+@pytest.mark.parametrize("path", FREE)
+def test_a_free_path_takes_no_post(reader: httpx.Client, path: str) -> None:
+    if path == "/services/token-risk":
+        pytest.skip("a paid path takes POST")
+
+    response = reader.post(path, json={})
+
+    assert response.status_code == 405
+    assert response.json()["error"]["code"] == "method_not_allowed"
+    assert listed(response.headers["Allow"]) == {"get", "head"}
+
+
+@each_service
+@pytest.mark.parametrize("method", ["PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"])
+def test_a_paid_path_takes_get_head_and_post_only(
+    reader: httpx.Client, service: AnyService, method: str
+) -> None:
+    response = reader.request(method, service.path)
+
+    assert response.status_code == 405
+    assert response.json()["error"]["code"] == "method_not_allowed"
+    assert listed(response.headers["Allow"]) == {"get", "head", "post"}
+
+
+@pytest.mark.parametrize("path", [*FREE, "/services/crawler/map", "/nowhere"])
+def test_head_is_get_without_the_body(reader: httpx.Client, path: str) -> None:
+    full, head = reader.get(path), reader.head(path)
+
+    assert head.content == b""
+    assert head.status_code == full.status_code
+    assert head.headers["Content-Length"] == full.headers["Content-Length"]
+    assert head.headers["Content-Type"] == full.headers["Content-Type"]
+
+
+def test_health_tells_that_the_database_works_and_when(reader: httpx.Client) -> None:
+    response = reader.get("/health")
+
+    assert response.status_code == 200
+    assert set(response.json()) == {"status", "db", "time"}
+    assert (response.json()["status"], response.json()["db"]) == ("ok", "ok")
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", response.json()["time"])
+
+
+def test_what_is_alive_and_what_is_ready_say_so(reader: httpx.Client) -> None:
+    assert (reader.get("/livez").status_code, reader.get("/livez").json()) == (200, {"status": "ok"})
+    assert (reader.get("/readyz").status_code, reader.get("/readyz").json()) == (200, {"status": "ready"})
+
+
+@pytest.mark.parametrize("path", ["/health", "/livez", "/readyz"])
+def test_no_cache_keeps_what_was_true_a_moment_ago(reader: httpx.Client, path: str) -> None:
+    assert reader.get(path).headers["Cache-Control"] == "no-store"
+
+
+REQUESTS: dict[str, Callable[[httpx.Client], httpx.Response]] = {
+    **{f"GET {path}": lambda client, path=path: client.get(path) for path in FREE},
+    "HEAD": lambda client: client.head("/services"),
+    "400": lambda client: client.post(PHISHING, json={}),
+    "402": lambda client: client.post(PHISHING, json=QUESTION),
+    "402 without a body": lambda client: client.post(PHISHING),
+    "402 for a malformed payment": lambda client: client.post(
+        PHISHING, json=QUESTION, headers={"PAYMENT-SIGNATURE": "?"}
+    ),
+    "404": lambda client: client.get("/nowhere"),
+    "405": lambda client: client.delete("/"),
+    "OPTIONS": lambda client: client.options(PHISHING),
+    "preflight": lambda client: client.options(
+        PHISHING, headers={"Origin": ELSEWHERE, "Access-Control-Request-Method": "POST"}
+    ),
+    "preflight refused": lambda client: client.options(
+        PHISHING, headers={"Origin": ELSEWHERE, "Access-Control-Request-Method": "DELETE"}
+    ),
+}
+
+
+@pytest.mark.parametrize("request_", REQUESTS.values(), ids=REQUESTS)
+def test_every_response_has_one_request_id(
+    reader: httpx.Client, request_: Callable[[httpx.Client], httpx.Response]
+) -> None:
+    response = request_(reader)
+
+    ids = response.headers.get_list("X-Request-Id")
+    assert len(ids) == 1
+    assert re.fullmatch(r"req_[0-9a-f]{24}", ids[0])
+
+
+@pytest.mark.parametrize("status", ["400", "402", "404", "405"])
+def test_an_error_carries_the_id_of_its_header(reader: httpx.Client, status: str) -> None:
+    response = REQUESTS[status](reader)
+
+    assert str(response.status_code) == status
+    assert response.json()["requestId"] == response.headers["X-Request-Id"]
+
+
+def test_request_ids_differ(reader: httpx.Client) -> None:
+    assert len({reader.get("/livez").headers["X-Request-Id"] for _ in range(20)}) == 20
+
+
+def test_a_browser_may_ask_from_anywhere_unless_the_operator_objects(reader: httpx.Client) -> None:
+    response = reader.options(
+        PHISHING,
+        headers={
+            "Origin": ELSEWHERE,
+            "Access-Control-Request-Method": "POST",
+            "Access-Control-Request-Headers": "content-type, payment-signature",
+        },
+    )
+
+    assert response.status_code == 200
+    assert response.headers["Access-Control-Allow-Origin"] == "*"
+    assert "post" in listed(response.headers["Access-Control-Allow-Methods"])
+    allowed = listed(response.headers["Access-Control-Allow-Headers"])
+    assert {"content-type", "payment-signature"} <= allowed
+
+
+@pytest.mark.parametrize("path", ["/services", PHISHING, "/nowhere"])
+def test_a_browser_may_read_the_headers_of_payment(reader: httpx.Client, path: str) -> None:
+    response = reader.post(path, json=QUESTION, headers={"Origin": ELSEWHERE})
+
+    assert response.headers["Access-Control-Allow-Origin"] == "*"
+    assert listed(response.headers["Access-Control-Expose-Headers"]) >= EXPOSED
+
+
+def test_browsers_send_no_credentials(reader: httpx.Client) -> None:
+    response = reader.get("/services", headers={"Origin": ELSEWHERE})
+
+    assert "Access-Control-Allow-Credentials" not in response.headers
+
+
+def test_only_the_origins_the_operator_names_may_ask(api: Api, settings: Settings) -> None:
+    client = api(settings.model_copy(update={"allowed_origins": (ELSEWHERE,)}))
+    asking = {"Access-Control-Request-Method": "POST"}
+
+    known = client.options(PHISHING, headers={"Origin": ELSEWHERE, **asking})
+    unknown = client.options(PHISHING, headers={"Origin": "https://other.example", **asking})
+
+    assert known.headers["Access-Control-Allow-Origin"] == ELSEWHERE
+    assert "Access-Control-Allow-Origin" not in unknown.headers
+
+
+def test_an_answer_for_one_origin_is_not_kept_for_another(api: Api, settings: Settings) -> None:
+    client = api(settings.model_copy(update={"allowed_origins": (ELSEWHERE,)}))
+
+    known = client.get("/services", headers={"Origin": ELSEWHERE})
+    unknown = client.get("/services", headers={"Origin": "https://other.example"})
+
+    assert known.headers["Access-Control-Allow-Origin"] == ELSEWHERE
+    assert "Access-Control-Allow-Origin" not in unknown.headers
+    assert "origin" in listed(known.headers["Vary"])
+    assert "origin" in listed(unknown.headers["Vary"])
+
+
+def test_what_nobody_foresaw_is_an_error_like_any_other(client_of_a_broken_house: httpx.Client) -> None:
+    response = client_of_a_broken_house.get("/health", headers={"Origin": ELSEWHERE})
+
+    assert response.status_code == 500
+    assert response.json()["error"]["code"] == "internal_error"
+    assert response.json()["requestId"] == response.headers["X-Request-Id"]
+    assert response.headers["Access-Control-Allow-Origin"] == "*"
+
+
+def test_a_client_that_hangs_up_halfway_does_no_harm(reader: httpx.Client) -> None:
+    where = urlsplit(str(reader.base_url))
+    with socket.create_connection((where.hostname or "", where.port or 0)) as line:
+        line.sendall(f"POST {PHISHING} HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{{".encode())
+
+    assert reader.get("/livez").status_code == 200

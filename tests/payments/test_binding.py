@@ -1,0 +1,250 @@
+"""A payment is for one request: whoever presents it with another gets nothing, and nothing is charged."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Generator
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import Any
+
+import httpx
+import pytest
+
+from buyer import PHISHING, QUESTION, Buyer, encoded, note, pay, payload_for, payment_for
+from centgate.settings import Settings
+from facilitators import StubFacilitator, refused
+from houses import Api, House, open_house, running
+from moods import MOODY, WHY, Moods, moody_on_the_shelf
+
+OTHER = {"url": "https://example.com/"}
+
+
+@pytest.fixture(scope="module")
+def moods() -> Generator[Moods]:
+    """A service that counts what it is asked."""
+    with moody_on_the_shelf() as moods:
+        yield moods
+
+
+@pytest.fixture(scope="module")
+def house(moods: Moods, tmp_path_factory: pytest.TempPathFactory) -> Generator[House]:
+    """An API that has it."""
+    with open_house(tmp_path_factory.mktemp("house")) as house:
+        yield house
+
+
+def is_used(response: httpx.Response) -> bool:
+    details = response.json()["error"]["details"]
+    return response.status_code == 402 and details["reason"] == "payment_already_used"
+
+
+def test_a_payment_does_not_buy_another_body(house: House, buyer: Buyer) -> None:
+    payment = payment_for(house.client, buyer)
+    pay(house.client, payment)
+    asked = house.facilitator.asked
+
+    response = pay(house.client, payment, body=OTHER)
+
+    assert is_used(response)
+    assert house.facilitator.asked == asked
+
+
+def test_a_payment_does_not_buy_from_another_route(house: House, buyer: Buyer, moods: Moods) -> None:
+    payment = payment_for(house.client, buyer)
+    pay(house.client, payment)
+    asked, served = house.facilitator.asked, len(moods.asked)
+
+    response = pay(house.client, payment, MOODY, WHY)
+
+    assert is_used(response)
+    assert (house.facilitator.asked, len(moods.asked)) == (asked, served)
+
+
+def test_who_presents_a_used_payment_is_told_what_became_of_it(house: House, buyer: Buyer) -> None:
+    payload = payload_for(house.client, buyer)
+    pay(house.client, encoded(payload))
+
+    response = pay(house.client, encoded(payload), body=OTHER)
+
+    assert note(response) == {
+        "state": "delivered",
+        "charged": True,
+        "retry": "new_payment",
+        "transaction": payload["payload"]["authorization"]["nonce"],
+    }
+
+
+def test_a_used_payment_is_offered_fresh_terms(house: House, buyer: Buyer) -> None:
+    payment = payment_for(house.client, buyer)
+    pay(house.client, payment)
+
+    response = pay(house.client, payment, body=OTHER)
+
+    fresh = buyer.payload(response.headers["PAYMENT-REQUIRED"], now=2**32)
+    assert pay(house.client, encoded(fresh), body=OTHER).status_code == 200
+
+
+def test_the_first_request_keeps_its_answer_when_another_tried_its_payment(
+    house: House, buyer: Buyer
+) -> None:
+    payment = payment_for(house.client, buyer)
+    first = pay(house.client, payment)
+    pay(house.client, payment, body=OTHER)
+
+    assert pay(house.client, payment).content == first.content
+
+
+# other spellings of one request: to /services/moody
+SAME: dict[str, tuple[bytes, bytes]] = {
+    "order of keys": (b'{"question":"a","patience":2}', b'{"patience":2,"question":"a"}'),
+    "white space": (b'{"question":"b"}', b'\n{ "question" :\t"b" }  '),
+    "a default said or not": (b'{"question":"c"}', b'{"question":"c","patience":3}'),
+    "escapes": (b'{"question":"d"}', b'{"question":"\\u0064"}'),
+    "a number with a point": (b'{"question":"e","patience":5}', b'{"question":"e","patience":5.0}'),
+    "a key that is ignored": (b'{"question":"f"}', b'{"question":"f","extra":1}'),
+}
+
+
+@pytest.mark.parametrize(("first", "second"), SAME.values(), ids=SAME.keys())
+def test_a_request_spelled_otherwise_is_the_same_request(
+    house: House, buyer: Buyer, first: bytes, second: bytes
+) -> None:
+    payment = payment_for(house.client, buyer, MOODY, WHY)
+    headers = {"PAYMENT-SIGNATURE": payment}
+
+    answers = [house.client.post(MOODY, content=body, headers=headers) for body in (first, second)]
+
+    assert [answer.status_code for answer in answers] == [200, 200]
+    assert answers[0].content == answers[1].content
+
+
+DIFFERENT: dict[str, tuple[Any, Any]] = {
+    "another value": ({"question": "a"}, {"question": "b"}),
+    "another value for a default": ({"question": "a"}, {"question": "a", "patience": 4}),
+    "other letters": ({"question": "a"}, {"question": "A"}),
+    "a space": ({"question": "a"}, {"question": "a "}),
+}
+
+
+@pytest.mark.parametrize(("first", "second"), DIFFERENT.values(), ids=DIFFERENT.keys())
+def test_a_request_that_differs_at_all_is_another_request(
+    house: House, buyer: Buyer, first: Any, second: Any
+) -> None:
+    payment = payment_for(house.client, buyer, MOODY, WHY)
+    pay(house.client, payment, MOODY, first)
+
+    assert is_used(pay(house.client, payment, MOODY, second))
+
+
+def test_of_two_different_requests_at_once_one_is_served(house: House, buyer: Buyer, moods: Moods) -> None:
+    payment = payment_for(house.client, buyer, MOODY, WHY)
+    served, asked = len(moods.asked), house.facilitator.asked
+    bodies = [{"question": f"which of {number % 2}"} for number in range(20)]
+
+    with ThreadPoolExecutor(20) as pool:
+        responses = list(pool.map(partial(_ask, house.client, payment), bodies))
+
+    assert sorted(response.status_code for response in responses) == [200] * 10 + [402] * 10
+    assert len(moods.asked) == served + 1
+    assert house.facilitator.asked == asked + 1
+
+
+def test_another_request_does_not_wait_for_the_one_in_flight(house: House, buyer: Buyer) -> None:
+    payment = payment_for(house.client, buyer)
+    arrived, answer = threading.Event(), threading.Event()
+    house.facilitator.next.append(house.facilitator.held(arrived, answer))
+
+    with ThreadPoolExecutor(1) as pool:
+        first = pool.submit(pay, house.client, payment)
+        arrived.wait(10)
+        second = pay(house.client, payment, body=OTHER)
+        answer.set()
+
+    assert is_used(second)
+    assert note(second) == {"state": "in_flight", "charged": False, "retry": "new_payment"}
+    assert first.result().status_code == 200
+
+
+def test_a_payment_refused_for_one_request_may_be_tried_for_another(house: House, buyer: Buyer) -> None:
+    payment = payment_for(house.client, buyer)
+    house.facilitator.next.append(refused("insufficient_funds"))
+    pay(house.client, payment)
+
+    response = pay(house.client, payment, body=OTHER)
+
+    assert response.status_code == 200
+
+
+def test_two_payments_of_one_buyer_buy_two_answers(house: House, buyer: Buyer) -> None:
+    payments = [payment_for(house.client, buyer, MOODY, WHY) for _ in range(2)]
+
+    first, second = [pay(house.client, payment, MOODY, WHY) for payment in payments]
+
+    assert first.json()["requestId"] != second.json()["requestId"]
+    assert first.json()["data"] != second.json()["data"]
+
+
+def test_the_same_nonce_of_another_payer_is_another_payment(house: House) -> None:
+    nonce = "0x" + "42" * 32
+    payments = [encoded(payload_for(house.client, Buyer(number), nonce=nonce)) for number in (0, 1)]
+
+    first, second = [pay(house.client, payment) for payment in payments]
+
+    assert first.json()["requestId"] != second.json()["requestId"]
+    assert "Idempotent-Replayed" not in second.headers
+
+
+def test_two_processes_sent_one_payment_settle_it_once(
+    settings: Settings, facilitator: StubFacilitator, buyer: Buyer
+) -> None:
+    with running(settings) as one, running(settings) as other, httpx.Client(timeout=30) as client:
+        payment = payment_for(client, buyer, one.url + PHISHING)
+        addresses = [process.url + PHISHING for process in (one, other)] * 10
+
+        with ThreadPoolExecutor(20) as pool:
+            responses = list(pool.map(lambda address: pay(client, payment, address), addresses))
+
+    assert {response.status_code for response in responses} == {200}
+    assert len({response.content for response in responses}) == 1
+    assert facilitator.asked == 1
+
+
+def test_a_server_waits_for_the_answer_another_one_works_on(
+    api: Api, settings: Settings, facilitator: StubFacilitator, buyer: Buyer
+) -> None:
+    one, other = api(settings), api(settings)
+    payment = payment_for(one, buyer)
+    arrived, answer = threading.Event(), threading.Event()
+    facilitator.next.append(facilitator.held(arrived, answer))
+
+    with ThreadPoolExecutor(2) as pool:
+        first = pool.submit(pay, one, payment)
+        arrived.wait(10)
+        second = pool.submit(pay, other, payment)
+        different = pay(other, payment, body=OTHER)
+        answer.set()
+
+    assert is_used(different)
+    assert second.result().content == first.result().content
+    assert facilitator.asked == 1
+
+
+def test_a_buyer_who_hangs_up_finds_the_answer_later(house: House, buyer: Buyer, moods: Moods) -> None:
+    payment = payment_for(house.client, buyer, MOODY, WHY)
+    served = len(moods.asked)
+    arrived, answer = threading.Event(), threading.Event()
+    house.facilitator.next.append(house.facilitator.held(arrived, answer))
+    asked = house.facilitator.asked
+
+    with pytest.raises(httpx.ReadTimeout):
+        house.client.post(MOODY, json=WHY, headers={"PAYMENT-SIGNATURE": payment}, timeout=0.3)
+    arrived.wait(10)
+    answer.set()
+
+    assert pay(house.client, payment, MOODY, WHY).status_code == 200
+    assert (house.facilitator.asked, len(moods.asked)) == (asked + 1, served + 1)
+
+
+def _ask(client: httpx.Client, payment: str, body: Any) -> httpx.Response:
+    return pay(client, payment, MOODY, body)

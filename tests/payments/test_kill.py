@@ -1,0 +1,133 @@
+"""Whatever step a server dies at, the payment is charged once and delivered once."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Generator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from buyer import Buyer, pay, payment_for
+from facilitators import StubFacilitator
+from starlette.responses import Response
+
+from centgate.dev import MERCHANT
+
+STEPS = ("claimed", "settled", "produced", "delivered")
+PATIENCE = 20.0
+
+
+@contextmanager
+def served(journal: Path, facilitator: StubFacilitator, **more: str) -> Generator[tuple[Any, httpx.Client]]:
+    """A real server process on a journal, and a client of it."""
+    environment = {
+        **os.environ,
+        "CENTGATE_PAY_TO": MERCHANT,
+        "CENTGATE_NETWORK": "eip155:84532",
+        "CENTGATE_FACILITATOR_URL": facilitator.url,
+        "CENTGATE_DATABASE_URL": f"sqlite:///{journal}",
+        **more,
+    }
+    command = [sys.executable, "-m", "centgate", "serve", "--port", "0"]
+    with (
+        subprocess.Popen(
+            command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+        ) as process,
+        ExitStack() as at_end,
+    ):
+        at_end.callback(process.kill)
+        assert process.stdout
+        url = process.stdout.readline().removeprefix("ready ").strip()
+        yield process, at_end.enter_context(httpx.Client(base_url=url, timeout=30))
+
+
+def paid_in_the_end(client: httpx.Client, payment: str) -> httpx.Response:
+    """What a patient buyer gets, who sends the same payment until there is an answer."""
+    deadline = time.monotonic() + PATIENCE
+    while (response := pay(client, payment)).status_code != 200:
+        assert response.status_code in (500, 502, 504), response.text
+        assert response.json()["error"]["details"]["payment"]["retry"] == "same_payment"
+        assert time.monotonic() < deadline, response.text
+        time.sleep(0.2)
+    return response
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_a_payment_survives_the_death_of_its_server_at_each_step(
+    step: str, tmp_path: Path, facilitator: StubFacilitator, buyer: Buyer
+) -> None:
+    with served(tmp_path / "journal.db", facilitator, CENTGATE_FAULT=step) as (process, client):
+        payment = payment_for(client, buyer)
+        with pytest.raises(httpx.TransportError):
+            pay(client, payment)
+        assert process.wait(PATIENCE) == -signal.SIGKILL
+
+    with served(tmp_path / "journal.db", facilitator) as (_, client):
+        first = paid_in_the_end(client, payment)
+        again = pay(client, payment)
+
+    assert first.json()["data"]["status"] == "blocked"
+    assert again.content == first.content
+    assert list(facilitator.moved.values()) == [1]
+
+
+@pytest.mark.parametrize("moved", [False, True], ids=["before-the-money-moved", "after-the-money-moved"])
+def test_a_payment_survives_the_death_of_its_server_while_it_settles(
+    moved: bool,  # noqa: FBT001 - a parameter of the test
+    tmp_path: Path,
+    facilitator: StubFacilitator,
+    buyer: Buyer,
+) -> None:
+    with served(tmp_path / "journal.db", facilitator) as (process, client):
+        payment = payment_for(client, buyer)
+        facilitator.next = [killing(process.kill, facilitator if moved else None)]
+        with pytest.raises(httpx.TransportError):
+            pay(client, payment)
+
+    with served(tmp_path / "journal.db", facilitator) as (_, client):
+        first = paid_in_the_end(client, payment)
+
+    assert first.json()["data"]["status"] == "blocked"
+    assert list(facilitator.moved.values()) == [1]
+
+
+def test_what_is_in_flight_is_finished_when_the_server_is_asked_to_end(
+    tmp_path: Path, facilitator: StubFacilitator, buyer: Buyer
+) -> None:
+    with served(tmp_path / "journal.db", facilitator) as (process, client):
+        payment = payment_for(client, buyer)
+        facilitator.next = [ending(process.terminate, facilitator)]
+
+        response = pay(client, payment)
+
+        assert response.status_code == 200
+        process.wait(PATIENCE)
+
+
+def killing(kill: Callable[[], None], facilitator: StubFacilitator | None) -> Any:
+    """Ends the server that asks, and moves the money first if there is a facilitator to do it."""
+
+    async def reply(body: dict[str, Any]) -> Response:
+        if facilitator:
+            facilitator.move(body)
+        kill()
+        return Response(status_code=500)
+
+    return reply
+
+
+def ending(terminate: Callable[[], None], facilitator: StubFacilitator) -> Any:
+    """Asks the server that asks to end, and settles a moment later."""
+
+    async def reply(body: dict[str, Any]) -> Response:
+        terminate()
+        return await facilitator.slow(0.5)(body)
+
+    return reply

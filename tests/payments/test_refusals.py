@@ -1,0 +1,314 @@
+"""Payments that do not fit: each is refused with x402's word for it, and the facilitator never hears of it."""
+
+from __future__ import annotations
+
+import json
+import time
+from base64 import b64encode
+from collections.abc import Callable, Generator
+from copy import deepcopy
+from typing import Any
+
+import httpx
+import pytest
+from buyer import PHISHING, QUESTION, Buyer, decoded, encoded, note, pay, payload_for
+from houses import House, open_house
+
+Payload = dict[str, Any]
+ORDER = 0xFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFEBAAEDCE6AF48A03BBFD25E8CD0364141
+ELSEWHERE = "0x1111111111111111111111111111111111111111"
+
+INVALID = "invalid_payload"
+OTHER_TERMS = "invalid_payment_requirements"
+RECIPIENT = "invalid_exact_evm_payload_recipient_mismatch"
+VALUE = "invalid_exact_evm_payload_authorization_value_mismatch"
+TOO_EARLY = "invalid_exact_evm_payload_authorization_valid_after"
+TOO_LATE = "invalid_exact_evm_payload_authorization_valid_before"
+SIGNATURE = "invalid_exact_evm_payload_signature"
+
+
+@pytest.fixture(scope="module")
+def house(tmp_path_factory: pytest.TempPathFactory) -> Generator[House]:
+    """An API that takes payments."""
+    with open_house(tmp_path_factory.mktemp("house")) as house:
+        yield house
+
+
+def text(content: str) -> bytes:
+    return b64encode(content.encode())
+
+
+# what stands in the header, and the word for it
+MALFORMED = {
+    "empty": (b"", INVALID),
+    "not base64": (b"!!!", INVALID),
+    "base64 without its padding": (text("{}").rstrip(b"="), INVALID),
+    "not json": (text("{"), INVALID),
+    "not utf-8": (b64encode(b"\xff\xfe"), INVALID),
+    "null": (text("null"), INVALID),
+    "a number": (text("7"), INVALID),
+    "a list": (text("[]"), INVALID),
+    "a list of payments": (text('[{"x402Version": 2}]'), INVALID),
+    "an empty object": (text("{}"), INVALID),
+    "only a version": (text('{"x402Version": 2}'), INVALID),
+    "version 1": (text('{"x402Version": 1, "scheme": "exact"}'), "invalid_x402_version"),
+    "version 3": (text('{"x402Version": 3}'), "invalid_x402_version"),
+    "a version of another kind": (text('{"x402Version": {"a": []}}'), "invalid_x402_version"),
+    "brackets without end": (text("[" * 6000), INVALID),
+    "objects without end": (text('{"a":' * 2000 + "1" + "}" * 2000), INVALID),
+    "20 KB": (b64encode(b" " * 15_000), INVALID),
+    "20 KB of a payment": (text('{"x402Version": 2, "extensions": {"a": "' + "a" * 15_000 + '"}}'), INVALID),
+    "bytes beyond ascii": (b"\xff\xfe\xc3\xa4", INVALID),
+}
+
+
+@pytest.mark.parametrize(("header", "reason"), MALFORMED.values(), ids=MALFORMED.keys())
+def test_a_malformed_header_is_a_402(house: House, header: bytes, reason: str) -> None:
+    asked = house.facilitator.asked
+
+    response = _post(house.client, header)
+
+    _is_refused(response, reason)
+    assert house.facilitator.asked == asked
+
+
+def accepted(name: str, value: Any) -> Callable[[Payload], None]:
+    def change(payload: Payload) -> None:
+        payload["accepted"][name] = value
+
+    return change
+
+
+def extra(name: str, value: Any) -> Callable[[Payload], None]:
+    def change(payload: Payload) -> None:
+        payload["accepted"]["extra"][name] = value
+
+    return change
+
+
+def without_extra(payload: Payload) -> None:
+    del payload["accepted"]["extra"]
+
+
+def authorized(name: str, value: Any) -> Callable[[Payload], None]:
+    def change(payload: Payload) -> None:
+        payload["payload"]["authorization"][name] = value
+
+    return change
+
+
+def unsigned(payload: Payload) -> None:
+    del payload["payload"]["signature"]
+
+
+def flipped(payload: Payload) -> None:
+    signature = payload["payload"]["signature"]
+    payload["payload"]["signature"] = signature[:10] + ("0" if signature[10] != "0" else "1") + signature[11:]
+
+
+def mirrored(payload: Payload) -> None:
+    signature = bytes.fromhex(payload["payload"]["signature"][2:])
+    high = ORDER - int.from_bytes(signature[32:64], "big")
+    mirror = signature[:32] + high.to_bytes(32, "big") + bytes([55 - signature[64]])
+    payload["payload"]["signature"] = "0x" + mirror.hex()
+
+
+def by_another_key(payload: Payload) -> None:
+    authorization = payload["payload"]["authorization"]
+    payload["payload"]["signature"] = Buyer(1).signature(payload["accepted"], authorization)
+
+
+def for_another_domain(payload: Payload) -> None:
+    domain = deepcopy(payload["accepted"])
+    domain["extra"]["name"] = "USD Coin"
+    payload["payload"]["signature"] = Buyer().signature(domain, payload["payload"]["authorization"])
+
+
+def by_permit2(payload: Payload) -> None:
+    permit = {"from": Buyer().address, "permitted": {}, "spender": ELSEWHERE, "nonce": "1", "deadline": "1"}
+    payload["payload"] = {
+        "signature": payload["payload"]["signature"],
+        "permit2Authorization": permit,
+    }
+
+
+def key_of(length: int) -> Callable[[Payload], None]:
+    def change(payload: Payload) -> None:
+        payload["extensions"] = {"payment-identifier": {"info": {"required": False, "id": "a" * length}}}
+
+    return change
+
+
+# what is changed in a good payment after it was signed, and the word for it
+ALTERED: dict[str, tuple[Callable[[Payload], None], str]] = {
+    "scheme": (accepted("scheme", "upto"), "unsupported_scheme"),
+    "network": (accepted("network", "eip155:8453"), "network_mismatch"),
+    "another chain's family": (accepted("network", "solana:mainnet"), "network_mismatch"),
+    "asset": (accepted("asset", ELSEWHERE), OTHER_TERMS),
+    "a smaller amount": (accepted("amount", "1"), OTHER_TERMS),
+    "a larger amount": (accepted("amount", "20000"), OTHER_TERMS),
+    "the amount in another spelling": (accepted("amount", "010000"), OTHER_TERMS),
+    "payTo": (accepted("payTo", ELSEWHERE), OTHER_TERMS),
+    "maxTimeoutSeconds": (accepted("maxTimeoutSeconds", 60), OTHER_TERMS),
+    "the token's name": (extra("name", "USD Coin"), OTHER_TERMS),
+    "the token's version": (extra("version", "1"), OTHER_TERMS),
+    "the flow": (extra("paymentFlow", "authorization"), OTHER_TERMS),
+    "no extra": (without_extra, OTHER_TERMS),
+    "no accepted terms": (lambda payload: payload.pop("accepted"), INVALID),
+    "accepted terms that are a list": (lambda payload: payload.update(accepted=[]), INVALID),
+    "no signature": (unsigned, INVALID),
+    "a signature that is no hex": (lambda payload: payload["payload"].update(signature="0xzz"), INVALID),
+    "half a byte of signature": (lambda payload: payload["payload"].update(signature="0x123"), INVALID),
+    "an empty signature": (lambda payload: payload["payload"].update(signature="0x"), INVALID),
+    "no authorization": (lambda payload: payload["payload"].pop("authorization"), INVALID),
+    "permit2": (by_permit2, INVALID),
+    "a value that is a number": (authorized("value", 10000), INVALID),
+    "a value in words": (authorized("value", "abc"), INVALID),
+    "a negative value": (authorized("value", "-10000"), INVALID),
+    "a value in hexadecimal": (authorized("value", "0x2710"), INVALID),
+    "a value over 256 bits": (authorized("value", str(2**256)), INVALID),
+    "an end over 256 bits": (authorized("validBefore", str(2**256)), INVALID),
+    "a beginning over 256 bits": (authorized("validAfter", str(2**256)), INVALID),
+    "a nonce too short": (authorized("nonce", "0x1234"), INVALID),
+    "a payer that is no address": (authorized("from", "0x1234"), INVALID),
+    "another payer": (authorized("from", Buyer(1).address), SIGNATURE),
+    "another recipient": (authorized("to", ELSEWHERE), RECIPIENT),
+    "another value": (authorized("value", "9999"), VALUE),
+    "another end": (authorized("validBefore", str(2**255)), SIGNATURE),
+    "another nonce": (authorized("nonce", "0x" + "11" * 32), SIGNATURE),
+    "one digit of the signature": (flipped, SIGNATURE),
+    "the signature's mirror image": (mirrored, SIGNATURE),
+    "a signature by another key": (by_another_key, SIGNATURE),
+    "a signature for another token": (for_another_domain, SIGNATURE),
+    "an idempotency key too short": (key_of(15), INVALID),
+    "an idempotency key too long": (key_of(129), INVALID),
+}
+
+
+@pytest.mark.parametrize(("change", "reason"), ALTERED.values(), ids=ALTERED.keys())
+def test_a_payment_altered_after_it_was_signed_is_refused(
+    house: House, change: Callable[[Payload], object], reason: str
+) -> None:
+    payload = payload_for(house.client, Buyer())
+    change(payload)
+    asked = house.facilitator.asked
+
+    response = pay(house.client, encoded(payload))
+
+    _is_refused(response, reason)
+    assert house.facilitator.asked == asked
+
+
+# what is signed in place of what the terms ask for, and the word for it
+SIGNED = {
+    "to another address": ({"to": ELSEWHERE}, RECIPIENT),
+    "less": ({"value": "9999"}, VALUE),
+    "more": ({"value": "10001"}, VALUE),
+    "nothing": ({"value": "0"}, VALUE),
+    "for later": ({"validAfter": str(int(time.time()) + 3600)}, TOO_EARLY),
+    "for the end of time": ({"validAfter": str(2**256 - 1)}, TOO_EARLY),
+    "for the past": ({"validBefore": "1"}, TOO_LATE),
+    "with too little time left to settle": ({"validBefore": str(int(time.time()) + 5)}, TOO_LATE),
+}
+
+
+@pytest.mark.parametrize(("signed", "reason"), SIGNED.values(), ids=SIGNED.keys())
+def test_a_payment_signed_for_something_else_is_refused(
+    house: House, signed: dict[str, str], reason: str
+) -> None:
+    payload = payload_for(house.client, Buyer(), **signed)
+    asked = house.facilitator.asked
+
+    response = pay(house.client, encoded(payload))
+
+    _is_refused(response, reason)
+    assert house.facilitator.asked == asked
+
+
+def test_a_payment_refused_here_is_as_good_as_before_for_what_it_was_signed_for(house: House) -> None:
+    payload = payload_for(house.client, Buyer())
+    altered = deepcopy(payload)
+    altered["accepted"]["amount"] = "1"
+
+    pay(house.client, encoded(altered))
+    response = pay(house.client, encoded(payload))
+
+    assert response.status_code == 200
+
+
+def test_an_open_end_is_taken(house: House) -> None:
+    payload = payload_for(house.client, Buyer(), validBefore=str(2**256 - 1))
+
+    assert pay(house.client, encoded(payload)).status_code == 200
+
+
+def test_a_recovery_number_of_0_or_1_is_as_good_as_27_or_28(house: House) -> None:
+    payload = payload_for(house.client, Buyer())
+    signature = payload["payload"]["signature"]
+    payload["payload"]["signature"] = signature[:-2] + {"1b": "00", "1c": "01"}[signature[-2:]]
+
+    assert pay(house.client, encoded(payload)).status_code == 200
+
+
+def test_the_same_payment_in_other_letters_is_the_same_payment(house: House) -> None:
+    payload = payload_for(house.client, Buyer())
+    first = pay(house.client, encoded(payload))
+    asked = house.facilitator.asked
+
+    again = pay(house.client, encoded(_upper_case(payload)))
+
+    assert again.content == first.content
+    assert house.facilitator.asked == asked
+
+
+def test_accepted_addresses_in_lower_case_are_the_same_terms(house: House) -> None:
+    payload = payload_for(house.client, Buyer())
+    for name in ("asset", "payTo"):
+        payload["accepted"][name] = payload["accepted"][name].lower()
+
+    assert pay(house.client, encoded(payload)).status_code == 200
+
+
+def test_what_a_buyer_adds_to_a_payment_does_no_harm(house: House) -> None:
+    payload = payload_for(house.client, Buyer())
+    payload["resource"] = {"url": "https://elsewhere.test/"}
+    payload["memo"] = payload["payload"]["memo"] = {"a": [1, 2]}
+
+    assert pay(house.client, encoded(payload)).status_code == 200
+
+
+@pytest.mark.parametrize("depth", [200, 252, 253, 254, 900])
+def test_a_payment_with_junk_nested_deeply_is_taken_or_refused_but_never_a_failure(
+    house: House, depth: int
+) -> None:
+    payload = payload_for(house.client, Buyer())
+    written = json.dumps(payload | {"extensions": {"junk": 0}}).replace("0}}", "[" * depth + "]" * depth + "}}")
+
+    response = pay(house.client, b64encode(written.encode()).decode())
+
+    assert response.status_code in (200, 402)
+
+
+def _upper_case(payload: Payload) -> Payload:
+    changed = deepcopy(payload)
+    inner = changed["payload"]
+    inner["signature"] = "0x" + inner["signature"][2:].upper()
+    for name in ("from", "to", "nonce"):
+        inner["authorization"][name] = "0x" + inner["authorization"][name][2:].upper()
+    return changed
+
+
+def _post(client: httpx.Client, header: bytes) -> httpx.Response:
+    return client.post(PHISHING, json=QUESTION, headers=[(b"PAYMENT-SIGNATURE", header)])
+
+
+def _is_refused(response: httpx.Response, reason: str) -> None:
+    """A 402 with the reason and fresh terms, that has not touched the payment."""
+    error = response.json()["error"]
+    assert (response.status_code, error["code"]) == (402, "payment_required")
+    assert error["details"]["reason"] == reason
+    offer = decoded(response.headers["PAYMENT-REQUIRED"])
+    assert offer["error"] == reason
+    assert error["details"]["accepts"] == offer["accepts"]
+    assert note(response) == {"state": "unused", "charged": False, "retry": "new_payment"}
+    assert "PAYMENT-RESPONSE" not in response.headers

@@ -1,0 +1,141 @@
+"""The terms as a buyer's tools read them: x402's own models and the validators of its extensions."""
+
+# x402 is typed, and does not say so
+# pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from typing import Any
+
+import jsonschema
+import pytest
+from buyer import PHISHING, decoded
+from houses import House, open_house
+from x402.extensions.bazaar import (
+    validate_discovery_extension,
+    validate_discovery_extension_spec,
+)
+from x402.extensions.bazaar.types import parse_discovery_extension
+from x402.extensions.payment_identifier import declare_payment_identifier_extension
+from x402.schemas import PaymentRequired
+
+from centgate.catalog import all_services
+from centgate.dev import MERCHANT
+from centgate.evm import checksummed
+from centgate.service import AnyService
+from centgate.settings import USDC
+
+MOST = 6144
+"""Bytes of header that every client and proxy in use reads."""
+
+each_service = pytest.mark.parametrize("service", all_services(), ids=lambda service: service.slug)
+
+
+@pytest.fixture(scope="module")
+def house(tmp_path_factory: pytest.TempPathFactory) -> Generator[House]:
+    """An API that takes payments, known to buyers by a name."""
+    with open_house(tmp_path_factory.mktemp("house"), public_url="https://api.test/") as house:
+        yield house
+
+
+def offer_of(house: House, service: AnyService) -> Any:
+    return decoded(house.client.post(service.path).headers["PAYMENT-REQUIRED"])
+
+
+@each_service
+def test_every_service_costs_one_cent_up_front(house: House, service: AnyService) -> None:
+    offer = offer_of(house, service)
+
+    assert offer["accepts"] == [
+        {
+            "scheme": "exact",
+            "network": "eip155:84532",
+            "asset": "0x036CbD53842c5426634e7929541eC2318f3dCF7e",
+            "amount": "10000",
+            "payTo": checksummed(MERCHANT),
+            "maxTimeoutSeconds": 120,
+            "extra": {"name": "USDC", "version": "2", "paymentFlow": "upfront"},
+        }
+    ]
+
+
+@each_service
+def test_the_terms_name_what_is_bought(house: House, service: AnyService) -> None:
+    offer = offer_of(house, service)
+
+    assert offer["x402Version"] == 2
+    assert offer["error"] == "Payment required"
+    assert offer["resource"]["url"] == f"https://api.test{service.path}"
+    assert offer["resource"]["description"] == service.summary
+    assert offer["resource"]["mimeType"] == "application/json"
+
+
+@each_service
+def test_the_terms_are_x402s(house: House, service: AnyService) -> None:
+    offer = offer_of(house, service)
+
+    read = PaymentRequired.model_validate(offer).model_dump(mode="json", by_alias=True, exclude_none=True)
+
+    assert read["accepts"] == offer["accepts"]
+    assert read["extensions"] == offer["extensions"]
+
+
+@each_service
+def test_the_terms_fit_into_a_header(house: House, service: AnyService) -> None:
+    header = house.client.post(service.path).headers["PAYMENT-REQUIRED"]
+
+    assert len(header) < MOST
+
+
+@each_service
+def test_service_names_and_tags_keep_to_x402s_lengths(house: House, service: AnyService) -> None:
+    resource = offer_of(house, service)["resource"]
+
+    assert len(resource["serviceName"]) <= 32
+    assert len(resource["tags"]) <= 5
+    assert all(len(tag) <= 32 for tag in resource["tags"])
+
+
+@each_service
+def test_directories_can_list_the_service(house: House, service: AnyService) -> None:
+    block = offer_of(house, service)["extensions"]["bazaar"]
+
+    assert validate_discovery_extension_spec(block).errors == []
+    assert validate_discovery_extension(block).errors == []
+    assert validate_discovery_extension(parse_discovery_extension(block)).errors == []
+
+
+@each_service
+def test_the_example_a_directory_shows_is_one_the_service_takes(house: House, service: AnyService) -> None:
+    block = offer_of(house, service)["extensions"]["bazaar"]
+
+    example = block["info"]["input"]["body"]
+    jsonschema.validate(example, service.input_schema(84532))
+    assert house.client.post(service.path, json=example).status_code == 402
+
+
+@each_service
+def test_idempotency_keys_are_offered_as_the_sdk_offers_them(house: House, service: AnyService) -> None:
+    offer = offer_of(house, service)
+
+    assert offer["extensions"]["payment-identifier"] == declare_payment_identifier_extension()
+
+
+@pytest.mark.parametrize("network", USDC)
+def test_the_token_of_each_known_network_is_signed_for_under_its_own_name(
+    tmp_path_factory: pytest.TempPathFactory, network: str
+) -> None:
+    with open_house(tmp_path_factory.mktemp("network"), network=network) as house:
+        response = house.client.post(PHISHING)
+
+    (wanted,) = decoded(response.headers["PAYMENT-REQUIRED"])["accepts"]
+    token = USDC[network]
+    assert (wanted["network"], wanted["asset"], wanted["extra"]["name"]) == (network, token.address, token.name)
+
+
+def test_the_window_is_the_operators(tmp_path_factory: pytest.TempPathFactory) -> None:
+    with open_house(tmp_path_factory.mktemp("window"), payment_window=45) as house:
+        response = house.client.post(PHISHING)
+
+    assert decoded(response.headers["PAYMENT-REQUIRED"])["accepts"][0]["maxTimeoutSeconds"] == 45
