@@ -156,7 +156,7 @@ def throughput(contenders: list[Contender], connections: int) -> Table:
     title = (
         f"paid call over {connections} connection{'s' if connections > 1 else ''}, median of {SLICES} slices"
     )
-    table = Table(title=title, title_justify="left")
+    table = captioned(title, "target at 32 connections: our requests/s at least x 3.00")
     table.add_column("server", no_wrap=True)
     for column in ("requests/s", "p50 ms", "p99 ms", "CPU us/request", "CPU used", "CPU of the load"):
         table.add_column(column, justify="right")
@@ -191,7 +191,7 @@ def starts(folder: Path, facilitator: Running) -> Table:
     """How long a start takes, with a journal to be made and with one that is there."""
     fresh = [started(folder / f"start-{number}", facilitator) for number in range(STARTS)]
     existing = [started(folder / "start-0", facilitator) for _ in range(STARTS)]
-    table = Table(title=f"start of {OURS}, median of {STARTS}", title_justify="left")
+    table = captioned(f"start of {OURS}, median of {STARTS}", "target: first answer within 1.5 s")
     table.add_column("journal")
     for column in ("first answer s", "slowest", "first paid answer s", "slowest", "CPU s", "MB"):
         table.add_column(column, justify="right")
@@ -225,7 +225,7 @@ def started(folder: Path, facilitator: Running) -> Start:
 
 def memory(contenders: list[Contender]) -> Table:
     """Resident memory before and after the load."""
-    table = Table(title="resident memory, MB", title_justify="left")
+    table = captioned("resident memory, MB", "target: ours at most 150")
     table.add_column("server")
     for column in ("after start", "after the load", "paid requests served"):
         table.add_column(column, justify="right")
@@ -235,6 +235,11 @@ def memory(contenders: list[Contender]) -> Table:
         before, after = one.memory
         table.add_row(one.name, f"{before:.0f}", f"{after:.0f}", f"{served:,}")
     return table
+
+
+def captioned(title: str, caption: str) -> Table:
+    """An empty table, title and caption at its left edge."""
+    return Table(title=title, caption=caption, title_justify="left", caption_justify="left")
 
 
 if __name__ == "__main__":

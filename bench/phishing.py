@@ -2,8 +2,9 @@
 
     .venv/bin/python bench/phishing.py
 
-The reference is the detector of npm eth-phishing-detect 1.2.0 in Node, which is given hosts; ours is given
-hosts and URLs, and reads them first. Rates are per second of processor time, so a busy machine matters less.
+The reference is the detector of npm eth-phishing-detect 1.2.0 in Node, which takes hosts as they are. Ours is
+given the same hosts in the same way, and URLs that it reads first as a request does. Rates are per second of
+processor time, so a busy machine matters less.
 On the big list the reference is timed over fewer addresses, or it would take minutes.
 """
 
@@ -17,7 +18,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -97,8 +98,8 @@ def main() -> None:
 def run(console: Console, title: str, snapshot: Snapshot, folder: Path, *, theirs: int) -> None:
     hosts = workload(snapshot.rules)
     detector = Detector(snapshot.rules)
-    by_host = best(detector, hosts)
-    by_url = best(detector, [f"https://{host}/path" for host in hosts])
+    by_host = best(match_hosts, detector, hosts)
+    by_url = best(read_and_match, detector, [f"https://{host}/path" for host in hosts])
     reference = asked_of_reference(folder, snapshot.rules, hosts[:theirs]) if theirs else None
 
     rules = snapshot.rules
@@ -107,7 +108,7 @@ def run(console: Console, title: str, snapshot: Snapshot, folder: Path, *, their
     table.title = f"{title}: {entries:,} entries"
     if reference:
         table.add_row("npm 1.2.0 in Node", "hosts", f"{theirs:,}", f"{reference.rate:,.0f}", "1")
-    for given, ours in (("hosts", by_host), ("URLs", by_url)):
+    for given, ours in (("hosts", by_host), ("URLs, read first", by_url)):
         ratio = f"{ours.rate / reference.rate:,.0f}" if reference else ""
         table.add_row("ours", given, f"{LINES:,}", f"{ours.rate:,.0f}", ratio)
     console.print(table)
@@ -143,22 +144,30 @@ def asked_of_reference(folder: Path, rules: Rules, hosts: Sequence[str]) -> Time
     return Timed(len(hosts) / told["seconds"], told["verdicts"])
 
 
-def best(detector: Detector, texts: Sequence[str]) -> Timed:
+def best(check: Callable[[Detector, Sequence[str]], None], detector: Detector, texts: Sequence[str]) -> Timed:
     """The median of three passes."""
-    passes = sorted((timed(detector, texts) for _ in range(3)), key=lambda one: one.rate)
-    return passes[1]
+    rates: list[float] = []
+    for _ in range(3):
+        gc.collect()
+        start = time.process_time()
+        check(detector, texts)
+        rates.append(len(texts) / (time.process_time() - start))
+    return Timed(sorted(rates)[1], [told(verdict(detector, text)) for text in texts])
 
 
-def timed(detector: Detector, texts: Sequence[str]) -> Timed:
-    gc.collect()
-    start = time.process_time()
+def match_hosts(detector: Detector, hosts: Sequence[str]) -> None:
+    """What the reference does: hosts are taken as they are, but for the dot that may end them."""
+    for host in hosts:
+        detector.check_domain(host.removesuffix("."))
+
+
+def read_and_match(detector: Detector, texts: Sequence[str]) -> None:
+    """What a request costs: the text is read as a browser would, then checked."""
     for text in texts:
         try:
             detector.check(read_address(text))
         except UnreadableAddress:
             continue
-    rate = len(texts) / (time.process_time() - start)
-    return Timed(rate, [told(verdict(detector, text)) for text in texts])
 
 
 def verdict(detector: Detector, text: str) -> Verdict | None:

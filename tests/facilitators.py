@@ -86,6 +86,16 @@ class StubFacilitator:
 
         return late
 
+    def held(self, arrived: threading.Event, release: threading.Event, reply: Reply | None = None) -> Reply:
+        """Say that the call has arrived, and answer when released."""
+
+        async def at_last(body: dict[str, Any]) -> Response:
+            arrived.set()
+            await asyncio.to_thread(release.wait, 30)
+            return await (reply or self.settle)(body)
+
+        return at_last
+
     async def answer(self, request: Request) -> Response:
         """`POST /settle`."""
         self.asked += 1

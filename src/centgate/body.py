@@ -63,16 +63,19 @@ def parse(body: bytes) -> dict[str, Any]:
 
 
 def _check_type(content_type: str) -> None:
-    media, _, parameters = content_type.lower().partition(";")
-    media = media.strip()
+    media, *parameters = (part.strip() for part in content_type.lower().split(";"))
     if (
         media
         and media != "application/json"
         and not (media.startswith("application/") and media.endswith("+json"))
     ):
         raise _whole(f"the content type must be application/json, not {media[:80]}")
-    charset = parameters.partition("charset=")[2].strip(' "')
-    if charset and charset not in ("utf-8", "utf8"):
+    charsets = {
+        value.strip('" ')
+        for name, _, value in (item.partition("=") for item in parameters)
+        if name == "charset"
+    }
+    if charsets - {"utf-8", "utf8"}:
         raise _whole("the body must be in UTF-8")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,8 +19,6 @@ from centgate.server import serving
 from centgate.settings import Settings
 
 NETWORK = "eip155:84532"
-Api = Callable[..., httpx.Client]
-"""The `api` fixture: serves settings and gives a client."""
 
 
 @dataclass(frozen=True)

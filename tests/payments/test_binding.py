@@ -10,12 +10,12 @@ from typing import Any
 
 import httpx
 import pytest
-
-from buyer import PHISHING, QUESTION, Buyer, encoded, note, pay, payload_for, payment_for
-from centgate.settings import Settings
+from buyer import PHISHING, Buyer, encoded, note, pay, payload_for, payment_for
 from facilitators import StubFacilitator, refused
-from houses import Api, House, open_house, running
+from houses import House, open_house, running
 from moods import MOODY, WHY, Moods, moody_on_the_shelf
+
+from centgate.settings import Settings
 
 OTHER = {"url": "https://example.com/"}
 
@@ -152,14 +152,14 @@ def test_of_two_different_requests_at_once_one_is_served(house: House, buyer: Bu
 
 def test_another_request_does_not_wait_for_the_one_in_flight(house: House, buyer: Buyer) -> None:
     payment = payment_for(house.client, buyer)
-    arrived, answer = threading.Event(), threading.Event()
-    house.facilitator.next.append(house.facilitator.held(arrived, answer))
+    arrived, release = threading.Event(), threading.Event()
+    house.facilitator.next.append(house.facilitator.held(arrived, release))
 
     with ThreadPoolExecutor(1) as pool:
         first = pool.submit(pay, house.client, payment)
         arrived.wait(10)
         second = pay(house.client, payment, body=OTHER)
-        answer.set()
+        release.set()
 
     assert is_used(second)
     assert note(second) == {"state": "in_flight", "charged": False, "retry": "new_payment"}
@@ -203,27 +203,27 @@ def test_two_processes_sent_one_payment_settle_it_once(
         addresses = [process.url + PHISHING for process in (one, other)] * 10
 
         with ThreadPoolExecutor(20) as pool:
-            responses = list(pool.map(lambda address: pay(client, payment, address), addresses))
+            responses = list(pool.map(partial(pay, client, payment), addresses))
 
     assert {response.status_code for response in responses} == {200}
     assert len({response.content for response in responses}) == 1
     assert facilitator.asked == 1
 
 
-def test_a_server_waits_for_the_answer_another_one_works_on(
-    api: Api, settings: Settings, facilitator: StubFacilitator, buyer: Buyer
+def test_a_process_waits_for_the_answer_another_one_works_on(
+    settings: Settings, facilitator: StubFacilitator, buyer: Buyer
 ) -> None:
-    one, other = api(settings), api(settings)
-    payment = payment_for(one, buyer)
-    arrived, answer = threading.Event(), threading.Event()
-    facilitator.next.append(facilitator.held(arrived, answer))
+    arrived, release = threading.Event(), threading.Event()
+    facilitator.next.append(facilitator.held(arrived, release))
 
-    with ThreadPoolExecutor(2) as pool:
-        first = pool.submit(pay, one, payment)
-        arrived.wait(10)
-        second = pool.submit(pay, other, payment)
-        different = pay(other, payment, body=OTHER)
-        answer.set()
+    with running(settings) as one, running(settings) as other, httpx.Client(timeout=30) as client:
+        payment = payment_for(client, buyer, one.url + PHISHING)
+        with ThreadPoolExecutor(2) as pool:
+            first = pool.submit(pay, client, payment, one.url + PHISHING)
+            arrived.wait(10)
+            second = pool.submit(pay, client, payment, other.url + PHISHING)
+            different = pay(client, payment, other.url + PHISHING, OTHER)
+            release.set()
 
     assert is_used(different)
     assert second.result().content == first.result().content
@@ -233,14 +233,14 @@ def test_a_server_waits_for_the_answer_another_one_works_on(
 def test_a_buyer_who_hangs_up_finds_the_answer_later(house: House, buyer: Buyer, moods: Moods) -> None:
     payment = payment_for(house.client, buyer, MOODY, WHY)
     served = len(moods.asked)
-    arrived, answer = threading.Event(), threading.Event()
-    house.facilitator.next.append(house.facilitator.held(arrived, answer))
+    arrived, release = threading.Event(), threading.Event()
+    house.facilitator.next.append(house.facilitator.held(arrived, release))
     asked = house.facilitator.asked
 
     with pytest.raises(httpx.ReadTimeout):
         house.client.post(MOODY, json=WHY, headers={"PAYMENT-SIGNATURE": payment}, timeout=0.3)
     arrived.wait(10)
-    answer.set()
+    release.set()
 
     assert pay(house.client, payment, MOODY, WHY).status_code == 200
     assert (house.facilitator.asked, len(moods.asked)) == (asked + 1, served + 1)

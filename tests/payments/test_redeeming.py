@@ -9,9 +9,9 @@ from pathlib import Path
 
 import httpx
 import pytest
-from buyer import QUESTION, Buyer, decoded, encoded, note, pay, payload_for, payment_for, terms_of
+from buyer import QUESTION, Api, Buyer, decoded, encoded, note, pay, payload_for, payment_for, terms_of
 from facilitators import StubFacilitator
-from houses import Api, settings_in
+from houses import settings_in
 from moods import MOODY, WHY, Moods, moody_on_the_shelf
 
 from centgate.errors import (
@@ -206,7 +206,10 @@ def test_after_the_redeem_period_a_payment_is_used(
 
     response = pay(brief, payment, MOODY, WHY)
 
-    assert (response.status_code, response.json()["error"]["details"]["reason"]) == (402, "payment_already_used")
+    assert (response.status_code, response.json()["error"]["details"]["reason"]) == (
+        402,
+        "payment_already_used",
+    )
     assert note(response) | {"transaction": ""} == {
         "state": "settled",
         "charged": True,
@@ -226,7 +229,10 @@ def test_an_answer_that_is_no_longer_kept_is_not_worked_out_again(
 
     response = pay(brief, payment, MOODY, WHY)
 
-    assert (response.status_code, response.json()["error"]["details"]["reason"]) == (402, "payment_already_used")
+    assert (response.status_code, response.json()["error"]["details"]["reason"]) == (
+        402,
+        "payment_already_used",
+    )
     assert note(response)["state"] == "delivered"
     assert (moods.asked, facilitator.asked) == (["why"], 1)
 
@@ -267,7 +273,10 @@ async def test_a_settled_payment_is_not_good_for_ever(
 
     response = pay(client, payment)
 
-    assert (response.status_code, response.json()["error"]["details"]["reason"]) == (402, "payment_already_used")
+    assert (response.status_code, response.json()["error"]["details"]["reason"]) == (
+        402,
+        "payment_already_used",
+    )
 
 
 def test_what_was_delivered_is_still_given_when_its_source_is_switched_off(

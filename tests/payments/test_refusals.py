@@ -1,4 +1,4 @@
-"""Payments that do not fit: each is refused with x402's word for it, and the facilitator never hears of it."""
+"""Payments that do not fit: refused with x402's word for it, and the facilitator never hears of them."""
 
 from __future__ import annotations
 
@@ -125,7 +125,13 @@ def for_another_domain(payload: Payload) -> None:
 
 
 def by_permit2(payload: Payload) -> None:
-    permit = {"from": Buyer().address, "permitted": {}, "spender": ELSEWHERE, "nonce": "1", "deadline": "1"}
+    permit: dict[str, Any] = {
+        "from": Buyer().address,
+        "permitted": {},
+        "spender": ELSEWHERE,
+        "nonce": "1",
+        "deadline": "1",
+    }
     payload["payload"] = {
         "signature": payload["payload"]["signature"],
         "permit2Authorization": permit,
@@ -282,7 +288,9 @@ def test_a_payment_with_junk_nested_deeply_is_taken_or_refused_but_never_a_failu
     house: House, depth: int
 ) -> None:
     payload = payload_for(house.client, Buyer())
-    written = json.dumps(payload | {"extensions": {"junk": 0}}).replace("0}}", "[" * depth + "]" * depth + "}}")
+    written = json.dumps(payload | {"extensions": {"junk": 0}}).replace(
+        "0}}", "[" * depth + "]" * depth + "}}"
+    )
 
     response = pay(house.client, b64encode(written.encode()).decode())
 

@@ -131,7 +131,11 @@ def test_the_token_of_each_known_network_is_signed_for_under_its_own_name(
 
     (wanted,) = decoded(response.headers["PAYMENT-REQUIRED"])["accepts"]
     token = USDC[network]
-    assert (wanted["network"], wanted["asset"], wanted["extra"]["name"]) == (network, token.address, token.name)
+    assert (wanted["network"], wanted["asset"], wanted["extra"]["name"]) == (
+        network,
+        token.address,
+        token.name,
+    )
 
 
 def test_the_window_is_the_operators(tmp_path_factory: pytest.TempPathFactory) -> None:

@@ -126,8 +126,13 @@ PIECES = st.sampled_from([
     "\uff0e", "\uff25", "\u200d", "\u00ad",
 ])
 # fmt: on
-# Latin, Greek and Cyrillic: what other scripts allow in a label depends on the age of a parser's tables
-KNOWN = st.characters(max_codepoint=0x52F, exclude_categories=["Cf", "Cn", "Mn"])
+# Latin, Greek and Cyrillic: what other scripts allow in a label depends on the age of a parser's tables, and
+# so does the capital palochka, which older ones refuse and newer ones read in lower case
+KNOWN = st.characters(
+    max_codepoint=0x52F,
+    exclude_categories=["Cf", "Cn", "Mn"],
+    exclude_characters="\N{CYRILLIC LETTER PALOCHKA}",
+)
 TEXTS = st.lists(PIECES | KNOWN, min_size=1, max_size=10).map("".join)
 
 

@@ -30,7 +30,7 @@ _ENCODED = {"type": "string", "contentEncoding": "base64", "contentMediaType": "
 def openapi(catalog: tuple[AnyService, ...], settings: Settings) -> dict[str, Any]:
     """The document of every route, paid and free."""
     schemas: dict[str, Any] = {"Error": _error_schema(), "Provider": _PROVIDER}
-    paths = {**_free_paths(), **{service.path: _paid_path(service, settings, schemas) for service in catalog}}
+    paths = {**_free_paths(catalog), **{service.path: _paid_path(service, settings, schemas) for service in catalog}}
     return {
         "openapi": "3.1.0",
         "jsonSchemaDialect": "https://json-schema.org/draft/2020-12/schema",
@@ -152,7 +152,8 @@ def _component(schema: dict[str, Any], name: str, schemas: dict[str, Any]) -> di
     return component
 
 
-def _free_paths() -> dict[str, Any]:
+def _free_paths(catalog: tuple[AnyService, ...]) -> dict[str, Any]:
+    slug = {"type": "string", "enum": [service.slug for service in catalog]}
     unreachable = {"503": _free_response("The database cannot be reached.")}
     return {
         "/": _free("index", "What this is", "Name, tagline and links."),
@@ -164,7 +165,7 @@ def _free_paths() -> dict[str, Any]:
             "One service",
             "A catalogue entry with its input and output schemas.",
             responses=_not_found(),
-            parameters=[{"name": "slug", "in": "path", "required": True, "schema": {"type": "string"}}],
+            parameters=[{"name": "slug", "in": "path", "required": True, "schema": slug}],
         ),
         "/openapi.json": _free("openapi", "This document", "The OpenAPI document of this deployment."),
         "/health": _free("health", "Health", "Whether the database can be written.", responses=unreachable),

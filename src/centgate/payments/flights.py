@@ -1,4 +1,8 @@
-"""Payments in flight in this process: whoever presents one meanwhile joins the work on it."""
+"""Payments in flight in this process: whoever presents one for the same order joins the work on it.
+
+For another order there is a flight of its own, which ends at the journal: only that knows for which of them
+the payment was used.
+"""
 
 from __future__ import annotations
 
@@ -7,18 +11,16 @@ from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, replace
 from typing import Any
 
-from centgate.errors import CentgateError, PaymentConflict, PaymentNote, PaymentRequired
 from centgate.payments.authorization import Payment, PaymentKey, bad_signature
 from centgate.payments.journal import Order, StoredAnswer
 
-Name = PaymentKey | tuple[str, str]
-"""What a payment in flight goes by: its key, and its payer with the idempotency key, if it has one."""
+Name = tuple[PaymentKey | tuple[str, str], Order]
+"""What a flight goes by: the payment's key, or its payer with the idempotency key, and the order."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Flight:
     payment: Payment
-    order: Order
     task: asyncio.Task[StoredAnswer]
 
 
@@ -35,26 +37,25 @@ class Flights:
     ) -> StoredAnswer:
         """What comes of the work on this payment, started now unless it is under way.
 
-        Raises what the work raises, and PaymentRequired or PaymentConflict when it is under way for another
-        order.
+        Raises what the work raises, and PaymentRequired for a signature that is not the one in flight and not
+        known to be the payer's.
         """
-        flight = next((self._flights[name] for name in _names(payment) if name in self._flights), None)
+        names = _names(payment, order)
+        flight = next((self._flights[name] for name in names if name in self._flights), None)
         if flight is None:
-            return await asyncio.shield(self._start(payment, order, work))
+            return await asyncio.shield(self._start(payment, names, work))
         if not payment.signer_known and flight.payment.proof != payment.proof:
             raise bad_signature()
-        if flight.order != order:
-            raise _busy_with_another(payment, flight.payment)
         return replace(await asyncio.shield(flight.task), replayed=True)
 
     def _start(
-        self, payment: Payment, order: Order, work: Callable[[], Coroutine[Any, Any, StoredAnswer]]
+        self, payment: Payment, names: list[Name], work: Callable[[], Coroutine[Any, Any, StoredAnswer]]
     ) -> asyncio.Task[StoredAnswer]:
         task = asyncio.create_task(work())
-        self._flights |= dict.fromkeys(_names(payment), _Flight(payment, order, task))
+        self._flights |= dict.fromkeys(names, _Flight(payment, task))
 
         def landed(task: asyncio.Task[StoredAnswer]) -> None:
-            for name in _names(payment):
+            for name in names:
                 del self._flights[name]
             if not task.cancelled():
                 task.exception()  # seen here, in case nobody waits for it any more
@@ -74,16 +75,7 @@ class Flights:
         await asyncio.gather(*late, return_exceptions=True)
 
 
-def _names(payment: Payment) -> list[Name]:
+def _names(payment: Payment, order: Order) -> list[Name]:
     if payment.identifier is None or not payment.signer_known:
-        return [payment.key]
-    return [payment.key, (payment.key.payer, payment.identifier)]
-
-
-def _busy_with_another(payment: Payment, busy: Payment) -> CentgateError:
-    note = PaymentNote("in_flight", charged=False, retry="new_payment")
-    if payment.key != busy.key:
-        return PaymentConflict("the idempotency key stands for another request", payment=note)
-    return PaymentRequired(
-        "the payment is being used for another request", reason="payment_already_used", payment=note
-    )
+        return [(payment.key, order)]
+    return [(payment.key, order), ((payment.key.payer, payment.identifier), order)]

@@ -83,7 +83,7 @@ class Gate:
 
     async def _resolve(self, payment: Payment, claim: Claim) -> Outcome:
         """What became of an earlier, unresolved attempt: the chain says, else the facilitator."""
-        subject = replace(payment, key=claim.key)
+        subject = replace(payment, key=claim.key, valid_before=claim.valid_before)
         if self._chain is None:
             return await self._present_again(payment, claim)
         try:

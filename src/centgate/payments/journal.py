@@ -73,6 +73,8 @@ class Claim:
     """Whether an earlier attempt to settle it has an unknown outcome."""
     since: float
     """When the payment was first presented, in seconds since 1970."""
+    valid_before: int
+    """When its authorization ends, in seconds since 1970."""
     transaction: str | None
     answer: StoredAnswer | None
 
@@ -170,8 +172,10 @@ class Journal:
         now = self._clock()
         values = _values(payment, order, self.worker, now)
         if not payment.expired and queries.insert_payment(connection, payment.key, values):
-            return Claim(payment.key, "settling", doubtful=False, since=now, transaction=None, answer=None)
-        row = queries.find(connection, payment.key) or _by_identifier(payment, connection)
+            return _fresh(payment, now)
+        row = queries.find(connection, payment.key)
+        if row is None or row["state"] == "refused":  # its idempotency key may have bought something since
+            row = _by_identifier(payment, connection) or row
         if row is None:
             unexpired(payment)
             raise LookupError("a payment that could not be claimed is not in the journal")
@@ -200,6 +204,7 @@ class Journal:
             row["state"],
             doubtful=row["state"] == "settling",
             since=row["created_at"],
+            valid_before=row["valid_before"],
             transaction=row["transaction"],
             answer=None,
         )
@@ -212,11 +217,21 @@ class Journal:
         if key != payment.key:  # the refused one only shares its idempotency key with this one
             _change(key, None, connection, identifier=None)
             return _Held()
-        values = _values(payment, order, self.worker, self._clock())
+        values = _values(payment, order, self.worker, now := self._clock())
         _change(key, None, connection, **values)
-        return Claim(
-            key, "settling", doubtful=False, since=values["created_at"], transaction=None, answer=None
-        )
+        return _fresh(payment, now)
+
+
+def _fresh(payment: Payment, now: float) -> Claim:
+    return Claim(
+        payment.key,
+        "settling",
+        doubtful=False,
+        since=now,
+        valid_before=payment.valid_before,
+        transaction=None,
+        answer=None,
+    )
 
 
 def _values(payment: Payment, order: Order, worker: str, now: float) -> dict[str, Any]:
@@ -286,6 +301,7 @@ def _redelivery(key: PaymentKey, row: RowMapping, connection: Connection) -> Cla
         "delivered",
         doubtful=False,
         since=row["created_at"],
+        valid_before=row["valid_before"],
         transaction=row["transaction"],
         answer=answer,
     )

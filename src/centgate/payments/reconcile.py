@@ -1,8 +1,8 @@
 """What became of a settlement whose outcome is unknown: the chain knows.
 
 A used nonce alone does not prove that we were paid: its owner can cancel an authorization, or spend the nonce
-on somebody else. So the transaction is looked up by its `AuthorizationUsed` event, and must hold a `Transfer`
-of our amount to our address (EIP-3009, ERC-20).
+on somebody else. So the transaction is looked up by its `AuthorizationUsed` or `AuthorizationCanceled` event,
+and must hold a `Transfer` of our amount to our address (EIP-3009, ERC-20).
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from centgate.payments.authorization import Payment
 
 _AUTHORIZATION_STATE = keccak(b"authorizationState(address,bytes32)")[:4].hex()
 _AUTHORIZATION_USED = "0x" + keccak(b"AuthorizationUsed(address,bytes32)").hex()
+_AUTHORIZATION_CANCELED = "0x" + keccak(b"AuthorizationCanceled(address,bytes32)").hex()
 _TRANSFER = "0x" + keccak(b"Transfer(address,address,uint256)").hex()
 
 SPAN = 2000
@@ -71,7 +72,7 @@ class Chain:
         return _number(state) != 0
 
     async def _spent_in(self, payment: Payment, latest: dict[str, Any], since: float) -> str | None:
-        """The transaction that used the nonce: from the newest block back to when the payment came."""
+        """The transaction that used or cancelled it: from the newest block back to when the payment came."""
         to = _number(latest["number"])
         for _ in range(WINDOWS):
             start = max(0, to - SPAN + 1)
@@ -81,13 +82,16 @@ class Chain:
                     "address": payment.key.asset,
                     "fromBlock": hex(start),
                     "toBlock": hex(to),
-                    "topics": [_AUTHORIZATION_USED, "0x" + _word(payment.key.payer), payment.key.nonce],
+                    "topics": [
+                        [_AUTHORIZATION_USED, _AUTHORIZATION_CANCELED],
+                        "0x" + _word(payment.key.payer),
+                        payment.key.nonce,
+                    ],
                 },
             )
             if logs:
                 return str(cast(list[dict[str, Any]], logs)[0]["transactionHash"])
             if start == 0 or _number((await self._block(hex(start)))["timestamp"]) < since - 600:
-                # neither used nor seen since it was presented: cancelled by an event of another name
                 return None
             to = start - 1
         return None

@@ -89,6 +89,8 @@ class SqliteStore:
             try:
                 connection = connection or self._opened()
                 _commit_together(connection, jobs)
+                if any(isinstance(job.error, DatabaseError) for job in jobs):
+                    connection = _abandon(connection)
             except Exception as error:  # noqa: BLE001 - whatever the database does, the waiting are told
                 connection = _abandon(connection)
                 for job in jobs:
@@ -119,16 +121,20 @@ class SqliteStore:
 
 
 def _commit_together(connection: Connection, jobs: list[_Job]) -> None:
-    """All jobs in one transaction; when one of them fails, each in its own."""
+    """All jobs in one transaction; when one of them fails, once more with a way back before each."""
     try:
         with connection.begin():
             for job in jobs:
                 _do(job, connection)
-    except Exception:
-        if len(jobs) == 1:
-            raise
-        for job in jobs:
-            _commit_together(connection, [job])
+    except _Failed:
+        with connection.begin():
+            for job in jobs:
+                with suppress(_Failed), connection.begin_nested():
+                    _do(job, connection)
+
+
+class _Failed(Exception):
+    """A job failed, which is its own affair and not the database's; it knows with what."""
 
 
 def _do(job: _Job, connection: Connection) -> None:
@@ -138,6 +144,9 @@ def _do(job: _Job, connection: Connection) -> None:
         job.result = job.unit(connection)
     except CentgateError as refusal:
         job.error = refusal
+    except Exception as error:
+        job.error = error
+        raise _Failed from error
 
 
 def _abandon(connection: Connection | None) -> None:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from ada_url import URL, idna_to_unicode
 
@@ -29,9 +28,8 @@ class UnreadableAddress(ValueError):
     """The text is no address that a browser could open; the message says why."""
 
 
-@dataclass(frozen=True, slots=True)
-class WebAddress:
-    """An address as read: what was given, and the host it leads to."""
+class WebAddress(NamedTuple):
+    """An address as read: what was given, and the host it leads to. (A tuple is made in half the time.)"""
 
     text: str
     """As given."""

@@ -1,0 +1,202 @@
+"""Idempotency keys (x402's `payment-identifier`): one key, one request, one charge, for each payer."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Generator
+from concurrent.futures import ThreadPoolExecutor
+
+import httpx
+import pytest
+from buyer import Buyer, encoded, identified, note, pay, payload_for
+from facilitators import refused, said
+from houses import House, open_house
+
+OTHER = {"url": "https://example.com/"}
+
+
+@pytest.fixture(scope="module")
+def house(tmp_path_factory: pytest.TempPathFactory) -> Generator[House]:
+    """An API that takes payments."""
+    with open_house(tmp_path_factory.mktemp("house")) as house:
+        yield house
+
+
+@pytest.fixture
+def key(request: pytest.FixtureRequest) -> str:
+    """An idempotency key of the test's own."""
+    return request.node.name[:100]
+
+
+def payment_under(house: House, buyer: Buyer, key: str) -> str:
+    return identified(payload_for(house.client, buyer), key)
+
+
+def test_a_retry_with_a_fresh_signature_gets_the_first_answer(house: House, buyer: Buyer, key: str) -> None:
+    first = pay(house.client, payment_under(house, buyer, key))
+    asked = house.facilitator.asked
+
+    again = pay(house.client, payment_under(house, buyer, key))
+
+    assert again.content == first.content
+    assert again.headers["PAYMENT-RESPONSE"] == first.headers["PAYMENT-RESPONSE"]
+    assert again.headers["Idempotent-Replayed"] == "true"
+    assert house.facilitator.asked == asked
+
+
+def test_a_key_for_another_request_is_a_conflict(house: House, buyer: Buyer, key: str) -> None:
+    pay(house.client, payment_under(house, buyer, key))
+    asked = house.facilitator.asked
+
+    response = pay(house.client, payment_under(house, buyer, key), body=OTHER)
+
+    assert (response.status_code, response.json()["error"]["code"]) == (409, "payment_conflict")
+    assert "PAYMENT-REQUIRED" not in response.headers
+    assert note(response)["retry"] == "new_payment"
+    assert house.facilitator.asked == asked
+
+
+def test_a_payment_that_met_a_conflict_is_unspent(house: House, buyer: Buyer, key: str) -> None:
+    pay(house.client, payment_under(house, buyer, key))
+    payload = payload_for(house.client, buyer)
+    pay(house.client, identified(payload, key), body=OTHER)
+
+    response = pay(house.client, encoded(payload), body=OTHER)
+
+    assert response.status_code == 200
+    assert "Idempotent-Replayed" not in response.headers
+
+
+def test_a_key_of_another_payer_is_another_key(house: House, buyer: Buyer, key: str) -> None:
+    first = pay(house.client, payment_under(house, buyer, key))
+
+    second = pay(house.client, payment_under(house, Buyer(1), key))
+
+    assert second.status_code == 200
+    assert second.json()["requestId"] != first.json()["requestId"]
+    assert "Idempotent-Replayed" not in second.headers
+
+
+def test_retries_at_once_under_one_key_are_settled_once(house: House, buyer: Buyer, key: str) -> None:
+    payments = [payment_under(house, buyer, key) for _ in range(20)]
+    asked = house.facilitator.asked
+
+    with ThreadPoolExecutor(20) as pool:
+        responses = list(pool.map(pay, [house.client] * 20, payments))
+
+    assert {response.status_code for response in responses} == {200}
+    assert len({response.content for response in responses}) == 1
+    assert house.facilitator.asked == asked + 1
+
+
+def test_a_key_in_flight_for_another_request_is_a_conflict(house: House, buyer: Buyer, key: str) -> None:
+    arrived, release = threading.Event(), threading.Event()
+    payments = [payment_under(house, buyer, key) for _ in range(2)]
+    house.facilitator.next.append(house.facilitator.held(arrived, release))
+
+    with ThreadPoolExecutor(1) as pool:
+        first = pool.submit(pay, house.client, payments[0])
+        arrived.wait(10)
+        second = pay(house.client, payments[1], body=OTHER)
+        release.set()
+
+    assert second.status_code == 409
+    assert first.result().status_code == 200
+
+
+def test_a_retry_of_what_is_still_open_resolves_the_first_payment(
+    house: House, buyer: Buyer, key: str
+) -> None:
+    first, second = payload_for(house.client, buyer), payload_for(house.client, buyer)
+    house.facilitator.next.append(house.facilitator.then(said(500, "")))
+    open_ended = pay(house.client, identified(first, key))
+
+    fresh = pay(house.client, identified(second, key))
+    same = pay(house.client, identified(first, key))
+
+    assert (
+        note(open_ended) == note(fresh) == {"state": "in_flight", "charged": False, "retry": "same_payment"}
+    )
+    assert same.status_code == 200
+    assert _moved(house, second) == 0
+    assert pay(house.client, identified(second, key)).content == same.content
+
+
+def test_a_key_whose_payment_was_refused_serves_the_next(house: House, buyer: Buyer, key: str) -> None:
+    house.facilitator.next.append(refused("insufficient_funds"))
+    pay(house.client, payment_under(house, buyer, key))
+
+    response = pay(house.client, payment_under(house, buyer, key))
+
+    assert response.status_code == 200
+
+
+def test_a_refused_payment_sent_again_gets_what_its_key_has_bought_since(
+    house: House, buyer: Buyer, key: str
+) -> None:
+    refused_one = payment_under(house, buyer, key)
+    house.facilitator.next.append(refused("insufficient_funds"))
+    pay(house.client, refused_one)
+    bought = pay(house.client, payment_under(house, buyer, key))
+    asked = house.facilitator.asked
+
+    response = pay(house.client, refused_one)
+
+    assert response.content == bought.content
+    assert house.facilitator.asked == asked
+
+
+def test_a_key_added_to_a_payment_later_changes_nothing(house: House, buyer: Buyer, key: str) -> None:
+    payload = payload_for(house.client, buyer)
+    first = pay(house.client, encoded(payload))
+
+    again = pay(house.client, identified(payload, key))
+
+    assert again.content == first.content
+
+
+@pytest.mark.parametrize(
+    "bad", ["short", "a" * 129, "white space in it", "späte-schlüssel-x", 1234567890123456]
+)
+def test_a_malformed_key_is_refused(house: House, buyer: Buyer, bad: object) -> None:
+    asked = house.facilitator.asked
+
+    response = pay(house.client, identified(payload_for(house.client, buyer), bad))
+
+    assert (response.status_code, response.json()["error"]["details"]["reason"]) == (402, "invalid_payload")
+    assert house.facilitator.asked == asked
+
+
+@pytest.mark.parametrize("good", ["a" * 16, "A_9-" * 32])
+def test_a_key_at_the_limits_is_taken(house: House, buyer: Buyer, good: str) -> None:
+    assert pay(house.client, identified(payload_for(house.client, buyer), good)).status_code == 200
+
+
+@pytest.mark.parametrize("echo", [{}, {"info": {}}, {"info": {"required": False}}, [], None, "x"], ids=str)
+def test_an_extension_without_a_key_is_a_payment_without_one(
+    house: House, buyer: Buyer, echo: object
+) -> None:
+    payload = payload_for(house.client, buyer) | {"extensions": {"payment-identifier": echo}}
+
+    assert pay(house.client, encoded(payload)).status_code == 200
+
+
+def _moved(house: House, payload: dict[str, dict[str, dict[str, str]]]) -> int:
+    authorization = payload["payload"]["authorization"]
+    return house.facilitator.moved[authorization["from"].lower(), authorization["nonce"]]
+
+
+def test_an_unsigned_key_is_worth_nothing(house: House, buyer: Buyer, key: str) -> None:
+    """A long signature may be anybody's, so it must not fetch what another payment under the key bought."""
+    first = pay(house.client, payment_under(house, buyer, key))
+    payload = payload_for(house.client, buyer)
+    payload["payload"]["signature"] = "0x" + "ab" * 96
+
+    response = pay(house.client, identified(payload, key))
+
+    assert _request_id(response) != _request_id(first)
+    assert "Idempotent-Replayed" not in response.headers
+
+
+def _request_id(response: httpx.Response) -> str:
+    return response.json()["requestId"]

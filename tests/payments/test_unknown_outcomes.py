@@ -1,0 +1,324 @@
+"""The facilitator leaves open whether the money moved: no new payment is asked for, and this one resolves."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from typing import Any
+
+import httpx
+import pytest
+from buyer import Buyer, decoded, encoded, note, pay, payload_for, payment_for
+from facilitators import Reply, StubFacilitator, refused, said
+from houses import House, open_house
+from starlette.responses import Response
+
+HASH = "0x" + "ab" * 32
+OPEN = {"state": "in_flight", "charged": False, "retry": "same_payment"}
+NONCE_USED = "invalid_exact_evm_nonce_already_used"
+
+
+@pytest.fixture(scope="module")
+def house(tmp_path_factory: pytest.TempPathFactory) -> Generator[House]:
+    """An API that takes payments and has no node to ask."""
+    with open_house(tmp_path_factory.mktemp("house")) as house:
+        yield house
+
+
+@pytest.fixture(scope="module")
+def hasty(tmp_path_factory: pytest.TempPathFactory) -> Generator[House]:
+    """An API that waits for its facilitator for half a second."""
+    with open_house(tmp_path_factory.mktemp("hasty"), facilitator_timeout=0.5) as house:
+        yield house
+
+
+def answer(**changes: Any) -> dict[str, Any]:
+    """A settlement as x402 words it, not ours unless `changes` make it so."""
+    return {"success": True, "transaction": HASH, "network": "eip155:84532"} | changes
+
+
+def open_reason(reason: str, **more: Any) -> Reply:
+    return said(200, answer(success=False, errorReason=reason, transaction="") | more)
+
+
+def cut(_body: dict[str, Any]) -> Any:
+    """An answer whose connection ends before it does."""
+
+    async def reply(_body: dict[str, Any]) -> Response:
+        return Response(b'{"success": tr', headers={"content-length": "500"}, media_type="application/json")
+
+    return reply(_body)
+
+
+# what the facilitator answers that says nothing certain of the money
+REPLIES: dict[str, Reply] = {
+    "status 500": said(500, ""),
+    "status 502 and a page": said(502, "<html><body>Bad Gateway</body></html>"),
+    "status 503 and a success": said(503, answer()),
+    "status 402 and a refusal": said(402, answer(success=False, errorReason="insufficient_funds")),
+    "status 400": said(400, {"error": "invalid_payload"}),
+    "status 429": said(429, {}),
+    "status 201 and a success": said(201, answer()),
+    "a redirect": said(307, "", Location="/settle"),
+    "a page": said(200, "<html>welcome</html>"),
+    "nothing": said(200, ""),
+    "null": said(200, "null"),
+    "a list": said(200, [answer()]),
+    "an empty object": said(200, {}),
+    "an answer cut off": cut,
+    "an answer without end": said(200, answer(extra={"padding": "x" * 1_000_000})),
+    "success in a word": said(200, answer(success="true")),
+    "success in a number": said(200, answer(success=1)),
+    "success without a transaction": said(200, answer(transaction="")),
+    "success with null for a transaction": said(200, answer(transaction=None)),
+    "success of another payer": said(200, answer(payer="0x" + "11" * 20)),
+    "success on another network": said(200, answer(network="eip155:8453")),
+    "success on no network": said(200, answer(network="")),
+    "success of another amount": said(200, answer(amount="1")),
+    "failure without a reason": said(200, {"success": False}),
+    "failure in other words": open_reason("something went wrong"),
+    "settlement_pending": open_reason("settlement_pending"),
+    "settlement_pending with a hash": open_reason("settlement_pending", transaction=HASH),
+    "invalid_transaction_state": open_reason("invalid_transaction_state"),
+    "unexpected_settle_error": open_reason("unexpected_settle_error"),
+    "transaction_failed before it was sent": open_reason("transaction_failed"),
+}
+each_reply = pytest.mark.parametrize("reply", REPLIES.values(), ids=REPLIES.keys())
+
+
+@each_reply
+def test_the_buyer_is_told_to_send_the_same_payment_again(house: House, buyer: Buyer, reply: Reply) -> None:
+    house.facilitator.next.append(reply)
+
+    response = pay(house.client, payment_for(house.client, buyer))
+
+    _is_open(response, 502, "provider_error")
+
+
+@each_reply
+def test_it_is_served_once_when_the_money_had_moved(house: House, buyer: Buyer, reply: Reply) -> None:
+    payload = payload_for(house.client, buyer)
+    house.facilitator.next.append(house.facilitator.then(reply))
+    pay(house.client, encoded(payload))
+
+    first, again = (pay(house.client, encoded(payload)) for _ in range(2))
+
+    assert (first.status_code, again.content) == (200, first.content)
+    assert _moved(house.facilitator, payload) == 1
+
+
+@each_reply
+def test_it_is_served_once_when_the_money_had_not_moved(house: House, buyer: Buyer, reply: Reply) -> None:
+    payload = payload_for(house.client, buyer)
+    house.facilitator.next.append(reply)
+    pay(house.client, encoded(payload))
+
+    first, again = (pay(house.client, encoded(payload)) for _ in range(2))
+
+    assert (first.status_code, again.content) == (200, first.content)
+    assert _moved(house.facilitator, payload) == 1
+
+
+@each_reply
+def test_it_stays_open_for_as_long_as_nothing_certain_comes(house: House, buyer: Buyer, reply: Reply) -> None:
+    payment = payment_for(house.client, buyer)
+    house.facilitator.next += [reply] * 3
+
+    responses = [pay(house.client, payment) for _ in range(3)]
+
+    assert [response.status_code for response in responses] == [502] * 3
+    assert pay(house.client, payment).status_code == 200
+
+
+@pytest.mark.parametrize("moves", [True, False], ids=["and settled", "and did not settle"])
+def test_a_facilitator_that_answers_too_late_is_a_timeout(
+    hasty: House,
+    buyer: Buyer,
+    moves: bool,  # noqa: FBT001 - a parameter of the test
+) -> None:
+    payload = payload_for(hasty.client, buyer)
+    hasty.facilitator.next.append(hasty.facilitator.slow(1.0, None if moves else said(500, "")))
+
+    late = pay(hasty.client, encoded(payload))
+    served = pay(hasty.client, encoded(payload))
+
+    _is_open(late, 504, "provider_timeout")
+    assert served.status_code == 200
+    assert _moved(hasty.facilitator, payload) == 1
+
+
+def test_a_facilitator_that_cannot_be_reached_leaves_the_outcome_open(
+    tmp_path_factory: pytest.TempPathFactory, buyer: Buyer
+) -> None:
+    with open_house(tmp_path_factory.mktemp("alone"), facilitator_url="http://127.0.0.1:9") as house:
+        response = pay(house.client, payment_for(house.client, buyer))
+
+    _is_open(response, 502, "provider_error")
+
+
+def test_a_redirect_is_not_followed(house: House, buyer: Buyer) -> None:
+    asked = house.facilitator.asked
+    house.facilitator.next.append(said(307, "", Location=house.facilitator.url + "/settle"))
+
+    pay(house.client, payment_for(house.client, buyer))
+
+    assert house.facilitator.asked == asked + 1
+
+
+def test_the_buyer_hears_of_the_transaction_that_is_pending(house: House, buyer: Buyer) -> None:
+    payment = payment_for(house.client, buyer)
+    house.facilitator.next += [open_reason("settlement_pending", transaction=HASH), said(500, "")]
+
+    responses = [pay(house.client, payment) for _ in range(2)]
+
+    assert [note(response)["transaction"] for response in responses] == [HASH, HASH]
+
+
+def test_what_the_facilitator_says_is_not_passed_on(house: House, buyer: Buyer) -> None:
+    house.facilitator.next.append(said(500, "<html>the key is hunter2</html>"))
+
+    response = pay(house.client, payment_for(house.client, buyer))
+
+    assert "hunter2" not in response.text
+
+
+def test_what_is_open_buys_nothing_else(house: House, buyer: Buyer) -> None:
+    payment = payment_for(house.client, buyer)
+    house.facilitator.next.append(said(500, ""))
+    pay(house.client, payment)
+    asked = house.facilitator.asked
+
+    response = pay(house.client, payment, body={"url": "https://example.com/"})
+
+    assert response.json()["error"]["details"]["reason"] == "payment_already_used"
+    assert note(response)["state"] == "in_flight"
+    assert house.facilitator.asked == asked
+
+
+def test_without_a_node_a_used_nonce_was_used_by_the_first_attempt(house: House, buyer: Buyer) -> None:
+    payment = payment_for(house.client, buyer)
+    house.facilitator.next += [said(500, ""), refused(NONCE_USED)]
+    pay(house.client, payment)
+
+    response = pay(house.client, payment)
+
+    assert response.status_code == 200
+    assert decoded(response.headers["PAYMENT-RESPONSE"])["success"] is True
+
+
+def test_the_receipt_then_names_the_transaction_that_was_pending(house: House, buyer: Buyer) -> None:
+    payment = payment_for(house.client, buyer)
+    pending = open_reason("settlement_pending", transaction=HASH)
+    house.facilitator.next += [pending, refused(NONCE_USED)]
+    pay(house.client, payment)
+
+    response = pay(house.client, payment)
+
+    assert decoded(response.headers["PAYMENT-RESPONSE"])["transaction"] == HASH
+
+
+@pytest.mark.parametrize(
+    "reason", ["insufficient_funds", "invalid_exact_evm_insufficient_balance", "unsupported_scheme"]
+)
+def test_another_refusal_says_nothing_of_the_first_attempt(house: House, buyer: Buyer, reason: str) -> None:
+    payment = payment_for(house.client, buyer)
+    house.facilitator.next += [said(500, ""), refused(reason)]
+    pay(house.client, payment)
+
+    response = pay(house.client, payment)
+
+    _is_open(response, 502, "provider_error")
+    assert pay(house.client, payment).status_code == 200
+
+
+def test_a_nonce_that_was_used_before_we_saw_it_buys_nothing(house: House, buyer: Buyer) -> None:
+    house.facilitator.next.append(refused(NONCE_USED))
+
+    response = pay(house.client, payment_for(house.client, buyer))
+
+    assert (response.status_code, response.json()["error"]["details"]["reason"]) == (402, NONCE_USED)
+
+
+CERTAIN = (
+    "insufficient_funds",
+    "invalid_payload",
+    "invalid_exact_evm_payload_signature",
+    "invalid_exact_evm_insufficient_balance",
+    "invalid_exact_evm_payload_authorization_valid_before",
+    "invalid_exact_evm_transaction_simulation_failed",
+    "invalid_exact_evm_failed_to_verify_signature",
+    "invalid_x402_version",
+    "unsupported_scheme",
+    "network_mismatch",
+    "missing_eip712_domain",
+    "asset_not_deployed_contract",
+    "eip6492_factory_not_allowed",
+)
+
+
+@pytest.mark.parametrize("reason", CERTAIN)
+def test_a_refusal_that_is_certain_is_a_402_with_its_reason(house: House, buyer: Buyer, reason: str) -> None:
+    house.facilitator.next.append(refused(reason))
+
+    response = pay(house.client, payment_for(house.client, buyer))
+
+    assert (response.status_code, response.json()["error"]["details"]["reason"]) == (402, reason)
+    assert note(response) == {"state": "refused", "charged": False, "retry": "new_payment"}
+    assert decoded(response.headers["PAYMENT-REQUIRED"])["error"] == reason
+
+
+def test_a_refusal_has_a_receipt_that_says_so(house: House, buyer: Buyer) -> None:
+    house.facilitator.next.append(refused("insufficient_funds"))
+
+    response = pay(house.client, payment_for(house.client, buyer))
+
+    assert decoded(response.headers["PAYMENT-RESPONSE"]) == {
+        "success": False,
+        "errorReason": "insufficient_funds",
+        "payer": buyer.address.lower(),
+        "transaction": "",
+        "network": "eip155:84532",
+    }
+
+
+def test_a_transaction_that_was_reverted_is_a_refusal(house: House, buyer: Buyer) -> None:
+    house.facilitator.next.append(open_reason("transaction_failed", transaction=HASH))
+
+    response = pay(house.client, payment_for(house.client, buyer))
+
+    assert (response.status_code, note(response)["state"]) == (402, "refused")
+
+
+def test_a_refused_payment_may_be_presented_again(house: House, buyer: Buyer) -> None:
+    payload = payload_for(house.client, buyer)
+    house.facilitator.next.append(refused("insufficient_funds"))
+    pay(house.client, encoded(payload))
+
+    response = pay(house.client, encoded(payload))
+
+    assert response.status_code == 200
+    assert _moved(house.facilitator, payload) == 1
+
+
+def test_a_payment_refused_and_then_left_open_is_open(house: House, buyer: Buyer) -> None:
+    payment = payment_for(house.client, buyer)
+    house.facilitator.next += [refused("insufficient_funds"), said(500, ""), refused("insufficient_funds")]
+    pay(house.client, payment)
+
+    responses = [pay(house.client, payment) for _ in range(2)]
+
+    assert [response.status_code for response in responses] == [502, 502]
+
+
+def _is_open(response: httpx.Response, status: int, code: str) -> None:
+    """An error of the facilitator's that asks for the same payment again and never for another."""
+    error = response.json()["error"]
+    assert (response.status_code, error["code"], error["provider"]) == (status, code, "facilitator")
+    assert int(response.headers["Retry-After"]) > 0
+    assert "PAYMENT-REQUIRED" not in response.headers
+    assert "PAYMENT-RESPONSE" not in response.headers
+    assert {name: note(response)[name] for name in OPEN} == OPEN
+
+
+def _moved(facilitator: StubFacilitator, payload: dict[str, Any]) -> int:
+    authorization = payload["payload"]["authorization"]
+    return facilitator.moved[authorization["from"].lower(), authorization["nonce"]]

@@ -1,0 +1,270 @@
+"""The published schema of a request and the reader of a request agree on every body."""
+
+# jsonschema is typed in part
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from copy import deepcopy
+from functools import cache
+from typing import Any
+
+import pytest
+from ada_url import check_url
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis_jsonschema import from_schema
+from jsonschema import Draft202012Validator, FormatChecker, ValidationError
+from jsonschema.protocols import Validator
+from jsonschema.validators import extend
+
+from centgate.body import read
+from centgate.catalog import all_services
+from centgate.errors import InvalidRequest, UnsupportedOptions
+from centgate.phishing.address import UnreadableAddress, read_address
+from centgate.schema import walk
+from centgate.service import AnyService
+
+DEVELOPMENT_CHAIN = 84532
+repeatably = settings(max_examples=100, deadline=None, derandomize=True, database=None)
+each_service = pytest.mark.parametrize("service", all_services(), ids=lambda service: service.slug)
+on_each_chain = pytest.mark.parametrize("development_chain", [None, DEVELOPMENT_CHAIN], ids=["real", "test"])
+
+FORMATS = FormatChecker(formats=())
+
+
+@FORMATS.checks("web-address")
+def _opens_in_a_browser(text: object) -> bool:
+    try:
+        read_address(str(text))
+    except UnreadableAddress:
+        return False
+    return True
+
+
+@FORMATS.checks("uri")
+def _is_a_url(text: object) -> bool:
+    return check_url(str(text))
+
+
+def _matches(_validator: Validator, pattern: str, text: object, _schema: Any) -> Iterator[ValidationError]:
+    """`pattern` as ECMA-262 has it, where `$` is the end and not the line feed before it as well."""
+    if isinstance(text, str) and not re.search(re.sub(r"\$$", r"\\Z", pattern), text):
+        yield ValidationError(f"{text!r} does not match {pattern!r}")
+
+
+Judge = extend(Draft202012Validator, {"pattern": _matches})
+
+
+def says_the_schema(service: AnyService, development_chain: int | None, body: Any) -> bool:
+    """Whether the published schema allows a body."""
+    return Judge(schema_of(service.slug, development_chain), format_checker=FORMATS).is_valid(body)
+
+
+def says_the_reader(service: AnyService, development_chain: int | None, body: Any) -> bool:
+    """Whether a body would be taken."""
+    context: Mapping[str, Any] = {"development_chain": development_chain}
+    try:
+        read(service, json.dumps(body, ensure_ascii=False).encode(), "application/json", context)
+    except (InvalidRequest, UnsupportedOptions):
+        return False
+    return True
+
+
+@cache
+def schema_of(slug: str, development_chain: int | None) -> dict[str, Any]:
+    service = next(service for service in all_services() if service.slug == slug)
+    return service.input_schema(development_chain)
+
+
+# What a browser opens is no grammar. These are addresses every browser takes; none is filtered away.
+_HOST = r"[a-z]{1,20}(\.[a-z]{2,10}){1,2}(:[1-9][0-9]{0,3})?"
+ADDRESSES = st.from_regex(rf"\A(https?://)?{_HOST}(/[a-z0-9._~-]{{0,30}})?\Z")
+PAGES = st.from_regex(rf"\A[hH]ttps?://{_HOST}([/?#][a-zA-Z0-9/?&=%~@\\\u00e4\u6f22-]{{0,30}})?\Z")
+
+
+def allowed(service: AnyService, development_chain: int | None) -> st.SearchStrategy[Any]:
+    """Bodies made from the published schema."""
+    schema = deepcopy(schema_of(service.slug, development_chain))
+    del schema["$schema"]  # the generator knows older drafts only, and none of what has changed since
+    for node in walk(schema):
+        if node.get("format") == "uri":
+            node.clear()
+            node.update({"type": "string", "format": "web-page"})
+    return from_schema(schema, custom_formats={"web-address": ADDRESSES, "web-page": PAGES})
+
+
+TEXT = st.text(st.characters(exclude_categories=["Cs"]))
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | TEXT,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXT, inner, max_size=3),
+    max_leaves=5,
+)
+NUMBERS = st.integers(-2, 12) | st.sampled_from(
+    [
+        499,
+        500,
+        500.5,
+        5000,
+        5001,
+        1,
+        1.0,
+        10.0,
+        10,
+        56,
+        137,
+        8453,
+        8453.0,
+        84532,
+        42161,
+        2**53,
+        2**53 - 1,
+        1e300,
+    ]
+)
+CHARACTERS = st.sampled_from(["", "a", "é", "漢", "🙂", "\n", " ", "\x00", "/", "0x"])
+WORDS = st.builds(
+    lambda text, times: text * times, CHARACTERS, st.sampled_from([1, 2, 3, 100, 101, 200, 201])
+)
+LONG = st.builds(
+    lambda text, length: (text * 2100)[:length], CHARACTERS, st.sampled_from([500, 501, 2000, 2001])
+)
+
+
+def twisted(text: str) -> st.SearchStrategy[str]:
+    """A text, changed a little."""
+    return st.sampled_from(
+        [
+            text,
+            text + "\n",
+            "\n" + text,
+            text + " ",
+            text.upper(),
+            text.title(),
+            text[:-1],
+            text[1:],
+            text + text,
+            text.replace("/", "\\"),
+            text.replace("https", "ftp"),
+            text.replace("://", "://user:pass@"),
+            text.replace(".", "\u3002"),
+            text.replace("/", "//"),
+            f"{text}\u0000",
+            f"{text}\u00e9",
+            f"{text}:99999",
+            f"{text}/../x",
+            "https://[::1]/",
+            "https://[::1/",
+            "https://1.2.3.4.5/",
+            "https://%zz/",
+            "https://xn--a/",
+        ]
+    )
+
+
+def values(example: Any) -> st.SearchStrategy[Any]:
+    """Values for a field: its example, changed a little or thrown away."""
+    if isinstance(example, str):
+        return twisted(example) | WORDS | LONG | JSON
+    if isinstance(example, list):
+        return st.lists(st.one_of([values(item) for item in example]), max_size=7) | JSON
+    return NUMBERS | JSON | st.just(example)
+
+
+def bodies(service: AnyService) -> st.SearchStrategy[dict[str, Any]]:
+    """Bodies near the published example, and far from it."""
+    fields: dict[str, Any] = dict(schema_of(service.slug, None)["properties"])
+    example = service.input_example
+    known = {name: values(example.get(name, _stand_in(field))) for name, field in fields.items()}
+    near = st.fixed_dictionaries(
+        {name: st.just(value) for name, value in example.items()},
+        optional={name: known[name] for name in known if name not in example},
+    )
+    far = st.fixed_dictionaries({}, optional=known)
+    odd = st.fixed_dictionaries({}, optional={name.lower(): JSON for name in fields} | {"extra": JSON})
+    changed = st.tuples(near, far).map(lambda pair: pair[0] | pair[1])
+    changed = st.tuples(near, far, st.sampled_from([0, 1])).map(lambda parts: _patched(*parts)) | changed
+    return near | far | changed | st.tuples(near, odd).map(lambda pair: pair[1] | pair[0])
+
+
+def _patched(near: dict[str, Any], far: dict[str, Any], keep: int) -> dict[str, Any]:
+    """One field changed or left out, the others as they were."""
+    name = next(iter(far or near))
+    changed = near | {name: far.get(name)} if keep and name in far else near.copy()
+    if not keep:
+        changed.pop(name, None)
+    return changed
+
+
+def _stand_in(field: dict[str, Any]) -> Any:
+    """Something like what a field holds that the example leaves out."""
+    if "pattern" in field:
+        return "0x" + "aB" * 20
+    return field.get("enum", [field.get("default", 1 if field.get("type") == "integer" else "words")])[0]
+
+
+@on_each_chain
+@each_service
+def test_what_the_schema_allows_is_taken(service: AnyService, development_chain: int | None) -> None:
+    @repeatably
+    @given(allowed(service, development_chain))
+    def is_taken(body: Any) -> None:
+        assert says_the_reader(service, development_chain, body)
+
+    is_taken()
+
+
+@on_each_chain
+@each_service
+def test_a_body_is_taken_exactly_when_the_schema_allows_it(
+    service: AnyService, development_chain: int | None
+) -> None:
+    @repeatably
+    @given(bodies(service))
+    def is_judged_alike(body: Any) -> None:
+        allowed = says_the_schema(service, development_chain, body)
+        assert says_the_reader(service, development_chain, body) is allowed
+
+    is_judged_alike()
+
+
+@each_service
+def test_any_object_at_all_is_taken_exactly_when_the_schema_allows_it(service: AnyService) -> None:
+    @repeatably
+    @given(st.dictionaries(TEXT, JSON, max_size=4))
+    def is_judged_alike(body: Any) -> None:
+        assert says_the_reader(service, None, body) is says_the_schema(service, None, body)
+
+    is_judged_alike()
+
+
+@each_service
+def test_the_bodies_tried_are_good_and_bad(service: AnyService) -> None:
+    seen: set[bool] = set()
+
+    @repeatably
+    @given(bodies(service))
+    def is_seen(body: Any) -> None:
+        seen.add(says_the_reader(service, None, body))
+
+    is_seen()
+
+    assert seen == {True, False}
+
+
+@each_service
+def test_the_schema_says_which_keys_are_unknown(service: AnyService) -> None:
+    strict = service.category == "web-context"
+
+    assert (schema_of(service.slug, None).get("additionalProperties") is False) is strict
+
+
+def test_a_line_feed_at_the_end_is_part_of_a_value() -> None:
+    service = next(service for service in all_services() if service.slug == "token-risk")
+    body = service.input_example | {"tokenAddress": service.input_example["tokenAddress"] + "\n"}
+
+    assert not says_the_schema(service, None, body)
+    assert not says_the_reader(service, None, body)
