@@ -7,7 +7,7 @@ import json
 import threading
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable, Generator
+from collections.abc import Awaitable, Callable, Generator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -48,6 +48,9 @@ class StubFacilitator:
         """How often money moved, by payer and nonce."""
         self.asked = 0
         """How many settle calls came."""
+        self.headers: Mapping[str, str] = {}
+        self.body: dict[str, Any] = {}
+        """What the last of them brought."""
         self._lock = threading.Lock()
 
     async def settle(self, body: dict[str, Any]) -> Response:
@@ -99,7 +102,8 @@ class StubFacilitator:
     async def answer(self, request: Request) -> Response:
         """`POST /settle`."""
         self.asked += 1
-        body = json.loads(await request.body())
+        self.headers = request.headers
+        self.body = body = json.loads(await request.body())
         reply = self.next.pop(0) if self.next else self.settle
         return await reply(body)
 

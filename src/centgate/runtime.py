@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
@@ -54,6 +55,9 @@ async def open_runtime(settings: Settings) -> AsyncGenerator[Runtime]:
             gate=_gate(settings, catalog, journal, session),
         )
         heart = asyncio.create_task(_beat(journal))
+        # what is here stays; a collector that walks it again and again doubles the slowest answers
+        gc.collect()
+        gc.freeze()
         try:
             yield runtime
         finally:

@@ -46,7 +46,7 @@ def open_house(folder: Path, **changes: Any) -> Generator[House]:
     """An API in this process with a facilitator of its own; `changes` are settings."""
     with (
         stub_facilitator() as stub,
-        serving(settings_in(folder, stub.url, **changes)) as url,
+        serving(settings_in(folder, **{"facilitator_url": stub.url, **changes})) as url,
         httpx.Client(base_url=url, timeout=30) as client,
     ):
         yield House(client, stub)
@@ -67,6 +67,7 @@ class Process:
         with (log or Path(os.devnull)).open("wb") as errors:
             self.popen = subprocess.Popen(
                 [sys.executable, "-m", "centgate", "serve", "--port", "0"],
+                cwd=Path(settings.database_url.removeprefix("sqlite:///")).parent,  # where no .env lies
                 env=environment | {f"CENTGATE_{name}": value for name, value in given.items()},
                 stdout=subprocess.PIPE,
                 stderr=errors,

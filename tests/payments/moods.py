@@ -26,6 +26,11 @@ class Moods:
         """Raise these in the next calls, first to last."""
         self._moods.extend(moods)
 
+    def forget(self) -> None:
+        """Begin anew."""
+        self._moods.clear()
+        self.asked.clear()
+
 
 @contextmanager
 def moody_on_the_shelf() -> Generator[Moods]:
@@ -34,6 +39,6 @@ def moody_on_the_shelf() -> Generator[Moods]:
         shelf = str(Path(__file__).with_name("shelf"))
         patch.setattr(services, "__path__", [*services.__path__, shelf])
         moody = import_module("centgate.services.moody")
-        moody.MOODS.clear()
-        moody.ASKED.clear()
-        yield Moods(moody.MOODS, moody.ASKED)
+        moods = Moods(moody.MOODS, moody.ASKED)
+        moods.forget()
+        yield moods

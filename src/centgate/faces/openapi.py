@@ -30,7 +30,10 @@ _ENCODED = {"type": "string", "contentEncoding": "base64", "contentMediaType": "
 def openapi(catalog: tuple[AnyService, ...], settings: Settings) -> dict[str, Any]:
     """The document of every route, paid and free."""
     schemas: dict[str, Any] = {"Error": _error_schema(), "Provider": _PROVIDER}
-    paths = {**_free_paths(catalog), **{service.path: _paid_path(service, settings, schemas) for service in catalog}}
+    paths = {
+        **_free_paths(catalog),
+        **{service.path: _paid_path(service, settings, schemas) for service in catalog},
+    }
     return {
         "openapi": "3.1.0",
         "jsonSchemaDialect": "https://json-schema.org/draft/2020-12/schema",

@@ -1,6 +1,7 @@
 """The handful of queries the journal asks, each on a connection inside a transaction.
 
-Statements are built once: building one costs more than running it.
+Statements are built once. The three that every payment runs are compiled to text once as well and handed to the
+driver as they are: SQLAlchemy's own way to run a statement costs more than SQLite's work on it.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from typing import Any
 
 from sqlalchemy import Connection, RowMapping, Table, bindparam, delete, insert, select, update
 from sqlalchemy.dialects import sqlite
-from sqlalchemy.sql.dml import Update
+from sqlalchemy.sql.dml import Insert, Update
 from sqlalchemy.sql.elements import ColumnElement, and_
 
 from centgate.payments.authorization import PaymentKey
@@ -30,12 +31,17 @@ def _key(key: PaymentKey) -> dict[str, str]:
     return {"at_network": key.network, "at_asset": key.asset, "at_payer": key.payer, "at_nonce": key.nonce}
 
 
-_INSERT_PAYMENT = sqlite.insert(payments).on_conflict_do_nothing()
+def _compiled(statement: Insert | Update) -> str:
+    """The statement as text, with named parameters, for SQLite's driver."""
+    return str(statement.compile(dialect=sqlite.dialect(paramstyle="named")))
+
+
+_INSERT_PAYMENT = _compiled(sqlite.insert(payments).on_conflict_do_nothing())
 _FIND = select(payments).where(_at(payments))
 _FIND_BY_IDENTIFIER = select(payments).where(
     payments.c.payer == bindparam("of"), payments.c.identifier == bindparam("identified")
 )
-_INSERT_ANSWER = insert(answers)
+_INSERT_ANSWER = _compiled(insert(answers))
 _FIND_ANSWER = select(answers).where(_at(answers))
 _FORGET = delete(answers).where(
     answers.c.stored_at < bindparam("before"),
@@ -53,16 +59,16 @@ _FORGET_WORKERS = delete(workers).where(workers.c.seen_at < bindparam("before"))
 
 
 @cache
-def _change(columns: tuple[str, ...]) -> Update:
+def _change(columns: tuple[str, ...]) -> str:
     held = payments.c.owner.is_not_distinct_from(bindparam("held_by"))
     values: dict[str, Any] = {column: bindparam(f"to_{column}") for column in columns}
-    return update(payments).where(_at(payments), held).values(values)
+    return _compiled(update(payments).where(_at(payments), held).values(values))
 
 
 def insert_payment(connection: Connection, key: PaymentKey, values: dict[str, Any]) -> bool:
     """Enter a payment; False when its key, or its payer's idempotency key, is there already."""
     row = {"network": key.network, "asset": key.asset, "payer": key.payer, "nonce": key.nonce, **values}
-    return connection.execute(_INSERT_PAYMENT, row).rowcount == 1
+    return connection.exec_driver_sql(_INSERT_PAYMENT, row).rowcount == 1
 
 
 def find(connection: Connection, key: PaymentKey) -> RowMapping | None:
@@ -78,14 +84,14 @@ def find_by_identifier(connection: Connection, payer: str, identifier: str) -> R
 def change(connection: Connection, key: PaymentKey, held_by: str | None, values: dict[str, Any]) -> bool:
     """Change a payment's row if `held_by` still holds it."""
     parameters = {f"to_{column}": value for column, value in values.items()}
-    result = connection.execute(_change(tuple(values)), {**_key(key), "held_by": held_by, **parameters})
-    return result.rowcount == 1
+    everything = {**_key(key), "held_by": held_by, **parameters}
+    return connection.exec_driver_sql(_change(tuple(values)), everything).rowcount == 1
 
 
 def insert_answer(connection: Connection, key: PaymentKey, values: dict[str, Any]) -> None:
     """Keep what was delivered for a payment."""
     row = {"network": key.network, "asset": key.asset, "payer": key.payer, "nonce": key.nonce, **values}
-    connection.execute(_INSERT_ANSWER, row)
+    connection.exec_driver_sql(_INSERT_ANSWER, row)
 
 
 def find_answer(connection: Connection, key: PaymentKey) -> RowMapping | None:

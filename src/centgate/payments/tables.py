@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sqlalchemy import Column, Float, Index, Integer, LargeBinary, MetaData, String, Table
+from sqlalchemy import Column, Float, Index, Integer, LargeBinary, MetaData, String, Table, text
 
 metadata = MetaData()
 
@@ -27,7 +27,14 @@ payments = Table(
     Column("reason", String),  # why it was refused
     Column("created_at", Float, nullable=False),
     Column("updated_at", Float, nullable=False),
-    Index("payments_identifier", "payer", "identifier", unique=True),
+    Index(
+        "payments_identifier",
+        "payer",
+        "identifier",
+        unique=True,
+        sqlite_where=text("identifier IS NOT NULL"),
+        postgresql_where=text("identifier IS NOT NULL"),
+    ),
     sqlite_with_rowid=False,
 )
 """One row a payment; `settling` is written before the facilitator is asked, so a crash hides nothing."""

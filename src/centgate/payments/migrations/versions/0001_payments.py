@@ -31,7 +31,14 @@ def upgrade() -> None:
         sa.Column("updated_at", sa.Float, nullable=False),
         sqlite_with_rowid=False,
     )
-    op.create_index("payments_identifier", "payments", ["payer", "identifier"], unique=True)
+    op.create_index(
+        "payments_identifier",
+        "payments",
+        ["payer", "identifier"],
+        unique=True,
+        sqlite_where=sa.text("identifier IS NOT NULL"),
+        postgresql_where=sa.text("identifier IS NOT NULL"),
+    )
     op.create_table(
         "answers",
         *_key(),

@@ -1,0 +1,81 @@
+"""What payers and facilitators do on the development chain behind the API's back."""
+
+# eth-account is typed in parts
+# pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false
+
+from __future__ import annotations
+
+from typing import Any
+
+import httpx
+from buyer import Buyer, payload_for
+from eth_account import Account
+from facilitators import Reply
+
+from centgate.devchain.accounts import BUYERS
+from centgate.devchain.accounts import Account as Wallet
+from centgate.devchain.house import DevChain
+from centgate.devchain.node import ask
+from centgate.devchain.token import CHAIN_ID, TOKEN
+from centgate.evm import keccak
+
+
+def settling_on(devchain: DevChain, reply: Reply) -> Reply:
+    """Settle on the chain, and answer `reply` all the same."""
+
+    async def settled(body: dict[str, Any]) -> Any:
+        async with httpx.AsyncClient() as client:
+            response = await client.post(devchain.facilitator_url + "/settle", json=body)
+        assert response.json()["success"]
+        return await reply(body)
+
+    return settled
+
+
+def cancel(devchain: DevChain, buyer: Buyer, nonce: str) -> None:
+    """Cancel an authorization on the chain, signed by its payer, which mines a block."""
+    signed = Account.sign_typed_data(
+        BUYERS[buyer.number].private_key,
+        domain_data={"name": "USDC", "version": "2", "chainId": CHAIN_ID, "verifyingContract": TOKEN},
+        message_types={
+            "CancelAuthorization": [
+                {"name": "authorizer", "type": "address"},
+                {"name": "nonce", "type": "bytes32"},
+            ]
+        },
+        message_data={"authorizer": buyer.address, "nonce": nonce},
+    )
+    selector = keccak(b"cancelAuthorization(address,bytes32,uint8,bytes32,bytes32)")[:4].hex()
+    words = [int(buyer.address, 16), int(nonce, 16), signed.v, signed.r, signed.s]
+    data = "0x" + selector + "".join(f"{word:064x}" for word in words)
+    assert _mined(devchain, BUYERS[9], data)["status"] == "0x1"
+
+
+def _mined(devchain: DevChain, sender: Wallet, data: str) -> dict[str, Any]:
+    """The receipt of a transaction to the token."""
+    transaction = {
+        "to": TOKEN,
+        "data": data,
+        "value": 0,
+        "gas": 200_000,
+        "maxFeePerGas": 10**9,
+        "maxPriorityFeePerGas": 10**6,
+        "nonce": int(ask(devchain.rpc_url, "eth_getTransactionCount", sender.address, "latest"), 16),
+        "chainId": CHAIN_ID,
+    }
+    raw = Account.sign_transaction(transaction, sender.private_key).raw_transaction.hex()
+    sent = ask(devchain.rpc_url, "eth_sendRawTransaction", "0x" + raw.removeprefix("0x"))
+    return ask(devchain.rpc_url, "eth_getTransactionReceipt", sent)
+
+
+def spend_elsewhere(devchain: DevChain, client: httpx.Client, buyer: Buyer, nonce: str) -> None:
+    """Pay somebody else with the nonce of an authorization."""
+    elsewhere = "0x3333333333333333333333333333333333333333"
+    payload = payload_for(client, buyer, nonce=nonce, to=elsewhere)
+    terms = payload["accepted"] | {"payTo": elsewhere}
+    body = {
+        "x402Version": 2,
+        "paymentPayload": payload | {"accepted": terms},
+        "paymentRequirements": terms,
+    }
+    assert httpx.post(devchain.facilitator_url + "/settle", json=body, timeout=30).json()["success"]

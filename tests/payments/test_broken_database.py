@@ -1,0 +1,154 @@
+"""Without its journal the API takes no money; when the journal is back, so is the API."""
+
+from __future__ import annotations
+
+import resource
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from buyer import PHISHING, QUESTION, Api, Buyer, note, pay, payment_for
+from facilitators import StubFacilitator
+from houses import Process, running
+from starlette.responses import Response
+
+from centgate.settings import Settings
+
+UNTOUCHED = {"state": "unused", "charged": False, "retry": "same_payment"}
+
+
+def a_directory(file: Path) -> None:
+    file.mkdir()
+
+
+def not_a_database(file: Path) -> None:
+    file.write_bytes(b"something else " * 1000)
+
+
+each_ruin = pytest.mark.parametrize("ruin", [a_directory, not_a_database])
+
+
+@pytest.fixture
+def file(settings: Settings) -> Path:
+    """Where the journal is to be."""
+    return Path(settings.database_url.removeprefix("sqlite:///"))
+
+
+@each_ruin
+def test_health_says_that_the_database_cannot_be_used(
+    api: Api, settings: Settings, file: Path, ruin: Callable[[Path], None]
+) -> None:
+    ruin(file)
+
+    response = api(settings).get("/health")
+
+    assert (response.status_code, response.json()["db"]) == (503, "unavailable")
+
+
+@each_ruin
+def test_no_payment_is_taken_that_could_not_be_written_down(
+    api: Api,
+    settings: Settings,
+    file: Path,
+    facilitator: StubFacilitator,
+    buyer: Buyer,
+    ruin: Callable[[Path], None],
+) -> None:
+    ruin(file)
+    client = api(settings)
+
+    response = pay(client, payment_for(client, buyer))
+
+    assert (response.status_code, response.json()["error"]["code"]) == (500, "internal_error")
+    assert note(response) == UNTOUCHED
+    assert "PAYMENT-REQUIRED" not in response.headers
+    assert facilitator.asked == 0
+
+
+@each_ruin
+def test_what_is_free_works_without_the_database(
+    api: Api, settings: Settings, file: Path, ruin: Callable[[Path], None]
+) -> None:
+    ruin(file)
+    client = api(settings)
+
+    asked = [client.get("/services"), client.get("/livez"), client.post(PHISHING, json=QUESTION)]
+
+    assert [response.status_code for response in asked] == [200, 200, 402]
+
+
+def test_the_same_payment_is_good_when_the_database_is_there(
+    api: Api, settings: Settings, file: Path, facilitator: StubFacilitator, buyer: Buyer
+) -> None:
+    file.mkdir()
+    client = api(settings)
+    payment = payment_for(client, buyer)
+    pay(client, payment)
+    file.rmdir()
+
+    response = pay(client, payment)
+
+    assert response.status_code == 200
+    assert client.get("/health").status_code == 200
+    assert facilitator.asked == 1
+
+
+def fill_disk(process: Process, *, full: bool) -> None:
+    """Let the process write no file beyond its first byte, or let it write again."""
+    _, hard = resource.prlimit(process.popen.pid, resource.RLIMIT_FSIZE)
+    resource.prlimit(process.popen.pid, resource.RLIMIT_FSIZE, (1 if full else hard, hard))
+
+
+def test_a_disk_that_fills_up_stops_payments_before_they_are_taken(
+    settings: Settings, facilitator: StubFacilitator, buyer: Buyer
+) -> None:
+    with running(settings) as process, httpx.Client(base_url=process.url, timeout=30) as client:
+        payment = payment_for(client, buyer)
+        fill_disk(process, full=True)
+        refused, health = pay(client, payment), client.get("/health")
+        asked = facilitator.asked
+        fill_disk(process, full=False)
+        served = pay(client, payment)
+
+    assert (refused.status_code, note(refused), health.status_code) == (500, UNTOUCHED, 503)
+    assert asked == 0
+    assert served.status_code == 200
+
+
+def test_a_disk_that_fills_up_while_money_moves_loses_nothing(
+    settings: Settings, facilitator: StubFacilitator, buyer: Buyer
+) -> None:
+    with running(settings) as process, httpx.Client(base_url=process.url, timeout=30) as client:
+        payment = payment_for(client, buyer)
+
+        async def settle_and_fill(body: dict[str, Any]) -> Response:
+            fill_disk(process, full=True)
+            return await facilitator.settle(body)
+
+        facilitator.next.append(settle_and_fill)
+        failed = pay(client, payment)
+        fill_disk(process, full=False)
+        served, again = pay(client, payment), pay(client, payment)
+
+    assert (failed.status_code, note(failed)["retry"]) == (500, "same_payment")
+    assert (served.status_code, again.content) == (200, served.content)
+    assert list(facilitator.moved.values()) == [1]
+
+
+def test_a_lock_held_by_somebody_else_is_waited_for(
+    api: Api, settings: Settings, file: Path, buyer: Buyer
+) -> None:
+    client = api(settings)
+    client.get("/health")
+    payment = payment_for(client, buyer)
+    with sqlite3.connect(file, isolation_level=None) as other:
+        other.execute("BEGIN IMMEDIATE")
+        with pytest.raises(httpx.ReadTimeout):
+            client.post(PHISHING, json=QUESTION, headers={"PAYMENT-SIGNATURE": payment}, timeout=0.3)
+        other.execute("ROLLBACK")
+    other.close()
+
+    assert pay(client, payment).status_code == 200

@@ -1,0 +1,106 @@
+"""The facilitator refuses for certain: the buyer is told why, and may try again."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+
+import pytest
+from buyer import Buyer, decoded, encoded, note, pay, payload_for, payment_for
+from facilitators import refused, said
+from houses import House, open_house
+
+HASH = "0x" + "ab" * 32
+NONCE_USED = "invalid_exact_evm_nonce_already_used"
+
+
+@pytest.fixture(scope="module")
+def house(tmp_path_factory: pytest.TempPathFactory) -> Generator[House]:
+    """An API that takes payments and has no node to ask."""
+    with open_house(tmp_path_factory.mktemp("house")) as house:
+        yield house
+
+
+def test_a_nonce_that_was_used_before_we_saw_it_buys_nothing(house: House, buyer: Buyer) -> None:
+    house.facilitator.next.append(refused(NONCE_USED))
+
+    response = pay(house.client, payment_for(house.client, buyer))
+
+    assert (response.status_code, response.json()["error"]["details"]["reason"]) == (402, NONCE_USED)
+
+
+CERTAIN = (
+    "insufficient_funds",
+    "invalid_payload",
+    "invalid_exact_evm_payload_signature",
+    "invalid_exact_evm_insufficient_balance",
+    "invalid_exact_evm_payload_authorization_valid_before",
+    "invalid_exact_evm_transaction_simulation_failed",
+    "invalid_exact_evm_failed_to_verify_signature",
+    "invalid_x402_version",
+    "unsupported_scheme",
+    "network_mismatch",
+    "missing_eip712_domain",
+    "asset_not_deployed_contract",
+    "eip6492_factory_not_allowed",
+)
+
+
+@pytest.mark.parametrize("reason", CERTAIN)
+def test_a_refusal_that_is_certain_is_a_402_with_its_reason(house: House, buyer: Buyer, reason: str) -> None:
+    house.facilitator.next.append(refused(reason))
+
+    response = pay(house.client, payment_for(house.client, buyer))
+
+    assert (response.status_code, response.json()["error"]["details"]["reason"]) == (402, reason)
+    assert note(response) == {"state": "refused", "charged": False, "retry": "new_payment"}
+    assert decoded(response.headers["PAYMENT-REQUIRED"])["error"] == reason
+
+
+def test_a_refusal_has_a_receipt_that_says_so(house: House, buyer: Buyer) -> None:
+    house.facilitator.next.append(refused("insufficient_funds"))
+
+    response = pay(house.client, payment_for(house.client, buyer))
+
+    assert decoded(response.headers["PAYMENT-RESPONSE"]) == {
+        "success": False,
+        "errorReason": "insufficient_funds",
+        "payer": buyer.address.lower(),
+        "transaction": "",
+        "network": "eip155:84532",
+    }
+
+
+def test_a_transaction_that_was_reverted_is_a_refusal(house: House, buyer: Buyer) -> None:
+    reverted = {
+        "success": False,
+        "errorReason": "transaction_failed",
+        "transaction": HASH,
+        "network": "eip155:84532",
+    }
+    house.facilitator.next.append(said(200, reverted))
+
+    response = pay(house.client, payment_for(house.client, buyer))
+
+    assert (response.status_code, note(response)["state"]) == (402, "refused")
+
+
+def test_a_refused_payment_may_be_presented_again(house: House, buyer: Buyer) -> None:
+    payload = payload_for(house.client, buyer)
+    nonce = payload["payload"]["authorization"]["nonce"]
+    house.facilitator.next.append(refused("insufficient_funds"))
+    pay(house.client, encoded(payload))
+
+    response = pay(house.client, encoded(payload))
+
+    assert response.status_code == 200
+    assert house.facilitator.moved[buyer.address.lower(), nonce] == 1
+
+
+def test_a_payment_refused_and_then_left_open_is_open(house: House, buyer: Buyer) -> None:
+    payment = payment_for(house.client, buyer)
+    house.facilitator.next += [refused("insufficient_funds"), said(500, ""), refused("insufficient_funds")]
+    pay(house.client, payment)
+
+    responses = [pay(house.client, payment) for _ in range(2)]
+
+    assert [response.status_code for response in responses] == [502, 502]

@@ -1,0 +1,141 @@
+"""How the API shows a facilitator who it is: a bearer token, or a JWT signed anew for each request."""
+
+# pyjwt and cryptography are typed in parts
+# pyright: reportUnknownMemberType=false
+
+from __future__ import annotations
+
+import base64
+import time
+from collections.abc import Callable
+from typing import Any
+
+import jwt
+import pytest
+from buyer import PHISHING, Api, Buyer, decoded, encoded, pay, payload_for, payment_for
+from cryptography.hazmat.primitives.asymmetric import ec, ed25519
+from cryptography.hazmat.primitives.serialization import (
+    Encoding,
+    NoEncryption,
+    PrivateFormat,
+    PublicFormat,
+)
+from facilitators import StubFacilitator
+from pydantic import SecretStr
+
+from centgate.payments.cdp import cdp_token
+from centgate.settings import Settings
+
+KEY_ID = "organizations/1/apiKeys/2"
+URL = "https://api.cdp.coinbase.com/platform/v2/x402/settle"
+
+Pair = tuple[str, Any, str]
+
+
+def ed25519_key() -> Pair:
+    """A key as Coinbase hands it out, its public half, and its algorithm."""
+    key = ed25519.Ed25519PrivateKey.generate()
+    seed = key.private_bytes(Encoding.Raw, PrivateFormat.Raw, NoEncryption())
+    public = key.public_key().public_bytes(Encoding.Raw, PublicFormat.Raw)
+    return base64.b64encode(seed + public).decode(), key.public_key(), "EdDSA"
+
+
+def ec_key() -> Pair:
+    """A key as Coinbase used to hand it out."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    pem = key.private_bytes(Encoding.PEM, PrivateFormat.TraditionalOpenSSL, NoEncryption()).decode()
+    return pem, key.public_key(), "ES256"
+
+
+def ec_key_on_one_line() -> Pair:
+    """The same as it survives an environment variable."""
+    pem, public, algorithm = ec_key()
+    return pem.replace("\n", "\\n"), public, algorithm
+
+
+each_key = pytest.mark.parametrize("make", [ed25519_key, ec_key, ec_key_on_one_line])
+
+
+@each_key
+def test_the_token_is_signed_with_the_key(make: Callable[[], Pair]) -> None:
+    secret, public, algorithm = make()
+
+    token = cdp_token(KEY_ID, secret, "POST", URL)
+
+    assert jwt.decode(token, public, algorithms=[algorithm])["sub"] == KEY_ID
+
+
+@each_key
+def test_the_token_is_for_one_request_and_two_minutes(make: Callable[[], Pair]) -> None:
+    secret, public, algorithm = make()
+
+    claims = jwt.decode(cdp_token(KEY_ID, secret, "POST", URL), public, algorithms=[algorithm])
+
+    assert claims["uris"] == ["POST api.cdp.coinbase.com/platform/v2/x402/settle"]
+    assert claims["iss"] == "cdp"
+    assert claims["exp"] - claims["nbf"] == 120
+    assert claims["nbf"] == pytest.approx(time.time(), abs=5)
+
+
+@each_key
+def test_the_tokens_header_names_the_key_and_a_nonce(make: Callable[[], Pair]) -> None:
+    secret, _, algorithm = make()
+
+    headers = [jwt.get_unverified_header(cdp_token(KEY_ID, secret, "POST", URL)) for _ in range(2)]
+
+    assert [(header["kid"], header["alg"]) for header in headers] == [(KEY_ID, algorithm)] * 2
+    assert headers[0]["nonce"] != headers[1]["nonce"]
+
+
+@pytest.mark.parametrize("secret", ["", "no base64!", base64.b64encode(b"short").decode()])
+def test_what_is_no_key_is_refused(secret: str) -> None:
+    with pytest.raises(ValueError, match="CENTGATE_CDP_API_KEY_SECRET"):
+        cdp_token(KEY_ID, secret, "POST", URL)
+
+
+def test_the_facilitator_is_shown_a_token_for_settling_there(
+    api: Api, settings: Settings, facilitator: StubFacilitator, buyer: Buyer
+) -> None:
+    secret, public, algorithm = ed25519_key()
+    client = api(
+        settings.model_copy(update={"cdp_api_key_id": KEY_ID, "cdp_api_key_secret": SecretStr(secret)})
+    )
+
+    pay(client, payment_for(client, buyer))
+
+    scheme, _, token = facilitator.headers["authorization"].partition(" ")
+    claims = jwt.decode(token, public, algorithms=[algorithm])
+    assert scheme == "Bearer"
+    assert claims["uris"] == [f"POST {facilitator.url.removeprefix('http://')}/settle"]
+
+
+def test_a_bearer_token_is_sent_as_it_stands(
+    api: Api, settings: Settings, facilitator: StubFacilitator, buyer: Buyer
+) -> None:
+    client = api(settings.model_copy(update={"facilitator_token": SecretStr("let-me-in")}))
+
+    pay(client, payment_for(client, buyer))
+
+    assert facilitator.headers["authorization"] == "Bearer let-me-in"
+
+
+def test_without_either_nothing_is_sent(
+    api: Api, settings: Settings, facilitator: StubFacilitator, buyer: Buyer
+) -> None:
+    client = api(settings)
+
+    pay(client, payment_for(client, buyer))
+
+    assert "authorization" not in facilitator.headers
+
+
+def test_the_facilitator_is_given_the_payment_as_it_came_and_our_own_terms(
+    api: Api, settings: Settings, facilitator: StubFacilitator, buyer: Buyer
+) -> None:
+    client = api(settings)
+    payload = payload_for(client, buyer) | {"memo": "kept"}
+
+    pay(client, encoded(payload))
+
+    terms = decoded(client.post(PHISHING).headers["PAYMENT-REQUIRED"])["accepts"][0]
+    assert facilitator.body == {"x402Version": 2, "paymentPayload": payload, "paymentRequirements": terms}

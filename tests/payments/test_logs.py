@@ -1,0 +1,62 @@
+"""What is written down of a paid request: that it was, and nothing of what it said or was paid with."""
+
+from __future__ import annotations
+
+import json
+
+import httpx
+import pytest
+from buyer import Buyer, encoded, identified, pay, payload_for
+from facilitators import refused, said, stub_facilitator
+from houses import running, settings_in
+
+TOKEN = "bearer-of-the-operator"
+KEY = "a-key-that-is-not-logged"
+BROKEN = "not!a!payment"
+INVALID = {"url": 1, "https://user:pass@secret.test": 1}
+
+
+@pytest.fixture(scope="module")
+def told(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, set[str]]:
+    """The log of paid calls of every outcome, and all that it must not hold."""
+    folder, buyer = tmp_path_factory.mktemp("log"), Buyer()
+    with stub_facilitator() as facilitator:
+        facilitator.next += [facilitator.settle, refused("insufficient_funds"), said(500, "down")]
+        settings = settings_in(folder, facilitator.url)
+        with (
+            running(settings, log=folder / "stderr", LOG_LEVEL="debug", FACILITATOR_TOKEN=TOKEN) as process,
+            httpx.Client(base_url=process.url, timeout=30) as client,
+        ):
+            payloads = [payload_for(client, buyer) for _ in range(6)]
+            payloads[4]["payload"]["signature"] = "0x" + "5e" * 65
+            headers = [encoded(payload) for payload in payloads] + [identified(payloads[3], KEY), BROKEN]
+            statuses = [pay(client, header).status_code for header in headers]
+            statuses += [pay(client, headers[5], body=INVALID).status_code]
+    assert set(statuses) == {200, 400, 402, 502}
+    inner = [payload["payload"] for payload in payloads]
+    signed = {each["signature"][2:40] for each in inner}
+    nonces = {each["authorization"]["nonce"][2:] for each in inner}
+    words = {"wallet-ethereum", "secret.test", TOKEN, KEY, BROKEN, "down"}
+    return (folder / "stderr").read_text(), words | signed | nonces | {header[:200] for header in headers}
+
+
+def test_no_signature_nonce_key_or_body_is_written(told: tuple[str, set[str]]) -> None:
+    written, unspeakable = told
+
+    assert [secret for secret in unspeakable if secret.lower() in written.lower()] == []
+
+
+def test_every_request_has_one_line_with_its_id(told: tuple[str, set[str]]) -> None:
+    lines = [json.loads(line) for line in told[0].splitlines()]
+
+    requests = [line for line in lines if line["event"] == "request"]
+    assert len(requests) == 6 + 9
+    assert len({line["request_id"] for line in requests}) == len(requests)
+
+
+def test_a_failed_payment_is_written_with_its_code(told: tuple[str, set[str]]) -> None:
+    lines = [json.loads(line) for line in told[0].splitlines()]
+
+    codes = {(line.get("code"), line.get("payment")) for line in lines if line.get("status") == 402}
+    assert ("payment_required", "refused") in codes
+    assert ("payment_required", "unused") in codes

@@ -1,0 +1,228 @@
+"""With a node to ask, the chain says what became of a payment that the facilitator left open."""
+
+# eth-account and web3 are typed in parts
+# pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false
+
+from __future__ import annotations
+
+import secrets
+import time
+from typing import Any
+
+import pytest
+from buyer import Api, Buyer, decoded, encoded, identified, note, pay, payload_for, terms_of
+from deeds import cancel, settling_on, spend_elsewhere
+from facilitators import StubFacilitator, refused, said
+from pasts import presented
+
+from centgate.devchain.house import DevChain
+from centgate.devchain.node import ask
+from centgate.devchain.token import TOKEN
+from centgate.settings import ProviderSettings, Settings
+
+Payload = dict[str, Any]
+LOST = "invalid_transaction_state"
+EXPIRED = "invalid_exact_evm_payload_authorization_valid_before"
+
+
+@pytest.fixture
+def stubbed(chain_settings: Settings, facilitator: StubFacilitator) -> Settings:
+    """A deployment on the development chain whose facilitator does what the test says."""
+    return chain_settings.model_copy(update={"facilitator_url": facilitator.url})
+
+
+def nonce_of(payload: Payload) -> str:
+    return payload["payload"]["authorization"]["nonce"]
+
+
+def test_what_was_paid_on_chain_is_served_though_the_facilitator_said_nothing(
+    api: Api, stubbed: Settings, devchain: DevChain, facilitator: StubFacilitator, buyer: Buyer
+) -> None:
+    client = api(stubbed)
+    payload = payload_for(client, buyer)
+    facilitator.next.append(settling_on(devchain, said(502, "")))
+    before = devchain.balance(buyer.address)
+
+    open_ended = pay(client, encoded(payload))
+    served = pay(client, encoded(payload))
+
+    assert (open_ended.status_code, served.status_code) == (502, 200)
+    assert devchain.balance(buyer.address) == before - 10_000
+    assert facilitator.asked == 1
+
+
+def test_its_receipt_names_the_real_transaction(
+    api: Api, stubbed: Settings, devchain: DevChain, facilitator: StubFacilitator, buyer: Buyer
+) -> None:
+    client = api(stubbed)
+    payload = payload_for(client, buyer)
+    facilitator.next.append(settling_on(devchain, said(502, "")))
+    pay(client, encoded(payload))
+
+    served = pay(client, encoded(payload))
+
+    transaction = decoded(served.headers["PAYMENT-RESPONSE"])["transaction"]
+    mined = ask(devchain.rpc_url, "eth_getTransactionReceipt", transaction)
+    assert mined["status"] == "0x1"
+    assert any(nonce_of(payload) in log["topics"] for log in mined["logs"])
+
+
+def test_a_facilitator_that_then_disappears_is_not_needed(
+    api: Api,
+    chain_settings: Settings,
+    stubbed: Settings,
+    devchain: DevChain,
+    facilitator: StubFacilitator,
+    buyer: Buyer,
+) -> None:
+    first = api(stubbed)
+    payment = encoded(payload_for(first, buyer))
+    facilitator.next.append(settling_on(devchain, said(502, "")))
+    pay(first, payment)
+    alone = api(stubbed.model_copy(update={"facilitator_url": "http://127.0.0.1:9"}))
+
+    assert pay(alone, payment).status_code == 200
+
+
+def test_what_did_not_move_is_settled_when_it_is_sent_again(
+    api: Api, stubbed: Settings, devchain: DevChain, facilitator: StubFacilitator, buyer: Buyer
+) -> None:
+    client = api(stubbed)
+    payload = payload_for(client, buyer)
+    facilitator.next += [said(502, ""), settling_on(devchain, facilitator.settle)]
+    pay(client, encoded(payload))
+
+    served = pay(client, encoded(payload))
+
+    assert served.status_code == 200
+    assert devchain.authorization_used(buyer.address, nonce_of(payload))
+
+
+@pytest.mark.parametrize("reason", ["invalid_exact_evm_nonce_already_used", "insufficient_funds"])
+def test_a_refusal_is_not_believed_where_the_chain_says_unused(
+    api: Api, stubbed: Settings, facilitator: StubFacilitator, buyer: Buyer, reason: str
+) -> None:
+    client = api(stubbed)
+    payment = encoded(payload_for(client, buyer))
+    facilitator.next += [said(502, ""), refused(reason)]
+    pay(client, payment)
+
+    response = pay(client, payment)
+
+    assert response.status_code == 502
+    assert note(response)["state"] == "in_flight"
+
+
+def test_what_its_payer_cancelled_is_refused_and_never_served(
+    api: Api, stubbed: Settings, devchain: DevChain, facilitator: StubFacilitator, buyer: Buyer
+) -> None:
+    client = api(stubbed)
+    payload = payload_for(client, buyer)
+    facilitator.next.append(said(502, ""))
+    pay(client, encoded(payload))
+    cancel(devchain, buyer, nonce_of(payload))
+
+    response = pay(client, encoded(payload))
+
+    assert (response.status_code, response.json()["error"]["details"]["reason"]) == (402, LOST)
+    assert note(response) == {"state": "refused", "charged": False, "retry": "new_payment"}
+    assert facilitator.asked == 1
+
+
+def test_a_nonce_spent_on_somebody_else_is_refused_and_never_served(
+    api: Api, stubbed: Settings, devchain: DevChain, facilitator: StubFacilitator, buyer: Buyer
+) -> None:
+    client = api(stubbed)
+    payload = payload_for(client, buyer)
+    facilitator.next.append(said(502, ""))
+    pay(client, encoded(payload))
+    spend_elsewhere(devchain, client, buyer, nonce_of(payload))
+
+    response = pay(client, encoded(payload))
+
+    assert (response.status_code, response.json()["error"]["details"]["reason"]) == (402, LOST)
+
+
+async def test_what_expired_unused_is_refused_for_good(
+    api: Api, stubbed: Settings, devchain: DevChain, facilitator: StubFacilitator, buyer: Buyer
+) -> None:
+    client = api(stubbed)
+    an_hour_ago = int(time.time()) - 3600
+    payment = encoded(buyer.payload(terms_of(client), now=an_hour_ago))
+    await presented(stubbed, payment, an_hour_ago)
+    cancel(devchain, Buyer(8), "0x" + secrets.token_hex(32))  # a block later than its end
+
+    response = pay(client, payment)
+
+    assert (response.status_code, response.json()["error"]["details"]["reason"]) == (402, EXPIRED)
+    assert note(response) == {"state": "refused", "charged": False, "retry": "new_payment"}
+    assert facilitator.asked == 0
+
+
+def test_what_expired_after_it_had_moved_is_served(
+    api: Api, stubbed: Settings, devchain: DevChain, facilitator: StubFacilitator, buyer: Buyer
+) -> None:
+    client = api(stubbed)
+    payload = buyer.payload(terms_of(client), now=int(time.time()), seconds=8)
+    facilitator.next.append(settling_on(devchain, said(502, "")))
+    pay(client, encoded(payload))
+    while int(payload["payload"]["authorization"]["validBefore"]) > time.time() + 5:
+        time.sleep(0.1)  # until it is too late to settle it
+
+    served = pay(client, encoded(payload))
+
+    assert served.status_code == 200
+
+
+def test_an_older_payment_under_a_key_is_open_until_its_own_end(
+    api: Api, stubbed: Settings, devchain: DevChain, facilitator: StubFacilitator, buyer: Buyer
+) -> None:
+    client = api(stubbed)
+    key = "the-key-of-" + secrets.token_hex(8)
+    older = payload_for(client, buyer)
+    facilitator.next.append(said(502, ""))
+    pay(client, identified(older, key))
+    newer = buyer.payload(terms_of(client), now=int(time.time()) - 3600)
+
+    response = pay(client, identified(newer, key))
+
+    assert response.status_code == 502
+    assert note(response)["state"] == "in_flight"
+
+
+@pytest.mark.parametrize("rpc", ["http://127.0.0.1:9", "stub"], ids=["unreachable", "talking nonsense"])
+def test_a_node_that_does_not_answer_leaves_the_outcome_open(
+    api: Api, stubbed: Settings, facilitator: StubFacilitator, buyer: Buyer, rpc: str
+) -> None:
+    node = ProviderSettings(url=facilitator.url + "/settle" if rpc == "stub" else rpc)
+    client = api(stubbed.model_copy(update={"providers": {"rpc_84532": node}}))
+    payment = encoded(payload_for(client, buyer))
+    facilitator.next += [said(502, ""), said(200, {"jsonrpc": "2.0", "id": 1, "error": {"code": -32000}})]
+    pay(client, payment)
+
+    response = pay(client, payment)
+
+    assert (response.status_code, note(response)["retry"]) == (502, "same_payment")
+
+
+def test_a_bad_signature_of_a_payer_with_code_is_left_to_the_facilitator(
+    api: Api, stubbed: Settings, facilitator: StubFacilitator
+) -> None:
+    client = api(stubbed)
+    payload = payload_for(client, Buyer(), **{"from": TOKEN})  # a contract for certain
+
+    pay(client, encoded(payload))
+
+    assert facilitator.asked == 1
+
+
+def test_a_bad_signature_of_a_payer_without_code_is_refused_here(
+    api: Api, stubbed: Settings, facilitator: StubFacilitator
+) -> None:
+    client = api(stubbed)
+    payload = payload_for(client, Buyer(), **{"from": Buyer(1).address})
+
+    response = pay(client, encoded(payload))
+
+    assert response.json()["error"]["details"]["reason"] == "invalid_exact_evm_payload_signature"
+    assert facilitator.asked == 0

@@ -1,0 +1,173 @@
+"""The journal's store: what is said to be on the disk is there, and one unit's failure is its own."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import Connection, text
+
+from centgate.errors import NotFound
+from centgate.payments.store import JournalUnavailable, SqliteStore, Store, open_store
+
+NOW = 1_800_000_000.0
+
+
+@asynccontextmanager
+async def opened(file: Path) -> AsyncGenerator[Store]:
+    store = open_store(f"sqlite:///{file}")
+    try:
+        yield store
+    finally:
+        await store.close()
+
+
+def enter(worker: str, connection: Connection) -> str:
+    connection.execute(text("INSERT INTO workers (id, seen_at) VALUES (:id, :at)"), {"id": worker, "at": NOW})
+    return worker
+
+
+def entered_then(worker: str, fail: Callable[[], Any], connection: Connection) -> None:
+    enter(worker, connection)
+    fail()
+
+
+def stumble() -> None:
+    raise ZeroDivisionError
+
+
+def refuse(_connection: Connection) -> None:
+    raise NotFound("no such thing")
+
+
+def workers_in(file: Path) -> set[str]:
+    """What another process would find."""
+    connection = sqlite3.connect(file)
+    try:
+        return {row[0] for row in connection.execute("SELECT id FROM workers")}
+    finally:
+        connection.close()
+
+
+async def test_two_hundred_at_once_are_all_on_the_disk(tmp_path: Path) -> None:
+    names = {f"worker {number}" for number in range(200)}
+    async with opened(tmp_path / "journal.db") as store:
+        done = await asyncio.gather(*(store.run(partial(enter, name)) for name in names))
+
+        assert set(done) == names
+        assert workers_in(tmp_path / "journal.db") == names
+
+
+async def test_each_is_on_the_disk_when_it_is_said_to_be(tmp_path: Path) -> None:
+    async with opened(tmp_path / "journal.db") as store:
+        for number in range(5):
+            name = await store.run(partial(enter, f"worker {number}"))
+
+            assert name in workers_in(tmp_path / "journal.db")
+
+
+async def test_the_database_is_durable_and_shared(tmp_path: Path) -> None:
+    def pragmas(connection: Connection) -> list[Any]:
+        names = ("journal_mode", "synchronous", "busy_timeout")
+        return [connection.exec_driver_sql(f"PRAGMA {name}").scalar() for name in names]
+
+    async with opened(tmp_path / "journal.db") as store:
+        assert await store.run(pragmas) == ["wal", 2, 10000]
+
+
+@pytest.mark.parametrize("place", [0, 5, 9])
+async def test_a_unit_that_fails_takes_no_other_with_it(tmp_path: Path, place: int) -> None:
+    units: list[Callable[[Connection], Any]] = [partial(enter, f"worker {number}") for number in range(9)]
+    units.insert(place, partial(entered_then, "the one that fails", stumble))
+    async with opened(tmp_path / "journal.db") as store:
+        results = await asyncio.gather(*map(store.run, units), return_exceptions=True)
+
+    assert isinstance(results.pop(place), ZeroDivisionError)
+    assert results == [f"worker {number}" for number in range(9)]
+    assert workers_in(tmp_path / "journal.db") == set(results)
+
+
+async def test_a_unit_the_database_refuses_takes_no_other_with_it(tmp_path: Path) -> None:
+    units = [partial(enter, name) for name in ("one", "two", "two", "three")]
+    async with opened(tmp_path / "journal.db") as store:
+        results = await asyncio.gather(*map(store.run, units), return_exceptions=True)
+
+    assert isinstance(results.pop(2), JournalUnavailable)
+    assert results == ["one", "two", "three"]
+    assert workers_in(tmp_path / "journal.db") == {"one", "two", "three"}
+
+
+async def test_a_refusal_is_the_result_of_its_unit_alone(tmp_path: Path) -> None:
+    units: list[Callable[[Connection], Any]] = [partial(enter, "one"), refuse, partial(enter, "two")]
+    async with opened(tmp_path / "journal.db") as store:
+        results = await asyncio.gather(*map(store.run, units), return_exceptions=True)
+
+    assert isinstance(results[1], NotFound)
+    assert workers_in(tmp_path / "journal.db") == {"one", "two"}
+
+
+async def test_a_unit_alone_that_fails_leaves_nothing_behind(tmp_path: Path) -> None:
+    async with opened(tmp_path / "journal.db") as store:
+        with pytest.raises(ZeroDivisionError):
+            await store.run(partial(entered_then, "one", stumble))
+        await store.run(partial(enter, "two"))
+
+    assert workers_in(tmp_path / "journal.db") == {"two"}
+
+
+async def test_who_stops_waiting_does_not_stop_the_work(tmp_path: Path) -> None:
+    async with opened(tmp_path / "journal.db") as store:
+        waiting = asyncio.ensure_future(store.run(partial(enter, "one")))
+        await asyncio.sleep(0)
+        waiting.cancel()
+        await store.run(partial(enter, "two"))
+
+        assert workers_in(tmp_path / "journal.db") == {"one", "two"}
+
+
+async def test_what_waits_is_finished_before_the_end(tmp_path: Path) -> None:
+    store = SqliteStore(f"sqlite:///{tmp_path / 'journal.db'}")
+    tasks = [asyncio.ensure_future(store.run(partial(enter, f"worker {number}"))) for number in range(50)]
+    await asyncio.sleep(0)
+
+    await store.close()
+
+    assert len(await asyncio.gather(*tasks)) == 50
+
+
+@pytest.mark.parametrize("attempt", range(10))
+async def test_two_stores_share_one_new_file(tmp_path: Path, attempt: int) -> None:
+    async with opened(tmp_path / "journal.db") as one, opened(tmp_path / "journal.db") as other:
+        stores = (one, other) * 9
+        await asyncio.gather(*(store.run(partial(enter, str(n))) for n, store in enumerate(stores)))
+
+    assert len(workers_in(tmp_path / "journal.db")) == 18
+
+
+@pytest.mark.parametrize("kind", ["a directory", "not a database", "in no directory"])
+async def test_a_file_that_cannot_be_opened_is_an_unavailable_journal(tmp_path: Path, kind: str) -> None:
+    file = tmp_path / ("none/journal.db" if kind == "in no directory" else "journal.db")
+    if kind == "a directory":
+        file.mkdir()
+    elif kind == "not a database":
+        file.write_bytes(b"something else " * 1000)
+    async with opened(file) as store:
+        with pytest.raises(JournalUnavailable):
+            await store.run(partial(enter, "one"))
+
+
+async def test_a_file_that_can_be_opened_again_is_used_again(tmp_path: Path) -> None:
+    file = tmp_path / "journal.db"
+    file.mkdir()
+    async with opened(file) as store:
+        with pytest.raises(JournalUnavailable):
+            await store.run(partial(enter, "one"))
+        file.rmdir()
+
+        assert await store.run(partial(enter, "two")) == "two"
