@@ -1,7 +1,7 @@
 """The handful of queries the journal asks, each on a connection inside a transaction.
 
-Statements are built once. The three that every payment runs are compiled to text once as well and handed to the
-driver as they are: SQLAlchemy's own way to run a statement costs more than SQLite's work on it.
+Statements are built once. The three that every payment runs are compiled to text once as well and handed to
+the driver as they are: SQLAlchemy's own way to run a statement costs more than SQLite's work on it.
 """
 
 from __future__ import annotations

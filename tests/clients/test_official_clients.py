@@ -1,0 +1,92 @@
+"""The official x402 clients, as they come, pay a call through the real facilitator on a real EVM."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from buyer import PHISHING, QUESTION, Api, decoded
+from eth_account import Account
+from x402 import x402Client
+from x402.http.clients.httpx import x402HttpxClient
+from x402.mechanisms.evm.exact import ExactEvmClientScheme
+from x402.mechanisms.evm.signers import EthAccountSigner
+
+from centgate.dev import MERCHANT
+from centgate.devchain.house import DevChain
+from centgate.settings import Settings
+
+HERE = Path(__file__).parent
+PRICE = 10_000
+INSTALL_WITHIN, PAY_WITHIN = 240, 60
+
+
+async def test_the_official_python_client_pays_a_call(
+    api: Api, chain_settings: Settings, devchain: DevChain
+) -> None:
+    payer = devchain.accounts[1]
+    url = str(api(chain_settings).base_url)
+    before = devchain.balance(payer.address), devchain.balance(MERCHANT)
+    client = x402Client()
+    client.register(chain_settings.network, ExactEvmClientScheme(EthAccountSigner(_wallet(payer))))
+
+    async with x402HttpxClient(client, base_url=url, timeout=30) as http:
+        response = await http.post(PHISHING, json=QUESTION)
+
+    assert response.json()["data"]["status"] == "blocked"
+    assert decoded(response.headers["PAYMENT-RESPONSE"])["success"] is True
+    after = devchain.balance(payer.address), devchain.balance(MERCHANT)
+    assert (before[0] - after[0], after[1] - before[1]) == (PRICE, PRICE)
+
+
+def _wallet(payer: Any) -> Any:
+    return Account.from_key(payer.private_key)
+
+
+@pytest.fixture
+def npm_project(tmp_path: Path) -> Path:
+    """The JavaScript client, installed beside its official packages."""
+    npm = shutil.which("npm")
+    if npm is None or shutil.which("node") is None:
+        pytest.skip("npm is not on this machine")
+    for name in ("pay.mjs", "package.json", "package-lock.json"):
+        shutil.copy(HERE / name, tmp_path)
+    command = [npm, "ci", "--no-audit", "--no-fund", "--ignore-scripts"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=INSTALL_WITHIN)
+    if done.returncode:
+        pytest.skip(f"npm could not install the client: {done.stderr[-300:]}")
+    return tmp_path
+
+
+def test_the_official_javascript_client_pays_a_call(
+    npm_project: Path, api: Api, chain_settings: Settings, devchain: DevChain
+) -> None:
+    payer = devchain.accounts[2]
+    client: httpx.Client = api(chain_settings)
+    before = devchain.balance(payer.address)
+    environment = {
+        **os.environ,
+        "CENTGATE_URL": str(client.base_url).rstrip("/"),
+        "PRIVATE_KEY": payer.private_key,
+    }
+
+    done = subprocess.run(
+        ["node", "pay.mjs"],
+        cwd=npm_project,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=PAY_WITHIN,
+    )
+
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)
+    assert told["answer"]["data"]["status"] == "lookalike"
+    assert told["receipt"]["success"] is True
+    assert before - devchain.balance(payer.address) == PRICE

@@ -1,0 +1,427 @@
+"""A body that is not what the schema says is refused for nothing, with every reason, before money is asked for.
+
+Every request here carries a payment that would be taken, so that a body which slips through is charged for.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Generator, Iterator
+from typing import Any
+
+import httpx
+import pytest
+from buyer import Buyer, payment_for
+from facilitators import StubFacilitator, stub_facilitator
+
+from centgate.body import MAX_BODY
+from centgate.catalog import all_services
+from centgate.dev import MERCHANT
+from centgate.server import serving
+from centgate.service import AnyService
+from centgate.settings import Settings
+
+SERVICES = all_services()
+STRICT = [service for service in SERVICES if service.category == "web-context"]
+LENIENT = [service for service in SERVICES if service.category == "crypto-context"]
+CAPPED = [service for service in SERVICES if service.beyond.names]
+NUMBERED = [
+    (service, name)
+    for service in SERVICES
+    for name, field in service.input_schema(None)["properties"].items()
+    if field.get("type") == "integer"
+]
+FIELDS = [(service, name) for service in SERVICES for name in service.input_schema(None)["properties"]]
+LARGE = "9" * 400
+
+# beside members that are right, as the value of a key that is not known
+BROKEN_VALUES: dict[str, bytes] = {
+    "NaN": b"NaN",
+    "Infinity": b"Infinity",
+    "-Infinity": b"-Infinity",
+    "a number beyond all": b"1e999",
+    "a number of 5,000 digits": b"9" * 5000,
+    "a byte that is not UTF-8": b'"\xff"',
+    "a character spelled too long": b'"\xc0\xaf"',
+    "a surrogate in UTF-8": b'"\xed\xa0\x80"',
+    "half of a surrogate pair": b'"\\ud800"',
+    "the other half": b'"\\udc00"',
+    "a raw null byte": b'"\x00"',
+    "a raw line feed": b'"\n"',
+    "an unknown escape": b'"\\x41"',
+    "single quotes": b"'a'",
+    "a comment": b"1 /* one */",
+    "a trailing comma": b"[1,]",
+    "a leading zero": b"01",
+    "a hexadecimal number": b"0x10",
+    "no value": b"",
+    "1,100 lists in lists": b"[" * 1100 + b"]" * 1100,
+    "1,100 objects in objects": b'{"a":' * 1100 + b"1" + b"}" * 1100,
+    "10,000 lists that never end": b"[" * 10000,
+    "a key twice inside": b'{"a":1,"a":2}',
+}
+NO_OBJECTS: dict[str, bytes] = {
+    "a list": b"[]",
+    "a list of objects": b'[{"url":"https://metamask.io"}]',
+    "null": b"null",
+    "true": b"true",
+    "a number": b"0",
+    "a string": b'"text"',
+    "white space": b" \r\n\t",
+    "half an object": b"{",
+    "two objects": b"{}{}",
+    "an unquoted key": b"{a:1}",
+    "a number as key": b"{1:1}",
+    "a null byte": b"\x00",
+    "a form": b"url=https%3A%2F%2Fmetamask.io",
+    "UTF-16": "{}".encode("utf-16"),
+    "1,100 lists in lists": b"[" * 1100 + b"]" * 1100,
+}
+WRONG_TYPES = [
+    "text/plain",
+    "text/html; charset=utf-8",
+    "application/x-www-form-urlencoded",
+    "multipart/form-data; boundary=x",
+    "application/octet-stream",
+    "application/jsonp",
+    "application/json; charset=latin-1",
+    "application/json; charset=utf-16",
+    "application/xml",
+]
+RIGHT_TYPES = [
+    "application/json",
+    "APPLICATION/JSON",
+    "application/json; charset=utf-8",
+    'application/json;charset="UTF-8"',
+    "application/json; charset=utf-8; profile=x",
+    "application/problem+json",
+    "",
+]
+
+
+def slug(service: Any) -> str | None:
+    return service.slug if hasattr(service, "slug") else None
+
+
+each_service = pytest.mark.parametrize("service", SERVICES, ids=slug)
+each_field = pytest.mark.parametrize(("service", "name"), FIELDS, ids=slug)
+each_number = pytest.mark.parametrize(("service", "name"), NUMBERED, ids=slug)
+
+Post = Callable[..., httpx.Response]
+
+
+@pytest.fixture(scope="module")
+def till() -> Generator[StubFacilitator]:
+    """A facilitator that would settle whatever it is given."""
+    with stub_facilitator() as stub:
+        yield stub
+
+
+@pytest.fixture(scope="module")
+def house(till: StubFacilitator, tmp_path_factory: pytest.TempPathFactory) -> Generator[httpx.Client]:
+    """One API for all tests here."""
+    folder = tmp_path_factory.mktemp("house")
+    with pytest.MonkeyPatch.context() as patch:
+        for name in [name for name in os.environ if name.startswith("CENTGATE_")]:
+            patch.delenv(name)
+        patch.chdir(folder)
+        settings = Settings(
+            pay_to=MERCHANT,
+            network="eip155:84532",
+            facilitator_url=till.url,
+            database_url=f"sqlite:///{folder / 'journal.db'}",
+            port=0,
+        )
+    with serving(settings) as url, httpx.Client(base_url=url, timeout=30) as client:
+        yield client
+
+
+@pytest.fixture(scope="module")
+def payments(house: httpx.Client) -> dict[str, str]:
+    """A payment for every service, none of them spent."""
+    return {
+        service.slug: payment_for(house, Buyer(), service.path, service.input_example) for service in SERVICES
+    }
+
+
+@pytest.fixture
+def post(house: httpx.Client, payments: dict[str, str], till: StubFacilitator) -> Iterator[Post]:
+    """Sends a body to a service with a good payment; at the end nothing has been settled."""
+
+    def send(
+        service: AnyService, body: bytes | Iterator[bytes], content_type: str = "application/json"
+    ) -> httpx.Response:
+        headers = {"Content-Type": content_type, "PAYMENT-SIGNATURE": payments[service.slug]}
+        return house.post(service.path, content=body, headers=headers)
+
+    before = till.asked
+    yield send
+    assert till.asked == before, "a refused body was charged for"
+
+
+def written(body: Any) -> bytes:
+    return json.dumps(body, ensure_ascii=False).encode()
+
+
+def beside(service: AnyService, value: bytes) -> bytes:
+    """The published example with one member more."""
+    return written(service.input_example)[:-1] + b',"zzz":' + value + b"}"
+
+
+def issues(response: httpx.Response) -> list[dict[str, str]]:
+    """The problems of a refusal, which is what it has to be."""
+    assert response.status_code == 400, response.text
+    content = response.json()
+    assert content["error"]["code"] == "validation_error"
+    assert content["requestId"] == response.headers["X-Request-Id"]
+    found = content["error"]["details"]["issues"]
+    assert found
+    assert all(set(issue) == {"path", "message"} and issue["message"] for issue in found)
+    return found
+
+
+def paths(response: httpx.Response) -> set[str]:
+    return {issue["path"] for issue in issues(response)}
+
+
+def is_accepted(house: httpx.Client, service: AnyService, body: bytes, content_type: str) -> bool:
+    """Whether a body without a payment gets as far as the terms."""
+    headers = {"Content-Type": content_type} if content_type else {}
+    return house.post(service.path, content=body, headers=headers).status_code == 402
+
+
+@each_service
+@pytest.mark.parametrize("value", BROKEN_VALUES.values(), ids=BROKEN_VALUES)
+def test_what_is_not_quite_json_is_refused(post: Post, service: AnyService, value: bytes) -> None:
+    response = post(service, beside(service, value))
+
+    assert paths(response) == {""}
+
+
+@each_service
+@pytest.mark.parametrize("body", NO_OBJECTS.values(), ids=NO_OBJECTS)
+def test_what_is_no_object_is_refused(post: Post, service: AnyService, body: bytes) -> None:
+    response = post(service, body)
+
+    assert paths(response) == {""}
+
+
+@each_service
+def test_a_byte_order_mark_is_refused(post: Post, service: AnyService) -> None:
+    response = post(service, b"\xef\xbb\xbf" + written(service.input_example))
+
+    assert paths(response) == {""}
+
+
+@each_service
+def test_a_key_that_stands_twice_is_refused_and_named(post: Post, service: AnyService) -> None:
+    example = written(service.input_example)
+
+    response = post(service, example[:-1] + b"," + example[1:])
+
+    assert repr(next(iter(service.input_example))) in issues(response)[0]["message"]
+
+
+@each_service
+def test_no_body_at_all_is_refused_when_a_payment_came(post: Post, service: AnyService) -> None:
+    assert paths(post(service, b"")) == {""}
+
+
+@each_service
+def test_an_empty_object_lacks_what_is_required(post: Post, service: AnyService) -> None:
+    response = post(service, b"{}")
+
+    assert paths(response) >= set(service.input_schema(None).get("required", ()))
+
+
+@each_service
+@pytest.mark.parametrize("content_type", WRONG_TYPES)
+def test_another_content_type_is_refused(post: Post, service: AnyService, content_type: str) -> None:
+    response = post(service, written(service.input_example), content_type)
+
+    assert paths(response) == {""}
+
+
+@pytest.mark.parametrize("content_type", RIGHT_TYPES)
+def test_json_is_json_however_it_is_called(house: httpx.Client, content_type: str) -> None:
+    service = SERVICES[0]
+
+    assert is_accepted(house, service, written(service.input_example), content_type)
+
+
+@each_service
+def test_a_body_of_64_kib_is_read(house: httpx.Client, service: AnyService) -> None:
+    body = written(service.input_example).ljust(MAX_BODY)
+
+    assert is_accepted(house, service, body, "application/json")
+
+
+@each_service
+def test_one_byte_more_is_too_much(post: Post, service: AnyService) -> None:
+    response = post(service, written(service.input_example).ljust(MAX_BODY + 1))
+
+    assert str(MAX_BODY) in issues(response)[0]["message"]
+
+
+@each_service
+def test_a_body_that_comes_in_pieces_is_measured_as_well(post: Post, service: AnyService) -> None:
+    pieces = (b" " * 1024 for _ in range(MAX_BODY // 1024 + 1))
+
+    response = post(service, pieces)
+
+    assert str(MAX_BODY) in issues(response)[0]["message"]
+
+
+def test_a_body_far_too_large_is_refused_and_the_line_stays_in_order(post: Post, house: httpx.Client) -> None:
+    response = post(SERVICES[0], b" " * 5_000_000)
+
+    assert paths(response) == {""}
+    assert house.get("/livez").status_code == 200
+
+
+@each_field
+@pytest.mark.parametrize("value", [None, {}, {"a": [1]}, [], [[]], [None]], ids=json.dumps)
+def test_a_value_of_the_wrong_kind_is_named(post: Post, service: AnyService, name: str, value: Any) -> None:
+    response = post(service, written(service.input_example | {name: value}))
+
+    assert any(path.split(".")[0] == name for path in paths(response))
+
+
+@each_number
+@pytest.mark.parametrize(
+    "value", [b"-1", b"0.5", b'"5"', b"true", b"1e300", LARGE.encode(), b"-" + LARGE.encode()]
+)
+def test_a_number_that_is_none_or_too_large_is_named(
+    post: Post, service: AnyService, name: str, value: bytes
+) -> None:
+    fields = {key: other for key, other in service.input_example.items() if key not in (name, "chain")}
+    rest = written(fields)[:-1] + b"," if fields else b"{"
+
+    response = post(service, rest + f'"{name}":'.encode() + value + b"}")
+
+    assert name in paths(response)
+
+
+@each_number
+def test_a_whole_number_may_have_a_point(house: httpx.Client, service: AnyService, name: str) -> None:
+    number = service.input_example.get(name) or (8453 if name == "chainId" else 5)
+    fields = {key: other for key, other in service.input_example.items() if key != "chain"}
+
+    body = written(fields | {name: float(number)})
+
+    assert f"{number}.0".encode() in body
+    assert is_accepted(house, service, body, "application/json")
+
+
+@each_service
+def test_all_problems_come_at_once(post: Post, service: AnyService) -> None:
+    names = service.input_schema(None)["properties"]
+
+    response = post(service, written(dict.fromkeys(names, {})))
+
+    assert paths(response) - {""} == set(names)
+
+
+@pytest.mark.parametrize("service", STRICT, ids=slug)
+def test_unknown_keys_are_named_beside_the_other_problems(post: Post, service: AnyService) -> None:
+    names = service.input_schema(None)["properties"]
+
+    response = post(service, written({**dict.fromkeys(names, {}), "zzz": 1, "yyy": 2}))
+
+    assert paths(response) == {*names, "zzz", "yyy"}
+
+
+def test_an_item_of_a_list_is_named_by_its_place(post: Post) -> None:
+    service = next(service for service in SERVICES if service.slug == "neuralweb-contents")
+
+    response = post(service, written({"urls": ["https://example.com/", "nonsense", 5]}))
+
+    assert paths(response) == {"urls.1", "urls.2"}
+
+
+@pytest.mark.parametrize("service", STRICT, ids=slug)
+def test_a_web_service_refuses_a_key_it_does_not_know(post: Post, service: AnyService) -> None:
+    response = post(service, beside(service, b"1"))
+
+    assert issues(response) == [{"path": "zzz", "message": "unknown key"}]
+
+
+@pytest.mark.parametrize("service", LENIENT, ids=slug)
+def test_a_crypto_service_ignores_a_key_it_does_not_know(house: httpx.Client, service: AnyService) -> None:
+    assert is_accepted(house, service, beside(service, b"1"), "application/json")
+
+
+@pytest.mark.parametrize("service", LENIENT, ids=slug)
+def test_an_ignored_key_may_hold_a_null_character(house: httpx.Client, service: AnyService) -> None:
+    assert is_accepted(house, service, beside(service, b'"\\u0000"'), "application/json")
+
+
+def test_every_web_service_has_options_that_cost_more() -> None:
+    assert {service.slug for service in STRICT} <= {service.slug for service in CAPPED}
+
+
+@pytest.mark.parametrize("service", CAPPED, ids=slug)
+def test_options_that_cost_more_are_named_and_win(post: Post, service: AnyService) -> None:
+    options = sorted(service.beyond.names)
+    wrong = dict.fromkeys(service.input_schema(None)["properties"], {})
+
+    response = post(service, written({**wrong, "zzz": 1, **dict.fromkeys(options, True)}))
+
+    assert response.status_code == 400
+    error = response.json()["error"]
+    assert error["code"] == "unsupported_options"
+    assert error["details"]["options"] == options
+    assert all(option in error["message"] for option in options)
+
+
+@pytest.mark.parametrize("service", CAPPED, ids=slug)
+@pytest.mark.parametrize("value", [True, False, None, 0, "", [], {}], ids=json.dumps)
+def test_an_option_is_refused_whatever_it_is_set_to(post: Post, service: AnyService, value: Any) -> None:
+    option = min(service.beyond.names)
+
+    response = post(service, written({**service.input_example, option: value}))
+
+    assert response.json()["error"]["details"]["options"] == [option]
+
+
+@pytest.mark.parametrize("service", CAPPED, ids=slug)
+@pytest.mark.parametrize("spelled", ["deepResearch", "deep_research", "deep-research", "DEEPRESEARCH"])
+def test_an_option_is_known_by_any_spelling(post: Post, service: AnyService, spelled: str) -> None:
+    response = post(service, written({**service.input_example, spelled: True}))
+
+    assert response.json()["error"]["details"]["options"] == [spelled]
+
+
+@pytest.mark.parametrize(
+    ("slug_", "options"),
+    [
+        ("neuralweb-search", {"type": "deep"}),
+        ("neuralweb-search", {"type": "neural"}),
+        ("neuralweb-search", {"contents": {"summary": True}}),
+        ("neuralweb-contents", {"summary": True}),
+        ("crawler-search", {"scrapeOptions": {"formats": ["markdown"]}}),
+        ("crawler-scrape", {"formats": ["markdown", "json"]}),
+        ("crawler-scrape", {"formats": [{"type": "json"}]}),
+        ("crawler-scrape", {"actions": []}),
+        ("crawler-scrape", {"proxy": "stealth"}),
+        ("crawler-map", {"limit": 5000}),
+    ],
+)
+def test_what_the_contract_names_is_refused_never_downgraded(
+    post: Post, slug_: str, options: dict[str, Any]
+) -> None:
+    service = next(service for service in SERVICES if service.slug == slug_)
+
+    response = post(service, written({**service.input_example, **options}))
+
+    assert response.json()["error"]["code"] == "unsupported_options"
+    assert response.json()["error"]["details"]["options"] == list(options)
+
+
+@pytest.mark.parametrize("service", STRICT, ids=slug)
+def test_thousands_of_problems_are_not_all_told(post: Post, service: AnyService) -> None:
+    response = post(service, written({f"k{number}": 0 for number in range(4000)}))
+
+    assert len(issues(response)) == 101
+    assert len(response.content) < 16_384
