@@ -1,5 +1,6 @@
 # every target works on a machine with Python 3.11 or newer, make and a package index
 UV := $(or $(shell command -v uv),.uv/bin/uv)
+export UV_SYSTEM_CERTS := 1
 RUN := .venv/bin/
 
 .PHONY: setup demo test check format docs bench bench-phishing token clean
