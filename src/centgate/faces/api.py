@@ -24,6 +24,7 @@ from centgate.body import MAX_BODY
 from centgate.catalog import all_services, entry, full_entry
 from centgate.errors import CentgateError, InternalError, MethodNotAllowed, NotFound, PaymentRequired
 from centgate.faces.openapi import openapi
+from centgate.log import set_up_logs
 from centgate.payments.gate import receipt_header
 from centgate.payments.journal import StoredAnswer
 from centgate.pipeline import Call, serve
@@ -66,7 +67,9 @@ def app(settings: Settings) -> ASGIApp:
 
 def app_from_environment() -> ASGIApp:
     """The API as the environment sets it up: what each server process runs."""
-    return app(Settings())
+    settings = Settings()
+    set_up_logs(settings.log_level)
+    return app(settings)
 
 
 @asynccontextmanager
