@@ -19,7 +19,7 @@ demo: setup
 	@$(RUN)centgate demo
 
 test: setup
-	$(RUN)python -m pytest
+	$(RUN)python -m pytest -n auto
 
 check: setup
 	$(RUN)ruff format --check

@@ -167,7 +167,9 @@ class Settings(BaseSettings):
 
     @model_validator(mode="after")
     def _complete(self) -> Settings:
-        if self.pay_to and self.network not in USDC and not (self.asset and self.asset_name):
+        if bool(self.asset) != bool(self.asset_name):
+            raise ValueError("CENTGATE_ASSET and CENTGATE_ASSET_NAME belong together")
+        if self.pay_to and self.network not in USDC and not self.asset:
             raise ValueError(
                 f"no token is known on {self.network}: set CENTGATE_ASSET and CENTGATE_ASSET_NAME as well"
             )
@@ -261,6 +263,8 @@ def _contents(name: str, path: str) -> str:
         return Path(path).read_text(encoding="utf-8").strip()
     except OSError as error:
         raise ValueError(f"{PREFIX}{name}: cannot read {path}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{PREFIX}{name}: {path} is not text in UTF-8") from error
 
 
 def _providers(given: Mapping[str, str]) -> dict[str, ProviderSettings]:

@@ -10,12 +10,14 @@ from typing import Any
 
 import httpx
 import pytest
-from buyer import PHISHING, Buyer, encoded, note, pay, payload_for, payment_for
-from facilitators import StubFacilitator, refused
-from houses import House, open_house, running
+from buyer import QUESTION, Buyer, encoded, note, pay, payload_for, payment_for
+from facilitators import refused
+from houses import House, open_house
 from moods import MOODY, WHY, Moods, moody_on_the_shelf
 
-from centgate.settings import Settings
+from centgate.catalog import all_services
+from centgate.pipeline import binding
+from centgate.services.phishing_check import PhishingCheckRequest
 
 OTHER = {"url": "https://example.com/"}
 
@@ -59,6 +61,12 @@ def test_a_payment_does_not_buy_from_another_route(house: House, buyer: Buyer, m
 
     assert is_used(response)
     assert (house.facilitator.asked, len(moods.asked)) == (asked, served)
+
+
+def test_the_same_body_for_another_route_is_another_request() -> None:
+    request = PhishingCheckRequest(**QUESTION)
+
+    assert len({binding(service, request) for service in all_services()}) == len(all_services())
 
 
 def test_who_presents_a_used_payment_is_told_what_became_of_it(house: House, buyer: Buyer) -> None:
@@ -193,41 +201,6 @@ def test_the_same_nonce_of_another_payer_is_another_payment(house: House) -> Non
 
     assert first.json()["requestId"] != second.json()["requestId"]
     assert "Idempotent-Replayed" not in second.headers
-
-
-def test_two_processes_sent_one_payment_settle_it_once(
-    settings: Settings, facilitator: StubFacilitator, buyer: Buyer
-) -> None:
-    with running(settings) as one, running(settings) as other, httpx.Client(timeout=30) as client:
-        payment = payment_for(client, buyer, one.url + PHISHING)
-        addresses = [process.url + PHISHING for process in (one, other)] * 10
-
-        with ThreadPoolExecutor(20) as pool:
-            responses = list(pool.map(partial(pay, client, payment), addresses))
-
-    assert {response.status_code for response in responses} == {200}
-    assert len({response.content for response in responses}) == 1
-    assert facilitator.asked == 1
-
-
-def test_a_process_waits_for_the_answer_another_one_works_on(
-    settings: Settings, facilitator: StubFacilitator, buyer: Buyer
-) -> None:
-    arrived, release = threading.Event(), threading.Event()
-    facilitator.next.append(facilitator.held(arrived, release))
-
-    with running(settings) as one, running(settings) as other, httpx.Client(timeout=30) as client:
-        payment = payment_for(client, buyer, one.url + PHISHING)
-        with ThreadPoolExecutor(2) as pool:
-            first = pool.submit(pay, client, payment, one.url + PHISHING)
-            arrived.wait(10)
-            second = pool.submit(pay, client, payment, other.url + PHISHING)
-            different = pay(client, payment, other.url + PHISHING, OTHER)
-            release.set()
-
-    assert is_used(different)
-    assert second.result().content == first.result().content
-    assert facilitator.asked == 1
 
 
 def test_a_buyer_who_hangs_up_finds_the_answer_later(house: House, buyer: Buyer, moods: Moods) -> None:

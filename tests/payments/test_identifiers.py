@@ -77,6 +77,15 @@ def test_a_key_of_another_payer_is_another_key(house: House, buyer: Buyer, key: 
     assert "Idempotent-Replayed" not in second.headers
 
 
+def test_a_key_fetches_nothing_that_another_payer_bought(house: House, buyer: Buyer, key: str) -> None:
+    pay(house.client, payment_under(house, buyer, key))
+    too_late = payload_for(house.client, Buyer(1), validBefore="1")
+
+    response = pay(house.client, identified(too_late, key))
+
+    assert response.status_code == 402
+
+
 def test_retries_at_once_under_one_key_are_settled_once(house: House, buyer: Buyer, key: str) -> None:
     payments = [payment_under(house, buyer, key) for _ in range(20)]
     asked = house.facilitator.asked

@@ -1,0 +1,21 @@
+"""What the JavaScript client is installed from is pinned, and comes from the public registry."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+HERE = Path(__file__).parent
+
+
+def test_the_packages_are_pinned() -> None:
+    package = json.loads((HERE / "package.json").read_text(encoding="utf-8"))
+
+    assert package["dependencies"] == {"@x402/evm": "2.27.0", "@x402/fetch": "2.27.0", "viem": "2.57.0"}
+
+
+def test_the_lock_names_no_registry_but_the_public_one() -> None:
+    lock = json.loads((HERE / "package-lock.json").read_text(encoding="utf-8"))
+
+    resolved = [package["resolved"] for package in lock["packages"].values() if "resolved" in package]
+    assert all(address.startswith("https://registry.npmjs.org/") for address in resolved)

@@ -1,0 +1,78 @@
+"""What a buyer with the official Python client, as it comes, can rely on."""
+
+# x402 is typed, and does not say so
+# pyright: reportMissingTypeStubs=false, reportUnknownVariableType=false
+
+from __future__ import annotations
+
+import httpx
+import pytest
+from buyer import PHISHING, QUESTION, Api, decoded
+from eth_account import Account
+from x402 import x402Client
+from x402.http.clients import wrapHttpxWithPayment
+from x402.http.clients.httpx import x402HttpxClient
+from x402.mechanisms.evm.exact import register_exact_evm_client
+
+from centgate.dev import MERCHANT
+from centgate.devchain.accounts import BUYERS
+from centgate.devchain.house import DevChain
+from centgate.settings import Settings
+
+BUYER = BUYERS[9]
+CENT = 10_000
+
+
+@pytest.fixture
+def wallet() -> x402Client:
+    """A client set up as its documentation says, and no further."""
+    client = x402Client()
+    register_exact_evm_client(client, Account.from_key(BUYER.private_key))
+    return client
+
+
+@pytest.fixture
+def url(api: Api, chain_settings: Settings) -> str:
+    """Where an API answers that is paid on the development chain."""
+    return str(api(chain_settings).base_url).rstrip("/")
+
+
+def balances(chain: DevChain) -> tuple[int, int]:
+    return chain.balance(BUYER.address), chain.balance(MERCHANT)
+
+
+async def test_the_receipt_names_a_transaction_of_the_chain(
+    wallet: x402Client, url: str, devchain: DevChain
+) -> None:
+    async with x402HttpxClient(wallet, base_url=url, timeout=30) as http:
+        response = await http.post(PHISHING, json=QUESTION)
+
+    receipt = decoded(response.headers["PAYMENT-RESPONSE"])
+    assert receipt["success"] is True
+    question = {"id": 1, "jsonrpc": "2.0", "method": "eth_getTransactionReceipt"}
+    async with httpx.AsyncClient() as node:
+        said = await node.post(devchain.rpc_url, json={**question, "params": [receipt["transaction"]]})
+    assert said.json()["result"]["status"] == "0x1"
+
+
+async def test_a_wrapped_client_pays_too(wallet: x402Client, url: str, devchain: DevChain) -> None:
+    before = balances(devchain)
+
+    async with wrapHttpxWithPayment(wallet, base_url=url, timeout=30) as http:
+        response = await http.post(PHISHING, json=QUESTION)
+
+    assert response.status_code == 200
+    after = balances(devchain)
+    assert (before[0] - after[0], after[1] - before[1]) == (CENT, CENT)
+
+
+async def test_a_body_that_is_refused_costs_the_client_nothing(
+    wallet: x402Client, url: str, devchain: DevChain
+) -> None:
+    before = balances(devchain)
+
+    async with x402HttpxClient(wallet, base_url=url, timeout=30) as http:
+        response = await http.post(PHISHING, json={"url": 1})
+
+    assert response.status_code == 400
+    assert balances(devchain) == before

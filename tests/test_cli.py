@@ -1,0 +1,253 @@
+"""The command as an operator types it: processes of their own, and nothing else."""
+
+# x402 is typed, and does not say so
+# pyright: reportMissingTypeStubs=false, reportUnknownVariableType=false
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Generator
+from queue import Queue
+
+import httpx
+import pytest
+from buyer import PHISHING, QUESTION, decoded
+from eth_account import Account
+from x402 import x402Client
+from x402.http.clients.httpx import x402HttpxClient
+from x402.mechanisms.evm.exact import register_exact_evm_client
+
+CENTGATE = [sys.executable, "-m", "centgate"]
+PATIENCE = 60
+PAYER = re.compile(r"^  (0x[0-9a-fA-F]{40})  (0x[0-9a-f]{64})$")
+
+
+class Running:
+    """A command that goes on, and what it has said up to its `ready` line."""
+
+    def __init__(self, process: subprocess.Popen[str]) -> None:
+        self._process = process
+        self._lines: Queue[str] = Queue()
+        threading.Thread(target=self._listen, daemon=True).start()
+        self.said: list[str] = []
+        while not self.said or not self.said[-1].startswith("ready "):
+            line = self._lines.get(timeout=PATIENCE)
+            assert line, f"it ended after {self.said}"
+            self.said.append(line.rstrip("\n"))
+
+    @property
+    def url(self) -> str:
+        return self.said[-1].removeprefix("ready ")
+
+    def end(self) -> int:
+        """Ask it to end, as a supervisor does; its exit code."""
+        self._process.send_signal(signal.SIGTERM)
+        return self._process.wait(PATIENCE)
+
+    def _listen(self) -> None:
+        assert self._process.stdout
+        for line in self._process.stdout:
+            self._lines.put(line)
+        self._lines.put("")
+
+
+Start = Callable[..., Running]
+
+
+@pytest.fixture
+def start() -> Generator[Start]:
+    """Starts the command and waits until it is ready; at the end of the test it is gone."""
+    processes: list[subprocess.Popen[str]] = []
+
+    def begin(*arguments: str, **settings: str) -> Running:
+        process = subprocess.Popen(
+            [*CENTGATE, *arguments],
+            env={**os.environ, **settings},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+        )
+        processes.append(process)
+        return Running(process)
+
+    yield begin
+    for process in processes:
+        process.terminate()
+        try:
+            process.wait(20)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+        assert process.stdout
+        process.stdout.close()
+
+
+def run(*arguments: str, **settings: str) -> subprocess.CompletedProcess[str]:
+    """Run the command to its end."""
+    return subprocess.run(
+        [*CENTGATE, *arguments],
+        env={**os.environ, "COLUMNS": "110", **settings},
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        check=False,
+    )
+
+
+def test_help_names_every_command() -> None:
+    shown = run("--help")
+
+    assert shown.returncode == 0
+    assert all(command in shown.stdout for command in ("serve", "dev", "demo", "settings", "phishing-list"))
+
+
+def test_nothing_said_shows_the_help() -> None:
+    assert "Usage" in run().stdout
+
+
+def test_serve_says_ready_once_it_answers(start: Start) -> None:
+    running = start("serve", "--port", "0")
+
+    assert re.fullmatch(r"ready http://127\.0\.0\.1:\d+", running.said[-1])
+    assert httpx.get(f"{running.url}/health").status_code == 200
+
+
+def test_standard_output_holds_the_ready_line_alone(start: Start) -> None:
+    assert len(start("serve", "--port", "0").said) == 1
+
+
+def test_several_processes_answer_behind_one_port(start: Start) -> None:
+    running = start("serve", "--port", "0", "--workers", "2")
+
+    with httpx.Client(base_url=running.url) as client:
+        assert {client.get("/readyz").status_code for _ in range(10)} == {200}
+
+
+def test_several_processes_say_ready_once(start: Start) -> None:
+    assert len(start("serve", "--port", "0", "--workers", "2").said) == 1
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_a_server_that_is_asked_to_end_ends(start: Start, workers: str) -> None:
+    running = start("serve", "--port", "0", "--workers", workers)
+
+    running.end()
+
+    with pytest.raises(httpx.ConnectError):
+        httpx.get(f"{running.url}/livez")
+
+
+def test_without_an_address_to_pay_to_it_serves_the_catalogue(start: Start) -> None:
+    running = start("serve", "--port", "0")
+
+    entry = httpx.get(f"{running.url}/services/phishing-check").json()
+
+    assert entry["payment"]["enforced"] is False
+
+
+def test_without_an_address_to_pay_to_nothing_is_sold(start: Start) -> None:
+    running = start("serve", "--port", "0")
+
+    response = httpx.post(running.url + PHISHING, json=QUESTION)
+
+    assert response.status_code == 402
+    assert response.json()["error"]["code"] == "payment_not_configured"
+    assert "PAYMENT-REQUIRED" not in response.headers
+
+
+def test_with_an_address_to_pay_to_the_terms_name_it(start: Start) -> None:
+    address = "0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913"
+    running = start("serve", "--port", "0", CENTGATE_PAY_TO=address.lower())
+
+    response = httpx.post(running.url + PHISHING, json=QUESTION)
+
+    assert decoded(response.headers["PAYMENT-REQUIRED"])["accepts"][0]["payTo"] == address
+
+
+def test_a_port_that_is_taken_is_said_in_a_sentence() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+
+        refused = run("serve", "--port", port)
+
+    assert refused.returncode == 1
+    assert f"centgate: cannot listen on 127.0.0.1:{port}: Address already in use" in refused.stderr
+    assert "Traceback" not in refused.stderr
+
+
+@pytest.mark.parametrize(
+    ("setting", "value"),
+    [
+        ("CENTGATE_PAY_TO", "0x12"),
+        ("CENTGATE_NETWORK", "base"),
+        ("CENTGATE_PORT", "eighty"),
+        ("CENTGATE_DATABASE_URL", "mysql://localhost"),
+        ("CENTGATE_LOG_LEVEL", "loud"),
+    ],
+)
+@pytest.mark.parametrize("command", ["serve", "dev"])
+def test_a_bad_setting_is_named_in_a_sentence(command: str, setting: str, value: str) -> None:
+    refused = run(command, **{setting: value})
+
+    assert refused.returncode == 2
+    assert refused.stderr.startswith(f"centgate: {setting}: ")
+    assert "Traceback" not in refused.stderr
+
+
+def test_all_bad_settings_are_named_at_once() -> None:
+    refused = run("serve", CENTGATE_PAY_TO="0x12", CENTGATE_NETWORK="base")
+
+    assert [line.split(": ")[1] for line in refused.stderr.splitlines()] == [
+        "CENTGATE_PAY_TO",
+        "CENTGATE_NETWORK",
+    ]
+
+
+def test_a_secret_file_that_is_missing_is_named_in_a_sentence() -> None:
+    refused = run("serve", CENTGATE_PAY_TO_FILE="/nowhere/address")
+
+    assert refused.returncode in (1, 2)
+    assert "centgate: CENTGATE_PAY_TO_FILE: cannot read /nowhere/address" in refused.stderr
+    assert "Traceback" not in refused.stderr
+
+
+def test_an_unknown_command_is_refused() -> None:
+    refused = run("sell")
+
+    assert refused.returncode == 2
+    assert "Traceback" not in refused.stderr
+
+
+def test_dev_shows_ten_payers_before_it_is_ready(start: Start) -> None:
+    running = start("dev", "--port", "0")
+
+    payers = [match for line in running.said[:-1] if (match := PAYER.match(line))]
+    assert len(payers) == 10
+    assert all(Account.from_key(payer[2]).address == payer[1] for payer in payers)
+
+
+async def test_a_payer_that_dev_shows_can_pay_with_the_official_client(start: Start) -> None:
+    running = start("dev", "--port", "0")
+    key = next(match[2] for line in running.said if (match := PAYER.match(line)))
+    wallet = x402Client()
+    register_exact_evm_client(wallet, Account.from_key(key))
+
+    async with x402HttpxClient(wallet, base_url=running.url, timeout=30) as http:
+        response = await http.post(PHISHING, json=QUESTION)
+
+    assert response.status_code == 200
+    assert response.json()["data"]["status"] == "blocked"
+    assert decoded(response.headers["PAYMENT-RESPONSE"])["success"] is True
+
+
+def test_the_demonstration_does_what_it_says() -> None:
+    shown = run("demo")
+
+    assert shown.returncode == 0, shown.stdout + shown.stderr
+    assert "Done." in shown.stdout

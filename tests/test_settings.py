@@ -1,0 +1,314 @@
+"""What an operator can set, from where, and what he is told when it is wrong."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from pydantic import ValidationError
+from x402.mechanisms.evm.default_assets import DEFAULT_ASSETS
+
+from centgate.catalog import all_providers, all_services
+from centgate.settings import CDP_FACILITATOR, TEST_FACILITATOR, USDC, Asset, Settings
+from centgate.settings_page import env_example, markdown
+
+ROOT = Path(__file__).parent.parent
+PAY_TO = "0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913"
+TOKEN = "0x036CbD53842c5426634e7929541eC2318f3dCF7e"
+
+Environment = pytest.MonkeyPatch
+
+
+def problem(**given: object) -> str:
+    """What is said of settings that are refused."""
+    with pytest.raises(ValidationError) as refusal:
+        Settings(**given)  # pyright: ignore[reportArgumentType]
+    return str(refusal.value)
+
+
+def test_unless_told_otherwise_nobody_is_paid() -> None:
+    assert Settings().pay_to is None
+
+
+def test_unless_told_otherwise_money_is_real_and_on_base() -> None:
+    settings = Settings()
+
+    assert (settings.network, settings.development_chain) == ("eip155:8453", None)
+    assert settings.facilitator == CDP_FACILITATOR
+
+
+def test_unless_told_otherwise_it_listens_on_this_machine_only() -> None:
+    settings = Settings()
+
+    assert (settings.host, settings.port, settings.workers) == ("127.0.0.1", 8402, 1)
+    assert settings.address == "http://127.0.0.1:8402"
+
+
+def test_the_environment_sets(monkeypatch: Environment) -> None:
+    monkeypatch.setenv("CENTGATE_PORT", "9000")
+
+    assert Settings().port == 9000
+
+
+def test_a_file_named_env_sets(tmp_path: Path) -> None:
+    (tmp_path / ".env").write_text("CENTGATE_PORT=9001\n", encoding="utf-8")
+
+    assert Settings().port == 9001
+
+
+def test_the_environment_wins_over_the_file(monkeypatch: Environment, tmp_path: Path) -> None:
+    (tmp_path / ".env").write_text("CENTGATE_PORT=9001\nCENTGATE_HOST=::1\n", encoding="utf-8")
+    monkeypatch.setenv("CENTGATE_PORT", "9000")
+
+    settings = Settings()
+
+    assert (settings.port, settings.host) == (9000, "::1")
+
+
+def test_the_command_wins_over_the_environment(monkeypatch: Environment) -> None:
+    monkeypatch.setenv("CENTGATE_PORT", "9000")
+
+    assert Settings(port=9002).port == 9002
+
+
+def test_an_empty_variable_is_as_good_as_none(monkeypatch: Environment) -> None:
+    monkeypatch.setenv("CENTGATE_PORT", "")
+
+    assert Settings().port == 8402
+
+
+def test_variables_of_others_are_left_alone(monkeypatch: Environment) -> None:
+    monkeypatch.setenv("PORT", "9000")
+
+    assert Settings().port == 8402
+
+
+def test_a_secret_can_lie_in_a_file(monkeypatch: Environment, tmp_path: Path) -> None:
+    (tmp_path / "token").write_text("s3cret\n", encoding="utf-8")
+    monkeypatch.setenv("CENTGATE_FACILITATOR_TOKEN_FILE", str(tmp_path / "token"))
+
+    token = Settings().facilitator_token
+
+    assert token is not None
+    assert token.get_secret_value() == "s3cret"
+
+
+def test_a_value_wins_over_its_file(monkeypatch: Environment, tmp_path: Path) -> None:
+    (tmp_path / "port").write_text("9001", encoding="utf-8")
+    monkeypatch.setenv("CENTGATE_PORT_FILE", str(tmp_path / "port"))
+    monkeypatch.setenv("CENTGATE_PORT", "9000")
+
+    assert Settings().port == 9000
+
+
+def test_a_file_that_is_not_there_is_named(monkeypatch: Environment) -> None:
+    monkeypatch.setenv("CENTGATE_PAY_TO_FILE", "/nowhere/address")
+
+    with pytest.raises(ValueError, match=r"CENTGATE_PAY_TO_FILE: cannot read /nowhere/address: No such file"):
+        Settings()
+
+
+def test_a_file_that_is_no_text_is_named(monkeypatch: Environment, tmp_path: Path) -> None:
+    (tmp_path / "key").write_bytes(b"\xff\xfe\x00")
+    monkeypatch.setenv("CENTGATE_EXA_KEY_FILE", str(tmp_path / "key"))
+
+    with pytest.raises(ValueError, match=r"CENTGATE_EXA_KEY_FILE: .*key is not text in UTF-8"):
+        Settings()
+
+
+def test_a_provider_has_a_key_an_address_and_a_switch(monkeypatch: Environment) -> None:
+    monkeypatch.setenv("CENTGATE_EXA_KEY", "k")
+    monkeypatch.setenv("CENTGATE_EXA_URL", "http://127.0.0.1:1")
+    monkeypatch.setenv("CENTGATE_EXA_ENABLED", "false")
+
+    exa = Settings().provider("exa")
+
+    assert exa.key is not None
+    assert (exa.key.get_secret_value(), exa.url, exa.enabled) == ("k", "http://127.0.0.1:1", False)
+
+
+def test_a_provider_of_which_nothing_is_set_is_on() -> None:
+    exa = Settings().provider("exa")
+
+    assert (exa.key, exa.url, exa.enabled) == (None, None, True)
+
+
+def test_the_key_of_a_provider_can_lie_in_a_file(monkeypatch: Environment, tmp_path: Path) -> None:
+    (tmp_path / "key").write_text("k\n", encoding="utf-8")
+    monkeypatch.setenv("CENTGATE_EXA_KEY_FILE", str(tmp_path / "key"))
+
+    key = Settings().provider("exa").key
+
+    assert key is not None
+    assert key.get_secret_value() == "k"
+
+
+def test_the_node_of_the_payment_network_is_the_first_of_its_chain(monkeypatch: Environment) -> None:
+    monkeypatch.setenv("CENTGATE_RPC_8453_URL", "https://one.example, https://two.example")
+    monkeypatch.setenv("CENTGATE_RPC_1_URL", "https://other.example")
+
+    assert Settings().rpc_url == "https://one.example"
+
+
+def test_secrets_are_not_shown(monkeypatch: Environment) -> None:
+    monkeypatch.setenv("CENTGATE_EXA_KEY", "s3cret")
+    monkeypatch.setenv("CENTGATE_FACILITATOR_TOKEN", "s3cret")
+
+    assert "s3cret" not in repr(Settings())
+
+
+def test_settings_do_not_change() -> None:
+    with pytest.raises(ValidationError, match="frozen"):
+        Settings().port = 1
+
+
+def test_origins_are_separated_by_commas(monkeypatch: Environment) -> None:
+    monkeypatch.setenv("CENTGATE_ALLOWED_ORIGINS", "https://a.example, https://b.example,")
+
+    assert Settings().allowed_origins == ("https://a.example", "https://b.example")
+
+
+def test_a_public_address_may_end_in_a_slash() -> None:
+    assert Settings(public_url="https://api.example/").address == "https://api.example"
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::"])
+def test_everywhere_is_reached_by_the_local_address(host: str) -> None:
+    assert Settings(host=host).address == "http://127.0.0.1:8402"
+
+
+def test_a_test_network_has_a_facilitator_of_its_own() -> None:
+    settings = Settings(network="eip155:84532")
+
+    assert (settings.facilitator, settings.development_chain) == (TEST_FACILITATOR, 84532)
+
+
+def test_an_address_gets_its_checksum() -> None:
+    assert Settings(pay_to=PAY_TO.lower()).pay_to == PAY_TO
+
+
+def test_an_address_in_capitals_gets_its_checksum() -> None:
+    assert Settings(pay_to="0x" + PAY_TO[2:].upper()).pay_to == PAY_TO
+
+
+def test_an_address_with_its_checksum_is_kept() -> None:
+    assert Settings(pay_to=PAY_TO).pay_to == PAY_TO
+
+
+def test_a_mistyped_address_is_refused() -> None:
+    mistyped = PAY_TO[:-1] + "4"
+
+    assert f"{mistyped} is mistyped: its checksum (EIP-55) is wrong" in problem(pay_to=mistyped)
+
+
+def test_a_token_is_checked_like_an_address() -> None:
+    assert "is mistyped" in problem(asset=TOKEN[:-1] + "d", asset_name="USDC")
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("pay_to", "0x12"),
+        ("pay_to", "vitalik.eth"),
+        ("pay_to", PAY_TO + "\n"),
+        ("network", "base"),
+        ("network", "eip155:0"),
+        ("network", "eip155:8453\n"),
+        ("network", "solana:mainnet"),
+        ("port", "eighty"),
+        ("port", 65536),
+        ("port", -1),
+        ("workers", 0),
+        ("public_url", "https://api.example/path"),
+        ("public_url", "api.example"),
+        ("facilitator_url", "ftp://facilitator.example"),
+        ("facilitator_timeout", 0),
+        ("database_url", "postgresql://localhost/centgate"),
+        ("log_level", "loud"),
+        ("payment_window", 5),
+        ("redeem_hours", 0),
+    ],
+)
+def test_a_value_that_cannot_be_is_refused_by_name(name: str, value: object) -> None:
+    assert name in problem(**{name: value})
+
+
+def test_half_a_cdp_key_is_refused() -> None:
+    assert "CENTGATE_CDP_API_KEY_ID and CENTGATE_CDP_API_KEY_SECRET belong together" in problem(
+        cdp_api_key_id="x"
+    )
+
+
+def test_a_token_without_its_name_is_refused() -> None:
+    assert "CENTGATE_ASSET and CENTGATE_ASSET_NAME belong together" in problem(asset=TOKEN)
+
+
+def test_a_network_without_a_known_token_needs_one() -> None:
+    assert "no token is known on eip155:5" in problem(network="eip155:5", pay_to=PAY_TO)
+
+
+def test_a_token_of_ones_own_is_taken() -> None:
+    settings = Settings(network="eip155:5", pay_to=PAY_TO, asset=TOKEN.lower(), asset_name="Dollar")
+
+    assert settings.token == Asset(TOKEN, "Dollar", "2")
+
+
+@pytest.mark.parametrize("network", USDC)
+def test_the_tokens_known_are_those_the_official_library_knows(network: str) -> None:
+    official = DEFAULT_ASSETS[network][0]
+
+    ours = USDC[network]
+
+    assert official["symbol"] == "USDC"
+    assert (ours.address, ours.name, ours.version, ours.decimals) == (
+        official["asset"],
+        official["name"],
+        official["version"],
+        official["decimals"],
+    )
+
+
+def test_the_settings_page_is_what_the_command_prints() -> None:
+    assert (ROOT / "docs" / "settings.md").read_text(encoding="utf-8") == printed("settings")
+
+
+def test_the_example_of_an_env_file_is_what_the_command_prints() -> None:
+    assert (ROOT / ".env.example").read_text(encoding="utf-8") == printed("settings", "--env")
+
+
+def test_every_setting_is_on_the_page_and_explained() -> None:
+    lines = {line.split("`")[1]: line for line in markdown().splitlines() if line.startswith("| `CENTGATE_")}
+
+    assert set(lines) == {f"CENTGATE_{name.upper()}" for name in Settings.model_fields if name != "providers"}
+    assert all(line.split("|")[3].strip() for line in lines.values())
+
+
+@pytest.mark.parametrize("name", sorted(all_providers(all_services())))
+def test_every_provider_is_on_the_page_and_in_the_example(name: str) -> None:
+    assert f"| `{name}` |" in markdown()
+    assert f"# CENTGATE_{name.upper()}_ENABLED=true" in env_example()
+
+
+def test_the_example_sets_nothing_as_it_stands(tmp_path: Path) -> None:
+    (tmp_path / ".env").write_text(env_example(), encoding="utf-8")
+
+    assert Settings() == Settings.model_construct()
+
+
+def test_every_line_of_the_example_can_be_switched_on(tmp_path: Path) -> None:
+    lines = [line[2:] for line in env_example().splitlines() if line.startswith("# CENTGATE_")]
+    (tmp_path / ".env").write_text("\n".join(lines), encoding="utf-8")
+
+    settings = Settings()
+
+    assert settings.model_copy(update={"providers": {}}) == Settings.model_construct()
+
+
+def printed(*arguments: str) -> str:
+    """What the command prints, where nothing is set."""
+    clean = {name: value for name, value in os.environ.items() if not name.startswith("CENTGATE_")}
+    command = [sys.executable, "-m", "centgate", *arguments]
+    return subprocess.run(command, env=clean, capture_output=True, text=True, check=True).stdout
