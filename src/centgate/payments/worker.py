@@ -5,17 +5,18 @@ from __future__ import annotations
 import os
 import secrets
 import socket
+from contextlib import suppress
 
 
 def new_worker() -> str:
-    """A name for this process: its host, its number there, and something no other process has."""
-    return f"{socket.gethostname()}/{os.getpid()}/{secrets.token_hex(8)}"
+    """A name for this process: where it runs, its number there, and something no other process has."""
+    return f"{_place()}/{os.getpid()}/{secrets.token_hex(8)}"
 
 
 def surely_dead(worker: str) -> bool:
-    """Whether the process has died on this very host; False also for what cannot be known from here."""
-    host, number, _ = worker.rsplit("/", 2)
-    if host != socket.gethostname():
+    """Whether the process has died, as far as can be told from here; False for what runs elsewhere."""
+    place, number, _ = worker.rsplit("/", 2)
+    if place != _place():
         return False
     if int(number) == os.getpid():  # it was restarted, as in a container, where numbers repeat
         return True
@@ -26,3 +27,11 @@ def surely_dead(worker: str) -> bool:
     except PermissionError:
         return False
     return False
+
+
+def _place() -> str:
+    """The host and, where there are such things, the namespace in which process numbers mean something."""
+    namespace = 0
+    with suppress(OSError):
+        namespace = os.stat("/proc/self/ns/pid").st_ino  # noqa: PTH116 - the link's target is not a path
+    return f"{socket.gethostname()}:{namespace}"
