@@ -130,6 +130,13 @@ def test_a_provider_has_a_key_an_address_and_a_switch(monkeypatch: Environment) 
     assert (exa.key.get_secret_value(), exa.url, exa.enabled) == ("k", "http://127.0.0.1:1", False)
 
 
+def test_a_switch_that_is_neither_on_nor_off_is_refused_by_name(monkeypatch: Environment) -> None:
+    monkeypatch.setenv("CENTGATE_GOPLUS_ENABLED", "maybe")
+
+    with pytest.raises(ValueError, match="CENTGATE_GOPLUS_ENABLED: 'maybe' is neither true nor false"):
+        Settings()
+
+
 def test_a_provider_of_which_nothing_is_set_is_on() -> None:
     exa = Settings().provider("exa")
 

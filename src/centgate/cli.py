@@ -7,6 +7,7 @@ from typing import Annotated, Any, NoReturn
 
 import typer
 from pydantic import ValidationError
+from pydantic_core import ErrorDetails
 
 from centgate.log import set_up_logs
 from centgate.phishing import commands as phishing_list
@@ -93,12 +94,23 @@ def _settings(**given: Any) -> Settings:
     try:
         return Settings(**{name: value for name, value in given.items() if value is not None})
     except ValidationError as error:
-        for problem in error.errors():
-            name = PREFIX + str(problem["loc"][0]).upper() if problem["loc"] else "settings"
-            _say(f"{name}: {problem['msg'].removeprefix('Value error, ')}")
-        raise typer.Exit(2) from None
+        problems = [_problem(found) for found in error.errors()]
     except ValueError as error:
-        _fail(str(error))
+        problems = [str(error)]
+    for problem in problems:
+        _say(problem)
+    raise typer.Exit(2)
+
+
+def _problem(found: ErrorDetails) -> str:
+    """What is wrong with a setting, in words; a pattern is told as what the setting is for."""
+    message = found["msg"].removeprefix("Value error, ")
+    if not found["loc"]:
+        return message
+    field = str(found["loc"][0])
+    if found["type"] == "string_pattern_mismatch":
+        message = f"{found['input']!r} does not fit. {Settings.model_fields[field].description}"
+    return f"{PREFIX}{field.upper()}: {message}"
 
 
 def _say(sentence: str) -> None:

@@ -276,7 +276,13 @@ def _providers(given: Mapping[str, str]) -> dict[str, ProviderSettings]:
         name: ProviderSettings(
             url=values.get("url"),
             key=SecretStr(values["key"]) if "key" in values else None,
-            enabled=values.get("enabled", "true").lower() not in ("false", "0", "no", "off"),
+            enabled=_switch(name, values.get("enabled", "true")),
         )
         for name, values in found.items()
     }
+
+
+def _switch(name: str, value: str) -> bool:
+    if value.lower() not in ("true", "1", "yes", "on", "false", "0", "no", "off"):
+        raise ValueError(f"{PREFIX}{name.upper()}_ENABLED: {value[:40]!r} is neither true nor false")
+    return value.lower() in ("true", "1", "yes", "on")
