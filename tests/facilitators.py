@@ -120,5 +120,5 @@ def stub_facilitator() -> Generator[StubFacilitator]:
         time.sleep(0.005)
     stub.url = f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}"
     yield stub
-    server.should_exit = True
+    server.should_exit = server.force_exit = True
     thread.join()

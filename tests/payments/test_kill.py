@@ -111,6 +111,21 @@ def test_what_is_in_flight_is_finished_when_the_server_is_asked_to_end(
         process.wait(PATIENCE)
 
 
+def test_what_takes_too_long_when_the_server_is_asked_to_end_can_be_sent_again(
+    tmp_path: Path, facilitator: StubFacilitator, buyer: Buyer
+) -> None:
+    with served(tmp_path / "journal.db", facilitator) as (process, client):
+        payment = payment_for(client, buyer)
+        facilitator.next = [ending(process.terminate, facilitator, seconds=60)]
+        refused = pay(client, payment)
+        process.wait(PATIENCE)
+
+    with served(tmp_path / "journal.db", facilitator) as (_, client):
+        assert refused.json()["error"]["details"]["payment"]["retry"] == "same_payment"
+        assert paid_in_the_end(client, payment).json()["data"]["status"] == "blocked"
+    assert list(facilitator.moved.values()) == [1]
+
+
 def killing(kill: Callable[[], None], facilitator: StubFacilitator | None) -> Any:
     """Ends the server that asks, and moves the money first if there is a facilitator to do it."""
 
@@ -123,11 +138,11 @@ def killing(kill: Callable[[], None], facilitator: StubFacilitator | None) -> An
     return reply
 
 
-def ending(terminate: Callable[[], None], facilitator: StubFacilitator) -> Any:
-    """Asks the server that asks to end, and settles a moment later."""
+def ending(terminate: Callable[[], None], facilitator: StubFacilitator, *, seconds: float = 0.5) -> Any:
+    """Asks the server that asks to end, and settles later."""
 
     async def reply(body: dict[str, Any]) -> Response:
         terminate()
-        return await facilitator.slow(0.5)(body)
+        return await facilitator.slow(seconds)(body)
 
     return reply

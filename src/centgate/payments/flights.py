@@ -11,8 +11,12 @@ from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, replace
 from typing import Any
 
+from centgate.errors import InternalError, PaymentNote
 from centgate.payments.authorization import Payment, PaymentKey, bad_signature
 from centgate.payments.journal import Order, StoredAnswer
+
+RETRY_AFTER = 5
+"""Seconds after which a server that ended is likely to be back."""
 
 Name = tuple[PaymentKey | tuple[str, str], Order]
 """What a flight goes by: the payment's key, or its payer with the idempotency key, and the order."""
@@ -43,10 +47,10 @@ class Flights:
         names = _names(payment, order)
         flight = next((self._flights[name] for name in names if name in self._flights), None)
         if flight is None:
-            return await asyncio.shield(self._start(payment, names, work))
+            return await _landing(self._start(payment, names, work))
         if not payment.signer_known and flight.payment.proof != payment.proof:
             raise bad_signature()
-        return replace(await asyncio.shield(flight.task), replayed=True)
+        return replace(await _landing(flight.task), replayed=True)
 
     def _start(
         self, payment: Payment, names: list[Name], work: Callable[[], Coroutine[Any, Any, StoredAnswer]]
@@ -73,6 +77,18 @@ class Flights:
         for task in late:
             task.cancel()
         await asyncio.gather(*late, return_exceptions=True)
+
+
+async def _landing(task: asyncio.Task[StoredAnswer]) -> StoredAnswer:
+    """What comes of the work; InternalError when the server ends before it does."""
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        raise InternalError(
+            "the server is ending before the payment is through; send the same payment again",
+            payment=PaymentNote("in_flight", charged=False, retry="same_payment"),
+            retry_after=RETRY_AFTER,
+        ) from None
 
 
 def _names(payment: Payment, order: Order) -> list[Name]:
