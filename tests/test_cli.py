@@ -217,6 +217,15 @@ def test_a_secret_file_that_is_missing_is_named_in_a_sentence() -> None:
     assert "Traceback" not in refused.stderr
 
 
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_a_phishing_list_that_cannot_be_read_is_said_in_a_sentence(workers: str) -> None:
+    refused = run("serve", "--port", "0", "--workers", workers, CENTGATE_PHISHING_LIST="/nowhere/list.xz")
+
+    assert refused.returncode == 1
+    assert "/nowhere/list.xz" in refused.stderr
+    assert "Traceback" not in refused.stderr
+
+
 def test_an_unknown_command_is_refused() -> None:
     refused = run("sell")
 

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from x402.mechanisms.evm.default_assets import DEFAULT_ASSETS
 
 from centgate.catalog import all_providers, all_services
-from centgate.settings import CDP_FACILITATOR, TEST_FACILITATOR, USDC, Asset, Settings
+from centgate.settings import CDP_FACILITATOR, TEST_FACILITATOR, USDC, Asset, Settings, misspelt
 from centgate.settings_page import env_example, markdown
 
 ROOT = Path(__file__).parent.parent
@@ -209,6 +209,18 @@ def test_a_mistyped_address_is_refused() -> None:
     mistyped = PAY_TO[:-1] + "4"
 
     assert f"{mistyped} is mistyped: its checksum (EIP-55) is wrong" in problem(pay_to=mistyped)
+
+
+def test_nobody_can_be_paid_at_the_zero_address() -> None:
+    with pytest.raises(ValueError, match="zero address"):
+        Settings(pay_to="0x" + "0" * 40)
+
+
+def test_a_variable_that_sets_nothing_is_found(monkeypatch: Environment) -> None:
+    for name in ("CENTGATE_PAYTO", "CENTGATE_EXAA_KEY", "CENTGATE_EXA_KEY", "CENTGATE_RPC_8453_URL"):
+        monkeypatch.setenv(name, "x")
+
+    assert misspelt(["exa", "rpc"]) == ["CENTGATE_EXAA_KEY", "CENTGATE_PAYTO"]
 
 
 def test_a_token_is_checked_like_an_address() -> None:

@@ -11,7 +11,7 @@ from pydantic_core import ErrorDetails
 
 from centgate.log import set_up_logs
 from centgate.phishing import commands as phishing_list
-from centgate.settings import PREFIX, Settings
+from centgate.settings import PREFIX, Settings, misspelt
 
 app = typer.Typer(
     name="centgate",
@@ -33,14 +33,15 @@ def serve(
 ) -> None:
     """Serve the API for real money, as CENTGATE_* and .env set it up."""
     from centgate import server
+    from centgate.runtime import rehearse
 
     settings = _settings(host=host, port=port, workers=workers)
     set_up_logs(settings.log_level)
-    if settings.pay_to is None:
-        _say("CENTGATE_PAY_TO is not set: every paid route answers 402 payment_not_configured")
+    _warn(settings)
     try:
+        rehearse(settings)
         server.run(settings)
-    except OSError as error:
+    except (ValueError, OSError) as error:
         _fail(str(error))
 
 
@@ -88,6 +89,18 @@ def settings(
     from centgate.settings_page import env_example, markdown
 
     print(env_example() if env else markdown(), end="")
+
+
+def _warn(settings: Settings) -> None:
+    """Say what an operator may not have meant."""
+    from centgate.catalog import all_providers, all_services
+
+    if settings.pay_to is None:
+        _say("CENTGATE_PAY_TO is not set: every paid route answers 402 payment_not_configured")
+    if settings.lacks_cdp_key:
+        _say(f"{settings.facilitator} wants CENTGATE_CDP_API_KEY_ID and _SECRET: no payment will go through")
+    for name in misspelt(all_providers(all_services())):
+        _say(f"{name} sets nothing; `centgate settings` shows every setting")
 
 
 def _settings(**given: Any) -> Settings:

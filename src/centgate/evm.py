@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import cast
 
 import sha3  # safe-pysha3
@@ -12,6 +13,7 @@ def keccak(data: bytes) -> bytes:
     return cast(bytes, sha3.keccak_256(data).digest())  # pyright: ignore[reportUnknownMemberType]
 
 
+@lru_cache(4096)  # the same few buyers come again and again
 def checksummed(address: str) -> str:
     """An address in EIP-55's mixed case; ValueError when it is in mixed case already and mistyped."""
     digits = address[2:].lower()

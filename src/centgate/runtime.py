@@ -13,7 +13,7 @@ import structlog
 
 from centgate.catalog import all_providers, all_services
 from centgate.errors import CentgateError
-from centgate.payments.facilitator import Facilitator
+from centgate.payments.facilitator import Facilitator, authorize
 from centgate.payments.flights import Flights
 from centgate.payments.gate import Gate
 from centgate.payments.journal import LEASE, Journal
@@ -38,6 +38,13 @@ class Runtime:
     journal: Journal
     gate: Gate
     flights: Flights = field(default_factory=Flights)
+
+
+def rehearse(settings: Settings) -> None:
+    """Use once what the settings name, so that a start fails in words: those of ValueError or OSError."""
+    for provider in all_providers(all_services()).values():
+        provider(settings)
+    authorize(settings, settings.facilitator)
 
 
 @asynccontextmanager

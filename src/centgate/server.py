@@ -58,6 +58,7 @@ def config(settings: Settings) -> uvicorn.Config:
         factory=settings.workers > 1,
         workers=settings.workers,
         http="httptools",
+        ws="none",
         loop="uvloop",
         log_config=None,
         access_log=False,

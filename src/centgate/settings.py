@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -158,6 +158,8 @@ class Settings(BaseSettings):
     @field_validator("pay_to", "asset")
     @classmethod
     def _checksum(cls, value: str | None) -> str | None:
+        if value and not int(value, 16):
+            raise ValueError("nobody can be paid at the zero address")
         return checksummed(value) if value else value
 
     @field_validator("public_url", mode="before")
@@ -212,6 +214,12 @@ class Settings(BaseSettings):
         urls = self.provider(f"rpc_{self.chain_id}").url
         return urls.split(",")[0].strip() if urls else None
 
+    @property
+    def lacks_cdp_key(self) -> bool:
+        """Whether payments would go to a facilitator that wants a key, and there is none."""
+        keyed = self.cdp_api_key_id or self.facilitator_token
+        return self.pay_to is not None and self.facilitator == CDP_FACILITATOR and not keyed
+
     def provider(self, name: str) -> ProviderSettings:
         """What is set for the provider `name`."""
         return self.providers.get(name, ProviderSettings())
@@ -241,6 +249,23 @@ class _Environment(PydanticBaseSettingsSource):
         values: dict[str, Any] = {name.lower(): given[name] for name in fields & given.keys()}
         providers = _providers({name: value for name, value in given.items() if name not in fields})
         return {**values, "providers": providers} if providers else values
+
+
+def misspelt(providers: Collection[str]) -> list[str]:
+    """The `CENTGATE_` variables that set nothing, given the names of the providers there are."""
+    fields = {name.upper() for name in Settings.model_fields}
+    known = {name.upper() for name in providers}
+    return [
+        PREFIX + name
+        for name in sorted(_given())
+        if name not in fields
+        and not ((match := _PROVIDER.match(name)) and _chainless(match["name"]) in known)
+    ]
+
+
+def _chainless(name: str) -> str:
+    """`RPC_8453` is the provider `RPC` on a chain."""
+    return re.sub(r"_[0-9]+$", "", name)
 
 
 def _given() -> dict[str, str]:

@@ -52,7 +52,7 @@ def test_a_key_for_another_request_is_a_conflict(house: House, buyer: Buyer, key
 
     assert (response.status_code, response.json()["error"]["code"]) == (409, "payment_conflict")
     assert "PAYMENT-REQUIRED" not in response.headers
-    assert note(response)["retry"] == "new_payment"
+    assert note(response) == {"state": "unused", "charged": False, "retry": "same_payment"}
     assert house.facilitator.asked == asked
 
 

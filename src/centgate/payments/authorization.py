@@ -16,6 +16,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from x402.schemas import PaymentPayload
 
 from centgate.errors import UNUSED, PaymentRequired
+from centgate.evm import checksummed
 from centgate.payments.signature import recover, transfer_digest
 from centgate.payments.terms import SCHEME, X402_VERSION, Terms, payment_identifier
 
@@ -74,7 +75,7 @@ class Payment:
     key: PaymentKey
     terms: Terms
     payload: dict[str, Any]
-    """x402's PaymentPayload as it came, for the facilitator."""
+    """x402's PaymentPayload for the facilitator, in the spelling that is taken everywhere."""
     valid_before: int
     expired: bool
     """Too late to be settled; it can still redeem what it paid for."""
@@ -117,7 +118,7 @@ def read_payment(header: str, terms: Terms, now: float) -> Payment:
             authorization.nonce.lower(),
         ),
         terms=terms,
-        payload=raw,
+        payload=_relayed(raw, signed, terms),
         valid_before=min(int(authorization.valid_before), 2**62),
         expired=int(authorization.valid_before) < now + MARGIN,
         signer_known=_signer(authorization, terms, signature) == authorization.payer.lower(),
@@ -128,7 +129,7 @@ def read_payment(header: str, terms: Terms, now: float) -> Payment:
 
 def needs_contract(payment: Payment) -> bool:
     """Whether only a contract at the payer's address could make this signature good."""
-    return not payment.signer_known and len(payment.payload["payload"]["signature"]) == 2 + 2 * 65
+    return not payment.signer_known and len(payment.payload["payload"]["signature"]) <= 2 + 2 * 65
 
 
 def unexpired(payment: Payment) -> None:
@@ -160,6 +161,23 @@ def _decode(header: str) -> tuple[PaymentPayload, _Signed, dict[str, Any]]:
         raise _unfit(
             "PAYMENT-SIGNATURE is not the base64 of an x402 payment for scheme exact", "invalid_payload"
         ) from error
+
+
+def _relayed(raw: dict[str, Any], signed: _Signed, terms: Terms) -> dict[str, Any]:
+    """The payment with its addresses in checksum case, which some facilitators insist on."""
+    authorization = signed.authorization
+    return {
+        **raw,
+        "accepted": terms.requirements,
+        "payload": {
+            "signature": signed.signature,
+            "authorization": {
+                **authorization.model_dump(by_alias=True),
+                "from": checksummed(authorization.payer.lower()),
+                "to": checksummed(authorization.to.lower()),
+            },
+        },
+    }
 
 
 def _check_terms(payload: PaymentPayload, terms: Terms) -> None:

@@ -70,7 +70,6 @@ class Facilitator:
         self._settings = settings
         self._settle_url = settings.facilitator + "/settle"
         self._timeout = aiohttp.ClientTimeout(total=settings.facilitator_timeout)
-        self._headers()  # a key that cannot sign stops the start, not the first payment
 
     async def settle(self, payment: Payment) -> Outcome:
         """Have the payment broadcast; never raises for anything the facilitator does."""
@@ -85,7 +84,7 @@ class Facilitator:
             async with self._session.post(
                 self._settle_url,
                 data=body,
-                headers=self._headers(),
+                headers={"Content-Type": "application/json", **authorize(self._settings, self._settle_url)},
                 timeout=self._timeout,
                 allow_redirects=False,
             ) as response:
@@ -96,19 +95,17 @@ class Facilitator:
         except (aiohttp.ClientError, OSError, asyncio.IncompleteReadError) as error:
             return Unresolved("error", f"the facilitator could not be asked: {type(error).__name__}")
 
-    def _headers(self) -> dict[str, str]:
-        headers = {"Content-Type": "application/json"}
-        token = self._settings.facilitator_token
-        if self._settings.cdp_api_key_id and self._settings.cdp_api_key_secret:
-            from centgate.payments.cdp import cdp_token  # loads a cryptography library that few need
 
-            secret = self._settings.cdp_api_key_secret.get_secret_value()
-            headers["Authorization"] = (
-                f"Bearer {cdp_token(self._settings.cdp_api_key_id, secret, 'POST', self._settle_url)}"
-            )
-        elif token:
-            headers["Authorization"] = f"Bearer {token.get_secret_value()}"
-        return headers
+def authorize(settings: Settings, url: str) -> dict[str, str]:
+    """The header that lets us in at the facilitator, if any; ValueError for a key that cannot sign."""
+    if settings.cdp_api_key_id and settings.cdp_api_key_secret:
+        from centgate.payments.cdp import cdp_token  # loads a cryptography library that few need
+
+        secret = settings.cdp_api_key_secret.get_secret_value()
+        return {"Authorization": f"Bearer {cdp_token(settings.cdp_api_key_id, secret, 'POST', url)}"}
+    if settings.facilitator_token:
+        return {"Authorization": f"Bearer {settings.facilitator_token.get_secret_value()}"}
+    return {}
 
 
 async def _read(response: aiohttp.ClientResponse) -> bytes:

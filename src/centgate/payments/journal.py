@@ -332,8 +332,8 @@ def _note(row: RowMapping) -> PaymentNote:
 
 def _bound_elsewhere(payment: Payment, key: PaymentKey, row: RowMapping) -> CentgateError:
     note = replace(_note(row), retry="new_payment")
-    if key != payment.key:
-        return PaymentConflict("the idempotency key stands for another request", payment=note)
+    if key != payment.key:  # the payment that came is untouched, only its idempotency key is taken
+        return PaymentConflict("the idempotency key stands for another request", payment=UNTOUCHED)
     return PaymentRequired(
         "the payment was already used for another request", reason="payment_already_used", payment=note
     )

@@ -99,6 +99,17 @@ class Terms:
             "extensions": {"bazaar": self._bazaar, _IDENTIFIER: _IDENTIFIER_EXTENSION},
         }
 
+    def _answer(self) -> dict[str, Any]:
+        """What an answer looks like, as far as there is room for it."""
+        return {
+            "service": self.service.slug,
+            "requestId": "req_0123456789abcdef01234567",
+            "cache": {"hit": False},
+            "providers": [{"name": self.service.sources[0].provider.about.name, "status": "ok"}],
+            "warnings": [],
+            "data": _excerpt(self.service.output_example),
+        }
+
     @cached_property
     def _bazaar(self) -> dict[str, Any]:
         """How a directory lists the route: an example of input and output, and the schema they keep to."""
@@ -111,7 +122,7 @@ class Terms:
                     "bodyType": "json",
                     "body": self.service.input_example,
                 },
-                "output": {"type": "json", "example": _excerpt(self.service.output_example)},
+                "output": {"type": "json", "example": self._answer()},
             },
             "schema": {
                 "$schema": "https://json-schema.org/draft/2020-12/schema",

@@ -83,7 +83,7 @@ def with_scheme(text: str) -> str:
         return trimmed
     if PORT.match(trimmed, scheme.end() - 1):
         return f"https://{trimmed}"
-    raise UnreadableAddress(f"{shown(text)} has the scheme '{scheme[1]}', which opens no website")
+    raise UnreadableAddress(f"{shown(text)} has the scheme {shown(scheme[1])}, which opens no website")
 
 
 def host_of(url: str, text: str) -> str:
@@ -105,7 +105,9 @@ def refuse_invalid_punycode(host: str, text: str) -> None:
             and not PLAIN_PUNYCODE.fullmatch(label)
             and idna_to_unicode(label) == label
         ):
-            raise UnreadableAddress(f"{shown(text)} has the label '{label}', which is not valid punycode")
+            raise UnreadableAddress(
+                f"{shown(text)} has the label {shown(label)}, which is not valid punycode"
+            )
 
 
 def shown(text: str) -> str:
