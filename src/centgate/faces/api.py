@@ -253,6 +253,7 @@ class Door:
 
     def __init__(self, inner: ASGIApp) -> None:
         self._inner = inner
+        self._log = structlog.get_logger()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """One request, or the lifespan."""
@@ -268,9 +269,11 @@ class Door:
         try:
             await self._inner(scope, receive, _with_id(send, notes))
         except Exception:  # noqa: BLE001 - the outermost door; the apology has been sent
-            structlog.get_logger().exception("unexpected", request_id=notes["request_id"])
+            self._log.exception("unexpected", request_id=notes["request_id"])
         finally:
-            _log(scope, notes, time.perf_counter() - started)
+            milliseconds = round((time.perf_counter() - started) * 1000, 1)
+            path = scope["path"][:200]
+            self._log.info("request", method=scope["method"], path=path, **notes, ms=milliseconds)
 
 
 def _with_id(send: Send, notes: dict[str, Any]) -> Send:
@@ -285,9 +288,3 @@ def _with_id(send: Send, notes: dict[str, Any]) -> Send:
         await send(message)
 
     return send_with_id
-
-
-def _log(scope: Scope, notes: dict[str, Any], seconds: float) -> None:
-    structlog.get_logger().info(
-        "request", method=scope["method"], path=scope["path"][:200], **notes, ms=round(seconds * 1000, 1)
-    )

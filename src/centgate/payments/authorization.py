@@ -172,7 +172,7 @@ def _relayed(raw: dict[str, Any], signed: _Signed, terms: Terms) -> dict[str, An
         "payload": {
             "signature": signed.signature,
             "authorization": {
-                **authorization.model_dump(by_alias=True),
+                **raw["payload"]["authorization"],
                 "from": checksummed(authorization.payer.lower()),
                 "to": checksummed(authorization.to.lower()),
             },
