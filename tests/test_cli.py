@@ -226,6 +226,15 @@ def test_a_phishing_list_that_cannot_be_read_is_said_in_a_sentence(workers: str)
     assert "Traceback" not in refused.stderr
 
 
+@pytest.mark.parametrize("command", ["dev", "demo"])
+def test_a_development_node_that_does_not_answer_is_said_in_a_sentence(command: str) -> None:
+    refused = run(command, CENTGATE_DEV_RPC="http://127.0.0.1:1")
+
+    assert refused.returncode == 1
+    assert "http://127.0.0.1:1 did not answer" in refused.stderr
+    assert "Traceback" not in refused.stderr
+
+
 def test_an_unknown_command_is_refused() -> None:
     refused = run("sell")
 

@@ -64,6 +64,8 @@ def dev(host: Host = None, port: Port = None) -> None:
                 print(f"  {account.address}  {account.private_key}")
             sys.stdout.flush()
             server.run(house.settings)
+    except ModuleNotFoundError as error:
+        _fail(_without_extra(error))
     except (OSError, RuntimeError) as error:
         _fail(str(error))
 
@@ -71,12 +73,15 @@ def dev(host: Host = None, port: Port = None) -> None:
 @app.command()
 def demo() -> None:
     """Act as a buyer on a development chain: ask, pay, get the answer, and see that nothing is paid twice."""
-    from centgate.demo import DemoFailed, run_demo
-
     set_up_logs("error")
+    settings = _settings(port=0)
     try:
-        run_demo(_settings(port=0))
-    except (DemoFailed, OSError) as error:
+        from centgate.demo import run_demo
+
+        run_demo(settings)
+    except ModuleNotFoundError as error:
+        _fail(_without_extra(error))
+    except (OSError, RuntimeError) as error:
         _fail(str(error))
 
 
@@ -89,6 +94,10 @@ def settings(
     from centgate.settings_page import env_example, markdown
 
     print(env_example() if env else markdown(), end="")
+
+
+def _without_extra(error: ModuleNotFoundError) -> str:
+    return f"the development chain needs more than the server ({error.name}): pip install 'centgate[dev]'"
 
 
 def _warn(settings: Settings) -> None:

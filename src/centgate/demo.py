@@ -24,7 +24,7 @@ KNOWN, LOOKALIKE, GOOD = "https://wallet-ethereum.net/unlock", "myetherwallet.cx
 SENT = "Idempotent-Replayed"
 
 
-class DemoFailed(Exception):
+class DemoFailed(RuntimeError):
     """A step did not do what it says."""
 
 

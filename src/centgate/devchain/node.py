@@ -16,7 +16,7 @@ from centgate.devchain.token import CHAIN_ID, TOKEN, runtime_code, storage_of
 START_SECONDS = 10.0
 
 
-class NodeFailed(Exception):
+class NodeFailed(RuntimeError):
     """The node can't be reached, or doesn't do what a development chain must."""
 
 
