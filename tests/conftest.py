@@ -9,9 +9,9 @@ from pathlib import Path
 import httpx
 import pytest
 from buyer import Api, Buyer
-from facilitators import StubFacilitator, stub_facilitator
+from facilitators import StubFacilitator, settings_in, stub_facilitator
 
-from centgate.dev import MERCHANT, paid_on
+from centgate.dev import paid_on
 from centgate.devchain.house import DevChain, open_devchain
 from centgate.log import set_up_logs
 from centgate.server import serving
@@ -51,13 +51,7 @@ def facilitator() -> Generator[StubFacilitator]:
 @pytest.fixture
 def settings(tmp_path: Path, facilitator: StubFacilitator) -> Settings:
     """A deployment that is paid through the stub facilitator, with a journal of its own."""
-    return Settings(
-        pay_to=MERCHANT,
-        network="eip155:84532",
-        facilitator_url=facilitator.url,
-        database_url=f"sqlite:///{tmp_path / 'journal.db'}",
-        port=0,
-    )
+    return settings_in(tmp_path, facilitator.url)
 
 
 @pytest.fixture

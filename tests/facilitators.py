@@ -9,6 +9,7 @@ import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Generator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import uvicorn
@@ -16,6 +17,9 @@ from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
+
+from centgate.dev import MERCHANT
+from centgate.settings import Settings
 
 Reply = Callable[[dict[str, Any]], Awaitable[Response]]
 
@@ -122,3 +126,15 @@ def stub_facilitator() -> Generator[StubFacilitator]:
     yield stub
     server.should_exit = server.force_exit = True
     thread.join()
+
+
+def settings_in(folder: Path, facilitator_url: str, **changes: Any) -> Settings:
+    """A deployment that is paid on the test network, with its journal in a folder."""
+    given: dict[str, Any] = {
+        "pay_to": MERCHANT,
+        "network": "eip155:84532",
+        "facilitator_url": facilitator_url,
+        "database_url": f"sqlite:///{folder / 'journal.db'}",
+        "port": 0,
+    }
+    return Settings(**{**given, **changes})

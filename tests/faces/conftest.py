@@ -7,14 +7,12 @@ import threading
 import time
 from collections.abc import Generator
 from contextlib import ExitStack
-from pathlib import Path
 
 import httpx
 import pytest
 import uvicorn
-from facilitators import StubFacilitator, stub_facilitator
+from facilitators import settings_in, stub_facilitator
 
-from centgate.dev import MERCHANT
 from centgate.log import set_up_logs
 from centgate.server import serving
 from centgate.settings import Settings
@@ -28,17 +26,7 @@ def house_settings(tmp_path_factory: pytest.TempPathFactory) -> Generator[Settin
         for name in [name for name in os.environ if name.startswith("CENTGATE_")]:
             patch.delenv(name)
         patch.chdir(folder)
-        yield _settings(folder, stub)
-
-
-def _settings(folder: Path, stub: StubFacilitator) -> Settings:
-    return Settings(
-        pay_to=MERCHANT,
-        network="eip155:84532",
-        facilitator_url=stub.url,
-        database_url=f"sqlite:///{folder / 'journal.db'}",
-        port=0,
-    )
+        yield settings_in(folder, stub.url)
 
 
 @pytest.fixture(scope="session")

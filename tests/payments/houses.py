@@ -12,13 +12,10 @@ from pathlib import Path
 from typing import Any
 
 import httpx
-from facilitators import StubFacilitator, stub_facilitator
+from facilitators import StubFacilitator, settings_in, stub_facilitator
 
-from centgate.dev import MERCHANT
 from centgate.server import serving
 from centgate.settings import Settings
-
-NETWORK = "eip155:84532"
 
 
 @dataclass(frozen=True)
@@ -27,18 +24,6 @@ class House:
 
     client: httpx.Client
     facilitator: StubFacilitator
-
-
-def settings_in(folder: Path, facilitator_url: str, **changes: Any) -> Settings:
-    """A deployment that is paid on the test network, with its journal in a folder."""
-    given: dict[str, Any] = {
-        "pay_to": MERCHANT,
-        "network": NETWORK,
-        "facilitator_url": facilitator_url,
-        "database_url": f"sqlite:///{folder / 'journal.db'}",
-        "port": 0,
-    }
-    return Settings(**{**given, **changes})
 
 
 @contextmanager

@@ -7,8 +7,8 @@ import json
 import httpx
 import pytest
 from buyer import Buyer, encoded, identified, pay, payload_for
-from facilitators import refused, said, stub_facilitator
-from houses import running, settings_in
+from facilitators import refused, said, settings_in, stub_facilitator
+from houses import running
 
 TOKEN = "bearer-of-the-operator"
 KEY = "a-key-that-is-not-logged"

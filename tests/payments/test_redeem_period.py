@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 from buyer import Api, Buyer, decoded, encoded, note, pay, payment_for, terms_of
-from facilitators import StubFacilitator
-from houses import settings_in
+from facilitators import StubFacilitator, settings_in
 from moods import MOODY, WHY, Moods, moody_on_the_shelf
 from pasts import presented
 

@@ -94,7 +94,11 @@ def _routes(settings: Settings) -> list[Route]:
             for service in catalog
         ),
         # a slug is a path of its own where the paid route lies deeper; an unknown one is no route at all
-        *(Route(f"/services/{slug}", page) for slug, page in described.items()),
+        *(
+            Route(f"/services/{service.slug}", described[service.slug])
+            for service in catalog
+            if service.path != f"/services/{service.slug}"
+        ),
     ]
 
 
