@@ -36,6 +36,8 @@ docs: setup
 
 bench: setup
 	$(RUN)python bench/paid_call.py
+	$(RUN)python bench/token_risk.py
+	$(RUN)python bench/protocols.py
 
 bench-phishing: setup
 	$(RUN)python bench/phishing.py

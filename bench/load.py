@@ -6,7 +6,7 @@ import asyncio
 import gc
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -61,12 +61,16 @@ class Slice:
 
 
 def run_slice(target: Target, connections: int, count: int) -> Slice:
-    """Pay for `count` requests, signed before the clock starts, over so many connections."""
+    """Pay for `count` equal requests over so many connections."""
+    return run_requests(target, connections, [target.body] * count)
+
+
+def run_requests(target: Target, connections: int, bodies: Sequence[bytes]) -> Slice:
+    """Pay for a request with each body, signed before the clock starts, over so many connections."""
     requests = [
         b"POST %b HTTP/1.1\r\nhost: 127.0.0.1:%d\r\ncontent-type: application/json\r\ncontent-length: %d\r\n"
-        b"payment-signature: %b\r\n\r\n%b"
-        % (target.path.encode(), target.port, len(target.body), payment, target.body)
-        for payment in signed_payments(target.offer, count)
+        b"payment-signature: %b\r\n\r\n%b" % (target.path.encode(), target.port, len(body), payment, body)
+        for payment, body in zip(signed_payments(target.offer, len(bodies)), bodies, strict=True)
     ]
     gc.collect()
     gc.disable()

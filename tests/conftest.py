@@ -10,6 +10,7 @@ import httpx
 import pytest
 from buyer import Api, Buyer
 from facilitators import StubFacilitator, settings_in, stub_facilitator
+from standins import StandIns, recordings, stand_ins
 
 from centgate.dev import paid_on
 from centgate.devchain.house import DevChain, open_devchain
@@ -76,6 +77,20 @@ def api() -> Generator[Api]:
 def client(api: Api, settings: Settings) -> httpx.Client:
     """A client of an API that is paid through the stub facilitator."""
     return api(settings)
+
+
+@pytest.fixture
+def upstreams() -> Generator[StandIns]:
+    """Stand-ins for upstreams, which answer what the test says."""
+    with stand_ins() as standing:
+        yield standing
+
+
+@pytest.fixture(scope="session")
+def replayed() -> Generator[str]:
+    """The address of the recorded upstreams: `<address>/<upstream>`."""
+    with recordings() as url:
+        yield url
 
 
 @pytest.fixture

@@ -137,10 +137,49 @@ def test_a_switch_that_is_neither_on_nor_off_is_refused_by_name(monkeypatch: Env
         Settings()
 
 
+def test_a_provider_has_a_rate_and_a_deadline(monkeypatch: Environment) -> None:
+    monkeypatch.setenv("CENTGATE_GOPLUS_PER_MINUTE", "600")
+    monkeypatch.setenv("CENTGATE_GOPLUS_TIMEOUT", "2.5")
+
+    goplus = Settings().provider("goplus")
+
+    assert (goplus.per_minute, goplus.timeout) == (600, 2.5)
+
+
+@pytest.mark.parametrize("what", ["PER_MINUTE", "TIMEOUT"])
+@pytest.mark.parametrize("value", ["0", "-1", "many", "nan", "inf", "0.5"])
+def test_a_rate_or_deadline_that_cannot_be_is_refused_by_name(
+    monkeypatch: Environment, what: str, value: str
+) -> None:
+    monkeypatch.setenv(f"CENTGATE_GOPLUS_{what}", value)
+
+    with pytest.raises(ValueError, match=f"CENTGATE_GOPLUS_{what}: '{value}' is no number of 1 or more"):
+        Settings()
+
+
+@pytest.mark.parametrize(
+    "value", ["example.com", "ftp://example.com", "https://a.example, b", "https://", ","]
+)
+def test_an_address_of_a_provider_that_is_none_is_refused_by_name(
+    monkeypatch: Environment, value: str
+) -> None:
+    monkeypatch.setenv("CENTGATE_RPC_1_URL", value)
+
+    with pytest.raises(ValueError, match="CENTGATE_RPC_1_URL: needs http:// or https:// addresses"):
+        Settings()
+
+
+def test_a_comma_too_many_is_no_address(monkeypatch: Environment) -> None:
+    monkeypatch.setenv("CENTGATE_RPC_1_URL", " https://a.example, ,https://b.example/KEY,")
+
+    assert Settings().provider("rpc_1").url == "https://a.example,https://b.example/KEY"
+    assert "KEY" not in repr(Settings().providers["rpc_1"])
+
+
 def test_a_provider_of_which_nothing_is_set_is_on() -> None:
     exa = Settings().provider("exa")
 
-    assert (exa.key, exa.url, exa.enabled) == (None, None, True)
+    assert (exa.key, exa.url, exa.enabled, exa.per_minute, exa.timeout) == (None, None, True, None, None)
 
 
 def test_the_key_of_a_provider_can_lie_in_a_file(monkeypatch: Environment, tmp_path: Path) -> None:
@@ -217,10 +256,22 @@ def test_nobody_can_be_paid_at_the_zero_address() -> None:
 
 
 def test_a_variable_that_sets_nothing_is_found(monkeypatch: Environment) -> None:
-    for name in ("CENTGATE_PAYTO", "CENTGATE_EXAA_KEY", "CENTGATE_EXA_KEY", "CENTGATE_RPC_8453_URL"):
-        monkeypatch.setenv(name, "x")
+    good = (
+        "EXA_KEY",
+        "EXA_TIMEOUT",
+        "RPC_8453_URL",
+        "RPC_1_ENABLED",
+        "BLOCKSCOUT_10_URL",
+        "GOPLUS_PER_MINUTE",
+    )
+    bad = ("PAYTO", "EXAA_KEY", "RPC_8453_KEY", "RPC_8453_TIMEOUT", "GOPLUS_1_URL", "DEXSCREENER_KEY")
+    for name in (*good, *bad):
+        monkeypatch.setenv(
+            f"CENTGATE_{name}", "1" if name.endswith(("TIMEOUT", "MINUTE", "ENABLED")) else "https://x"
+        )
+    known = [name for each in all_providers(all_services()).values() for name in each.about.settings]
 
-    assert misspelt(["exa", "rpc"]) == ["CENTGATE_EXAA_KEY", "CENTGATE_PAYTO"]
+    assert misspelt(known) == sorted(f"CENTGATE_{name}" for name in bad)
 
 
 def test_a_token_is_checked_like_an_address() -> None:

@@ -62,6 +62,11 @@ class OnChain(Request):
 
     chain_id: _AnyChainId
 
+    @property
+    def on(self) -> int:
+        """The id of the chain asked about."""
+        return self.chain_id
+
     @classmethod
     def rules(cls, body: Mapping[str, Any], context: Mapping[str, Any]) -> Iterable[Issue]:
         """The chain is one of ours, or the development chain where there is one."""

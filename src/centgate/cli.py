@@ -108,7 +108,8 @@ def _warn(settings: Settings) -> None:
         _say("CENTGATE_PAY_TO is not set: every paid route answers 402 payment_not_configured")
     if settings.lacks_cdp_key:
         _say(f"{settings.facilitator} wants CENTGATE_CDP_API_KEY_ID and _SECRET: no payment will go through")
-    for name in misspelt(all_providers(all_services())):
+    providers = all_providers(all_services()).values()
+    for name in misspelt([name for provider in providers for name in provider.about.settings]):
         _say(f"{name} sets nothing; `centgate settings` shows every setting")
 
 

@@ -9,7 +9,6 @@ from typing import Any, Literal
 import orjson
 
 from centgate.errors import CentgateError
-from centgate.provider import Record
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,16 +62,35 @@ class Answer:
     headers: dict[str, str] = field(default_factory=dict[str, str])
 
 
-def success(service: str, request_id: str, data: Any, record: Record, *, hit: bool = False) -> bytes:
+_FAILED = ("error", "timeout", "rate_limited")
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """What a service said, without the envelope: `data` as JSON, and what became of its sources."""
+
+    data: bytes
+    providers: list[dict[str, Any]]
+    warnings: list[str]
+    provisional: bool = False
+    """Whether more will be known in a moment."""
+
+    @property
+    def degraded(self) -> bool:
+        """Whether a source failed, or gave only a part."""
+        return self.provisional or any(provider["status"] in _FAILED for provider in self.providers)
+
+
+def success(service: str, request_id: str, answered: Answered, *, hit: bool) -> bytes:
     """The success envelope."""
     return orjson.dumps(
         {
             "service": service,
             "requestId": request_id,
             "cache": {"hit": hit},
-            "providers": record.providers,
-            "warnings": record.warnings,
-            "data": data,
+            "providers": answered.providers,
+            "warnings": answered.warnings,
+            "data": orjson.Fragment(answered.data),
         }
     )
 

@@ -12,7 +12,9 @@ CentgateError
 ├── NoData                     a definitive empty answer: delivered and charged like any other
 ├── ProviderFailure            one upstream, named
 │   ├── ProviderUnconfigured   it has no key, no address or no adapter here
-│   ├── ProviderError          it answered wrongly
+│   ├── ProviderError          it answered wrongly, or could not be reached
+│   │   ├── AnswerTooLong      it answered with more than is read
+│   │   └── ProviderRefused    it will not answer this deployment: a bad key, a plan that lacks it, a block
 │   ├── ProviderTimeout        it did not answer in time
 │   └── ProviderRateLimited    it asks us to slow down
 └── InternalError              ours
@@ -24,7 +26,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Self
 
 PaymentState = Literal["unused", "in_flight", "settled", "delivered", "refused"]
 Retry = Literal["same_payment", "new_payment", "none"]
@@ -80,6 +82,12 @@ class CentgateError(Exception):
         self.payment = payment
         self.retry_after = retry_after
         self.provider: str | None = None
+
+    def again(self) -> Self:
+        """The same error for another caller: what is said of a payment is written on each one's own."""
+        twin = type(self).__new__(type(self), *self.args)
+        twin.__dict__.update(self.__dict__)
+        return twin
 
 
 class Refused(CentgateError):
@@ -179,6 +187,14 @@ class ProviderUnconfigured(ProviderFailure):
 
 class ProviderError(ProviderFailure):
     code = "provider_error"
+
+
+class AnswerTooLong(ProviderError):
+    """Asking for less may help."""
+
+
+class ProviderRefused(ProviderError):
+    """Asking again will not help; somebody must look at the key or the plan."""
 
 
 class ProviderTimeout(ProviderFailure):

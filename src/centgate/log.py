@@ -11,7 +11,8 @@ import structlog
 def set_up_logs(level: str) -> None:
     """Write log lines to standard error: readable on a terminal, JSON elsewhere."""
     written: list[structlog.typing.Processor] = (
-        [structlog.dev.ConsoleRenderer()]
+        # rich's tracebacks would show local variables, keys among them
+        [structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_traceback)]
         if sys.stderr.isatty()
         else [structlog.processors.format_exc_info, structlog.processors.JSONRenderer()]
     )

@@ -18,9 +18,8 @@ from centgate.errors import CentgateError, InternalError, NoData, PaymentNote, P
 from centgate.payments.authorization import Payment
 from centgate.payments.gate import receipt_header
 from centgate.payments.journal import Order, StoredAnswer
-from centgate.provider import Record
 from centgate.runtime import Runtime
-from centgate.schema import Data, Request
+from centgate.schema import Request
 from centgate.service import AnyService
 
 
@@ -46,7 +45,7 @@ async def serve(runtime: Runtime, service: AnyService, call: Call) -> StoredAnsw
     context = {"development_chain": runtime.settings.development_chain}
     query = read(service, call.body, call.content_type, context)  # 400
     payment = await runtime.gate.demand(service.slug, call.signature)  # 402
-    await require_configured(runtime, service, payment)  # 503
+    await require_configured(runtime, service, query, payment)  # 503
     order = Order(service.slug, binding(service, query))
     work = partial(fulfil, runtime, service, query, payment, order, call.request_id)
     return await runtime.flights.join(payment, order, work)
@@ -74,16 +73,15 @@ async def fulfil(
 async def produce(
     runtime: Runtime, service: AnyService, query: Request, request_id: str, transaction: str
 ) -> tuple[int, bytes]:
-    """Run the service: the status and body of its answer, where "nothing known" is an answer too.
+    """Run the service, or take its answer from the cache: status and body. "Nothing known" is an answer too.
 
     Whatever else goes wrong is raised with the word that the payment is settled and can be sent again.
     """
-    record = Record()
     owed = PaymentNote("settled", charged=True, retry="same_payment", transaction=transaction)
+    work = partial(service.ask, query, runtime.providers)
     try:
-        data: Data = await service.ask(query, runtime.providers, record)
-        content = data.model_dump(mode="json", by_alias=True)
-        return 200, envelope.success(service.slug, request_id, content, record)
+        answered, hit = await runtime.answers.get(binding(service, query), service.fresh_for, work)
+        return 200, envelope.success(service.slug, request_id, answered, hit=hit)
     except NoData as empty:
         empty.payment = PaymentNote("delivered", charged=True, retry="none", transaction=transaction)
         return envelope.status_of(empty), envelope.failure(empty, request_id)
@@ -96,10 +94,10 @@ async def produce(
         raise InternalError(f"{service.slug} failed unexpectedly", payment=owed) from error
 
 
-async def require_configured(runtime: Runtime, service: AnyService, payment: Payment) -> None:
+async def require_configured(runtime: Runtime, service: AnyService, query: Request, payment: Payment) -> None:
     """Refuse, uncharged, what cannot be answered here; an answer bought before is still given."""
     try:
-        service.require_configured(runtime.providers)
+        service.require_configured(query, runtime.providers)
     except ProviderUnconfigured as error:
         known = await runtime.journal.note(payment)
         if known and known.state == "delivered":

@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 import aiohttp
 import structlog
 
+from centgate.cache.answers import Answers
+from centgate.cache.memory import MemoryCache
 from centgate.catalog import all_providers, all_services
 from centgate.errors import CentgateError
 from centgate.payments.facilitator import Facilitator, authorize
@@ -23,6 +25,7 @@ from centgate.payments.terms import terms_of
 from centgate.provider import Provider
 from centgate.service import AnyService
 from centgate.settings import Settings
+from centgate.upstream import open_session
 
 DRAIN = 6
 """Seconds that payments in flight get to finish when the process is asked to end."""
@@ -30,13 +33,14 @@ DRAIN = 6
 
 @dataclass(frozen=True)
 class Runtime:
-    """Settings, catalogue, providers, gate, journal, and the payments in flight."""
+    """Settings, catalogue, providers, gate, journal, answers still fresh, and the payments in flight."""
 
     settings: Settings
     catalog: tuple[AnyService, ...]
     providers: Mapping[str, Provider]
     journal: Journal
     gate: Gate
+    answers: Answers
     flights: Flights = field(default_factory=Flights)
 
 
@@ -53,13 +57,19 @@ async def open_runtime(settings: Settings) -> AsyncGenerator[Runtime]:
     catalog = all_services()
     store = open_store(settings.database_url)
     journal = Journal(store, keep_seconds=settings.redeem_hours * 3600)
-    async with aiohttp.ClientSession(trust_env=False, connector=aiohttp.TCPConnector(limit=0)) as session:
+    async with (
+        aiohttp.ClientSession(trust_env=False, connector=aiohttp.TCPConnector(limit=0)) as session,
+        open_session() as upstreams,
+    ):
         runtime = Runtime(
             settings=settings,
             catalog=catalog,
-            providers={name: provider(settings) for name, provider in all_providers(catalog).items()},
+            providers={
+                name: provider(settings, upstreams) for name, provider in all_providers(catalog).items()
+            },
             journal=journal,
             gate=_gate(settings, catalog, journal, session),
+            answers=Answers(MemoryCache()),
         )
         heart = asyncio.create_task(_beat(journal))
         # what is here stays; a collector that walks it again and again doubles the slowest answers

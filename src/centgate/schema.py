@@ -47,6 +47,11 @@ class Request(BaseModel):
         """What no single field can say; asked beside the fields, so that all problems come at once."""
         return ()
 
+    @property
+    def on(self) -> int | None:
+        """The id of the chain asked about; None for what is on no chain."""
+        return None
+
     def canonical(self) -> dict[str, Any]:
         """The request in its one spelling: defaults filled in, nothing that makes no difference."""
         return self.model_dump(mode="json", by_alias=True, exclude_none=True)

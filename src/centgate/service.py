@@ -15,7 +15,10 @@ from decimal import Decimal
 from functools import cached_property
 from typing import Any, Generic, Literal, TypeVar, get_args, get_type_hints
 
+import orjson
+
 from centgate.chains import admit_development_chain
+from centgate.envelope import Answered
 from centgate.errors import ProviderUnconfigured
 from centgate.provider import Provider, Record, Role, RoleName
 from centgate.schema import Beyond, Data, Request, json_schema
@@ -85,20 +88,31 @@ class Service(Generic[R, D]):
             admit_development_chain(schema, development_chain)
         return schema
 
-    def require_configured(self, providers: Mapping[str, Provider]) -> None:
+    def require_configured(self, request: R, providers: Mapping[str, Provider]) -> None:
         """Raise `ProviderUnconfigured` unless the primary, or a fallback in its place, can be asked."""
         leads = [source.provider.about for source in self.sources if source.role in ("primary", "fallback")]
-        if not any(providers[about.name].configured for about in leads):
+        able = (providers[about.name] for about in leads)
+        if not any(lead.configured and lead.covers(request.on) for lead in able):
             names = " or ".join(about.name for about in leads)
+            where = f" on chain {request.on}" if request.on else ""
             raise ProviderUnconfigured(
-                leads[0].name, f"{self.slug} needs {names}, which this deployment has not set up"
+                leads[0].name, f"{self.slug}{where} needs {names}, which this deployment has not set up"
             )
 
-    def ask(self, request: R, providers: Mapping[str, Provider], record: Record) -> Awaitable[D]:
-        """Run the service for one request, its providers reporting to `record`."""
-        return self.answer(
-            request, *(providers[source.provider.about.name].on(record) for source in self.sources)
-        )
+    async def ask(self, request: R, providers: Mapping[str, Provider]) -> Answered:
+        """Run the service for one request: its data, and what its sources did."""
+        record = Record.begun()
+        bound = [providers[source.provider.about.name].on(record) for source in self.sources]
+        data: Data = await self.answer(request, *bound)
+        content = orjson.dumps(data.model_dump(mode="json", by_alias=True))
+        sources = [self._did(source, providers, record) for source in self.sources]
+        return Answered(content, sources, record.warnings, provisional=record.provisional)
+
+    def _did(self, source: Source, providers: Mapping[str, Provider], record: Record) -> dict[str, Any]:
+        """What one source did, or why it was not asked."""
+        name = source.provider.about.name
+        idle = {"name": name, "status": "skipped" if providers[name].configured else "unconfigured"}
+        return {**record.providers.get(name, idle), "role": source.role}
 
 
 AnyService = Service[Any, Any]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -19,7 +19,7 @@ from centgate.evm import checksummed
 PREFIX = "CENTGATE_"
 CDP_FACILITATOR = "https://api.cdp.coinbase.com/platform/v2/x402"
 TEST_FACILITATOR = "https://x402.org/facilitator"
-_PROVIDER = re.compile(r"^(?P<name>[A-Z][A-Z0-9_]*?)_(?P<what>URL|KEY|ENABLED)$")
+_PROVIDER = re.compile(r"^(?P<name>[A-Z][A-Z0-9_]*?)_(?P<what>URL|KEY|ENABLED|PER_MINUTE|TIMEOUT)$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,9 +47,13 @@ USDC: Mapping[str, Asset] = {
 class ProviderSettings:
     """What an operator sets for one provider."""
 
-    url: str | None = None
+    url: str | None = field(default=None, repr=False)
     key: SecretStr | None = None
     enabled: bool = True
+    per_minute: int | None = None
+    """Calls a minute in place of the published rate."""
+    timeout: float | None = None
+    """Seconds in place of the provider's own deadline."""
 
 
 def _split(value: Any) -> Any:
@@ -252,20 +256,17 @@ class _Environment(PydanticBaseSettingsSource):
 
 
 def misspelt(providers: Collection[str]) -> list[str]:
-    """The `CENTGATE_` variables that set nothing, given the names of the providers there are."""
+    """The `CENTGATE_` variables that set nothing, given those of the providers, without the prefix.
+
+    `*` in one of them stands for the id of a chain.
+    """
     fields = {name.upper() for name in Settings.model_fields}
     known = {name.upper() for name in providers}
     return [
         PREFIX + name
         for name in sorted(_given())
-        if name not in fields
-        and not ((match := _PROVIDER.match(name)) and _chainless(match["name"]) in known)
+        if name not in fields and not {name, re.sub(r"_[0-9]+_", "_*_", name)} & known
     ]
-
-
-def _chainless(name: str) -> str:
-    """`RPC_8453` is the provider `RPC` on a chain."""
-    return re.sub(r"_[0-9]+$", "", name)
 
 
 def _given() -> dict[str, str]:
@@ -299,9 +300,13 @@ def _providers(given: Mapping[str, str]) -> dict[str, ProviderSettings]:
             found.setdefault(match["name"].lower(), {})[match["what"].lower()] = value
     return {
         name: ProviderSettings(
-            url=values.get("url"),
+            url=_addresses(name, values["url"]) if "url" in values else None,
             key=SecretStr(values["key"]) if "key" in values else None,
             enabled=_switch(name, values.get("enabled", "true")),
+            per_minute=int(_positive(name, "PER_MINUTE", values["per_minute"]))
+            if "per_minute" in values
+            else None,
+            timeout=_positive(name, "TIMEOUT", values["timeout"]) if "timeout" in values else None,
         )
         for name, values in found.items()
     }
@@ -311,3 +316,21 @@ def _switch(name: str, value: str) -> bool:
     if value.lower() not in ("true", "1", "yes", "on", "false", "0", "no", "off"):
         raise ValueError(f"{PREFIX}{name.upper()}_ENABLED: {value[:40]!r} is neither true nor false")
     return value.lower() in ("true", "1", "yes", "on")
+
+
+def _addresses(name: str, value: str) -> str:
+    """One address, or several separated by commas; a wrong one is not repeated, since keys stand in some."""
+    parts = [part.strip() for part in value.split(",") if part.strip()]
+    if not parts or not all(re.match(r"^https?://[^\s/?#]", part) for part in parts):
+        raise ValueError(f"{PREFIX}{name.upper()}_URL: needs http:// or https:// addresses")
+    return ",".join(parts)
+
+
+def _positive(name: str, what: str, value: str) -> float:
+    try:
+        number = float(value)
+    except ValueError:
+        number = 0
+    if not 1 <= number <= 1_000_000:
+        raise ValueError(f"{PREFIX}{name.upper()}_{what}: {value[:40]!r} is no number of 1 or more")
+    return number

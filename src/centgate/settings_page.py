@@ -8,7 +8,7 @@ from typing import cast
 from pydantic.fields import FieldInfo
 
 from centgate.catalog import all_providers, all_services
-from centgate.provider import Provider
+from centgate.provider import About, Provider
 from centgate.settings import PREFIX, Settings
 
 _INTRO = """# Settings
@@ -25,13 +25,21 @@ This page is printed by `centgate settings`, the file `.env.example` by `centgat
 _PROVIDERS = """
 ## Providers
 
-Each upstream has three settings: `CENTGATE_<NAME>_URL` replaces its address, `CENTGATE_<NAME>_KEY` is its
-key, and `CENTGATE_<NAME>_ENABLED=false` switches it off. `rpc` has one address for each chain:
-`CENTGATE_RPC_<CHAINID>_URL`, several separated by commas; the one of the payment network also settles what a
-facilitator left open.
+Each upstream has five settings. `CENTGATE_<NAME>_URL` replaces its address, so that a proxy, a paid plan's
+host or a test can stand in; `CENTGATE_<NAME>_KEY` is its key; `CENTGATE_<NAME>_ENABLED=false` switches it
+off. `CENTGATE_<NAME>_PER_MINUTE` replaces the rate it is asked at, which the processes share out among
+themselves (for each host where there are several); `CENTGATE_<NAME>_TIMEOUT` the seconds that a question to
+it may take.
 
-| name | who | key | address | terms of use |
-| --- | --- | --- | --- | --- |
+`rpc` has one address for each chain: `CENTGATE_RPC_<CHAINID>_URL`, several separated by commas and asked in
+turn until one answers. `CENTGATE_RPC_URL` with `{chain_id}` in it is a gateway for all the others; without
+either, chains are read through public nodes. The address of the payment network
+also settles what a facilitator left open, and is then needed: public nodes are not asked about money.
+`blockscout` too can have one for a chain, `CENTGATE_BLOCKSCOUT_<CHAINID>_URL`, and both have a switch for
+each, `…_<CHAINID>_ENABLED`.
+
+| name | who | key | address | rate | seconds | terms of use |
+| --- | --- | --- | --- | --- | --- | --- |
 """
 
 
@@ -40,7 +48,7 @@ def markdown() -> str:
     rows = "".join(f"| `{name}` | {default or ''} | {text} |\n" for name, default, text in _settings())
     providers = "".join(
         f"| `{about.name}` | [{about.label}]({about.docs_url}) | {about.key} | {about.url or ''} | "
-        f"{about.terms} |\n"
+        f"{_rate(about)} | {about.timeout:g} | {about.terms} |\n"
         for about in (provider.about for provider in _by_name())
     )
     return _INTRO + rows + _PROVIDERS + providers
@@ -50,13 +58,27 @@ def env_example() -> str:
     """A `.env` with every setting, its default, and what it means."""
     blocks = [f"# {text}\n# {name}={default}\n" for name, default, text in _settings()]
     for provider in _by_name():
-        about, name = provider.about, PREFIX + provider.about.name.upper()
-        key = f"# {name}_KEY=\n" if about.key != "none" else ""
-        blocks.append(
-            f"# {about.label}: {about.terms or about.docs_url}\n# {name}_ENABLED=true\n# "
-            f"{name}_URL={about.url or ''}\n{key}"
+        about = provider.about
+        lines = "".join(
+            f"# {PREFIX}{name.replace('*', '8453')}={_as_it_is(about, name)}\n" for name in about.settings
         )
+        blocks.append(f"# {about.label}: {about.terms or about.docs_url}\n{lines}")
     return "\n".join(blocks)
+
+
+def _rate(about: About) -> str:
+    return f"{about.rate.calls} in {about.rate.seconds:g} s" if about.rate else ""
+
+
+def _as_it_is(about: About, name: str) -> str:
+    """What a provider's setting is where nothing is set."""
+    if name.endswith("_ENABLED"):
+        return "true"
+    if name.endswith("_PER_MINUTE"):
+        return f"{about.rate.calls * 60 / about.rate.seconds:.0f}" if about.rate else ""
+    if name.endswith("_TIMEOUT"):
+        return f"{about.timeout:g}"
+    return about.url or "" if name.endswith("_URL") and "*" not in name else ""
 
 
 def _settings() -> Iterator[tuple[str, str, str]]:

@@ -14,6 +14,7 @@ from buyer import Api, Buyer, decoded, encoded, identified, note, pay, payload_f
 from deeds import cancel, settling_on, spend_elsewhere
 from facilitators import StubFacilitator, refused, said
 from pasts import presented
+from standins import StandIns
 
 from centgate.devchain.house import DevChain
 from centgate.devchain.node import ask
@@ -203,6 +204,36 @@ def test_a_node_that_does_not_answer_leaves_the_outcome_open(
     response = pay(client, payment)
 
     assert (response.status_code, note(response)["retry"]) == (502, "same_payment")
+
+
+NODES: dict[str, tuple[int, Any]] = {
+    "light": (200, {"jsonrpc": "2.0", "id": 1, "result": None}),
+    "odd": (200, {"jsonrpc": "2.0", "id": 1, "result": [{}]}),
+    "elsewhere": (307, {"jsonrpc": "2.0", "id": 1, "result": "0x"}),
+    "endless": (200, {"jsonrpc": "2.0", "id": 1, "result": "x" * 5_000_000}),
+}
+
+
+@pytest.mark.parametrize("answer", NODES.values(), ids=NODES.keys())
+def test_a_node_that_answers_anything_but_the_fact_leaves_the_outcome_open(
+    api: Api,
+    stubbed: Settings,
+    facilitator: StubFacilitator,
+    upstreams: StandIns,
+    buyer: Buyer,
+    answer: tuple[int, Any],
+) -> None:
+    upstreams.answers("node", "/", lambda _asked: answer, method="POST")
+    node = ProviderSettings(url=upstreams.at("node") + "/")
+    client = api(stubbed.model_copy(update={"providers": {"rpc_84532": node}}))
+    payment = encoded(payload_for(client, buyer))
+    facilitator.next.append(said(502, ""))
+    pay(client, payment)
+
+    response = pay(client, payment)
+
+    assert (response.status_code, note(response)["retry"]) == (502, "same_payment")
+    assert note(response)["state"] == "in_flight"
 
 
 def test_a_bad_signature_of_a_payer_with_code_is_left_to_the_facilitator(

@@ -28,10 +28,10 @@ from centgate.log import set_up_logs
 from centgate.payments.gate import receipt_header
 from centgate.payments.journal import StoredAnswer
 from centgate.pipeline import Call, serve
-from centgate.provider import timestamp
 from centgate.runtime import Runtime, open_runtime
 from centgate.service import AnyService
 from centgate.settings import Settings
+from centgate.text import timestamp
 
 NAME = "Centgate"
 TAGLINE = (

@@ -24,6 +24,8 @@ _TRANSFER = "0x" + keccak(b"Transfer(address,address,uint256)").hex()
 SPAN = 2000
 """Blocks asked for at a time: public nodes refuse longer ranges."""
 WITHOUT_TRANSACTIONS = False
+MAX_ANSWER = 4 << 20
+"""Bytes of an answer that are read."""
 WINDOWS = 60
 """At most this many spans are searched, back from the newest block."""
 
@@ -57,6 +59,13 @@ class Chain:
 
     async def fate(self, payment: Payment, since: float) -> Fate:
         """What became of a payment first presented at `since` (seconds since 1970); ChainUnreachable."""
+        try:
+            return await self._fate(payment, since)
+        except (LookupError, TypeError, AttributeError, ValueError) as error:
+            # a light or pruned node answers null where another has a block
+            raise ChainUnreachable("the node answered in a shape that is not known") from error
+
+    async def _fate(self, payment: Payment, since: float) -> Fate:
         latest = await self._block("latest")
         if not await self._used(payment):
             # the state is that of a block at least as new, so an authorization past its end stays unused
@@ -113,12 +122,25 @@ class Chain:
         body = orjson.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params})
         try:
             async with self._session.post(
-                self._url, data=body, headers={"Content-Type": "application/json"}, timeout=self._timeout
+                self._url,
+                data=body,
+                headers={"Content-Type": "application/json"},
+                timeout=self._timeout,
+                allow_redirects=False,
             ) as response:
-                answer = orjson.loads(await response.read())
+                answer = orjson.loads(await _read(response))
             return answer["result"]
         except (aiohttp.ClientError, OSError, TimeoutError, ValueError, KeyError, TypeError) as error:
             raise ChainUnreachable(f"{method} failed") from error
+
+
+async def _read(response: aiohttp.ClientResponse) -> bytes:
+    body = bytearray()
+    async for chunk in response.content.iter_any():
+        body += chunk
+        if len(body) > MAX_ANSWER:
+            raise ValueError("the node's answer is too long")
+    return bytes(body)
 
 
 def _word(address: str) -> str:

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from datetime import UTC, date, datetime
+from typing import TYPE_CHECKING
 
 from centgate.phishing.address import WebAddress
 from centgate.phishing.detector import Detector, Verdict
 from centgate.phishing.snapshot import load, shipped
 from centgate.provider import About, Provider
 from centgate.settings import Settings
+
+if TYPE_CHECKING:
+    import aiohttp
 
 STALE_DAYS = 30
 """Days after which a list is said to be old: wallets refresh theirs as often."""
@@ -25,8 +29,8 @@ class PhishingList(Provider):
         "verdicts, not the list.",
     )
 
-    def __init__(self, settings: Settings) -> None:
-        super().__init__(settings)
+    def __init__(self, settings: Settings, session: aiohttp.ClientSession | None = None) -> None:
+        super().__init__(settings, session)
         snapshot = load(settings.phishing_list) if settings.phishing_list else shipped()
         self._header = snapshot.header
         self._detector = Detector(snapshot.rules)

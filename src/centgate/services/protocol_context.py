@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import timedelta
 from typing import Literal
+from urllib.parse import quote
 
 from pydantic import Field
 
-from centgate.errors import ProviderUnconfigured
-from centgate.provider import Fallback, Primary
-from centgate.providers.defillama import DefiLlama
+from centgate.errors import NoData, ProviderFailure
+from centgate.facts.directory import Directory, Protocol
+from centgate.provider import Fallback, Primary, Record
+from centgate.providers.defillama import DefiLlama, Totals
 from centgate.providers.exa import Exa
-from centgate.schema import Data, Request
+from centgate.schema import Data, Request, camel
 from centgate.service import service
+from centgate.sources import attempt, together
+from centgate.text import cleaned
+from centgate.verdicts.protocol_names import Match, kindred, matched, near, similar, slug_in
 
 
 class ProtocolContextRequest(Request):
@@ -34,8 +40,8 @@ class Flow(Data):
 class ProtocolFees(Data):
     """What users paid, and what the protocol kept of it."""
 
-    fees: Flow | None = Field(description="Paid by users; null where it is not measured.")
-    revenue: Flow | None = Field(description="Kept by the protocol; null where it is not measured.")
+    fees: Flow | None = Field(description="Paid by users; null where it is not known.")
+    revenue: Flow | None = Field(description="Kept by the protocol; null where it is not known.")
     source: Literal["defillama"]
 
 
@@ -54,14 +60,25 @@ class ProtocolContext(Data):
 
     name: str
     slug: str | None = Field(
-        description="The directory's slug that matched; null when only a web search did."
+        description="The directory's slug that matched, of a parent where that is what was asked for; null "
+        "when only a web search matched. A match by anything but slug or name is said in the envelope's "
+        "`warnings`."
     )
-    category: str | None = Field(description="In the directory's words, e.g. `Lending`.")
-    chains: list[str] = Field(description="In the directory's words; empty when unknown.")
+    category: str | None = Field(
+        description="In the directory's words, e.g. `Lending`; a parent's is that of its largest child."
+    )
+    chains: list[str] = Field(
+        description="In the directory's words, a parent's are those of its children, at most 200 in all; "
+        "empty when unknown."
+    )
     tvl_usd: float | None = Field(
-        description="US dollars locked on all its chains, borrowed and staked ones aside."
+        description="US dollars locked on all its chains, borrowed and staked ones aside; a parent's is the "
+        "sum of its children's."
     )
-    fees: ProtocolFees | None = Field(description="Null where neither fees nor revenue are measured.")
+    fees: ProtocolFees | None = Field(
+        description="Null where neither fees nor revenue are known. The envelope's `warnings` say of each "
+        "that is missing whether it is not measured or could not be had."
+    )
     urls: list[ProtocolLink]
 
 
@@ -105,4 +122,83 @@ async def protocol_context(
     Finds the protocol in a directory by slug or by name and answers with its fundamentals, the value locked
     without double counting. A web search stands in for a protocol that the directory does not know.
     """
-    raise ProviderUnconfigured(defillama.about.name, f"this build has no adapter for {defillama.about.name}")
+    protocol = await _found(request.protocol, defillama)
+    if missing := _missing(protocol):
+        defillama.record.warn(f"{defillama.about.label} gives no {', '.join(missing)} for {protocol.slug}")
+    async with together() as group:
+        fees = group.create_task(attempt(defillama.fees, protocol.slug))
+        revenue = group.create_task(attempt(defillama.revenue, protocol.slug))
+    return ProtocolContext(
+        name=protocol.name,
+        slug=protocol.slug,
+        category=protocol.category,
+        chains=list(protocol.chains),
+        tvl_usd=protocol.tvl_usd,
+        fees=_fees({"fees": fees.result(), "revenue": revenue.result()}, protocol.slug, defillama.record),
+        urls=_urls(protocol),
+    )
+
+
+async def _found(asked: str, defillama: DefiLlama) -> Protocol:
+    """The protocol that was asked for, from the list, or, what that does not have, from a page of its own.
+
+    Without the list a name that is no slug cannot be looked up: then nothing is known for certain.
+    """
+    directory = await attempt(defillama.directory)
+    if isinstance(directory, Directory) and (match := matched(directory, asked)):
+        return _certain(match, defillama)
+    slug = slug_in(asked)
+    page = await attempt(defillama.protocol, slug) if slug else None
+    if isinstance(page, Protocol):
+        return page
+    if not isinstance(directory, Directory):
+        raise directory
+    if match := kindred(directory, asked) or similar(directory, asked):
+        return _certain(match, defillama)
+    if isinstance(page, ProviderFailure):
+        raise page
+    meant = near(directory, asked)
+    hint = f"; did you mean {', '.join(meant)}?" if meant else ""
+    raise defillama.nothing(f"no protocol named {cleaned(asked) or 'so'}{hint}")
+
+
+def _certain(match: Match, defillama: DefiLlama) -> Protocol:
+    """The protocol of a match, with a warning where it may be another than was meant."""
+    if match.doubt:
+        defillama.record.warn(match.doubt)
+    return match.protocol
+
+
+def _missing(protocol: Protocol) -> list[str]:
+    """The fields that the directory leaves empty."""
+    known = {"category": protocol.category, "chains": protocol.chains or None, "tvlUsd": protocol.tvl_usd}
+    return [name for name, value in known.items() if value is None]
+
+
+def _fees(
+    told: Mapping[str, Totals | NoData | ProviderFailure], slug: str, record: Record
+) -> ProtocolFees | None:
+    """What is known of `fees` and `revenue`; what is not is said."""
+    flows = {what: _flow(totals) for what, totals in told.items() if isinstance(totals, Totals)}
+    for what, totals in told.items():
+        if isinstance(totals, NoData):
+            record.warn(totals.message)
+        elif isinstance(totals, ProviderFailure):
+            record.warn(f"the {what} of {slug} could not be had")
+    for what, flow in flows.items():
+        spans = [camel(span) for span, figure in flow if figure is None]
+        if spans:
+            record.warn(f"{DefiLlama.about.label} gives no {', '.join(spans)} for the {what} of {slug}")
+    if not flows:
+        return None
+    return ProtocolFees(fees=flows.get("fees"), revenue=flows.get("revenue"), source="defillama")
+
+
+def _flow(totals: Totals) -> Flow:
+    return Flow(day_usd=totals.day_usd, week_usd=totals.week_usd, month_usd=totals.month_usd)
+
+
+def _urls(protocol: Protocol) -> list[ProtocolLink]:
+    links = [ProtocolLink(kind=link.kind, url=link.url, source="defillama") for link in protocol.links]
+    page = f"https://defillama.com/protocol/{quote(protocol.slug, safe='')}"
+    return [*links, ProtocolLink(kind="directory", url=page, source="defillama")]

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
-from typing import Literal
+import re
+from collections.abc import Awaitable, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any, Literal, TypeVar, cast
 
-from pydantic import Field
+from pydantic import ConfigDict, Field
 
 from centgate.chains import Address, OnNamedChain
-from centgate.errors import ProviderUnconfigured
+from centgate.errors import Issue, NoData, ProviderFailure, ProviderUnconfigured
+from centgate.facts.tokens import Simulation, TokenFlags
 from centgate.provider import Enrichment, Primary, Secondary
 from centgate.providers.dexscreener import DexScreener
 from centgate.providers.geckoterminal import GeckoTerminal
@@ -16,20 +20,48 @@ from centgate.providers.goplus import GoPlus
 from centgate.providers.honeypotis import HoneypotIs
 from centgate.schema import Data
 from centgate.service import service
+from centgate.sources import attempt, together
+from centgate.text import timestamp
+from centgate.verdicts.token_facts import Facts, Gap, Liquidity, Source, in_pairs, in_pools
+from centgate.verdicts.token_rules import RULES_VERSION
+from centgate.verdicts.token_verdict import Cited, Flag, cited, judge
 
-RiskSource = Literal["goplus", "honeypotis", "dexscreener", "geckoterminal"]
+T = TypeVar("T")
+
+NO_TOKEN = "^0x(0{36}[0-9a-fA-F]{4}|[eE]{40})$"
+"""The zero address, precompiled contracts, and what stands for a chain's own coin."""
+_NAMED_CHAIN = cast(dict[str, Any], OnNamedChain.model_config.get("json_schema_extra"))
 
 
 class TokenRiskRequest(OnNamedChain):
     """A token on a chain."""
 
+    model_config = ConfigDict(
+        json_schema_extra={
+            **_NAMED_CHAIN,
+            "allOf": [{"properties": {"tokenAddress": {"not": {"pattern": NO_TOKEN}}}}],
+        }
+    )
+
     token_address: Address = Field(description="The token's contract: 0x and 40 hexadecimal characters.")
+
+    @classmethod
+    def rules(cls, body: Mapping[str, Any], context: Mapping[str, Any]) -> Iterable[Issue]:
+        """The chain is named, and the address can be a token's."""
+        yield from super().rules(body, context)
+        address = body.get("tokenAddress")
+        if isinstance(address, str) and re.fullmatch(NO_TOKEN[:-1], address):
+            yield Issue(
+                "tokenAddress",
+                "this is no token: the zero address, a precompiled contract, or the placeholder of a chain's "
+                "own coin",
+            )
 
 
 class Evidence(Data):
     """What one source said."""
 
-    source: RiskSource
+    source: Source
     field: str = Field(description="What the source calls the fact.")
     value: str | None = Field(description="Its value as the source gave it, as text; null when it gave none.")
 
@@ -52,10 +84,12 @@ class HoneypotCheck(Data):
     not_simulated: Literal["chain_not_covered", "no_pair", "failed", "source_unavailable"] | None = Field(
         description="Why there was no simulation; null when there was one."
     )
-    can_buy: bool | None
+    can_buy: bool | None = Field(description="Null when no source could tell, as below.")
     can_sell: bool | None
     can_transfer: bool | None
-    reason: str | None = Field(description="What stopped the sale, in the simulation's words.")
+    reason: str | None = Field(
+        description="What stopped the sale, or the simulation, in the simulation's words."
+    )
     sources_agree: bool | None = Field(description="Null unless two sources answered.")
     evidence: list[Evidence]
 
@@ -63,7 +97,7 @@ class HoneypotCheck(Data):
 class TaxReading(Data):
     """A tax as one source gave it."""
 
-    source: RiskSource
+    source: Source
     percent: float
     raw: str = Field(description="As the source gave it: some count in percent, some in fractions of one.")
 
@@ -91,7 +125,10 @@ class TokenOwnership(Data):
         description="`none`: the contract has no owner; `renounced`: given to an address nobody holds; "
         "`hidden`: control remains although no owner shows."
     )
-    owner_address: str | None = Field(description="Lower case.")
+    owner_address: str | None = Field(description="Lower case; null where there is none.")
+    owner_is_contract: bool | None = Field(
+        description="Whether the owner is a contract, such as a multisig; null where no source tells."
+    )
     creator_address: str | None = Field(description="Lower case.")
     reclaimable: bool | None = Field(description="Whether a renounced ownership can be taken back.")
     source_verified: bool | None = Field(description="Whether the contract's source is published.")
@@ -106,11 +143,12 @@ class TokenOwnership(Data):
     owner_percent: float | None = Field(description="The owner's share of the supply in percent.")
     creator_percent: float | None = Field(description="The creator's share of the supply in percent.")
     top_holders_percent: float | None = Field(
-        description="Share of the ten largest holders in percent, without pools, lockers and burn addresses."
+        description="Share of the largest holders (ten at most) in percent, wallets only: without contracts, "
+        "pools, lockers, exchanges and burn addresses."
     )
     holder_count: int | None
     trusted: bool | None = Field(description="Whether a source lists it as well known; false proves nothing.")
-    source: RiskSource | None
+    source: Source | None
 
 
 class TopPair(Data):
@@ -126,12 +164,22 @@ class TokenLiquidity(Data):
     """What stands against a sale, on the chain asked about alone."""
 
     total_usd: float | None = Field(description="US dollars in all the pairs that the source lists.")
-    pair_count: int | None
+    other_side_usd: float | None = Field(
+        description="US dollars of other tokens in these pairs: what could be had for all of the token. Far "
+        "less than half of the total where a pair is one-sided. Null where the source does not tell it."
+    )
+    pair_count: int | None = Field(description="Pairs that the source lists; 0 where it lists none.")
     top_pair: TopPair | None
+    traded_since: str | None = Field(
+        description="When the top pair was made, or an older one about as deep. ISO 8601, UTC."
+    )
     locked_percent: float | None = Field(
         description="Share of the liquidity that is locked or burned, in percent."
     )
-    source: RiskSource | None
+    largest_wallet_percent: float | None = Field(
+        description="Share of the liquidity that one wallet can take out at any time, in percent."
+    )
+    source: Source | None
 
 
 class TokenRisk(Data):
@@ -170,9 +218,17 @@ class TokenRisk(Data):
             RiskFlag(
                 id="owner_can_blacklist",
                 severity="low",
-                explanation="The issuer can freeze single holders, as with most centrally issued dollars.",
-                evidence=[Evidence(source="goplus", field="is_blacklisted", value="1")],
-                rules_version="2026-11-01",
+                explanation="It has a blacklist: single holders can be kept from selling. It is a well-known "
+                "token, so this counts as centralised control.",
+                evidence=[
+                    Evidence(source="goplus", field="is_blacklisted", value="1"),
+                    Evidence(
+                        source="goplus",
+                        field="owner_address",
+                        value="0x3abd6f64a422225e61e435bae41db12096106df7",
+                    ),
+                ],
+                rules_version=RULES_VERSION,
             )
         ],
         honeypot=HoneypotCheck(
@@ -198,6 +254,7 @@ class TokenRisk(Data):
         ownership=TokenOwnership(
             state="held",
             owner_address="0x3abd6f64a422225e61e435bae41db12096106df7",
+            owner_is_contract=None,
             creator_address=None,
             reclaimable=False,
             source_verified=True,
@@ -216,6 +273,7 @@ class TokenRisk(Data):
         ),
         liquidity=TokenLiquidity(
             total_usd=412_000_000,
+            other_side_usd=198_000_000,
             pair_count=30,
             top_pair=TopPair(
                 pair_address="0xd0b53d9277642d899df5c87a3966a349a798f224",
@@ -223,10 +281,12 @@ class TokenRisk(Data):
                 liquidity_usd=98_000_000,
                 created_at="2023-08-16T19:05:00Z",
             ),
+            traded_since="2023-08-16T19:05:00Z",
             locked_percent=None,
+            largest_wallet_percent=None,
             source="dexscreener",
         ),
-        warnings=["no source gave the share of liquidity that is locked"],
+        warnings=["not checked, as GoPlus Security gives no value: locked liquidity, fraudulent airdrops"],
     ),
 )
 async def token_risk(
@@ -242,4 +302,246 @@ async def token_risk(
     with its reasons. Every reason carries the source and the value it rests on; taxes are in percent, and
     where two sources give one the higher counts.
     """
-    raise ProviderUnconfigured(goplus.about.name, f"this build has no adapter for {goplus.about.name}")
+    chain_id, token = request.on, request.token_address
+    async with together() as asking:
+        analysis = asking.create_task(_unless_unknown(goplus.token(chain_id, token)))
+        simulation = asking.create_task(_simulation(honeypotis, chain_id, token))
+        listing = asking.create_task(_listing(dexscreener, geckoterminal, chain_id, token))
+    flags, tried, listed = analysis.result(), simulation.result(), listing.result()
+    pending = isinstance(flags, TokenFlags) and flags.partial and not flags.raw
+    known = None if pending or isinstance(flags, NoData) else flags
+    if not known and not isinstance(tried, Simulation) and not listed.liquidity:
+        begun = goplus.failed("has only begun to analyse this token; ask again in a minute")
+        raise begun if pending else _nothing_to_judge(token, tried, *listed.missing)
+    facts = _facts(known, tried, listed)
+    if facts.liquidity and facts.liquidity.source == "goplus":
+        goplus.record.warn(
+            "liquidity is the sum of the pairs that GoPlus Security lists, as no index of exchanges tells it"
+        )
+    verdict = judge(facts)
+    return TokenRisk(
+        token_address=token,
+        risk_level=verdict.level,
+        risk_flags=[_flag(flag) for flag in verdict.flags],
+        honeypot=_honeypot(facts),
+        taxes=_taxes(facts),
+        ownership=_ownership(facts),
+        liquidity=_liquidity(facts),
+        warnings=[*goplus.record.warnings, *verdict.warnings],
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """What the indexes of exchanges say of a token."""
+
+    liquidity: Liquidity | None = None
+    pool_addresses: frozenset[str] = frozenset()
+    missing: tuple[NoData | ProviderFailure, ...] = ()
+    no_pair_in: tuple[Source, ...] = ()
+
+
+async def _unless_unknown(asking: Awaitable[T]) -> T | NoData:
+    """The answer, or that there is none; a failure is raised."""
+    try:
+        return await asking
+    except NoData as nothing:
+        return nothing
+
+
+Tried = Simulation | NoData | ProviderFailure | None
+"""A simulated purchase and sale, or why there is none; None where sales are not simulated."""
+
+
+async def _simulation(honeypotis: HoneypotIs, chain_id: int, token: str) -> Tried:
+    return await attempt(honeypotis.simulate, chain_id, token) if honeypotis.covers(chain_id) else None
+
+
+async def _listing(
+    dexscreener: DexScreener, geckoterminal: GeckoTerminal, chain_id: int, token: str
+) -> Listing:
+    """The pairs in one index of exchanges, or in the next when that has none."""
+    missing: list[NoData | ProviderFailure] = []
+    none_in: list[Source] = []
+    indexes: tuple[tuple[Source, DexScreener | GeckoTerminal], ...] = (
+        ("dexscreener", dexscreener),
+        ("geckoterminal", geckoterminal),
+    )
+    for source, index in indexes:
+        pairs = await attempt(index.pairs, chain_id, token)
+        if isinstance(pairs, NoData):
+            none_in.append(source)
+        if isinstance(pairs, NoData | ProviderFailure):
+            missing.append(pairs)
+            continue
+        if any(isinstance(each, ProviderFailure) for each in missing):
+            index.record.warn(f"liquidity is {index.about.label}'s, in place of {dexscreener.about.label}'s")
+        addresses = frozenset(pair.address for pair in pairs)
+        return Listing(in_pairs(token, pairs, source), addresses, tuple(missing), tuple(none_in))
+    return Listing(missing=tuple(missing), no_pair_in=tuple(none_in))
+
+
+def _nothing_to_judge(token: str, *missing: Tried) -> NoData | ProviderFailure:
+    """A failure, if a source that failed may know something when asked again; else that nothing is known."""
+    failures = [each for each in missing if isinstance(each, ProviderFailure)]
+    nothing = NoData(f"no source knows anything of the token {token}")
+    return next((each for each in failures if not isinstance(each, ProviderUnconfigured)), nothing)
+
+
+def _facts(known: TokenFlags | None, tried: Tried, listed: Listing) -> Facts:
+    return Facts(
+        now=datetime.now(UTC),
+        flags=known,
+        simulation=tried if isinstance(tried, Simulation) else None,
+        simulation_gap=_gap(tried),
+        liquidity=listed.liquidity or (in_pools(known) if known else None),
+        no_pair_in=listed.no_pair_in,
+        pool_addresses=listed.pool_addresses,
+    )
+
+
+def _gap(tried: Tried) -> Gap | None:
+    match tried:
+        case Simulation():
+            return None
+        case NoData():
+            return "no_pair"
+        case None:
+            return "chain_not_covered"
+        case _:
+            return "source_unavailable"
+
+
+def _flag(flag: Flag) -> RiskFlag:
+    return RiskFlag(
+        id=flag.id,
+        severity=flag.severity,
+        explanation=flag.explanation,
+        evidence=[_evidence(each) for each in flag.evidence],
+        rules_version=flag.rules_version,
+    )
+
+
+def _evidence(cited: Cited) -> Evidence:
+    return Evidence(source=cited.source, field=cited.field, value=cited.value)
+
+
+def _honeypot(f: Facts) -> HoneypotCheck:
+    simulated = f.simulated.succeeded
+    return HoneypotCheck(
+        is_honeypot=f.honeypot,
+        simulated=simulated,
+        not_simulated=None if simulated else f.simulation_gap or "failed",
+        can_buy=f.can_buy,
+        can_sell=f.can_sell,
+        can_transfer=f.can_transfer,
+        reason=f.simulated.reason,
+        sources_agree=f.sources_agree,
+        evidence=[
+            _evidence(each)
+            for name in ("goplus:is_honeypot", "honeypotis:honeypotResult.isHoneypot")
+            for each in cited(f, name)
+            if each.value is not None
+        ],
+    )
+
+
+def _taxes(f: Facts) -> TokenTaxes:
+    known, raw, simulated = f.known, f.known.raw, f.simulated.raw
+    powers = (known.tax_modifiable, known.personal_tax_modifiable)
+    return TokenTaxes(
+        buy=_tax(
+            f.buy_tax,
+            (known.buy_tax, raw.get("buy_tax")),
+            (f.simulated_buy_tax, simulated.get("simulationResult.buyTax")),
+        ),
+        sell=_tax(
+            f.sell_tax,
+            (known.sell_tax, raw.get("sell_tax")),
+            (f.simulated_sell_tax, simulated.get("simulationResult.sellTax")),
+        ),
+        transfer=_tax(
+            f.transfer_tax,
+            (known.transfer_tax, raw.get("transfer_tax")),
+            (f.simulated_transfer_tax, simulated.get("simulationResult.transferTax")),
+        ),
+        modifiable=True if True in powers else None if None in powers else False,
+    )
+
+
+def _tax(
+    highest: float | None,
+    flagged: tuple[float | None, str | None],
+    simulated: tuple[float | None, str | None],
+) -> Tax:
+    """A tax with its readings, each in percent and as its source gave it."""
+    sources: tuple[Source, Source] = ("goplus", "honeypotis")
+    return Tax(
+        percent=highest,
+        readings=[
+            TaxReading(source=source, percent=percent, raw=raw or "")
+            for source, (percent, raw) in zip(sources, (flagged, simulated), strict=True)
+            if percent is not None
+        ],
+    )
+
+
+def _ownership(f: Facts) -> TokenOwnership:
+    known = f.known
+    return TokenOwnership(
+        state=f.owner_state,
+        owner_address=known.owner_address or None,
+        owner_is_contract=f.owner_is_contract,
+        creator_address=known.creator_address,
+        reclaimable=known.reclaimable,
+        source_verified=f.source_verified,
+        upgradeable=f.upgradeable,
+        can_mint=known.mintable,
+        can_pause=known.pausable,
+        can_blacklist=known.blacklists,
+        can_change_balances=known.changes_balances,
+        can_self_destruct=known.self_destructs,
+        owner_percent=f.owner_percent,
+        creator_percent=f.creator_percent,
+        top_holders_percent=f.top_holders_percent,
+        holder_count=known.holder_count,
+        trusted=f.well_known or known.trusted,
+        source="goplus" if f.flags else None,
+    )
+
+
+def _liquidity(f: Facts) -> TokenLiquidity:
+    found = f.liquidity
+    if found is None:
+        source = f.no_pair_in[0] if f.no_pair else None
+        return TokenLiquidity(
+            total_usd=None,
+            other_side_usd=None,
+            pair_count=0 if f.no_pair else None,
+            top_pair=None,
+            traded_since=None,
+            locked_percent=f.locked_percent,
+            largest_wallet_percent=f.largest_lp_wallet_percent,
+            source=source,
+        )
+    return TokenLiquidity(
+        total_usd=found.total_usd,
+        other_side_usd=found.other_side_usd,
+        pair_count=found.pair_count,
+        top_pair=_top_pair(found),
+        traded_since=timestamp(found.traded_since) if found.traded_since else None,
+        locked_percent=f.locked_percent,
+        largest_wallet_percent=f.largest_lp_wallet_percent,
+        source=found.source,
+    )
+
+
+def _top_pair(found: Liquidity) -> TopPair | None:
+    if found.top_pair is None:
+        return None
+    return TopPair(
+        pair_address=found.top_pair,
+        dex=found.top_dex,
+        liquidity_usd=found.top_usd,
+        created_at=timestamp(found.top_created_at) if found.top_created_at else None,
+    )

@@ -1,0 +1,175 @@
+"""token-risk with upstreams that take 200 ms: what we add to them, what a kept answer costs, who asks twice.
+
+    .venv/bin/python bench/token_risk.py
+
+One server, paid through a facilitator that agrees at once. Beside each figure stands what it is compared with
+in the same run: the upstreams alone, asked directly, and phishing-check, which has no upstream. Linux only.
+"""
+
+from __future__ import annotations
+
+import http.client
+import json
+import multiprocessing
+import secrets
+import sys
+import tempfile
+import time
+from collections.abc import Generator
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from statistics import median
+
+from load import BadAnswer, Slice, Target, run_requests, run_slice
+from processes import DidNotStart, Running, python, running
+from rich.console import Console
+from rich.table import Table
+from signing import offer_of
+
+DELAY_MS = 200
+UPSTREAMS = ("goplus", "honeypotis", "dexscreener")
+PAY_TO = "0x" + "22" * 20
+NETWORK = "eip155:84532"
+RISK, PHISHING = "/services/token-risk", "/services/phishing-check"
+LINK = b'{"url":"https://wallet-ethereum.net/unlock"}'
+ONE_BY_ONE = 40
+CROWD = 1000
+CONNECTIONS = 32
+MANY = 1600
+HITS = 1500
+ROUNDS = 5
+
+
+def main() -> None:
+    """Measure, print, and end what was started."""
+    console = Console(width=None if sys.stdout.isatty() else 120)
+    spawn = multiprocessing.get_context("spawn")
+    with (
+        tempfile.TemporaryDirectory(dir="/var/tmp", prefix="centgate-bench-") as name,
+        running(python("facilitator_stub.py"), Path(name)) as facilitator,
+        running(python("upstreams_stub.py", str(DELAY_MS)), Path(name)) as upstreams,
+        ours(Path(name), facilitator, upstreams) as server,
+        ProcessPoolExecutor(1, mp_context=spawn) as load,
+    ):
+        risk = Target(server.pid, server.port, RISK, asking(), offer_of(server.url + RISK, asking()))
+        phishing = Target(server.pid, server.port, PHISHING, LINK, offer_of(server.url + PHISHING, LINK))
+        load.submit(run_requests, risk, CONNECTIONS, [asking() for _ in range(200)]).result()
+        load.submit(run_slice, phishing, 1, 300).result()
+        console.print(uncached(load, risk, upstreams))
+        console.print(kept(load, risk, phishing))
+        console.print(crowd(load, risk, upstreams))
+
+
+@contextmanager
+def ours(folder: Path, facilitator: Running, upstreams: Running) -> Generator[Running]:
+    """`centgate serve` between the two, without the upstreams' published rates."""
+    environment = {
+        "CENTGATE_PAY_TO": PAY_TO,
+        "CENTGATE_NETWORK": NETWORK,
+        "CENTGATE_FACILITATOR_URL": facilitator.url,
+        "CENTGATE_DATABASE_URL": f"sqlite:///{folder / 'journal.db'}",
+        **{f"CENTGATE_{name.upper()}_URL": f"{upstreams.url}/{name}" for name in UPSTREAMS},
+        **{f"CENTGATE_{name.upper()}_PER_MINUTE": "1000000" for name in UPSTREAMS},
+        "CENTGATE_GECKOTERMINAL_ENABLED": "false",
+    }
+    with running([sys.executable, "-m", "centgate", "serve", "--port", "0"], folder, environment) as server:
+        yield server
+
+
+def asking() -> bytes:
+    """A request about a token that nobody asked about before."""
+    return json.dumps({"chain": "ethereum", "tokenAddress": "0x" + secrets.token_hex(20)}).encode()
+
+
+def uncached(load: ProcessPoolExecutor, risk: Target, upstreams: Running) -> Table:
+    """One after another, beside the upstream asked directly; then many at once, for the processor time."""
+    direct = directly(upstreams, ONE_BY_ONE)
+    one = load.submit(run_requests, risk, 1, [asking() for _ in range(ONE_BY_ONE)]).result()
+    many = load.submit(run_requests, risk, CONNECTIONS, [asking() for _ in range(MANY)]).result()
+    table = captioned(
+        f"uncached token-risk, three upstreams of {DELAY_MS} ms each",
+        "targets: p50 at most 215 ms one by one; our processor time at most 5 ms a request",
+    )
+    for column in ("", "requests", "p50 ms", "p99 ms", "CPU ms/request", "p50 against one upstream"):
+        table.add_column(column, justify="right" if column else "left")
+    floor = median(direct) * 1e3
+    table.add_row("one upstream, directly", str(len(direct)), f"{floor:.1f}", "", "", "x 1.00")
+    for label, done in (("one by one", one), (f"{CONNECTIONS} at once", many)):
+        table.add_row(
+            label,
+            f"{done.count:,}",
+            f"{done.percentile(50):.1f}",
+            f"{done.percentile(99):.1f}",
+            f"{done.cpu_us / 1e3:.2f}",
+            f"x {done.percentile(50) / floor:.2f}",
+        )
+    return table
+
+
+def directly(upstreams: Running, count: int) -> list[float]:
+    """Seconds that one upstream takes, asked over one kept connection."""
+    connection = http.client.HTTPConnection("127.0.0.1", upstreams.port)
+    seconds: list[float] = []
+    for _ in range(count):
+        start = time.perf_counter()
+        connection.request(
+            "GET", f"/goplus/api/v1/token_security/1?contract_addresses=0x{secrets.token_hex(20)}"
+        )
+        connection.getresponse().read()
+        seconds.append(time.perf_counter() - start)
+    return seconds
+
+
+def kept(load: ProcessPoolExecutor, risk: Target, phishing: Target) -> Table:
+    """An answer from the cache, beside a service that computes its answer at once, in turns."""
+    slices: dict[str, list[Slice]] = {RISK: [], PHISHING: []}
+    load.submit(run_slice, risk, 1, 1).result()
+    for _ in range(ROUNDS):
+        for target in (risk, phishing):
+            slices[target.path].append(load.submit(run_slice, target, 1, HITS // ROUNDS).result())
+    table = captioned("a paid call over one connection", "target: at most 2 ms of ours for a cache hit")
+    for column in ("", "p50 ms", "p99 ms", "CPU ms/request"):
+        table.add_column(column, justify="right" if column else "left")
+    for label, path in (("token-risk from the cache", RISK), ("phishing-check", PHISHING)):
+        done = slices[path]
+        table.add_row(
+            label,
+            f"{median(one.percentile(50) for one in done):.2f}",
+            f"{median(one.percentile(99) for one in done):.2f}",
+            f"{median(one.cpu_us for one in done) / 1e3:.2f}",
+        )
+    return table
+
+
+def crowd(load: ProcessPoolExecutor, risk: Target, upstreams: Running) -> Table:
+    """Many who ask the same at the same time."""
+    counts(upstreams)
+    done = load.submit(run_requests, risk, CROWD, [asking()] * CROWD).result()
+    asked = counts(upstreams)
+    table = captioned(
+        f"{CROWD:,} equal requests at once, a payment each", "target: one call of each upstream"
+    )
+    for column in ("answered", "seconds", *(f"calls of {name}" for name in UPSTREAMS)):
+        table.add_column(column, justify="right")
+    table.add_row(f"{done.count:,}", f"{done.seconds:.2f}", *(str(asked.get(name, 0)) for name in UPSTREAMS))
+    return table
+
+
+def counts(upstreams: Running) -> dict[str, int]:
+    """How often each upstream was asked since the last time."""
+    connection = http.client.HTTPConnection("127.0.0.1", upstreams.port)
+    connection.request("GET", "/counts")
+    return json.loads(connection.getresponse().read())
+
+
+def captioned(title: str, caption: str) -> Table:
+    """An empty table, title and caption at its left edge."""
+    return Table(title=title, caption=caption, title_justify="left", caption_justify="left")
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except (BadAnswer, DidNotStart, OSError, ValueError) as error:
+        sys.exit(f"{type(error).__name__}: {error}")

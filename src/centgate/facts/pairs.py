@@ -1,0 +1,81 @@
+"""Pairs of decentralised exchanges, as every source of pools tells them."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Literal
+
+PairSource = Literal["dexscreener", "geckoterminal"]
+
+FIRST_BLOCK = datetime(2015, 7, 30, tzinfo=UTC)
+"""Ethereum's; no pair of an EVM chain is older."""
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One of a pair's two tokens."""
+
+    address: str | None
+    """Lower case."""
+    symbol: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """A pool of two tokens. None is what the source does not say; it is never 0."""
+
+    address: str
+    """Lower case; 32 bytes where the exchange's pools have no contract of their own."""
+    dex: str | None
+    base: Side
+    quote: Side
+    price_usd: float | None
+    """US dollars for one base token."""
+    quote_price_usd: float | None
+    """US dollars for one quote token."""
+    liquidity_usd: float | None
+    """US dollars on both sides together."""
+    base_side_usd: float | None
+    """US dollars on the base side alone."""
+    quote_side_usd: float | None
+    """US dollars on the quote side alone, which cannot be minted by the token's maker."""
+    volume24h_usd: float | None
+    fdv_usd: float | None
+    """US dollars for the whole supply of the base token."""
+    created_at: datetime | None
+    buys24h: int | None
+    sells24h: int | None
+    url: str | None
+    source: PairSource
+
+    def has(self, token: str) -> bool:
+        """Whether a token (lower case) is one of the two."""
+        return token in (self.base.address, self.quote.address)
+
+    def price_of(self, token: str) -> float | None:
+        """US dollars for one unit of either token (lower case)."""
+        if token == self.base.address:
+            return self.price_usd
+        return self.quote_price_usd if token == self.quote.address else None
+
+    @property
+    def lesser_side_usd(self) -> float | None:
+        """US dollars on the side that is worth less; None unless a side is known."""
+        known = [side for side in (self.base_side_usd, self.quote_side_usd) if side is not None]
+        return min(known, default=None)
+
+
+def product(*figures: float | None) -> float | None:
+    """Figures multiplied; None when one is missing."""
+    known = [figure for figure in figures if figure is not None]
+    return math.prod(known) if len(known) == len(figures) else None
+
+
+def listed_since(seconds: float) -> datetime | None:
+    """A time since 1970; None where no pair can be as old, or as young."""
+    latest = datetime.now(UTC) + timedelta(days=1)
+    if not FIRST_BLOCK.timestamp() <= seconds <= latest.timestamp():
+        return None
+    return datetime.fromtimestamp(seconds, UTC)

@@ -1,0 +1,49 @@
+"""Text that strangers wrote: names and notes from chains and directories, made safe to hand on.
+
+Agents read our answers, so a token's name can be an attempt to instruct them, or to hide what it says. What
+cannot be seen is removed and the length is bounded; what it says is left to the reader.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from datetime import UTC, datetime
+
+NAME = 64
+"""Characters that are left of a name or symbol."""
+_INVISIBLE = frozenset("CZ")  # control, format (bidi, zero width), private, unassigned; separators
+_FILLERS = frozenset("\u115f\u1160\u3164\uffa0\u2800\u034f")
+"""Letters and marks that show nothing."""
+
+
+def cleaned(text: str | None, length: int = NAME) -> str | None:
+    """One line without anything invisible, at most `length` characters; None when nothing is left."""
+    if text is None:
+        return None
+    start = text[: length * 16]
+    plain = start.isascii() and start.isprintable()
+    line = " ".join((start if plain else "".join(map(_shown, start))).split())
+    if len(line) > length:
+        line = line[: length - 1].rstrip() + "\u2026"
+    return line or None
+
+
+def timestamp(moment: datetime | None = None) -> str:
+    """A moment, now by default, as ISO 8601 in UTC to the second."""
+    return (moment or datetime.now(UTC)).astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def hidden(text: str) -> bool:
+    """Whether a text carries characters that cannot be seen, other than plain spaces."""
+    return any(_shown(character) != character for character in text)
+
+
+def _shown(character: str) -> str:
+    if character == " ":
+        return " "
+    category = unicodedata.category(character)
+    if category[0] == "Z" or character in "\t\n\r":
+        return " "
+    if category[0] in _INVISIBLE or character in _FILLERS or 0xFE00 <= ord(character) <= 0xFE0F:
+        return ""
+    return character

@@ -1,0 +1,339 @@
+"""The directory of protocols: what is read of a row, how much at a time, and how long a list is kept."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import Any
+
+import msgspec
+import pytest
+from standins import recorded
+
+from centgate.facts.directory import (
+    SLICE_BYTES,
+    SLICE_ROWS,
+    Directory,
+    Link,
+    Protocol,
+    letters,
+    read_directory,
+    read_protocol,
+    slices,
+    slugged,
+)
+
+ROW: dict[str, Any] = {
+    "id": "1599",
+    "name": "Aave V3",
+    "symbol": "AAVE",
+    "url": "https://aave.com",
+    "category": "Lending",
+    "chain": "Multi-Chain",
+    "chains": ["Ethereum", "Base"],
+    "slug": "aave-v3",
+    "gecko_id": "aave",
+    "twitter": "aave",
+    "github": ["aave"],
+    "audit_links": ["https://aave.com/security"],
+    "parentProtocol": "parent#aave",
+    "tvl": 300.5,
+    "chainTvls": {"Ethereum": 200.5, "Base": 100, "borrowed": 900, "Ethereum-borrowed": 900, "staking": 7},
+}
+
+
+async def directory_of(*rows: Any) -> Directory:
+    return await read_directory(json.dumps(rows).encode())
+
+
+async def read(**changes: Any) -> Protocol:
+    """What is read of the row above with these changes."""
+    directory = await directory_of({**ROW, **changes})
+    (listing,) = directory.by_slug.values()
+    return directory.protocol(listing)
+
+
+async def test_a_row_gives_name_category_chains_value_and_links() -> None:
+    protocol = await read()
+
+    assert protocol == Protocol(
+        slug="aave-v3",
+        name="Aave V3",
+        category="Lending",
+        chains=("Ethereum", "Base"),
+        tvl_usd=300.5,
+        links=(
+            Link("website", "https://aave.com"),
+            Link("social", "https://x.com/aave"),
+            Link("code", "https://github.com/aave"),
+            Link("audit", "https://aave.com/security"),
+        ),
+    )
+
+
+@pytest.mark.parametrize(
+    ("changes", "usd"),
+    [
+        ({"tvl": "12.5"}, 12.5),
+        ({"tvl": 0}, 0.0),
+        ({"tvl": None}, 300.5),
+        ({"tvl": "NaN"}, 300.5),
+        ({"tvl": "1e400"}, 300.5),
+        ({"tvl": -3}, 300.5),
+        ({"tvl": True}, 300.5),
+        ({"tvl": 1e30}, 300.5),
+        ({"tvl": [1]}, 300.5),
+        ({"tvl": None, "chainTvls": {"Ethereum": "1.5", "Base": None, "pool2": 9, "Base-staking": 9}}, 1.5),
+        ({"tvl": None, "chainTvls": {"treasury": 5, "OwnTokens": 1, "doublecounted": 1}}, None),
+        ({"tvl": None, "chainTvls": None}, None),
+        ({"tvl": None, "chainTvls": [1, 2]}, None),
+    ],
+)
+async def test_value_locked_is_the_rows_own_figure_or_the_sum_of_its_chains(
+    changes: dict[str, Any], usd: float | None
+) -> None:
+    protocol = await read(**changes)
+
+    assert protocol.tvl_usd == usd
+
+
+async def test_a_number_out_of_range_costs_only_its_own_member() -> None:
+    body = json.dumps([ROW]).replace("300.5", "1e400").encode()
+
+    directory = await read_directory(body)
+
+    assert directory.protocol(directory.by_slug["aave-v3"]).tvl_usd == 300.5
+
+
+@pytest.mark.parametrize("broken", [None, 7, {}, [], [None, 4], "", " ", True])
+@pytest.mark.parametrize(
+    "member", ["category", "chains", "url", "twitter", "github", "audit_links", "symbol"]
+)
+async def test_a_broken_member_costs_only_itself(member: str, broken: Any) -> None:
+    protocol = await read(**{member: broken})
+
+    assert (protocol.slug, protocol.name, protocol.tvl_usd) == ("aave-v3", "Aave V3", 300.5)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://aave.com",
+        "javascript:alert(1)",
+        "aave.com",
+        "https://",
+        "https://localhost",
+        "https://user:secret@aave.com",
+        "https://aave.com/a b",
+        "https://aave.com/\u202egpj.exe",
+        "https://[aave.com",
+        "https://aave.com/" + "a" * 2000,
+    ],
+)
+async def test_addresses_that_are_not_plain_https_are_left_out(url: str) -> None:
+    protocol = await read(url=url, audit_links=[url])
+
+    assert {link.kind for link in protocol.links} == {"social", "code"}
+
+
+@pytest.mark.parametrize("handle", ["a b", "a/b", "sixteen_letters_", "", "ab?c", "aäb"])
+async def test_handles_that_cannot_be_are_left_out(handle: str) -> None:
+    protocol = await read(twitter=handle, github=[handle + " "] if "/" not in handle else ["a/b/c"])
+
+    assert "social" not in {link.kind for link in protocol.links}
+
+
+async def test_many_audits_are_a_few_links_and_each_once() -> None:
+    audits = [f"https://audits.example/{number}" for number in range(30)]
+
+    protocol = await read(audit_links=[*audits[:1] * 5, *audits])
+
+    assert [link.url for link in protocol.links if link.kind == "audit"] == audits[:10]
+
+
+async def test_names_are_cleaned() -> None:
+    protocol = await read(name="Aave\u202e\x00 V3", category="Lend\u200bing", chains=["Base\n", "Base"])
+
+    assert (protocol.name, protocol.category, protocol.chains) == ("Aave V3", "Lending", ("Base",))
+
+
+async def test_chains_are_those_of_the_values_where_none_are_named() -> None:
+    protocol = await read(chains=None, chainTvls={"Base": 1, "Ethereum": 5, "staking": 9, "Base-pool2": 9})
+
+    assert protocol.chains == ("Ethereum", "Base")
+
+
+async def test_one_chain_is_enough_and_multi_chain_is_none() -> None:
+    one = await read(chains=[], chainTvls={}, chain="Base")
+    many = await read(chains=[], chainTvls={}, chain="Multi-Chain")
+
+    assert (one.chains, many.chains) == (("Base",), ())
+
+
+@pytest.mark.parametrize("row", [7, None, "x", [], [ROW], {}, {"slug": ".."}, {"slug": None, "name": "-"}])
+async def test_a_broken_row_is_left_out(row: Any) -> None:
+    directory = await directory_of(row, ROW, row)
+
+    assert [*directory.by_slug] == ["aave-v3"]
+
+
+async def test_a_row_without_slug_goes_by_its_name_and_one_without_name_by_its_slug() -> None:
+    directory = await directory_of({"name": "Maker's Own DAO"}, {"slug": "b-c"})
+
+    assert [(each.slug, each.name) for each in directory.by_slug.values()] == [
+        ("makers-own-dao", "Maker's Own DAO"),
+        ("b-c", "b-c"),
+    ]
+
+
+@pytest.mark.parametrize("odd", ["a" * 5_000, "aave\u202e-v3", "aave v3 is safe", "\n", "a\tb", 7])
+async def test_a_slug_that_cannot_be_gives_way_to_the_name(odd: Any) -> None:
+    named = await read(slug=odd)
+    nameless = await directory_of({**ROW, "slug": odd, "name": "a" * 5_000}, {**ROW, "slug": "lido"})
+
+    assert named.slug == "aave-v3"
+    assert [*nameless.by_slug] == ["lido"]
+
+
+@pytest.mark.parametrize("odd", ["parent#" + "a" * 5_000, "parent#aa\u202eve", "parent#", 7])
+async def test_a_parent_that_cannot_be_is_none(odd: Any) -> None:
+    directory = await directory_of({**ROW, "parentProtocol": odd})
+
+    assert directory.children == {}
+
+
+async def test_chains_are_bounded() -> None:
+    many = {f"Chain {number}": 1 for number in range(50_000)}
+    rows = [
+        {**ROW, "slug": f"aave-v{half}", "chains": [f"{half} {number}" for number in range(150)]}
+        for half in (1, 2)
+    ]
+
+    named, valued = await read(chains=[*many]), await read(chains=None, chainTvls=many)
+    parent = (await directory_of(*rows)).parent("aave")
+
+    assert [len(each.chains) for each in (named, valued, parent)] == [200] * 3
+
+
+async def test_a_sum_beyond_all_there_is_says_nothing() -> None:
+    many = {f"Chain {number}": 1e15 for number in range(20)}
+
+    protocol = await read(tvl=None, chainTvls=many)
+    parent = (await directory_of({**ROW, "tvl": 1e15}, {**ROW, "slug": "aave-v2", "tvl": 1e15})).parent(
+        "aave"
+    )
+
+    assert (protocol.tvl_usd, parent.tvl_usd) == (None, None)
+
+
+@pytest.mark.parametrize(
+    "body", [b"", b"[]", b"{}", b"[7, {}]", b"null", b"<html>", b"[" * 100_000, b'[{"slug": "a"}', b"[NaN]"]
+)
+async def test_what_is_no_list_of_protocols_is_refused(body: bytes) -> None:
+    with pytest.raises(ValueError, match=r"."):
+        await read_directory(body)
+
+
+async def test_the_recorded_rows_are_read() -> None:
+    rows = recorded("defillama", "protocols_two_rows_eigen")
+
+    directory = await directory_of(*rows)
+
+    eigenpie = directory.protocol(directory.by_slug["eigenpie"])
+    assert (eigenpie.category, eigenpie.chains) == ("Liquid Restaking", ("Zircuit", "Ethereum"))
+    assert eigenpie.tvl_usd == pytest.approx(552_741_078.97)
+    assert directory.by_slug["eigenlayer"].tvl_usd == pytest.approx(8_951_735_130.46)
+    assert directory.by_slug["eigenpie"].symbol is None
+
+
+async def test_a_parent_is_the_sum_of_its_children_without_those_that_do_not_count() -> None:
+    directory = await directory_of(
+        {
+            **ROW,
+            "slug": "aave-v2",
+            "name": "Aave V2",
+            "tvl": 10,
+            "category": "Old",
+            "chains": ["Polygon", "Base"],
+        },
+        ROW,
+        {**ROW, "slug": "aave-arc", "name": "Aave Arc", "tvl": 1000, "excludeTvlFromParent": True},
+        {**ROW, "slug": "aave-x", "name": "Aave X", "tvl": None, "chainTvls": {}},
+        {**ROW, "tvl": 5_000},
+    )
+
+    parent = directory.parent("aave")
+
+    assert (parent.slug, parent.name, parent.category, parent.tvl_usd) == ("aave", "Aave", "Lending", 310.5)
+    assert parent.chains == ("Ethereum", "Base", "Polygon")
+    assert [link.kind for link in parent.links] == ["website", "social", "code", "audit"]
+
+
+async def test_a_parent_of_children_without_value_has_none() -> None:
+    directory = await directory_of({**ROW, "tvl": None, "chainTvls": {}, "name": "Other", "slug": "other"})
+
+    parent = directory.parent("aave")
+
+    assert (parent.name, parent.tvl_usd) == ("Aave", None)
+
+
+def test_rows_are_read_in_slices_of_bounded_size() -> None:
+    sizes = [300] * 2000 + [SLICE_BYTES * 3] + [2] * 5000 + [SLICE_BYTES // 2] * 9
+    rows = [msgspec.Raw(b"x" * size) for size in sizes]
+
+    given = [[len(row) for row in few] for few in slices(rows)]
+
+    assert [size for few in given for size in few] == sizes
+    assert max(len(few) for few in given) <= SLICE_ROWS
+    assert max(sum(few) for few in given if len(few) > 1) <= SLICE_BYTES
+
+
+def test_no_rows_are_no_slice() -> None:
+    assert [*slices([])] == []
+
+
+async def test_others_get_their_turn_between_slices() -> None:
+    turns = 0
+
+    async def other() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await asyncio.sleep(0)
+
+    task = asyncio.create_task(other())
+    await directory_of(*({"slug": f"p{number}"} for number in range(SLICE_ROWS * 8)))
+    task.cancel()
+
+    assert turns >= 8
+
+
+def test_a_page_of_its_own_is_summed_without_what_is_no_chain() -> None:
+    body = {
+        **ROW,
+        "tvl": [{"date": 1, "totalLiquidityUSD": 9}],
+        "chainTvls": {"Base": {"tvl": [{"date": 1, "totalLiquidityUSD": 9}]}},
+        "currentChainTvls": {"Base": 5, "Base-borrowed": 9, "borrowed": 9, "Ethereum": "2.5", "vesting": 1},
+    }
+
+    protocol = read_protocol("aave-v3", json.dumps(body).encode())
+
+    assert protocol
+    assert (protocol.tvl_usd, protocol.chains) == (7.5, ("Ethereum", "Base"))
+
+
+@pytest.mark.parametrize("body", [b"[7]", b"7", b'"text"', b"", b'{"name":', b'{"a":' * 100_000])
+def test_what_is_no_page_of_a_protocol_is_refused(body: bytes) -> None:
+    with pytest.raises(ValueError, match=r"."):
+        read_protocol("a", body)
+
+
+def test_slugs_are_made_as_the_directory_makes_them() -> None:
+    assert [slugged(name) for name in ("Aave V3", " Maker's  DAO_x", "Curve.fi", "A - B", "\uff21ave")] == [
+        "aave-v3",
+        "makers-dao-x",
+        "curve.fi",
+        "a-b",
+        "aave",
+    ]
+    assert letters("Aave-V3 \N{OCTOPUS}!") == "aavev3"

@@ -1,0 +1,69 @@
+"""One world for all tests of a worker, and one API that is paid on it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Generator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from onchain.world import ELSEWHERE, World, open_world
+from standins import StandIns, bought, set_up, stand_ins
+
+from centgate.dev import paid_on
+from centgate.server import serving
+from centgate.settings import Settings
+
+
+@dataclass(frozen=True)
+class Shop:
+    """An API paid on the world's chain, and the stand-ins of all that is not on it."""
+
+    client: httpx.Client
+    elsewhere: StandIns
+
+    def answer(self, path: str, body: Any) -> dict[str, Any]:
+        """The envelope of a paid answer."""
+        response = bought(self.client, path, body)
+        assert response.status_code == 200, response.text
+        return response.json()
+
+
+@pytest.fixture(scope="session")
+def world() -> Generator[World]:
+    """Contracts and wallets on a chain of their own, with what is true of them."""
+    with open_world() as opened:
+        yield opened
+
+
+@pytest.fixture(scope="session")
+def shop(world: World, tmp_path_factory: pytest.TempPathFactory) -> Generator[Shop]:
+    """An API for all tests of a worker."""
+    folder = tmp_path_factory.mktemp("shop")
+    with pytest.MonkeyPatch.context() as patch, stand_ins() as elsewhere:
+        for name in [name for name in os.environ if name.startswith("CENTGATE_")]:
+            patch.delenv(name)
+        patch.chdir(folder)
+        settings = set_up(paid_on(world.chain, Settings(port=0), folder), elsewhere.providers(*ELSEWHERE))
+        with serving(settings) as url, httpx.Client(base_url=url, timeout=30) as client:
+            yield Shop(client, elsewhere)
+
+
+@pytest.fixture
+def world_settings(world: World, tmp_path: Path) -> Settings:
+    """A deployment that is paid on the world's chain, with a journal of its own."""
+    return paid_on(world.chain, Settings(port=0), tmp_path)
+
+
+@pytest.fixture
+def answered(world: World, shop: Shop) -> Generator[Callable[..., dict[str, Any]]]:
+    """Buys an answer about the world's chain: `answered("wallet-brief", walletAddress=…)`, the envelope."""
+
+    def answered(service: str, **asked: Any) -> dict[str, Any]:
+        return shop.answer(f"/services/{service}", {"chainId": world.chain.chain_id, **asked})
+
+    yield answered
+    assert shop.elsewhere.asked == []

@@ -1,0 +1,87 @@
+"""Code of proxies as it is found on chains: the published byte patterns, and small ones put together here."""
+
+from __future__ import annotations
+
+IMPLEMENTATION_SLOT = 0x360894A13BA1A3210667C828492DB98DCA3E2076CC3735A920A3CA505D382BBC
+ADMIN_SLOT = 0xB53127684A568B3173AE13B9F8A6016E243E63B6E8EE1178D6A717850B5D6103
+BEACON_SLOT = 0xA3F0AD74E5423AEBFD80D3EF4346578335A9A72AEAEE59FF6CB3582B35133D50
+"""EIP-1967: keccak of `eip1967.proxy.…` minus one."""
+PROXIABLE_SLOT = 0xC5F16F0FCC639FA48A6947836D9850F504798523BF8C9A3A87D5876CF622BCF7
+"""EIP-1822: keccak of `PROXIABLE`."""
+ZEPPELIN_SLOT = 0x7050C9E0F4CA769C69BD3A8EF740BC37934F8E2C036E5A723FD8EE048ED3F8C3
+ZEPPELIN_ADMIN_SLOT = 0x10D6A54A4754C8869D6886B5F5D7FBFA5B4522237EA5C60D11BC4E7A1FF9390B
+"""ZeppelinOS, before EIP-1967: keccak of `org.zeppelinos.proxy.implementation` and `….admin`."""
+
+_IMPLEMENTATION = "5c60da1b"  # implementation()
+_MASTER_COPY = "a619486e"  # masterCopy()
+_LOAD_CALL = "365f5f37"  # calldatacopy(0, 0, calldatasize)
+_ARGUMENTS = "5f5f365f"  # for delegatecall: out size, out offset, in size, in offset
+_DELEGATE = "5af43d5f5f3e"  # delegatecall(gas, …), returndatacopy(0, 0, returndatasize)
+
+
+def slot_proxy(slot: int) -> bytes:
+    """Runs the code whose address is in a storage slot."""
+    return _ended(f"{_LOAD_CALL}{_ARGUMENTS}7f{slot:064x}54{_DELEGATE}")
+
+
+def beacon_proxy(slot: int = BEACON_SLOT) -> bytes:
+    """Runs the code that the beacon in a storage slot names."""
+    # the selector into memory, staticcall to what the slot holds, its answer from memory
+    ask = f"63{_IMPLEMENTATION}5f5260205f6004601c7f{slot:064x}545afa505f51"
+    return _ended(f"{ask}{_LOAD_CALL}{_ARGUMENTS}84{_DELEGATE}")  # 84: the address, from below the arguments
+
+
+def safe_proxy() -> bytes:
+    """Runs the code whose address is in slot 0, and answers masterCopy() itself, as Safe's proxies do."""
+    test = f"5f357f{_MASTER_COPY:0<64}14"  # calldataload(0) == masterCopy()
+    answer = "5f545f5260205ff3"
+    # over the answer, unless it is asked for
+    skip = f"1560{len(bytes.fromhex(test + answer)) + 4:02x}57"
+    start = test + skip + answer + "5b"
+    return _ended(f"{start}{_LOAD_CALL}{_ARGUMENTS}5f54{_DELEGATE}")
+
+
+def minimal(address: str) -> bytes:
+    """EIP-1167."""
+    return bytes.fromhex(f"363d3d373d3d3d363d73{address[2:]}5af43d82803e903d91602b57fd5bf3")
+
+
+def minimal_push0(address: str) -> bytes:
+    """EIP-1167 with the opcode PUSH0, as Solady writes it."""
+    return bytes.fromhex(f"365f5f375f5f365f73{address[2:]}5af43d5f5f3e5f3d91602a57fd5bf3")
+
+
+def minimal_vyper(address: str) -> bytes:
+    """What create_forwarder_to of early Vyper left: 4,096 bytes are returned, whatever there was."""
+    return bytes.fromhex(f"366000600037611000600036600073{address[2:]}5af4602c57600080fd5b6110006000f3")
+
+
+def minimal_with_arguments(address: str, arguments: bytes) -> bytes:
+    """EIP-1167 with immutable arguments behind it, as OpenZeppelin's Clones write it."""
+    return minimal(address) + arguments
+
+
+def clone_with_arguments(address: str, arguments: bytes) -> bytes:
+    """clones-with-immutable-args: the arguments and their length travel behind the call data."""
+    extra = len(arguments) + 2
+    code = (
+        f"3d3d3d3d363d3d3761{extra:04x}603736393661{extra:04x}013d73{address[2:]}5af43d3d93803e603557fd5bf3"
+    )
+    return bytes.fromhex(code) + arguments + extra.to_bytes(2, "big")
+
+
+ONES = bytes.fromhex("5f195f525f1960205260405ff3")
+"""Answers every call with 64 bytes of ones."""
+ZEROS = bytes.fromhex("60205f52610bb8602052620177405ff3")
+"""Answers every call with a list of 3,000 zeros."""
+
+
+def delegation(address: str) -> bytes:
+    """EIP-7702: the code of a wallet that lends itself the code of a contract."""
+    return bytes.fromhex("ef0100" + address[2:])
+
+
+def _ended(code: str) -> bytes:
+    """Code that leaves 1 for success on the stack, and then returns or reverts with what came back."""
+    onward = len(bytes.fromhex(code)) + 6
+    return bytes.fromhex(f"{code}60{onward:02x}573d5ffd5b3d5ff3")

@@ -1,0 +1,70 @@
+"""Services on a chain whose node gives little: what they did not see they do not vouch for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from buyer import Api
+from fronts import in_front, limited
+from onchain.world import ELSEWHERE, World
+from standins import StandIns, bought, set_up
+
+from centgate.devchain.node import ask
+from centgate.settings import ProviderSettings, Settings
+
+HASHES = False
+"""Of transactions, and no more of them."""
+
+
+@pytest.fixture
+def by_two(world: World, world_settings: Settings, upstreams: StandIns) -> Settings:
+    """A deployment whose node gives the logs of two blocks at a time, and has not seen later payments."""
+    refused = limited(2, "eth_getLogs is limited to a 2 blocks range")
+    newest = ask(world.chain.rpc_url, "eth_getBlockByNumber", hex(max(world.times)), HASHES)
+
+    def change(request: dict[str, Any]) -> tuple[int, Any] | None:
+        if request["params"][0] == "latest":
+            return 200, {"jsonrpc": "2.0", "id": request["id"], "result": newest}
+        return refused(request)
+
+    url = in_front(upstreams, "node", world.chain.rpc_url, change)
+    node = {f"rpc_{world.chain.chain_id}": ProviderSettings(url=url)}
+    return set_up(world_settings, {**node, **upstreams.providers(*ELSEWHERE)})
+
+
+def data_of(api: Api, settings: Settings, world: World, service: str, wallet: str) -> dict[str, Any]:
+    """The envelope of a paid answer."""
+    body = {"chainId": world.chain.chain_id, "walletAddress": wallet}
+    response = bought(api(settings), f"/services/{service}", body)
+    assert response.status_code == 200, response.text
+    return response.json()
+
+
+def test_approvals_of_blocks_that_were_not_read_are_neither_listed_nor_denied(
+    api: Api, by_two: Settings, world: World
+):
+    answer = data_of(api, by_two, world, "approval-risk", world.people["approver"].address)
+
+    data, coverage = answer["data"], answer["data"]["coverage"]
+    seen = [each for each in world.approvals.values() if each.block >= coverage["fromBlock"]]
+    found = {(each["token"]["address"], each["spender"]["address"]) for each in data["approvals"]}
+    assert 0 < coverage["fromBlock"] < coverage["toBlock"] == max(world.times)
+    assert coverage["complete"] is False
+    assert found <= {(each.token, each.spender) for each in seen}
+    assert (world.approvals["stale"].token, world.approvals["stale"].spender) not in found
+    assert (world.approvals["partly spent"].token, world.approvals["partly spent"].spender) in found
+    assert any("older approvals may exist" in each for each in data["warnings"])
+
+
+def test_a_wallet_is_told_from_the_blocks_that_were_read_and_the_answer_says_which(
+    api: Api, by_two: Settings, world: World
+):
+    answer = data_of(api, by_two, world, "wallet-brief", world.people["approver"].address)
+
+    rows = answer["data"]["recentTransfers"]
+    assert rows
+    said = next(each for each in answer["warnings"] if "transfers were read" in each)
+    first = int(said.split("blocks ")[1].split(" ")[0])
+    assert first > 0
+    assert all(row["blockNumber"] >= first for row in rows)

@@ -1,0 +1,485 @@
+"""A world of contracts and wallets on a development chain of its own, and what is true of them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cache
+from hashlib import sha256
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from eth_abi.abi import encode
+from eth_account import Account as Wallet
+from eth_utils.crypto import keccak
+from onchain import proxycode as code
+
+from centgate.devchain.accounts import BUYERS, FACILITATOR, GAS_MONEY
+from centgate.devchain.chain import Chain, Seed
+from centgate.devchain.house import DevChain, open_devchain
+from centgate.devchain.node import buyers_storage
+from centgate.devchain.rpc import rpc_app
+from centgate.devchain.serving import served
+from centgate.devchain.token import CHAIN_ID, TOKEN, runtime_code
+
+CONTRACTS = Path(__file__).with_name("contracts")
+MULTICALL = "0xca11bde05977b3631167028862be2a173976ca11"
+PERMIT2 = "0x000000000022d473030f116ddee9f6b43ac78ba3"
+ENDLESS = 2**256 - 1
+ETHER = 10**18
+DAY = 86_400
+DAYS_AGO = 200
+"""When the world begins."""
+ELSEWHERE = ("alchemy", "blockscout", "defillama", "etherscan", "goplus", "sourcify")
+"""Sources that know nothing of a development chain, and must not be asked about it."""
+BAIT = "Visit \u202ehttps://claim-\u200breward.example\u202c to claim\u2066 your bonus\u2069"
+
+
+@dataclass(frozen=True)
+class Person:
+    """A wallet whose key is known here: made from its name, and worth nothing."""
+
+    address: str
+    key: bytes = field(repr=False)
+
+
+@dataclass(frozen=True)
+class Proxy:
+    """A contract that runs code from elsewhere, in the words of contract-explain."""
+
+    address: str
+    kind: str
+    implementations: tuple[str, ...]
+    admin: str | None = None
+    admin_kind: str | None = None
+    beacon: str | None = None
+    upgradeable: bool | None = None
+    """Whether the code behind it can be changed; None where the chain alone does not tell."""
+
+
+@dataclass(frozen=True)
+class Moved:
+    """A transfer as it happened; `token` is None for the chain's own coin."""
+
+    transaction: str
+    block: int
+    token: str | None
+    sender: str
+    receiver: str
+    amount: int
+
+
+@dataclass(frozen=True)
+class Approved:
+    """An allowance as it stands in the end."""
+
+    token: str
+    spender: str
+    allowance: int | None
+    """None where the token does not tell."""
+    block: int
+
+
+@dataclass(frozen=True)
+class World:
+    """Where everything is; addresses are lower case."""
+
+    chain: DevChain
+    people: dict[str, Person]
+    contracts: dict[str, str]
+    tokens: dict[str, str]
+    proxies: dict[str, Proxy]
+    transfers: list[Moved]
+    """Those of the holder, oldest first."""
+    approvals: dict[str, Approved]
+    """Those of the approver, by what is special about them."""
+    times: dict[int, int]
+    """Seconds since 1970, by block."""
+
+
+class Clock:
+    """The wall's clock, put back."""
+
+    def __init__(self, days: float = 0) -> None:
+        self.days = days
+
+    def __call__(self) -> float:
+        return time.time() - self.days * DAY
+
+
+class Builder:
+    """Sends transactions straight into a chain that nobody serves yet."""
+
+    def __init__(self, chain: Chain) -> None:
+        self.chain = chain
+        self._nonces: dict[str, int] = {}
+
+    def send(self, sender: Person, to: str | None, data: bytes = b"", **more: Any) -> str:
+        """The hash of a transaction, mined; it must succeed."""
+        nonce = self._nonces.get(sender.address, 0)
+        self._nonces[sender.address] = nonce + 1
+        transaction = {
+            "chainId": CHAIN_ID,
+            "nonce": nonce,
+            "to": _raw(to) if to else b"",
+            "data": data,
+            **more,
+        }
+        fees = {"gas": 6_000_000, "maxFeePerGas": 10**9, "maxPriorityFeePerGas": 1}
+        signed = Wallet.from_key(sender.key).sign_transaction(transaction | fees)
+        sent = self.chain.send(signed.raw_transaction)
+        assert self.chain.mined[sent].receipt.state_root == b"\x01", "a transaction of the world failed"
+        return "0x" + sent.hex()
+
+    def deploy(self, deployer: Person, contract: str, types: str = "", *values: Any) -> str:
+        """The address of a new contract."""
+        content = encode([each for each in types.split(",") if each], values) if types else b""
+        sent = self.send(deployer, None, compiled(contract)["bytecode"] + content)
+        created = self.chain.mined[bytes.fromhex(sent[2:])].created
+        assert created
+        return "0x" + created.hex()
+
+
+@cache
+def compiled(contract: str) -> dict[str, bytes]:
+    """`bytecode` and `runtime` of a contract; all of them compile in about a second."""
+    vyper: Any = import_module("vyper")  # its types are not worth having
+    source = (CONTRACTS / f"{contract}.vy").read_text()
+    output = vyper.compile_code(source, output_formats=["bytecode", "bytecode_runtime"])
+    return {
+        "bytecode": bytes.fromhex(output["bytecode"][2:]),
+        "runtime": bytes.fromhex(output["bytecode_runtime"][2:]),
+    }
+
+
+def person(name: str) -> Person:
+    """Somebody, always the same for the same name."""
+    key = sha256(f"somebody called {name}".encode()).digest()
+    return Person(Wallet.from_key(key).address.lower(), key)
+
+
+def place(name: str) -> str:
+    """An address nobody has the key of, always the same for the same name."""
+    return "0x" + sha256(f"the place of {name}".encode()).digest()[:20].hex()
+
+
+def call(signature: str, *values: Any) -> bytes:
+    """Call data for a function, `name(type,…)`."""
+    types = signature.partition("(")[2].removesuffix(")")
+    return keccak(text=signature)[:4] + encode([each for each in types.split(",") if each], values)
+
+
+def lookalike(address: str) -> str:
+    """Another address that begins and ends with the same six characters."""
+    return address[:8] + place("a forger")[8:-6] + address[-6:]
+
+
+@contextmanager
+def open_world() -> Generator[World]:
+    """Build the world, 200 days ago and today, then serve it with a facilitator beside it."""
+    clock = Clock(DAYS_AGO)
+    chain = Chain(CHAIN_ID, _seeds(), clock=clock)
+    build = Builder(chain)
+    people = {name: person(name) for name in PEOPLE}
+    tokens, contracts = _tokens(build, people), _contracts(build, people)
+    old = _stale_approval(build, people, tokens, contracts)
+    clock.days = 0
+    proxies = _proxies(build, people, contracts)
+    transfers = _transfers(build, people, tokens)
+    approvals = old | _approvals(build, people, tokens, contracts)
+    times = {int(block.number): block.header.timestamp for block in chain.blocks}
+    with served(rpc_app(chain), 0) as url, open_devchain(rpc=url) as running:
+        yield World(running, people, contracts, tokens, proxies, transfers, approvals, times)
+
+
+PEOPLE = (
+    "deployer",
+    "holder",
+    "approver",
+    "friend",
+    "forger",
+    "admin",
+    "spender",
+    "delegator",
+    "newcomer",
+)
+"""The newcomer has never done anything, and has nothing."""
+_POOR = ("newcomer",)
+
+
+def _seeds() -> dict[str, Seed]:
+    usdc = Seed(code=bytes.fromhex(runtime_code()[2:]), storage=buyers_storage())
+    rich = {account.address: Seed(GAS_MONEY) for account in (*BUYERS, FACILITATOR)}
+    people = {person(name).address: Seed(100 * ETHER) for name in PEOPLE if name not in _POOR}
+    box = compiled("box")["runtime"]
+    fixed = {
+        TOKEN: usdc,
+        MULTICALL: Seed(code=compiled("multicall3")["runtime"]),
+        PERMIT2: Seed(code=box),
+        place("box"): Seed(code=box),
+        place("other box"): Seed(code=box),
+        place("uups box"): Seed(code=compiled("uups")["runtime"]),
+        place("burner"): Seed(code=b"\xfe"),
+    }
+    return rich | people | fixed | _seeded_proxies()
+
+
+def _seeded_proxies() -> dict[str, Seed]:
+    """Proxies whose storage is simplest written before the first block."""
+    box, admin = int(place("box"), 16), int(person("admin").address, 16)
+    eip1967 = code.slot_proxy(code.IMPLEMENTATION_SLOT)
+    by_code = {
+        "eip1167": code.minimal(place("box")),
+        "eip1167 push0": code.minimal_push0(place("box")),
+        "eip1167 vyper": code.minimal_vyper(place("box")),
+        "eip1167 arguments": code.minimal_with_arguments(place("box"), b"\x01" * 40),
+        "clone arguments": code.clone_with_arguments(place("box"), b"\x02" * 32),
+    }
+    by_storage = {
+        "eip1967": Seed(
+            code=eip1967,
+            storage={code.IMPLEMENTATION_SLOT: box, code.ADMIN_SLOT: int(place("other box"), 16)},
+        ),
+        "eip1967 wallet admin": Seed(
+            code=eip1967, storage={code.IMPLEMENTATION_SLOT: box, code.ADMIN_SLOT: admin}
+        ),
+        "eip1967 no admin": Seed(code=eip1967, storage={code.IMPLEMENTATION_SLOT: box}),
+        "eip1822": Seed(code=code.slot_proxy(code.PROXIABLE_SLOT), storage={code.PROXIABLE_SLOT: box}),
+        "zeppelinos": Seed(
+            code=code.slot_proxy(code.ZEPPELIN_SLOT),
+            storage={code.ZEPPELIN_SLOT: box, code.ZEPPELIN_ADMIN_SLOT: admin},
+        ),
+        "safe": Seed(code=code.safe_proxy(), storage={0: box}),
+        "uups": Seed(code=eip1967, storage={code.IMPLEMENTATION_SLOT: int(place("uups box"), 16), 0: admin}),
+    }
+    seeds = {name: Seed(code=runtime) for name, runtime in by_code.items()} | by_storage | _odd()
+    return {place(name): seed for name, seed in seeds.items()}
+
+
+def _odd() -> dict[str, Seed]:
+    """What looks like a proxy at one glance or another, or answers what no proxy answers."""
+    eip1967, beacon = code.slot_proxy(code.IMPLEMENTATION_SLOT), code.beacon_proxy()
+    box = int(place("box"), 16)
+    return {
+        "empty target": Seed(code=eip1967, storage={code.IMPLEMENTATION_SLOT: int(place("nothing"), 16)}),
+        "dirty slot": Seed(code=eip1967, storage={code.IMPLEMENTATION_SLOT: box | 1 << 200}),
+        "own target": Seed(code=eip1967, storage={code.IMPLEMENTATION_SLOT: int(place("own target"), 16)}),
+        "beacon nowhere": Seed(code=beacon, storage={code.BEACON_SLOT: int(place("nothing"), 16)}),
+        "beacon mute": Seed(code=beacon, storage={code.BEACON_SLOT: box}),
+        "ones": Seed(code=code.ONES),
+        "zeros": Seed(code=code.ZEROS),
+    }
+
+
+def _tokens(build: Builder, people: dict[str, Person]) -> dict[str, str]:
+    deployer = people["deployer"]
+
+    def erc20(
+        name: str, symbol: str, decimals: int, supply: int = 10**24, *, tax: int = 0, talks: bool = False
+    ) -> str:
+        types = "string,string,uint8,uint256,uint256,bool"
+        return build.deploy(deployer, "erc20", types, name, symbol, decimals, supply, tax, talks)
+
+    return {
+        "plain": erc20("Plain Token", "PLAIN", 18),
+        "talking": erc20("Talking Token", "TALK", 6, talks=True),
+        "tax": erc20("Taxed Token", "TAX", 18, tax=500),
+        "whole": erc20("Whole Units", "WHOLE", 0, 1000),
+        "bait": erc20(BAIT, "GIFT\u200b", 18),
+        "false usdc": erc20("USD Coin", "USDC", 6),
+        "bytes32": build.deploy(deployer, "bytes32_token", "uint256", 10**24),
+        "lying": build.deploy(deployer, "lying_token"),
+        "shy": build.deploy(deployer, "shy_token"),
+        "nft": build.deploy(deployer, "nft"),
+    }
+
+
+def _contracts(build: Builder, people: dict[str, Person]) -> dict[str, str]:
+    deployer = people["deployer"]
+    placed = ("box", "other box", "burner", "nothing", *_odd())
+    return {name: place(name) for name in placed} | {
+        "spender": build.deploy(deployer, "spender"),
+        "factory": build.deploy(deployer, "factory"),
+        "beacon": build.deploy(deployer, "beacon", "address", place("box")),
+    }
+
+
+def _proxies(build: Builder, people: dict[str, Person], contracts: dict[str, str]) -> dict[str, Proxy]:
+    box, admin = contracts["box"], people["admin"].address
+    seeds: dict[str, dict[str, Any]] = {
+        "eip1167": {"kind": "eip1167", "upgradeable": False},
+        "eip1167 push0": {"kind": "eip1167", "upgradeable": False},
+        "eip1167 vyper": {"kind": "eip1167", "upgradeable": False},
+        "eip1167 arguments": {"kind": "clone_with_immutable_args", "upgradeable": False},
+        "clone arguments": {"kind": "clone_with_immutable_args", "upgradeable": False},
+        "eip1967": {
+            "kind": "eip1967",
+            "admin": contracts["other box"],
+            "admin_kind": "contract",
+            "upgradeable": True,
+        },
+        "eip1967 wallet admin": {
+            "kind": "eip1967",
+            "admin": admin,
+            "admin_kind": "wallet",
+            "upgradeable": True,
+        },
+        "eip1967 no admin": {"kind": "eip1967"},
+        "eip1822": {"kind": "eip1822"},
+        "zeppelinos": {"kind": "zeppelinos", "admin": admin, "admin_kind": "wallet", "upgradeable": True},
+        "safe": {"kind": "safe"},
+    }
+    return {name: Proxy(place(name), implementations=(box,), **facts) for name, facts in seeds.items()} | {
+        "factory's": Proxy(_cloned(build, people, contracts), "eip1167", (box,), upgradeable=False),
+        "beacon": Proxy(
+            _beacon_proxy(build, people, contracts),
+            "eip1967_beacon",
+            (box,),
+            admin=people["deployer"].address,
+            admin_kind="wallet",
+            beacon=contracts["beacon"],
+            upgradeable=True,
+        ),
+        "uups": Proxy(place("uups"), "eip1967", (place("uups box"),), upgradeable=True),
+        "diamond": Proxy(
+            build.deploy(people["deployer"], "diamond", "address[]", [box, contracts["other box"]]),
+            "eip2535",
+            (box, contracts["other box"]),
+        ),
+        "delegated wallet": Proxy(_delegated(build, people, box), "eip7702", (box,), upgradeable=True),
+    }
+
+
+def _cloned(build: Builder, people: dict[str, Person], contracts: dict[str, str]) -> str:
+    sent = build.send(people["deployer"], contracts["factory"], call("clone(address)", contracts["box"]))
+    block = build.chain.mined[bytes.fromhex(sent[2:])].block.number
+    state = build.chain.state(block)
+    return "0x" + state.get_storage(_raw(contracts["factory"]), 0).to_bytes(20, "big").hex()
+
+
+def _beacon_proxy(build: Builder, people: dict[str, Person], contracts: dict[str, str]) -> str:
+    """Created by a constructor that writes the beacon's address into its slot."""
+    runtime = code.beacon_proxy()
+    # sstore(slot, beacon); codecopy(0, where the runtime begins, its size); return(0, its size)
+    writing = f"73{contracts['beacon'][2:]}7f{code.BEACON_SLOT:064x}55"
+    start = len(writing) // 2 + 13
+    copying = f"61{len(runtime):04x}6100{start:02x}5f3961{len(runtime):04x}5ff3"
+    sent = build.send(people["deployer"], None, bytes.fromhex(writing + copying) + runtime)
+    created = build.chain.mined[bytes.fromhex(sent[2:])].created
+    assert created
+    return "0x" + created.hex()
+
+
+def _delegated(build: Builder, people: dict[str, Person], contract: str) -> str:
+    """A wallet that signed an authorization by EIP-7702, in a transaction of type 4 that another sent."""
+    delegator = people["delegator"]
+    authorization: Any = Wallet.from_key(delegator.key).sign_authorization(
+        {"chainId": CHAIN_ID, "address": _raw(contract), "nonce": 0}
+    )
+    build.send(people["friend"], people["friend"].address, type=4, authorizationList=[authorization])
+    return delegator.address
+
+
+def _transfers(build: Builder, people: dict[str, Person], tokens: dict[str, str]) -> list[Moved]:
+    """What goes in and out of the holder's wallet."""
+    deployer, holder, friend = people["deployer"], people["holder"], people["friend"]
+    forged = lookalike(friend.address)
+    moved: list[Moved] = []
+
+    def note(sent: str, token: str | None, sender: str, receiver: str, amount: int) -> None:
+        block = build.chain.mined[bytes.fromhex(sent[2:])].block.number
+        moved.append(Moved(sent, block, token, sender, receiver, amount))
+
+    def give(
+        sender: Person, receiver: Person, token: str, amount: int, *, arrives: int | None = None
+    ) -> None:
+        content = call("transfer(address,uint256)", receiver.address, amount)
+        sent = build.send(sender, tokens[token], content)
+        arrived = amount if arrives is None else arrives
+        note(sent, tokens[token], sender.address, receiver.address, arrived)
+
+    give(deployer, holder, "plain", 1000 * ETHER)
+    give(deployer, holder, "bytes32", 5 * ETHER)
+    give(deployer, holder, "tax", 100 * ETHER, arrives=95 * ETHER)
+    give(deployer, holder, "whole", 7)
+    give(deployer, holder, "shy", 123)
+    give(deployer, holder, "talking", 2_500_000)
+    note(
+        build.send(deployer, holder.address, value=2 * ETHER),
+        None,
+        deployer.address,
+        holder.address,
+        2 * ETHER,
+    )
+    give(deployer, holder, "bait", 50_000 * ETHER)
+    give(deployer, holder, "false usdc", 9_999_000_000)
+    lie = call("say_moved(address,address,uint256)", deployer.address, holder.address, 777)
+    note(build.send(deployer, tokens["lying"], lie), tokens["lying"], deployer.address, holder.address, 777)
+    give(holder, friend, "plain", 40 * ETHER)
+    note(
+        build.send(holder, friend.address, value=ETHER // 2), None, holder.address, friend.address, ETHER // 2
+    )
+    poison = call("transferFrom(address,address,uint256)", holder.address, forged, 0)
+    note(build.send(people["forger"], tokens["plain"], poison), tokens["plain"], holder.address, forged, 0)
+    poison = call("transferFrom(address,address,uint256)", forged, holder.address, 0)
+    note(build.send(people["forger"], tokens["plain"], poison), tokens["plain"], forged, holder.address, 0)
+    return moved
+
+
+def _approve(build: Builder, owner: Person, token: str, spender: str, amount: int) -> Approved:
+    sent = build.send(owner, token, call("approve(address,uint256)", spender, amount))
+    return Approved(token, spender, amount, build.chain.mined[bytes.fromhex(sent[2:])].block.number)
+
+
+def _stale_approval(
+    build: Builder, people: dict[str, Person], tokens: dict[str, str], contracts: dict[str, str]
+) -> dict[str, Approved]:
+    stale = _approve(build, people["approver"], tokens["bytes32"], contracts["spender"], ENDLESS)
+    return {"stale": stale}
+
+
+def _approvals(
+    build: Builder, people: dict[str, Person], tokens: dict[str, str], contracts: dict[str, str]
+) -> dict[str, Approved]:
+    """What the approver allows; he holds 100 of the plain and of the talking token."""
+    deployer, approver = people["deployer"], people["approver"]
+    for token in ("plain", "talking"):
+        give = call("transfer(address,uint256)", approver.address, 100 * 10**6)
+        build.send(deployer, tokens[token], give)
+
+    def approve(token: str, spender: str, amount: int) -> Approved:
+        return _approve(build, approver, tokens[token], spender, amount)
+
+    def pull(token: str, amount: int) -> None:
+        content = call("pull(address,address,uint256)", tokens[token], approver.address, amount)
+        build.send(people["spender"], contracts["spender"], content)
+
+    standing = {
+        "unlimited to wallet": approve("plain", people["spender"].address, ENDLESS),
+        "unlimited to nothing": approve("plain", place("an unused address"), ENDLESS),
+        "permit2": approve("plain", PERMIT2, ENDLESS),
+        "limited": approve("plain", contracts["box"], 500),
+        "to delegated wallet": approve("tax", people["delegator"].address, 12 * ETHER),
+        "revoked": approve("plain", contracts["other box"], 100),
+        "used up": approve("plain", contracts["spender"], 50),
+        "partly spent": approve("talking", contracts["spender"], ENDLESS),
+    }
+    standing["revoked"] = approve("plain", contracts["other box"], 0)
+    pull("plain", 50)
+    pull("talking", 10)
+    spent = standing["partly spent"]
+    standing["partly spent"] = Approved(spent.token, spent.spender, ENDLESS - 10, build.chain.height)
+    standing["used up"] = Approved(tokens["plain"], contracts["spender"], 0, standing["used up"].block)
+    lie = call("say_approved(address,address,uint256)", approver.address, contracts["spender"], ENDLESS)
+    build.send(deployer, tokens["lying"], lie)
+    standing["untold"] = Approved(tokens["lying"], contracts["spender"], None, build.chain.height)
+    build.send(deployer, tokens["nft"], call("mint(address,uint256)", approver.address, 1))
+    build.send(approver, tokens["nft"], call("approve(address,uint256)", contracts["spender"], 1))
+    return standing
+
+
+def _raw(address: str) -> Any:
+    return bytes.fromhex(address[2:])

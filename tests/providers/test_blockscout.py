@@ -1,0 +1,431 @@
+"""Blockscout: where it is asked, how it fails, and what it says of contracts."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from facilitators import settings_in
+from pydantic import SecretStr
+from standins import FAULTS, Fault, StandIns, provider, recorded
+
+from centgate.errors import NoData, ProviderError, ProviderFailure, ProviderRateLimited, ProviderRefused
+from centgate.facts.contracts import Created, NamedAddress, Published
+from centgate.providers.blockscout import HOSTS, Blockscout, ExploredAccount, redirected
+from centgate.settings import ProviderSettings
+from centgate.upstream import Rate, Reply, Upstream
+
+CONTRACT = "0x" + "ab" * 20
+LOGIC = "0x" + "cd" * 20
+PATH = f"/api/v2/smart-contracts/{CONTRACT}"
+ACCOUNT = f"/api/v2/addresses/{CONTRACT}"
+KEY = "operators-own"
+TRANSACTION = "0x" + "1f" * 32
+VERIFIED: dict[str, Any] = {
+    "is_verified": True,
+    "is_fully_verified": True,
+    "is_partially_verified": False,
+    "name": "Vault",
+    "language": "solidity",
+    "compiler_version": "v0.8.17+commit.8df45f5f",
+    "license_type": "gnu_gpl_v3",
+    "source_code": "contract Vault {}",
+    "abi": [],
+    "deployed_bytecode": "0x6080",
+}
+
+
+async def read(upstreams: StandIns, folder: Path, body: Any, status: int = 200) -> Published:
+    upstreams.says("blockscout", PATH, body, status=status)
+    async with provider(Blockscout, folder, url=upstreams.at("blockscout"), timeout=5) as blockscout:
+        return await blockscout.published(1, CONTRACT)
+
+
+async def account(upstreams: StandIns, folder: Path, body: Any, status: int = 200) -> ExploredAccount:
+    upstreams.says("blockscout", ACCOUNT, body, status=status)
+    async with provider(Blockscout, folder, url=upstreams.at("blockscout"), timeout=5) as blockscout:
+        return await blockscout.account(1, CONTRACT)
+
+
+class Noted:
+    """A way out that notes where it is asked, and answers with one reply after another."""
+
+    def __init__(self, *replies: Reply) -> None:
+        self.urls: list[str] = []
+        self.params: list[dict[str, str]] = []
+        self._replies = list(replies)
+
+    async def get(self, url: str, *, params: dict[str, str] | None = None, **_more: Any) -> Reply:
+        self.urls.append(url)
+        self.params.append(params or {})
+        return self._replies.pop(0)
+
+    def failure(self, reply: Reply) -> ProviderFailure:
+        return ProviderError("blockscout", f"status {reply.status}")
+
+    def was_late(self) -> None:
+        raise AssertionError
+
+
+def reply(status: int, body: bytes = b"{}", **headers: str) -> Reply:
+    return Reply("blockscout", "Blockscout", status, body, headers)
+
+
+def noted(monkeypatch: pytest.MonkeyPatch, *replies: Reply) -> Noted:
+    way = Noted(*replies)
+
+    def way_out(*_given: object) -> Noted:
+        return way
+
+    monkeypatch.setattr(Blockscout, "way_out", way_out)
+    return way
+
+
+FOUND = reply(200, b'{"is_verified": false}')
+
+
+@pytest.mark.parametrize("chain_id", HOSTS)
+async def test_without_a_key_each_chain_has_its_host(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, chain_id: int
+):
+    way = noted(monkeypatch, FOUND)
+    async with provider(Blockscout, tmp_path) as blockscout:
+        await blockscout.published(chain_id, CONTRACT)
+
+    assert way.urls == [HOSTS[chain_id] + PATH]
+    assert way.params == [{}]
+
+
+async def test_with_a_key_the_gateway_is_asked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    way = noted(monkeypatch, FOUND)
+    async with provider(Blockscout, tmp_path, key=SecretStr(KEY)) as blockscout:
+        await blockscout.published(8453, CONTRACT)
+
+    assert way.urls == [f"https://api.blockscout.com/8453{PATH}"]
+    assert way.params == [{"apikey": KEY}]
+
+
+@pytest.mark.parametrize(("key", "prefix"), [(None, ""), (SecretStr(KEY), "/8453")])
+async def test_an_address_of_the_operator_stands_in_for_both(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, key: SecretStr | None, prefix: str
+):
+    way = noted(monkeypatch, FOUND)
+    async with provider(Blockscout, tmp_path, key=key, url="http://here/x/") as blockscout:
+        await blockscout.published(8453, CONTRACT)
+
+    assert way.urls == [f"http://here/x{prefix}{PATH}"]
+
+
+@pytest.mark.parametrize("chain_id", [1, 56, 84532])
+async def test_one_chain_can_have_a_host_of_its_own_which_gets_no_key(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, chain_id: int
+):
+    way = noted(monkeypatch, FOUND)
+    given = {
+        "blockscout": ProviderSettings(key=SecretStr(KEY), url="http://elsewhere"),
+        f"blockscout_{chain_id}": ProviderSettings(url="http://here"),
+    }
+    blockscout = Blockscout(settings_in(tmp_path, "http://127.0.0.1:9", providers=given))
+
+    await blockscout.published(chain_id, CONTRACT)
+
+    assert blockscout.covers(chain_id)
+    assert way.urls == [f"http://here{PATH}"]
+    assert way.params == [{}]
+
+
+async def test_it_covers_five_chains_and_what_is_set_up(tmp_path: Path):
+    async with provider(Blockscout, tmp_path, key=SecretStr(KEY)) as blockscout:
+        covered = {each for each in (*HOSTS, 56, 31337, 84532) if blockscout.covers(each)}
+
+    assert covered == {*HOSTS}
+    off = {"blockscout_10": ProviderSettings(enabled=False)}
+    assert not Blockscout(settings_in(tmp_path, "http://127.0.0.1:9", providers=off)).covers(10)
+
+
+async def test_a_key_allows_more_calls(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    rates: list[Rate | None] = []
+    init = Upstream.__init__
+
+    def noting(self: Upstream, *args: Any, rate: Rate | None = None, **more: Any) -> None:
+        rates.append(rate)
+        init(self, *args, rate=rate, **more)
+
+    monkeypatch.setattr(Upstream, "__init__", noting)
+    for given in ({}, {"key": SecretStr(KEY)}, {"key": SecretStr(KEY), "per_minute": 9}):
+        async with provider(Blockscout, tmp_path, **given):
+            pass
+
+    assert dict.fromkeys(rates) == dict.fromkeys([Rate(3, 1), Rate(5, 1), Rate(9)])
+
+
+@pytest.mark.parametrize("status", [301, 302, 307, 308])
+async def test_a_redirect_to_a_known_host_is_followed_once(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, status: int
+):
+    onward = f"https://optimism.blockscout.com{PATH}"
+    way = noted(monkeypatch, reply(status, Location=onward), FOUND)
+    async with provider(Blockscout, tmp_path) as blockscout:
+        await blockscout.published(10, CONTRACT)
+
+    assert way.urls[1] == onward
+
+
+@pytest.mark.parametrize(
+    "location",
+    [
+        None,
+        "",
+        "http://eth.blockscout.com/x",
+        "https://evil.example/x",
+        "https://eth.blockscout.com.evil.example/",
+        "https://a@eth.blockscout.com/",
+        "https://eth.blockscout.com:8443/",
+        "//evil.example/x",
+        "file:///etc/passwd",
+    ],
+)
+def test_no_redirect_leads_elsewhere(location: str | None):
+    assert redirected(HOSTS[1] + PATH, location) is None
+
+
+def test_a_redirect_within_the_host_is_trusted():
+    assert redirected(HOSTS[1] + "/x", "/api/y") == HOSTS[1] + "/api/y"
+
+
+async def test_a_redirect_elsewhere_is_a_failure(upstreams: StandIns, tmp_path: Path):
+    with pytest.raises(ProviderError, match="redirects"):
+        await read(upstreams, tmp_path, {}, 302)
+
+
+async def test_what_is_verified_is_told_without_the_source(upstreams: StandIns, tmp_path: Path):
+    found = await read(upstreams, tmp_path, VERIFIED)
+
+    assert (found.match, found.name, found.language, found.license) == (
+        "exact",
+        "Vault",
+        "Solidity",
+        "GPL-3.0",
+    )
+    assert (found.source_available, found.abi_available) == (True, True)
+    assert found.url == f"https://eth.blockscout.com/address/{CONTRACT}"
+
+
+@pytest.mark.parametrize(
+    ("flags", "level"),
+    [
+        ({"is_fully_verified": True}, "exact"),
+        ({"is_fully_verified": False, "is_partially_verified": True}, "bytecode"),
+        ({"is_fully_verified": None}, "unspecified"),
+        ({"is_verified": False}, "none"),
+        ({"is_verified": None}, "none"),
+    ],
+)
+async def test_how_closely_it_matches_is_told(
+    upstreams: StandIns, tmp_path: Path, flags: dict[str, Any], level: str
+):
+    assert (await read(upstreams, tmp_path, {**VERIFIED, **flags})).match == level
+
+
+async def test_source_of_a_twin_is_no_verification(upstreams: StandIns, tmp_path: Path):
+    twin = {"is_verified": False, "verified_twin_address_hash": LOGIC.upper().replace("0X", "0x")}
+    found = await read(upstreams, tmp_path, {**VERIFIED, **twin})
+
+    assert (found.match, found.similar_address, found.verified) == ("similar", LOGIC, False)
+
+
+async def test_destroyed_and_changed_code_is_told(upstreams: StandIns, tmp_path: Path):
+    found = await read(
+        upstreams, tmp_path, {**VERIFIED, "is_self_destructed": True, "is_changed_bytecode": True}
+    )
+
+    assert (found.self_destructed, found.changed) == (True, True)
+
+
+async def test_an_older_server_tells_in_older_names(upstreams: StandIns, tmp_path: Path):
+    old = {"is_vyper_contract": True, "language": None, "license_type": "none", "proxy_type": None}
+    names = {"implementation_address": LOGIC, "implementation_name": "Logic"}
+    found = await read(upstreams, tmp_path, {**VERIFIED, **old, **names})
+
+    assert (found.language, found.license) == ("Vyper", None)
+    assert found.proxy
+    assert found.proxy.implementations == (NamedAddress(LOGIC, "Logic"),)
+
+
+@pytest.mark.parametrize(
+    ("body", "status"), [({"message": "Not found"}, 404), ({"deployed_bytecode": "0x"}, 200)]
+)
+async def test_that_nothing_is_published_is_an_answer(
+    upstreams: StandIns, tmp_path: Path, body: Any, status: int
+):
+    found = await read(upstreams, tmp_path, body, status)
+
+    assert (found.match, found.source_available, found.abi_available) == ("none", False, False)
+
+
+@pytest.mark.parametrize(
+    ("theirs", "ours"),
+    [
+        ("eip1167", "eip1167"),
+        ("minimal_proxy", "eip1167"),
+        ("eip1967_oz", "zeppelinos"),
+        ("eip1967_beacon", "eip1967_beacon"),
+        ("master_copy", "safe"),
+        ("clone_with_immutable_arguments", "clone_with_immutable_args"),
+        ("eip7702", "eip7702"),
+        ("comptroller", "other"),
+        ("unknown", "other"),
+        (None, None),
+    ],
+)
+async def test_each_kind_of_proxy_has_our_word(
+    upstreams: StandIns, tmp_path: Path, theirs: str | None, ours: str | None
+):
+    body = {
+        "is_contract": True,
+        "proxy_type": theirs,
+        "implementations": [{"address_hash": LOGIC, "name": "Logic"}, {"address": CONTRACT}, None],
+    }
+    found = await account(upstreams, tmp_path, body)
+
+    assert found.proxy
+    assert found.proxy.kind == ours
+    assert found.proxy.implementations == (NamedAddress(LOGIC, "Logic"), NamedAddress(CONTRACT, None))
+
+
+async def test_an_account_tells_who_created_it(upstreams: StandIns, tmp_path: Path):
+    body: dict[str, Any] = {
+        "is_contract": True,
+        "name": "Vault",
+        "creator_address_hash": LOGIC,
+        "creation_transaction_hash": TRANSACTION,
+        "proxy_type": None,
+        "implementations": [],
+    }
+    found = await account(upstreams, tmp_path, body)
+
+    assert found == ExploredAccount(True, "Vault", None, Created(LOGIC, TRANSACTION))  # noqa: FBT003
+
+
+async def test_an_address_it_never_saw_is_known_to_be_nothing(upstreams: StandIns, tmp_path: Path):
+    with pytest.raises(NoData):
+        await account(upstreams, tmp_path, {"message": "Not found"}, 404)
+
+
+async def test_a_transaction_tells_its_time(upstreams: StandIns, tmp_path: Path):
+    body = {"timestamp": "2026-11-02T10:15:47.000000Z"}
+    upstreams.says("blockscout", f"/api/v2/transactions/{TRANSACTION}", body)
+    async with provider(Blockscout, tmp_path, url=upstreams.at("blockscout")) as blockscout:
+        assert await blockscout.time_of(1, TRANSACTION) == datetime(2026, 11, 2, 10, 15, 47, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        "2026-11-02T10:15:47",
+        "0001-01-01T00:00:00+14:00",
+        "0001-01-01T00:00:00Z",
+        "9999-12-31T23:59:59-12:00",
+        "soon",
+        7,
+        None,
+    ],
+)
+async def test_a_time_that_is_none_is_a_failure(upstreams: StandIns, tmp_path: Path, odd: Any):
+    upstreams.says("blockscout", f"/api/v2/transactions/{TRANSACTION}", {"timestamp": odd})
+    async with provider(Blockscout, tmp_path, url=upstreams.at("blockscout")) as blockscout:
+        with pytest.raises(ProviderError):
+            await blockscout.time_of(1, TRANSACTION)
+
+
+async def test_of_what_it_says_in_its_own_words_little_is_quoted(upstreams: StandIns, tmp_path: Path):
+    said = {"errors": [{"detail": "Odd\u202e\n" + "x" * 5000}]}
+
+    with pytest.raises(ProviderError) as failure:
+        await read(upstreams, tmp_path, said, 422)
+
+    assert len(failure.value.message) < 160
+    assert failure.value.message.isprintable()
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "kind"),
+    [
+        (422, {"errors": [{"title": "Invalid value", "detail": "Invalid format"}]}, ProviderError),
+        (422, {"message": "Invalid parameter(s)"}, ProviderError),
+        (422, "<html></html>", ProviderError),
+        (404, "404 page not found", ProviderError),
+        (404, {"error": "no recording"}, ProviderError),
+        (404, "<html>Not found</html>", ProviderError),
+        (403, {"message": "Restricted access"}, ProviderRefused),
+        (401, {"message": "Unauthorized"}, ProviderRefused),
+        (402, {"x402Version": 1}, ProviderRefused),
+        (429, {"message": "Too many requests."}, ProviderRateLimited),
+        (200, "<!doctype html><html></html>", ProviderError),
+        (200, [], ProviderError),
+        (200, {}, ProviderError),
+        (200, {"message": "something else"}, ProviderError),
+    ],
+)
+async def test_every_refusal_is_a_failure(
+    upstreams: StandIns, tmp_path: Path, status: int, body: Any, kind: type[ProviderFailure]
+):
+    with pytest.raises(kind) as failure:
+        await read(upstreams, tmp_path, body, status)
+
+    assert type(failure.value) is kind
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+async def test_each_fault_is_a_failure_of_its_kind(upstreams: StandIns, tmp_path: Path, fault: Fault):
+    upstreams.faults["blockscout"] = fault
+    timeout = 0.3 if fault == "timeout" else 5
+    given: Any = {"url": upstreams.at("blockscout"), "timeout": timeout, "key": SecretStr(KEY)}
+
+    async with provider(Blockscout, tmp_path, **given) as blockscout:
+        with pytest.raises(ProviderFailure) as failure:
+            await blockscout.published(1, CONTRACT)
+
+    assert failure.value.code == FAULTS[fault][1]
+    assert KEY not in failure.value.message
+
+
+# recordings
+
+
+async def test_recorded_contracts(upstreams: StandIns, tmp_path: Path):
+    verified = await read(upstreams, tmp_path, recorded("blockscout_v2", "smart_contract_verified"))
+    bare = await read(upstreams, tmp_path, recorded("blockscout_v2", "smart_contract_not_verified_200"))
+    none = await read(upstreams, tmp_path, recorded("blockscout_v2", "smart_contract_not_found_404"), 404)
+
+    assert (verified.match, verified.name, verified.language) == ("unspecified", "WPOA", "Solidity")
+    assert (verified.license, verified.abi_available) == ("GPL-3.0", True)
+    assert (bare.match, none.match) == ("none", "none")
+
+
+async def test_a_recorded_address_that_nobody_used(upstreams: StandIns, tmp_path: Path):
+    found = await account(upstreams, tmp_path, recorded("blockscout_v2", "address_unknown_200_nulls"))
+
+    assert found == ExploredAccount(False, None, None, None)  # noqa: FBT003
+
+
+async def test_a_recorded_refusal(upstreams: StandIns, tmp_path: Path):
+    with pytest.raises(ProviderError, match="Invalid format"):
+        await account(upstreams, tmp_path, recorded("blockscout_v2", "invalid_address_422"), 422)
+
+
+async def test_a_path_without_a_key_is_that_of_the_recordings(replayed: str, tmp_path: Path):
+    async with provider(Blockscout, tmp_path, url=f"{replayed}/blockscout_v2") as blockscout:
+        found = await blockscout.published(1, "0x0000000000000000000000000000000000000001")
+
+    assert found.match == "none"
+
+
+async def test_a_path_with_a_key_is_that_of_the_recordings(replayed: str, tmp_path: Path):
+    transaction = "0x5b97c69211cda5d0ac192302f478a7046da72004438beae14164550e2722d380"
+    given = {"url": f"{replayed}/blockscout_v2", "key": SecretStr(KEY)}
+
+    async with provider(Blockscout, tmp_path, **given) as blockscout:
+        assert (await blockscout.time_of(8453, transaction)).tzinfo

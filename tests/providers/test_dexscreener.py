@@ -1,0 +1,378 @@
+"""DEX Screener's answers in our words, and its failures."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from standins import FAULTS, Fault, StandIns, provider, recorded
+
+from centgate.errors import NoData, ProviderError, ProviderFailure, ProviderRateLimited
+from centgate.providers.dexscreener import NAMES, DexScreener, read_pair
+
+TOKEN = "0x833589fcd6edb6e08f4c7c32d4f71b54bda02913"
+WETH = "0x4200000000000000000000000000000000000006"
+PAIR = "0xd0b53d9277642d899df5c87a3966a349a798f224"
+BASE = 8453
+ODD_NUMBERS: tuple[Any, ...] = ("NaN", "inf", "1e400", "-1", -2, "x", "", None, True, [], {}, 1e300)
+
+
+def row(**more: Any) -> dict[str, Any]:
+    """A pair of WETH in USDC on Base, as the upstream tells it."""
+    return {
+        "chainId": "base",
+        "dexId": "uniswap",
+        "url": f"https://dexscreener.com/base/{PAIR}",
+        "pairAddress": "0xD0b53D9277642d899DF5C87A3966A349A798F224",
+        "labels": ["v3"],
+        "baseToken": {"address": WETH, "name": "Wrapped Ether", "symbol": "WETH"},
+        "quoteToken": {
+            "address": "0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913",
+            "name": "USD Coin",
+            "symbol": "USDC",
+        },
+        "priceNative": "2000.0",
+        "priceUsd": "1998.00",
+        "txns": {"h24": {"buys": 412, "sells": 398}},
+        "volume": {"h24": 143_500.5},
+        "liquidity": {"usd": 3_996_000, "base": 1000, "quote": 2_000_000},
+        "fdv": 5_000_000_000,
+        "marketCap": 4_900_000_000,
+        "pairCreatedAt": 1_692_212_700_000,
+    } | more
+
+
+def lists(upstreams: StandIns, body: Any) -> None:
+    """What the upstream lists for the token on Base."""
+    upstreams.says("dexscreener", f"/token-pairs/v1/base/{TOKEN}", body)
+
+
+async def test_a_pair_is_told_in_our_words(upstreams: StandIns, tmp_path: Path) -> None:
+    lists(upstreams, [row()])
+
+    async with provider(DexScreener, tmp_path, url=upstreams.at("dexscreener")) as dexscreener:
+        (pair,) = await dexscreener.pairs(BASE, TOKEN)
+
+    assert (pair.address, pair.dex, pair.source) == (PAIR, "uniswap", "dexscreener")
+    assert (pair.base.address, pair.base.symbol) == (WETH, "WETH")
+    assert (pair.quote.address, pair.quote.symbol) == (TOKEN, "USDC")
+    assert (pair.price_usd, pair.liquidity_usd, pair.volume24h_usd) == (1998.0, 3_996_000, 143_500.5)
+    assert pair.quote_price_usd == pytest.approx(0.999)
+    assert pair.base_side_usd == pytest.approx(1_998_000)
+    assert pair.quote_side_usd == pytest.approx(1_998_000)
+    assert pair.fdv_usd == 5_000_000_000
+    assert pair.created_at == datetime(2023, 8, 16, 19, 5, tzinfo=UTC)
+    assert (pair.buys24h, pair.sells24h) == (412, 398)
+    assert pair.url == f"https://dexscreener.com/base/{PAIR}"
+
+
+@pytest.mark.parametrize(("chain_id", "name"), NAMES.items())
+async def test_each_chain_is_asked_by_its_name(
+    chain_id: int, name: str, upstreams: StandIns, tmp_path: Path
+) -> None:
+    upstreams.says("dexscreener", f"/token-pairs/v1/{name}/{TOKEN}", [row(chainId=name)])
+    upstreams.says("dexscreener", f"/latest/dex/pairs/{name}/{PAIR}", {"pairs": [row(chainId=name)]})
+
+    async with provider(DexScreener, tmp_path, url=upstreams.at("dexscreener")) as dexscreener:
+        (pair,) = await dexscreener.pairs(chain_id, TOKEN)
+        same = await dexscreener.pair(chain_id, PAIR)
+
+    assert dexscreener.covers(chain_id)
+    assert pair == same
+
+
+@pytest.mark.parametrize("body", [[], None, {"schemaVersion": "1.0.0", "pairs": None}])
+async def test_no_pairs_of_a_token_are_no_data(body: Any, upstreams: StandIns, tmp_path: Path) -> None:
+    lists(upstreams, body)
+
+    async with provider(DexScreener, tmp_path, url=upstreams.at("dexscreener")) as dexscreener:
+        with pytest.raises(NoData, match=TOKEN):
+            await dexscreener.pairs(BASE, TOKEN)
+
+    assert dexscreener.record.providers["dexscreener"]["status"] == "no_data"
+    assert dexscreener.record.warnings == []
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"schemaVersion": "1.0.0", "pairs": None, "pair": None},
+        {"pairs": []},
+        {"pairs": [row(chainId="bsc")]},
+        {"pairs": [row(pairAddress="0x" + "05" * 20)]},
+        {"pairs": None, "pair": row(pairAddress="0x" + "05" * 20)},
+    ],
+)
+async def test_no_pair_at_an_address_is_no_data(body: Any, upstreams: StandIns, tmp_path: Path) -> None:
+    upstreams.says("dexscreener", f"/latest/dex/pairs/base/{PAIR}", body)
+
+    async with provider(DexScreener, tmp_path, url=upstreams.at("dexscreener")) as dexscreener:
+        with pytest.raises(NoData, match=PAIR):
+            await dexscreener.pair(BASE, PAIR)
+
+
+async def test_a_pair_may_stand_beside_null_for_pairs(upstreams: StandIns, tmp_path: Path) -> None:
+    upstreams.says("dexscreener", f"/latest/dex/pairs/base/{PAIR}", {"pairs": None, "pair": row()})
+
+    async with provider(DexScreener, tmp_path, url=upstreams.at("dexscreener")) as dexscreener:
+        pair = await dexscreener.pair(BASE, PAIR)
+
+    assert pair.address == PAIR
+
+
+async def test_pairs_of_other_chains_and_other_tokens_are_left_out(
+    upstreams: StandIns, tmp_path: Path
+) -> None:
+    other = {"address": "0x" + "1" * 40, "symbol": "OTHER"}
+    lists(upstreams, [row(chainId="bsc"), row(quoteToken=other), row()])
+
+    async with provider(DexScreener, tmp_path, url=upstreams.at("dexscreener")) as dexscreener:
+        pairs = await dexscreener.pairs(BASE, TOKEN)
+
+    assert [pair.address for pair in pairs] == [PAIR]
+    assert dexscreener.record.warnings == []
+
+
+async def test_a_pair_with_nothing_but_its_tokens_has_null_for_the_rest(
+    upstreams: StandIns, tmp_path: Path
+) -> None:
+    bare = {key: row()[key] for key in ("chainId", "pairAddress", "baseToken", "quoteToken")}
+    lists(upstreams, [bare])
+
+    async with provider(DexScreener, tmp_path, url=upstreams.at("dexscreener")) as dexscreener:
+        (pair,) = await dexscreener.pairs(BASE, TOKEN)
+
+    assert (pair.price_usd, pair.quote_price_usd, pair.liquidity_usd, pair.volume24h_usd) == (None,) * 4
+    assert (pair.base_side_usd, pair.quote_side_usd, pair.fdv_usd, pair.created_at) == (None,) * 4
+    assert (pair.buys24h, pair.sells24h, pair.dex) == (None,) * 3
+
+
+@pytest.mark.parametrize("odd", ODD_NUMBERS)
+async def test_figures_that_are_none_become_null(odd: Any, upstreams: StandIns, tmp_path: Path) -> None:
+    lists(
+        upstreams,
+        [
+            row(
+                priceUsd=odd,
+                liquidity={"usd": odd, "base": odd, "quote": odd},
+                volume={"h24": odd},
+                txns={"h24": {"buys": odd, "sells": odd}},
+                fdv=odd,
+                pairCreatedAt=odd,
+            )
+        ],
+    )
+
+    async with provider(DexScreener, tmp_path, url=upstreams.at("dexscreener")) as dexscreener:
+        (pair,) = await dexscreener.pairs(BASE, TOKEN)
+
+    assert (pair.price_usd, pair.quote_price_usd, pair.liquidity_usd, pair.volume24h_usd) == (None,) * 4
+    assert (pair.base_side_usd, pair.quote_side_usd, pair.fdv_usd, pair.created_at) == (None,) * 4
+    assert (pair.buys24h, pair.sells24h) == (None, None)
+
+
+@pytest.mark.parametrize("in_quote", ["0", None, "NaN", "1e-320", "-2"])
+async def test_without_a_usable_native_price_the_quote_token_has_none(
+    in_quote: Any, upstreams: StandIns, tmp_path: Path
+) -> None:
+    lists(upstreams, [row(priceNative=in_quote)])
+
+    async with provider(DexScreener, tmp_path, url=upstreams.at("dexscreener")) as dexscreener:
+        (pair,) = await dexscreener.pairs(BASE, TOKEN)
+
+    assert pair.price_usd == 1998.0
+    assert pair.quote_price_usd is None
+    assert pair.quote_side_usd is None
+
+
+async def test_zero_liquidity_is_zero_and_a_zero_price_is_unknown(
+    upstreams: StandIns, tmp_path: Path
+) -> None:
+    lists(upstreams, [row(priceUsd="0", fdv=0, liquidity={"usd": 0, "base": 0, "quote": 0})])
+
+    async with provider(DexScreener, tmp_path, url=upstreams.at("dexscreener")) as dexscreener:
+        (pair,) = await dexscreener.pairs(BASE, TOKEN)
+
+    assert (pair.price_usd, pair.fdv_usd) == (None, None)
+    assert pair.liquidity_usd == 0
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        7,
+        None,
+        "pair",
+        row(pairAddress="unknown"),
+        row(pairAddress=None),
+        row(baseToken=None),
+        row(baseToken={"symbol": "WETH"}),
+    ],
+)
+async def test_one_broken_row_does_not_lose_the_others(
+    broken: Any, upstreams: StandIns, tmp_path: Path
+) -> None:
+    lists(upstreams, [broken, row()])
+
+    async with provider(DexScreener, tmp_path, url=upstreams.at("dexscreener")) as dexscreener:
+        pairs = await dexscreener.pairs(BASE, TOKEN)
+
+    assert [pair.address for pair in pairs] == [PAIR]
+    assert dexscreener.record.warnings == ["DEX Screener: 1 of 2 pairs could not be read and are left out"]
+
+
+async def test_only_broken_rows_are_a_failure(upstreams: StandIns, tmp_path: Path) -> None:
+    lists(upstreams, [row(pairAddress="unknown")])
+
+    async with provider(DexScreener, tmp_path, url=upstreams.at("dexscreener")) as dexscreener:
+        with pytest.raises(ProviderError, match="cannot be read"):
+            await dexscreener.pairs(BASE, TOKEN)
+
+
+@pytest.mark.parametrize("body", [{}, {"error": "no"}, {"pairs": 7}, {"pairs": {}}, 7, "text"])
+async def test_another_shape_is_a_failure(body: Any, upstreams: StandIns, tmp_path: Path) -> None:
+    lists(upstreams, body)
+    upstreams.says("dexscreener", f"/latest/dex/pairs/base/{PAIR}", body)
+
+    async with provider(DexScreener, tmp_path, url=upstreams.at("dexscreener")) as dexscreener:
+        with pytest.raises(ProviderError):
+            await dexscreener.pairs(BASE, TOKEN)
+        with pytest.raises(ProviderError):
+            await dexscreener.pair(BASE, PAIR)
+
+
+@pytest.mark.parametrize(
+    "url", ["http://dexscreener.com/base/x", "https://evil.example/base", "javascript:alert(1)", 7, None]
+)
+async def test_only_its_own_pages_are_handed_on(url: Any, upstreams: StandIns, tmp_path: Path) -> None:
+    lists(upstreams, [row(url=url)])
+
+    async with provider(DexScreener, tmp_path, url=upstreams.at("dexscreener")) as dexscreener:
+        (pair,) = await dexscreener.pairs(BASE, TOKEN)
+
+    assert pair.url == f"https://dexscreener.com/base/{PAIR}"
+
+
+async def test_symbols_are_cleaned(upstreams: StandIns, tmp_path: Path) -> None:
+    base = {"address": WETH, "symbol": "US\u202eDC\u200b\n" + "x" * 500}
+    lists(upstreams, [row(baseToken=base, dexId=7)])
+
+    async with provider(DexScreener, tmp_path, url=upstreams.at("dexscreener")) as dexscreener:
+        (pair,) = await dexscreener.pairs(BASE, TOKEN)
+
+    assert pair.base.symbol is not None
+    assert pair.base.symbol.startswith("USDC x")
+    assert len(pair.base.symbol) == 64
+    assert pair.dex is None
+
+
+async def test_a_pool_id_of_32_bytes_is_an_address(upstreams: StandIns, tmp_path: Path) -> None:
+    lists(upstreams, [row(pairAddress="0x" + "AB" * 32)])
+
+    async with provider(DexScreener, tmp_path, url=upstreams.at("dexscreener")) as dexscreener:
+        (pair,) = await dexscreener.pairs(BASE, TOKEN)
+
+    assert pair.address == "0x" + "ab" * 32
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+async def test_a_fault_is_a_failure_of_its_kind(fault: Fault, upstreams: StandIns, tmp_path: Path) -> None:
+    lists(upstreams, [row()])
+    upstreams.faults["dexscreener"] = fault
+
+    async with provider(DexScreener, tmp_path, url=upstreams.at("dexscreener"), timeout=2.5) as dexscreener:
+        with pytest.raises(ProviderFailure) as caught:
+            await dexscreener.pairs(BASE, TOKEN)
+
+    assert caught.value.code == FAULTS[fault][1]
+    assert caught.value.provider == "dexscreener"
+    assert dexscreener.record.warnings == [caught.value.message]
+
+
+async def test_being_asked_to_slow_down_is_told_apart(upstreams: StandIns, tmp_path: Path) -> None:
+    upstreams.faults["dexscreener"] = "429"
+
+    async with provider(DexScreener, tmp_path, url=upstreams.at("dexscreener")) as dexscreener:
+        with pytest.raises(ProviderRateLimited):
+            await dexscreener.pair(BASE, PAIR)
+
+    assert dexscreener.record.providers["dexscreener"]["status"] == "rate_limited"
+
+
+async def test_the_recorded_weth_pair_is_read(replayed: str, tmp_path: Path) -> None:
+    address = "0x88e6a0c2ddd26feeb64f039a2c41296fcb3f5640"
+
+    async with provider(DexScreener, tmp_path, url=f"{replayed}/dexscreener") as dexscreener:
+        pair = await dexscreener.pair(1, address)
+
+    assert (pair.address, pair.base.symbol, pair.quote.symbol) == (address, "WETH", "USDC")
+    assert (pair.price_usd, pair.liquidity_usd) == (2701.37, 98107272.35)
+    assert pair.quote_price_usd == pytest.approx(1, abs=1e-5)
+    assert pair.quote_side_usd == pytest.approx(74867938, rel=1e-5)
+    assert pair.created_at == datetime(2021, 5, 5, 21, 42, 11, tzinfo=UTC)
+
+
+async def test_the_recorded_bnb_pair_is_read(replayed: str, tmp_path: Path) -> None:
+    async with provider(DexScreener, tmp_path, url=f"{replayed}/dexscreener") as dexscreener:
+        pair = await dexscreener.pair(56, "0xd0e226f674bbf064f54ab47f42473ff80db98cba")
+
+    assert (pair.price_usd, pair.volume24h_usd, pair.fdv_usd) == (2210.75, 10003668.14, 1337470042)
+    assert pair.quote_price_usd == pytest.approx(758.87, abs=0.01)
+    assert (pair.buys24h, pair.sells24h) == (5393, 5302)
+
+
+async def test_the_recorded_unknown_token_is_no_data(replayed: str, tmp_path: Path) -> None:
+    async with provider(DexScreener, tmp_path, url=f"{replayed}/dexscreener") as dexscreener:
+        with pytest.raises(NoData):
+            await dexscreener.pairs(1, "0x" + "0" * 39 + "1")
+
+
+async def test_recorded_rows_of_two_chains_are_told_apart(upstreams: StandIns, tmp_path: Path) -> None:
+    body = recorded("dexscreener", "search_eth_wbnb_30_pairs")
+    wbnb = "0xbb4cdb9cbd36b01bd1cbaebf2de08d9173bc095c"
+    upstreams.says("dexscreener", f"/token-pairs/v1/bsc/{wbnb}", body["pairs"])
+
+    async with provider(DexScreener, tmp_path, url=upstreams.at("dexscreener")) as dexscreener:
+        pairs = await dexscreener.pairs(56, wbnb)
+
+    assert len(pairs) == sum(each["chainId"] == "bsc" for each in body["pairs"])
+    assert any(pair.created_at is None for pair in pairs)
+    assert any(pair.dex and pair.dex.startswith("0x") for pair in pairs)
+    assert dexscreener.record.warnings == []
+
+
+JSON = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats()
+    | st.text(max_size=5)
+    | st.sampled_from(["1e400", "7"]),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=6,
+)
+
+
+@given(st.dictionaries(st.sampled_from(sorted(row())), JSON | st.just({"h24": "-inf", "usd": math.nan})))
+def test_whatever_stands_in_a_row_its_figures_are_finite_or_null(odd: dict[str, Any]) -> None:
+    pair = read_pair(row(**odd), "base")
+
+    figures = [each for each in asdict(pair).values() if isinstance(each, float)] if pair else []
+    assert all(math.isfinite(figure) and figure >= 0 for figure in figures)
+
+
+@given(st.floats(1e-9, 1e9), st.floats(1e-6, 1e6))
+def test_the_price_of_the_quote_token_agrees_with_that_of_the_base_token(
+    price_usd: float, in_quote: float
+) -> None:
+    pair = read_pair(row(priceUsd=repr(price_usd), priceNative=repr(in_quote)), "base")
+
+    assert pair is not None
+    assert pair.price_of(WETH) == price_usd
+    assert (pair.price_of(TOKEN) or 0) * in_quote == pytest.approx(price_usd)

@@ -1,0 +1,415 @@
+"""Etherscan: answers, refusals and limits all come with status 200, and only words tell them apart."""
+
+from __future__ import annotations
+
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import SecretStr
+from standins import FAULTS, Fault, StandIns, provider, recorded
+
+from centgate.errors import (
+    NoData,
+    ProviderError,
+    ProviderFailure,
+    ProviderRateLimited,
+    ProviderRefused,
+    ProviderTimeout,
+    ProviderUnconfigured,
+)
+from centgate.facts.contracts import Created, NamedAddress, Published
+from centgate.provider import Record
+from centgate.providers import etherscan as etherscan_module
+from centgate.providers.etherscan import Etherscan, page
+
+CONTRACT = "0x" + "ab" * 20
+MIDNIGHT = 20_000 * 86_400
+TWIN = "0x" + "cd" * 20
+KEY = "operators-own"
+UNVERIFIED = {"SourceCode": "", "ABI": "Contract source code not verified", "ContractName": "", "Proxy": "0"}
+VERIFIED = {
+    "SourceCode": "contract Vault {}",
+    "ABI": '[{"type":"function"}]',
+    "ContractName": "Vault",
+    "CompilerVersion": "v0.8.17+commit.8df45f5f",
+    "LicenseType": "MIT",
+    "Proxy": "0",
+    "Implementation": "",
+    "SimilarMatch": "",
+}
+CREATED = {
+    "contractAddress": CONTRACT,
+    "contractCreator": TWIN.upper().replace("0X", "0x"),
+    "txHash": "0x" + "1F" * 32,
+    "blockNumber": "38400000",
+    "timestamp": "1763000000",
+    "contractFactory": "",
+    "creationBytecode": "0x6080",
+}
+
+
+def ok(*rows: Any, message: str = "OK") -> dict[str, Any]:
+    return {"status": "1", "message": message, "result": list(rows)}
+
+
+def refusing(result: Any, message: str = "NOTOK") -> dict[str, Any]:
+    return {"status": "0", "message": message, "result": result}
+
+
+WRONG: tuple[Any, ...] = (
+    *([], {}, "text", 7),
+    *({"status": "1"}, {"status": "1", "result": "x"}, {"status": "1", "result": [7]}),
+    *(refusing(None, ""), ok({"unexpected": 1})),
+    {"jsonrpc": "2.0", "id": 1, "error": {"code": -32602}},
+)
+
+
+async def asked(upstreams: StandIns, folder: Path, body: Any = None, **given: Any) -> Published:
+    if body is not None:
+        upstreams.says("etherscan", "/v2/api", body)
+    options = {"timeout": 5, "key": SecretStr(KEY), **given}
+    async with provider(Etherscan, folder, url=upstreams.at("etherscan"), **options) as etherscan:
+        return await etherscan.published(8453, CONTRACT)
+
+
+async def created(upstreams: StandIns, folder: Path, body: Any) -> Created:
+    upstreams.says("etherscan", "/v2/api", body)
+    async with provider(Etherscan, folder, url=upstreams.at("etherscan"), key=SecretStr(KEY)) as etherscan:
+        return await etherscan.creation(8453, CONTRACT)
+
+
+async def test_it_is_asked_by_chain_with_the_key(upstreams: StandIns, tmp_path: Path):
+    await asked(upstreams, tmp_path, ok(VERIFIED))
+
+    (call,) = upstreams.calls("etherscan")
+    assert call.path == "/v2/api"
+    assert call.params == {
+        "chainid": "8453",
+        "module": "contract",
+        "action": "getsourcecode",
+        "address": CONTRACT,
+        "apikey": KEY,
+    }
+
+
+async def test_what_is_verified_is_told_without_the_source(upstreams: StandIns, tmp_path: Path):
+    found = await asked(upstreams, tmp_path, ok(VERIFIED))
+
+    assert found.verified
+    assert (found.match, found.name, found.language) == ("unspecified", "Vault", "Solidity")
+    assert (found.compiler_version, found.license) == ("v0.8.17+commit.8df45f5f", "MIT")
+    assert (found.source_available, found.abi_available) == (True, True)
+    assert found.url == f"https://basescan.org/address/{CONTRACT}#code"
+    assert found.proxy
+    assert found.proxy.is_proxy is False
+
+
+@pytest.mark.parametrize(
+    "body",
+    [ok(UNVERIFIED), ok(), refusing("Contract source code not verified"), refusing(None, "No data found")],
+)
+async def test_that_nothing_is_published_is_an_answer(upstreams: StandIns, tmp_path: Path, body: Any):
+    found = await asked(upstreams, tmp_path, body)
+
+    assert (found.match, found.verified, found.name, found.proxy) == ("none", False, None, None)
+    assert (found.source_available, found.abi_available) == (False, False)
+
+
+async def test_source_of_another_contract_is_no_verification(upstreams: StandIns, tmp_path: Path):
+    found = await asked(
+        upstreams, tmp_path, ok({**VERIFIED, "SimilarMatch": TWIN.upper().replace("0X", "0x")})
+    )
+
+    assert (found.match, found.similar_address, found.verified) == ("similar", TWIN, False)
+
+
+@pytest.mark.parametrize(
+    ("source", "compiler", "language"),
+    [
+        ('{{"language": "Yul", "sources": {}}}', "v0.8.17", "Yul"),
+        ('{"A.sol": {"content": "contract A {}"}}', "v0.8.17", "Solidity"),
+        ("{{ broken }}", "v0.8.17", "Solidity"),
+        ("{{[1]}}", "v0.8.17", "Solidity"),
+        ("# @version 0.3.10", "vyper:0.3.10", "Vyper"),
+        ("something", "", None),
+    ],
+)
+async def test_every_form_of_source_is_read(
+    upstreams: StandIns, tmp_path: Path, source: str, compiler: str, language: str | None
+):
+    row = {**VERIFIED, "SourceCode": source, "CompilerVersion": compiler}
+    found = await asked(upstreams, tmp_path, ok(row))
+
+    assert found.verified
+    assert found.language == language
+    assert found.compiler_version == (compiler.removeprefix("vyper:") or None)
+
+
+async def test_its_mark_of_a_proxy_is_a_claim(upstreams: StandIns, tmp_path: Path):
+    marked = {"Proxy": "1", "Implementation": TWIN.upper().replace("0X", "0x")}
+    found = await asked(upstreams, tmp_path, ok({**VERIFIED, **marked}))
+
+    assert found.proxy
+    assert (found.proxy.is_proxy, found.proxy.kind) == (True, None)
+    assert found.proxy.implementations == (NamedAddress(TWIN, None),)
+
+
+@pytest.mark.parametrize("implementation", ["", "0x", "0x" + "0" * 40, None, 7, "nonsense"])
+async def test_a_proxy_without_a_usable_implementation_keeps_the_mark(
+    upstreams: StandIns, tmp_path: Path, implementation: Any
+):
+    found = await asked(upstreams, tmp_path, ok({**VERIFIED, "Proxy": "1", "Implementation": implementation}))
+
+    assert found.proxy
+    assert (found.proxy.is_proxy, found.proxy.implementations) == (True, ())
+
+
+async def test_broken_details_do_not_lose_the_answer(upstreams: StandIns, tmp_path: Path):
+    row = {"SourceCode": "contract A {}", "ABI": "[broken", "ContractName": 7, "LicenseType": None}
+    found = await asked(upstreams, tmp_path, ok(row))
+
+    assert found.verified
+    assert (found.name, found.license, found.abi_available) == (None, None, False)
+
+
+async def test_a_name_that_hides_something_is_cleaned(upstreams: StandIns, tmp_path: Path):
+    found = await asked(upstreams, tmp_path, ok({**VERIFIED, "ContractName": "Va\u202eult\n" + "x" * 200}))
+
+    assert found.name
+    assert found.name.startswith("Vault x")
+    assert len(found.name) == 64
+
+
+async def test_a_complaint_beside_usable_data_is_no_refusal(upstreams: StandIns, tmp_path: Path):
+    message = "OK-Missing/Invalid API Key, rate limit of 1/5sec applied"
+
+    assert (await asked(upstreams, tmp_path, ok(VERIFIED, message=message))).verified
+
+
+@pytest.mark.parametrize(
+    ("said", "kind"),
+    [
+        ("Max rate limit reached", ProviderRateLimited),
+        ("Max rate limit reached, please use API Key for higher rate limit", ProviderRateLimited),
+        ("Max calls per sec rate limit reached (3/sec)", ProviderRateLimited),
+        ("Max daily rate limit reached. 100000/100000", ProviderRateLimited),
+        ("Invalid API Key", ProviderRefused),
+        ("Missing/Invalid API Key", ProviderRefused),
+        ("Free API access is not supported for this chain. Please upgrade your api plan", ProviderRefused),
+        ("Missing or unsupported chainid parameter (required for v2 api)", ProviderRefused),
+        (
+            "Free API access is temporarily unavailable due to unusually high network activity",
+            ProviderRateLimited,
+        ),
+        ("Error! Invalid address format", ProviderError),
+        ("Query Timeout occured. Please select a smaller result dataset", ProviderTimeout),
+    ],
+)
+async def test_every_refusal_is_told_apart(
+    upstreams: StandIns, tmp_path: Path, said: str, kind: type[ProviderFailure]
+):
+    with pytest.raises(kind) as failure:
+        await asked(upstreams, tmp_path, refusing(said))
+
+    assert type(failure.value) is kind
+    assert KEY not in failure.value.message
+
+
+async def test_a_used_up_day_is_not_asked_again_before_midnight(
+    upstreams: StandIns, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    upstreams.says("etherscan", "/v2/api", refusing("Max daily rate limit reached. 100000/100000"))
+    monkeypatch.setattr(etherscan_module.time, "time", lambda: MIDNIGHT - 600.0)
+    async with provider(Etherscan, tmp_path, url=upstreams.at("etherscan"), key=SecretStr(KEY)) as etherscan:
+        for ask in (etherscan.published, etherscan.on(Record()).creation):
+            with pytest.raises(ProviderRateLimited, match="used up for today") as failure:
+                await ask(1, CONTRACT)
+            assert failure.value.retry_after == 600
+        asked_that_day = len(upstreams.calls("etherscan"))
+        upstreams.says("etherscan", "/v2/api", ok(VERIFIED))
+        monkeypatch.setattr(etherscan_module.time, "time", lambda: MIDNIGHT + 1.0)
+        found = await etherscan.published(1, CONTRACT)
+
+    assert asked_that_day == 1
+    assert found.verified
+
+
+async def test_a_busy_hour_is_worth_asking_again_in_a_minute(upstreams: StandIns, tmp_path: Path):
+    with pytest.raises(ProviderRateLimited) as failure:
+        await asked(upstreams, tmp_path, refusing("Free API access is temporarily unavailable due to …"))
+
+    assert failure.value.retry_after == 60
+
+
+async def test_a_chain_beyond_the_plan_is_asked_for_source_once_an_hour(
+    upstreams: StandIns, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    upstreams.says("etherscan", "/v2/api", refusing("Free API access is not supported for this chain."))
+    now = time.time()
+    async with provider(Etherscan, tmp_path, url=upstreams.at("etherscan"), key=SecretStr(KEY)) as etherscan:
+        for later in (0, 3500, 3700):
+            monkeypatch.setattr(etherscan_module.time, "time", lambda later=later: now + later)
+            with pytest.raises(ProviderRefused, match="does not serve chain 56"):
+                await etherscan.published(56, CONTRACT)
+
+    assert len(upstreams.calls("etherscan")) == 2
+
+
+async def test_of_what_it_says_in_its_own_words_little_is_quoted(upstreams: StandIns, tmp_path: Path):
+    with pytest.raises(ProviderError) as failure:
+        await asked(upstreams, tmp_path, refusing("Odd\u202e\n" + "x" * 5000))
+
+    assert len(failure.value.message) < 150
+    assert failure.value.message.isprintable()
+
+
+@pytest.mark.parametrize("body", WRONG)
+async def test_another_shape_is_a_failure(upstreams: StandIns, tmp_path: Path, body: Any):
+    with pytest.raises(ProviderError):
+        await asked(upstreams, tmp_path, body)
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+async def test_each_fault_is_a_failure_of_its_kind(upstreams: StandIns, tmp_path: Path, fault: Fault):
+    upstreams.faults["etherscan"] = fault
+
+    with pytest.raises(ProviderFailure) as failure:
+        await asked(upstreams, tmp_path, timeout=0.3 if fault == "timeout" else 5)
+
+    assert failure.value.code == FAULTS[fault][1]
+    assert KEY not in failure.value.message
+
+
+async def test_without_a_key_it_is_not_asked(upstreams: StandIns, tmp_path: Path):
+    with pytest.raises(ProviderUnconfigured):
+        await asked(upstreams, tmp_path, key=None)
+
+    assert not upstreams.calls("etherscan")
+
+
+async def test_creation_is_told_by_whom_and_when(upstreams: StandIns, tmp_path: Path):
+    found = await created(upstreams, tmp_path, ok(CREATED))
+
+    at = datetime.fromtimestamp(1763000000, UTC)
+    assert found == Created(creator=TWIN, transaction="0x" + "1f" * 32, at=at, block=38400000)
+
+
+async def test_creation_in_its_older_form_has_no_time(upstreams: StandIns, tmp_path: Path):
+    row = {"contractAddress": CONTRACT, "contractCreator": TWIN, "txHash": "0x" + "1f" * 32}
+
+    assert await created(upstreams, tmp_path, ok(row)) == Created(TWIN, "0x" + "1f" * 32)
+
+
+@pytest.mark.parametrize("odd", ["²", "9" * 15, "x", None, [], -1, "1e400"])
+async def test_an_odd_time_of_creation_is_left_out(upstreams: StandIns, tmp_path: Path, odd: Any):
+    found = await created(upstreams, tmp_path, ok({**CREATED, "timestamp": odd, "blockNumber": odd}))
+
+    assert (found.creator, found.at) == (TWIN, None)
+
+
+@pytest.mark.parametrize("body", [refusing(None, "No data found"), refusing("None", "No data found"), ok()])
+async def test_what_was_never_created_is_known_to_be_nothing(upstreams: StandIns, tmp_path: Path, body: Any):
+    with pytest.raises(NoData):
+        await created(upstreams, tmp_path, body)
+
+
+async def test_a_plan_without_creation_is_asked_for_it_once(upstreams: StandIns, tmp_path: Path):
+    said = "Free API access is not supported for this chain. Please upgrade your api plan"
+    upstreams.says("etherscan", "/v2/api", refusing(said))
+    async with provider(Etherscan, tmp_path, url=upstreams.at("etherscan"), key=SecretStr(KEY)) as etherscan:
+        record = Record()
+        for chain_id in (56, 56, 1):
+            with pytest.raises(NoData, match="under this plan"):
+                await etherscan.on(record).creation(chain_id, CONTRACT)
+
+    assert (record.warnings, record.providers["etherscan"]["status"]) == ([], "no_data")
+    assert [call.params["chainid"] for call in upstreams.calls("etherscan")] == ["56", "1"]
+
+
+@pytest.mark.parametrize(
+    ("chain_id", "host"),
+    [
+        (1, "etherscan.io"),
+        (8453, "basescan.org"),
+        (56, "bscscan.com"),
+        (137, "polygonscan.com"),
+        (42161, "arbiscan.io"),
+        (10, "optimistic.etherscan.io"),
+    ],
+)
+def test_every_chain_has_its_page(chain_id: int, host: str):
+    assert page(chain_id, CONTRACT) == f"https://{host}/address/{CONTRACT}#code"
+    assert page(31337, CONTRACT) is None
+
+
+# recordings
+
+
+async def of(upstreams: StandIns, folder: Path, case: str) -> Published:
+    return await asked(upstreams, folder, recorded("etherscan", case))
+
+
+@pytest.mark.parametrize(
+    ("case", "name", "language", "version"),
+    [
+        ("getsourcecode_std_json", "Token", "Solidity", "v0.8.28+commit.7893614a"),
+        ("getsourcecode_single_file_marked_proxy", "Hemispheres", "Solidity", "v0.8.17+commit.8df45f5f"),
+        ("getsourcecode_vyper", "XYZ Broadcaster", "Vyper", "0.3.10"),
+        ("getsourcecode_vyper_vault", "Vyper_contract", "Vyper", "0.2.12"),
+    ],
+)
+async def test_recorded_sources_are_read(
+    upstreams: StandIns, tmp_path: Path, case: str, name: str, language: str, version: str
+):
+    found = await of(upstreams, tmp_path, case)
+
+    assert found.verified
+    assert (found.name, found.language, found.compiler_version) == (name, language, version)
+    assert found.abi_available
+
+
+async def test_a_recorded_clone_with_source_of_its_own_is_marked(upstreams: StandIns, tmp_path: Path):
+    found = await of(upstreams, tmp_path, "getsourcecode_single_file_marked_proxy")
+
+    assert found.proxy
+    assert found.proxy.implementations[0].address == "0xfb1647bd77d28d0acab0c3632ceef87e7cd62b04"
+
+
+@pytest.mark.parametrize("case", ["getsourcecode_unverified", "getabi_unverified"])
+async def test_recorded_answers_that_nothing_is_published(upstreams: StandIns, tmp_path: Path, case: str):
+    assert (await of(upstreams, tmp_path, case)).match == "none"
+
+
+@pytest.mark.parametrize(
+    ("case", "kind"),
+    [
+        ("invalid_api_key", ProviderRefused),
+        ("rate_limit_reached_keyless", ProviderRateLimited),
+        ("free_tier_chain_not_supported_56", ProviderRefused),
+        ("free_tier_chain_not_supported_8453", ProviderRefused),
+        ("free_api_temporarily_unavailable", ProviderRateLimited),
+    ],
+)
+async def test_recorded_refusals_are_told_apart(
+    upstreams: StandIns, tmp_path: Path, case: str, kind: type[ProviderFailure]
+):
+    with pytest.raises(kind) as failure:
+        await of(upstreams, tmp_path, case)
+
+    assert type(failure.value) is kind
+
+
+async def test_recorded_absence_of_creation(upstreams: StandIns, tmp_path: Path):
+    with pytest.raises(NoData):
+        await created(upstreams, tmp_path, recorded("etherscan", "getcontractcreation_none"))
+
+
+async def test_the_path_is_that_of_the_recordings(replayed: str, tmp_path: Path):
+    url = f"{replayed}/etherscan"
+    async with provider(Etherscan, tmp_path, url=url, key=SecretStr(KEY)) as etherscan:
+        found = await etherscan.published(1, "0x" + "0" * 39 + "1")
+
+    assert found.match == "none"

@@ -1,0 +1,282 @@
+"""GeckoTerminal's answers in our words, and its failures."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from standins import FAULTS, Fault, StandIns, provider, recorded
+
+from centgate.errors import NoData, ProviderError, ProviderFailure
+from centgate.providers.geckoterminal import NAMES, GeckoTerminal
+
+TOKEN = "0x833589fcd6edb6e08f4c7c32d4f71b54bda02913"
+WETH = "0x4200000000000000000000000000000000000006"
+POOL = "0xd0b53d9277642d899df5c87a3966a349a798f224"
+BASE = 8453
+UNKNOWN = {"errors": [{"status": "404", "title": "Not Found"}], "meta": {"ref_id": "1"}}
+
+
+def row(network: str = "base", base: str = WETH, quote: str = TOKEN, **told: Any) -> dict[str, Any]:
+    """A pool of WETH in USDC, as the upstream tells it; `told` are further attributes."""
+    return {
+        "id": f"{network}_{POOL}",
+        "type": "pool",
+        "attributes": {
+            "base_token_price_usd": "1998.0",
+            "quote_token_price_usd": "0.999",
+            "address": POOL,
+            "name": "WETH / USDC 0.05%",
+            "pool_created_at": "2023-08-16T19:05:00Z",
+            "fdv_usd": "5000000000.5",
+            "market_cap_usd": None,
+            "transactions": {"h24": {"buys": 412, "sells": 398, "buyers": 7, "sellers": 8}},
+            "volume_usd": {"h24": "143500.5"},
+            "reserve_in_usd": "3996000.0",
+        }
+        | told,
+        "relationships": {
+            "base_token": {"data": {"id": f"{network}_{base}", "type": "token"}},
+            "quote_token": {"data": {"id": f"{network}_{quote}", "type": "token"}},
+            "dex": {"data": {"id": "uniswap-v3-base", "type": "dex"}},
+        },
+    }
+
+
+def lists(upstreams: StandIns, body: Any, status: int = 200) -> None:
+    """What the upstream lists for the token on Base."""
+    upstreams.says("geckoterminal", f"/api/v2/networks/base/tokens/{TOKEN}/pools", body, status=status)
+
+
+def tells(upstreams: StandIns, body: Any, status: int = 200) -> None:
+    """What the upstream tells of the pool on Base."""
+    upstreams.says("geckoterminal", f"/api/v2/networks/base/pools/{POOL}", body, status=status)
+
+
+async def test_a_pool_is_told_in_our_words(upstreams: StandIns, tmp_path: Path) -> None:
+    included = [{"id": f"base_{WETH}", "type": "token", "attributes": {"symbol": "WE\u200bTH"}}]
+    tells(upstreams, {"data": row(), "included": included})
+
+    async with provider(GeckoTerminal, tmp_path, url=upstreams.at("geckoterminal")) as geckoterminal:
+        pair = await geckoterminal.pair(BASE, POOL)
+
+    assert (pair.address, pair.dex, pair.source) == (POOL, "uniswap-v3-base", "geckoterminal")
+    assert (pair.base.address, pair.base.symbol) == (WETH, "WETH")
+    assert (pair.quote.address, pair.quote.symbol) == (TOKEN, None)
+    assert (pair.price_usd, pair.quote_price_usd) == (1998.0, 0.999)
+    assert (pair.liquidity_usd, pair.volume24h_usd, pair.fdv_usd) == (3_996_000, 143_500.5, 5_000_000_000.5)
+    assert (pair.base_side_usd, pair.quote_side_usd) == (None, None)
+    assert pair.created_at == datetime(2023, 8, 16, 19, 5, tzinfo=UTC)
+    assert (pair.buys24h, pair.sells24h) == (412, 398)
+    assert pair.url == f"https://www.geckoterminal.com/base/pools/{POOL}"
+
+
+async def test_the_version_is_asked_for(upstreams: StandIns, tmp_path: Path) -> None:
+    lists(upstreams, {"data": [row()]})
+
+    async with provider(GeckoTerminal, tmp_path, url=upstreams.at("geckoterminal")) as geckoterminal:
+        await geckoterminal.pairs(BASE, TOKEN)
+
+    (asked,) = upstreams.calls("geckoterminal")
+    assert asked.headers["accept"] == "application/json;version=20230302"
+
+
+@pytest.mark.parametrize(("chain_id", "name"), NAMES.items())
+async def test_each_chain_is_asked_by_its_name(
+    chain_id: int, name: str, upstreams: StandIns, tmp_path: Path
+) -> None:
+    path = f"/api/v2/networks/{name}"
+    upstreams.says("geckoterminal", f"{path}/tokens/{WETH}/pools", {"data": [row(name)]})
+    upstreams.says("geckoterminal", f"{path}/pools/{POOL}", {"data": row(name)})
+
+    async with provider(GeckoTerminal, tmp_path, url=upstreams.at("geckoterminal")) as geckoterminal:
+        (pair,) = await geckoterminal.pairs(chain_id, WETH)
+        same = await geckoterminal.pair(chain_id, POOL)
+
+    assert geckoterminal.covers(chain_id)
+    assert pair == same
+    assert (pair.base.address, pair.quote.address) == (WETH, TOKEN)
+
+
+@pytest.mark.parametrize("body", [UNKNOWN, {"error": "Not Found"}, {"errors": []}, {}])
+async def test_its_own_404_is_no_data(body: Any, upstreams: StandIns, tmp_path: Path) -> None:
+    lists(upstreams, body, status=404)
+    tells(upstreams, body, status=404)
+
+    async with provider(GeckoTerminal, tmp_path, url=upstreams.at("geckoterminal")) as geckoterminal:
+        with pytest.raises(NoData, match=TOKEN):
+            await geckoterminal.pairs(BASE, TOKEN)
+        with pytest.raises(NoData, match=POOL):
+            await geckoterminal.pair(BASE, POOL)
+
+    assert geckoterminal.record.providers["geckoterminal"]["status"] == "no_data"
+    assert geckoterminal.record.warnings == []
+
+
+@pytest.mark.parametrize(
+    "body", ["404 page not found", "<html>Not Found</html>", "", '{"errors":', [], ["Not Found"]]
+)
+async def test_any_other_404_is_a_failure(body: Any, upstreams: StandIns, tmp_path: Path) -> None:
+    lists(upstreams, body, status=404)
+    tells(upstreams, body, status=404)
+
+    async with provider(GeckoTerminal, tmp_path, url=upstreams.at("geckoterminal")) as geckoterminal:
+        with pytest.raises(ProviderError):
+            await geckoterminal.pairs(BASE, TOKEN)
+        with pytest.raises(ProviderError):
+            await geckoterminal.pair(BASE, POOL)
+
+
+async def test_another_pool_than_was_asked_for_is_no_answer(upstreams: StandIns, tmp_path: Path) -> None:
+    tells(upstreams, {"data": row(address="0x" + "05" * 20)})
+
+    async with provider(GeckoTerminal, tmp_path, url=upstreams.at("geckoterminal")) as geckoterminal:
+        with pytest.raises(NoData, match=POOL):
+            await geckoterminal.pair(BASE, POOL)
+
+
+async def test_an_empty_list_is_no_data(upstreams: StandIns, tmp_path: Path) -> None:
+    lists(upstreams, {"data": []})
+    tells(upstreams, {"data": None})
+
+    async with provider(GeckoTerminal, tmp_path, url=upstreams.at("geckoterminal")) as geckoterminal:
+        with pytest.raises(NoData):
+            await geckoterminal.pairs(BASE, TOKEN)
+        with pytest.raises(NoData):
+            await geckoterminal.pair(BASE, POOL)
+
+
+@pytest.mark.parametrize(
+    ("told", "created"),
+    [
+        ("2021-12-29T12:35:14Z", None),
+        ("2022-01-31T23:59:59Z", None),
+        ("2022-02-01T00:00:00Z", datetime(2022, 2, 1, tzinfo=UTC)),
+        ("2024-05-13T15:13:47+02:00", datetime(2024, 5, 13, 13, 13, 47, tzinfo=UTC)),
+        ("2024-05-13", datetime(2024, 5, 13, tzinfo=UTC)),
+        ("9999-12-31T23:59:59Z", None),
+        ("yesterday", None),
+        (1_700_000_000, None),
+        (None, None),
+    ],
+)
+async def test_a_date_of_the_index_is_no_date_of_the_pool(
+    told: Any, created: datetime | None, upstreams: StandIns, tmp_path: Path
+) -> None:
+    tells(upstreams, {"data": row(pool_created_at=told)})
+
+    async with provider(GeckoTerminal, tmp_path, url=upstreams.at("geckoterminal")) as geckoterminal:
+        pair = await geckoterminal.pair(BASE, POOL)
+
+    assert pair.created_at == created
+
+
+@pytest.mark.parametrize("odd", ["NaN", "inf", "1e400", "-1", "x", "", None, True, [], {}])
+async def test_figures_that_are_none_become_null(odd: Any, upstreams: StandIns, tmp_path: Path) -> None:
+    told = ("base_token_price_usd", "quote_token_price_usd", "reserve_in_usd", "fdv_usd")
+    trades = {"h24": {"buys": odd, "sells": odd}}
+    odds: dict[str, Any] = dict.fromkeys(told, odd) | {"volume_usd": {"h24": odd}, "transactions": trades}
+    tells(upstreams, {"data": row(**odds)})
+
+    async with provider(GeckoTerminal, tmp_path, url=upstreams.at("geckoterminal")) as geckoterminal:
+        pair = await geckoterminal.pair(BASE, POOL)
+
+    assert (pair.price_usd, pair.quote_price_usd, pair.liquidity_usd, pair.volume24h_usd) == (None,) * 4
+    assert (pair.fdv_usd, pair.buys24h, pair.sells24h) == (None,) * 3
+
+
+async def test_a_token_as_quote_leaves_the_base_token_without_a_value(
+    upstreams: StandIns, tmp_path: Path
+) -> None:
+    lists(upstreams, {"data": [row(), row(base=TOKEN, quote=WETH)]})
+
+    async with provider(GeckoTerminal, tmp_path, url=upstreams.at("geckoterminal")) as geckoterminal:
+        as_quote, as_base = await geckoterminal.pairs(BASE, TOKEN)
+
+    assert as_quote.fdv_usd is None
+    assert as_base.fdv_usd == 5_000_000_000.5
+
+
+@pytest.mark.parametrize("broken", [7, None, {}, {"attributes": {}}, row(address="x"), row(base="x")])
+async def test_one_broken_row_does_not_lose_the_others(
+    broken: Any, upstreams: StandIns, tmp_path: Path
+) -> None:
+    lists(upstreams, {"data": [broken, row()]})
+
+    async with provider(GeckoTerminal, tmp_path, url=upstreams.at("geckoterminal")) as geckoterminal:
+        pairs = await geckoterminal.pairs(BASE, TOKEN)
+
+    assert [pair.address for pair in pairs] == [POOL]
+    assert geckoterminal.record.warnings == ["GeckoTerminal: 1 of 2 pools could not be read and are left out"]
+
+
+@pytest.mark.parametrize("body", [[], {}, {"data": 7}, {"data": [7]}, {"data": {}}, 7, {"errors": []}])
+async def test_another_shape_is_a_failure(body: Any, upstreams: StandIns, tmp_path: Path) -> None:
+    lists(upstreams, body)
+    tells(upstreams, body)
+
+    async with provider(GeckoTerminal, tmp_path, url=upstreams.at("geckoterminal")) as geckoterminal:
+        with pytest.raises(ProviderError):
+            await geckoterminal.pairs(BASE, TOKEN)
+        with pytest.raises(ProviderError):
+            await geckoterminal.pair(BASE, POOL)
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+async def test_a_fault_is_a_failure_of_its_kind(fault: Fault, upstreams: StandIns, tmp_path: Path) -> None:
+    tells(upstreams, {"data": row()})
+    upstreams.faults["geckoterminal"] = fault
+    url = upstreams.at("geckoterminal")
+
+    async with provider(GeckoTerminal, tmp_path, url=url, timeout=2.5) as geckoterminal:
+        with pytest.raises(ProviderFailure) as caught:
+            await geckoterminal.pair(BASE, POOL)
+
+    assert caught.value.code == FAULTS[fault][1]
+    assert caught.value.provider == "geckoterminal"
+
+
+async def test_the_recorded_pool_is_read(replayed: str, tmp_path: Path) -> None:
+    address = "0x88e6a0c2ddd26feeb64f039a2c41296fcb3f5640"
+
+    async with provider(GeckoTerminal, tmp_path, url=f"{replayed}/geckoterminal") as geckoterminal:
+        pair = await geckoterminal.pair(1, address)
+
+    assert (pair.address, pair.price_usd, pair.liquidity_usd) == (address, 2700.79, 98049483.9936)
+    assert (pair.buys24h, pair.sells24h) == (6104, 6826)
+    assert pair.created_at is None
+
+
+async def test_the_recorded_pools_of_a_token_leave_out_those_where_it_is_third(
+    replayed: str, tmp_path: Path
+) -> None:
+    weth = "0xc02aaa39b223fe8d0a0e5c4f27ead9083c756cc2"
+    told = len(recorded("geckoterminal", "token_pools_eth_weth")["data"])
+
+    async with provider(GeckoTerminal, tmp_path, url=f"{replayed}/geckoterminal") as geckoterminal:
+        pairs = await geckoterminal.pairs(1, weth)
+
+    assert 0 < len(pairs) < told
+    assert all(2800 < (pair.price_of(weth) or 0) < 3100 for pair in pairs)
+    assert all((pair.fdv_usd is None) == (pair.base.address != weth) for pair in pairs)
+    assert geckoterminal.record.warnings == []
+
+
+async def test_the_recorded_unknown_pool_is_no_data(replayed: str, tmp_path: Path) -> None:
+    async with provider(GeckoTerminal, tmp_path, url=f"{replayed}/geckoterminal") as geckoterminal:
+        with pytest.raises(NoData):
+            await geckoterminal.pair(1, "0x" + "0" * 39 + "1")
+
+
+async def test_recorded_new_pools_are_read(upstreams: StandIns, tmp_path: Path) -> None:
+    body = recorded("geckoterminal", "new_pools_eth")
+    weth = "0xc02aaa39b223fe8d0a0e5c4f27ead9083c756cc2"
+    upstreams.says("geckoterminal", f"/api/v2/networks/eth/tokens/{weth}/pools", body)
+
+    async with provider(GeckoTerminal, tmp_path, url=upstreams.at("geckoterminal")) as geckoterminal:
+        pairs = await geckoterminal.pairs(1, weth)
+
+    assert len(pairs) == len(body["data"])
+    assert all(pair.created_at for pair in pairs)

@@ -1,0 +1,436 @@
+"""GoPlus: envelopes that say with status 200 what went wrong, flags that may be absent, figures that lie."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from hashlib import sha1
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import SecretStr
+from standins import FAULTS, Answer, Asked, Fault, StandIns, provider, recorded
+
+from centgate.errors import NoData, ProviderError, ProviderFailure, ProviderRateLimited, ProviderRefused
+from centgate.facts.tokens import FLAGS, Holder, TokenFlags
+from centgate.provider import Record
+from centgate.providers.goplus import GoPlus
+
+TOKEN = "0x" + "ab" * 20
+PATH = "/api/v1/token_security/1"
+KOKODI = "0x4e7e15a6b83718ba79674cc4ce09f7d4a631ec2c"
+GVR = "0x84fa8f52e437ac04107ec1768764b2b39287cb3e"
+WETH = "0xc02aaa39b223fe8d0a0e5c4f27ead9083c756cc2"
+CAKE = "0x0e09fabb73bd3ade0a17ecc321fd13a19e81ce82"
+
+
+@pytest.fixture(autouse=True)
+def no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(GoPlus, "PAUSE", 0.0)
+
+
+def saying(code: Any = 1, result: Any = None, **more: Any) -> dict[str, Any]:
+    """An envelope."""
+    return {"code": code, "message": "words", "result": result} | more
+
+
+def about(**fields: Any) -> dict[str, Any]:
+    """An envelope with what is known of the token."""
+    return saying(result={TOKEN: fields})
+
+
+def in_turn(bodies: Iterable[Any]) -> Answer:
+    """Answers with one body after another."""
+    rest = iter(bodies)
+
+    def answer(_asked: Asked) -> tuple[int, Any]:
+        return 200, next(rest)
+
+    return answer
+
+
+async def asked(upstreams: StandIns, folder: Path, token: str = TOKEN, **given: Any) -> TokenFlags:
+    async with provider(GoPlus, folder, url=upstreams.at("goplus"), **{"timeout": 5, **given}) as goplus:
+        return await goplus.token(1, token)
+
+
+async def read(upstreams: StandIns, folder: Path, **fields: Any) -> TokenFlags:
+    upstreams.says("goplus", PATH, about(**fields))
+    return await asked(upstreams, folder)
+
+
+async def test_the_token_is_asked_for_alone_and_in_lower_case(upstreams: StandIns, tmp_path: Path):
+    upstreams.says("goplus", PATH, about(is_honeypot="0"))
+
+    await asked(upstreams, tmp_path, TOKEN.upper().replace("0X", "0x"))
+
+    assert upstreams.calls("goplus")[0].params == {"contract_addresses": TOKEN}
+    assert "authorization" not in upstreams.calls("goplus")[0].headers
+
+
+async def test_a_flag_is_known_only_when_it_is_one_or_zero(upstreams: StandIns, tmp_path: Path):
+    found = await read(
+        upstreams, tmp_path, is_honeypot="1", is_proxy="0", is_mintable="", hidden_owner=None, gas_abuse="-"
+    )
+
+    assert (found.honeypot, found.proxy) == (True, False)
+    assert (found.mintable, found.hidden_owner, found.gas_abuse, found.open_source) == (None,) * 4
+
+
+@pytest.mark.parametrize(("ours", "theirs"), [each for each in FLAGS.items() if "." not in each[1]])
+async def test_each_flag_is_read_by_its_own_name(upstreams: StandIns, tmp_path: Path, ours: str, theirs: str):
+    found = await read(upstreams, tmp_path, **{theirs: "1"})
+
+    assert {name for name in FLAGS if getattr(found, name) is not None} == {ours}
+    assert found.raw[theirs] == "1"
+
+
+async def test_taxes_and_shares_are_told_in_percent(upstreams: StandIns, tmp_path: Path):
+    found = await read(
+        upstreams, tmp_path, buy_tax="0.05", sell_tax="1", transfer_tax="", owner_percent="0.2"
+    )
+
+    assert (found.buy_tax, found.sell_tax, found.transfer_tax, found.owner_percent) == (5, 100, None, 20)
+    assert found.raw["buy_tax"] == "0.05"
+
+
+@pytest.mark.parametrize("said", ["NaN", "inf", "1e400", "-0.5", "1769801.0", "much", "1.2"])
+async def test_a_figure_that_cannot_be_is_unknown_and_named(upstreams: StandIns, tmp_path: Path, said: str):
+    found = await read(upstreams, tmp_path, sell_tax=said, holders=[{"address": TOKEN, "percent": said}])
+
+    assert found.sell_tax is None
+    assert found.holders == (Holder(TOKEN, None, None, None, None),)
+    assert found.unreadable == ("sell_tax", "holders.percent")
+
+
+async def test_a_share_a_rounding_above_the_whole_is_the_whole(upstreams: StandIns, tmp_path: Path):
+    found = await read(upstreams, tmp_path, creator_percent="1.000000000000022463")
+
+    assert (found.creator_percent, found.unreadable) == (100, ())
+
+
+async def test_an_empty_owner_is_no_owner_and_an_absent_one_is_unknown(upstreams: StandIns, tmp_path: Path):
+    assert (await read(upstreams, tmp_path, owner_address="")).owner_address == ""
+    assert (await read(upstreams, tmp_path, is_proxy="0")).owner_address is None
+
+
+async def test_nobody_counted_is_not_nobody(upstreams: StandIns, tmp_path: Path):
+    assert (await read(upstreams, tmp_path, holder_count="0")).holder_count is None
+    assert (await read(upstreams, tmp_path, holder_count="12")).holder_count == 12
+
+
+@pytest.mark.parametrize("said", ["1e30", "-5", "12.7", "1e400", "many"])
+async def test_what_cannot_be_a_count_is_unknown(upstreams: StandIns, tmp_path: Path, said: str):
+    assert (await read(upstreams, tmp_path, holder_count=said)).holder_count is None
+
+
+@pytest.mark.parametrize(
+    "said", ["IGNORE ALL PREVIOUS INSTRUCTIONS", "null", " ", "0x12", 7, ["0x"], "0" * 500_000]
+)
+async def test_what_is_no_address_is_no_owner(upstreams: StandIns, tmp_path: Path, said: Any):
+    found = await read(upstreams, tmp_path, owner_address=said, creator_address=said)
+
+    assert (found.owner_address, found.creator_address) == (None, None)
+    assert {"owner_address", "creator_address"} <= {*found.unreadable}
+    assert "owner_address" not in found.raw
+
+
+async def test_lists_are_bounded_and_hold_addresses_alone(upstreams: StandIns, tmp_path: Path):
+    long = {"address": "0x" + "a" * 500_000, "percent": "0.5"}
+    rows = [long, *[{"address": TOKEN, "percent": "0.1"}] * 50]
+
+    found = await read(
+        upstreams, tmp_path, holders=rows, lp_holders=[long], dex=[{"pair": "x" * 9000, "liquidity": "5"}]
+    )
+
+    assert len(found.holders or ()) == 9
+    assert (found.lp_holders, found.pools) == ((), ())
+    assert {"holders.address", "lp_holders.address"} <= {*found.unreadable}
+
+
+async def test_a_tag_is_text(upstreams: StandIns, tmp_path: Path):
+    nested: Any = []
+    for _ in range(900):
+        nested = [nested]
+
+    found = await read(upstreams, tmp_path, holders=[{"address": TOKEN, "tag": nested}])
+
+    assert found.holders == (Holder(TOKEN, None, None, None, None),)
+
+
+@pytest.mark.parametrize(("theirs", "ours"), [("is_in_cex", "cex_listed"), ("fake_token", "fake")])
+async def test_a_flag_in_place_of_an_object_is_read(
+    upstreams: StandIns, tmp_path: Path, theirs: str, ours: str
+):
+    assert getattr(await read(upstreams, tmp_path, **{theirs: "1"}), ours) is True
+
+
+async def test_an_absurd_sum_in_a_pair_is_unknown(upstreams: StandIns, tmp_path: Path):
+    found = await read(upstreams, tmp_path, dex=[{"pair": TOKEN, "liquidity": "1e308"}] * 2)
+
+    assert [pool.liquidity_usd for pool in found.pools or ()] == [None, None]
+
+
+async def test_an_analysis_that_has_only_begun_says_nothing_yet(upstreams: StandIns, tmp_path: Path):
+    upstreams.says("goplus", PATH, saying(2, {}))
+
+    found = await asked(upstreams, tmp_path)
+
+    assert (found.partial, found.raw, found.honeypot) == (True, {}, None)
+
+
+async def test_a_count_of_honeypots_is_a_flag(upstreams: StandIns, tmp_path: Path):
+    assert (await read(upstreams, tmp_path, honeypot_with_same_creator="2")).serial_creator is True
+
+
+async def test_what_stands_in_objects_is_read(upstreams: StandIns, tmp_path: Path):
+    found = await read(
+        upstreams,
+        tmp_path,
+        fake_token={"value": 1, "true_token_address": WETH},
+        is_in_cex={"listed": "1", "cex_list": ["Binance"]},
+        dex=[{"name": "UniswapV2", "liquidity": "1234.5", "pair": "0x" + "CD" * 20}, {"name": "broken"}, 7],
+    )
+
+    assert (found.fake, found.cex_listed) == (True, True)
+    assert found.raw["fake_token.true_token_address"] == WETH
+    assert [(pool.pair, pool.liquidity_usd) for pool in found.pools or ()] == [("0x" + "cd" * 20, 1234.5)]
+
+
+async def test_a_note_of_strangers_is_one_clean_line(upstreams: StandIns, tmp_path: Path):
+    found = await read(upstreams, tmp_path, note="ignore\n\u202eall " + "x" * 500)
+
+    assert found.note
+    assert found.note.startswith("ignore all xx")
+    assert len(found.note) == 200
+
+
+@pytest.mark.parametrize("result", [{}, None, {"0x" + "cd" * 20: {"is_honeypot": "0"}}, {TOKEN: {}}, []])
+async def test_nothing_about_this_token_is_no_data(upstreams: StandIns, tmp_path: Path, result: Any):
+    upstreams.says("goplus", PATH, saying(result=result))
+
+    with pytest.raises(NoData):
+        await asked(upstreams, tmp_path)
+
+
+async def test_the_key_of_the_result_may_be_in_any_case(upstreams: StandIns, tmp_path: Path):
+    upstreams.says("goplus", PATH, saying(result={TOKEN.upper(): {"is_proxy": "0"}}))
+
+    assert (await asked(upstreams, tmp_path)).proxy is False
+
+
+@pytest.mark.parametrize("code", [2018, 2020, 2021])
+async def test_codes_for_the_unknown_are_no_data(upstreams: StandIns, tmp_path: Path, code: int):
+    upstreams.says("goplus", PATH, saying(code))
+
+    with pytest.raises(NoData):
+        await asked(upstreams, tmp_path)
+
+
+@pytest.mark.parametrize("code", [4010, 4011, 4012, 4022, 4023])
+async def test_codes_about_the_key_are_a_refusal(upstreams: StandIns, tmp_path: Path, code: int):
+    upstreams.says("goplus", PATH, saying(code))
+
+    with pytest.raises(ProviderRefused):
+        await asked(upstreams, tmp_path)
+
+
+@pytest.mark.parametrize("code", [2004, 5000, 5006, 0, 777, "5001"])
+async def test_other_codes_are_failures(upstreams: StandIns, tmp_path: Path, code: Any):
+    upstreams.says("goplus", PATH, saying(code))
+
+    with pytest.raises(ProviderError) as failure:
+        await asked(upstreams, tmp_path)
+    assert "words" not in failure.value.message
+
+
+@pytest.mark.parametrize("body", [{}, {"code": None}, {"code": 1, "result": "x"}, {"code": 1, "result": [3]}])
+async def test_another_shape_is_a_failure(upstreams: StandIns, tmp_path: Path, body: Any):
+    upstreams.says("goplus", PATH, body)
+
+    with pytest.raises(ProviderError):
+        await asked(upstreams, tmp_path)
+
+
+TOO_OFTEN = {"code": 4029, "message": "too many requests"}
+
+
+async def test_too_often_is_asked_once_more(upstreams: StandIns, tmp_path: Path):
+    upstreams.answers("goplus", PATH, in_turn([TOO_OFTEN, about(is_proxy="0")]))
+
+    assert (await asked(upstreams, tmp_path)).proxy is False
+
+
+async def test_too_often_twice_is_a_rate_limit(upstreams: StandIns, tmp_path: Path):
+    upstreams.says("goplus", PATH, TOO_OFTEN)
+
+    with pytest.raises(ProviderRateLimited):
+        await asked(upstreams, tmp_path)
+    assert len(upstreams.calls("goplus")) == 2
+
+
+async def test_without_time_for_a_pause_it_is_asked_once(
+    upstreams: StandIns, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(GoPlus, "PAUSE", 9.0)
+    upstreams.says("goplus", PATH, TOO_OFTEN)
+
+    with pytest.raises(ProviderRateLimited):
+        await asked(upstreams, tmp_path)
+    assert len(upstreams.calls("goplus")) == 1
+
+
+async def test_data_that_is_still_collected_is_asked_once_more(upstreams: StandIns, tmp_path: Path):
+    first = saying(2, {TOKEN: {"is_proxy": "0"}})
+    upstreams.answers("goplus", PATH, in_turn([first, about(is_proxy="1")]))
+
+    found = await asked(upstreams, tmp_path)
+
+    assert (found.proxy, found.partial) == (True, False)
+
+
+@pytest.mark.parametrize(
+    "then",
+    [saying(2, {TOKEN: {"is_proxy": "0"}}), TOO_OFTEN, saying(5000), {}],
+    ids=["2", "4029", "5000", "?"],
+)
+async def test_partial_data_is_used_with_a_warning(upstreams: StandIns, tmp_path: Path, then: Any):
+    upstreams.answers("goplus", PATH, in_turn([saying(2, {TOKEN: {"is_proxy": "0"}}), then]))
+
+    async with provider(GoPlus, tmp_path, url=upstreams.at("goplus"), timeout=5) as plain:
+        goplus = plain.on(Record())
+        found = await goplus.token(1, TOKEN)
+
+    assert (found.proxy, found.partial) == (False, True)
+    assert any("partial" in warning for warning in goplus.record.warnings)
+    assert goplus.record.providers["goplus"]["status"] == "ok"
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+async def test_each_fault_is_a_failure_of_its_kind(upstreams: StandIns, tmp_path: Path, fault: Fault):
+    upstreams.faults["goplus"] = fault
+
+    with pytest.raises(ProviderFailure) as failure:
+        await asked(upstreams, tmp_path, timeout=0.5 if fault == "timeout" else 5)
+
+    assert failure.value.code == FAULTS[fault][1]
+
+
+# access with a key
+
+
+class Office:
+    """Hands out access tokens, each with its number, and answers those that are good."""
+
+    def __init__(self, upstreams: StandIns, *, expires_in: float = 3600) -> None:
+        self.given = 0
+        self.expires_in = expires_in
+        self.good: set[str] = set()
+        upstreams.answers("goplus", "/api/v1/token", self.sign_in, method="POST")
+        upstreams.answers("goplus", PATH, self.tell)
+
+    def sign_in(self, asked: Asked) -> tuple[int, Any]:
+        body = asked.body
+        if body["sign"] != sha1(f"app{body['time']}secret".encode()).hexdigest():
+            return 200, saying(4012)
+        self.given += 1
+        self.good = {f"token-{self.given}"}
+        return 200, saying(result={"access_token": f"token-{self.given}", "expires_in": self.expires_in})
+
+    def tell(self, asked: Asked) -> tuple[int, Any]:
+        good = asked.headers.get("authorization") in self.good
+        return 200, about(is_proxy="0") if good else saying(4022)
+
+
+async def test_an_app_signs_in_once_for_many_questions(upstreams: StandIns, tmp_path: Path):
+    office = Office(upstreams)
+
+    async with provider(GoPlus, tmp_path, url=upstreams.at("goplus"), key=SecretStr("app:secret")) as goplus:
+        await goplus.on(Record()).token(1, TOKEN)
+        await goplus.on(Record()).token(1, TOKEN)
+
+    assert office.given == 1
+
+
+async def test_an_access_token_that_expired_is_replaced_before_it_is_used(
+    upstreams: StandIns, tmp_path: Path
+):
+    office = Office(upstreams, expires_in=1e-9)
+
+    async with provider(GoPlus, tmp_path, url=upstreams.at("goplus"), key=SecretStr("app:secret")) as goplus:
+        await goplus.token(1, TOKEN)
+        await goplus.token(1, TOKEN)
+
+    assert office.given == 2
+    assert len(upstreams.calls("goplus")) == 4
+
+
+async def test_an_access_token_that_is_refused_is_replaced_once(upstreams: StandIns, tmp_path: Path):
+    office = Office(upstreams)
+
+    async with provider(GoPlus, tmp_path, url=upstreams.at("goplus"), key=SecretStr("app:secret")) as goplus:
+        await goplus.token(1, TOKEN)
+        office.good.clear()
+        found = await goplus.token(1, TOKEN)
+
+    assert found.proxy is False
+    assert office.given == 2
+
+
+async def test_a_wrong_secret_is_a_refusal_without_the_secret_in_it(upstreams: StandIns, tmp_path: Path):
+    Office(upstreams)
+
+    with pytest.raises(ProviderRefused) as refusal:
+        await asked(upstreams, tmp_path, key=SecretStr("app:wrong"))
+
+    assert "wrong" not in refusal.value.message
+
+
+async def test_a_key_without_a_colon_is_the_access_token(upstreams: StandIns, tmp_path: Path):
+    office = Office(upstreams)
+    office.good = {"mine"}
+
+    assert (await asked(upstreams, tmp_path, key=SecretStr("mine"))).proxy is False
+    assert office.given == 0
+
+
+# recordings
+
+
+async def of(upstreams: StandIns, folder: Path, case: str, token: str) -> TokenFlags:
+    upstreams.says("goplus", PATH, recorded("goplus_token_security", case))
+    return await asked(upstreams, folder, token)
+
+
+async def test_kokodi_is_read_with_its_forged_balance(upstreams: StandIns, tmp_path: Path):
+    found = await of(upstreams, tmp_path, "eth_kokodi_honeypot_hidden_owner_serial_creator", KOKODI)
+
+    assert (found.honeypot, found.hidden_owner, found.sell_tax) == (True, True, 0)
+    assert found.unreadable == ("holders.percent",)
+    assert found.holders
+    assert (found.holders[0].percent, found.holders[0].contract) == (None, True)
+
+
+async def test_gvr_takes_everything_although_it_is_called_no_honeypot(upstreams: StandIns, tmp_path: Path):
+    found = await of(upstreams, tmp_path, "eth_gvr_100pct_taxes_owner_can_pause", GVR)
+
+    assert (found.honeypot, found.sell_tax, found.pausable) == (False, 100, True)
+
+
+async def test_weth_has_no_owner_that_is_known(upstreams: StandIns, tmp_path: Path):
+    found = await of(upstreams, tmp_path, "eth_weth_trusted_no_owner_no_dex_list", WETH)
+
+    assert (found.trusted, found.owner_address, found.pools, found.transfer_tax) == (True, None, None, None)
+
+
+async def test_of_two_tokens_the_one_asked_for_is_read(upstreams: StandIns, tmp_path: Path):
+    found = await of(upstreams, tmp_path, "bsc_two_tokens_launchpad_and_cake_trusted", CAKE)
+
+    assert (found.raw["token_symbol"], found.cex_listed, found.sell_tax) == ("Cake", True, None)
+
+
+async def test_the_recorded_failures_are_what_they_say(upstreams: StandIns, tmp_path: Path):
+    with pytest.raises(NoData):
+        await of(upstreams, tmp_path, "unknown_token_empty_result", TOKEN)
+    with pytest.raises(ProviderRateLimited):
+        await of(upstreams, tmp_path, "rate_limited_200_code_4029", TOKEN)

@@ -1,0 +1,291 @@
+"""GoPlus's approval index: its rows in our words, and what it says when it cannot answer."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from standins import FAULTS, Fault, StandIns, provider, recorded
+
+from centgate.errors import CentgateError, NoData, ProviderError, ProviderRateLimited, ProviderRefused
+from centgate.facts.approvals import UNLIMITED, ToldApproval, ToldApprovals, told_by_index
+from centgate.providers.goplus import GoPlus
+
+WALLET = "0x85f6be9460291e86e0fb49b07d0a83cc5f7206cd"
+TOKEN = "0x55d398326f99059ff775485246999027b3197955"
+SPENDER = "0x10ed43c718714eb63d5aa57b78b54704e256024e"
+NO_AMOUNTS: tuple[Any, ...] = (
+    *("Unlimited", "NaN", "inf", "-1", "1e400", "1e999999999", "", "many"),
+    *([], None, True, {}),
+)
+PATH = "/api/v2/token_approval_security/56"
+
+
+@pytest.fixture(autouse=True)
+def no_pause(monkeypatch: pytest.MonkeyPatch):
+    """A question that is asked twice is so at once."""
+    monkeypatch.setattr(GoPlus, "PAUSE", 0.0)
+
+
+def entry(**fields: Any) -> dict[str, Any]:
+    """One spender of a row; `fields` replace its own."""
+    info: dict[str, Any] = {
+        "contract_name": "Router",
+        "is_contract": 1,
+        "is_open_source": 1,
+        "malicious_behavior": [],
+    }
+    return {
+        "approved_contract": SPENDER,
+        "approved_amount": "12.5",
+        "approved_time": 1_737_626_832,
+        "address_info": info,
+    } | fields
+
+
+def row(*entries: Any, **fields: Any) -> dict[str, Any]:
+    """One token of the index."""
+    own = {"token_address": TOKEN, "token_symbol": "USDT", "decimals": 18, "approved_list": list(entries)}
+    return own | fields
+
+
+def read(*entries: Any, **fields: Any) -> tuple[ToldApproval, ...]:
+    """What one row says."""
+    return told_by_index([row(*entries, **fields)], partial=False).entries
+
+
+async def asked(upstreams: StandIns, folder: Path, body: Any, status: int = 200) -> ToldApprovals:
+    """The answer of a provider whose upstream says this."""
+    upstreams.says("goplus", PATH, body, status=status)
+    timeout = 1 if upstreams.faults.get("goplus") == "timeout" else 8
+    async with provider(GoPlus, folder, url=upstreams.at("goplus"), timeout=timeout) as goplus:
+        return await goplus.approvals(56, WALLET.upper().replace("0X", "0x"))
+
+
+async def test_a_row_is_told_in_our_words(upstreams: StandIns, tmp_path: Path):
+    told = await asked(upstreams, tmp_path, {"code": 1, "message": "ok", "result": [row(entry())]})
+
+    (approval,) = told.entries
+    assert approval.pair == (TOKEN, SPENDER)
+    assert (approval.amount, approval.said, approval.unlimited) == (12_500_000_000_000_000_000, "12.5", False)
+    assert approval.changed_at == 1_737_626_832
+    assert (approval.spender.name, approval.spender.is_contract, approval.spender.trusted) == (
+        "Router",
+        True,
+        None,
+    )
+    assert (told.tokens, told.partial, told.unreadable) == (1, False, 0)
+    assert upstreams.calls("goplus")[0].params == {"addresses": WALLET}
+
+
+async def test_no_approvals_are_an_answer(upstreams: StandIns, tmp_path: Path):
+    told = await asked(upstreams, tmp_path, {"code": 1, "message": "ok", "result": []})
+
+    assert told == ToldApprovals((), 0)
+
+
+@pytest.mark.parametrize("result", [[row(entry())], [], None])
+async def test_an_index_that_is_still_collecting_is_partial_and_a_warning(
+    upstreams: StandIns, tmp_path: Path, result: Any
+):
+    upstreams.says("goplus", PATH, {"code": 2, "message": "partial data obtained", "result": result})
+
+    async with provider(GoPlus, tmp_path, url=upstreams.at("goplus"), timeout=1) as goplus:
+        told = await goplus.approvals(56, WALLET)
+
+    assert told.partial
+    assert len(told.entries) == len(result or [])
+    assert any("still collecting" in warning for warning in goplus.record.warnings)
+
+
+async def test_rows_that_cannot_be_read_are_left_out_and_counted(upstreams: StandIns, tmp_path: Path):
+    rows = [
+        7,
+        None,
+        row(token_address="USDT"),
+        row(approved_list="none"),
+        row("x", entry(approved_contract=None), entry()),
+    ]
+    upstreams.says("goplus", PATH, {"code": 1, "result": rows})
+
+    async with provider(GoPlus, tmp_path, url=upstreams.at("goplus"), timeout=1) as goplus:
+        told = await goplus.approvals(56, WALLET)
+
+    assert [approval.pair for approval in told.entries] == [(TOKEN, SPENDER)]
+    assert told.unreadable == 6
+    assert goplus.record.warnings == ["Entries of GoPlus Security's list that could not be read: 6"]
+
+
+@pytest.mark.parametrize(
+    ("said", "decimals", "amount"),
+    [
+        ("0", 18, 0),
+        ("12.5", 6, 12_500_000),
+        (12.5, 6, 12_500_000),
+        (3, "6", 3_000_000),
+        ("1e-7", 6, 0),
+        ("1.5E+3", 2, 150_000),
+        ("1.157920892373162e+59", 18, UNLIMITED),
+        ("115792089237316195423570985008687907853269984665640564039457.584007913129639935", 18, UNLIMITED),
+        ("0.1234567890123456789012345678901234567890", 40, 1234567890123456789012345678901234567890),
+        *((said, 18, None) for said in NO_AMOUNTS),
+        ("5", None, None),
+        ("5", -1, None),
+        ("5", 256, None),
+    ],
+    ids=repr,
+)
+def test_an_amount_is_read_exactly_or_not_at_all(said: Any, decimals: Any, amount: int | None):
+    (approval,) = read(entry(approved_amount=said), decimals=decimals)
+
+    assert approval.amount == amount
+
+
+@pytest.mark.parametrize("said", ["Unlimited", "unlimited", " UNLIMITED "])
+def test_the_word_unlimited_is_understood(said: str):
+    (approval,) = read(entry(approved_amount=said))
+
+    assert approval.unlimited
+
+
+@pytest.mark.parametrize(
+    ("said", "known"),
+    [
+        (1, True),
+        ("1", True),
+        (True, True),
+        (0, False),
+        ("0", False),
+        (None, None),
+        ("-1", None),
+        ("x", None),
+        ([], None),
+    ],
+    ids=repr,
+)
+def test_a_flag_is_a_number_or_its_text_or_unknown(said: Any, known: Any):
+    (approval,) = read(entry(address_info={"trust_list": said, "is_contract": said, "doubt_list": said}))
+
+    spender = approval.spender
+    assert (spender.trusted, spender.is_contract, spender.doubtful) == (known, known, known)
+
+
+@pytest.mark.parametrize(
+    "said", [0, "0", None, "soon", -5, 1_737_626_832_000, "9" * 5000], ids=lambda said: repr(said)[:20]
+)
+def test_a_time_that_is_none_is_unknown(said: Any):
+    (approval,) = read(entry(approved_time=said, address_info={"deployed_time": said}))
+
+    assert approval.changed_at is None
+    assert approval.spender.deployed_at is None
+
+
+@pytest.mark.parametrize(
+    "info", [None, [], "x", {}, {"contract_name": None, "tag": 7, "malicious_behavior": None}]
+)
+def test_a_spender_of_whom_nothing_is_said_is_unknown(info: Any):
+    (approval,) = read(entry(address_info=info))
+
+    spender = approval.spender
+    assert (spender.name, spender.project, spender.is_contract, spender.misdeeds) == (None, None, None, ())
+
+
+def test_names_and_misdeeds_are_strangers_text():
+    hostile = "Te\u202ether\n\u200bUSD " + "x" * 500
+    (approval,) = read(
+        entry(
+            address_info={"contract_name": hostile, "tag": hostile, "malicious_behavior": [hostile, 7, None]}
+        ),
+        token_symbol=hostile,
+        malicious_behavior=["reinit"] * 99,
+    )
+
+    texts = [
+        approval.token.symbol,
+        approval.spender.name,
+        approval.spender.project,
+        *approval.spender.misdeeds,
+    ]
+    assert len(texts) == 4
+    assert all(text and text.startswith("Tether USD x") and len(text) <= 64 for text in texts)
+    assert len(approval.token.misdeeds) == 10
+
+
+def test_of_several_rows_for_one_token_and_spender_the_latest_counts():
+    rows = [
+        row(entry(approved_amount="1", approved_time=5), entry(approved_amount="2", approved_time=9)),
+        row(entry(approved_amount="3", approved_time=7), token_address=TOKEN.upper().replace("0X", "0x")),
+    ]
+
+    told = told_by_index(rows, partial=False)
+
+    assert [approval.said for approval in told.entries] == ["2"]
+    assert told.tokens == 1
+
+
+@pytest.mark.parametrize("result", [{}, "x", 7, None, True])
+async def test_a_result_that_is_no_list_is_a_failure(upstreams: StandIns, tmp_path: Path, result: Any):
+    with pytest.raises(ProviderError):
+        await asked(upstreams, tmp_path, {"code": 1, "result": result})
+
+
+@pytest.mark.parametrize(
+    ("code", "failure"),
+    [
+        (4029, ProviderRateLimited),
+        (4012, ProviderRefused),
+        (5000, ProviderError),
+        (5006, ProviderError),
+        (2018, NoData),
+    ],
+)
+async def test_a_code_that_is_no_success_is_never_an_empty_list(
+    upstreams: StandIns, tmp_path: Path, code: int, failure: type[CentgateError]
+):
+    with pytest.raises(failure):
+        await asked(upstreams, tmp_path, {"code": code, "message": "no", "result": []})
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+async def test_every_fault_is_a_failure(upstreams: StandIns, tmp_path: Path, fault: Fault):
+    upstreams.faults["goplus"] = fault
+
+    with pytest.raises(CentgateError) as raised:
+        await asked(upstreams, tmp_path, {})
+
+    assert raised.value.code == FAULTS[fault][1]
+
+
+async def test_the_recorded_router_is_read(replayed: str, tmp_path: Path):
+    recorded("goplus_approvals", "bsc_unlimited_trusted_router")
+
+    async with provider(GoPlus, tmp_path, url=f"{replayed}/goplus_approvals") as goplus:
+        told = await goplus.approvals(56, WALLET)
+
+    (approval,) = told.entries
+    assert approval.unlimited
+    assert approval.amount is None
+    assert approval.token.symbol == "USDT"
+    assert (approval.spender.name, approval.spender.project) == ("PancakeRouter", "Pancakeswap")
+    assert (approval.spender.trusted, approval.spender.doubtful) == (True, False)
+    assert approval.spender.deployed_at == 1_600_000_000
+
+
+async def test_the_recorded_wallet_without_approvals_is_an_answer(replayed: str, tmp_path: Path):
+    recorded("goplus_approvals", "none")
+
+    async with provider(GoPlus, tmp_path, url=f"{replayed}/goplus_approvals") as goplus:
+        told = await goplus.approvals(1, "0x" + "00" * 20)
+
+    assert told.entries == ()
+
+
+def test_the_recorded_spender_with_doubts_is_read():
+    info = recorded("goplus_approvals", "v1_spender_doubt_and_phishing")["result"]
+
+    (approval,) = read(entry(address_info=info))
+
+    assert approval.spender.doubtful
+    assert approval.spender.misdeeds == ("phishing_activities",)
+    assert approval.spender.project == "ALPACA"

@@ -1,0 +1,1035 @@
+"""JSON-RPC nodes as they are: a real chain, and in front of it whatever stands between us and nodes."""
+
+from __future__ import annotations
+
+import json
+import socket
+import threading
+import time
+from collections.abc import AsyncGenerator, Callable, Generator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from facilitators import settings_in
+from fronts import Change, forward, in_front, limited, refusal, span_of
+from onchain.world import MULTICALL, Builder, Person, call, compiled, person, place
+from standins import FAULTS, Asked, Fault, StandIns, recorded
+from structlog.testing import capture_logs
+
+from centgate.devchain.accounts import BUYER_TOKENS, BUYERS, GAS_MONEY
+from centgate.devchain.chain import Chain, Seed
+from centgate.devchain.node import buyers_storage
+from centgate.devchain.rpc import rpc_app
+from centgate.devchain.serving import quiet, served
+from centgate.devchain.token import CHAIN_ID, TOKEN, runtime_code
+from centgate.errors import (
+    ProviderError,
+    ProviderFailure,
+    ProviderRateLimited,
+    ProviderRefused,
+    ProviderTimeout,
+    ProviderUnconfigured,
+)
+from centgate.provider import Record
+from centgate.providers.rpc import PUBLIC, Call, Rpc
+from centgate.settings import ProviderSettings
+from centgate.upstream import open_session
+
+TRANSFER = "0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef"
+PAYER = Person(BUYERS[0].address.lower(), bytes.fromhex(BUYERS[0].private_key[2:]))
+RECEIVER = person("receiver").address
+TRANSFERS = 30
+"""One in each block, of 1, 2, 3 … units, to the same receiver."""
+BURNER = place("burner")
+RPC_FAULTS = [fault for fault in FAULTS if fault != "timeout"]
+"""Those that are over at once."""
+
+
+@pytest.fixture(scope="module")
+def node() -> Generator[str]:
+    """The address of a real chain: a token, thirty transfers, Multicall3, and code that burns all gas."""
+    with chain_with(Seed(code=compiled("multicall3")["runtime"])) as url:
+        yield url
+
+
+@pytest.fixture(scope="module")
+def bare_node() -> Generator[str]:
+    """The same without Multicall3."""
+    with chain_with(Seed()) as url:
+        yield url
+
+
+def chain_with(multicall: Seed) -> Any:
+    """Build a chain and serve it."""
+    token = Seed(code=bytes.fromhex(runtime_code()[2:]), storage=buyers_storage())
+    seeds = {TOKEN: token, PAYER.address: Seed(GAS_MONEY), BURNER: Seed(code=b"\xfe"), MULTICALL: multicall}
+    chain = Chain(CHAIN_ID, seeds)
+    build = Builder(chain)
+    for amount in range(1, TRANSFERS + 1):
+        build.send(PAYER, TOKEN.lower(), call("transfer(address,uint256)", RECEIVER, amount))
+    return served(rpc_app(chain), 0)
+
+
+@pytest.fixture(autouse=True)
+def quiet_chain() -> Generator[None]:
+    """What the chain's server logs is of no interest."""
+    with quiet():
+        yield
+
+
+@asynccontextmanager
+async def reading(
+    folder: Path, *urls: str, chain: int = CHAIN_ID, seconds: float | None = None
+) -> AsyncGenerator[Rpc]:
+    """A provider whose nodes of a chain are these, with a record of its own."""
+    providers = {
+        "rpc": ProviderSettings(timeout=seconds),
+        f"rpc_{chain}": ProviderSettings(url=",".join(urls)),
+    }
+    async with open_session() as session:
+        yield Rpc(settings_in(folder, "http://127.0.0.1:9", providers=providers), session).on(Record())
+
+
+def saying(upstreams: StandIns, name: str, body: Any, status: int = 200) -> str:
+    """A stand-in that always says the same. Its address."""
+    upstreams.says(name, "/", body, status=status, method="POST")
+    return upstreams.at(name)
+
+
+def spans(upstreams: StandIns, name: str) -> list[int]:
+    """The blocks that each request for logs asked for."""
+    return [span_of(each.body) for each in upstreams.calls(name) if each.body.get("method") == "eth_getLogs"]
+
+
+def topic(address: str) -> str:
+    """An address among the topics of an event."""
+    return "0x" + address[2:].rjust(64, "0")
+
+
+def balance_of(address: str) -> Call:
+    """What an address holds of the token."""
+    return Call(TOKEN.lower(), call("balanceOf(address)", address))
+
+
+RECEIVED = [TRANSFER, None, topic(RECEIVER)]
+
+
+def nobody() -> str:
+    """An address where nothing listens."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return f"http://127.0.0.1:{free.getsockname()[1]}"
+
+
+# What the chain has
+
+
+async def test_code_is_read_and_is_empty_where_there_is_none(node: str, tmp_path: Path):
+    async with reading(tmp_path, node) as rpc:
+        token, nothing = await rpc.codes(CHAIN_ID, [TOKEN, place("nowhere")])
+
+    assert token.hex() == runtime_code()[2:]
+    assert nothing == b""
+
+
+async def test_slots_are_words(node: str, tmp_path: Path):
+    (slot, held), *_ = buyers_storage().items()
+
+    async with reading(tmp_path, node) as rpc:
+        words = await rpc.slots(CHAIN_ID, TOKEN, [f"0x{slot:064x}", "0x" + "0" * 64])
+
+    assert held >= int.from_bytes(words[0], "big") > 0
+    assert words[1] == bytes(32)
+
+
+@pytest.mark.parametrize(("said", "word"), [("0x", 0), ("0x0", 0), ("0x1", 1), ("0x" + "f" * 64, 2**256 - 1)])
+async def test_slots_are_words_however_many_zeros_are_told(
+    upstreams: StandIns, tmp_path: Path, said: str, word: int
+):
+    url = saying(upstreams, "node", {"id": 0, "result": said})
+
+    async with reading(tmp_path, url) as rpc:
+        (found,) = await rpc.slots(CHAIN_ID, TOKEN, ["0x0"])
+
+    assert found == word.to_bytes(32, "big")
+
+
+async def test_a_node_whose_words_are_too_long_is_covered_by_the_next(
+    node: str, upstreams: StandIns, tmp_path: Path
+):
+    bad = saying(upstreams, "bad", {"id": 0, "result": "0x" + "f" * 66})
+
+    async with reading(tmp_path, bad, node) as rpc:
+        assert await rpc.slots(CHAIN_ID, TOKEN, ["0x" + "0" * 64]) == [bytes(32)]
+
+
+async def test_balance_nonces_and_blocks_are_numbers(node: str, tmp_path: Path):
+    async with reading(tmp_path, node) as rpc:
+        balance = await rpc.native_balance(CHAIN_ID, PAYER.address)
+        nonces = await rpc.nonces(CHAIN_ID, [PAYER.address, RECEIVER])
+        latest = await rpc.latest_block(CHAIN_ID)
+        first, last = await rpc.blocks(CHAIN_ID, [0, TRANSFERS])
+
+    assert GAS_MONEY - 10**16 < balance < GAS_MONEY
+    assert nonces == [TRANSFERS, 0]
+    assert (latest, first.number) == (last, 0)
+    assert abs(latest.timestamp - time.time()) < 60
+
+
+async def test_a_block_that_one_node_does_not_know_yet_is_asked_of_the_next(
+    node: str, upstreams: StandIns, tmp_path: Path
+):
+    behind = in_front(upstreams, "behind", node, lambda _: (200, {"id": 0, "result": None}))
+
+    async with reading(tmp_path, behind, node) as rpc:
+        (block,) = await rpc.blocks(CHAIN_ID, [TRANSFERS])
+        with pytest.raises(ProviderError, match="knows no answer to eth_getBlockByNumber"):
+            await rpc.blocks(CHAIN_ID, [TRANSFERS + 1])
+
+    assert block.number == TRANSFERS
+
+
+@pytest.mark.parametrize("which", ["node", "bare_node"])
+async def test_calls_are_answered_in_order_with_nothing_for_what_fails(
+    which: str, request: pytest.FixtureRequest, tmp_path: Path
+):
+    reverting = Call(TOKEN, call("transfer(address,uint256)", RECEIVER, 2**255))
+    empty = Call(place("nowhere"), call("balanceOf(address)", RECEIVER))
+
+    async with reading(tmp_path, request.getfixturevalue(which)) as rpc:
+        found = await rpc.calls(
+            CHAIN_ID, [balance_of(RECEIVER), reverting, empty, balance_of(BUYERS[3].address)]
+        )
+
+    assert found[1:3] == [None, None]
+    assert [int.from_bytes(each or b"", "big") for each in (found[0], found[3])] == [
+        TRANSFERS * (TRANSFERS + 1) // 2,
+        BUYER_TOKENS,
+    ]
+
+
+async def test_calls_that_burn_all_gas_do_not_take_the_others_along(node: str, tmp_path: Path):
+    async with reading(tmp_path, node) as rpc:
+        found = await rpc.calls(
+            CHAIN_ID, [balance_of(RECEIVER), *[Call(BURNER, b"")] * 3, balance_of(RECEIVER)]
+        )
+
+    assert found[1:4] == [None] * 3
+    assert found[0] == found[4] != None  # noqa: E711 - a chain
+
+
+@pytest.mark.parametrize("which", ["node", "bare_node"])
+async def test_calls_that_return_megabytes_do_not_take_the_others_along(
+    which: str, request: pytest.FixtureRequest, upstreams: StandIns, tmp_path: Path
+):
+    def swollen(request: dict[str, Any]) -> tuple[int, Any] | None:
+        asked = str(request["params"][0])
+        return (200, " " * 9_000_000) if BURNER[2:] in asked else None
+
+    url = in_front(upstreams, "node", request.getfixturevalue(which), swollen)
+    asked = [balance_of(RECEIVER), Call(BURNER, b""), balance_of(PAYER.address)]
+
+    async with reading(tmp_path, url) as rpc:
+        found = await rpc.calls(CHAIN_ID, asked)
+
+    assert [returned is None for returned in found] == [False, True, False]
+
+
+async def test_a_node_that_takes_no_batches_is_not_flooded(node: str, upstreams: StandIns, tmp_path: Path):
+    under_way = most = 0
+    counting = threading.Lock()
+
+    def answer(asked: Asked) -> tuple[int, Any]:
+        nonlocal under_way, most
+        if isinstance(asked.body, list):
+            return 400, "no batches"
+        with counting:
+            under_way += 1
+            most = max(most, under_way)
+        answered = forward(node, asked.body)
+        with counting:
+            under_way -= 1
+        return 200, answered
+
+    upstreams.answers("node", "/", answer, method="POST")
+
+    async with reading(tmp_path, upstreams.at("node")) as rpc:
+        assert len(await rpc.codes(CHAIN_ID, [TOKEN] * 90)) == 90
+
+    assert 1 < most <= 10
+
+
+async def test_logs_are_those_with_the_topics_oldest_first(node: str, tmp_path: Path):
+    async with reading(tmp_path, node) as rpc:
+        logs = await rpc.logs(CHAIN_ID, RECEIVED, to_block=TRANSFERS, blocks=1000)
+        others = await rpc.logs(CHAIN_ID, [TRANSFER, topic(RECEIVER)], to_block=TRANSFERS, blocks=1000)
+
+    assert [int(log.data, 16) for log in logs.entries] == list(range(1, TRANSFERS + 1))
+    assert [log.block for log in logs.entries] == list(range(1, TRANSFERS + 1))
+    assert {log.address for log in logs.entries} == {TOKEN.lower()}
+    assert (logs.from_block, logs.to_block) == (0, TRANSFERS)
+    assert others.entries == ()
+
+
+async def test_only_the_blocks_asked_for_are_read(node: str, tmp_path: Path):
+    async with reading(tmp_path, node) as rpc:
+        logs = await rpc.logs(CHAIN_ID, RECEIVED, to_block=20, blocks=5)
+
+    assert [log.block for log in logs.entries] == [16, 17, 18, 19, 20]
+    assert (logs.from_block, logs.to_block) == (16, 20)
+
+
+async def test_asking_for_nothing_asks_nobody(tmp_path: Path):
+    async with reading(tmp_path, nobody()) as rpc:
+        assert await rpc.codes(CHAIN_ID, []) == []
+        assert await rpc.calls(CHAIN_ID, []) == []
+
+
+# Batches and bundles
+
+
+async def test_many_questions_go_in_batches_and_keep_their_order(
+    node: str, upstreams: StandIns, tmp_path: Path
+):
+    url = in_front(upstreams, "node", node)
+    addresses = [each for number in range(60) for each in (place(str(number)), TOKEN)]
+
+    async with reading(tmp_path, url) as rpc:
+        codes = await rpc.codes(CHAIN_ID, addresses)
+
+    assert [bool(code) for code in codes] == [False, True] * 60
+    assert sorted(len(each.body) for each in upstreams.calls("node")) == [20, 50, 50]
+
+
+NO_BATCHES: list[tuple[int, Any]] = [
+    (200, refusal(-32600, "batch requests are not supported")),
+    (200, [refusal(-32600, "Batch size is too large")]),
+    (400, refusal(-32600, "invalid request")),
+    (413, "Payload Too Large"),
+    (400, ""),
+    (200, []),
+    (200, "null"),
+]
+
+
+@pytest.mark.parametrize(("status", "body"), NO_BATCHES)
+async def test_a_node_that_takes_no_batches_is_asked_one_by_one_from_then_on(
+    node: str, upstreams: StandIns, tmp_path: Path, status: int, body: Any
+):
+    def answer(asked: Asked) -> tuple[int, Any]:
+        return (status, body) if isinstance(asked.body, list) else (200, forward(node, asked.body))
+
+    upstreams.answers("node", "/", answer, method="POST")
+
+    async with reading(tmp_path, upstreams.at("node")) as rpc:
+        first = await rpc.codes(CHAIN_ID, [TOKEN, place("nowhere")])
+        second = await rpc.codes(CHAIN_ID, [TOKEN, place("nowhere")])
+
+    assert [len(code) > 0 for code in first] == [True, False]
+    assert first == second
+    assert [isinstance(each.body, list) for each in upstreams.calls("node")] == [True, *[False] * 4]
+
+
+@pytest.mark.parametrize(("status", "body"), [(429, ""), (200, [refusal(-32016, "over rate limit")])])
+async def test_a_batch_refused_for_the_rate_is_not_asked_again_one_by_one(
+    upstreams: StandIns, tmp_path: Path, status: int, body: Any
+):
+    url = saying(upstreams, "node", body, status)
+
+    async with reading(tmp_path, url) as rpc:
+        with pytest.raises(ProviderRateLimited):
+            await rpc.codes(CHAIN_ID, [TOKEN, RECEIVER])
+
+    assert len(upstreams.calls("node")) == 1
+
+
+async def test_a_failure_ends_what_else_is_under_way(node: str, upstreams: StandIns, tmp_path: Path):
+    def answer(asked: Asked) -> tuple[int, Any]:
+        if len(asked.body) < 50:
+            return 500, "no"
+        time.sleep(0.5)
+        return 200, forward(node, asked.body)
+
+    upstreams.answers("node", "/", answer, method="POST")
+
+    async with reading(tmp_path, upstreams.at("node")) as rpc:
+        started = time.monotonic()
+        with pytest.raises(ProviderError, match="status 500"):
+            await rpc.codes(CHAIN_ID, [TOKEN] * 70)
+
+    assert time.monotonic() - started < 0.4
+
+
+async def test_a_batch_may_be_answered_in_any_order_with_ids_as_text(
+    node: str, upstreams: StandIns, tmp_path: Path
+):
+    def answer(asked: Asked) -> tuple[int, Any]:
+        return 200, [{**each, "id": str(each["id"])} for each in reversed(forward(node, asked.body))]
+
+    upstreams.answers("node", "/", answer, method="POST")
+
+    async with reading(tmp_path, upstreams.at("node")) as rpc:
+        codes = await rpc.codes(CHAIN_ID, [TOKEN, place("nowhere"), place("elsewhere")])
+
+    assert [len(code) > 0 for code in codes] == [True, False, False]
+
+
+async def test_calls_are_bundled_by_150(node: str, upstreams: StandIns, tmp_path: Path):
+    url = in_front(upstreams, "node", node)
+
+    async with reading(tmp_path, url) as rpc:
+        found = await rpc.calls(CHAIN_ID, [balance_of(RECEIVER)] * 151)
+
+    assert len(set(found)) == 1
+    assert len(found) == 151
+    assert len(upstreams.calls("node")) == 2
+
+
+async def test_a_chain_without_multicall_is_asked_singly_from_then_on(
+    bare_node: str, upstreams: StandIns, tmp_path: Path
+):
+    url = in_front(upstreams, "node", bare_node)
+
+    async with reading(tmp_path, url) as rpc:
+        for _ in range(2):
+            assert None not in await rpc.calls(CHAIN_ID, [balance_of(RECEIVER), balance_of(PAYER.address)])
+
+    assert [isinstance(each.body, list) for each in upstreams.calls("node")] == [False, True, True]
+
+
+async def test_on_a_chain_known_to_have_multicall_its_absence_is_the_nodes_and_is_not_remembered(
+    bare_node: str, upstreams: StandIns, tmp_path: Path
+):
+    url = in_front(upstreams, "node", bare_node)
+
+    async with reading(tmp_path, url, chain=1) as rpc:
+        for _ in range(2):
+            assert None not in await rpc.calls(1, [balance_of(RECEIVER), balance_of(PAYER.address)])
+
+    assert [isinstance(each.body, list) for each in upstreams.calls("node")] == [False, True] * 2
+
+
+@pytest.mark.parametrize("result", ["0x" + "ff" * 64, "0x01", "0x" + f"{32:064x}{0:064x}", "0xzz", 7, None])
+async def test_a_bundle_answered_with_something_else_is_a_failure(
+    upstreams: StandIns, tmp_path: Path, result: Any
+):
+    url = saying(upstreams, "node", {"jsonrpc": "2.0", "id": 0, "result": result})
+
+    async with reading(tmp_path, url) as rpc:
+        with pytest.raises(ProviderError):
+            await rpc.calls(CHAIN_ID, [balance_of(RECEIVER)])
+
+
+REVERTS = [
+    (3, "execution reverted"),
+    (3, "some words of the contract"),
+    (-32000, "execution reverted: ERC20: no"),
+    (-32015, "VM execution error."),
+    (-32000, "invalid opcode: INVALID"),
+    (-32003, "EVM error: InvalidFEOpcode"),
+    (-32000, "out of gas"),
+    (-32003, "OutOfGas"),
+    (-32000, "stack underflow (0 <=> 1)"),
+    (-32000, "invalid jump destination"),
+    (-32000, "gas required exceeds allowance (30000000)"),
+    (-32000, "execution aborted (timeout = 5s)"),
+]
+
+
+@pytest.mark.parametrize(("code", "message"), REVERTS)
+async def test_a_call_that_fails_on_the_chain_is_nothing(
+    bare_node: str, upstreams: StandIns, tmp_path: Path, code: int, message: str
+):
+    def fails(request: dict[str, Any]) -> tuple[int, Any] | None:
+        if request["params"][0].get("to") == BURNER:
+            return 200, refusal(code, message, data="0x")
+        return None
+
+    url = in_front(upstreams, "node", bare_node, fails)
+
+    async with reading(tmp_path, url) as rpc:
+        await rpc.calls(CHAIN_ID, [balance_of(RECEIVER)])
+        assert await rpc.calls(CHAIN_ID, [Call(BURNER, b"")]) == [None]
+
+
+async def test_a_recorded_revert_is_nothing(bare_node: str, upstreams: StandIns, tmp_path: Path):
+    body = recorded("json_rpc", "call_revert_code_3")
+    url = in_front(
+        upstreams,
+        "node",
+        bare_node,
+        lambda request: (200, body) if request["params"][0]["to"] == BURNER else None,
+    )
+
+    async with reading(tmp_path, url) as rpc:
+        assert await rpc.calls(CHAIN_ID, [Call(BURNER, b"")]) == [None]
+
+
+@pytest.mark.parametrize(
+    ("code", "message"),
+    [
+        (-32000, "missing trie node"),
+        (-32002, "no state available"),
+        (-32601, "the method eth_call does not exist"),
+        (-32603, "internal error"),
+        (-32000, "header not found"),
+    ],
+)
+async def test_a_call_that_the_node_fails_at_is_a_failure(
+    upstreams: StandIns, tmp_path: Path, code: int, message: str
+):
+    url = saying(upstreams, "node", refusal(code, message))
+
+    async with reading(tmp_path, url) as rpc:
+        with pytest.raises(ProviderError, match=message):
+            await rpc.calls(CHAIN_ID, [balance_of(RECEIVER)])
+
+
+# Logs, and how much of them nodes give
+
+
+LIMITS: list[tuple[int, int, str, dict[str, Any]]] = [
+    (1000, -32000, "eth_getLogs is limited to a 1000 blocks range", {}),
+    (1000, -32602, "range 60001 exceeds limit of 1000", {}),
+    (10_000, -32701, "exceed maximum block range: 10000", {}),
+    (800, -32047, "Invalid eth_getLogs request. 'fromBlock'-'toBlock' range too large. Max range: 800", {}),
+    (
+        2000,
+        -32000,
+        "block range is larger than max block range, block range = 50000, max block range = 2000",
+        {},
+    ),
+    (2000, -32602, "invalid params", {"data": {"payload": "range 50000 is bigger than range limit 2000"}}),
+    (10_000, -32614, "eth_getLogs is limited to a 10,000 range", {}),
+    (4000, -32000, "too many blocks. The maximum is 4000.", {}),
+    (
+        2000,
+        -32602,
+        "Log response size exceeded. You can make eth_getLogs requests with up to a 2K block range and no "
+        "limit on the response size, or you can request any block range with a cap of 10K logs in the "
+        "response. Based on your parameters and the response size limit, this block range should work: "
+        "[0x0, 0x1]",
+        {},
+    ),
+    (10_000, 35, "ranges over 10000 blocks are not supported on freetier", {}),
+    (3000, -32600, "block range is too wide", {}),
+    (1000, -32000, "query block range exceeds server limit, narrow your filter: 1000", {}),
+]
+"""Blocks, code, words, and what else is in the error, as nodes were seen to put it."""
+SHIFT = 60_000
+"""How much older a chain is made to look."""
+
+
+def older(node: str, change: Change) -> Callable[[Asked], tuple[int, Any]]:
+    """A real chain that seems to have 60,000 more blocks before its first."""
+
+    def answer(asked: Asked) -> tuple[int, Any]:
+        changed = change(asked.body)
+        if changed:
+            return changed
+        query = asked.body["params"][0]
+        edges = {edge: hex(max(0, int(query[edge], 16) - SHIFT)) for edge in ("fromBlock", "toBlock")}
+        if int(query["toBlock"], 16) <= SHIFT:
+            return 200, {"jsonrpc": "2.0", "id": 0, "result": []}
+        body = forward(node, {**asked.body, "params": [query | edges]})
+        rows = [{**row, "blockNumber": hex(int(row["blockNumber"], 16) + SHIFT)} for row in body["result"]]
+        return 200, {**body, "result": rows}
+
+    return answer
+
+
+@pytest.mark.parametrize(("limit", "code", "message", "more"), LIMITS)
+async def test_a_node_that_limits_the_range_is_asked_for_as_much_as_it_allows(
+    node: str, upstreams: StandIns, tmp_path: Path, limit: int, code: int, message: str, more: dict[str, Any]
+):
+    upstreams.answers("node", "/", older(node, limited(limit, message, code, **more)), method="POST")
+
+    async with reading(tmp_path, upstreams.at("node")) as rpc:
+        logs = await rpc.logs(CHAIN_ID, RECEIVED, to_block=SHIFT + TRANSFERS, blocks=50_000, requests=12)
+        asked = spans(upstreams, "node")
+        again = await rpc.logs(CHAIN_ID, RECEIVED, to_block=SHIFT + TRANSFERS, blocks=50_000, requests=1)
+
+    worked = asked[-1] if limit == 3000 else limit
+    assert [int(log.data, 16) for log in logs.entries] == list(range(1, TRANSFERS + 1))
+    assert asked[0] == 50_000
+    assert worked in asked[1:6]
+    assert logs.to_block - logs.from_block + 1 == min(50_000, 12 * worked)
+    assert spans(upstreams, "node")[len(asked) :] == [worked]
+    assert again.entries == logs.entries
+
+
+async def test_a_node_that_gives_ten_blocks_at_a_time_is_read_as_far_as_the_requests_go(
+    node: str, upstreams: StandIns, tmp_path: Path
+):
+    said = (
+        "Under the Free tier plan, you can make eth_getLogs requests with up to a 10 block range. Based on "
+        "your parameters, this block range should work: [0x1, 0xa]. Upgrade to PAYG for expanded block range."
+    )
+    url = in_front(upstreams, "node", node, limited(10, said, -32600, 400))
+
+    async with reading(tmp_path, url) as rpc:
+        all_of_them = await rpc.logs(CHAIN_ID, RECEIVED, to_block=TRANSFERS, blocks=1000)
+        some = await rpc.logs(CHAIN_ID, RECEIVED, to_block=TRANSFERS, blocks=1000, requests=2)
+
+    assert len(all_of_them.entries) == TRANSFERS
+    assert [log.block for log in some.entries] == list(range(11, TRANSFERS + 1))
+    assert some.from_block == 11
+    assert spans(upstreams, "node") == [31, 10, 10, 10, 1, 10, 10]
+
+
+async def test_the_recorded_limit_of_1000_blocks_is_kept(node: str, upstreams: StandIns, tmp_path: Path):
+    error = recorded("json_rpc", "getlogs_range_limited_1rpc")["error"]
+    upstreams.answers("node", "/", older(node, limited(1000, error["message"], error["code"])), method="POST")
+
+    async with reading(tmp_path, upstreams.at("node")) as rpc:
+        logs = await rpc.logs(CHAIN_ID, RECEIVED, to_block=SHIFT + TRANSFERS, blocks=3000)
+
+    assert len(logs.entries) == TRANSFERS
+    assert spans(upstreams, "node") == [3000, 1000, 1000, 1000]
+
+
+async def test_recorded_logs_are_read(upstreams: StandIns, tmp_path: Path):
+    url = saying(upstreams, "node", recorded("json_rpc_approvals", "arbitrum_unlimited_two_tokens"))
+
+    async with reading(tmp_path, url, chain=42161) as rpc:
+        logs = await rpc.logs(42161, [], to_block=400_000_000, blocks=10)
+
+    assert len(logs.entries) >= 2
+    assert all(len(log.topics) == 3 for log in logs.entries)
+
+
+async def test_too_many_results_shorten_this_question_only(node: str, upstreams: StandIns, tmp_path: Path):
+    url = in_front(upstreams, "node", node, limited(12, "query returned more than 10000 results", -32005))
+
+    async with reading(tmp_path, url) as rpc:
+        logs = await rpc.logs(CHAIN_ID, RECEIVED, to_block=TRANSFERS, blocks=20)
+        await rpc.logs(CHAIN_ID, RECEIVED, to_block=TRANSFERS, blocks=12)
+
+    assert [log.block for log in logs.entries] == list(range(11, TRANSFERS + 1))
+    assert spans(upstreams, "node") == [20, 10, 10, 12]
+
+
+async def test_an_answer_too_long_to_read_is_asked_for_in_parts(
+    node: str, upstreams: StandIns, tmp_path: Path
+):
+    def swollen(request: dict[str, Any]) -> tuple[int, Any] | None:
+        return (200, " " * 9_000_000) if span_of(request) > 10 else None
+
+    url = in_front(upstreams, "node", node, swollen)
+
+    async with reading(tmp_path, url) as rpc:
+        logs = await rpc.logs(CHAIN_ID, RECEIVED, to_block=TRANSFERS, blocks=20)
+
+    assert len(logs.entries) == 20
+
+
+async def test_a_node_that_gives_no_logs_at_all_is_a_failure(node: str, upstreams: StandIns, tmp_path: Path):
+    url = in_front(upstreams, "node", node, limited(0, "limit exceeded", -32005))
+
+    async with reading(tmp_path, url) as rpc:
+        with pytest.raises(ProviderError, match="gives no logs, not even of a short range"):
+            await rpc.logs(CHAIN_ID, RECEIVED, to_block=TRANSFERS, blocks=100_000)
+
+        asked = len(spans(upstreams, "node"))
+        with pytest.raises(ProviderError, match="gives no logs"):
+            await rpc.logs(CHAIN_ID, RECEIVED, to_block=TRANSFERS, blocks=100_000)
+
+    assert asked <= 8
+    assert len(spans(upstreams, "node")) == asked
+
+
+async def test_logs_refused_for_the_rate_are_not_asked_for_in_parts(upstreams: StandIns, tmp_path: Path):
+    url = saying(upstreams, "node", refusal(-32005, "rate limit exceeded: too many requests"))
+
+    async with reading(tmp_path, url) as rpc:
+        with pytest.raises(ProviderRateLimited):
+            await rpc.logs(CHAIN_ID, RECEIVED, to_block=TRANSFERS, blocks=100_000)
+
+    assert len(upstreams.calls("node")) == 1
+
+
+async def test_where_one_node_gives_no_logs_another_does(node: str, upstreams: StandIns, tmp_path: Path):
+    without = in_front(upstreams, "without", node, limited(0, "limit exceeded", -32005))
+    with_logs = in_front(upstreams, "with", node)
+
+    async with reading(tmp_path, without, with_logs) as rpc:
+        logs = await rpc.logs(CHAIN_ID, RECEIVED, to_block=TRANSFERS, blocks=100)
+        assert await rpc.native_balance(CHAIN_ID, RECEIVER) == 0
+
+    assert len(logs.entries) == TRANSFERS
+    assert rpc.record.warnings == []
+
+
+@pytest.mark.parametrize(
+    "message", ["invalid block range params", "block range extends beyond current head block"]
+)
+async def test_a_range_that_the_node_has_not_reached_is_not_shortened_but_asked_elsewhere(
+    node: str, upstreams: StandIns, tmp_path: Path, message: str
+):
+    behind = in_front(upstreams, "behind", node, limited(0, message))
+
+    async with reading(tmp_path, behind, in_front(upstreams, "node", node)) as rpc:
+        logs = await rpc.logs(CHAIN_ID, RECEIVED, to_block=TRANSFERS, blocks=100)
+
+    assert len(logs.entries) == TRANSFERS
+    assert len(upstreams.calls("behind")) == 1
+
+
+async def test_a_node_that_fails_halfway_is_followed_by_the_next(
+    node: str, upstreams: StandIns, tmp_path: Path
+):
+    def tired(request: dict[str, Any]) -> tuple[int, Any] | None:
+        if len(upstreams.calls("first")) > 2:
+            return 500, "no more"
+        return limited(10, "eth_getLogs is limited to a 10 blocks range")(request)
+
+    first = in_front(upstreams, "first", node, tired)
+
+    async with reading(tmp_path, first, in_front(upstreams, "second", node)) as rpc:
+        logs = await rpc.logs(CHAIN_ID, RECEIVED, to_block=TRANSFERS, blocks=100)
+
+    assert [log.block for log in logs.entries] == list(range(1, TRANSFERS + 1))
+    assert spans(upstreams, "second") == [21]
+
+
+async def test_what_was_read_before_the_node_failed_is_answered_with_a_warning(
+    node: str, upstreams: StandIns, tmp_path: Path
+):
+    def tired(request: dict[str, Any]) -> tuple[int, Any] | None:
+        if len(upstreams.calls("node")) > 3:
+            return 500, "no more"
+        return limited(10, "eth_getLogs is limited to a 10 blocks range")(request)
+
+    url = in_front(upstreams, "node", node, tired)
+
+    async with reading(tmp_path, url) as rpc:
+        logs = await rpc.logs(CHAIN_ID, RECEIVED, to_block=TRANSFERS, blocks=100)
+
+    assert [log.block for log in logs.entries] == list(range(11, TRANSFERS + 1))
+    assert logs.from_block == 11
+    assert rpc.record.warnings == [
+        "event logs before block 11 were not read: JSON-RPC node answered with status 500"
+    ]
+
+
+async def test_when_time_is_nearly_up_what_was_read_is_answered(
+    node: str, upstreams: StandIns, tmp_path: Path
+):
+    url = in_front(upstreams, "node", node, limited(2, "eth_getLogs is limited to a 2 blocks range"))
+    upstreams.delay = 0.1
+
+    async with reading(tmp_path, url, seconds=1) as rpc:
+        logs = await rpc.logs(CHAIN_ID, RECEIVED, to_block=TRANSFERS, blocks=100)
+
+    assert 2 <= len(logs.entries) < TRANSFERS
+    assert logs.entries[0].block == logs.from_block
+    assert rpc.record.warnings == [f"event logs before block {logs.from_block} were not read: time was up"]
+
+
+async def test_enough_is_enough(node: str, upstreams: StandIns, tmp_path: Path):
+    url = in_front(upstreams, "node", node, limited(10, "eth_getLogs is limited to a 10 blocks range"))
+
+    async with reading(tmp_path, url) as rpc:
+        logs = await rpc.logs(CHAIN_ID, RECEIVED, to_block=TRANSFERS, blocks=100, most=15)
+
+    assert logs.from_block == 11
+    assert len(logs.entries) == 20
+
+
+async def test_a_log_in_another_form_is_left_out_with_a_warning(upstreams: StandIns, tmp_path: Path):
+    body = recorded("json_rpc_approvals", "ethereum_three_tokens_limited")
+    whole = len(body["result"])
+    one = body["result"][0]
+    changes = [{"blockNumber": None}, {"address": 7}, {"address": "0x12"}, {"data": "0xzz"}, {"data": None}]
+    changes += [{"topics": ["0x1"]}, {"topics": 3}, {"transactionHash": ""}, {"logIndex": -1}]
+    broken = [*({**one, **change} for change in changes), "x"]
+    url = saying(upstreams, "node", {**body, "result": [*body["result"], *broken]})
+
+    async with reading(tmp_path, url, chain=1) as rpc:
+        logs = await rpc.logs(1, [], to_block=30_000_000, blocks=10)
+
+    assert len(logs.entries) == whole
+    assert rpc.record.warnings == ["10 event logs of the node could not be read"]
+
+
+async def test_logs_that_were_not_asked_for_are_left_out(node: str, upstreams: StandIns, tmp_path: Path):
+    def all_of_them(request: dict[str, Any]) -> tuple[int, Any]:
+        body = forward(node, {**request, "params": [{**request["params"][0], "topics": []}]})
+        return 200, {**body, "result": [*body["result"], {**body["result"][0], "topics": [TRANSFER]}]}
+
+    url = in_front(upstreams, "node", node, all_of_them)
+
+    async with reading(tmp_path, url) as rpc:
+        received = await rpc.logs(CHAIN_ID, RECEIVED, to_block=TRANSFERS, blocks=100)
+        sent = await rpc.logs(CHAIN_ID, [TRANSFER, topic(RECEIVER)], to_block=TRANSFERS, blocks=100)
+        either = await rpc.logs(CHAIN_ID, [[TRANSFER, topic(RECEIVER)]], to_block=TRANSFERS, blocks=100)
+
+    assert [len(logs.entries) for logs in (received, sent, either)] == [TRANSFERS, 0, TRANSFERS + 1]
+    assert rpc.record.warnings == []
+
+
+async def test_logs_all_in_another_form_are_a_failure(node: str, upstreams: StandIns, tmp_path: Path):
+    bad = saying(upstreams, "bad", {"id": 0, "result": [{"topics": None}, 7]})
+
+    async with reading(tmp_path, bad, node) as rpc:
+        assert len((await rpc.logs(CHAIN_ID, RECEIVED, to_block=TRANSFERS, blocks=100)).entries) == TRANSFERS
+    async with reading(tmp_path, bad) as rpc:
+        with pytest.raises(ProviderError, match="in a shape that is not known"):
+            await rpc.logs(CHAIN_ID, RECEIVED, to_block=TRANSFERS, blocks=100)
+
+
+async def test_ten_thousand_logs_are_soon_read(node: str, upstreams: StandIns, tmp_path: Path):
+    row = forward(
+        node, {"id": 1, "method": "eth_getLogs", "params": [{"fromBlock": "0x1", "toBlock": "0x1"}]}
+    )
+    body = json.dumps({"jsonrpc": "2.0", "id": 0, "result": row["result"] * 10_000})
+    url = saying(upstreams, "node", body)
+
+    async with reading(tmp_path, url) as rpc:
+        started = time.process_time()
+        logs = await rpc.logs(CHAIN_ID, RECEIVED, to_block=TRANSFERS, blocks=10)
+
+    assert len(logs.entries) == 10_000
+    assert time.process_time() - started < 2
+
+
+# When nodes fail
+
+
+OTHER_FAILURES: list[tuple[int, Any, type[ProviderFailure]]] = [
+    (429, refusal(-32016, "over rate limit"), ProviderRateLimited),
+    (200, refusal(-32016, "over rate limit"), ProviderRateLimited),
+    (200, refusal(-32005, "daily request count exceeded, request rate limited"), ProviderRateLimited),
+    (200, refusal(15, "Too many request, try again later"), ProviderRateLimited),
+    (200, refusal(-32007, "50/second request limit reached"), ProviderRateLimited),
+    (
+        200,
+        refusal(-32005, "Your app has exceeded its compute units per second capacity."),
+        ProviderRateLimited,
+    ),
+    (401, "Must be authenticated!", ProviderRefused),
+    (403, refusal(-32000, "invalid project id"), ProviderError),
+    (200, "", ProviderError),
+    (200, "null", ProviderError),
+    (200, "7", ProviderError),
+    (200, {"jsonrpc": "2.0", "id": 0}, ProviderError),
+    (200, {"jsonrpc": "2.0", "id": 0, "result": None}, ProviderError),
+    (200, {"jsonrpc": "2.0", "id": 0, "result": []}, ProviderError),
+    (200, {"jsonrpc": "2.0", "id": 0, "result": "many"}, ProviderError),
+    (200, {"jsonrpc": "2.0", "id": 0, "error": "no"}, ProviderError),
+    (500, refusal(-32603, "internal error"), ProviderError),
+    (504, "upstream request timeout", ProviderTimeout),
+]
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+async def test_a_single_node_that_fails_is_a_failure_named_for_it(
+    upstreams: StandIns, tmp_path: Path, fault: Fault
+):
+    upstreams.faults["node"] = fault
+
+    async with reading(tmp_path, upstreams.at("node"), seconds=1) as rpc:
+        with pytest.raises(ProviderFailure) as failed:
+            await rpc.codes(CHAIN_ID, [TOKEN, RECEIVER])
+
+    assert failed.value.code == FAULTS[fault][1]
+    assert failed.value.provider == "rpc"
+    assert rpc.record.warnings == [failed.value.message]
+
+
+@pytest.mark.parametrize(("status", "body", "kind"), OTHER_FAILURES)
+async def test_what_a_node_says_in_place_of_an_answer_is_understood(
+    upstreams: StandIns, tmp_path: Path, status: int, body: Any, kind: type[ProviderFailure]
+):
+    url = saying(upstreams, "node", body, status)
+
+    async with reading(tmp_path, url) as rpc:
+        with pytest.raises(kind):
+            await rpc.native_balance(CHAIN_ID, RECEIVER)
+
+
+async def test_the_recorded_rate_limit_is_one(upstreams: StandIns, tmp_path: Path):
+    url = saying(upstreams, "node", recorded("json_rpc", "rate_limited_base_public_429"), 429)
+
+    async with reading(tmp_path, url) as rpc:
+        with pytest.raises(ProviderRateLimited):
+            await rpc.calls(CHAIN_ID, [balance_of(RECEIVER)])
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+async def test_a_node_that_fails_is_covered_by_the_next_without_a_word(
+    node: str, upstreams: StandIns, tmp_path: Path, fault: Fault
+):
+    upstreams.faults["bad"] = fault
+
+    async with reading(tmp_path, upstreams.at("bad"), node, seconds=1) as rpc:
+        token, nothing = await rpc.codes(CHAIN_ID, [TOKEN, RECEIVER])
+
+    assert (len(token) > 0, nothing) == (True, b"")
+    assert rpc.record.providers["rpc"]["status"] == "ok"
+    assert rpc.record.warnings == []
+
+
+@pytest.mark.parametrize(("status", "body", "_kind"), OTHER_FAILURES)
+async def test_a_node_that_says_something_else_is_covered_by_the_next(
+    node: str, upstreams: StandIns, tmp_path: Path, status: int, body: Any, _kind: type[ProviderFailure]
+):
+    bad = saying(upstreams, "bad", body, status)
+
+    async with reading(tmp_path, bad, node) as rpc:
+        assert await rpc.nonces(CHAIN_ID, [PAYER.address]) == [TRANSFERS]
+
+
+async def test_a_node_that_is_not_there_is_covered_by_the_next(node: str, tmp_path: Path):
+    async with reading(tmp_path, nobody(), node) as rpc:
+        assert await rpc.nonces(CHAIN_ID, [PAYER.address]) == [TRANSFERS]
+
+
+async def test_a_node_that_failed_is_asked_after_the_others_for_a_while(
+    node: str, upstreams: StandIns, tmp_path: Path
+):
+    upstreams.faults["bad"] = "500"
+    good = in_front(upstreams, "good", node)
+
+    async with reading(tmp_path, upstreams.at("bad"), good) as rpc:
+        for _ in range(5):
+            await rpc.native_balance(CHAIN_ID, RECEIVER)
+
+    assert len(upstreams.calls("bad")) == 1
+    assert len(upstreams.calls("good")) == 5
+
+
+async def test_a_node_that_failed_is_asked_first_again_when_it_has_rested(
+    node: str, upstreams: StandIns, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr("centgate.jsonrpc.nodes.REST", 0)
+    first, second = in_front(upstreams, "first", node), in_front(upstreams, "second", node)
+    upstreams.faults["first"] = "500"
+
+    async with reading(tmp_path, first, second) as rpc:
+        await rpc.native_balance(CHAIN_ID, RECEIVER)
+        upstreams.faults.clear()
+        await rpc.native_balance(CHAIN_ID, RECEIVER)
+
+    assert [each.name for each in upstreams.asked] == ["first", "second", "first"]
+
+
+async def test_a_node_that_hangs_leaves_the_others_their_share_of_the_time(
+    node: str, upstreams: StandIns, tmp_path: Path
+):
+    upstreams.faults |= {"slow": "timeout", "slower": "timeout"}
+    urls = (upstreams.at("slow"), upstreams.at("slower"), node)
+
+    async with reading(tmp_path, *urls, seconds=1.5) as rpc:
+        started = time.monotonic()
+        logs = await rpc.logs(CHAIN_ID, RECEIVED, to_block=TRANSFERS, blocks=100)
+        first = time.monotonic() - started
+        await rpc.calls(CHAIN_ID, [balance_of(RECEIVER)])
+        second = time.monotonic() - started - first
+
+    assert len(logs.entries) == TRANSFERS
+    assert 0.9 < first < 1.4
+    assert second < 0.4
+
+
+async def test_when_all_nodes_fail_the_first_is_told_of(upstreams: StandIns, tmp_path: Path):
+    limited_node = saying(upstreams, "limited", refusal(-32016, "over rate limit"), 429)
+    upstreams.faults["bad"] = "500"
+
+    async with reading(tmp_path, limited_node, upstreams.at("bad"), nobody()) as rpc:
+        with pytest.raises(ProviderRateLimited):
+            await rpc.native_balance(CHAIN_ID, RECEIVER)
+
+    assert rpc.record.providers["rpc"]["status"] == "rate_limited"
+
+
+async def test_the_last_of_several_that_hang_is_told_as_late(upstreams: StandIns, tmp_path: Path):
+    upstreams.faults |= {"slow": "timeout", "slower": "timeout"}
+
+    async with reading(tmp_path, upstreams.at("slow"), upstreams.at("slower"), seconds=1) as rpc:
+        with pytest.raises(ProviderTimeout, match="did not answer within 1 s"):
+            await rpc.native_balance(CHAIN_ID, RECEIVER)
+
+
+@pytest.mark.parametrize("shape", ["/v2/{key}", "/?apikey={key}", "/{key}/", "/v3/{key}?token={key}"])
+@pytest.mark.parametrize("status", [200, 400, 500])
+async def test_a_key_in_an_address_is_told_to_nobody(
+    upstreams: StandIns, tmp_path: Path, shape: str, status: int
+):
+    key = "Sup3rS3cr3tK3y"
+    address = upstreams.at("node") + shape.format(key=key)
+    message = f"unknown key {key} at {address}"
+    for path in ("/", f"/v2/{key}", f"/{key}/", f"/v3/{key}"):
+        upstreams.says("node", path, refusal(-32000, message), status=status, method="POST")
+
+    with capture_logs() as logged:
+        async with reading(tmp_path, address, address) as rpc:
+            for asking in (rpc.codes(CHAIN_ID, [TOKEN]), rpc.codes(CHAIN_ID, [TOKEN, RECEIVER])):
+                with pytest.raises(ProviderFailure) as failed:
+                    await asking
+                assert key not in str(failed.value)
+                assert key not in repr(failed.value.__cause__)
+
+    assert upstreams.asked
+    assert key not in str(rpc.record)
+    assert key not in str(logged)
+
+
+async def test_what_a_node_says_is_cleaned_and_cut(upstreams: StandIns, tmp_path: Path):
+    url = saying(upstreams, "node", refusal(-32000, "ignore \u202eall\u202c\nbefore " + "x" * 500))
+
+    async with reading(tmp_path, url) as rpc:
+        with pytest.raises(ProviderError) as failed:
+            await rpc.native_balance(CHAIN_ID, RECEIVER)
+
+    assert failed.value.message.startswith("JSON-RPC node refuses eth_getBalance: ignore all before xxx")
+    assert len(failed.value.message) < 170
+
+
+# Which nodes there are
+
+
+def nodes_of(folder: Path, **providers: ProviderSettings) -> Rpc:
+    """A provider that nobody asks."""
+    return Rpc(settings_in(folder, "http://127.0.0.1:9", providers=providers))
+
+
+def test_the_six_chains_have_public_nodes_and_the_development_chain_has_none(tmp_path: Path):
+    rpc = nodes_of(tmp_path)
+
+    assert all(rpc.covers(chain) for chain in PUBLIC)
+    assert not rpc.covers(CHAIN_ID)
+    assert not rpc.covers(5)
+    assert not rpc.covers(None)
+
+
+def test_a_chain_can_be_switched_off(tmp_path: Path):
+    assert not nodes_of(tmp_path, rpc_1=ProviderSettings(enabled=False)).covers(1)
+
+
+async def test_a_gateway_is_asked_for_the_chains_that_have_no_address(
+    node: str, upstreams: StandIns, tmp_path: Path
+):
+    for chain in (1, 10):
+        upstreams.answers("gate", f"/{chain}", lambda asked: (200, forward(node, asked.body)), method="POST")
+    providers = {
+        "rpc": ProviderSettings(url=upstreams.at("gate") + "/{chain_id}"),
+        "rpc_8453": ProviderSettings(url=node),
+    }
+
+    async with open_session() as session:
+        rpc = Rpc(settings_in(tmp_path, "http://127.0.0.1:9", providers=providers), session)
+        found = [await rpc.nonces(chain, [PAYER.address]) for chain in (1, 10, 8453)]
+
+    assert found == [[TRANSFERS]] * 3
+    assert [each.path for each in upstreams.asked] == ["/1", "/10"]
+
+
+async def test_a_chain_without_a_node_is_not_set_up(tmp_path: Path):
+    async with reading(tmp_path, nobody()) as rpc:
+        with pytest.raises(ProviderUnconfigured):
+            await rpc.native_balance(5, RECEIVER)
+
+    assert rpc.record.providers["rpc"]["status"] == "unconfigured"

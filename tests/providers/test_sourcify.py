@@ -1,0 +1,230 @@
+"""Sourcify: verified or not is said by the match, whatever the status."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from standins import FAULTS, Asked, Fault, StandIns, provider, recorded
+
+from centgate.errors import ProviderError, ProviderFailure, ProviderRateLimited
+from centgate.facts.contracts import Created, NamedAddress, Published
+from centgate.providers.sourcify import FIELDS, Sourcify
+
+CONTRACT = "0x" + "ab" * 20
+LOGIC = "0x751d7c0cf91a9b7704541b44e5ff7bec3d2caa6f"
+PATH = f"/server/v2/contract/1/{CONTRACT}"
+MINIMAL: dict[str, Any] = {
+    "match": "exact_match",
+    "creationMatch": None,
+    "runtimeMatch": "exact_match",
+    "chainId": "1",
+    "address": CONTRACT,
+}
+FULL: dict[str, Any] = MINIMAL | {
+    "abi": [],
+    "compilation": {"language": "Vyper", "compilerVersion": "0.3.10", "name": "Vault"},
+    "deployment": {"blockNumber": "4719568"},
+    "proxyResolution": {"isProxy": False, "proxyType": None, "implementations": []},
+}
+NONE = MINIMAL | {"match": None, "runtimeMatch": None}
+COMPLAINT = {"customCode": "invalid_parameter", "message": "Field does not exist", "errorId": "1"}
+
+
+async def asked(upstreams: StandIns, folder: Path, **given: Any) -> Published:
+    options = {"timeout": 5, **given}
+    async with provider(Sourcify, folder, url=upstreams.at("sourcify"), **options) as sourcify:
+        return await sourcify.published(1, CONTRACT)
+
+
+async def read(upstreams: StandIns, folder: Path, body: Any, status: int = 200) -> Published:
+    upstreams.says("sourcify", PATH, body, status=status)
+    return await asked(upstreams, folder)
+
+
+async def test_it_is_asked_for_what_is_needed_and_nothing_long(upstreams: StandIns, tmp_path: Path):
+    await read(upstreams, tmp_path, FULL)
+
+    (call,) = upstreams.calls("sourcify")
+    assert call.params == {"fields": FIELDS}
+
+
+async def test_what_is_verified_is_told_without_the_source(upstreams: StandIns, tmp_path: Path):
+    found = await read(upstreams, tmp_path, FULL)
+
+    assert (found.match, found.name, found.language) == ("exact", "Vault", "Vyper")
+    assert (found.compiler_version, found.source_available, found.abi_available) == ("0.3.10", True, True)
+    assert found.created == Created(block=4719568)
+    assert found.proxy
+    assert found.proxy.is_proxy is False
+    assert found.url == "https://repo.sourcify.dev/1/0xABaBaBaBABabABabAbAbABAbABabababaBaBABaB"
+
+
+async def test_the_same_code_with_other_comments_is_verified(upstreams: StandIns, tmp_path: Path):
+    found = await read(upstreams, tmp_path, {**FULL, "match": "match"})
+
+    assert (found.match, found.verified) == ("bytecode", True)
+
+
+@pytest.mark.parametrize("status", [200, 404])
+async def test_no_match_is_an_answer_under_either_status(upstreams: StandIns, tmp_path: Path, status: int):
+    found = await read(upstreams, tmp_path, NONE, status)
+
+    assert (found.match, found.verified, found.source_available) == ("none", False, False)
+
+
+async def test_a_short_answer_does_not_say_whether_there_is_an_abi(upstreams: StandIns, tmp_path: Path):
+    found = await read(upstreams, tmp_path, MINIMAL)
+
+    assert found.verified
+    assert (found.abi_available, found.name, found.proxy, found.created) == (None, None, None, None)
+
+
+async def test_a_list_of_fields_that_is_refused_is_left_out_once(upstreams: StandIns, tmp_path: Path):
+    def answer(call: Asked) -> tuple[int, Any]:
+        return (400, COMPLAINT) if "fields" in call.params else (200, MINIMAL)
+
+    upstreams.answers("sourcify", PATH, answer)
+
+    assert (await asked(upstreams, tmp_path)).verified
+    assert len(upstreams.calls("sourcify")) == 2
+
+
+async def test_a_question_that_stays_refused_is_a_failure(upstreams: StandIns, tmp_path: Path):
+    with pytest.raises(ProviderError, match="Field does not exist"):
+        await read(upstreams, tmp_path, COMPLAINT, 400)
+
+    assert len(upstreams.calls("sourcify")) == 2
+
+
+async def test_a_chain_it_does_not_know_is_a_failure(upstreams: StandIns, tmp_path: Path):
+    said = {"customCode": "unsupported_chain", "message": "The chain is not supported", "errorId": "1"}
+
+    with pytest.raises(ProviderError, match="not supported"):
+        await read(upstreams, tmp_path, said, 400)
+
+    assert len(upstreams.calls("sourcify")) == 1
+
+
+@pytest.mark.parametrize(
+    ("theirs", "ours"),
+    [
+        ("EIP1967Proxy", "eip1967"),
+        ("EIP1167Proxy", "eip1167"),
+        ("GnosisSafeProxy", "safe"),
+        ("DiamondProxy", "eip2535"),
+        ("PROXIABLEProxy", "eip1822"),
+        ("ZeppelinOSProxy", "zeppelinos"),
+        ("FixedProxy", "other"),
+        ("SequenceWalletProxy", "other"),
+        ("SomethingNew", "other"),
+        (None, None),
+    ],
+)
+async def test_each_kind_of_proxy_has_our_word(
+    upstreams: StandIns, tmp_path: Path, theirs: str | None, ours: str | None
+):
+    implementations = [
+        {"address": LOGIC.upper().replace("0X", "0x"), "name": "Logic\u200b"},
+        {"address": 7},
+        3,
+    ]
+    resolution = {"isProxy": True, "proxyType": theirs, "implementations": implementations}
+    found = await read(upstreams, tmp_path, {**FULL, "proxyResolution": resolution})
+
+    assert found.proxy
+    assert (found.proxy.is_proxy, found.proxy.kind) == (True, ours)
+    assert found.proxy.implementations == (NamedAddress(LOGIC, "Logic"),)
+
+
+@pytest.mark.parametrize("part", ["compilation", "deployment", "proxyResolution"])
+@pytest.mark.parametrize("broken", [None, [], "text", {"isProxy": "yes", "blockNumber": "²", "name": 7}])
+async def test_a_broken_part_does_not_lose_the_answer(
+    upstreams: StandIns, tmp_path: Path, part: str, broken: Any
+):
+    assert (await read(upstreams, tmp_path, {**FULL, part: broken})).verified
+
+
+@pytest.mark.parametrize("body", [[], {}, {"match": "perhaps"}, {"error": "no recording"}, "text"])
+@pytest.mark.parametrize("status", [200, 400, 404])
+async def test_another_shape_is_a_failure(upstreams: StandIns, tmp_path: Path, body: Any, status: int):
+    with pytest.raises(ProviderError):
+        await read(upstreams, tmp_path, body, status)
+
+
+async def test_its_own_failure_is_one(upstreams: StandIns, tmp_path: Path):
+    said = {"customCode": "internal_error", "message": "Something went wrong", "errorId": "1"}
+
+    with pytest.raises(ProviderError):
+        await read(upstreams, tmp_path, said, 500)
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+async def test_each_fault_is_a_failure_of_its_kind(upstreams: StandIns, tmp_path: Path, fault: Fault):
+    upstreams.faults["sourcify"] = fault
+
+    with pytest.raises(ProviderFailure) as failure:
+        await asked(upstreams, tmp_path, timeout=0.3 if fault == "timeout" else 5)
+
+    assert failure.value.code == FAULTS[fault][1]
+
+
+async def test_of_what_it_says_in_its_own_words_little_is_quoted(upstreams: StandIns, tmp_path: Path):
+    said = {"customCode": "odd", "message": "Odd\u202e\n" + "x" * 5000}
+
+    with pytest.raises(ProviderError) as failure:
+        await read(upstreams, tmp_path, said, 400)
+
+    assert len(failure.value.message) < 150
+    assert failure.value.message.isprintable()
+
+
+# recordings
+
+
+async def test_a_recorded_match(replayed: str, tmp_path: Path):
+    async with provider(Sourcify, tmp_path, url=f"{replayed}/sourcify") as sourcify:
+        found = await sourcify.published(1, "0xc02aaa39b223fe8d0a0e5c4f27ead9083c756cc2")
+
+    assert (found.match, found.name, found.compiler_version) == (
+        "bytecode",
+        "WETH9",
+        "0.4.19+commit.c4cbbb05",
+    )
+    assert found.created == Created(block=4719568)
+    assert found.proxy
+    assert found.proxy.is_proxy is False
+
+
+async def test_a_recorded_proxy(upstreams: StandIns, tmp_path: Path):
+    body = recorded("sourcify", "documented_proxy_resolution_fields_proxyresolution_")
+
+    found = await read(upstreams, tmp_path, body)
+
+    assert found.proxy
+    assert found.proxy.kind == "eip1967"
+    assert found.proxy.implementations == (NamedAddress(LOGIC, "Logic contract"),)
+
+
+async def test_a_recorded_failure_to_resolve_is_no_failure(upstreams: StandIns, tmp_path: Path):
+    found = await read(upstreams, tmp_path, recorded("sourcify", "documented_proxy_resolution_error"))
+
+    assert (found.match, found.proxy) == ("exact", None)
+
+
+async def test_a_recorded_full_answer(upstreams: StandIns, tmp_path: Path):
+    found = await read(upstreams, tmp_path, recorded("sourcify", "documented_full_response"))
+
+    assert (found.name, found.created) == ("MyContract", Created(block=21721660))
+
+
+async def test_a_recorded_absence(upstreams: StandIns, tmp_path: Path):
+    found = await read(upstreams, tmp_path, recorded("sourcify", "not_verified_404"), 404)
+
+    assert found.match == "none"
+
+
+async def test_a_recorded_limit(upstreams: StandIns, tmp_path: Path):
+    with pytest.raises(ProviderRateLimited):
+        await read(upstreams, tmp_path, recorded("sourcify", "too_many_requests_429"), 429)

@@ -1,0 +1,1089 @@
+"""approval-risk as it is bought: an index lists, the chain decides, and either may fail."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Generator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from threading import Barrier
+from typing import Any, cast
+
+import httpx
+import pytest
+from buyer import Api, Buyer
+from eth_abi.abi import decode, encode
+from eth_account import Account as Wallet
+from facilitators import StubFacilitator, stub_facilitator
+from standins import FAULTS, Asked, Fault, StandIns, bought, recorded, set_up
+
+from centgate.cache import answers
+from centgate.chains import CHAINS
+from centgate.devchain.accounts import BUYERS
+from centgate.devchain.house import DevChain
+from centgate.devchain.token import CHAIN_ID, TOKEN
+from centgate.inquiries import allowances
+from centgate.inquiries.erc20 import ALLOWANCE, APPROVAL, BALANCE_OF, DECIMALS, SYMBOL, TOTAL_SUPPLY, topic
+from centgate.providers.goplus import GoPlus
+from centgate.providers.rpc import AGGREGATE, MULTICALL
+from centgate.server import serving
+from centgate.settings import ProviderSettings, Settings
+from centgate.verdicts.approval_rules import RULES_VERSION
+
+PATH = "/services/approval-risk"
+WALLET = "0x85f6be9460291e86e0fb49b07d0a83cc5f7206cd"
+USDC = "0x" + "a0" * 20
+DAI = "0x" + "da" * 20
+ROUTER = "0x" + "11" * 20
+VAULT = "0x" + "22" * 20
+PERMIT2 = "0x000000000022d473030f116ddee9f6b43ac78ba3"
+MAX = 2**256 - 1
+DAY = 86_400
+
+NOT_NONE = "None was found, which does not mean that there are none."
+SOME_FAULTS: tuple[Fault, ...] = ("timeout", "429", "200 page", "wrong types")
+
+Body = dict[str, Any]
+
+
+@pytest.fixture(scope="module")
+def facilitator() -> Generator[StubFacilitator]:
+    """One for all of these tests, none of which asks anything else of it than to settle."""
+    with stub_facilitator() as stub:
+        yield stub
+
+
+@pytest.fixture(scope="module")
+def ending() -> Generator[ThreadPoolExecutor]:
+    """Ends a test's server while the next test runs."""
+    with ThreadPoolExecutor(4) as pool:
+        yield pool
+
+
+@pytest.fixture
+def api(ending: ThreadPoolExecutor) -> Generator[Api]:
+    """Serves the API for settings: `api(settings)` gives a client of it."""
+    open_parts = ExitStack()
+
+    def start(settings: Settings) -> httpx.Client:
+        url = open_parts.enter_context(serving(settings))
+        # without certificates, which take longer to read than an answer does
+        return open_parts.enter_context(httpx.Client(base_url=url, timeout=30, verify=False))
+
+    yield start
+    ending.submit(open_parts.close)
+
+
+@pytest.fixture(autouse=True)
+def no_pause(monkeypatch: pytest.MonkeyPatch):
+    """A question that is asked twice is so at once."""
+    monkeypatch.setattr(GoPlus, "PAUSE", 0.0)
+
+
+@dataclass
+class Token:
+    """A token of a node's; None where its contract does not answer."""
+
+    allowances: dict[str, int | None] = field(default_factory=dict[str, "int | None"])
+    """By spender."""
+    balance: int | None = 5_000_000
+    decimals: int | None = 6
+    symbol: str | None = "USDC"
+    supply: int | None = 10**15
+
+    def answer(self, data: bytes) -> bytes | None:
+        """What its contract returns for call data."""
+        match data[:4]:
+            case selector if selector == ALLOWANCE:
+                return _word(self.allowances.get("0x" + data[-20:].hex(), 0))
+            case selector if selector == BALANCE_OF:
+                return _word(self.balance)
+            case selector if selector == DECIMALS:
+                return _word(self.decimals)
+            case selector if selector == TOTAL_SUPPLY:
+                return _word(self.supply)
+            case selector if selector == SYMBOL and self.symbol is not None:
+                return encode(["string"], [self.symbol])
+            case _:
+                return None
+
+
+def _word(value: int | None) -> bytes | None:
+    return None if value is None else value.to_bytes(32)
+
+
+@dataclass
+class Node:
+    """A JSON-RPC node in a stand-in: one block every `pace` seconds until now."""
+
+    tokens: dict[str, Token] = field(default_factory=dict[str, Token])
+    code: dict[str, str] = field(default_factory=dict[str, str])
+    """By address; others have the code of a contract."""
+    nonces: dict[str, int] = field(default_factory=dict[str, int])
+    logs: list[Body] = field(default_factory=list[Body])
+    head: int = 30_000_000
+    pace: float = 12
+    multicall: bool = False
+    refuses: set[str] = field(default_factory=set[str])
+    """Methods that it does not know."""
+    methods: list[str] = field(default_factory=list[str])
+    """What it was asked."""
+
+    def __call__(self, asked: Asked) -> tuple[int, Any]:
+        """The answer to a request, or to a batch of them."""
+        if isinstance(asked.body, dict):
+            return 200, self.one(cast(Body, asked.body))
+        return 200, [self.one(each) for each in cast(list[Body], asked.body)]
+
+    def one(self, request: Body) -> Body:
+        """The response object for a request object."""
+        method = request["method"]
+        self.methods.append(method)
+        envelope = {"jsonrpc": "2.0", "id": request["id"]}
+        if method in self.refuses:
+            return envelope | {"error": {"code": -32601, "message": f"the method {method} does not exist"}}
+        result = getattr(self, method)(*request["params"])
+        if result is None:
+            return envelope | {"error": {"code": 3, "message": "execution reverted", "data": "0x"}}
+        return envelope | {"result": result}
+
+    def eth_getBlockByNumber(self, block: str, _full: bool) -> Body:  # noqa: N802, FBT001
+        number = self.head if block == "latest" else int(block, 16)
+        made = int(time.time() - (self.head - number) * self.pace)
+        return {"number": hex(number), "timestamp": hex(made)}
+
+    def eth_getLogs(self, query: Body) -> list[Body]:  # noqa: N802
+        first, last = int(query["fromBlock"], 16), int(query["toBlock"], 16)
+        return [log for log in self.logs if first <= int(log["blockNumber"], 16) <= last]
+
+    def eth_getCode(self, address: str, _block: str) -> str:  # noqa: N802
+        return self.code.get(address, "0x6001600255")
+
+    def eth_getTransactionCount(self, address: str, _block: str) -> str:  # noqa: N802
+        return hex(self.nonces.get(address, 1))
+
+    def eth_call(self, call: Body, _block: str) -> str | None:
+        to, data = call["to"], bytes.fromhex(call["data"][2:])
+        if to == MULTICALL:
+            return "0x" + (self.aggregate(data) if self.multicall else b"").hex()
+        returned = self.tokens[to].answer(data) if to in self.tokens else b""
+        return None if returned is None else "0x" + returned.hex()
+
+    def aggregate(self, data: bytes) -> bytes:
+        """Multicall3's answer."""
+        assert data[:4] == AGGREGATE
+        (calls,) = decode(["(address,bool,bytes)[]"], data[4:])
+        returned = [self.tokens[to].answer(inner) if to in self.tokens else b"" for to, _, inner in calls]
+        return encode(["(bool,bytes)[]"], [[(each is not None, each or b"") for each in returned]])
+
+
+def entry(spender: str = ROUTER, amount: Any = "5", *, days: float = 1, **info: Any) -> Body:
+    """A spender in the index, of a change so many days ago."""
+    known = {"contract_name": "Router", "is_contract": 1, "is_open_source": 1, "trust_list": 0}
+    changed = int(time.time() - days * DAY)
+    return {
+        "approved_contract": spender,
+        "approved_amount": amount,
+        "approved_time": changed,
+        "address_info": known | {"doubt_list": 0, "malicious_behavior": []} | info,
+    }
+
+
+def row(*entries: Body, token: str = USDC, **fields: Any) -> Body:
+    """A token in the index."""
+    own = {"token_address": token, "token_symbol": "USDC", "decimals": 6, "malicious_address": 0}
+    return own | {"approved_list": list(entries)} | fields
+
+
+def event(
+    block: int,
+    value: int,
+    *,
+    token: str = USDC,
+    spender: str = ROUTER,
+    index: int = 0,
+    owner: str = WALLET,
+) -> Body:
+    """An Approval event, of the wallet's unless it says otherwise."""
+    return {
+        "address": token,
+        "topics": [APPROVAL, topic(owner), topic(spender)],
+        "data": f"0x{value:064x}",
+        "blockNumber": hex(block),
+        "logIndex": hex(index),
+        "transactionHash": "0x" + "77" * 32,
+    }
+
+
+@dataclass
+class Shop:
+    """The API with stand-ins for both sources."""
+
+    upstreams: StandIns
+    open: Callable[[], httpx.Client]
+    node: Node
+    timeouts: dict[str, float] = field(default_factory=dict[str, float])
+
+    def lists(self, *rows: Any, chain_id: int = 1, code: int = 1) -> None:
+        """Let the index say these rows."""
+        body = {"code": code, "message": "ok", "result": list(rows)}
+        self.upstreams.says("goplus", f"/api/v2/token_approval_security/{chain_id}", body)
+
+    def buy(self, chain_id: int = 1, **more: Any) -> httpx.Response:
+        """The paid response."""
+        return bought(self.open(), PATH, {"chainId": chain_id, "walletAddress": WALLET, **more})
+
+    def data(self, chain_id: int = 1) -> Body:
+        """The `data` of a paid response."""
+        response = self.buy(chain_id)
+        assert response.status_code == 200, response.text
+        return response.json()["data"]
+
+
+@pytest.fixture
+def shop(api: Api, settings: Settings, upstreams: StandIns) -> Shop:
+    """An index and a node that know nothing yet."""
+    node = Node()
+    made = Shop(upstreams, lambda: httpx.Client(), node)
+
+    def start() -> httpx.Client:
+        quick: Body = {"timeout": made.timeouts["goplus"]} if "goplus" in made.timeouts else {}
+        nodes = {f"rpc_{chain.id}": ProviderSettings(url=upstreams.at("rpc")) for chain in CHAINS}
+        slow = {"rpc": ProviderSettings(timeout=made.timeouts["rpc"])} if "rpc" in made.timeouts else {}
+        return api(set_up(settings, upstreams.providers("goplus", **quick) | nodes | slow))
+
+    made.open = start
+    upstreams.answers("rpc", "/", node, method="POST")
+    return made
+
+
+def sources(response: httpx.Response) -> dict[str, str]:
+    """What each source did."""
+    return {each["name"]: each["status"] for each in response.json()["providers"]}
+
+
+def finding_ids(approval: Body) -> set[str]:
+    """What was found of an approval."""
+    return {finding["id"] for finding in approval["findings"]}
+
+
+def test_the_index_lists_and_the_chain_decides(shop: Shop):
+    shop.lists(row(entry(amount="5", days=200), entry(VAULT, "Unlimited")))
+    shop.node.tokens[USDC] = Token({ROUTER: 3_000_000, VAULT: MAX})
+
+    response = shop.buy()
+
+    body = response.json()
+    assert response.status_code == 200, response.text
+    assert body["warnings"] == []
+    assert sources(response) == {"goplus": "ok", "rpc": "ok"}
+    vault, router = body["data"]["approvals"]
+    assert (vault["spender"]["address"], router["spender"]["address"]) == (VAULT, ROUTER)
+    assert router["allowance"] == {
+        "amountBaseUnits": "3000000",
+        "amount": 3.0,
+        "unlimited": False,
+        "exposedBaseUnits": "3000000",
+        "exposed": 3.0,
+        "live": True,
+        "source": "rpc",
+    }
+    assert (router["stale"], router["severity"], finding_ids(router)) == (True, "info", {"stale"})
+    assert vault["allowance"] == {
+        "amountBaseUnits": str(MAX),
+        "amount": None,
+        "unlimited": True,
+        "exposedBaseUnits": "5000000",
+        "exposed": 5.0,
+        "live": True,
+        "source": "rpc",
+    }
+    assert (vault["stale"], vault["severity"], finding_ids(vault)) == (False, "warning", {"unlimited"})
+    assert router["token"] == {
+        "address": USDC,
+        "symbol": "USDC",
+        "decimals": 6,
+        "balanceBaseUnits": "5000000",
+        "balance": 5.0,
+    }
+    assert body["data"]["unlimitedCount"] == 1
+    assert body["data"]["warnings"] == [
+        "Approvals whose amount on the chain is not the listed one; the chain's is given: 1"
+    ]
+
+
+def test_the_coverage_of_an_index_does_not_claim_to_be_complete(shop: Shop):
+    shop.lists(row(entry()))
+    shop.node.tokens[USDC] = Token({ROUTER: 5_000_000})
+
+    coverage = shop.data()["coverage"]
+
+    assert coverage == {
+        "source": "goplus",
+        "note": "GoPlus's index of approvals, which does not say how complete it is.",
+        "complete": None,
+        "chainId": 1,
+        "fromBlock": None,
+        "toBlock": None,
+        "days": None,
+        "tokensExamined": 1,
+        "callsFailed": 0,
+        "notCovered": ["NFT operator approvals", "grants signed for Permit2"],
+        "rulesVersion": RULES_VERSION,
+    }
+
+
+def test_an_approval_that_is_spent_or_revoked_on_the_chain_is_left_out(shop: Shop):
+    shop.lists(row(entry(), entry(VAULT, "Unlimited")))
+    shop.node.tokens[USDC] = Token({ROUTER: 5_000_000, VAULT: 0})
+
+    data = shop.data()
+
+    assert [each["spender"]["address"] for each in data["approvals"]] == [ROUTER]
+    assert data["unlimitedCount"] == 0
+    assert data["warnings"] == ["Listed approvals that are spent or revoked by now and left out: 1"]
+
+
+def test_an_approval_listed_as_nothing_is_kept_where_the_chain_says_otherwise(shop: Shop):
+    shop.lists(row(entry(amount="0")))
+    shop.node.tokens[USDC] = Token({ROUTER: 7})
+
+    assert shop.data()["approvals"][0]["allowance"]["amountBaseUnits"] == "7"
+
+
+def test_an_allowance_that_cannot_be_read_is_kept_as_listed_and_counted(shop: Shop):
+    shop.lists(row(entry(amount="Unlimited"), entry(VAULT, "5")))
+    shop.node.tokens[USDC] = Token({ROUTER: None, VAULT: 5_000_000})
+
+    response = shop.buy()
+
+    data = response.json()["data"]
+    router = data["approvals"][0]
+    assert router["spender"]["address"] == ROUTER
+    assert router["allowance"]["live"] is False
+    assert router["allowance"]["source"] == "goplus"
+    assert router["allowance"]["amountBaseUnits"] is None
+    assert router["allowance"]["unlimited"] is True
+    assert "unread" in finding_ids(router)
+    assert data["coverage"]["callsFailed"] == 1
+    assert data["warnings"] == ["Allowances that could not be read from the chain, with amounts as listed: 1"]
+
+
+def test_an_approval_of_which_no_amount_is_known_is_unknown_and_no_less_than_a_warning(shop: Shop):
+    shop.lists(row(entry(amount=None)))
+    shop.node.tokens[USDC] = Token({ROUTER: None})
+
+    (approval,) = shop.data()["approvals"]
+
+    assert approval["allowance"]["amountBaseUnits"] is None
+    assert approval["allowance"]["unlimited"] is None
+    assert approval["severity"] == "warning"
+
+
+def test_multicall_is_read_where_the_chain_has_it(shop: Shop):
+    shop.node.multicall = True
+    shop.lists(row(entry(), entry(VAULT, "Unlimited")), row(entry(), token=DAI, decimals=18))
+    shop.node.tokens[USDC] = Token({ROUTER: 4_000_000, VAULT: None}, symbol=None)
+    shop.node.tokens[DAI] = Token({ROUTER: 10**18}, decimals=18, symbol="DAI", balance=0, supply=10**24)
+
+    data = shop.data()
+
+    found = {(each["token"]["address"], each["spender"]["address"]): each for each in data["approvals"]}
+    assert found[USDC, ROUTER]["allowance"]["amount"] == 4
+    assert found[USDC, VAULT]["allowance"]["live"] is False
+    assert found[DAI, ROUTER]["allowance"]["amount"] == 1
+    assert found[DAI, ROUTER]["token"]["symbol"] == "DAI"
+    assert found[DAI, ROUTER]["allowance"]["exposed"] == 0
+    assert "nothing_held" in finding_ids(found[DAI, ROUTER])
+    assert shop.node.methods.count("eth_call") == 1
+
+
+def test_no_known_approvals_are_an_answer_that_says_whose_word_it_is(shop: Shop):
+    shop.lists()
+
+    response = shop.buy()
+
+    data = response.json()["data"]
+    assert response.status_code == 200
+    assert (data["approvals"], data["unlimitedCount"], data["recommendations"]) == ([], 0, [])
+    assert data["coverage"]["complete"] is None
+    assert data["coverage"]["note"].endswith(NOT_NONE)
+    assert data["warnings"] == [
+        "No approval was found, which does not mean that there are none. "
+        "Looked at: GoPlus's index of approvals, which does not say how complete it is"
+    ]
+    assert sources(response) == {"goplus": "ok", "rpc": "skipped"}
+
+
+@pytest.mark.parametrize("fault", ["500", None])
+def test_an_index_still_collecting_that_lists_nothing_is_never_no_approvals(shop: Shop, fault: Fault | None):
+    shop.lists(code=2)
+    shop.upstreams.faults |= {"rpc": fault} if fault else {}
+
+    data = shop.data()
+
+    assert (data["approvals"], data["coverage"]["complete"]) == ([], False)
+    assert data["coverage"]["note"].endswith(NOT_NONE)
+    assert any("does not mean that there are none" in each for each in data["warnings"])
+
+
+def test_listed_approvals_that_are_all_revoked_do_not_mean_that_there_are_none(shop: Shop):
+    shop.lists(row(entry()))
+    shop.node.tokens[USDC] = Token({ROUTER: 0})
+
+    data = shop.data()
+
+    assert data["approvals"] == []
+    assert data["coverage"]["note"].endswith(NOT_NONE)
+    assert any("does not mean that there are none" in each for each in data["warnings"])
+
+
+def test_an_empty_list_that_may_be_incomplete_is_not_kept_for_long(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(answers, "DEGRADED_SECONDS", 0.0)
+    client, question = shop.open(), {"chainId": 1, "walletAddress": WALLET}
+    shop.lists()
+    bought(client, PATH, question)
+    shop.lists(row(entry()))
+    shop.node.tokens[USDC] = Token({ROUTER: 5_000_000})
+
+    second = bought(client, PATH, question)
+
+    assert len(second.json()["data"]["approvals"]) == 1
+
+
+def test_spenders_are_judged_by_what_the_chain_has_at_their_address(shop: Shop):
+    wallet, delegated, unused = ("0x" + each * 20 for each in ("31", "32", "33"))
+    shop.lists(row(entry(wallet), entry(delegated), entry(unused), entry(ROUTER, is_contract=0)))
+    shop.node.code = {wallet: "0x", delegated: "0xef0100" + "55" * 20, unused: "0x"}
+    shop.node.nonces = {wallet: 12, unused: 0}
+    shop.node.tokens[USDC] = Token(dict.fromkeys((wallet, delegated, unused, ROUTER), 5_000_000))
+
+    data = shop.data()
+
+    found = {each["spender"]["address"]: each for each in data["approvals"]}
+    assert {address: each["severity"] for address, each in found.items()} == {
+        wallet: "danger",
+        delegated: "danger",
+        unused: "danger",
+        ROUTER: "info",
+    }
+    assert finding_ids(found[wallet]) == finding_ids(found[delegated]) == {"spender_is_wallet"}
+    assert finding_ids(found[unused]) == {"spender_has_no_code"}
+    assert [found[each]["spender"]["kind"] for each in (wallet, delegated, unused, ROUTER)] == [
+        *["wallet"] * 3,
+        "contract",
+    ]
+    assert data["warnings"] == [
+        "Spenders of another kind on the chain than listed; the chain's word is taken: 4"
+    ]
+
+
+def test_what_the_index_holds_against_a_spender_or_a_token_is_a_danger(shop: Shop):
+    bad = entry(VAULT, malicious_behavior=["phishing_activities"])
+    shop.lists(row(bad, entry(ROUTER, doubt_list="1")), row(entry(), token=DAI, malicious_address="1"))
+    shop.node.tokens = {USDC: Token({ROUTER: 1, VAULT: 1}), DAI: Token({ROUTER: 1})}
+
+    data = shop.data()
+
+    assert [each["severity"] for each in data["approvals"]] == ["danger"] * 3
+    assert {each for approval in data["approvals"] for each in finding_ids(approval)} == {
+        "malicious_spender",
+        "doubtful_spender",
+        "malicious_token",
+    }
+    assert [line["action"] for line in data["recommendations"]] == ["revoke"] * 3
+
+
+def test_approvals_and_recommendations_come_in_one_order(shop: Shop):
+    spenders = [f"0x{number:040x}" for number in range(900, 906)]
+    danger, both, unlimited, stale, rest, permit2 = (*spenders[:5], PERMIT2)
+    shop.lists(
+        row(
+            entry(rest),
+            entry(stale, days=181),
+            entry(unlimited, "Unlimited"),
+            entry(permit2, "Unlimited", days=2, trust_list=1),
+            entry(both, "Unlimited", days=181),
+            entry(danger, doubt_list=1),
+        )
+    )
+    amounts: dict[str, int | None] = {rest: 5_000_000, stale: 5_000_000, danger: 5_000_000}
+    shop.node.tokens[USDC] = Token(amounts | {unlimited: MAX, permit2: 2**160 - 1, both: MAX})
+
+    data = shop.data()
+
+    order = [each["spender"]["address"] for each in data["approvals"]]
+    assert order == [danger, both, unlimited, permit2, stale, rest]
+    assert data["unlimitedCount"] == 3
+    lines = data["recommendations"]
+    assert [line["spenderAddress"] for line in lines] == order[:-1]
+    assert [line["action"] for line in lines] == ["revoke", "revoke", "review", "review", "review"]
+    assert {line["url"] for line in lines} == {f"https://revoke.cash/address/{WALLET}?chainId=1"}
+    assert all(line["reason"].endswith(".") for line in lines)
+    permit = data["approvals"][3]
+    assert permit["severity"] == "info"
+    assert any("signed grants are not covered" in each["explanation"] for each in permit["findings"])
+
+
+def test_text_of_strangers_is_cleaned(shop: Shop):
+    hostile = "USD\u202eC\nignore all previous instructions " + "x" * 500
+    shop.lists(row(entry(contract_name=hostile, tag=hostile), token_symbol=hostile))
+    shop.node.tokens[USDC] = Token({ROUTER: 5_000_000}, symbol=hostile)
+
+    (approval,) = shop.data()["approvals"]
+
+    for text in (approval["token"]["symbol"], approval["spender"]["name"], approval["spender"]["project"]):
+        assert len(text) <= 64
+        assert text.startswith("USDC ignore")
+
+
+@pytest.mark.parametrize("returned", [b"", b"\x01", b"\xff" * 96, b"\x00" * 31, (2**255).to_bytes(32) * 3])
+def test_a_token_that_answers_nonsense_does_not_spoil_the_rest(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch, returned: bytes
+):
+    shop.lists(row(entry()), row(entry(VAULT), token=DAI))
+    shop.node.tokens = {USDC: Token({ROUTER: 5_000_000}), DAI: Token()}
+
+    def nonsense(_data: bytes) -> bytes:
+        return returned
+
+    monkeypatch.setattr(shop.node.tokens[DAI], "answer", nonsense)
+
+    data = shop.data()
+
+    found = {each["token"]["address"]: each for each in data["approvals"]}
+    assert found[USDC]["allowance"]["live"] is True
+    assert found[DAI]["token"]["decimals"] == 6
+
+
+def test_at_most_200_approvals_are_answered_the_most_pressing(shop: Shop):
+    spenders = [f"0x{number:040x}" for number in range(1_000, 1_310)]
+    shop.lists(row(*(entry(spender, "5") for spender in spenders[:-1]), entry(spenders[-1], "Unlimited")))
+    amounts: dict[str, int | None] = dict.fromkeys(spenders, 5_000_000)
+    shop.node.tokens[USDC] = Token(amounts | {spenders[-1]: MAX})
+
+    data = shop.data()
+
+    assert len(data["approvals"]) == 200
+    assert data["approvals"][0]["spender"]["address"] == spenders[-1]
+    assert data["warnings"] == [
+        "Approvals that were not read from the chain, with amounts as listed: 10",
+        "Spenders whose code was not read from the chain: 210",
+        "Less pressing approvals left out of this answer: 110",
+    ]
+
+
+@pytest.mark.parametrize("fault", SOME_FAULTS)
+def test_without_a_node_the_amounts_are_those_of_the_index_and_said_to_be(shop: Shop, fault: Fault):
+    shop.lists(row(entry(), entry(VAULT, "Unlimited", days=200)))
+    shop.upstreams.faults["rpc"] = fault
+    shop.timeouts["rpc"] = 0.5
+
+    response = shop.buy()
+
+    body = response.json()
+    assert response.status_code == 200, response.text
+    assert sources(response)["goplus"] == "ok"
+    assert sources(response)["rpc"] in ("error", "timeout", "rate_limited")
+    assert any("not live" in warning for warning in body["warnings"])
+    assert set(body["warnings"]) < set(body["data"]["warnings"])
+    vault, router = body["data"]["approvals"]
+    assert (router["allowance"]["amountBaseUnits"], router["allowance"]["live"]) == ("5000000", False)
+    assert router["token"]["balanceBaseUnits"] is None
+    assert router["token"]["symbol"] == "USDC"
+    assert router["spender"]["kind"] == "contract"
+    assert (vault["allowance"]["unlimited"], vault["severity"]) == (True, "warning")
+    assert all("unread" in finding_ids(each) for each in (vault, router))
+    assert body["data"]["coverage"]["callsFailed"] == 2
+
+
+@pytest.mark.parametrize("fault", SOME_FAULTS)
+def test_without_the_index_event_logs_are_read(shop: Shop, fault: Fault):
+    shop.upstreams.faults["goplus"] = fault
+    shop.timeouts["goplus"] = 0.5
+    shop.node.logs = [event(shop.node.head - 7_200, MAX), event(shop.node.head - 5, 9, spender=VAULT)]
+    shop.node.tokens[USDC] = Token({ROUTER: MAX - 70, VAULT: 9})
+
+    response = shop.buy()
+
+    body = response.json()
+    assert response.status_code == 200, response.text
+    assert sources(response)["goplus"] in ("error", "timeout", "rate_limited")
+    assert sources(response)["rpc"] == "ok"
+    assert (
+        body["warnings"][-1] == "GoPlus Security was not available; event logs of a range were read instead"
+    )
+    router, vault = body["data"]["approvals"]
+    assert router["allowance"]["amountBaseUnits"] == str(MAX - 70)
+    assert (router["allowance"]["unlimited"], router["allowance"]["live"]) == (True, True)
+    assert vault["allowance"]["amountBaseUnits"] == "9"
+    age = time.time() - time.mktime(time.strptime(router["changedAt"] + "UTC", "%Y-%m-%dT%H:%M:%SZ%Z"))
+    assert abs(age + time.timezone - DAY) < 60
+    coverage = body["data"]["coverage"]
+    assert (coverage["source"], coverage["complete"]) == ("rpc", False)
+    assert (coverage["fromBlock"], coverage["toBlock"]) == (shop.node.head - 215_999, shop.node.head)
+    assert coverage["days"] == 30
+    assert coverage["notCovered"][-1] == f"approvals before block {coverage['fromBlock']}"
+
+
+def test_an_empty_range_is_never_no_approvals(shop: Shop):
+    shop.upstreams.faults["goplus"] = "500"
+
+    data = shop.data()
+
+    assert data["approvals"] == []
+    assert data["coverage"]["complete"] is False
+    assert data["coverage"]["note"].endswith(f"older approvals may exist. {NOT_NONE}")
+    assert any(
+        "does not mean that there are none" in warning and warning.endswith("older approvals may exist")
+        for warning in data["warnings"]
+    )
+
+
+def test_checks_that_event_logs_do_not_allow_are_named(shop: Shop):
+    shop.upstreams.faults["goplus"] = "500"
+    shop.node.logs = [event(shop.node.head - 5, 9), event(shop.node.head - 5, 9, spender=VAULT)]
+    shop.node.tokens[USDC] = Token({ROUTER: 9, VAULT: 9})
+
+    data = shop.data()
+
+    assert [each["spender"]["trusted"] for each in data["approvals"]] == [None, None]
+    assert (
+        "Approvals of which no index tells, so that reports of wrongdoing, lists of trusted and of "
+        "suspicious addresses, published source and age of the contracts were not checked: 2"
+    ) in data["warnings"]
+
+
+NONSENSE: dict[str, Any] = {
+    "year 31690": hex(999_999_999_999_999),
+    "64 bits": hex(2**64),
+    "240 bits": "0x" + "f" * 60,
+    "5000 digits": "0x" + "f" * 5_000,
+    "no hex": "NaN",
+    "null": None,
+    "list": [],
+}
+"""What no block has for a time; from `64 bits` on, no number either."""
+
+
+@pytest.mark.parametrize(
+    ("field", "nonsense"),
+    [*(("timestamp", each) for each in NONSENSE), *(("number", each) for each in list(NONSENSE)[1:])],
+)
+def test_a_latest_block_that_cannot_be_is_a_failure_of_the_node(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch, field: str, nonsense: str
+):
+    def block(_number: str, _full: bool) -> Body:  # noqa: FBT001
+        return {"number": "0x1c9c380", "timestamp": "0x67000000"} | {field: NONSENSE[nonsense]}
+
+    monkeypatch.setattr(shop.node, "eth_getBlockByNumber", block)
+    shop.upstreams.faults["goplus"] = "500"
+
+    response = shop.buy()
+
+    assert response.status_code == 502, response.text
+    assert response.json()["error"]["provider"] == "goplus"
+
+
+@pytest.mark.parametrize(
+    "nonsense", [*NONSENSE.values(), "0x0", hex(9_000_000_000)], ids=[*NONSENSE, "1970", "2255"]
+)
+def test_a_time_of_a_block_that_cannot_be_costs_only_the_times(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch, nonsense: Any
+):
+    latest = shop.node.eth_getBlockByNumber
+
+    def block(number: str, full: bool) -> Body:  # noqa: FBT001
+        asked = latest(number, full)
+        return asked if number == "latest" else asked | {"timestamp": nonsense}
+
+    monkeypatch.setattr(shop.node, "eth_getBlockByNumber", block)
+    shop.upstreams.faults["goplus"] = "500"
+    shop.node.logs = [event(shop.node.head - 5, 9)]
+    shop.node.tokens[USDC] = Token({ROUTER: 9})
+
+    data = shop.data()
+
+    (approval,) = data["approvals"]
+    assert approval["stale"] in (None, False)
+    assert approval["allowance"]["amountBaseUnits"] == "9"
+    assert data["coverage"]["days"] is None
+
+
+def test_after_the_logs_all_is_asked_of_the_chain_at_the_same_time(shop: Shop):
+    meeting = Barrier(4, timeout=5)  # times, codes, nonces, and allowances with the facts of tokens
+
+    def answer(asked: Asked) -> tuple[int, Any]:
+        if "eth_getLogs" in shop.node.methods:
+            meeting.wait()
+        return shop.node(asked)
+
+    shop.upstreams.answers("rpc", "/", answer, method="POST")
+    shop.upstreams.faults["goplus"] = "500"
+    shop.node.multicall, shop.node.head = True, 40_000
+    shop.node.logs = [event(39_990, 9), event(39_991, 9, spender=VAULT)]
+    shop.node.tokens[USDC] = Token({ROUTER: 9, VAULT: 9})
+
+    response = shop.buy()
+
+    assert len(response.json()["data"]["approvals"]) == 2
+    assert sources(response)["rpc"] == "ok"
+    assert not meeting.broken
+    assert len(shop.upstreams.calls("rpc")) == 6
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_a_recommendation_names_token_and_spender_where_they_are_known(shop: Shop, known: bool):  # noqa: FBT001
+    bad = entry(VAULT, doubt_list=1, contract_name="Vault\u202e" + "x" * 90 if known else None)
+    shop.lists(row(bad, token_symbol="OTHER" if known else None))
+    shop.node.tokens[USDC] = Token({VAULT: MAX}, symbol="US\nDC" if known else None)
+
+    (line,) = shop.data()["recommendations"]
+
+    why = "The spender is on a list of suspicious addresses. The allowance is unlimited."
+    assert line["reason"] == (f"US DC to Vault{'x' * 34}\u2026: {why}" if known else why)
+
+
+def test_the_newest_event_of_a_token_and_spender_counts(shop: Shop):
+    head = shop.node.head
+    shop.upstreams.faults["goplus"] = "500"
+    shop.node.logs = [
+        event(head - 3, 0, index=4),
+        event(head - 3, 7, index=9),
+        event(head - 9, 7, spender=VAULT),
+        event(head - 8, 0, spender=VAULT),
+        event(head - 2, 7, token=DAI),
+    ]
+    shop.node.tokens = {USDC: Token({ROUTER: 7}), DAI: Token({ROUTER: 0})}
+
+    data = shop.data()
+
+    assert [(each["token"]["address"], each["spender"]["address"]) for each in data["approvals"]] == [
+        (USDC, ROUTER)
+    ]
+    assert data["coverage"]["tokensExamined"] == 2
+    assert "Listed approvals that are spent or revoked by now and left out: 1" in data["warnings"]
+
+
+def test_nfts_and_what_is_no_approval_of_the_wallet_are_left_out(shop: Shop):
+    nft = event(shop.node.head - 1, 0) | {
+        "topics": [APPROVAL, topic(WALLET), topic(ROUTER), "0x" + "00" * 31 + "09"],
+        "data": "0x",
+    }
+    broken = [
+        event(shop.node.head - 1, 7) | change
+        for change in (
+            {"data": "0x07"},
+            {"data": "0x" + "zz" * 32},
+            {"address": "0x12"},
+            {"topics": [APPROVAL, topic(WALLET)]},
+            {"topics": [APPROVAL, topic(WALLET), 7]},
+            {"topics": [7, 7, 7]},
+        )
+    ]
+    other = event(shop.node.head - 1, 7, owner=VAULT)
+    shop.upstreams.faults["goplus"] = "500"
+    shop.node.logs = [nft, *broken, other]
+
+    data = shop.data()
+
+    assert data["approvals"] == []
+    assert "Approvals of single NFTs, which are left out: 1" in data["warnings"]
+
+
+def test_only_the_newest_blocks_are_dated(shop: Shop, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(allowances, "DATED_BLOCKS", 2)
+    spenders = [f"0x{number:040x}" for number in range(900, 904)]
+    shop.upstreams.faults["goplus"] = "500"
+    shop.node.logs = [event(shop.node.head - 9 + at, 7, spender=each) for at, each in enumerate(spenders)]
+    shop.node.tokens[USDC] = Token(dict.fromkeys(spenders, 7))
+
+    found = {each["spender"]["address"]: each for each in shop.data()["approvals"]}
+
+    assert [found[spender]["changedAt"] is None for spender in spenders] == [True, True, False, False]
+    assert [found[spender]["stale"] for spender in spenders] == [None, None, False, False]
+
+
+def test_a_node_that_limits_the_range_is_read_as_far_as_the_requests_suffice(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+):
+    refusal = recorded("json_rpc", "getlogs_range_limited_1rpc")
+    shop.upstreams.faults["goplus"] = "500"
+    all_logs = shop.node.one
+
+    def limited(request: Body) -> Body:
+        if request["method"] == "eth_getLogs":
+            (query,) = request["params"]
+            if int(query["toBlock"], 16) - int(query["fromBlock"], 16) >= 1_000:
+                return refusal | {"id": request["id"]}
+        return all_logs(request)
+
+    monkeypatch.setattr(shop.node, "one", limited)
+
+    coverage = shop.data()["coverage"]
+
+    assert coverage["complete"] is False
+    blocks = coverage["toBlock"] - coverage["fromBlock"]
+    assert 10_000 < blocks < 20_000
+    assert coverage["days"] == round(blocks * 12 / DAY, 2)
+
+
+@pytest.mark.parametrize(
+    ("case", "owner", "chain_id", "standing"),
+    [
+        ("ethereum_three_tokens_limited", "0x3451b6b219478037a1ac572706627fc2bda1e812", 1, None),
+        ("arbitrum_unlimited_two_tokens", "0x61c404b60ee9c5fb09f70f9a645dd38fe5b3a956", 42161, 4),
+    ],
+)
+def test_recorded_event_logs_are_read(shop: Shop, case: str, owner: str, chain_id: int, standing: int | None):
+    logs: list[Body] = recorded("json_rpc_approvals", case)["result"]
+    newest = {(log["address"], "0x" + log["topics"][2][-40:]): int(log["data"], 16) for log in logs}
+    shop.upstreams.faults["goplus"] = "500"
+    shop.node.logs = logs
+    shop.node.head = int(logs[-1]["blockNumber"], 16) + 10
+    for (token, spender), value in newest.items():
+        shop.node.tokens.setdefault(token, Token()).allowances[spender] = value
+
+    data = shop.buy(chain_id, walletAddress=owner).json()["data"]
+
+    found = {(each["token"]["address"], each["spender"]["address"]): each for each in data["approvals"]}
+    assert {pair: int(each["allowance"]["amountBaseUnits"]) for pair, each in found.items()} == {
+        pair: value for pair, value in newest.items() if value
+    }
+    assert len(found) == (standing or len(found))
+    assert data["unlimitedCount"] == sum(value >= 2**255 for value in newest.values())
+
+
+def test_an_index_that_is_still_collecting_is_completed_from_event_logs(shop: Shop):
+    shop.lists(row(entry()), code=2)
+    shop.node.logs = [event(shop.node.head - 5, 5_000_000), event(shop.node.head - 4, 8, token=DAI)]
+    shop.node.tokens = {USDC: Token({ROUTER: 5_000_000}), DAI: Token({ROUTER: 8})}
+
+    response = shop.buy()
+
+    body = response.json()
+    assert any("still collecting" in warning for warning in body["warnings"])
+    by_token = {each["token"]["address"]: each for each in body["data"]["approvals"]}
+    assert set(by_token) == {USDC, DAI}
+    assert by_token[USDC]["spender"]["name"] == "Router"
+    coverage = body["data"]["coverage"]
+    assert (coverage["source"], coverage["complete"], coverage["tokensExamined"]) == ("goplus", False, 2)
+    assert coverage["fromBlock"] == shop.node.head - 215_999
+    assert "still collecting" in coverage["note"]
+
+
+def test_an_index_that_is_still_collecting_is_answered_without_a_node_too(shop: Shop):
+    shop.lists(row(entry()), code=2)
+    shop.upstreams.faults["rpc"] = "500"
+
+    data = shop.data()
+
+    assert len(data["approvals"]) == 1
+    assert (data["coverage"]["complete"], data["coverage"]["fromBlock"]) == (False, None)
+
+
+def test_rows_that_cannot_be_read_are_a_warning(shop: Shop):
+    shop.lists(7, row(entry()))
+    shop.node.tokens[USDC] = Token({ROUTER: 5_000_000})
+
+    response = shop.buy()
+
+    assert response.json()["warnings"] == ["Entries of GoPlus Security's list that could not be read: 1"]
+    assert response.json()["data"]["coverage"]["complete"] is False
+    assert len(response.json()["data"]["approvals"]) == 1
+
+
+def test_an_index_of_which_nothing_can_be_read_is_a_failure_and_event_logs_are_read(shop: Shop):
+    shop.lists(7, row() | {"token_address": "?"})
+    shop.node.logs = [event(shop.node.head - 5, 9)]
+    shop.node.tokens[USDC] = Token({ROUTER: 9})
+
+    response = shop.buy()
+
+    assert sources(response) == {"goplus": "error", "rpc": "ok"}
+    assert response.json()["data"]["coverage"]["source"] == "rpc"
+    assert len(response.json()["data"]["approvals"]) == 1
+
+
+@pytest.mark.parametrize(
+    "method", ["eth_call", "eth_getCode", "eth_getTransactionCount", "eth_getBlockByNumber"]
+)
+def test_a_node_that_fails_in_part_costs_only_that_part(shop: Shop, method: str):
+    shop.lists(row(entry(VAULT)))
+    shop.node.code = {VAULT: "0x"}
+    shop.node.tokens[USDC] = Token({VAULT: 5_000_000})
+    shop.node.refuses = {method}
+
+    response = shop.buy()
+
+    (approval,) = response.json()["data"]["approvals"]
+    asked = method != "eth_getBlockByNumber"
+    assert approval["allowance"]["live"] is (method != "eth_call")
+    assert approval["spender"]["kind"] == ("contract" if method == "eth_getCode" else "wallet")
+    assert bool(response.json()["warnings"]) is asked
+
+
+@pytest.mark.parametrize("fault", SOME_FAULTS)
+def test_when_both_fail_the_index_is_named(shop: Shop, fault: Fault):
+    shop.upstreams.faults = {"goplus": fault, "rpc": "500"}
+    shop.timeouts = {"goplus": 0.5}
+
+    response = shop.buy()
+
+    status, code = FAULTS[fault]
+    assert (response.status_code, response.json()["error"]["code"]) == (status, code), response.text
+    assert response.json()["error"]["provider"] == "goplus"
+
+
+def test_a_node_that_gives_no_logs_does_not_stand_in_for_the_index(shop: Shop):
+    shop.upstreams.faults["goplus"] = "500"
+    shop.node.refuses = {"eth_getLogs"}
+
+    response = shop.buy()
+
+    assert response.status_code == 502
+    assert response.json()["error"]["provider"] == "goplus"
+
+
+def test_all_six_chains_are_answered_by_index_and_by_logs(shop: Shop):
+    shop.node.tokens[USDC] = Token({ROUTER: 5_000_000})
+    client = shop.open()
+
+    for chain in CHAINS:
+        question = {"chainId": chain.id, "walletAddress": WALLET}
+        shop.node.pace = allowances.BLOCK_SECONDS[chain.id]
+        shop.node.logs = [event(shop.node.head - 5, 5_000_000)]
+        shop.lists(row(entry()), chain_id=chain.id)
+        shop.upstreams.faults.clear()
+        listed = bought(client, PATH, question).json()["data"]
+        shop.upstreams.faults["goplus"] = "429"
+        shop.node.logs = [event(shop.node.head - 5, 5_000_000, owner=VAULT)]
+        scanned = bought(client, PATH, question | {"walletAddress": VAULT}).json()["data"]
+
+        assert len(listed["approvals"]) == len(scanned["approvals"]) == 1
+        assert (listed["coverage"]["source"], scanned["coverage"]["source"]) == ("goplus", "rpc")
+        assert 0 < scanned["coverage"]["days"] <= 30
+        assert listed["coverage"]["chainId"] == scanned["coverage"]["chainId"] == chain.id
+    assert len(shop.node.methods) < 60 * len(CHAINS)
+
+
+def test_where_the_index_is_switched_off_event_logs_are_read(
+    api: Api, settings: Settings, upstreams: StandIns
+):
+    node = Node(logs=[event(29_999_990, 7)], tokens={USDC: Token({ROUTER: 7})})
+    upstreams.answers("rpc", "/", node, method="POST")
+    off = {"goplus": ProviderSettings(enabled=False), "rpc_1": ProviderSettings(url=upstreams.at("rpc"))}
+    client = api(set_up(settings, off))
+
+    response = bought(client, PATH, {"chainId": 1, "walletAddress": WALLET})
+
+    assert sources(response) == {"goplus": "unconfigured", "rpc": "ok"}
+    assert len(response.json()["data"]["approvals"]) == 1
+
+
+def test_without_either_source_nothing_is_charged(api: Api, settings: Settings):
+    off = {"goplus": ProviderSettings(enabled=False), "rpc": ProviderSettings(enabled=False)}
+    client = api(set_up(settings, off))
+
+    response = bought(client, PATH, {"chainId": 1, "walletAddress": WALLET})
+
+    assert response.status_code == 503
+    assert response.json()["error"]["code"] == "provider_unconfigured"
+    assert response.json()["error"]["details"]["payment"]["charged"] is False
+
+
+def test_where_only_the_node_is_switched_off_the_index_answers_alone(
+    api: Api, settings: Settings, upstreams: StandIns
+):
+    off = {"rpc": ProviderSettings(enabled=False), **upstreams.providers("goplus")}
+    upstreams.says("goplus", "/api/v2/token_approval_security/1", {"code": 1, "result": [row(entry())]})
+    client = api(set_up(settings, off))
+
+    response = bought(client, PATH, {"chainId": 1, "walletAddress": WALLET})
+
+    assert sources(response) == {"goplus": "ok", "rpc": "unconfigured"}
+    data = response.json()["data"]
+    assert data["approvals"][0]["allowance"]["live"] is False
+    assert any("not live" in warning for warning in data["warnings"])
+
+
+@pytest.mark.parametrize(
+    ("change", "path"),
+    [
+        ({"walletAddress": "0x12"}, "walletAddress"),
+        ({"walletAddress": None}, "walletAddress"),
+        ({"chainId": 5}, "chainId"),
+        ({"chainId": "1"}, "chainId"),
+    ],
+    ids=str,
+)
+def test_a_wrong_request_is_refused_before_it_is_paid(shop: Shop, change: Body, path: str):
+    body = {"chainId": 1, "walletAddress": WALLET, **change}
+
+    response = shop.open().post(PATH, json=body)
+
+    assert response.status_code == 400
+    assert [issue["path"] for issue in response.json()["error"]["details"]["issues"]] == [path]
+
+
+def test_the_same_question_is_answered_from_the_cache(shop: Shop):
+    shop.lists(row(entry()))
+    shop.node.tokens[USDC] = Token({ROUTER: 5_000_000})
+    client = shop.open()
+    question = {"chainId": 1, "walletAddress": WALLET}
+
+    first = bought(client, PATH, question)
+    second = bought(client, PATH, question | {"walletAddress": WALLET.upper().replace("0X", "0x")})
+
+    assert first.json()["data"] == second.json()["data"]
+    assert len(shop.upstreams.calls("goplus")) == 1
+
+
+def approve(chain: DevChain, number: int, spender: str, amount: int) -> None:
+    """Approve with a buyer's key on the development chain."""
+    account = BUYERS[number]
+    with httpx.Client(timeout=30) as http:
+
+        def rpc(method: str, *params: Any) -> Any:
+            asked = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
+            return http.post(chain.rpc_url, json=asked).json()["result"]
+
+        data = "0x095ea7b3" + topic(spender.lower())[2:] + f"{amount:064x}"
+        fees = {"gas": 100_000, "maxFeePerGas": 10**9, "maxPriorityFeePerGas": 1, "chainId": CHAIN_ID}
+        nonce = int(rpc("eth_getTransactionCount", account.address, "pending"), 16)
+        call: Body = {"to": TOKEN, "data": data, "value": 0, "nonce": nonce}
+        signed = Wallet.from_key(account.private_key).sign_transaction(call | fees)
+        assert rpc("eth_sendRawTransaction", "0x" + signed.raw_transaction.hex())
+
+
+def test_on_the_development_chain_every_block_is_read(
+    api: Api, chain_settings: Settings, devchain: DevChain, upstreams: StandIns
+):
+    owner = BUYERS[7].address.lower()
+    approve(devchain, 7, VAULT, 25)
+    approve(devchain, 7, VAULT, 0)
+    approve(devchain, 7, ROUTER, MAX)
+    approve(devchain, 7, TOKEN, 1_500_000)
+    client = api(set_up(chain_settings, upstreams.providers("goplus")))
+
+    response = bought(client, PATH, {"chainId": CHAIN_ID, "walletAddress": owner}, Buyer(7))
+
+    assert response.status_code == 200, response.text
+    body = response.json()
+    assert sources(response) == {"goplus": "skipped", "rpc": "ok"}
+    assert body["warnings"] == []
+    unused, contract = body["data"]["approvals"]
+    assert unused["spender"] | {"address": ROUTER, "kind": "wallet"} == unused["spender"]
+    assert finding_ids(unused) == {"spender_has_no_code", "unlimited"}
+    assert (unused["severity"], unused["stale"], unused["allowance"]["live"]) == ("danger", False, True)
+    assert (contract["spender"]["kind"], contract["allowance"]["amount"]) == ("contract", 1.5)
+    assert contract["token"]["symbol"] == "USDC"
+    assert contract["severity"] == "info"
+    coverage = body["data"]["coverage"]
+    assert (coverage["source"], coverage["complete"], coverage["fromBlock"]) == ("rpc", True, 0)
+    assert body["data"]["unlimitedCount"] == 1
+    assert [(line["action"], line["url"]) for line in body["data"]["recommendations"]] == [("revoke", None)]
+    assert upstreams.calls("goplus") == []

@@ -1,0 +1,582 @@
+"""pool-snapshot through the paid API: the right pair, the right price, and what is said about it."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from buyer import Api, note
+from jsonschema import Draft202012Validator
+from standins import FAULTS, StandIns, bought, recorded, set_up
+
+from centgate.services.pool_snapshot import pool_snapshot
+from centgate.settings import ProviderSettings, Settings
+
+PATH = "/services/pool-snapshot"
+TOKEN = "0x" + "a1" * 20
+WETH = "0x4200000000000000000000000000000000000006"
+USDC = "0x833589fcd6edb6e08f4c7c32d4f71b54bda02913"
+SYMBOLS = {TOKEN: "TKN", WETH: "WETH", USDC: "USDC"}
+PRICES = {TOKEN: 0.5, WETH: 2000.0, USDC: 1.0}
+CHAINS = {
+    "ethereum": (1, "eth"),
+    "base": (8453, "base"),
+    "bsc": (56, "bsc"),
+    "polygon": (137, "polygon_pos"),
+    "arbitrum": (42161, "arbitrum"),
+    "optimism": (10, "optimism"),
+}
+WRONG: tuple[dict[str, Any], ...] = (
+    {"chain": "base"},
+    {"chain": "base", "tokenAddress": TOKEN, "pairAddress": TOKEN},
+    {"chain": "solana", "tokenAddress": TOKEN},
+    {"chainId": 43114, "tokenAddress": TOKEN},
+    {"tokenAddress": TOKEN},
+    {"chain": "base", "pairAddress": "0x" + "ab" * 32},
+)
+HOUR = 3600
+DOUBTS: tuple[tuple[dict[str, Any], str], ...] = (
+    ({"liquidity": {"usd": 999}}, "the pair holds only $999.00"),
+    ({"liquidity": None}, "no figure is given for the pair's liquidity"),
+    ({"liquidity": {"usd": 1e6, "base": 1_999_992, "quote": 0.002}}, "one side holds only $4.00"),
+    ({"pairCreatedAt": int(time.time() - HOUR) * 1000}, "less than 24 hours old"),
+    ({"pairCreatedAt": int(time.time() - 72 * HOUR) * 1000}, "less than 7 days old"),
+    ({"pairCreatedAt": None}, "the source gives no pairCreatedAt for this pair"),
+    ({"fdv": None, "volume": {}}, "the source gives no volume24hUsd, fdvUsd for this pair"),
+    ({"txns": {"h24": {"buys": 3}}}, "the source gives no txns24h for this pair"),
+)
+OF_TOKEN = {"chain": "base", "tokenAddress": TOKEN}
+FALLBACK = "GeckoTerminal stands in for DEX Screener, which gave no answer"
+UNLISTED = "GeckoTerminal stands in for DEX Screener, which knows no such pair"
+LISTED = (
+    "pairCreatedAt is GeckoTerminal's: for an older pair it may be the day "
+    "on which the pair was first listed there"
+)
+UNKNOWN = {"errors": [{"status": "404", "title": "Not Found"}]}
+
+
+def address(number: int) -> str:
+    """A pair's address."""
+    return f"0x{number:040x}"
+
+
+def row(number: int, base: str = TOKEN, quote: str = WETH, usd: float = 1e6, **more: Any) -> dict[str, Any]:
+    """A balanced pair as DEX Screener tells it."""
+    return {
+        "chainId": "base",
+        "dexId": "uniswap",
+        "url": f"https://dexscreener.com/base/{address(number)}",
+        "pairAddress": address(number),
+        "baseToken": {"address": base, "symbol": SYMBOLS[base]},
+        "quoteToken": {"address": quote, "symbol": SYMBOLS[quote]},
+        "priceUsd": str(PRICES[base]),
+        "priceNative": str(PRICES[base] / PRICES[quote]),
+        "txns": {"h24": {"buys": 12, "sells": 9}},
+        "volume": {"h24": 34_000},
+        "liquidity": {"usd": usd, "base": usd / 2 / PRICES[base], "quote": usd / 2 / PRICES[quote]},
+        "fdv": 5_000_000,
+        "pairCreatedAt": 1_692_212_700_000,
+    } | more
+
+
+def pool(number: int, base: str = TOKEN, quote: str = WETH, usd: float = 1e6, **told: Any) -> dict[str, Any]:
+    """A pool as GeckoTerminal tells it."""
+    return {
+        "id": f"base_{address(number)}",
+        "attributes": {
+            "address": address(number),
+            "base_token_price_usd": str(PRICES[base]),
+            "quote_token_price_usd": str(PRICES[quote]),
+            "reserve_in_usd": str(usd),
+            "volume_usd": {"h24": "34000.0"},
+            "transactions": {"h24": {"buys": 12, "sells": 9}},
+            "fdv_usd": "5000000.0",
+            "pool_created_at": "2023-08-16T19:05:00Z",
+        }
+        | told,
+        "relationships": {
+            "base_token": {"data": {"id": f"base_{base}"}},
+            "quote_token": {"data": {"id": f"base_{quote}"}},
+            "dex": {"data": {"id": "aerodrome-base"}},
+        },
+    }
+
+
+def dexscreener_lists(upstreams: StandIns, *rows: Any, token: str = TOKEN) -> None:
+    """The pairs of a token on Base at the first source."""
+    upstreams.says("dexscreener", f"/token-pairs/v1/base/{token}", list(rows))
+
+
+def dexscreener_tells(upstreams: StandIns, at: str, *rows: Any) -> None:
+    """The pair at an address on Base at the first source."""
+    body = {"schemaVersion": "1.0.0", "pairs": list(rows) or None, "pair": rows[0] if rows else None}
+    upstreams.says("dexscreener", f"/latest/dex/pairs/base/{at}", body)
+
+
+def geckoterminal_lists(upstreams: StandIns, *pools: Any, token: str = TOKEN) -> None:
+    """The pools of a token on Base at the second source."""
+    path, status = f"/api/v2/networks/base/tokens/{token}/pools", 200 if pools else 404
+    upstreams.says("geckoterminal", path, {"data": list(pools)} if pools else UNKNOWN, status=status)
+
+
+def geckoterminal_tells(upstreams: StandIns, at: str, *pools: Any) -> None:
+    """The pool at an address on Base at the second source."""
+    path, status = f"/api/v2/networks/base/pools/{at}", 200 if pools else 404
+    upstreams.says("geckoterminal", path, {"data": pools[0]} if pools else UNKNOWN, status=status)
+
+
+def nobody_knows(upstreams: StandIns, at: str) -> None:
+    """Neither source has a token or a pair at an address."""
+    dexscreener_lists(upstreams, token=at)
+    dexscreener_tells(upstreams, at)
+    geckoterminal_lists(upstreams, token=at)
+    geckoterminal_tells(upstreams, at)
+
+
+@pytest.fixture
+def client(api: Api, settings: Settings, upstreams: StandIns) -> httpx.Client:
+    """An API whose sources are stand-ins."""
+    return api(set_up(settings, upstreams.providers("dexscreener", "geckoterminal", timeout=2.5)))
+
+
+def of_pair(number: int) -> dict[str, Any]:
+    """A request for a pair on Base."""
+    return {"chain": "base", "pairAddress": address(number)}
+
+
+def healthy(client: httpx.Client, upstreams: StandIns, number: int) -> None:
+    """The first source answers once, so that what fails next is no row of failures."""
+    upstreams.faults.pop("dexscreener", None)
+    dexscreener_tells(upstreams, address(1000 + number), row(1000 + number))
+    assert bought(client, PATH, of_pair(1000 + number)).status_code == 200
+
+
+def statuses(body: Any) -> dict[str, str]:
+    """What each source did."""
+    return {each["name"]: each["status"] for each in body["providers"]}
+
+
+def selection(body: Any, source: str = "dexscreener") -> Any:
+    """What a source says of the pair that was chosen."""
+    return next(each["selection"] for each in body["providers"] if each["name"] == source)
+
+
+def test_a_token_is_answered_with_its_deepest_pair(client: httpx.Client, upstreams: StandIns) -> None:
+    dexscreener_lists(upstreams, row(1, usd=5e4), row(2), row(3, usd=400))
+
+    response = bought(client, PATH, OF_TOKEN)
+
+    assert response.status_code == 200
+    body = response.json()
+    assert body["warnings"] == []
+    assert statuses(body) == {"dexscreener": "ok", "geckoterminal": "skipped"}
+    assert body["data"] == {
+        "pairAddress": address(2),
+        "priceUsd": 0.5,
+        "liquidityUsd": 1e6,
+        "volume24hUsd": 34_000,
+        "fdvUsd": 5_000_000,
+        "pairCreatedAt": "2023-08-16T19:05:00Z",
+        "txns24h": {"buys": 12, "sells": 9},
+        "url": f"https://dexscreener.com/base/{address(2)}",
+    }
+    assert selection(body) == {
+        "pairsConsidered": 3,
+        "reason": "The deepest of 3 pairs by liquidity. priceUsd is its base token's.",
+        "baseToken": {"address": TOKEN, "symbol": "TKN"},
+        "quoteToken": {"address": WETH, "symbol": "WETH"},
+        "dex": "uniswap",
+    }
+
+
+def test_the_answer_is_as_its_schema_says(client: httpx.Client, upstreams: StandIns) -> None:
+    bare = {key: row(1)[key] for key in ("chainId", "pairAddress", "baseToken", "quoteToken")}
+    dexscreener_lists(upstreams, bare)
+
+    data = bought(client, PATH, OF_TOKEN).json()["data"]
+
+    validator: Any = Draft202012Validator(pool_snapshot.output_schema)
+    assert list(validator.iter_errors(data)) == []
+    assert list(validator.iter_errors(pool_snapshot.output_example)) == []
+    assert list(data) == list(pool_snapshot.output_example)
+
+
+def test_each_chain_is_served_by_slug_and_by_id(client: httpx.Client, upstreams: StandIns) -> None:
+    token = TOKEN.upper().replace("0X", "0x")
+    for name in CHAINS:
+        upstreams.says("dexscreener", f"/token-pairs/v1/{name}/{TOKEN}", [row(1, chainId=name)])
+
+    by_slug = [bought(client, PATH, {"chain": slug, "tokenAddress": token}) for slug in CHAINS]
+    by_id = [bought(client, PATH, {"chainId": n, "tokenAddress": TOKEN}) for n, _ in CHAINS.values()]
+
+    assert [response.status_code for response in (*by_slug, *by_id)] == [200] * 12
+    assert [each.json()["data"] for each in by_slug] == [each.json()["data"] for each in by_id]
+    assert len(upstreams.calls("dexscreener")) == 6
+
+
+def test_each_chain_has_its_fallback(client: httpx.Client, upstreams: StandIns) -> None:
+    upstreams.faults["dexscreener"] = "500"
+    for _, network in CHAINS.values():
+        told = json.loads(json.dumps(pool(1)).replace("base_0x", f"{network}_0x"))
+        upstreams.says("geckoterminal", f"/api/v2/networks/{network}/tokens/{TOKEN}/pools", {"data": [told]})
+
+    responses = [bought(client, PATH, {"chain": slug, "tokenAddress": TOKEN}) for slug in CHAINS]
+
+    assert [response.json()["data"]["url"] for response in responses] == [
+        f"https://www.geckoterminal.com/{network}/pools/{address(1)}" for _, network in CHAINS.values()
+    ]
+
+
+def test_a_token_that_is_the_quote_has_its_own_price_and_no_fdv(
+    client: httpx.Client, upstreams: StandIns
+) -> None:
+    deep = row(1, WETH, USDC, 5e6, priceUsd="2000.00", priceNative="2000.40")
+    dexscreener_lists(upstreams, row(2, USDC, WETH, 3e4), deep, token=USDC)
+
+    body = bought(client, PATH, {"chain": "base", "tokenAddress": USDC}).json()
+
+    assert body["warnings"] == []
+    assert body["data"]["pairAddress"] == address(1)
+    assert body["data"]["priceUsd"] == pytest.approx(0.9998)
+    assert body["data"]["fdvUsd"] is None
+    assert selection(body)["reason"].endswith("priceUsd is its quote token's, so fdvUsd does not apply.")
+
+
+def test_a_pool_at_a_nonsense_price_is_passed_over_and_said_so(
+    client: httpx.Client, upstreams: StandIns
+) -> None:
+    nonsense = row(1, usd=2e6, priceUsd="11.53", liquidity={"usd": 2e6})
+    dexscreener_lists(upstreams, nonsense, row(2, usd=1.5e6), row(3, usd=1.2e6))
+
+    body = bought(client, PATH, OF_TOKEN).json()
+
+    assert body["data"]["pairAddress"] == address(2)
+    assert "1 whose price is far from that of the deep pairs" in selection(body)["reason"]
+    assert body["warnings"] == [
+        "prices of the token's deepest pairs differ by more than 10%: from $0.5 to $11.53"
+    ]
+
+
+def test_a_shallow_pool_at_a_nonsense_price_is_no_cause_for_alarm(
+    client: httpx.Client, upstreams: StandIns
+) -> None:
+    dexscreener_lists(upstreams, row(1, usd=1_219.57, priceUsd="11.53"), row(2))
+
+    body = bought(client, PATH, OF_TOKEN).json()
+
+    assert body["data"]["priceUsd"] == 0.5
+    assert body["warnings"] == []
+
+
+def test_a_one_sided_pool_does_not_hide_a_sound_one(client: httpx.Client, upstreams: StandIns) -> None:
+    hollow = row(1, usd=9e7, liquidity={"usd": 9e7, "base": 1.8e8, "quote": 0.002})
+    dexscreener_lists(upstreams, hollow, row(2, usd=5e4))
+
+    body = bought(client, PATH, OF_TOKEN).json()
+
+    assert body["data"]["pairAddress"] == address(2)
+    assert "hides a nearly empty side" in selection(body)["reason"]
+    assert body["warnings"] == []
+
+
+def test_what_is_doubtful_or_missing_is_a_warning(client: httpx.Client, upstreams: StandIns) -> None:
+    for number, (odd, _) in enumerate(DOUBTS):
+        dexscreener_tells(upstreams, address(number), row(number, **odd))
+
+    warnings = [bought(client, PATH, of_pair(number)).json()["warnings"] for number in range(len(DOUBTS))]
+
+    assert [len(each) for each in warnings] == [1] * len(DOUBTS)
+    assert [said for (_, said), (warning,) in zip(DOUBTS, warnings, strict=True) if said not in warning] == []
+
+
+def test_a_pair_is_answered_with_its_base_tokens_price(client: httpx.Client, upstreams: StandIns) -> None:
+    dexscreener_tells(upstreams, address(7), row(7, WETH, USDC))
+
+    body = bought(client, PATH, of_pair(7)).json()
+
+    assert body["warnings"] == []
+    assert body["data"]["priceUsd"] == 2000
+    assert body["data"]["fdvUsd"] == 5_000_000
+    assert selection(body)["pairsConsidered"] == 1
+    assert selection(body)["reason"] == "The pair asked for. priceUsd is its base token's."
+
+
+def test_whatever_befalls_the_first_source_the_second_stands_in(
+    client: httpx.Client, upstreams: StandIns
+) -> None:
+    for number, fault in enumerate(FAULTS):
+        geckoterminal_tells(upstreams, address(number), pool(number))
+        healthy(client, upstreams, number)
+        upstreams.faults["dexscreener"] = fault
+
+        body = bought(client, PATH, of_pair(number)).json()
+
+        assert body["data"]["pairAddress"] == address(number), fault
+        assert selection(body, "geckoterminal")
+        assert f"provider_{statuses(body)['dexscreener']}" == FAULTS[fault][1]
+        assert statuses(body)["geckoterminal"] == "ok"
+        assert body["warnings"][0].startswith("DEX Screener ")
+        assert body["warnings"][1:] == [FALLBACK, LISTED]
+
+
+def test_what_the_first_source_does_not_know_the_second_may(
+    client: httpx.Client, upstreams: StandIns
+) -> None:
+    nobody_knows(upstreams, TOKEN)
+    geckoterminal_lists(upstreams, pool(4, WETH, TOKEN, pool_created_at="2021-12-29T12:35:14Z"))
+
+    body = bought(client, PATH, OF_TOKEN).json()
+
+    assert statuses(body) == {"dexscreener": "no_data", "geckoterminal": "ok"}
+    assert body["data"]["priceUsd"] == 0.5
+    assert body["data"]["fdvUsd"] is None
+    assert body["data"]["pairCreatedAt"] is None
+    assert body["warnings"] == [UNLISTED, "the source gives no pairCreatedAt for this pair"]
+
+
+def test_the_fallback_answers_where_the_first_source_is_switched_off(
+    api: Api, settings: Settings, upstreams: StandIns
+) -> None:
+    geckoterminal_tells(upstreams, address(4), pool(4))
+    off = {"dexscreener": ProviderSettings(url=upstreams.at("dexscreener"), enabled=False)}
+    client = api(set_up(settings, upstreams.providers("geckoterminal") | off))
+
+    response = bought(client, PATH, of_pair(4))
+
+    assert response.status_code == 200
+    assert statuses(response.json()) == {"dexscreener": "unconfigured", "geckoterminal": "ok"}
+    assert response.json()["warnings"] == [FALLBACK, LISTED]
+    assert upstreams.calls("dexscreener") == []
+
+
+@pytest.mark.parametrize("of", ["tokenAddress", "pairAddress"])
+def test_when_both_fail_the_first_ones_failure_is_told_and_the_payment_stays_good(
+    of: str, client: httpx.Client, upstreams: StandIns
+) -> None:
+    for number, fault in enumerate(FAULTS):
+        healthy(client, upstreams, number)
+        upstreams.faults |= {"dexscreener": fault, "geckoterminal": "503"}
+
+        response = bought(client, PATH, {"chain": "base", of: TOKEN})
+
+        assert (response.status_code, response.json()["error"]["code"]) == FAULTS[fault]
+        assert response.json()["error"]["provider"] == "dexscreener"
+        assert note(response)["retry"] == "same_payment"
+
+
+@pytest.mark.parametrize(
+    ("of", "hint"), [("tokenAddress", "is it on another chain?"), ("pairAddress", "send it as tokenAddress")]
+)
+def test_what_nobody_knows_is_no_data_with_a_hint(
+    of: str, hint: str, client: httpx.Client, upstreams: StandIns
+) -> None:
+    nobody_knows(upstreams, TOKEN)
+
+    response = bought(client, PATH, {"chain": "base", of: TOKEN})
+
+    assert response.status_code == 404
+    assert response.json()["error"]["code"] == "no_data"
+    assert hint in response.json()["error"]["message"]
+    assert TOKEN in response.json()["error"]["message"]
+
+
+def test_a_token_without_pairs_is_unknown_whatever_becomes_of_the_question_for_a_pair(
+    client: httpx.Client, upstreams: StandIns
+) -> None:
+    nobody_knows(upstreams, TOKEN)
+    for name, path in (
+        ("dexscreener", f"/latest/dex/pairs/base/{TOKEN}"),
+        ("geckoterminal", f"/api/v2/networks/base/pools/{TOKEN}"),
+    ):
+        upstreams.says(name, path, {"error": "injected"}, status=500)
+
+    response = bought(client, PATH, OF_TOKEN)
+
+    assert (response.status_code, response.json()["error"]["code"]) == (404, "no_data")
+
+
+@pytest.mark.parametrize("of", ["tokenAddress", "pairAddress"])
+@pytest.mark.parametrize("failing", ["dexscreener", "geckoterminal"])
+def test_that_nothing_is_known_is_not_said_while_a_source_is_down(
+    failing: str, of: str, client: httpx.Client, upstreams: StandIns
+) -> None:
+    nobody_knows(upstreams, TOKEN)
+    upstreams.faults[failing] = "500"
+
+    response = bought(client, PATH, {"chain": "base", of: TOKEN})
+
+    assert response.status_code == 502
+    assert response.json()["error"]["provider"] == failing
+    assert note(response)["retry"] == "same_payment"
+
+
+@pytest.mark.parametrize("off", ["dexscreener", "geckoterminal"])
+def test_a_source_that_is_switched_off_leaves_the_others_word_certain(
+    off: str, api: Api, settings: Settings, upstreams: StandIns
+) -> None:
+    nobody_knows(upstreams, TOKEN)
+    there = upstreams.providers("dexscreener", "geckoterminal")
+    client = api(set_up(settings, there | {off: ProviderSettings(url=upstreams.at(off), enabled=False)}))
+
+    response = bought(client, PATH, OF_TOKEN)
+
+    assert response.status_code == 404
+    assert upstreams.calls(off) == []
+
+
+def test_a_pair_sent_as_a_token_is_answered_as_a_pair_with_a_warning(
+    client: httpx.Client, upstreams: StandIns
+) -> None:
+    nobody_knows(upstreams, address(7))
+    dexscreener_tells(upstreams, address(7), row(7, WETH, USDC))
+
+    body = bought(client, PATH, {"chain": "base", "tokenAddress": address(7)}).json()
+
+    assert statuses(body)["dexscreener"] == "ok"
+    assert body["data"]["pairAddress"] == address(7)
+    assert body["data"]["priceUsd"] == 2000
+    assert body["warnings"] == [
+        f"{address(7)} is no token with pairs but a pair, and answered as such (pairAddress)"
+    ]
+
+
+def test_a_pool_at_its_own_tokens_address_is_that_tokens(client: httpx.Client, upstreams: StandIns) -> None:
+    nobody_knows(upstreams, TOKEN)
+    geckoterminal_tells(upstreams, TOKEN, pool(1, WETH, TOKEN, address=TOKEN))
+
+    body = bought(client, PATH, OF_TOKEN).json()
+
+    assert body["data"]["pairAddress"] == TOKEN
+    assert body["data"]["priceUsd"] == 0.5
+    assert body["warnings"] == [UNLISTED, LISTED]
+
+
+def test_what_the_first_source_does_not_know_is_asked_of_the_rest_at_once(
+    client: httpx.Client, upstreams: StandIns
+) -> None:
+    nobody_knows(upstreams, TOKEN)
+    upstreams.delay = 0.2
+
+    response = bought(client, PATH, OF_TOKEN)
+
+    first, *rest = (asked.at for asked in upstreams.asked)
+    assert response.status_code == 404
+    assert len(rest) == 3
+    assert min(rest) - first >= upstreams.delay > max(rest) - min(rest)
+
+
+def test_a_failing_first_source_costs_the_second_one_question(
+    client: httpx.Client, upstreams: StandIns
+) -> None:
+    upstreams.faults["dexscreener"] = "500"
+    geckoterminal_lists(upstreams, pool(1))
+    upstreams.delay = 0.1
+
+    response = bought(client, PATH, OF_TOKEN)
+
+    assert response.status_code == 200
+    assert len(upstreams.calls("geckoterminal")) == 1
+
+
+def test_an_amount_of_next_to_nothing_does_not_win_by_a_large_figure(
+    client: httpx.Client, upstreams: StandIns
+) -> None:
+    odd = row(1, usd=1e7, priceUsd="0.9", liquidity={"usd": 1e7, "quote": 0.0015})
+    dexscreener_lists(upstreams, odd, row(2))
+
+    body = bought(client, PATH, OF_TOKEN).json()
+
+    assert (body["data"]["pairAddress"], body["data"]["priceUsd"]) == (address(2), 0.5)
+    assert "hides a nearly empty side" in selection(body)["reason"]
+
+
+def test_another_pair_than_was_asked_for_is_no_answer(client: httpx.Client, upstreams: StandIns) -> None:
+    dexscreener_tells(upstreams, TOKEN, row(5))
+    geckoterminal_tells(upstreams, TOKEN)
+
+    response = bought(client, PATH, {"chain": "base", "pairAddress": TOKEN})
+
+    assert response.status_code == 404
+
+
+def test_a_token_with_pairs_costs_one_question(client: httpx.Client, upstreams: StandIns) -> None:
+    dexscreener_lists(upstreams, row(1))
+
+    bought(client, PATH, OF_TOKEN)
+    second = bought(client, PATH, OF_TOKEN)
+
+    assert second.json()["cache"]["hit"] is True
+    assert [asked.path for asked in upstreams.asked] == [f"/token-pairs/v1/base/{TOKEN}"]
+
+
+def test_a_broken_row_is_left_out_with_a_warning(client: httpx.Client, upstreams: StandIns) -> None:
+    dexscreener_lists(upstreams, {"chainId": "base"}, row(1))
+
+    body = bought(client, PATH, OF_TOKEN).json()
+
+    assert body["data"]["pairAddress"] == address(1)
+    assert body["warnings"] == ["DEX Screener: 1 of 2 pairs could not be read and are left out"]
+
+
+def test_without_any_source_the_deployment_says_so_before_it_takes_money(
+    api: Api, settings: Settings, upstreams: StandIns
+) -> None:
+    client = api(set_up(settings, upstreams.providers("dexscreener", "geckoterminal", enabled=False)))
+
+    response = bought(client, PATH, OF_TOKEN)
+
+    assert response.status_code == 503
+    assert response.json()["error"]["code"] == "provider_unconfigured"
+    assert note(response)["charged"] is False
+
+
+def test_wrong_requests_are_refused_for_free(client: httpx.Client, upstreams: StandIns) -> None:
+    responses = [client.post(PATH, json=wrong) for wrong in WRONG]
+
+    assert [response.status_code for response in responses] == [400] * len(WRONG)
+    assert {response.json()["error"]["code"] for response in responses} == {"validation_error"}
+    assert upstreams.asked == []
+
+
+def test_the_recorded_pair_is_answered(api: Api, settings: Settings, replayed: str, tmp_path: Path) -> None:
+    names = ("dexscreener", "geckoterminal")
+    client = api(set_up(settings, {name: ProviderSettings(url=f"{replayed}/{name}") for name in names}))
+    pair = "0x88e6A0c2dDD26FEEb64F039a2c41296FcB3f5640"
+
+    body = bought(client, PATH, {"chain": "ethereum", "pairAddress": pair}).json()
+
+    assert body["warnings"] == []
+    assert body["data"]["pairAddress"] == pair.lower()
+    assert body["data"]["pairCreatedAt"] == "2021-05-05T21:42:11Z"
+    assert body["data"]["priceUsd"] == 2701.37
+
+
+def test_the_recorded_pools_of_weth_are_answered_from_the_fallback(
+    api: Api, settings: Settings, replayed: str, upstreams: StandIns
+) -> None:
+    upstreams.faults["dexscreener"] = "503"
+    there = {"geckoterminal": ProviderSettings(url=f"{replayed}/geckoterminal")}
+    client = api(set_up(settings, upstreams.providers("dexscreener") | there))
+    weth = "0xc02aaa39b223fe8d0a0e5c4f27ead9083c756cc2"
+
+    data = bought(client, PATH, {"chainId": 1, "tokenAddress": weth}).json()["data"]
+
+    assert data["liquidityUsd"] == 289872902.4088
+    assert data["priceUsd"] == pytest.approx(2958.2, rel=1e-3)
+    assert data["fdvUsd"] is None
+
+
+def test_the_recorded_pairs_of_bnb_are_answered(client: httpx.Client, upstreams: StandIns) -> None:
+    rows = recorded("dexscreener", "search_eth_wbnb_30_pairs")["pairs"]
+    wbnb = "0xbb4cdb9cbd36b01bd1cbaebf2de08d9173bc095c"
+    upstreams.says("dexscreener", f"/token-pairs/v1/bsc/{wbnb}", rows)
+
+    body = bought(client, PATH, {"chain": "bsc", "tokenAddress": wbnb}).json()
+
+    assert body["warnings"] == []
+    assert body["data"]["liquidityUsd"] == 7605771.47
+    assert body["data"]["priceUsd"] == pytest.approx(758.87, abs=0.01)

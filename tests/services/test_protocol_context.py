@@ -1,0 +1,416 @@
+"""protocol-context through the paid API: what it answers, and what it does when its source fails."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, cast
+
+import httpx
+import pytest
+from buyer import Api
+from jsonschema import Draft202012Validator
+from standins import FAULTS, Fault, StandIns, bought, set_up
+
+from centgate.provider import RoleName
+from centgate.services.protocol_context import protocol_context
+from centgate.settings import ProviderSettings, Settings
+
+PATH = "/services/protocol-context"
+FIELDS = ["name", "slug", "category", "chains", "tvlUsd", "fees", "urls"]
+AAVE_V3: dict[str, Any] = {
+    "slug": "aave-v3",
+    "name": "Aave V3",
+    "symbol": "AAVE",
+    "url": "https://aave.com",
+    "category": "Lending",
+    "chains": ["Ethereum", "Base"],
+    "twitter": "aave",
+    "audit_links": ["https://aave.com/security", "http://aave.com/insecure"],
+    "parentProtocol": "parent#aave",
+    "tvl": 300,
+    "chainTvls": {"Ethereum": 200, "Base": 100, "borrowed": 500, "Ethereum-borrowed": 500},
+}
+AAVE_V2: dict[str, Any] = {**AAVE_V3, "slug": "aave-v2", "name": "Aave V2", "chains": ["Polygon"], "tvl": 10}
+LIDO: dict[str, Any] = {
+    "slug": "lido",
+    "name": "Lido",
+    "symbol": "LDO",
+    "category": "Liquid Staking",
+    "tvl": None,
+    "chainTvls": {"Ethereum": 9},
+}
+TOTALS = {
+    "dailyFees": {"total24h": 4, "total7d": 28, "total30d": 120, "latestFetchIsOk": True},
+    "dailyRevenue": {"total24h": 1, "total7d": 7, "total30d": 30, "latestFetchIsOk": True},
+}
+
+
+def answering(upstreams: StandIns, *slugs: str) -> None:
+    """A directory of a few protocols, with fees of these."""
+    upstreams.says("defillama", "/protocols", [AAVE_V2, AAVE_V3, LIDO])
+    for slug in slugs:
+        upstreams.answers(
+            "defillama", f"/summary/fees/{slug}", lambda asked: (200, TOTALS[asked.params["dataType"]])
+        )
+
+
+def client_of(api: Api, settings: Settings, upstreams: StandIns, **more: Any) -> httpx.Client:
+    """A client of an API whose directory is the stand-in."""
+    providers = {**upstreams.providers("defillama", **more), **upstreams.providers("exa")}
+    return api(set_up(settings, providers))
+
+
+def ask(client: httpx.Client, protocol: str) -> httpx.Response:
+    return bought(client, PATH, {"protocol": protocol})
+
+
+def sources(response: httpx.Response) -> Mapping[str, tuple[RoleName, str]]:
+    return {each["name"]: (each["role"], each["status"]) for each in response.json()["providers"]}
+
+
+def test_a_protocol_has_category_chains_value_fees_and_links(
+    api: Api, settings: Settings, upstreams: StandIns
+) -> None:
+    answering(upstreams, "aave-v3")
+
+    response = ask(client_of(api, settings, upstreams), "Aave V3")
+
+    assert response.status_code == 200, response.text
+    answer = response.json()
+    assert [*answer["data"]] == FIELDS
+    assert answer["data"] == {
+        "name": "Aave V3",
+        "slug": "aave-v3",
+        "category": "Lending",
+        "chains": ["Ethereum", "Base"],
+        "tvlUsd": 300,
+        "fees": {
+            "fees": {"dayUsd": 4, "weekUsd": 28, "monthUsd": 120},
+            "revenue": {"dayUsd": 1, "weekUsd": 7, "monthUsd": 30},
+            "source": "defillama",
+        },
+        "urls": [
+            {"kind": "website", "url": "https://aave.com", "source": "defillama"},
+            {"kind": "social", "url": "https://x.com/aave", "source": "defillama"},
+            {"kind": "audit", "url": "https://aave.com/security", "source": "defillama"},
+            {"kind": "directory", "url": "https://defillama.com/protocol/aave-v3", "source": "defillama"},
+        ],
+    }
+    assert answer["warnings"] == []
+    assert sources(response) == {"defillama": ("primary", "ok"), "exa": ("fallback", "unconfigured")}
+    validator: Any = Draft202012Validator(protocol_context.output_schema)
+    validator.validate(answer["data"])
+
+
+def test_a_parent_is_the_sum_of_its_children(api: Api, settings: Settings, upstreams: StandIns) -> None:
+    answering(upstreams, "aave")
+
+    data = ask(client_of(api, settings, upstreams), "aave").json()["data"]
+
+    assert (data["name"], data["slug"], data["category"], data["tvlUsd"]) == ("Aave", "aave", "Lending", 310)
+    assert data["chains"] == ["Ethereum", "Base", "Polygon"]
+    assert data["fees"]["fees"]["dayUsd"] == 4
+    assert data["urls"][-1]["url"] == "https://defillama.com/protocol/aave"
+
+
+def test_a_match_by_symbol_is_said(api: Api, settings: Settings, upstreams: StandIns) -> None:
+    answering(upstreams, "lido")
+
+    answer = ask(client_of(api, settings, upstreams), "LDO").json()
+
+    assert (answer["data"]["slug"], answer["data"]["tvlUsd"]) == ("lido", 9)
+    assert answer["warnings"] == ["matched Lido (lido) by the symbol LDO"]
+
+
+def unmeasured(slug: str) -> list[str]:
+    """What is said of a protocol of which neither fees nor revenue are known."""
+    return [
+        f"DefiLlama knows no fees of {slug}: they are not measured",
+        f"DefiLlama knows no revenue of {slug}: it is not measured",
+    ]
+
+
+def test_a_match_by_a_similar_name_is_said(api: Api, settings: Settings, upstreams: StandIns) -> None:
+    upstreams.says("defillama", "/protocols", [{"slug": "pancakeswap", "name": "PancakeSwap"}])
+    upstreams.says("defillama", "/protocol/pancakeswapp", "Protocol not found", status=400)
+
+    answer = ask(client_of(api, settings, upstreams), "PancakeSwapp").json()
+
+    assert answer["data"]["slug"] == "pancakeswap"
+    assert answer["warnings"] == [
+        "matched PancakeSwap (pancakeswap) by a similar name",
+        "DefiLlama gives no category, chains, tvlUsd for pancakeswap",
+        *unmeasured("pancakeswap"),
+    ]
+    assert (answer["data"]["tvlUsd"], answer["data"]["chains"], answer["data"]["category"]) == (
+        None,
+        [],
+        None,
+    )
+
+
+def test_fees_that_are_not_measured_are_null_with_the_reason_and_no_failure(
+    api: Api, settings: Settings, upstreams: StandIns
+) -> None:
+    answering(upstreams)
+    upstreams.says("defillama", "/summary/fees/lido", "Fees for lido not found", status=400)
+
+    response = ask(client_of(api, settings, upstreams), "lido")
+
+    assert response.json()["data"]["fees"] is None
+    assert response.json()["warnings"] == unmeasured("lido")
+    assert sources(response)["defillama"] == ("primary", "ok")
+
+
+def test_revenue_that_is_not_measured_is_null_with_the_reason(
+    api: Api, settings: Settings, upstreams: StandIns
+) -> None:
+    answering(upstreams)
+    upstreams.answers(
+        "defillama",
+        "/summary/fees/lido",
+        lambda asked: (
+            (200, TOTALS["dailyFees"]) if asked.params["dataType"] == "dailyFees" else (404, "not found")
+        ),
+    )
+
+    answer = ask(client_of(api, settings, upstreams), "lido").json()
+
+    assert answer["data"]["fees"]["fees"]["monthUsd"] == 120
+    assert answer["data"]["fees"]["revenue"] is None
+    assert answer["warnings"] == ["DefiLlama knows no revenue of lido: it is not measured"]
+
+
+@pytest.mark.parametrize(
+    ("status", "said"), [(502, "error"), (429, "rate_limited"), (503, "error"), (504, "timeout")]
+)
+def test_fees_that_fail_are_a_degradation(
+    api: Api, settings: Settings, upstreams: StandIns, status: int, said: str
+) -> None:
+    answering(upstreams)
+    upstreams.says("defillama", "/summary/fees/lido", {"error": "injected"}, status=status)
+
+    response = ask(client_of(api, settings, upstreams), "lido")
+
+    assert response.status_code == 200, response.text
+    assert response.json()["data"]["fees"] is None
+    assert response.json()["data"]["tvlUsd"] == 9
+    assert response.json()["warnings"][1:] == [
+        "the fees of lido could not be had",
+        "the revenue of lido could not be had",
+    ]
+    assert sources(response)["defillama"] == ("primary", said)
+
+
+def test_which_of_the_two_fails_is_said(api: Api, settings: Settings, upstreams: StandIns) -> None:
+    answering(upstreams)
+    upstreams.answers(
+        "defillama",
+        "/summary/fees/lido",
+        lambda asked: (
+            (200, TOTALS["dailyFees"]) if asked.params["dataType"] == "dailyFees" else (503, "down")
+        ),
+    )
+
+    answer = ask(client_of(api, settings, upstreams), "lido").json()
+
+    assert (answer["data"]["fees"]["revenue"], answer["data"]["fees"]["fees"]["dayUsd"]) == (None, 4)
+    assert answer["warnings"] == [
+        "DefiLlama answered with status 503",
+        "the revenue of lido could not be had",
+    ]
+
+
+def test_fees_that_end_in_a_bare_500_are_null_with_the_reason_and_no_failure(
+    api: Api, settings: Settings, upstreams: StandIns
+) -> None:
+    answering(upstreams)
+    upstreams.says("defillama", "/summary/fees/lido", {"message": "Internal server error"}, status=500)
+
+    response = ask(client_of(api, settings, upstreams), "lido")
+
+    assert response.json()["data"]["fees"] is None
+    assert response.json()["warnings"] == [
+        "DefiLlama knows no fees of lido: it answers as for what it does not measure",
+        "DefiLlama knows no revenue of lido: it answers as for what it does not measure",
+    ]
+    assert sources(response)["defillama"] == ("primary", "ok")
+
+
+def test_a_name_with_an_ending_more_is_found_and_said(
+    api: Api, settings: Settings, upstreams: StandIns
+) -> None:
+    answering(upstreams, "lido", "aave")
+    for missing in ("lido-finance", "aave.com"):
+        upstreams.says("defillama", f"/protocol/{missing}", "Protocol not found", status=400)
+    client = client_of(api, settings, upstreams)
+
+    lido, aave = ask(client, "Lido Finance").json(), ask(client, "aave.com").json()
+
+    assert (lido["data"]["slug"], aave["data"]["slug"]) == ("lido", "aave")
+    assert lido["warnings"] == ["matched Lido (lido) by its name but for an ending such as Finance"]
+
+
+def test_fees_that_were_not_updated_are_a_warning(api: Api, settings: Settings, upstreams: StandIns) -> None:
+    answering(upstreams)
+    upstreams.says("defillama", "/summary/fees/lido", {**TOTALS["dailyFees"], "latestFetchIsOk": False})
+
+    answer = ask(client_of(api, settings, upstreams), "lido").json()
+
+    assert answer["warnings"] == [
+        "DefiLlama could not update the fees of lido lately",
+        "DefiLlama could not update the revenue of lido lately",
+    ]
+
+
+def test_a_span_that_is_not_measured_is_named(api: Api, settings: Settings, upstreams: StandIns) -> None:
+    answering(upstreams)
+    upstreams.says("defillama", "/summary/fees/lido", {"total24h": 1, "total7d": 7})
+
+    answer = ask(client_of(api, settings, upstreams), "lido").json()
+
+    assert answer["data"]["fees"]["fees"] == {"dayUsd": 1, "weekUsd": 7, "monthUsd": None}
+    assert answer["warnings"] == [
+        "DefiLlama gives no monthUsd for the fees of lido",
+        "DefiLlama gives no monthUsd for the revenue of lido",
+    ]
+
+
+def test_what_the_list_does_not_have_is_asked_for_by_itself(
+    api: Api, settings: Settings, upstreams: StandIns
+) -> None:
+    answering(upstreams)
+    body = {"name": "New One", "currentChainTvls": {"Base": 5, "borrowed": 3}, "url": "https://new.example"}
+    upstreams.says("defillama", "/protocol/new-one", body)
+
+    answer = ask(client_of(api, settings, upstreams), "New One").json()
+
+    assert (answer["data"]["slug"], answer["data"]["tvlUsd"], answer["data"]["chains"]) == (
+        "new-one",
+        5,
+        ["Base"],
+    )
+    assert answer["warnings"] == ["DefiLlama gives no category for new-one", *unmeasured("new-one")]
+
+
+def test_without_the_list_a_slug_is_asked_for_by_itself(
+    api: Api, settings: Settings, upstreams: StandIns
+) -> None:
+    upstreams.says("defillama", "/protocols", "<html>", status=502)
+    upstreams.says("defillama", "/protocol/aave-v3", {"name": "Aave V3", "currentChainTvls": {"Base": 5}})
+
+    response = ask(client_of(api, settings, upstreams), "Aave V3")
+
+    assert response.status_code == 200, response.text
+    assert response.json()["data"]["tvlUsd"] == 5
+    assert response.json()["warnings"] == [
+        "DefiLlama answered with status 502",
+        "DefiLlama gives no category for aave-v3",
+        *unmeasured("aave-v3"),
+    ]
+    assert sources(response)["defillama"] == ("primary", "error")
+
+
+@pytest.mark.parametrize("status", [400, 502])
+def test_an_unknown_protocol_is_no_data_with_what_may_have_been_meant(
+    api: Api, settings: Settings, upstreams: StandIns, status: int
+) -> None:
+    answering(upstreams)
+    upstreams.says(
+        "defillama", "/protocol/aave-v4", {"message": "Protocol is not in our database"}, status=status
+    )
+
+    response = ask(client_of(api, settings, upstreams), "Aave V4")
+
+    assert response.status_code == 404
+    error = response.json()["error"]
+    assert error["code"] == "no_data"
+    assert error["message"] == (
+        "DefiLlama knows no protocol named Aave V4; did you mean aave-v3, aave-v2, aave?"
+    )
+
+
+def test_what_is_no_name_is_no_data_and_reaches_no_other_path(
+    api: Api, settings: Settings, upstreams: StandIns
+) -> None:
+    answering(upstreams)
+    client = client_of(api, settings, upstreams)
+    odd = ("../admin", "%2e%2e/admin", "\x00\x01", "..", "-", "\N{OCTOPUS}" * 100, "?a=b")
+
+    responses = [ask(client, asked) for asked in odd]
+
+    assert [response.json()["error"]["code"] for response in responses] == ["no_data"] * len(odd)
+    assert [call.path for call in upstreams.calls("defillama")] == ["/protocols"]
+
+
+def test_an_unknown_protocol_is_no_final_answer_while_the_list_cannot_be_had(
+    api: Api, settings: Settings, upstreams: StandIns
+) -> None:
+    upstreams.says("defillama", "/protocols", {"error": "injected"}, status=500)
+    upstreams.says("defillama", "/protocol/uni", {"message": "Protocol is not in our database"}, status=400)
+
+    response = ask(client_of(api, settings, upstreams), "UNI")
+
+    assert response.status_code == 502
+    assert response.json()["error"]["provider"] == "defillama"
+
+
+def test_a_page_that_fails_is_no_final_answer(api: Api, settings: Settings, upstreams: StandIns) -> None:
+    answering(upstreams)
+    upstreams.says("defillama", "/protocol/unheard-of", {"error": "injected"}, status=500)
+
+    response = ask(client_of(api, settings, upstreams), "unheard of")
+
+    assert response.status_code == 502
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_directory_that_fails_is_said_as_it_is(
+    api: Api, settings: Settings, upstreams: StandIns, fault: Fault
+) -> None:
+    upstreams.faults["defillama"] = fault
+    patience = 0.2 if fault == "timeout" else 5
+
+    response = ask(client_of(api, settings, upstreams, timeout=patience), "aave-v3")
+
+    error = response.json()["error"]
+    assert (response.status_code, error["code"]) == FAULTS[fault]
+    assert error["provider"] == "defillama"
+    assert error["details"]["payment"]["retry"] == "same_payment"
+
+
+def test_a_directory_that_is_switched_off_is_said_before_money_is_taken(
+    api: Api, settings: Settings, upstreams: StandIns
+) -> None:
+    client = api(
+        set_up(settings, {"defillama": ProviderSettings(url=upstreams.at("defillama"), enabled=False)})
+    )
+
+    response = ask(client, "aave-v3")
+
+    assert response.status_code == 503
+    assert response.json()["error"]["code"] == "provider_unconfigured"
+    assert response.json()["error"]["details"]["payment"]["charged"] is False
+    assert upstreams.asked == []
+
+
+def test_the_list_is_asked_for_once_and_the_second_answer_comes_from_the_cache(
+    api: Api, settings: Settings, upstreams: StandIns
+) -> None:
+    answering(upstreams, "aave-v3", "lido")
+    client = client_of(api, settings, upstreams)
+
+    first, other, again = ask(client, "aave-v3"), ask(client, "lido"), ask(client, "aave-v3")
+
+    assert [each.json()["cache"]["hit"] for each in (first, other, again)] == [False, False, True]
+    assert sum(call.path == "/protocols" for call in upstreams.asked) == 1
+
+
+def test_the_recorded_list_is_answered_from(api: Api, settings: Settings, replayed: str) -> None:
+    providers = {"defillama": ProviderSettings(url=f"{replayed}/defillama")}
+
+    answer = ask(api(set_up(settings, providers)), "EigenLayer").json()
+
+    assert answer["data"]["slug"] == "eigenlayer"
+    assert answer["data"]["tvlUsd"] == pytest.approx(8_951_735_130.46)
+    assert all(cast(str, link["url"]).startswith("https://") for link in answer["data"]["urls"])

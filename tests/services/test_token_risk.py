@@ -1,0 +1,650 @@
+"""token-risk over the paid API: its sources answering, failing, contradicting each other."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import httpx
+import pytest
+from buyer import Api
+from jsonschema import Draft202012Validator
+from pydantic import SecretStr
+from standins import FAULTS, Fault, StandIns, bought, recorded, set_up
+
+from centgate.chains import CHAINS, Chain
+from centgate.providers import dexscreener, geckoterminal
+from centgate.providers.goplus import GoPlus
+from centgate.services.token_risk import token_risk
+from centgate.settings import ProviderSettings, Settings
+
+PATH = "/services/token-risk"
+NAMES = ("goplus", "honeypotis", "dexscreener", "geckoterminal")
+TOKEN, OTHER = "0x" + "ab" * 20, "0x" + "cd" * 20
+ADDRESS = "0x" + "AB" * 20
+ETHEREUM = CHAINS[0]
+HONEST = dict.fromkeys(
+    (
+        *("is_proxy", "is_mintable", "can_take_back_ownership", "owner_change_balance", "hidden_owner"),
+        *("selfdestruct", "external_call", "cannot_buy", "cannot_sell_all", "slippage_modifiable"),
+        *("is_honeypot", "transfer_pausable", "is_blacklisted", "is_whitelisted", "is_anti_whale"),
+        *("anti_whale_modifiable", "trading_cooldown", "personal_slippage_modifiable"),
+        *("honeypot_with_same_creator", "buy_tax", "sell_tax", "owner_percent", "creator_percent"),
+    ),
+    "0",
+) | {"is_open_source": "1", "is_in_dex": "1", "owner_address": "", "holder_count": "5000"}
+
+SOME_FAULTS: tuple[Fault, ...] = ("timeout", "500", "429", "reset", "wrong types")
+"""Every fault is tried with each provider by itself."""
+
+Body = dict[str, Any]
+
+
+@pytest.fixture(autouse=True)
+def no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(GoPlus, "PAUSE", 0.0)
+
+
+@pytest.fixture
+def client(api: Api, settings: Settings, upstreams: StandIns) -> httpx.Client:
+    """A deployment whose four sources are stand-ins."""
+    return api(set_up(settings, upstreams.providers(*NAMES, timeout=5)))
+
+
+@pytest.fixture
+def suffering(api: Api, settings: Settings, upstreams: StandIns, fault: Fault) -> httpx.Client:
+    """Such a deployment in the test of a fault, which does not wait long for what never comes."""
+    timeout = 0.8 if fault == "timeout" else 5
+    return api(set_up(settings, upstreams.providers(*NAMES, timeout=timeout)))
+
+
+class Market:
+    """What the four sources say of the token; by default that all is well."""
+
+    def __init__(self, upstreams: StandIns, chain: Chain = ETHEREUM) -> None:
+        self._upstreams, self.chain = upstreams, chain
+        self.goplus()
+        self.honeypotis()
+        self.dexscreener()
+        self.geckoterminal()
+
+    def goplus(self, **fields: Any) -> None:
+        self.goplus_says({"code": 1, "message": "OK", "result": {TOKEN: HONEST | fields}})
+
+    def goplus_says(self, body: Any) -> None:
+        self._upstreams.says("goplus", f"/api/v1/token_security/{self.chain.id}", body)
+
+    def honeypotis(self, *, honeypot: bool = False, **more: Any) -> None:
+        body: Body = {
+            "token": {"address": ADDRESS},
+            "summary": {"risk": "low", "riskLevel": 1, "flags": []},
+            "simulationSuccess": True,
+            "honeypotResult": {"isHoneypot": honeypot},
+            "simulationResult": {"buyTax": 0, "sellTax": 100 if honeypot else 0, "transferTax": 0},
+            "contractCode": {"openSource": True, "isProxy": False},
+            "pair": {"liquidity": 500_000},
+        }
+        self._upstreams.says("honeypotis", "/v2/IsHoneypot", body | more)
+
+    def no_simulation(self) -> None:
+        body = {"code": 404, "error": "No pairs found"}
+        self._upstreams.says("honeypotis", "/v2/IsHoneypot", body, status=404)
+
+    def dexscreener(self, *usd: float) -> None:
+        name = dexscreener.NAMES[self.chain.id]
+        rows = [self._pair(name, number, each) for number, each in enumerate(usd or (400_000, 100_000))]
+        self._upstreams.says("dexscreener", f"/token-pairs/v1/{name}/{TOKEN}", rows)
+
+    def no_pairs(self) -> None:
+        name = dexscreener.NAMES[self.chain.id]
+        self._upstreams.says("dexscreener", f"/token-pairs/v1/{name}/{TOKEN}", [])
+
+    @staticmethod
+    def _pair(chain: str, number: int, usd: float) -> Body:
+        return {
+            "chainId": chain,
+            "dexId": "uniswap",
+            "pairAddress": f"0x{number:040x}",
+            "baseToken": {"address": ADDRESS, "symbol": "AB"},
+            "quoteToken": {"address": OTHER, "symbol": "USDC"},
+            "priceUsd": "1",
+            "priceNative": "1",
+            "liquidity": {"usd": usd, "base": usd / 2, "quote": usd / 2},
+            "pairCreatedAt": 1_600_000_000_000,
+        }
+
+    @property
+    def _pools(self) -> str:
+        return f"/api/v2/networks/{geckoterminal.NAMES[self.chain.id]}/tokens/{TOKEN}/pools"
+
+    def geckoterminal(self, usd: str = "300000.5") -> None:
+        network = geckoterminal.NAMES[self.chain.id]
+        tokens = {"base_token": TOKEN, "quote_token": OTHER}
+        row = {
+            "id": f"{network}_{OTHER}",
+            "type": "pool",
+            "attributes": {
+                "address": OTHER,
+                "reserve_in_usd": usd,
+                "base_token_price_usd": "1",
+                "quote_token_price_usd": "1",
+                "pool_created_at": "2023-01-01T00:00:00Z",
+            },
+            "relationships": {
+                side: {"data": {"id": f"{network}_{address}"}} for side, address in tokens.items()
+            }
+            | {"dex": {"data": {"id": "uniswap"}}},
+        }
+        self._upstreams.says("geckoterminal", self._pools, {"data": [row]})
+
+    def no_pools(self) -> None:
+        body = {"errors": [{"status": "404", "title": "Not Found"}]}
+        self._upstreams.says("geckoterminal", self._pools, body, status=404)
+
+
+def ask(client: httpx.Client, **named: Any) -> httpx.Response:
+    return bought(client, PATH, {"tokenAddress": ADDRESS, **(named or {"chain": "ethereum"})})
+
+
+def answered(client: httpx.Client, **named: Any) -> Body:
+    """The envelope of an answer; its data is what the published schema says."""
+    response = ask(client, **named)
+    assert response.status_code == 200, response.text
+    Draft202012Validator(token_risk.output_schema).validate(  # pyright: ignore[reportUnknownMemberType]
+        response.json()["data"]
+    )
+    return response.json()
+
+
+def statuses(envelope: Body) -> dict[str, str]:
+    return {each["name"]: each["status"] for each in envelope["providers"]}
+
+
+def flags(envelope: Body) -> dict[str, str]:
+    return {flag["id"]: flag["severity"] for flag in envelope["data"]["riskFlags"]}
+
+
+def test_an_honest_token_is_low_with_nothing_degraded(client: httpx.Client, upstreams: StandIns):
+    Market(upstreams)
+
+    envelope = answered(client)
+    data = envelope["data"]
+
+    assert (data["tokenAddress"], data["riskLevel"]) == (TOKEN, "low")
+    assert envelope["warnings"] == []
+    assert statuses(envelope) == dict.fromkeys(NAMES, "ok") | {"geckoterminal": "skipped"}
+    assert flags(envelope) == {"ownership_given_up": "info"}
+    assert data["honeypot"]["isHoneypot"] is False
+    assert data["honeypot"]["sourcesAgree"] is True
+    assert (data["liquidity"]["totalUsd"], data["liquidity"]["source"]) == (500_000, "dexscreener")
+    assert data["liquidity"]["topPair"]["createdAt"] == "2020-09-13T12:26:40Z"
+    assert data["taxes"]["sell"]["percent"] == 0
+    assert data["ownership"]["state"] == "none"
+
+
+@pytest.mark.parametrize("chain", CHAINS, ids=lambda chain: chain.slug)
+def test_each_chain_can_be_named_in_two_ways(client: httpx.Client, upstreams: StandIns, chain: Chain):
+    Market(upstreams, chain)
+    simulated = chain.id in (1, 8453, 56)
+
+    by_slug, by_id = answered(client, chain=chain.slug), answered(client, chainId=chain.id)
+
+    assert by_slug["data"] == by_id["data"]
+    assert by_id["cache"]["hit"] is True
+    assert by_slug["data"]["riskLevel"] == "low"
+    assert by_slug["data"]["honeypot"]["simulated"] is simulated
+    assert bool(upstreams.calls("honeypotis")) is simulated
+
+
+def test_a_chain_without_simulation_says_which_checks_were_not_made(
+    client: httpx.Client, upstreams: StandIns
+):
+    Market(upstreams, CHAINS[3])
+
+    envelope = answered(client, chain="polygon")
+    (warning,) = [each for each in envelope["data"]["warnings"] if "does not cover this chain" in each]
+
+    assert "no buy/sell simulation was made" in warning
+    assert "whether it can be sold" in warning
+    assert envelope["warnings"] == []
+    assert statuses(envelope)["honeypotis"] == "skipped"
+    assert envelope["data"]["honeypot"]["notSimulated"] == "chain_not_covered"
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_without_the_flags_there_is_no_answer(suffering: httpx.Client, upstreams: StandIns, fault: Fault):
+    Market(upstreams)
+    upstreams.faults["goplus"] = fault
+
+    response = ask(suffering)
+
+    assert (response.status_code, response.json()["error"]["code"]) == FAULTS[fault]
+    assert response.json()["error"]["provider"] == "goplus"
+
+
+def test_too_often_with_status_200_is_a_rate_limit(client: httpx.Client, upstreams: StandIns):
+    Market(upstreams).goplus_says({"code": 4029, "message": "too many requests"})
+
+    response = ask(client)
+
+    assert (response.status_code, response.json()["error"]["code"]) == (429, "provider_rate_limited")
+
+
+@pytest.mark.parametrize("fault", SOME_FAULTS)
+def test_without_the_simulation_the_flags_decide(suffering: httpx.Client, upstreams: StandIns, fault: Fault):
+    Market(upstreams)
+    upstreams.faults["honeypotis"] = fault
+
+    envelope = answered(suffering)
+
+    assert statuses(envelope)["honeypotis"] in ("error", "timeout", "rate_limited")
+    assert any("honeypot.is" in warning for warning in envelope["warnings"])
+    assert any("whether it can be sold" in warning for warning in envelope["data"]["warnings"])
+    assert set(envelope["warnings"]) <= set(envelope["data"]["warnings"])
+    assert envelope["data"]["honeypot"]["notSimulated"] == "source_unavailable"
+    assert envelope["data"]["riskLevel"] == "medium"
+
+
+@pytest.mark.parametrize("fault", SOME_FAULTS)
+def test_liquidity_comes_from_the_next_index(suffering: httpx.Client, upstreams: StandIns, fault: Fault):
+    Market(upstreams)
+    upstreams.faults["dexscreener"] = fault
+
+    envelope = answered(suffering)
+
+    assert envelope["data"]["liquidity"]["source"] == "geckoterminal"
+    assert envelope["data"]["liquidity"]["totalUsd"] == 300_000.5
+    assert any("GeckoTerminal's" in warning for warning in envelope["warnings"])
+    assert envelope["data"]["riskLevel"] == "low"
+
+
+def test_the_next_index_is_asked_when_the_first_knows_nothing(client: httpx.Client, upstreams: StandIns):
+    Market(upstreams).no_pairs()
+
+    envelope = answered(client)
+
+    assert envelope["data"]["liquidity"]["source"] == "geckoterminal"
+    assert statuses(envelope)["dexscreener"] == "no_data"
+    assert envelope["warnings"] == []
+
+
+def test_the_last_resort_for_liquidity_is_the_list_of_the_flags(client: httpx.Client, upstreams: StandIns):
+    pools = [
+        {"name": "UniswapV2", "liquidity": "20000.5", "pair": OTHER},
+        {"name": "UniswapV3", "liquidity": "1000", "pair": "0x" + "ef" * 20},
+    ]
+    Market(upstreams).goplus(dex=pools)
+    upstreams.faults |= {"dexscreener": "500", "geckoterminal": "500"}
+
+    envelope = answered(client)
+    liquidity = envelope["data"]["liquidity"]
+
+    assert (liquidity["source"], liquidity["totalUsd"], liquidity["pairCount"]) == ("goplus", 21000.5, 2)
+    assert liquidity["topPair"]["pairAddress"] == OTHER
+    assert any("GoPlus Security lists" in warning for warning in envelope["warnings"])
+
+
+def test_liquidity_that_no_source_tells_is_unknown_and_named(client: httpx.Client, upstreams: StandIns):
+    Market(upstreams)
+    upstreams.faults |= {"dexscreener": "500", "geckoterminal": "500"}
+
+    envelope = answered(client)
+
+    assert envelope["data"]["liquidity"]["totalUsd"] is None
+    assert envelope["data"]["liquidity"]["source"] is None
+    assert any(each.startswith("not checked, as no source") for each in envelope["data"]["warnings"])
+    assert "no_pair" not in flags(envelope)
+
+
+def test_a_token_without_a_pair_cannot_be_sold(client: httpx.Client, upstreams: StandIns):
+    market = Market(upstreams)
+    market.goplus(is_in_dex="0")
+    market.no_simulation()
+    market.no_pairs()
+    market.no_pools()
+
+    envelope = answered(client)
+
+    assert flags(envelope)["no_pair"] == "high"
+    assert envelope["data"]["riskLevel"] == "high"
+    assert envelope["data"]["liquidity"]["pairCount"] == 0
+    assert envelope["data"]["honeypot"]["notSimulated"] == "no_pair"
+
+
+def test_when_all_sources_fail_so_does_the_answer(client: httpx.Client, upstreams: StandIns):
+    upstreams.faults |= dict.fromkeys(NAMES, "500")
+
+    response = ask(client)
+
+    assert (response.status_code, response.json()["error"]["provider"]) == (502, "goplus")
+    assert response.json()["error"]["details"]["payment"]["retry"] == "same_payment"
+
+
+NOTHING: Body = {"code": 1, "message": "OK", "result": {}}
+
+
+def test_a_token_the_flags_do_not_know_is_judged_by_its_simulation(client: httpx.Client, upstreams: StandIns):
+    market = Market(upstreams)
+    market.goplus_says(NOTHING)
+    market.honeypotis(honeypot=True)
+
+    envelope = answered(client)
+
+    assert envelope["data"]["riskLevel"] == "critical"
+    assert statuses(envelope)["goplus"] == "no_data"
+    assert any("not checked by GoPlus Security" in warning for warning in envelope["data"]["warnings"])
+
+
+@pytest.mark.parametrize("failing", [True, False])
+def test_a_token_of_which_only_liquidity_is_known_is_unknown(
+    client: httpx.Client, upstreams: StandIns, failing: Any
+):
+    market = Market(upstreams)
+    market.goplus_says(NOTHING)
+    market.no_simulation()
+    if failing:
+        upstreams.faults["honeypotis"] = "503"
+
+    data = answered(client)["data"]
+
+    assert data["riskLevel"] == "unknown"
+    assert data["honeypot"]["isHoneypot"] is None
+    assert data["ownership"]["state"] == "unknown"
+
+
+def test_a_token_that_no_source_knows_is_no_data(client: httpx.Client, upstreams: StandIns):
+    market = Market(upstreams)
+    market.goplus_says(NOTHING)
+    market.no_simulation()
+    market.no_pairs()
+    market.no_pools()
+
+    response = ask(client)
+
+    assert (response.status_code, response.json()["error"]["code"]) == (404, "no_data")
+
+
+@pytest.mark.parametrize("failing", ["honeypotis", "geckoterminal"])
+def test_nothing_known_beside_a_failure_can_be_asked_again(
+    client: httpx.Client, upstreams: StandIns, failing: str
+):
+    market = Market(upstreams)
+    market.goplus_says(NOTHING)
+    market.no_simulation()
+    market.no_pairs()
+    market.no_pools()
+    upstreams.faults[failing] = "503"
+
+    response = ask(client)
+
+    assert (response.status_code, response.json()["error"]["provider"]) == (502, failing)
+
+
+def test_a_simulation_that_is_switched_off_is_named(api: Api, settings: Settings, upstreams: StandIns):
+    Market(upstreams)
+    off = upstreams.providers(*NAMES) | upstreams.providers("honeypotis", enabled=False)
+
+    envelope = answered(api(set_up(settings, off)))
+
+    assert statuses(envelope)["honeypotis"] == "unconfigured"
+    assert any("no buy/sell simulation" in warning for warning in envelope["data"]["warnings"])
+    assert upstreams.calls("honeypotis") == []
+
+
+def test_what_is_switched_off_is_no_failure_of_an_unknown_token(
+    api: Api, settings: Settings, upstreams: StandIns
+):
+    market = Market(upstreams)
+    market.goplus_says(NOTHING)
+    market.no_pairs()
+    market.no_pools()
+    off = upstreams.providers(*NAMES) | upstreams.providers("honeypotis", enabled=False)
+
+    assert ask(api(set_up(settings, off))).status_code == 404
+
+
+def test_without_the_flags_set_up_nothing_is_charged(api: Api, settings: Settings, upstreams: StandIns):
+    off = upstreams.providers(*NAMES) | upstreams.providers("goplus", enabled=False)
+
+    response = ask(api(set_up(settings, off)))
+
+    assert (response.status_code, response.json()["error"]["code"]) == (503, "provider_unconfigured")
+    assert response.json()["error"]["details"]["payment"]["charged"] is False
+
+
+def test_the_flags_do_not_cover_a_development_chain(client: httpx.Client):
+    response = ask(client, chainId=84532)
+
+    assert (response.status_code, response.json()["error"]["code"]) == (503, "provider_unconfigured")
+
+
+def test_a_key_goes_along_and_never_into_an_answer(api: Api, settings: Settings, upstreams: StandIns):
+    Market(upstreams)
+    upstreams.faults["goplus"] = "403 page"
+    keyed = upstreams.providers(*NAMES) | upstreams.providers("goplus", key=SecretStr("s3cret"))
+
+    response = ask(api(set_up(settings, keyed)))
+
+    assert upstreams.calls("goplus")[0].headers["authorization"] == "s3cret"
+    assert "s3cret" not in response.text
+
+
+REFUSED: list[tuple[Body, str]] = [
+    ({"chain": "ethereum"}, "tokenAddress"),
+    ({"tokenAddress": TOKEN}, ""),
+    ({"chain": "Solana", "tokenAddress": TOKEN}, "chain"),
+    ({"chainId": 5, "tokenAddress": TOKEN}, "chainId"),
+    *(
+        ({"chain": "base", "tokenAddress": address}, "tokenAddress")
+        for address in ("0x12", "0x" + "0" * 40, "0x" + "0" * 39 + "1", "0x" + "0" * 38 + "11")
+    ),
+    ({"chain": "base", "tokenAddress": "0x" + "0" * 36 + "FfFf"}, "tokenAddress"),
+    ({"chain": "base", "tokenAddress": "0x" + "Ee" * 20}, "tokenAddress"),
+]
+
+
+def test_a_wrong_body_is_refused_before_any_payment(client: httpx.Client, upstreams: StandIns):
+    for body, path in REFUSED:
+        response = client.post(PATH, json=body)
+
+        assert (response.status_code, response.json()["error"]["code"]) == (400, "validation_error"), body
+        assert path in [issue["path"] for issue in response.json()["error"]["details"]["issues"]], body
+    assert upstreams.asked == []
+
+
+def test_an_address_close_to_what_is_no_token_is_asked_to_be_paid(client: httpx.Client):
+    for address in ("0x" + "0" * 35 + "10000", "0x" + "e" * 39 + "f"):
+        assert client.post(PATH, json={"chain": "base", "tokenAddress": address}).status_code == 402
+
+
+def test_an_analysis_that_has_only_begun_can_be_asked_again(client: httpx.Client, upstreams: StandIns):
+    market = Market(upstreams)
+    market.goplus_says({"code": 2, "message": "pending sync", "result": {}})
+    market.no_simulation()
+    market.no_pairs()
+    market.no_pools()
+
+    response = ask(client)
+
+    assert (response.status_code, response.json()["error"]["code"]) == (502, "provider_error")
+    assert response.json()["error"]["provider"] == "goplus"
+
+
+def test_beside_an_analysis_that_has_only_begun_the_simulation_answers(
+    client: httpx.Client, upstreams: StandIns
+):
+    Market(upstreams).goplus_says({"code": 2, "message": "pending sync", "result": {}})
+
+    envelope = answered(client)
+
+    assert envelope["data"]["riskLevel"] == "medium"
+    assert any("not finished its analysis" in each for each in envelope["warnings"])
+    assert any("not checked by GoPlus Security" in each for each in envelope["data"]["warnings"])
+
+
+def test_a_pair_index_that_fails_after_an_empty_one_is_named(client: httpx.Client, upstreams: StandIns):
+    Market(upstreams).no_pairs()
+    upstreams.faults["geckoterminal"] = "500"
+
+    data = answered(client)["data"]
+
+    (unmade,) = [each for each in data["warnings"] if each.startswith("not checked, as no source")]
+    assert "liquidity, how long it has been traded" in unmade
+
+
+def test_the_other_side_is_null_where_the_source_does_not_tell(client: httpx.Client, upstreams: StandIns):
+    Market(upstreams).no_pairs()
+
+    data = answered(client)["data"]
+
+    assert data["liquidity"]["otherSideUsd"] is None
+    assert any("one-sided" in each for each in data["warnings"])
+
+
+def test_an_empty_pair_of_the_simulation_is_no_rug_where_others_are_deep(
+    client: httpx.Client, upstreams: StandIns
+):
+    Market(upstreams).honeypotis(pair={"liquidity": 0})
+
+    envelope = answered(client)
+
+    assert "no_liquidity" not in flags(envelope)
+    assert envelope["data"]["riskLevel"] == "medium"
+
+
+def test_strangers_text_does_not_swell_an_answer(client: httpx.Client, upstreams: StandIns):
+    market = Market(upstreams)
+    long = "0x" + "a" * 500_000
+    rows = [{"address": long, "percent": "0.9"}]
+    market.goplus(holders=rows, lp_holders=rows, dex=[{"pair": long, "liquidity": "9"}], owner_address=long)
+    market.honeypotis(flags=[f"flag{number}" for number in range(40_000)])
+
+    response = ask(client)
+
+    assert response.status_code == 200
+    assert len(response.content) < 20_000
+
+
+def test_taxes_of_both_sources_are_told_in_percent(client: httpx.Client, upstreams: StandIns):
+    market = Market(upstreams)
+    market.goplus(sell_tax="0.05")
+    market.honeypotis(simulationResult={"buyTax": 0, "sellTax": 12.5, "transferTax": 0})
+
+    envelope = answered(client)
+
+    assert envelope["data"]["taxes"]["sell"] == {
+        "percent": 12.5,
+        "readings": [
+            {"source": "goplus", "percent": 5, "raw": "0.05"},
+            {"source": "honeypotis", "percent": 12.5, "raw": "12.5"},
+        ],
+    }
+    assert flags(envelope)["sell_tax_high"] == "high"
+    assert any("sources disagree on the sell tax" in each for each in envelope["data"]["warnings"])
+
+
+def test_numbers_that_are_none_become_null(client: httpx.Client, upstreams: StandIns):
+    market = Market(upstreams)
+    market.goplus(sell_tax="NaN", owner_percent="1e400", holder_count="inf")
+    market.honeypotis(simulationResult={"sellTax": "Infinity"}, pair={"liquidity": "NaN"})
+
+    data = answered(client)["data"]
+
+    assert data["taxes"]["sell"]["percent"] is None
+    assert (data["ownership"]["ownerPercent"], data["ownership"]["holderCount"]) == (None, None)
+    assert any("balance forged or unreadable" in each for each in data["warnings"])
+
+
+def test_sources_that_disagree_about_a_sale_are_both_named(client: httpx.Client, upstreams: StandIns):
+    Market(upstreams).goplus(is_honeypot="1")
+
+    envelope = answered(client)
+
+    assert flags(envelope)["honeypot_disputed"] == "high"
+    assert envelope["data"]["honeypot"]["sourcesAgree"] is False
+    assert any("sources disagree" in each for each in envelope["data"]["warnings"])
+    assert [(each["source"], each["value"]) for each in envelope["data"]["honeypot"]["evidence"]] == [
+        ("goplus", "1"),
+        ("honeypotis", "false"),
+    ]
+
+
+def test_a_well_known_token_with_an_issuer_is_low(client: httpx.Client, upstreams: StandIns):
+    Market(upstreams).goplus(
+        owner_address=OTHER,
+        trust_list="1",
+        **dict.fromkeys(("is_proxy", "is_mintable", "is_blacklisted", "transfer_pausable"), "1"),
+    )
+
+    envelope = answered(client)
+
+    assert envelope["data"]["riskLevel"] == "low"
+    assert flags(envelope)["owner_can_pause"] == "low"
+    assert envelope["data"]["ownership"]["trusted"] is True
+    assert (envelope["data"]["ownership"]["state"], envelope["data"]["ownership"]["canPause"]) == (
+        "held",
+        True,
+    )
+
+
+# recordings
+
+
+@pytest.fixture
+def replaying(api: Api, settings: Settings, replayed: str) -> httpx.Client:
+    """A deployment that is answered by recordings."""
+    folders = {"goplus": "goplus_token_security", "honeypotis": "honeypot_is"}
+    recorded_at = {name: ProviderSettings(url=f"{replayed}/{folders.get(name, name)}") for name in NAMES}
+    return api(set_up(settings, recorded_at))
+
+
+@pytest.mark.parametrize(
+    ("chain", "token", "level"),
+    [
+        ("ethereum", "0xC02aaA39b223FE8D0A0e5C4F27eAD9083C756Cc2", "low"),
+        ("bsc", "0x0e09fabb73bd3ade0a17ecc321fd13a19e81ce82", "low"),
+        ("ethereum", "0x84fa8f52e437ac04107ec1768764b2b39287cb3e", "critical"),
+        ("ethereum", "0x4e7e15a6b83718ba79674cc4ce09f7d4a631ec2c", "critical"),
+    ],
+)
+def test_recorded_tokens(
+    api: Api,
+    settings: Settings,
+    upstreams: StandIns,
+    replaying: httpx.Client,
+    chain: str,
+    token: str,
+    level: str,
+):
+    if chain == "bsc":  # recorded together with another token, so asked for by both
+        case = "bsc_two_tokens_launchpad_and_cake_trusted"
+        upstreams.says("goplus", "/api/v1/token_security/56", recorded("goplus_token_security", case))
+        upstreams.faults["dexscreener"] = "500"
+        replaying = api(set_up(settings, upstreams.providers(*NAMES)))
+
+    envelope = bought(replaying, PATH, {"chain": chain, "tokenAddress": token}).json()
+
+    assert envelope["data"]["riskLevel"] == level
+
+
+@pytest.mark.parametrize(
+    ("case", "token", "flag", "level"),
+    [
+        (
+            "eth_nitro_honeypot_liquidity_removed",
+            "0x95B6cD4aCb05A4e3B682f009FD323BB1D822F5cF",
+            "no_liquidity",
+            "high",
+        ),
+        ("documented_summary_honeypot_closed_source", TOKEN, "honeypot", "critical"),
+    ],
+)
+def test_recorded_simulations_judge_alone(
+    client: httpx.Client, upstreams: StandIns, case: str, token: str, flag: str, level: str
+):
+    upstreams.says("goplus", "/api/v1/token_security/1", NOTHING)
+    upstreams.says("honeypotis", "/v2/IsHoneypot", recorded("honeypot_is", case))
+
+    envelope = bought(client, PATH, {"chain": "ethereum", "tokenAddress": token}).json()
+
+    assert flag in flags(envelope)
+    assert envelope["data"]["riskLevel"] == level

@@ -1,0 +1,872 @@
+"""wallet-brief, bought over HTTP: every chain, every source, and every way a source can fail."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, cast
+
+import httpx
+import pytest
+from buyer import Api, Buyer
+from pydantic import SecretStr
+from standins import FAULTS, Asked, Fault, StandIns, bought, set_up
+
+from centgate.devchain.house import DevChain
+from centgate.settings import ProviderSettings, Settings
+
+BRIEF = "/services/wallet-brief"
+KEY = "sk-alchemy-1234567890"
+WALLET = "0x" + "aa" * 20
+FRIEND = "0xb0b1" + "00" * 16 + "c0c1"
+IMPOSTOR = "0xb0b1" + "77" * 16 + "c0c1"
+ZERO = "0x" + "00" * 20
+SPAM = "0x" + "5c" * 20
+GEM = "0x" + "9e" * 20
+SLUGS = {1: "ethereum", 8453: "base", 56: "bsc", 137: "polygon", 42161: "arbitrum", 10: "optimism"}
+NATIVE = {1: "ETH", 8453: "ETH", 56: "BNB", 137: "POL", 42161: "ETH", 10: "ETH"}
+USDC = {
+    1: "0xa0b86991c6218b36c1d19d4a2e9eb0ce3606eb48",
+    8453: "0x833589fcd6edb6e08f4c7c32d4f71b54bda02913",
+    56: "0x8ac76a51cc950d9822d68b83fe1ad97b32cd580d",
+    137: "0x3c499c542cef5e3811e1192ce70d8cc03d5c3359",
+    42161: "0xaf88d065e77c8cc2239327c5edb3a432268e5831",
+    10: "0x0b2c639c533813f4aa9d7837caf62653d097ff85",
+}
+MULTICALL = "0xca11bde05977b3631167028862be2a173976ca11"
+TRANSFER = "0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef"
+QUICK = {"timeout": 1.0}
+SOME_FAULTS: tuple[Fault, ...] = ("timeout", "429", "403 page", "wrong types", "reset")
+"""One of each kind; the providers are tried with all."""
+
+Result = Callable[[list[Any]], Any]
+
+
+class Refused(Exception):
+    """What a method answers an error with."""
+
+
+def speaks(upstreams: StandIns, name: str, path: str, methods: Mapping[str, Result]) -> None:
+    """Answer JSON-RPC, single requests and batches."""
+
+    def one(request: dict[str, Any]) -> dict[str, Any]:
+        answer: dict[str, Any] = {"jsonrpc": "2.0", "id": request["id"]}
+        try:
+            return answer | {"result": methods[request["method"]](request["params"])}
+        except (Refused, KeyError) as refused:
+            return answer | {"error": {"code": -32000, "message": f"not here: {refused}"}}
+
+    def answer(asked: Asked) -> tuple[int, Any]:
+        if isinstance(asked.body, list):
+            return 200, [one(request) for request in cast(list[dict[str, Any]], asked.body)]
+        return 200, one(asked.body)
+
+    upstreams.answers(name, path, answer, method="POST")
+
+
+def word(value: int | str) -> str:
+    """32 bytes as hex digits."""
+    number = int(value, 16) if isinstance(value, str) else value
+    return f"{number:064x}"
+
+
+def string(text: str) -> str:
+    """What a token returns for its name."""
+    raw = text.encode().hex()
+    return "0x" + word(32) + word(len(text.encode())) + raw.ljust(-(-len(raw) // 64) * 64, "0")
+
+
+def held(amounts: Mapping[str, int]) -> dict[str, Result]:
+    """Alchemy's answer on the tokens of a wallet."""
+    rows = [
+        {"contractAddress": token, "tokenBalance": "0x" + word(amount)} for token, amount in amounts.items()
+    ]
+    return {"alchemy_getTokenBalances": lambda _params: {"address": WALLET, "tokenBalances": rows}}
+
+
+def moved(number: int, **more: Any) -> dict[str, Any]:
+    """One of Alchemy's transfers: 1 USDC from a friend."""
+    return {
+        "blockNum": hex(number),
+        "uniqueId": f"0x{number:064x}:log:0x1",
+        "hash": f"0x{number:064x}",
+        "from": FRIEND,
+        "to": WALLET,
+        "asset": "USDC",
+        "category": "erc20",
+        "rawContract": {"value": hex(10**6), "address": USDC[1], "decimal": "0x6"},
+        "metadata": {"blockTimestamp": f"2026-11-02T10:15:{number % 60:02}.000Z"},
+    } | more
+
+
+def coin_moved(number: int, wei: int, **more: Any) -> dict[str, Any]:
+    """One of Alchemy's transfers of the chain's own coin."""
+    raw = {"value": hex(wei), "address": None, "decimal": "0x12"}
+    return moved(number, category="external", asset="ETH", rawContract=raw, **more)
+
+
+def alchemy(
+    upstreams: StandIns,
+    amounts: Mapping[str, int] | None = None,
+    transfers: list[dict[str, Any]] | None = None,
+    names: Mapping[str, tuple[str | None, str | None, int | None]] | None = None,
+    **methods: Result,
+) -> None:
+    """Alchemy, with what it tells of the wallet: 1.25 of the chain's own coin, and what is given."""
+
+    def metadata(params: list[Any]) -> Any:
+        symbol, name, decimals = (names or {})[params[0]]
+        return {"symbol": symbol, "name": name, "decimals": decimals, "logo": None}
+
+    def side(params: list[Any]) -> Any:
+        (own,) = {"fromAddress", "toAddress"} & params[0].keys()
+        rows = [row for row in transfers or [] if row[own.removesuffix("Address")] == params[0][own]]
+        return {"transfers": rows}
+
+    known: dict[str, Result] = {
+        "eth_getBalance": lambda _params: hex(125 * 10**16),
+        "alchemy_getTokenMetadata": metadata,
+        "alchemy_getAssetTransfers": side,
+        **held(amounts or {}),
+        **methods,
+    }
+    speaks(upstreams, "alchemy", f"/v2/{KEY}", known)
+
+
+def prices(upstreams: StandIns, chain: int, usd: Mapping[str, Any]) -> None:
+    """DefiLlama, with these prices: a number, or number and confidence."""
+
+    def answer(asked: Asked) -> tuple[int, Any]:
+        coins: dict[str, Any] = {}
+        for name in asked.path.rpartition("/")[2].split(","):
+            slug, _, token = name.partition(":")
+            assert slug == SLUGS[chain]
+            if token in usd:
+                price, confidence = usd[token] if isinstance(usd[token], tuple) else (usd[token], 0.99)
+                coins[name] = {
+                    "price": price,
+                    "symbol": "X",
+                    "timestamp": 1790000000,
+                    "confidence": confidence,
+                }
+        return 200, {"coins": coins}
+
+    class AnyPath(str):
+        """Prices are asked for in the path."""
+
+        def __eq__(self, other: object) -> bool:
+            return isinstance(other, str) and other.startswith("/prices/current/")
+
+        def __hash__(self) -> int:
+            return 0
+
+        def lower(self) -> AnyPath:
+            return self
+
+    upstreams.answers("defillama", AnyPath(), answer)
+
+
+def blockscout(
+    upstreams: StandIns,
+    tokens: list[dict[str, Any]] | None = None,
+    transfers: list[dict[str, Any]] | None = None,
+    transactions: list[dict[str, Any]] | None = None,
+    **more: Any,
+) -> None:
+    """Blockscout, with what it lists of the wallet."""
+    at = f"/api/v2/addresses/{WALLET}"
+    upstreams.says("blockscout", at, {"hash": WALLET, "coin_balance": "77", "exchange_rate": "2000.5"})
+    upstreams.says("blockscout", f"{at}/tokens", {"items": tokens or [], "next_page_params": None, **more})
+    upstreams.says(
+        "blockscout", f"{at}/token-transfers", {"items": transfers or [], "next_page_params": None}
+    )
+    upstreams.says(
+        "blockscout", f"{at}/transactions", {"items": transactions or [], "next_page_params": None}
+    )
+
+
+def listed(token: str, amount: int, **more: Any) -> dict[str, Any]:
+    """One of Blockscout's rows of tokens."""
+    told = {
+        "address_hash": token,
+        "symbol": "USDC",
+        "name": "USD Coin",
+        "decimals": "6",
+        "type": "ERC-20",
+        **more,
+    }
+    return {"token": told, "value": str(amount), "token_id": None}
+
+
+class Node:
+    """A JSON-RPC node: balances and events as a test says."""
+
+    def __init__(self, upstreams: StandIns, *, name: str = "rpc") -> None:
+        self.wei = 3 * 10**18
+        self.height = 60_000
+        self.balances: dict[str, int] = {}
+        self.names: dict[str, tuple[str, str, int]] = {}
+        self.logs: list[dict[str, Any]] = []
+        self.gives_logs = True
+        methods: dict[str, Result] = {
+            "eth_getBalance": lambda _params: hex(self.wei),
+            "eth_blockNumber": lambda _params: hex(self.height),
+            "eth_getBlockByNumber": self._block,
+            "eth_call": self._call,
+            "eth_getLogs": self._logs,
+        }
+        speaks(upstreams, name, "/", methods)
+
+    def emits(self, token: str, sender: str, recipient: str, amount: int, *, block: int) -> None:
+        """An event of a transfer."""
+        self.logs.append(
+            {
+                "address": token,
+                "topics": [TRANSFER, "0x" + word(sender), "0x" + word(recipient)],
+                "data": "0x" + word(amount),
+                "blockNumber": hex(block),
+                "logIndex": hex(len(self.logs)),
+                "transactionHash": "0x" + word(block),
+            }
+        )
+
+    def _block(self, params: list[Any]) -> Any:
+        number = self.height if params[0] == "latest" else int(params[0], 16)
+        return {"number": hex(number), "timestamp": hex(1_790_000_000 + number)}
+
+    def _call(self, params: list[Any]) -> str:
+        token, data = params[0]["to"], params[0]["data"]
+        if token == MULTICALL:
+            return "0x"
+        if data.startswith("0x70a08231"):
+            return "0x" + word(self.balances.get(token, 0))
+        if token not in self.names:
+            raise Refused("execution reverted")
+        symbol, name, decimals = self.names[token]
+        return {
+            "0x95d89b41": string(symbol),
+            "0x06fdde03": string(name),
+            "0x313ce567": "0x" + word(decimals),
+            "0x18160ddd": "0x" + word(2**256 - 1),
+        }[data]
+
+    def _logs(self, params: list[Any]) -> Any:
+        if not self.gives_logs:
+            raise Refused("this node has no logs")
+        query = params[0]
+        first, last = int(query["fromBlock"], 16), int(query["toBlock"], 16)
+        return [
+            log
+            for log in self.logs
+            if first <= int(log["blockNumber"], 16) <= last
+            and all(want in (None, has) for want, has in zip(query["topics"], log["topics"], strict=False))
+        ]
+
+
+def standing(upstreams: StandIns, settings: Settings, *names: str, **more: Any) -> Settings:
+    """Settings in which only these upstreams are there, as stand-ins; nobody else can be reached."""
+    nodes = {
+        f"rpc_{chain}": ProviderSettings(url="http://127.0.0.1:9", enabled="rpc" in names) for chain in SLUGS
+    }
+    if "rpc" in names:
+        nodes = upstreams.providers(*nodes) and {
+            name: ProviderSettings(url=upstreams.at("rpc") + "/") for name in nodes
+        }
+    off = {
+        name: ProviderSettings(enabled=False)
+        for name in ("alchemy", "blockscout", "defillama")
+        if name not in names
+    }
+    there = {name: given for name, given in upstreams.providers(*names, **more).items() if name != "alchemy"}
+    if "alchemy" in names:
+        there["alchemy"] = ProviderSettings(url=upstreams.at("alchemy"), key=SecretStr(KEY), **more)
+    return set_up(settings, {**off, **there, **nodes, "rpc": ProviderSettings(**more)})
+
+
+def asked(client: httpx.Client, chain: int, wallet: str = WALLET) -> dict[str, Any]:
+    """The answer on a wallet."""
+    response = bought(client, BRIEF, {"chainId": chain, "walletAddress": wallet})
+    assert response.status_code == 200, response.text
+    return response.json()
+
+
+def statuses(answer: dict[str, Any]) -> dict[str, str]:
+    return {each["name"]: each["status"] for each in answer["providers"]}
+
+
+def test_with_a_key_alchemy_tells_it_all(api: Api, settings: Settings, upstreams: StandIns) -> None:
+    alchemy(
+        upstreams,
+        {SPAM: 10**24, GEM: 5 * 10**18, USDC[1]: 42_500_000},
+        [moved(1), coin_moved(2, 10**18, **{"from": WALLET, "to": FRIEND})],
+        {SPAM: ("GIFT", "Visit example.com to claim", 18), GEM: ("GEM", "A gem\n", 18)},
+    )
+    prices(upstreams, 1, {ZERO: 3000, USDC[1]: 1, GEM: 100, SPAM: 50})
+    client = api(standing(upstreams, settings, "alchemy", "defillama"))
+
+    answer = asked(client, 1)
+
+    data = answer["data"]
+    assert list(data) == ["nativeBalance", "tokenBalances", "recentTransfers", "suspiciousTokenNotes"]
+    assert data["nativeBalance"] == {
+        "symbol": "ETH",
+        "amountBaseUnits": "1250000000000000000",
+        "decimals": 18,
+        "amount": 1.25,
+        "worth": {
+            "priceUsd": 3000,
+            "valueUsd": 3750,
+            "confidence": 0.99,
+            "doubtful": False,
+            "source": "defillama",
+        },
+        "source": "alchemy",
+    }
+    gem, usdc = data["tokenBalances"]
+    assert (gem["symbol"], gem["name"], gem["worth"]["valueUsd"]) == ("GEM", "A gem", 500)
+    assert (usdc["symbol"], usdc["amountBaseUnits"], usdc["amount"]) == ("USDC", "42500000", 42.5)
+    out, into = data["recentTransfers"]
+    assert (out["direction"], out["counterparty"], out["symbol"], out["amount"]) == ("out", FRIEND, "ETH", 1)
+    assert (into["direction"], into["tokenAddress"], into["amountBaseUnits"]) == ("in", USDC[1], "1000000")
+    assert into["at"] == "2026-11-02T10:15:01Z"
+    (spam,) = data["suspiciousTokenNotes"]
+    assert (spam["tokenAddress"], spam["symbol"]) == (SPAM, "GIFT")
+    assert {reason["id"] for reason in spam["reasons"]} == {"link_in_name", "reward_bait"}
+    assert answer["warnings"] == []
+    assert statuses(answer) == {
+        "alchemy": "ok",
+        "blockscout": "unconfigured",
+        "rpc": "skipped",
+        "defillama": "ok",
+    }
+    assert len(upstreams.calls("defillama")) == 1
+
+
+def test_poisoned_history_is_marked(api: Api, settings: Settings, upstreams: StandIns) -> None:
+    nothing = {"value": "0x0", "address": USDC[1], "decimal": "0x6"}
+    counterfeit = {"value": hex(10**9), "address": SPAM, "decimal": "0x6"}
+    alchemy(
+        upstreams,
+        transfers=[
+            moved(5, asset="USDC", rawContract=counterfeit, **{"from": IMPOSTOR}),
+            moved(4, rawContract=nothing, **{"from": IMPOSTOR}),
+            coin_moved(3, 0, **{"from": IMPOSTOR}),
+            coin_moved(2, 0, **{"from": WALLET, "to": GEM}),
+            moved(1, **{"from": WALLET, "to": FRIEND}),
+        ],
+    )
+    prices(upstreams, 1, {USDC[1]: 1})
+    client = api(standing(upstreams, settings, "alchemy", "defillama"))
+
+    transfers = asked(client, 1)["data"]["recentTransfers"]
+
+    assert [each["blockNumber"] for each in transfers] == [5, 4, 3, 1], "a call that moves nothing is none"
+    notes = [{note["id"]: note["value"] for note in each["notes"]} for each in transfers]
+    assert notes[0] == {"lookalike_counterparty": FRIEND, "imitates_known_symbol": "USDC"}
+    assert notes[1] == {"lookalike_counterparty": FRIEND, "zero_value": "0"}
+    assert notes[2] == {"lookalike_counterparty": FRIEND, "zero_value": "0"}
+    assert notes[3] == {}
+
+
+def test_ten_of_each_the_best_first(api: Api, settings: Settings, upstreams: StandIns) -> None:
+    tokens = [f"0x{number:040x}" for number in range(0x2000, 0x2000 + 15)]
+    alchemy(
+        upstreams,
+        dict.fromkeys(tokens, 10**18),
+        [moved(number) for number in range(1, 16)],
+        {token: (f"T{place:02}", "Token", 18) for place, token in enumerate(tokens)},
+    )
+    usd: dict[str, Any] = {token: place for place, token in enumerate(tokens[:8], start=1)}
+    prices(
+        upstreams, 1, usd | {ZERO: 3000, tokens[8]: (10**6, 0.3), tokens[9]: ("NaN", 0.99), tokens[10]: -1}
+    )
+    client = api(standing(upstreams, settings, "alchemy", "defillama"))
+
+    answer = asked(client, 1)
+
+    balances = answer["data"]["tokenBalances"]
+    assert [each["symbol"] for each in balances] == [
+        *("T07", "T06", "T05", "T04", "T03", "T02", "T01", "T00"),
+        *("T08", "T09"),
+    ], "the doubtful one after the confident ones, then those without a price by symbol"
+    assert (balances[8]["worth"]["doubtful"], balances[8]["worth"]["confidence"]) == (True, 0.3)
+    assert balances[9]["worth"] is None
+    assert answer["warnings"] == ["doubtful prices, ranked after those that are not: T08"]
+    assert [each["blockNumber"] for each in answer["data"]["recentTransfers"]] == list(range(15, 5, -1))
+
+
+def test_tokens_that_nobody_looked_at_are_counted(api: Api, settings: Settings, upstreams: StandIns) -> None:
+    tokens = [f"0x{number:040x}" for number in range(0x2000, 0x2000 + 40)]
+    alchemy(
+        upstreams,
+        dict.fromkeys([*tokens, USDC[1]], 10**18),
+        names=dict.fromkeys(tokens, ("TKN", "Token", 18)),
+    )
+    prices(upstreams, 1, {ZERO: 3000, tokens[-1]: 7})
+    client = api(standing(upstreams, settings, "alchemy", "defillama"))
+
+    answer = asked(client, 1)
+
+    assert answer["warnings"] == ["10 further tokens of the wallet were not looked at"]
+    assert answer["data"]["tokenBalances"][0]["tokenAddress"] == tokens[-1], "one with a price is looked at"
+    batches = [each.body for each in upstreams.calls("alchemy") if not isinstance(each.body, dict)]
+    assert [len(batch) for batch in batches] == [30]
+
+
+def test_no_amount_breaks_anything(api: Api, settings: Settings, upstreams: StandIns) -> None:
+    tokens: dict[str, int | None] = {GEM: 0, SPAM: 255, FRIEND: None}
+    alchemy(
+        upstreams,
+        dict.fromkeys(tokens, 2**256 - 1),
+        names={token: ("GEM", "Gem", decimals) for token, decimals in tokens.items()},
+    )
+    prices(upstreams, 1, dict.fromkeys(tokens, 1e15))
+    client = api(standing(upstreams, settings, "alchemy", "defillama"))
+
+    balances = asked(client, 1)["data"]["tokenBalances"]
+
+    assert {each["tokenAddress"]: each["decimals"] for each in balances} == tokens
+    for each in balances:
+        assert each["amountBaseUnits"] == str(2**256 - 1)
+        assert (each["amount"] is None) == (each["decimals"] is None)
+        assert (each["worth"] is None) == (each["decimals"] != 255), "no worth beyond all that is owned"
+
+
+def test_without_a_key_blockscout_tells_it_all_and_the_node_the_balance(
+    api: Api, settings: Settings, upstreams: StandIns
+) -> None:
+    Node(upstreams)
+    blockscout(
+        upstreams,
+        [
+            listed(USDC[8453], 42_500_000, exchange_rate="0.9"),
+            listed(GEM, 2, symbol="GEM", name="Gem", decimals="0", exchange_rate="30"),
+            listed(SPAM, 5, symbol="OK", name="Okay", reputation="scam"),
+            listed(IMPOSTOR, 5, type="ERC-721"),
+            {"token": None, "value": "1"},
+        ],
+        [
+            {
+                "from": {"hash": FRIEND},
+                "to": {"hash": WALLET.upper().replace("0X", "0x")},
+                "token": {"address": USDC[8453], "symbol": "USDC", "decimals": "6", "type": "ERC-20"},
+                "total": {"decimals": "6", "value": "1000000"},
+                "tx_hash": "0x" + "1f" * 32,
+                "timestamp": "2026-11-02T10:15:47.000000Z",
+                "log_index": "7",
+            }
+        ],
+        [
+            {
+                "hash": "0x" + "2f" * 32,
+                "from": {"hash": WALLET},
+                "to": {"hash": FRIEND},
+                "value": "1000",
+                "status": "ok",
+                "result": "success",
+                "timestamp": "2026-11-03T10:15:47.000000Z",
+                "block_number": 12,
+            },
+            {"hash": "0x" + "3f" * 32, "from": {"hash": WALLET}, "to": None, "value": "5", "status": "error"},
+        ],
+    )
+    prices(upstreams, 8453, {ZERO: 3000, USDC[8453]: 1})
+    client = api(standing(upstreams, settings, "blockscout", "rpc", "defillama"))
+
+    answer = asked(client, 8453)
+
+    data = answer["data"]
+    assert (data["nativeBalance"]["amountBaseUnits"], data["nativeBalance"]["source"]) == (
+        str(3 * 10**18),
+        "rpc",
+    )
+    gem, usdc = [
+        (each["symbol"], each["worth"]["valueUsd"], each["worth"]["source"]) for each in data["tokenBalances"]
+    ][::-1]
+    assert (usdc, gem) == (("GEM", 60, "blockscout"), ("USDC", 42.5, "defillama"))
+    assert [each["amountBaseUnits"] for each in data["recentTransfers"]] == ["1000", "1000000"]
+    assert data["recentTransfers"][1]["at"] == "2026-11-02T10:15:47Z"
+    (spam,) = data["suspiciousTokenNotes"]
+    assert spam["reasons"][0]["id"] == "flagged_by_source"
+    assert spam["reasons"][0]["source"] == "blockscout"
+    assert answer["warnings"] == []
+    assert statuses(answer) == {"alchemy": "unconfigured", "blockscout": "ok", "rpc": "ok", "defillama": "ok"}
+
+
+def test_of_a_wallet_that_blockscout_never_saw_nothing_is_made_up(
+    api: Api, settings: Settings, upstreams: StandIns
+) -> None:
+    at = f"/api/v2/addresses/{WALLET}"
+    for path in (at, f"{at}/tokens", f"{at}/token-transfers", f"{at}/transactions"):
+        upstreams.says("blockscout", path, {"message": "Not found"}, status=404)
+    prices(upstreams, 8453, {})
+    client = api(standing(upstreams, settings, "blockscout", "defillama"))
+
+    answer = asked(client, 8453)
+
+    data = answer["data"]
+    native = data["nativeBalance"]
+    assert [native[name] for name in ("amountBaseUnits", "amount", "worth", "source")] == [None] * 4
+    assert "the native balance is not known, since no source told it" in answer["warnings"]
+    assert data["tokenBalances"] == data["recentTransfers"] == data["suspiciousTokenNotes"] == []
+
+
+def test_on_bsc_the_chain_itself_is_read_and_coverage_is_said(
+    api: Api, settings: Settings, upstreams: StandIns
+) -> None:
+    node = Node(upstreams)
+    node.balances = {USDC[56]: 25 * 10**17, GEM: 10**18, SPAM: 10**18}
+    node.names = {GEM: ("GEM", "Gem", 18), SPAM: ("FREE", "claim at t.me/free", 18)}
+    node.emits(GEM, FRIEND, WALLET, 10**18, block=59_000)
+    node.emits(SPAM, FRIEND, WALLET, 10**18, block=59_001)
+    node.emits(USDC[56], WALLET, WALLET, 5, block=59_002)
+    node.emits(IMPOSTOR, WALLET, FRIEND, 9, block=59_003)
+    node.emits(GEM, FRIEND, WALLET, 10**18, block=50_000)
+    prices(upstreams, 56, {ZERO: 600, USDC[56]: 1})
+    client = api(standing(upstreams, settings, "rpc", "defillama"))
+
+    answer = asked(client, 56)
+
+    data = answer["data"]
+    assert (data["nativeBalance"]["symbol"], data["nativeBalance"]["worth"]["valueUsd"]) == ("BNB", 1800)
+    assert [(each["symbol"], each["amount"]) for each in data["tokenBalances"]] == [("USDC", 2.5), ("GEM", 1)]
+    shown = [(each["blockNumber"], each["direction"], each["symbol"]) for each in data["recentTransfers"]]
+    assert shown == [
+        (59_003, "out", None),
+        (59_002, "self", "USDC"),
+        (59_001, "in", "FREE"),
+        (59_000, "in", "GEM"),
+    ]
+    assert data["recentTransfers"][0]["at"] == "2026-09-22T06:36:43Z"
+    assert [each["tokenAddress"] for each in data["suspiciousTokenNotes"]] == [SPAM]
+    *partial, nameless = answer["warnings"]
+    assert ["blocks 55001 to 60000" in warning for warning in partial] == [True, True]
+    assert nameless.startswith("neither name nor symbol is known of 1 tokens")
+    assert statuses(answer)["blockscout"] == "unconfigured"
+
+
+def test_a_node_without_logs_still_tells_the_known_tokens(
+    api: Api, settings: Settings, upstreams: StandIns
+) -> None:
+    node = Node(upstreams)
+    node.balances = {USDC[56]: 25 * 10**17}
+    node.gives_logs = False
+    prices(upstreams, 56, {})
+    client = api(standing(upstreams, settings, "rpc", "defillama"))
+
+    answer = asked(client, 56)
+
+    assert [each["symbol"] for each in answer["data"]["tokenBalances"]] == ["USDC"]
+    assert answer["data"]["recentTransfers"] == []
+    assert any("no event logs" in warning for warning in answer["warnings"])
+    assert any("recent transfers are not known" in warning for warning in answer["warnings"])
+
+
+def test_every_chain_is_answered_from_its_node_alone(
+    api: Api, settings: Settings, upstreams: StandIns
+) -> None:
+    node = Node(upstreams)
+    client = api(standing(upstreams, settings, "rpc", "defillama"))
+    for chain, usdc in USDC.items():
+        node.balances = {usdc: 10**18}
+        prices(upstreams, chain, {ZERO: 2})
+
+        data = asked(client, chain)["data"]
+
+        native = data["nativeBalance"]
+        assert (native["symbol"], native["worth"]["valueUsd"]) == (NATIVE[chain], 6)
+        assert [each["tokenAddress"] for each in data["tokenBalances"]] == [usdc]
+
+
+@pytest.mark.parametrize("fault", SOME_FAULTS)
+def test_a_lead_that_fails_hands_over_to_the_next(
+    api: Api, settings: Settings, upstreams: StandIns, fault: Fault
+) -> None:
+    upstreams.faults["alchemy"] = fault
+    Node(upstreams)
+    blockscout(upstreams, [listed(USDC[1], 5)])
+    prices(upstreams, 1, {})
+    client = api(standing(upstreams, settings, "alchemy", "blockscout", "rpc", "defillama", **QUICK))
+
+    answer = asked(client, 1)
+
+    data = answer["data"]
+    assert (data["nativeBalance"]["source"], data["tokenBalances"][0]["source"]) == ("rpc", "blockscout")
+    said = " ".join(answer["warnings"])
+    assert "Alchemy" in said
+    assert "token balances are from Blockscout" in said
+    assert "the native balance is from JSON-RPC node" in said
+    assert KEY not in said
+    assert statuses(answer)["alchemy"] in ("error", "timeout", "rate_limited")
+
+
+def test_transfers_alone_are_handed_over_when_they_alone_fail(
+    api: Api, settings: Settings, upstreams: StandIns
+) -> None:
+    def refused(_params: list[Any]) -> Any:
+        raise Refused("too expensive")
+
+    alchemy(upstreams, {USDC[1]: 5}, alchemy_getAssetTransfers=refused)
+    blockscout(upstreams)
+    prices(upstreams, 1, {})
+    client = api(standing(upstreams, settings, "alchemy", "blockscout", "defillama"))
+
+    answer = asked(client, 1)
+
+    assert answer["data"]["tokenBalances"][0]["source"] == "alchemy"
+    assert any("transfers are from Blockscout" in warning for warning in answer["warnings"])
+
+
+@pytest.mark.parametrize("fault", SOME_FAULTS)
+def test_prices_are_done_without(api: Api, settings: Settings, upstreams: StandIns, fault: Fault) -> None:
+    upstreams.faults["defillama"] = fault
+    alchemy(upstreams, {USDC[1]: 5})
+    client = api(standing(upstreams, settings, "alchemy", "defillama", **QUICK))
+
+    answer = asked(client, 1)
+
+    assert answer["data"]["tokenBalances"][0]["worth"] is None
+    assert answer["data"]["nativeBalance"]["worth"] is None
+    assert any("DefiLlama" in warning for warning in answer["warnings"])
+
+
+@pytest.mark.parametrize("fault", SOME_FAULTS)
+def test_when_all_fail_the_first_failure_is_told_and_the_payment_stays_good(
+    api: Api, settings: Settings, upstreams: StandIns, fault: Fault
+) -> None:
+    upstreams.faults |= {"alchemy": fault, "blockscout": "500", "rpc": "500"}
+    client = api(standing(upstreams, settings, "alchemy", "blockscout", "rpc", "defillama", **QUICK))
+
+    response = bought(client, BRIEF, {"chainId": 1, "walletAddress": WALLET})
+
+    error = response.json()["error"]
+    assert (response.status_code, error["code"]) == FAULTS[fault]
+    assert error["provider"] == "alchemy"
+    assert error["details"]["payment"]["retry"] == "same_payment"
+    assert KEY not in response.text
+
+
+def test_with_nobody_to_ask_it_is_unconfigured_and_free(
+    api: Api, settings: Settings, upstreams: StandIns
+) -> None:
+    client = api(standing(upstreams, settings, "defillama"))
+
+    response = bought(client, BRIEF, {"chainId": 56, "walletAddress": WALLET})
+
+    assert (response.status_code, response.json()["error"]["code"]) == (503, "provider_unconfigured")
+    assert response.json()["error"]["details"]["payment"]["charged"] is False
+
+
+def test_a_second_question_comes_from_the_cache(api: Api, settings: Settings, upstreams: StandIns) -> None:
+    alchemy(upstreams)
+    prices(upstreams, 1, {})
+    client = api(standing(upstreams, settings, "alchemy", "defillama"))
+    asked(client, 1)
+    calls = len(upstreams.asked)
+
+    answer = asked(client, 1, WALLET.upper().replace("0X", "0x"))
+
+    assert answer["cache"]["hit"] is True
+    assert len(upstreams.asked) == calls
+
+
+def test_a_bad_request_is_free(client: httpx.Client) -> None:
+    bad: list[tuple[dict[str, Any], str]] = [
+        ({"walletAddress": WALLET}, "chainId"),
+        ({"chainId": 5, "walletAddress": WALLET}, "chainId"),
+        ({"chainId": 1, "walletAddress": "vitalik.eth"}, "walletAddress"),
+        ({"chainId": 1}, "walletAddress"),
+    ]
+    for body, path in bad:
+        response = client.post(BRIEF, json=body)
+
+        assert response.status_code == 400
+        assert [issue["path"] for issue in response.json()["error"]["details"]["issues"]] == [path]
+
+
+def test_on_the_development_chain_a_buyer_sees_the_payment(
+    api: Api, chain_settings: Settings, devchain: DevChain
+) -> None:
+    client = api(chain_settings)
+    chain, buyer = chain_settings.chain_id, Buyer(3)
+    first = bought(client, BRIEF, {"chainId": chain, "walletAddress": Buyer(4).address}, buyer)
+    assert first.status_code == 200, first.text
+
+    response = bought(client, BRIEF, {"chainId": chain, "walletAddress": buyer.address}, buyer)
+
+    answer = response.json()
+    data = answer["data"]
+    assert data["nativeBalance"]["amountBaseUnits"] == str(10_000 * 10**18)
+    (usdc,) = data["tokenBalances"]
+    assert (usdc["tokenAddress"], usdc["symbol"]) == (devchain.token.lower(), "USDC")
+    assert usdc["amountBaseUnits"] == str(devchain.balance(buyer.address))
+    paid = data["recentTransfers"][0]
+    assert (paid["direction"], paid["amountBaseUnits"], paid["amount"]) == ("out", "10000", 0.01)
+    assert paid["counterparty"] == (chain_settings.pay_to or "").lower()
+    assert paid["at"]
+    assert "there are no prices on a development chain" in answer["warnings"]
+    assert statuses(answer) == {
+        "alchemy": "unconfigured",
+        "blockscout": "skipped",
+        "rpc": "ok",
+        "defillama": "skipped",
+    }
+
+
+def test_a_node_that_answers_what_was_not_asked_breaks_nothing(
+    api: Api, settings: Settings, upstreams: StandIns
+) -> None:
+    node = Node(upstreams)
+    node.emits(GEM, FRIEND, WALLET, 10**18, block=59_000)
+    (good,) = node.logs
+    node.logs += [
+        good | {"transactionHash": None, "logIndex": "0x11"},
+        good | {"data": "0x", "logIndex": "0x12"},
+        good | {"data": "0xzz", "logIndex": "0x13"},
+        good | {"data": None, "logIndex": "0x14"},
+        good | {"address": "0x12", "logIndex": "0x15"},
+        good
+        | {
+            "topics": [TRANSFER, "0x" + word(FRIEND), "0x" + word(WALLET), "0x" + word(7)],
+            "logIndex": "0x16",
+        },
+        good | {"blockNumber": hex(59_500), "logIndex": "0x17"},
+    ]
+    node.names = {GEM: ("GEM\0\u202e" + "g" * 5000, "\U0001f48e" * 300, 255)}
+    node.balances = {GEM: 2**256 - 1}
+    prices(upstreams, 56, {})
+    client = api(standing(upstreams, settings, "rpc", "defillama"))
+
+    data = asked(client, 56)["data"]
+
+    shown = [(each["blockNumber"], each["amountBaseUnits"]) for each in data["recentTransfers"]]
+    assert shown == [(59_500, str(10**18)), (59_000, None), (59_000, str(10**18))]
+    (gem,) = data["suspiciousTokenNotes"]
+    assert (len(gem["symbol"]), len(gem["name"])) == (64, 64)
+    assert gem["symbol"].startswith("GEMg")
+    assert [reason["id"] for reason in gem["reasons"]] == ["unusual_characters"]
+
+
+def test_a_balance_that_no_chain_has_is_a_failure(api: Api, settings: Settings, upstreams: StandIns) -> None:
+    Node(upstreams).wei = 2**20_000
+    client = api(standing(upstreams, settings, "rpc", **QUICK))
+
+    response = bought(client, BRIEF, {"chainId": 56, "walletAddress": WALLET})
+
+    assert (response.status_code, response.json()["error"]["code"]) == (502, "provider_error")
+
+
+def test_the_coin_that_a_source_lists_among_the_tokens_is_not_counted_twice(
+    api: Api, settings: Settings, upstreams: StandIns
+) -> None:
+    coin = "0x0000000000000000000000000000000000001010"
+    alchemy(upstreams, {coin: 125 * 10**16, USDC[137]: 5})
+    prices(upstreams, 137, {ZERO: 1})
+    client = api(standing(upstreams, settings, "alchemy", "defillama"))
+
+    data = asked(client, 137)["data"]
+
+    assert data["nativeBalance"]["worth"]["valueUsd"] == 1.25
+    assert [each["tokenAddress"] for each in data["tokenBalances"]] == [USDC[137]]
+
+
+def test_a_balance_that_nobody_knows_is_no_zero(api: Api, settings: Settings, upstreams: StandIns) -> None:
+    blockscout(upstreams, [listed(USDC[8453], 5)])
+    upstreams.says("blockscout", f"/api/v2/addresses/{WALLET}", {"hash": WALLET, "coin_balance": None})
+    upstreams.faults["rpc"] = "500"
+    prices(upstreams, 8453, {ZERO: 3000})
+    client = api(standing(upstreams, settings, "blockscout", "rpc", "defillama", **QUICK))
+
+    response = bought(client, BRIEF, {"chainId": 8453, "walletAddress": WALLET})
+
+    assert (response.status_code, response.json()["error"]["code"]) == (502, "provider_error")
+    assert response.json()["error"]["details"]["payment"]["retry"] == "same_payment"
+
+
+def test_names_that_cannot_be_had_are_said_with_the_checks_they_were_for(
+    api: Api, settings: Settings, upstreams: StandIns
+) -> None:
+    def busy(_params: list[Any]) -> Any:
+        raise Refused("429 too many requests")
+
+    alchemy(upstreams, {GEM: 5, SPAM: 6, USDC[1]: 7}, alchemy_getTokenMetadata=busy)
+    prices(upstreams, 1, {ZERO: 3000})
+    client = api(standing(upstreams, settings, "alchemy", "defillama"))
+
+    warnings = asked(client, 1)["warnings"]
+
+    assert any("known of 2 tokens, so these were not checked for bait" in warning for warning in warnings)
+
+
+def test_tokens_whose_metadata_is_null_are_said(api: Api, settings: Settings, upstreams: StandIns) -> None:
+    alchemy(upstreams, {GEM: 5}, names={GEM: (None, None, None)})
+    prices(upstreams, 1, {})
+    client = api(standing(upstreams, settings, "alchemy", "defillama"))
+
+    answer = asked(client, 1)
+
+    assert answer["data"]["nativeBalance"]["worth"] is None
+    assert [warning.partition(",")[0] for warning in answer["warnings"]] == [
+        "no price is known of the chain's own coin",
+        "neither name nor symbol is known of 1 tokens",
+    ]
+
+
+def test_notes_are_bounded_and_the_rest_is_counted(api: Api, settings: Settings, upstreams: StandIns) -> None:
+    scams = [listed(f"0x{number:040x}", 1, reputation="scam") for number in range(0x2000, 0x2000 + 60)]
+    Node(upstreams)
+    blockscout(upstreams, scams)
+    prices(upstreams, 1, {ZERO: 3000})
+    client = api(standing(upstreams, settings, "blockscout", "rpc", "defillama"))
+
+    answer = asked(client, 1)
+
+    assert len(answer["data"]["suspiciousTokenNotes"]) == 50
+    assert answer["warnings"] == ["10 further tokens are suspicious and are not listed"]
+
+
+def test_no_number_of_a_source_breaks_the_answer(api: Api, settings: Settings, upstreams: StandIns) -> None:
+    alchemy(upstreams, transfers=[moved(2**64), moved(7)])
+    prices(upstreams, 1, {ZERO: 3000})
+    client = api(standing(upstreams, settings, "alchemy", "defillama"))
+
+    transfers = asked(client, 1)["data"]["recentTransfers"]
+
+    assert sorted(str(each["blockNumber"]) for each in transfers) == ["7", "None"]
+
+
+def test_a_genuine_token_named_after_its_site_is_listed_where_it_trades(
+    api: Api, settings: Settings, upstreams: StandIns
+) -> None:
+    alchemy(
+        upstreams,
+        {GEM: 10**18, SPAM: 10**18},
+        names={GEM: ("LP", "Curve.fi pool", 18), SPAM: ("X", "gift.fi pool", 18)},
+    )
+    prices(upstreams, 1, {ZERO: 3000, GEM: 2, SPAM: (5, 0.5)})
+    client = api(standing(upstreams, settings, "alchemy", "defillama"))
+
+    data = asked(client, 1)["data"]
+
+    assert [each["tokenAddress"] for each in data["tokenBalances"]] == [GEM]
+    assert [each["tokenAddress"] for each in data["suspiciousTokenNotes"]] == [SPAM]
+
+
+def test_two_counterparties_that_look_alike_are_pointed_out_whatever_they_moved(
+    api: Api, settings: Settings, upstreams: StandIns
+) -> None:
+    gem = {"value": hex(10**21), "address": GEM, "decimal": None}
+    alchemy(
+        upstreams,
+        transfers=[
+            moved(3, asset=None, rawContract=gem, **{"from": WALLET, "to": IMPOSTOR}),
+            moved(2, **{"from": WALLET, "to": FRIEND}),
+        ],
+        names={GEM: ("GEM", "Gem", None)},
+    )
+    prices(upstreams, 1, {ZERO: 3000, USDC[1]: 1})
+    client = api(standing(upstreams, settings, "alchemy", "defillama"))
+
+    bait, honest = asked(client, 1)["data"]["recentTransfers"]
+
+    assert [(note["id"], note["value"]) for note in bait["notes"]] == [("lookalike_counterparty", FRIEND)]
+    assert honest["notes"] == []

@@ -1,0 +1,268 @@
+"""Upstreams on loopback: real HTTP servers that answer what a test says, or fail as real ones do."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import socket
+import struct
+import sys
+import threading
+import time
+from collections.abc import AsyncGenerator, Callable, Generator, Mapping
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any, Literal, TypeVar
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+import httpx
+import pytest
+from buyer import Buyer, pay, payment_for
+from facilitators import settings_in
+
+from centgate.provider import Provider
+from centgate.settings import ProviderSettings, Settings
+from centgate.upstream import open_session
+
+SHARED = Path(__file__).parents[2] / "shared"
+"""Recorded bodies of real upstreams, where they lie beside the repository."""
+
+Fault = Literal[
+    "timeout",
+    "500",
+    "503",
+    "429",
+    "403 page",
+    "200 page",
+    "cut",
+    "reset",
+    "empty",
+    "wrong types",
+    "50 MB",
+    "text",
+]
+FAULTS: Mapping[Fault, tuple[int, str]] = {
+    "timeout": (504, "provider_timeout"),
+    "500": (502, "provider_error"),
+    "503": (502, "provider_error"),
+    "429": (429, "provider_rate_limited"),
+    "403 page": (502, "provider_error"),
+    "200 page": (502, "provider_error"),
+    "cut": (502, "provider_error"),
+    "reset": (502, "provider_error"),
+    "empty": (502, "provider_error"),
+    "wrong types": (502, "provider_error"),
+    "50 MB": (502, "provider_error"),
+    "text": (502, "provider_error"),
+}
+"""How an upstream can fail, with the status and code that a service answers when it cannot do without."""
+PAGE = "<!doctype html><html><title>Just a moment...</title></html>"
+P = TypeVar("P", bound=Provider)
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A request that reached a stand-in."""
+
+    name: str
+    method: str
+    path: str
+    params: Mapping[str, str]
+    headers: Mapping[str, str]
+    body: Any
+    at: float
+
+
+Answer = Callable[[Asked], tuple[int, Any]]
+"""Status and body of an answer: JSON, or text as it stands."""
+
+
+@dataclass
+class StandIns:
+    """Stand-ins for any number of upstreams, at `<url>/<name>`; each call is entered in `asked`."""
+
+    url: str = ""
+    asked: list[Asked] = field(default_factory=list[Asked])
+    faults: dict[str, Fault] = field(default_factory=dict[str, Fault])
+    """What goes wrong now, by upstream."""
+    delay: float = 0
+    """Seconds before each answer."""
+    _answers: list[tuple[str, str, str, Answer]] = field(default_factory=list[tuple[str, str, str, Answer]])
+
+    def at(self, name: str) -> str:
+        """The base address of an upstream."""
+        return f"{self.url}/{name}"
+
+    def says(self, name: str, path: str, body: Any, *, status: int = 200, method: str = "GET") -> None:
+        """Answer a path of an upstream with this body; the latest word on a path counts."""
+        self.answers(name, path, lambda _asked: (status, body), method=method)
+
+    def answers(self, name: str, path: str, answer: Answer, *, method: str = "GET") -> None:
+        """Answer a path of an upstream with what a function makes of the request."""
+        self._answers.insert(0, (name, method, path.lower(), answer))
+
+    def calls(self, name: str) -> list[Asked]:
+        """What an upstream was asked."""
+        return [each for each in self.asked if each.name == name]
+
+    def providers(self, *names: str, **more: Any) -> dict[str, ProviderSettings]:
+        """Settings that put stand-ins in the place of these upstreams; `more` is set for each."""
+        return {name: ProviderSettings(url=self.at(name), **more) for name in names}
+
+    def answer(self, asked: Asked) -> tuple[int, Any]:
+        """What the test said that this request gets; 404 in plain text otherwise."""
+        for name, method, path, answer in self._answers:
+            if (name, method, path) == (asked.name, asked.method, asked.path.lower()):
+                return answer(asked)
+        return 404, "404 page not found"
+
+
+@contextmanager
+def stand_ins() -> Generator[StandIns]:
+    """Stand-ins on a loopback port."""
+    standing = StandIns()
+    server = _Server(("127.0.0.1", 0), _handler(standing))
+    threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+    standing.url = f"http://127.0.0.1:{server.server_address[1]}"
+    try:
+        yield standing
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+    request_queue_size = 1024
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        if not isinstance(sys.exception(), ConnectionError):  # whoever asked may hang up
+            super().handle_error(request, client_address)
+
+
+def _handler(standing: StandIns) -> type[BaseHTTPRequestHandler]:
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+        disable_nagle_algorithm = True  # head and body are written apart: 40 ms for each answer otherwise
+
+        def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the server's own names
+            pass
+
+        def do_GET(self) -> None:
+            url = urlsplit(self.path)
+            name, _, rest = url.path.lstrip("/").partition("/")
+            raw = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+            asked = Asked(
+                name,
+                self.command,
+                "/" + unquote(rest),
+                dict(parse_qsl(url.query, keep_blank_values=True)),
+                {key.lower(): value for key, value in self.headers.items()},
+                json.loads(raw) if raw else None,
+                time.monotonic(),
+            )
+            standing.asked.append(asked)
+            if standing.delay:
+                time.sleep(standing.delay)
+            fault = standing.faults.get(name)
+            if fault:
+                self._fail(fault)
+            else:
+                self._say(*standing.answer(asked))
+
+        do_POST = do_GET  # noqa: N815
+
+        def _say(self, status: int, body: Any) -> None:
+            text = body if isinstance(body, str) else json.dumps(body)
+            page = text.lstrip().startswith("<")
+            kind = "text/html" if page else "text/plain" if isinstance(body, str) else "application/json"
+            self._send(status, kind, text.encode())
+
+        def _send(self, status: int, kind: str, body: bytes, length: int | None = None) -> None:
+            try:
+                self.send_response(status)
+                self.send_header("Content-Type", kind)
+                self.send_header("Content-Length", str(len(body) if length is None else length))
+                self.end_headers()
+                self.wfile.write(body)
+            except ConnectionError:
+                self.close_connection = True
+
+        def _fail(self, fault: Fault) -> None:
+            match fault:
+                case "timeout":
+                    time.sleep(20)
+                    self.close_connection = True
+                case "500" | "503" | "429":
+                    self._send(int(fault), "application/json", b'{"error":"injected"}')
+                case "403 page":
+                    self._send(403, "text/html", PAGE.encode())
+                case "200 page":
+                    self._send(200, "text/html", PAGE.encode())
+                case "cut":
+                    self._send(200, "application/json", b'{"code":1,"result":{', length=5000)
+                    self.close_connection = True
+                case "reset":
+                    linger = struct.pack("ii", 1, 0)
+                    self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
+                    self.close_connection = True
+                    self.connection.close()
+                case "empty":
+                    self._send(200, "application/json", b"")
+                case "wrong types":
+                    self._send(200, "application/json", b'[7, {"code": [], "result": "x", "data": 3}]')
+                case "50 MB":
+                    self._send(200, "application/json", b'{"result":"' + b"x" * 50_000_000 + b'"}')
+                case "text":
+                    self._send(200, "text/plain", b"something went wrong")
+
+    return Handler
+
+
+@contextmanager
+def recordings() -> Generator[str]:
+    """Serves the recorded bodies at `<url>/<upstream>`; skips the test where there are none."""
+    replay = SHARED / "tools" / "replay.py"
+    if not replay.exists():
+        pytest.skip(f"needs the recordings in {SHARED.name}/, which are not part of this repository")
+    spec = importlib.util.spec_from_file_location("replay", replay)
+    assert spec
+    assert spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    server, url, _, _ = module.start(SHARED / "recordings")
+    try:
+        yield url
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+def recorded(upstream: str, case: str) -> Any:
+    """The body of one recording; skips the test where there are none."""
+    file = SHARED / "recordings" / upstream / f"{case}.json"
+    if not file.exists():
+        pytest.skip(f"needs the recordings in {SHARED.name}/, which are not part of this repository")
+    return json.loads(file.read_text())["body"]
+
+
+@asynccontextmanager
+async def provider(kind: type[P], folder: Path, **given: Any) -> AsyncGenerator[P]:
+    """A provider with an open session; `given` are its ProviderSettings."""
+    settings = settings_in(
+        folder, "http://127.0.0.1:9", providers={kind.about.name: ProviderSettings(**given)}
+    )
+    async with open_session() as session:
+        yield kind(settings, session)
+
+
+def set_up(settings: Settings, providers: Mapping[str, ProviderSettings]) -> Settings:
+    """Settings in which these providers are set up; those not named keep their own."""
+    return settings.model_copy(update={"providers": {**settings.providers, **providers}})
+
+
+def bought(client: httpx.Client, path: str, body: Any, buyer: Buyer | None = None) -> httpx.Response:
+    """The response to a request, paid for with a fresh payment."""
+    return pay(client, payment_for(client, buyer or Buyer(), path, body), path, body)

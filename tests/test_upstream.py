@@ -1,0 +1,303 @@
+"""The one way out: what becomes of everything that an upstream can do."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from standins import FAULTS, Fault, StandIns
+
+from centgate.errors import (
+    ProviderError,
+    ProviderFailure,
+    ProviderRateLimited,
+    ProviderRefused,
+    ProviderTimeout,
+)
+from centgate.upstream import Breaker, Pace, Rate, Reply, Upstream, joined, open_session
+
+
+class Clock:
+    """A time that a test sets."""
+
+    now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+async def way() -> AsyncGenerator[Upstream]:
+    """A way out with nothing in its way."""
+    async with open_session() as session:
+        yield Upstream("oracle", "The Oracle", session, max_bytes=1 << 20, patience=1)
+
+
+async def test_an_answer_comes_whole(upstreams: StandIns, way: Upstream) -> None:
+    upstreams.says("oracle", "/facts", {"sky": "blue"})
+
+    reply = await way.get(upstreams.at("oracle") + "/facts", params={"of": "sky"}, headers={"X-Key": "k"})
+
+    (asked,) = upstreams.asked
+    assert (reply.status, reply.json()) == (200, {"sky": "blue"})
+    assert (asked.params, asked.headers["x-key"]) == ({"of": "sky"}, "k")
+
+
+async def test_it_says_who_asks_in_a_way_that_hosts_let_pass(upstreams: StandIns, way: Upstream) -> None:
+    upstreams.says("oracle", "/facts", {})
+
+    await way.get(upstreams.at("oracle") + "/facts")
+
+    assert upstreams.asked[0].headers["user-agent"].startswith("Mozilla/5.0 (compatible; Centgate/")
+
+
+async def test_a_question_is_posted_as_json(upstreams: StandIns, way: Upstream) -> None:
+    upstreams.says("oracle", "/ask", {}, method="POST")
+
+    await way.post(upstreams.at("oracle") + "/ask", {"why": [1, None]})
+
+    assert upstreams.asked[0].body == {"why": [1, None]}
+
+
+@pytest.mark.parametrize("fault", [fault for fault in FAULTS if fault not in ("timeout", "wrong types")])
+async def test_each_way_to_fail_has_its_error(upstreams: StandIns, way: Upstream, fault: Fault) -> None:
+    upstreams.faults["oracle"] = fault
+
+    with pytest.raises(ProviderFailure) as failed:
+        (await way.get(upstreams.at("oracle") + "/facts")).json()
+
+    assert failed.value.code == FAULTS[fault][1]
+    assert failed.value.provider == "oracle"
+    assert "The Oracle" in failed.value.message
+    assert upstreams.url not in failed.value.message
+
+
+@pytest.mark.parametrize(
+    ("status", "kind"),
+    [
+        (301, ProviderError),
+        (400, ProviderError),
+        (401, ProviderRefused),
+        (402, ProviderRefused),
+        (403, ProviderRefused),
+        (404, ProviderError),
+        (408, ProviderTimeout),
+        (429, ProviderRateLimited),
+        (500, ProviderError),
+        (502, ProviderError),
+        (504, ProviderTimeout),
+    ],
+)
+async def test_each_status_has_its_error(
+    upstreams: StandIns, way: Upstream, status: int, kind: type[ProviderFailure]
+) -> None:
+    upstreams.says("oracle", "/facts", {"why": "not"}, status=status)
+
+    with pytest.raises(kind) as failed:
+        await way.get(upstreams.at("oracle") + "/facts")
+
+    assert type(failed.value) is kind
+
+
+async def test_a_status_that_the_asker_knows_is_no_error(upstreams: StandIns, way: Upstream) -> None:
+    upstreams.says("oracle", "/facts", {"error": "unknown"}, status=404)
+
+    reply = await way.get(upstreams.at("oracle") + "/facts", accept=(404,))
+
+    assert (reply.status, reply.json()) == (404, {"error": "unknown"})
+
+
+async def test_a_connection_that_fails_is_tried_once_more(upstreams: StandIns, way: Upstream) -> None:
+    upstreams.faults["oracle"] = "reset"
+
+    with pytest.raises(ProviderError, match="could not be reached"):
+        await way.get(upstreams.at("oracle") + "/facts")
+
+    assert len(upstreams.asked) == 2
+
+
+@pytest.mark.parametrize("fault", ["500", "429", "403 page", "200 page", "empty"])
+async def test_an_answer_is_not_asked_for_twice(upstreams: StandIns, way: Upstream, fault: Fault) -> None:
+    upstreams.faults["oracle"] = fault
+
+    with pytest.raises(ProviderFailure):
+        (await way.get(upstreams.at("oracle") + "/facts")).json()
+
+    assert len(upstreams.asked) == 1
+
+
+async def test_a_place_where_nobody_listens_is_named_without_its_address(way: Upstream) -> None:
+    with pytest.raises(ProviderError, match=r"^The Oracle could not be reached$"):
+        await way.get("http://127.0.0.1:9/s3cret-key")
+
+
+async def test_an_answer_as_long_as_allowed_is_read_and_a_byte_more_is_not(
+    upstreams: StandIns, way: Upstream
+) -> None:
+    upstreams.says("oracle", "/long", '"' + "x" * ((1 << 20) - 2) + '"')
+    upstreams.says("oracle", "/longer", '"' + "x" * ((1 << 20) - 1) + '"')
+
+    assert len((await way.get(upstreams.at("oracle") + "/long")).body) == 1 << 20
+    with pytest.raises(ProviderError, match="more than 1 MB"):
+        await way.get(upstreams.at("oracle") + "/longer")
+
+
+@pytest.mark.parametrize(("said", "understood"), [("7", 7), ("999999", 3600), ("soon", None), ("-1", None)])
+async def test_how_long_to_wait_is_handed_on(way: Upstream, said: str, understood: int | None) -> None:
+    reply = Reply("oracle", "The Oracle", 429, b"", {"Retry-After": said})
+
+    assert way.failure(reply).retry_after == understood
+
+
+def test_half_of_a_long_allowance_goes_at_once_and_the_rest_one_by_one() -> None:
+    pace = Pace(Rate(6, 60))
+
+    waits = [pace.reserve(1000) for _ in range(9)]
+
+    assert waits == pytest.approx([0, 0, 0, 20, 40, 60, 80, 100, 120], abs=0.5)
+
+
+def test_a_short_allowance_goes_at_once() -> None:
+    pace = Pace(Rate(3, 1))
+
+    assert [pace.reserve(1000) for _ in range(7)] == pytest.approx([0, 0, 0, 1, 1, 1, 2], abs=0.1)
+
+
+@given(
+    st.integers(1, 40),
+    st.sampled_from([1.0, 10.0, 60.0]),
+    st.lists(st.floats(0, 30), min_size=1, max_size=150),
+)
+def test_no_span_has_more_calls_than_its_rate(calls: int, seconds: float, pauses: list[float]) -> None:
+    clock = Clock()
+    pace, sent = Pace(Rate(calls, seconds), clock), list[float]()
+    for pause in pauses:
+        clock.now += pause
+        if (wait := pace.reserve(20)) <= 20:
+            sent.append(clock.now + wait)
+
+    for first, later in zip(sent, sent[calls:], strict=False):
+        assert later - first >= seconds * (1 - 1e-9)
+
+
+def test_a_turn_that_comes_too_late_is_not_taken() -> None:
+    pace = Pace(Rate(1, 60))
+    pace.reserve(0)
+
+    assert [round(pace.reserve(5)) for _ in range(3)] == [60, 60, 60]
+
+
+async def test_who_would_wait_too_long_is_told_when_to_come_back(upstreams: StandIns) -> None:
+    upstreams.says("oracle", "/facts", {})
+    async with open_session() as session:
+        way = Upstream("oracle", "The Oracle", session, rate=Rate(1), max_bytes=9, patience=1)
+        await way.get(upstreams.at("oracle") + "/facts")
+
+        with pytest.raises(ProviderRateLimited) as limited:
+            await way.get(upstreams.at("oracle") + "/facts")
+
+    assert limited.value.retry_after == 60
+    assert len(upstreams.asked) == 1
+
+
+def test_several_processes_share_a_rate() -> None:
+    shares = [Rate(30).shared_by(processes) for processes in (1, 4, 60)]
+
+    assert shares == [Rate(30), Rate(7), Rate(1, 120)]
+
+
+def test_what_fails_again_and_again_is_left_alone_until_one_try_succeeds() -> None:
+    breaker = Breaker()
+    breaker.PAUSE = 0.0  # the pause is over at once
+    for _ in range(Breaker.LIMIT):
+        assert breaker.lets_through()
+        breaker.saw(failure=True)
+    breaker.PAUSE = 60
+
+    tried = [breaker.lets_through() for _ in range(3)]
+    breaker.saw(failure=False)
+
+    assert tried == [True, False, False]
+    assert breaker.lets_through()
+
+
+async def test_an_upstream_that_is_down_is_not_asked_for_a_while(upstreams: StandIns, way: Upstream) -> None:
+    upstreams.faults["oracle"] = "500"
+
+    for _ in range(Breaker.LIMIT + 5):
+        with pytest.raises(ProviderError):
+            await way.get(upstreams.at("oracle") + "/facts")
+
+    assert len(upstreams.asked) == Breaker.LIMIT
+
+
+async def test_a_status_of_trouble_that_the_asker_reads_counts_once_it_says_so(
+    upstreams: StandIns, way: Upstream
+) -> None:
+    upstreams.says("oracle", "/facts", "down", status=503)
+
+    for _ in range(Breaker.LIMIT):
+        way.failure(await way.get(upstreams.at("oracle") + "/facts", accept=(503,)))
+
+    with pytest.raises(ProviderError, match="left alone"):
+        await way.get(upstreams.at("oracle") + "/facts", accept=(503,))
+
+
+async def test_what_is_too_slow_again_and_again_is_left_alone(upstreams: StandIns) -> None:
+    upstreams.faults["oracle"] = "timeout"
+    async with open_session() as session:
+        way = Upstream("oracle", "The Oracle", session, max_bytes=9, patience=0.1)
+        for _ in range(Breaker.LIMIT):
+            with pytest.raises(TimeoutError):
+                await asyncio.wait_for(way.get(upstreams.at("oracle") + "/facts"), 0.1)
+
+        with pytest.raises(ProviderError, match="left alone"):
+            await way.get(upstreams.at("oracle") + "/facts")
+
+
+async def test_who_is_cut_off_early_says_nothing_of_the_upstream(upstreams: StandIns, way: Upstream) -> None:
+    upstreams.delay = 0.2
+    upstreams.says("oracle", "/facts", {})
+
+    for _ in range(Breaker.LIMIT):
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(way.get(upstreams.at("oracle") + "/facts"), 0.02)
+
+    assert (await way.get(upstreams.at("oracle") + "/facts")).status == 200
+
+
+async def test_refusals_do_not_count_as_being_down(upstreams: StandIns, way: Upstream) -> None:
+    upstreams.says("oracle", "/facts", {}, status=429)
+
+    for _ in range(Breaker.LIMIT + 5):
+        with pytest.raises(ProviderRateLimited):
+            await way.get(upstreams.at("oracle") + "/facts")
+
+    assert len(upstreams.asked) == Breaker.LIMIT + 5
+
+
+async def test_many_ask_at_the_same_time(upstreams: StandIns, way: Upstream) -> None:
+    upstreams.says("oracle", "/facts", {"sky": "blue"})
+
+    replies = await asyncio.gather(*(way.get(upstreams.at("oracle") + "/facts") for _ in range(50)))
+
+    assert [reply.json() for reply in replies] == [{"sky": "blue"}] * 50
+
+
+@pytest.mark.parametrize(
+    ("base", "path", "address"),
+    [
+        ("https://a.example", "/v2/api", "https://a.example/v2/api"),
+        ("https://a.example/", "/v2/api", "https://a.example/v2/api"),
+        ("https://a.example/v2", "/v2/api", "https://a.example/v2/api"),
+        ("https://a.example/v2/api", "/v2/api", "https://a.example/v2/api"),
+        ("https://a.example/v2/api/", "/v2/api", "https://a.example/v2/api"),
+        ("https://proxy.example/etherscan", "/v2/api", "https://proxy.example/etherscan/v2/api"),
+        ("https://a.example/v", "/v2/api", "https://a.example/v/v2/api"),
+    ],
+)
+def test_an_address_that_brings_the_path_along_is_taken_as_meant(base: str, path: str, address: str) -> None:
+    assert joined(base, path) == address
