@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
@@ -45,6 +46,14 @@ Address = Annotated[
     Field(description="An EVM address: 0x and 40 hexadecimal characters, in any case."),
 ]
 """20 bytes as 0x and 40 hexadecimal characters, any case in, lower case out."""
+
+_BURNED = re.compile(r"0x(0{36}[0-9a-f]{4}|(dead){10}|dead0{16}42069420694206942069)")
+
+
+def is_burned(address: str) -> bool:
+    """Whether nobody holds an address's key: zero, the first few, and the many spellings of dead."""
+    return bool(_BURNED.fullmatch(address))
+
 
 MAX_CHAIN_ID = 9_007_199_254_740_991
 """The largest integer that every JSON reader keeps exact."""

@@ -65,9 +65,6 @@ class Noted:
     def failure(self, reply: Reply) -> ProviderFailure:
         return ProviderError("blockscout", f"status {reply.status}")
 
-    def was_late(self) -> None:
-        raise AssertionError
-
 
 def reply(status: int, body: bytes = b"{}", **headers: str) -> Reply:
     return Reply("blockscout", "Blockscout", status, body, headers)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,6 @@ from centgate.errors import (
 )
 from centgate.facts.contracts import Created, NamedAddress, Published
 from centgate.provider import Record
-from centgate.providers import etherscan as etherscan_module
 from centgate.providers.etherscan import Etherscan, page
 
 CONTRACT = "0x" + "ab" * 20
@@ -218,19 +218,17 @@ async def test_every_refusal_is_told_apart(
     assert KEY not in failure.value.message
 
 
-async def test_a_used_up_day_is_not_asked_again_before_midnight(
-    upstreams: StandIns, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
+async def test_a_used_up_day_is_not_asked_again_before_midnight(upstreams: StandIns, tmp_path: Path):
     upstreams.says("etherscan", "/v2/api", refusing("Max daily rate limit reached. 100000/100000"))
-    monkeypatch.setattr(etherscan_module.time, "time", lambda: MIDNIGHT - 600.0)
     async with provider(Etherscan, tmp_path, url=upstreams.at("etherscan"), key=SecretStr(KEY)) as etherscan:
+        etherscan.clock = lambda: MIDNIGHT - 600.0
         for ask in (etherscan.published, etherscan.on(Record()).creation):
             with pytest.raises(ProviderRateLimited, match="used up for today") as failure:
                 await ask(1, CONTRACT)
             assert failure.value.retry_after == 600
         asked_that_day = len(upstreams.calls("etherscan"))
         upstreams.says("etherscan", "/v2/api", ok(VERIFIED))
-        monkeypatch.setattr(etherscan_module.time, "time", lambda: MIDNIGHT + 1.0)
+        etherscan.clock = lambda: MIDNIGHT + 1.0
         found = await etherscan.published(1, CONTRACT)
 
     assert asked_that_day == 1
@@ -244,14 +242,12 @@ async def test_a_busy_hour_is_worth_asking_again_in_a_minute(upstreams: StandIns
     assert failure.value.retry_after == 60
 
 
-async def test_a_chain_beyond_the_plan_is_asked_for_source_once_an_hour(
-    upstreams: StandIns, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
+async def test_a_chain_beyond_the_plan_is_asked_for_source_once_an_hour(upstreams: StandIns, tmp_path: Path):
     upstreams.says("etherscan", "/v2/api", refusing("Free API access is not supported for this chain."))
     now = time.time()
     async with provider(Etherscan, tmp_path, url=upstreams.at("etherscan"), key=SecretStr(KEY)) as etherscan:
         for later in (0, 3500, 3700):
-            monkeypatch.setattr(etherscan_module.time, "time", lambda later=later: now + later)
+            etherscan.clock = partial(float, now + later)
             with pytest.raises(ProviderRefused, match="does not serve chain 56"):
                 await etherscan.published(56, CONTRACT)
 

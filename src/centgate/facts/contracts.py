@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal, cast
 
-from centgate.text import cleaned
+from centgate.readings import address, name
 
 Registry = Literal["etherscan", "sourcify", "blockscout"]
 ContractSource = Literal["etherscan", "sourcify", "blockscout", "rpc"]
@@ -123,25 +123,15 @@ class Published:
 
 def an_address(value: Any) -> str | None:
     """An address in lower case; None for anything else and for the zero address."""
-    if not isinstance(value, str) or len(value) != 42 or value[:2] not in ("0x", "0X"):
-        return None
-    try:
-        number = int(value, 16)
-    except ValueError:
-        return None
-    return f"0x{number:040x}" if number and value[2:].isalnum() else None
-
-
-def a_name(value: Any, length: int = 64) -> str | None:
-    """Text that a stranger wrote, cleaned; None for anything that is no text."""
-    return cleaned(value, length) if isinstance(value, str) else None
+    told = address(value)
+    return told if told and int(told, 16) else None
 
 
 def licence(value: Any) -> str | None:
     """A licence by its SPDX name where it is a known one; None where none is stated."""
-    name = a_name(value)
-    plain = "".join(filter(str.isalnum, name or "")).lower()
-    return None if plain in ("", "none", "unknown") else _SPDX.get(plain, name)
+    told = name(value)
+    plain = "".join(filter(str.isalnum, told or "")).lower()
+    return None if plain in ("", "none", "unknown") else _SPDX.get(plain, told)
 
 
 def named(rows: Any, *keys: str) -> tuple[NamedAddress, ...]:
@@ -151,7 +141,7 @@ def named(rows: Any, *keys: str) -> tuple[NamedAddress, ...]:
         if not isinstance(row, Mapping):
             continue
         entry = cast(Mapping[str, Any], row)
-        address = next(filter(None, (an_address(entry.get(key)) for key in keys)), None)
-        if address:
-            found.setdefault(address, NamedAddress(address, a_name(entry.get("name"))))
+        where = next(filter(None, (an_address(entry.get(key)) for key in keys)), None)
+        if where:
+            found.setdefault(where, NamedAddress(where, name(entry.get("name"))))
     return tuple(found.values())

@@ -15,7 +15,6 @@ from centgate.facts.contracts import (
     ProxyClaim,
     ProxyKind,
     Published,
-    a_name,
     an_address,
     licence,
     named,
@@ -23,7 +22,7 @@ from centgate.facts.contracts import (
 from centgate.facts.wallet_rows import Row, coin_movement, holding, items, token_movement
 from centgate.facts.wallets import Coin, Holding, Movement
 from centgate.provider import About, Provider, reported
-from centgate.readings import base_units, moment, price
+from centgate.readings import base_units, moment, name, price
 from centgate.sources import together
 from centgate.text import cleaned
 from centgate.upstream import Rate, Reply, Upstream, joined
@@ -268,11 +267,11 @@ def _said(reply: Reply) -> str:
 def _published(contract: dict[str, Any], page: str | None) -> Published:
     """What the body of `/smart-contracts/{address}` says."""
     source = bool(contract.get("source_code"))
-    compiler = a_name(contract.get("compiler_version"))
+    compiler = name(contract.get("compiler_version"))
     return Published(
         "blockscout",
         match := _match(contract),
-        name=a_name(contract.get("name")) if match != "none" else None,
+        name=name(contract.get("name")) if match != "none" else None,
         similar_address=an_address(contract.get("verified_twin_address_hash"))
         if match == "similar"
         else None,
@@ -300,7 +299,7 @@ def _match(contract: dict[str, Any]) -> MatchLevel:
 def _language(contract: dict[str, Any]) -> str | None:
     if contract.get("is_vyper_contract") is True:
         return "Vyper"
-    language = a_name(contract.get("language"))
+    language = name(contract.get("language"))
     return language[:1].upper() + language[1:] if language else None
 
 
@@ -311,7 +310,7 @@ def _account(body: dict[str, Any]) -> ExploredAccount:
     known = isinstance(transaction, str) and len(transaction) == 66
     return ExploredAccount(
         is_contract=is_contract if isinstance(is_contract, bool) else None,
-        name=a_name(body.get("name")),
+        name=name(body.get("name")),
         proxy=_proxy(body),
         created=Created(creator, transaction if known else None) if creator or known else None,
     )
@@ -322,11 +321,9 @@ def _proxy(body: dict[str, Any]) -> ProxyClaim | None:
     found = named(body.get("implementations"), "address_hash", "address")
     old = an_address(body.get("implementation_address")) or an_address(body.get("minimal_proxy_address_hash"))
     if not found and old:
-        found = (NamedAddress(old, a_name(body.get("implementation_name"))),)
+        found = (NamedAddress(old, name(body.get("implementation_name"))),)
     kind = body.get("proxy_type")
     if not found and not (isinstance(kind, str) and kind in _KINDS):
         return None
     ours = _KINDS.get(kind, "other") if isinstance(kind, str) else None
-    return ProxyClaim.told(
-        ours, found, "proxy_type, implementations", a_name(kind) or "unknown", is_proxy=True
-    )
+    return ProxyClaim.told(ours, found, "proxy_type, implementations", name(kind) or "unknown", is_proxy=True)

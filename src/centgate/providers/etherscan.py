@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, cast
 
 import orjson
@@ -14,9 +15,9 @@ from centgate.errors import (
     ProviderRefused,
     ProviderTimeout,
 )
-from centgate.facts.contracts import Created, ProxyClaim, Published, a_name, an_address, licence, named
+from centgate.facts.contracts import Created, ProxyClaim, Published, an_address, licence, named
 from centgate.provider import About, Provider, reported
-from centgate.readings import count, since_1970
+from centgate.readings import count, name, since_1970
 from centgate.text import cleaned
 from centgate.upstream import Rate
 
@@ -59,6 +60,7 @@ class Etherscan(Provider):
 
     def __init__(self, settings: Settings, session: aiohttp.ClientSession | None = None) -> None:
         super().__init__(settings, session)
+        self.clock: Callable[[], float] = time.time
         self._standing: dict[tuple[int, str] | None, tuple[float, str]] = {}
         """Refusals that stand: until when (seconds since 1970) and in which words, of an action on a chain
         that the plan lacks; of everything (None) once the day's calls are used up."""
@@ -103,7 +105,7 @@ class Etherscan(Provider):
         """What it would say to this question, when it said so before and asking again would not help."""
         for what in (None, (chain_id, action)):
             until, said = self._standing.get(what, (0, ""))
-            if time.time() < until:
+            if self.clock() < until:
                 return self._refusal(chain_id, said)
             self._standing.pop(what, None)
         return None
@@ -112,9 +114,13 @@ class Etherscan(Provider):
         """Keep a refusal that will stand for a while."""
         lower = said.lower()
         if any(words in lower for words in _PLAN):
-            self._standing[chain_id, action] = time.time() + HOUR, said
+            self._standing[chain_id, action] = self.clock() + HOUR, said
         elif _DAY in lower and any(words in lower for words in _TOO_OFTEN):
-            self._standing[None] = time.time() + _until_midnight(), said
+            self._standing[None] = self.clock() + self._until_midnight(), said
+
+    def _until_midnight(self) -> int:
+        """Seconds until the next day begins in UTC."""
+        return DAY - int(self.clock()) % DAY
 
     def _refusal(self, chain_id: int, said: str) -> ProviderFailure:
         """What a reason in place of a result means."""
@@ -129,17 +135,12 @@ class Etherscan(Provider):
             if _DAY not in lower:
                 return ProviderRateLimited(name, f"{label} asks to slow down")
             message = f"this deployment's calls to {label} are used up for today"
-            return ProviderRateLimited(name, message, retry_after=_until_midnight())
+            return ProviderRateLimited(name, message, retry_after=self._until_midnight())
         if _BUSY in lower:
             return ProviderRateLimited(name, f"{label} is too busy just now", retry_after=MINUTE)
         if "timeout" in lower:
             return ProviderTimeout(name, f"{label} gave up on the question")
         return ProviderError(name, f"{label} refuses: {cleaned(said, 120)}")
-
-
-def _until_midnight() -> int:
-    """Seconds until the next day begins in UTC."""
-    return DAY - int(time.time()) % DAY
 
 
 def page(chain_id: int, address: str) -> str | None:
@@ -164,10 +165,10 @@ def _published(row: dict[str, Any], url: str | None) -> Published:
     return Published(
         "etherscan",
         "similar" if similar else "unspecified",
-        name=a_name(row.get("ContractName")),
+        name=name(row.get("ContractName")),
         similar_address=similar,
         language=_language(source, compiler),
-        compiler_version=a_name(compiler.removeprefix("vyper:")),
+        compiler_version=name(compiler.removeprefix("vyper:")),
         license=licence(row.get("LicenseType")),
         url=url,
         source_available=True,
@@ -184,7 +185,7 @@ def _language(source: str, compiler: str) -> str | None:
         except orjson.JSONDecodeError:
             standard = {}
         if isinstance(standard, dict) and (language := cast(dict[str, Any], standard).get("language")):
-            return a_name(language)
+            return name(language)
     if compiler.startswith("vyper"):
         return "Vyper"
     return "Solidity" if compiler.startswith("v0.") else None

@@ -6,9 +6,9 @@ from typing import Any, cast
 
 from centgate.errors import ProviderError
 from centgate.evm import checksummed
-from centgate.facts.contracts import Created, MatchLevel, ProxyClaim, ProxyKind, Published, a_name, named
+from centgate.facts.contracts import Created, MatchLevel, ProxyClaim, ProxyKind, Published, named
 from centgate.provider import About, Provider, reported
-from centgate.readings import count
+from centgate.readings import count, name
 from centgate.text import cleaned
 from centgate.upstream import Rate, Reply
 
@@ -68,9 +68,9 @@ def _published(body: dict[str, Any], chain_id: int, address: str) -> Published:
     return Published(
         "sourcify",
         match,
-        name=a_name(compilation.get("name")),
-        language=a_name(compilation.get("language")),
-        compiler_version=a_name(compilation.get("compilerVersion")),
+        name=name(compilation.get("name")),
+        language=name(compilation.get("language")),
+        compiler_version=name(compilation.get("compilerVersion")),
         url=f"https://repo.sourcify.dev/{chain_id}/{checksummed(address)}",
         source_available=True,
         abi_available=isinstance(body["abi"], list) if "abi" in body else None,
@@ -94,7 +94,7 @@ def _proxy(resolution: Any) -> ProxyClaim | None:
     is_proxy, kind = found.get("isProxy"), found.get("proxyType")
     if not isinstance(is_proxy, bool):
         return None
-    said = a_name(kind) or str(is_proxy).lower()
+    said = name(kind) or str(is_proxy).lower()
     ours = _KINDS.get(kind, "other") if isinstance(kind, str) and is_proxy else None
     implementations = named(found.get("implementations"), "address")
     return ProxyClaim.told(ours, implementations, "proxyResolution", said, is_proxy=is_proxy)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
+from centgate.chains import is_burned
 from centgate.facts.contracts import AccountKind, ContractSource, ProxyKind
 from centgate.verdicts.bytecode import (
     MASTER_COPY,
@@ -20,7 +21,6 @@ from centgate.verdicts.bytecode import (
     selector,
     word_address,
 )
-from centgate.verdicts.token_facts import is_burned
 
 IMPLEMENTATION_SLOT = "0x360894a13ba1a3210667c828492db98dca3e2076cc3735a920a3ca505d382bbc"
 BEACON_SLOT = "0xa3f0ad74e5423aebfd80d3ef4346578335a9a72aeaee59ff6cb3582b35133d50"

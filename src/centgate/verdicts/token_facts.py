@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from functools import cached_property
 from typing import Literal
 
+from centgate.chains import is_burned
 from centgate.facts.pairs import Pair
 from centgate.facts.tokens import Holder, Simulation, TokenFlags
 from centgate.verdicts.top_pair import depth, top_pair
@@ -28,7 +29,6 @@ DECISIVE = (
 """The flags behind the grave rules which an analysis of any contract answers."""
 ENOUGH = 6
 """Of these, so many tell that a contract was analysed."""
-_BURNED = re.compile(r"0x(0{36}[0-9a-f]{4}|(dead){10}|dead0{16}42069420694206942069)")
 _POOL_OR_EXCHANGE = re.compile(
     r"swap|pool|\b(lp|amm|cex|htx|okx|okex)\b|curve|balancer|aerodrome|velodrome|exchange|binance|coinbase"
     r"|kraken|kucoin|bybit|bitget|bitfinex|gate\.?io|huobi|mexc|crypto\.com|upbit|bithumb|bitstamp|gemini"
@@ -110,11 +110,6 @@ def in_pools(flags: TokenFlags) -> Liquidity | None:
         top_dex=top.name,
         top_usd=top.liquidity_usd,
     )
-
-
-def is_burned(address: str) -> bool:
-    """Whether nobody holds an address's key: zero, the first few, and the many spellings of dead."""
-    return bool(_BURNED.fullmatch(address))
 
 
 @dataclass(frozen=True)
