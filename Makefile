@@ -3,7 +3,7 @@ UV := $(or $(shell command -v uv),.uv/bin/uv)
 export UV_SYSTEM_CERTS := 1
 RUN := .venv/bin/
 
-.PHONY: setup demo test check format docs bench bench-phishing token clean
+.PHONY: setup demo test check format docs bench bench-extraction bench-phishing bench-libdocs token clean
 
 setup: .venv/ready
 
@@ -39,8 +39,14 @@ bench: setup
 	$(RUN)python bench/token_risk.py
 	$(RUN)python bench/protocols.py
 
+bench-extraction: setup
+	$(RUN)python bench/extraction.py
+
 bench-phishing: setup
 	$(RUN)python bench/phishing.py
+
+bench-libdocs: setup
+	$(RUN)python bench/libdocs.py
 
 clean:
 	rm -rf .venv .uv

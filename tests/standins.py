@@ -23,8 +23,8 @@ from buyer import Buyer, pay, payment_for
 from facilitators import settings_in
 
 from centgate.provider import Provider
+from centgate.resources import open_resources
 from centgate.settings import ProviderSettings, Settings
-from centgate.upstream import open_session
 
 SHARED = Path(__file__).parents[2] / "shared"
 """Recorded bodies of real upstreams, where they lie beside the repository."""
@@ -76,7 +76,7 @@ class Asked:
 
 
 Answer = Callable[[Asked], tuple[int, Any]]
-"""Status and body of an answer: JSON, or text as it stands."""
+"""Status and body of an answer: JSON, or text and bytes as they stand."""
 
 
 @dataclass
@@ -175,10 +175,14 @@ def _handler(standing: StandIns) -> type[BaseHTTPRequestHandler]:
         do_POST = do_GET  # noqa: N815
 
         def _say(self, status: int, body: Any) -> None:
-            text = body if isinstance(body, str) else json.dumps(body)
-            page = text.lstrip().startswith("<")
-            kind = "text/html" if page else "text/plain" if isinstance(body, str) else "application/json"
-            self._send(status, kind, text.encode())
+            match body:
+                case bytes():
+                    self._send(status, "application/octet-stream", body)
+                case str():
+                    page = body.lstrip().startswith("<")
+                    self._send(status, "text/html" if page else "text/plain", body.encode())
+                case _:
+                    self._send(status, "application/json", json.dumps(body).encode())
 
         def _send(self, status: int, kind: str, body: bytes, length: int | None = None) -> None:
             try:
@@ -254,8 +258,8 @@ async def provider(kind: type[P], folder: Path, **given: Any) -> AsyncGenerator[
     settings = settings_in(
         folder, "http://127.0.0.1:9", providers={kind.about.name: ProviderSettings(**given)}
     )
-    async with open_session() as session:
-        yield kind(settings, session)
+    async with open_resources(settings) as resources:
+        yield kind(settings, resources)
 
 
 def set_up(settings: Settings, providers: Mapping[str, ProviderSettings]) -> Settings:

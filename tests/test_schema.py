@@ -12,12 +12,12 @@ from functools import cache
 from typing import Any
 
 import pytest
-from ada_url import check_url
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator, FormatChecker, ValidationError
 from jsonschema.protocols import Validator
 from jsonschema.validators import extend
+from pydantic_core import PydanticCustomError
 
 from centgate.body import read
 from centgate.catalog import all_services
@@ -25,6 +25,7 @@ from centgate.errors import InvalidRequest, UnsupportedOptions
 from centgate.phishing.address import UnreadableAddress, read_address
 from centgate.schema import walk
 from centgate.service import AnyService
+from centgate.web import web_url
 
 DEVELOPMENT_CHAIN = 84532
 repeatably = settings(max_examples=100, deadline=None, derandomize=True, database=None)
@@ -43,9 +44,9 @@ def _opens_in_a_browser(text: object) -> bool:
     return True
 
 
-@FORMATS.checks("uri")
-def _is_a_url(text: object) -> bool:
-    return check_url(str(text))
+@FORMATS.checks("uri", raises=PydanticCustomError)
+def _may_be_fetched(text: object) -> bool:
+    return bool(web_url(str(text)))
 
 
 def _matches(_validator: Validator, pattern: str, text: object, _schema: Any) -> Iterator[ValidationError]:
@@ -86,9 +87,10 @@ JSON = st.recursive(
 )
 # What a browser opens is no grammar. These are addresses every browser takes; none is filtered away.
 _HOST = r"[a-z]{1,20}(\.[a-z]{2,10}){1,2}(:[1-9][0-9]{0,3})?"
+_PUBLIC = r"[a-z]{1,20}\.(com|org|dev)(:(80|443))?"
 STRINGS: dict[str, st.SearchStrategy[str]] = {
     "web-address": st.from_regex(rf"\A(https?://)?{_HOST}(/[a-z0-9._~-]{{0,30}})?\Z"),
-    "uri": st.from_regex(rf"\A[hH]ttps?://{_HOST}([/?#][a-zA-Z0-9/?&=%~@\\\u00e4\u6f22-]{{0,30}})?\Z"),
+    "uri": st.from_regex(rf"\A[hH]ttps?://{_PUBLIC}([/?#][a-zA-Z0-9/?&=%~@\\\u00e4\u6f22-]{{0,30}})?\Z"),
 }
 SIZES = {"minLength", "maxLength"}
 NOTES = {"description", "default", "$schema"}
@@ -135,12 +137,12 @@ def fitting(field: dict[str, Any]) -> st.SearchStrategy[Any]:
             return STRINGS[kind]
         case {"type": "string", "pattern": pattern, **rest} if not rest:
             return st.from_regex(re.sub(r"\$$", r"\\Z", pattern))
-        case {"type": "string", **rest} if rest.keys() <= SIZES:
+        case {"type": "string", **rest} if rest.keys() <= {*SIZES, "pattern"}:
             return st.text(
                 st.characters(exclude_categories=["Cs"]),
                 min_size=rest.get("minLength", 0),
                 max_size=rest["maxLength"],
-            )
+            ).filter(re.compile(rest.get("pattern", "")).search)
         case unknown:
             raise NotImplementedError(f"no values are made here for {unknown}")
 

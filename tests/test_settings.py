@@ -12,6 +12,7 @@ from pydantic import ValidationError
 from x402.mechanisms.evm.default_assets import DEFAULT_ASSETS
 
 from centgate.catalog import all_providers, all_services
+from centgate.runtime import rehearse
 from centgate.settings import CDP_FACILITATOR, TEST_FACILITATOR, USDC, Asset, Settings, misspelt
 from centgate.settings_page import env_example, markdown
 
@@ -167,6 +168,54 @@ def test_an_address_of_a_provider_that_is_none_is_refused_by_name(
 
     with pytest.raises(ValueError, match="CENTGATE_RPC_1_URL: needs http:// or https:// addresses"):
         Settings()
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("FETCH_PORTS", "80,0"),
+        ("FETCH_PORTS", "http"),
+        ("FETCH_PORTS", "65536"),
+        ("FETCH_ALLOWED", "localhost"),
+        ("FETCH_ALLOWED", "127.0.0.1:99999"),
+        ("FETCH_ALLOWED", "10.0.0.0/40"),
+        ("PINNED", "crawler-scrape"),
+        ("PINNED", "crawler-scrape=page reader"),
+        ("OPERATOR", "two words"),
+        ("PAGE_PROCESSES", "0"),
+    ],
+)
+def test_a_setting_about_the_web_that_cannot_be_is_refused_by_name(
+    monkeypatch: Environment, name: str, value: str
+) -> None:
+    monkeypatch.setenv(f"CENTGATE_{name}", value)
+
+    with pytest.raises(ValueError, match=name.lower()):
+        Settings()
+
+
+def test_addresses_that_may_be_fetched_are_separated_by_commas(monkeypatch: Environment) -> None:
+    monkeypatch.setenv("CENTGATE_FETCH_ALLOWED", "127.0.0.1:8080, 10.1.0.0/16")
+    monkeypatch.setenv("CENTGATE_FETCH_PORTS", "80,443,8443")
+
+    policy = Settings().fetch_policy
+
+    assert policy.admits("127.0.0.1", 8080)
+    assert policy.admits("10.1.2.3", 443)
+    assert policy.admits("198.41.0.4", 8443)
+    assert not policy.admits("127.0.0.1", 443)
+
+
+@pytest.mark.parametrize(
+    ("pin", "why"),
+    [
+        ("crawl=pagereader", "there is no service 'crawl'"),
+        ("crawler-scrape=exa", "crawler-scrape is answered by firecrawl or pagereader, not by 'exa'"),
+    ],
+)
+def test_a_pin_on_what_is_not_there_is_refused(pin: str, why: str) -> None:
+    with pytest.raises(ValueError, match=why):
+        rehearse(Settings(pinned=(pin,)))
 
 
 def test_a_comma_too_many_is_no_address(monkeypatch: Environment) -> None:

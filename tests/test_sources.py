@@ -304,3 +304,20 @@ async def test_when_all_fail_the_first_failure_is_told() -> None:
 
     with pytest.raises(ProviderError, match="down"):
         await first_of(lambda: _fail(first), lambda: _fail(second))()
+
+
+async def test_when_several_fail_the_first_says_why_the_others_failed_too() -> None:
+    async def late(_what: str) -> str:
+        raise ProviderTimeout("oracle", "The Oracle did not answer within 8 s")
+
+    async def broken(_what: str) -> str:
+        raise ProviderError("sibyl", "The Sibyl answered with status 500")
+
+    async def idle(_what: str) -> str:
+        raise ProviderUnconfigured("parrot", "The Parrot is not set up on this deployment")
+
+    with pytest.raises(ProviderTimeout) as raised:
+        await first_of(idle, late, broken)("sky")
+
+    told = "The Oracle did not answer within 8 s; The Sibyl answered with status 500"
+    assert (raised.value.provider, raised.value.message) == ("oracle", told)

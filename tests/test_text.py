@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from centgate.text import cleaned, hidden
+from centgate.text import cleaned, hidden, legible
 
 
 @pytest.mark.parametrize(
@@ -62,3 +62,38 @@ def test_a_megabyte_of_name_is_no_work() -> None:
 @pytest.mark.parametrize(("wrote", "is_hidden"), [("USD Coin", False), ("US\u200bDC", True), ("a\nb", True)])
 def test_hidden_characters_are_found(wrote: str, is_hidden: bool) -> None:  # noqa: FBT001
     assert hidden(wrote) is is_hidden
+
+
+@pytest.mark.parametrize(
+    ("wrote", "shown"),
+    [
+        ("one\r\ntwo\rthree\n\n\tfour", "one\ntwo\nthree\n\n\tfour"),
+        ("para\u2029graph\u2028line\x85end", "para\ngraph\nline\nend"),
+        ("a\u202eb\u2066c\u200bd\ufeffe", "abcde"),
+        ("no\x00\x07\x1b[31mbell", "no[31mbell"),
+        ("tags \U000e0041\U000e0042 here", "tags  here"),
+        ("icon \ue001\uf8ff font", "icon  font"),
+        ("half \ud800 pair", "half  pair"),
+        ("soft\u00adhyphen", "softhyphen"),
+        ("a\u200db", "ab"),
+        (
+            "\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645",
+            "\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645",
+        ),
+        ("\U0001f469\u200d\U0001f52c", "\U0001f469\u200d\U0001f52c"),
+        ("\u4e2d\u6587 na\u00efve \u20ac\u00a0", "\u4e2d\u6587 na\u00efve \u20ac\u00a0"),
+        ("", ""),
+    ],
+)
+def test_a_text_of_many_lines_is_what_can_be_seen_of_it(wrote: str, shown: str) -> None:
+    assert legible(wrote) == shown
+
+
+@given(st.text())
+def test_what_is_legible_hides_nothing_and_stays_as_it_is(wrote: str) -> None:
+    shown = legible(wrote)
+
+    controls = {each for each in shown if unicodedata.category(each) == "Cc"}
+    assert controls <= {"\n", "\t"}
+    assert not set(shown) & set("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\u200b\ufeff\r")
+    assert legible(shown) == shown

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
 from typing import Any, TypeVar, cast
 
 import orjson
@@ -23,7 +22,7 @@ MAX_ISSUES = 100
 R = TypeVar("R", bound=Request)
 
 
-def read(service: Service[R, Any], body: bytes, content_type: str, context: Mapping[str, Any]) -> R:
+def read(service: Service[R, Any], body: bytes, content_type: str, context: dict[str, Any]) -> R:
     """The request a body holds.
 
     Raises UnsupportedOptions when it asks for more than one cent pays for, else InvalidRequest with all its
@@ -35,7 +34,7 @@ def read(service: Service[R, Any], body: bytes, content_type: str, context: Mapp
         raise UnsupportedOptions(beyond, list(service.input_schema(None)["properties"]))
     issues = list(service.request.rules(content, context))
     try:
-        request = service.request.model_validate(content, by_alias=True, by_name=False)
+        request = service.request.model_validate(content, by_alias=True, by_name=False, context=context)
     except ValidationError as error:
         found = error.errors(include_url=False, include_input=False, include_context=False)
         raise _invalid([*map(_issue, found), *issues]) from None

@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from centgate import services
-from centgate.provider import About, Provider
+from centgate.provider import About, Provider, RoleName
 from centgate.service import AnyService, Service
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def _declared() -> Iterator[AnyService]:
 
 def all_providers(catalog: tuple[AnyService, ...]) -> dict[str, type[Provider]]:
     """Every provider that some service asks, by name."""
-    return {source.provider.about.name: source.provider for service in catalog for source in service.sources}
+    return {source.about.name: source.provider for service in catalog for source in service.sources}
 
 
 def entry(service: AnyService, settings: Settings) -> dict[str, Any]:
@@ -55,7 +55,7 @@ def entry(service: AnyService, settings: Settings) -> dict[str, Any]:
         "inputExample": service.input_example,
         "outputFields": list(service.output_schema["properties"]),
         "guardrails": list(service.guardrails),
-        "providers": [_provider(source.provider.about, source.role) for source in service.sources],
+        "providers": [_provider(about, role) for about, role in _roles(service, settings)],
         "payment": {
             "protocol": "x402",
             "network": settings.network,
@@ -74,6 +74,11 @@ def full_entry(service: AnyService, settings: Settings) -> dict[str, Any]:
         "outputExample": service.output_example,
         "cacheSeconds": int(service.fresh_for.total_seconds()),
     }
+
+
+def _roles(service: AnyService, settings: Settings) -> list[tuple[About, RoleName]]:
+    providers = {source.about.name: source.provider(settings) for source in service.sources}
+    return service.roles(service.among(providers, settings.pin(service.slug)))
 
 
 def _provider(about: About, role: str) -> dict[str, str]:

@@ -76,7 +76,7 @@ def demo() -> None:
     set_up_logs("error")
     settings = _settings(port=0)
     try:
-        from centgate.demo import run_demo
+        from centgate.demo.story import run_demo
 
         run_demo(settings)
     except ModuleNotFoundError as error:

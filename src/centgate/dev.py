@@ -47,6 +47,7 @@ def paid_on(chain: DevChain, settings: Settings, folder: Path) -> Settings:
             "cdp_api_key_id": None,
             "cdp_api_key_secret": None,
             "database_url": f"sqlite:///{folder / 'journal.db'}",
+            "packagedocs_folder": folder / "docs",
             "workers": 1,
             "providers": {**settings.providers, **rpc},
         }

@@ -14,6 +14,7 @@ CentgateError
 │   ├── ProviderUnconfigured   it has no key, no address or no adapter here
 │   ├── ProviderError          it answered wrongly, or could not be reached
 │   │   ├── AnswerTooLong      it answered with more than is read
+│   │   ├── PageUnread         the page it was to read cannot be read: the page's fault or the site's
 │   │   └── ProviderRefused    it will not answer this deployment: a bad key, a plan that lacks it, a block
 │   ├── ProviderTimeout        it did not answer in time
 │   └── ProviderRateLimited    it asks us to slow down
@@ -26,7 +27,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, Literal, Self
+
+from centgate.facts.web import UnreadReason
 
 PaymentState = Literal["unused", "in_flight", "settled", "delivered", "refused"]
 Retry = Literal["same_payment", "new_payment", "none"]
@@ -66,7 +69,7 @@ class Issue:
 class CentgateError(Exception):
     """Something the caller is told in the error envelope."""
 
-    code: ClassVar[str]
+    code: str
 
     def __init__(
         self,
@@ -114,9 +117,11 @@ class UnsupportedOptions(Refused):
 
     code = "unsupported_options"
 
-    def __init__(self, options: Sequence[str], supported: Sequence[str]) -> None:
+    def __init__(
+        self, options: Sequence[str], supported: Sequence[str], why: str = "not offered at one cent a call"
+    ) -> None:
         super().__init__(
-            f"not offered at one cent a call: {', '.join(options)}; refused, never downgraded",
+            f"{why}: {', '.join(options)}; refused, never downgraded",
             details={"options": list(options), "supported": list(supported)},
         )
 
@@ -191,6 +196,20 @@ class ProviderError(ProviderFailure):
 
 class AnswerTooLong(ProviderError):
     """Asking for less may help."""
+
+
+class PageUnread(ProviderError):
+    """The page that was asked for could not be read; `details.reason` says why in one word.
+
+    A page that is late is a provider that is late.
+    """
+
+    def __init__(self, provider: str, reason: UnreadReason, message: str) -> None:
+        super().__init__(provider, message)
+        self.reason: UnreadReason = reason
+        self.details["reason"] = reason
+        if reason == "timeout":
+            self.code = ProviderTimeout.code
 
 
 class ProviderRefused(ProviderError):

@@ -21,6 +21,7 @@ from centgate.payments.journal import Order, StoredAnswer
 from centgate.runtime import Runtime
 from centgate.schema import Request
 from centgate.service import AnyService
+from centgate.settings import Settings
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +43,8 @@ async def serve(runtime: Runtime, service: AnyService, call: Call) -> StoredAnsw
     """
     if not call.body and call.signature is None:
         raise runtime.gate.asking(service.slug)  # this is how directories look for the terms
-    context = {"development_chain": runtime.settings.development_chain}
-    query = read(service, call.body, call.content_type, context)  # 400
+    query = read(service, call.body, call.content_type, admitted(runtime.settings))  # 400
+    service.require_honoured(query, runtime.providers[service.slug])  # 400
     payment = await runtime.gate.demand(service.slug, call.signature)  # 402
     await require_configured(runtime, service, query, payment)  # 503
     order = Order(service.slug, binding(service, query))
@@ -78,7 +79,7 @@ async def produce(
     Whatever else goes wrong is raised with the word that the payment is settled and can be sent again.
     """
     owed = PaymentNote("settled", charged=True, retry="same_payment", transaction=transaction)
-    work = partial(service.ask, query, runtime.providers)
+    work = partial(service.ask, query, runtime.providers[service.slug])
     try:
         answered, hit = await runtime.answers.get(binding(service, query), service.fresh_for, work)
         return 200, envelope.success(service.slug, request_id, answered, hit=hit)
@@ -97,13 +98,18 @@ async def produce(
 async def require_configured(runtime: Runtime, service: AnyService, query: Request, payment: Payment) -> None:
     """Refuse, uncharged, what cannot be answered here; an answer bought before is still given."""
     try:
-        service.require_configured(query, runtime.providers)
+        service.require_configured(query, runtime.providers[service.slug])
     except ProviderUnconfigured as error:
         known = await runtime.journal.note(payment)
         if known and known.state == "delivered":
             return
         error.payment = known or PaymentNote("unused", charged=False, retry="none")
         raise
+
+
+def admitted(settings: Settings) -> dict[str, Any]:
+    """What this deployment admits in a request beyond the rules for all."""
+    return {"development_chain": settings.development_chain, "fetch_policy": settings.fetch_policy}
 
 
 def binding(service: AnyService, query: Request) -> str:

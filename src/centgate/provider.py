@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 import math
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping
 from copy import copy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import wraps
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Concatenate, Literal, ParamSpec, Self, TypeVar
 
@@ -16,6 +16,7 @@ import structlog
 from centgate.chains import CHAIN_BY_ID
 from centgate.errors import (
     NoData,
+    PageUnread,
     ProviderError,
     ProviderFailure,
     ProviderRateLimited,
@@ -26,8 +27,7 @@ from centgate.text import timestamp
 from centgate.upstream import Rate, Upstream, joined
 
 if TYPE_CHECKING:
-    import aiohttp
-
+    from centgate.resources import Resources
     from centgate.settings import Settings
 
 RoleName = Literal["primary", "secondary", "enrichment", "fallback"]
@@ -57,22 +57,29 @@ class About:
     """The longest answer that is read."""
     per_chain: bool = False
     """Whether it has an address, and a switch, for each chain (`CENTGATE_<NAME>_<CHAINID>_URL`)."""
+    addresses: tuple[tuple[str, str], ...] = ()
+    """Names and addresses of its parts in place of one `url` (`CENTGATE_<NAME>_<PART>_URL`)."""
 
     @property
     def settings(self) -> tuple[str, ...]:
         """The names of its settings without the prefix; `*` stands for the id of a chain."""
         name = self.name.upper()
         key = () if self.key == "none" else ("KEY",)
-        every = ("ENABLED", "URL", *key, "PER_MINUTE", "TIMEOUT")
+        urls = [f"{part.upper()}_URL" for part, _ in self.addresses] or ["URL"]
+        every = ("ENABLED", *urls, *key, "PER_MINUTE", "TIMEOUT")
         chains = ("*_ENABLED", "*_URL") if self.per_chain else ()
         return tuple(f"{name}_{each}" for each in (*every, *chains))
 
 
 @dataclass(frozen=True, slots=True)
 class Role:
-    """The part a provider plays for one service; written in the service's signature."""
+    """The part a provider plays for one service; written in the service's signature.
 
-    name: RoleName
+    Legs stand in for one another, in the signature's order: of those that are set up the first is the
+    primary, the others are its fallbacks.
+    """
+
+    name: RoleName | Literal["leg"]
 
 
 P = TypeVar("P", bound="Provider")
@@ -80,6 +87,7 @@ Primary = Annotated[P, Role("primary")]
 Secondary = Annotated[P, Role("secondary")]
 Enrichment = Annotated[P, Role("enrichment")]
 Fallback = Annotated[P, Role("fallback")]
+Leg = Annotated[P, Role("leg")]
 
 _WEIGHT: dict[Status, int] = {
     "skipped": 0,
@@ -142,21 +150,24 @@ class Provider:
 
     about: ClassVar[About]
     record: Record
+    excused: str | None = None
+    """Why it is not asked in this request, as a clause; None where it is asked."""
 
-    def __init__(self, settings: Settings, session: aiohttp.ClientSession | None = None) -> None:
-        """`session` is None where providers are only tried on, to see that their settings hold."""
+    def __init__(self, settings: Settings, resources: Resources | None = None) -> None:
+        """`resources` is None where providers are only tried on, to see that their settings hold."""
         self.settings = settings.provider(self.about.name)
+        self.resources = resources
         self.timeout = self.settings.timeout or self.about.timeout
         self.record = Record()
-        self.upstream = self.way_out(session, settings)
+        self.upstream = self.way_out(resources, settings)
 
-    def way_out(self, session: aiohttp.ClientSession | None, settings: Settings) -> Upstream:
-        """A connection to this upstream with a pace of its own."""
+    def way_out(self, resources: Resources | None, settings: Settings, label: str | None = None) -> Upstream:
+        """A connection to this upstream, or to the part of it that `label` names, with a pace of its own."""
         rate = Rate(self.settings.per_minute) if self.settings.per_minute else self.about.rate
         return Upstream(
             self.about.name,
-            self.about.label,
-            session,
+            label or self.about.label,
+            resources.session if resources else None,
             rate=rate.shared_by(settings.workers) if rate else None,
             max_bytes=self.about.max_bytes,
             patience=self.timeout / 2,
@@ -170,6 +181,13 @@ class Provider:
     def covers(self, chain_id: int | None) -> bool:
         """Whether it can say anything of a chain; None asks for questions that are about no chain."""
         return chain_id is None or chain_id in CHAIN_BY_ID
+
+    def cannot(self, asked: Mapping[str, Any]) -> tuple[str, ...]:
+        """The options of a request, by their names on the wire, that it cannot honour.
+
+        `asked` is the request as JSON with its defaults. It is then not asked, and never gives less instead.
+        """
+        return ()
 
     def url(self, path: str) -> str:
         """The address of a path (with its leading slash) of this upstream's API."""
@@ -185,10 +203,16 @@ class Provider:
         """The operator's key, in the clear."""
         return self.settings.key.get_secret_value() if self.settings.key else None
 
-    def on(self, record: Record) -> Self:
+    def on(self, record: Record, excused: str | None = None) -> Self:
         """This provider, reporting to one request's record."""
         bound = copy(self)
-        bound.record = record
+        bound.record, bound.excused = record, excused
+        return bound
+
+    def off(self) -> Self:
+        """This provider where the operator does not want it asked."""
+        bound = copy(self)
+        bound.settings = replace(self.settings, enabled=False)
         return bound
 
     def report(self, status: Status, **more: Any) -> None:
@@ -200,7 +224,9 @@ class Provider:
         failure.message, cause = self._without_key(failure.message), self._without_key(cause)
         self.report(status)
         self.record.warn(failure.message)
-        structlog.get_logger().warning(
+        log = structlog.get_logger()
+        # a page that cannot be read is the site's matter, and none of the operator's
+        (log.info if isinstance(failure, PageUnread) else log.warning)(
             "a provider failed", provider=self.about.name, asked=asked, message=failure.message, cause=cause
         )
 
@@ -247,6 +273,8 @@ def reported(
     async def asked(self: S, *args: A.args, **kwargs: A.kwargs) -> T:
         label, seconds = self.about.label, self.left
         try:
+            if self.excused:
+                raise ProviderUnconfigured(self.about.name, f"{label} {self.excused}")
             if not self.configured:
                 raise ProviderUnconfigured(self.about.name, f"{label} is not set up on this deployment")
             if not seconds:
@@ -257,7 +285,7 @@ def reported(
             self.report("no_data", fetchedAt=timestamp())
             raise
         except ProviderUnconfigured:
-            self.report("unconfigured")
+            self.report("skipped" if self.excused else "unconfigured")
             raise
         except ProviderFailure as failure:
             self.failing(failure, _status(failure), method.__name__)
@@ -277,6 +305,5 @@ def reported(
 
 
 def _status(failure: ProviderFailure) -> Status:
-    if isinstance(failure, ProviderTimeout):
-        return "timeout"
-    return "rate_limited" if isinstance(failure, ProviderRateLimited) else "error"
+    statuses: dict[str, Status] = {ProviderTimeout.code: "timeout", ProviderRateLimited.code: "rate_limited"}
+    return statuses.get(failure.code, "error")

@@ -23,9 +23,9 @@ from centgate.payments.reconcile import Chain
 from centgate.payments.store import open_store
 from centgate.payments.terms import terms_of
 from centgate.provider import Provider
+from centgate.resources import open_resources
 from centgate.service import AnyService
-from centgate.settings import Settings
-from centgate.upstream import open_session
+from centgate.settings import PREFIX, Settings
 
 DRAIN = 6
 """Seconds that payments in flight get to finish when the process is asked to end."""
@@ -37,7 +37,8 @@ class Runtime:
 
     settings: Settings
     catalog: tuple[AnyService, ...]
-    providers: Mapping[str, Provider]
+    providers: Mapping[str, Mapping[str, Provider]]
+    """Each service's own, by its slug and their names."""
     journal: Journal
     gate: Gate
     answers: Answers
@@ -46,9 +47,23 @@ class Runtime:
 
 def rehearse(settings: Settings) -> None:
     """Use once what the settings name, so that a start fails in words: those of ValueError or OSError."""
-    for provider in all_providers(all_services()).values():
+    catalog = all_services()
+    for provider in all_providers(catalog).values():
         provider(settings)
+    for pin in settings.pinned:
+        _check_pin(pin, catalog)
     authorize(settings, settings.facilitator)
+
+
+def _check_pin(pin: str, catalog: tuple[AnyService, ...]) -> None:
+    slug, _, name = pin.partition("=")
+    leads = {
+        service.slug: [source.about.name for source in service.sources if source.leads] for service in catalog
+    }
+    if slug not in leads:
+        raise ValueError(f"{PREFIX}PINNED: there is no service {slug!r}")
+    if name not in leads[slug]:
+        raise ValueError(f"{PREFIX}PINNED: {slug} is answered by {' or '.join(leads[slug])}, not by {name!r}")
 
 
 @asynccontextmanager
@@ -59,13 +74,14 @@ async def open_runtime(settings: Settings) -> AsyncGenerator[Runtime]:
     journal = Journal(store, keep_seconds=settings.redeem_hours * 3600)
     async with (
         aiohttp.ClientSession(trust_env=False, connector=aiohttp.TCPConnector(limit=0)) as session,
-        open_session() as upstreams,
+        open_resources(settings) as resources,
     ):
+        providers = {name: kind(settings, resources) for name, kind in all_providers(catalog).items()}
         runtime = Runtime(
             settings=settings,
             catalog=catalog,
             providers={
-                name: provider(settings, upstreams) for name, provider in all_providers(catalog).items()
+                service.slug: service.among(providers, settings.pin(service.slug)) for service in catalog
             },
             journal=journal,
             gate=_gate(settings, catalog, journal, session),

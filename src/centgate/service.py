@@ -19,8 +19,8 @@ import orjson
 
 from centgate.chains import admit_development_chain
 from centgate.envelope import Answered
-from centgate.errors import ProviderUnconfigured
-from centgate.provider import Provider, Record, Role, RoleName
+from centgate.errors import ProviderUnconfigured, UnsupportedOptions
+from centgate.provider import About, Provider, Record, Role, RoleName
 from centgate.schema import Beyond, Data, Request, json_schema
 
 R = TypeVar("R", bound=Request)
@@ -29,14 +29,40 @@ Category = Literal["crypto-context", "web-context"]
 
 PRICE = Decimal("0.01")
 """US dollars a call: one price for every service."""
+_WANTING: Mapping[str | None, str] = {
+    "no_data": "knows nothing of it",
+    "skipped": "was not asked, since it cannot honour the request",
+}
+"""Why another stands in, by the status of the one that should have answered."""
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A provider of a service, in its role."""
+    """A provider of a service, in the role that its declaration gives it."""
 
     provider: type[Provider]
-    role: RoleName
+    declared: Role
+
+    @property
+    def about(self) -> About:
+        """Who the provider is."""
+        return self.provider.about
+
+    @property
+    def leg(self) -> bool:
+        """Whether it is one of several that stand in for one another."""
+        return self.declared.name == "leg"
+
+    @property
+    def leads(self) -> bool:
+        """Whether the service can be answered with this provider alone."""
+        return self.declared.name in ("primary", "fallback", "leg")
+
+    def role(self, lead: Source | None) -> RoleName:
+        """Its role where `lead` is the first of the legs."""
+        if self.declared.name == "leg":
+            return "primary" if self is lead else "fallback"
+        return self.declared.name
 
 
 @dataclass(frozen=True)
@@ -88,9 +114,35 @@ class Service(Generic[R, D]):
             admit_development_chain(schema, development_chain)
         return schema
 
+    def among(self, providers: Mapping[str, Provider], pinned: str | None) -> Mapping[str, Provider]:
+        """Its providers by name; those that lead are off where the operator has pinned another."""
+        own = {source.about.name: providers[source.about.name] for source in self.sources}
+        if pinned is None:
+            return own
+        leads = {source.about.name for source in self.sources if source.leads}
+        return {name: each.off() if name in leads - {pinned} else each for name, each in own.items()}
+
+    def roles(self, providers: Mapping[str, Provider]) -> list[tuple[About, RoleName]]:
+        """Who is asked in which role on this deployment: of the legs, those that are set up come first."""
+        ordered = sorted(
+            self.sources, key=lambda source: source.leg and not providers[source.about.name].configured
+        )
+        lead = next((source for source in ordered if source.leg), None)
+        return [(source.about, source.role(lead)) for source in ordered]
+
+    def require_honoured(self, request: R, providers: Mapping[str, Provider]) -> None:
+        """Raise `UnsupportedOptions` when no source that is set up can honour all options of the request."""
+        asked = request.canonical()
+        able = (providers[source.about.name] for source in self.sources if source.leads)
+        lacks = [lead.cannot(asked) for lead in able if lead.configured and lead.covers(request.on)]
+        if lacks and all(lacks):
+            options = sorted({name for lack in lacks for name in lack})
+            fields = [name for name in self.input_schema(None)["properties"] if name not in options]
+            raise UnsupportedOptions(options, fields, "beyond what the sources of this deployment can do")
+
     def require_configured(self, request: R, providers: Mapping[str, Provider]) -> None:
-        """Raise `ProviderUnconfigured` unless the primary, or a fallback in its place, can be asked."""
-        leads = [source.provider.about for source in self.sources if source.role in ("primary", "fallback")]
+        """Raise `ProviderUnconfigured` unless a source that leads can be asked."""
+        leads = [source.about for source in self.sources if source.leads]
         able = (providers[about.name] for about in leads)
         if not any(lead.configured and lead.covers(request.on) for lead in able):
             names = " or ".join(about.name for about in leads)
@@ -101,18 +153,34 @@ class Service(Generic[R, D]):
 
     async def ask(self, request: R, providers: Mapping[str, Provider]) -> Answered:
         """Run the service for one request: its data, and what its sources did."""
-        record = Record.begun()
-        bound = [providers[source.provider.about.name].on(record) for source in self.sources]
+        record, asked = Record.begun(), request.canonical()
+        bound = [_bound(providers[source.about.name], asked, record) for source in self.sources]
         data: Data = await self.answer(request, *bound)
         content = orjson.dumps(data.model_dump(mode="json", by_alias=True))
-        sources = [self._did(source, providers, record) for source in self.sources]
+        roles = self.roles(providers)
+        self._tell_stand_in(roles, record)
+        sources = [_did(about, role, providers[about.name], record) for about, role in roles]
         return Answered(content, sources, record.warnings, provisional=record.provisional)
 
-    def _did(self, source: Source, providers: Mapping[str, Provider], record: Record) -> dict[str, Any]:
-        """What one source did, or why it was not asked."""
-        name = source.provider.about.name
-        idle = {"name": name, "status": "skipped" if providers[name].configured else "unconfigured"}
-        return {**record.providers.get(name, idle), "role": source.role}
+    def _tell_stand_in(self, roles: list[tuple[About, RoleName]], record: Record) -> None:
+        """Warn when another leg than the primary answered."""
+        legs = [about for about, _ in roles if any(each.leg and each.about is about for each in self.sources)]
+        said = [record.providers.get(about.name, {}).get("status") for about in legs]
+        if "ok" in said[1:] and said[0] != "ok":
+            stands_in, why = legs[said.index("ok")].label, _WANTING.get(said[0], "gave no answer")
+            record.warn(f"a fallback source was used: {stands_in} stands in for {legs[0].label}, which {why}")
+
+
+def _bound(provider: Provider, asked: Mapping[str, Any], record: Record) -> Provider:
+    """A provider for one request, which it does not take part in when an option is beyond it."""
+    lacks = provider.cannot(asked)
+    return provider.on(record, f"cannot honour {', '.join(lacks)}" if lacks else None)
+
+
+def _did(about: About, role: RoleName, provider: Provider, record: Record) -> dict[str, Any]:
+    """What one source did, or why it was not asked."""
+    idle = {"name": about.name, "status": "skipped" if provider.configured else "unconfigured"}
+    return {**record.providers.get(about.name, idle), "role": role}
 
 
 AnyService = Service[Any, Any]
@@ -171,7 +239,7 @@ def _source(hint: Any) -> Source:
     provider, role = get_args(hint)
     if not isinstance(role, Role):
         raise TypeError(f"{hint} is no provider in a role")
-    return Source(provider, role.name)
+    return Source(provider, role)
 
 
 def _one_line(text: str) -> str:

@@ -15,6 +15,7 @@ from pydantic_settings import BaseSettings, NoDecode, PydanticBaseSettingsSource
 
 from centgate.chains import DEVELOPMENT_CHAINS
 from centgate.evm import checksummed
+from centgate.safefetch.policy import Policy
 
 PREFIX = "CENTGATE_"
 CDP_FACILITATOR = "https://api.cdp.coinbase.com/platform/v2/x402"
@@ -142,6 +143,44 @@ class Settings(BaseSettings):
     log_level: Literal["debug", "info", "warning", "error"] = Field(
         default="info", description="The least important kind of log line that is written."
     )
+    operator: str | None = Field(
+        default=None,
+        pattern=r"^[\x21-\x7e]{3,200}$",
+        description="Whom sites can turn to, as a URL or a mail address: it stands in the User-Agent that "
+        "pages are fetched with. The public URL, unless set.",
+    )
+    pinned: Annotated[tuple[str, ...], NoDecode, BeforeValidator(_split)] = Field(
+        default=(),
+        description="Sources that alone answer for a service, `<service>=<provider>` separated by commas: "
+        "crawler-scrape=pagereader. Nothing stands in for them.",
+    )
+    fetch_ports: Annotated[tuple[int, ...], NoDecode, BeforeValidator(_split)] = Field(
+        default=(80, 443), description="Ports that pages are fetched from, separated by commas."
+    )
+    fetch_allowed: Annotated[tuple[str, ...], NoDecode, BeforeValidator(_split)] = Field(
+        default=(),
+        description="Addresses that buyers may have fetched although they are not public, as `address`, "
+        "`network/bits` or `address:port`, separated by commas. For tests and intranets.",
+    )
+    fetch_robots: bool = Field(
+        default=True, description="Whether the built-in reader keeps to a site's robots.txt."
+    )
+    page_processes: int = Field(
+        default=2, ge=1, le=64, description="Processes that parse pages, for each server process."
+    )
+    pagereader_render: bool = Field(
+        default=False,
+        description="Whether pages that are made by their scripts are read with a browser; needs the extra "
+        "`render` and a Chromium.",
+    )
+    pagereader_chromium: Path | None = Field(
+        default=None, description="The browser's program; looked for under its usual names unless set."
+    )
+    packagedocs_folder: Path = Field(
+        default=Path("centgate-docs"),
+        description="Where the built-in documentation keeps its indexes, a file for each library and "
+        "version.",
+    )
     phishing_list: Path | None = Field(
         default=None,
         description="A phishing list made by `centgate phishing-list update`; the one in the package "
@@ -166,6 +205,25 @@ class Settings(BaseSettings):
             raise ValueError("nobody can be paid at the zero address")
         return checksummed(value) if value else value
 
+    @field_validator("pinned")
+    @classmethod
+    def _pairs(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        for pin in value:
+            if not re.fullmatch(r"[a-z-]+=[a-z0-9]+", pin):
+                raise ValueError(f"{pin!r} is not of the form service=provider")
+        return value
+
+    @field_validator("fetch_ports")
+    @classmethod
+    def _ports(cls, value: tuple[int, ...]) -> tuple[int, ...]:
+        Policy(frozenset(value))  # refuses what is no port
+        return value
+
+    @field_validator("fetch_allowed")
+    @classmethod
+    def _allowed(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        return Policy(allowed=value).allowed
+
     @field_validator("public_url", mode="before")
     @classmethod
     def _without_slash(cls, value: Any) -> Any:
@@ -182,6 +240,11 @@ class Settings(BaseSettings):
         if bool(self.cdp_api_key_id) != bool(self.cdp_api_key_secret):
             raise ValueError("CENTGATE_CDP_API_KEY_ID and CENTGATE_CDP_API_KEY_SECRET belong together")
         return self
+
+    @property
+    def fetch_policy(self) -> Policy:
+        """Which addresses may be fetched for buyers."""
+        return Policy(frozenset(self.fetch_ports), self.fetch_allowed)
 
     @property
     def chain_id(self) -> int:
@@ -223,6 +286,10 @@ class Settings(BaseSettings):
         """Whether payments would go to a facilitator that wants a key, and there is none."""
         keyed = self.cdp_api_key_id or self.facilitator_token
         return self.pay_to is not None and self.facilitator == CDP_FACILITATOR and not keyed
+
+    def pin(self, service: str) -> str | None:
+        """The name of the provider that alone answers for a service; None where any may."""
+        return dict(pin.split("=", 1) for pin in self.pinned).get(service)
 
     def provider(self, name: str) -> ProviderSettings:
         """What is set for the provider `name`."""

@@ -38,6 +38,10 @@ also settles what a facilitator left open, and is then needed: public nodes are 
 `blockscout` too can have one for a chain, `CENTGATE_BLOCKSCOUT_<CHAINID>_URL`, and both have a switch for
 each, `…_<CHAINID>_ENABLED`.
 
+`packagedocs` has an address for each registry, `CENTGATE_PACKAGEDOCS_PYPI_URL` and
+`CENTGATE_PACKAGEDOCS_NPM_URL`: a mirror or a registry of your own that answers as they do. Archives are
+fetched from the same host, or from where the public registry keeps them.
+
 | name | who | key | address | rate | seconds | terms of use |
 | --- | --- | --- | --- | --- | --- | --- |
 """
@@ -47,7 +51,7 @@ def markdown() -> str:
     """The settings page."""
     rows = "".join(f"| `{name}` | {default or ''} | {text} |\n" for name, default, text in _settings())
     providers = "".join(
-        f"| `{about.name}` | [{about.label}]({about.docs_url}) | {about.key} | {about.url or ''} | "
+        f"| `{about.name}` | [{about.label}]({about.docs_url}) | {about.key} | {_address(about)} | "
         f"{_rate(about)} | {about.timeout:g} | {about.terms} |\n"
         for about in (provider.about for provider in _by_name())
     )
@@ -70,6 +74,10 @@ def _rate(about: About) -> str:
     return f"{about.rate.calls} in {about.rate.seconds:g} s" if about.rate else ""
 
 
+def _address(about: About) -> str:
+    return about.url or ", ".join(address for _, address in about.addresses)
+
+
 def _as_it_is(about: About, name: str) -> str:
     """What a provider's setting is where nothing is set."""
     if name.endswith("_ENABLED"):
@@ -78,6 +86,9 @@ def _as_it_is(about: About, name: str) -> str:
         return f"{about.rate.calls * 60 / about.rate.seconds:.0f}" if about.rate else ""
     if name.endswith("_TIMEOUT"):
         return f"{about.timeout:g}"
+    for part, address in about.addresses:
+        if name.endswith(f"_{part.upper()}_URL"):
+            return address
     return about.url or "" if name.endswith("_URL") and "*" not in name else ""
 
 
@@ -91,6 +102,8 @@ def _default(field: FieldInfo) -> str:
     value: object = field.default
     if isinstance(value, tuple):
         return ",".join(map(str, cast(tuple[object, ...], value)))
+    if isinstance(value, bool):
+        return str(value).lower()
     return "" if value is None else str(value)
 
 

@@ -44,7 +44,8 @@ def first_of(*methods: Callable[P, Awaitable[T]]) -> Callable[P, Awaitable[T]]:
     """The same question to several providers in turn, until one answers.
 
     Both a failure and "nothing known" pass on to the next. Raises NoData when all that can be asked here
-    know nothing. Raises the first failure when any failed: what that one knows cannot be told.
+    know nothing. Raises the first failure when any failed, which then says why the others failed as well:
+    what that one knows cannot be told.
     """
 
     async def ask(*args: P.args, **kwargs: P.kwargs) -> T:
@@ -54,7 +55,7 @@ def first_of(*methods: Callable[P, Awaitable[T]]) -> Callable[P, Awaitable[T]]:
             if not isinstance(answer, NoData | ProviderFailure):
                 return answer
             missing.append(answer)
-        raise min(missing, key=_certainty)
+        raise _told(missing)
 
     return ask
 
@@ -82,6 +83,17 @@ async def _result(task: asyncio.Task[T | NoData | ProviderFailure]) -> T:
     if isinstance(answer, NoData | ProviderFailure):
         raise answer
     return answer
+
+
+def _told(missing: list[NoData | ProviderFailure]) -> NoData | ProviderFailure:
+    """The one to raise of several, with what the other failures say."""
+    first = min(missing, key=_certainty)
+    failures = [each.message for each in missing if _certainty(each) == 0]
+    if len(failures) < 2:
+        return first
+    told = first.again()
+    told.message = "; ".join(dict.fromkeys(failures))
+    return told
 
 
 def _certainty(missing: NoData | ProviderFailure) -> int:

@@ -6,6 +6,7 @@ cannot be seen is removed and the length is bounded; what it says is left to the
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from datetime import UTC, datetime
 
@@ -14,6 +15,17 @@ NAME = 64
 _INVISIBLE = frozenset("CZ")  # control, format (bidi, zero width), private, unassigned; separators
 _FILLERS = frozenset("\u115f\u1160\u3164\uffa0\u2800\u034f")
 """Letters and marks that show nothing."""
+
+
+_LINE_END = re.compile("\r\n?|[\v\f\x85\u2028\u2029]")
+_UNSEEN = re.compile(
+    "[\0-\x08\x0e-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u200e\u200f"
+    "\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\ud800-\udfff\ue000-\uf8ff"
+    "\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff\U000f0000-\U0010ffff]"
+    "|(?<![\u0370-\uffff\U00010000-\U000dffff])[\u200c\u200d]"
+    "|[\u200c\u200d](?![\u0370-\u200b\u200e-\uffff\U00010000-\U000dffff])"
+)
+"""Control, bidi, tag, filler and private characters, variant selectors, joiners that join nothing."""
 
 
 def cleaned(text: str | None, length: int = NAME) -> str | None:
@@ -26,6 +38,17 @@ def cleaned(text: str | None, length: int = NAME) -> str | None:
     if len(line) > length:
         line = line[: length - 1].rstrip() + "\u2026"
     return line or None
+
+
+def legible(text: str) -> str:
+    """Text of many lines without anything that cannot be seen: control, bidi and tag characters.
+
+    Line feeds and tabs stay, other ends of lines become line feeds; so do joiners between letters that are
+    not Latin, where they decide how a word is written or an emoji drawn.
+    """
+    if text.isascii() and text.isprintable():
+        return text
+    return _UNSEEN.sub("", _LINE_END.sub("\n", text))
 
 
 def timestamp(moment: datetime | None = None) -> str:

@@ -11,8 +11,8 @@ from onchain import proxycode
 from onchain.world import World, call
 
 from centgate.providers.rpc import Call, Rpc
+from centgate.resources import open_resources
 from centgate.settings import ProviderSettings
-from centgate.upstream import open_session
 
 APPROVAL = "0x8c5be1e5ebec7d5bd14f71427d1e84f3dd0314c0f7b2291e5b200ac8c7c3b925"
 
@@ -22,8 +22,8 @@ async def reading(world: World, folder: Path) -> AsyncGenerator[Rpc]:
     """A provider that reads the world's chain."""
     node = ProviderSettings(url=world.chain.rpc_url)
     settings = settings_in(folder, "http://127.0.0.1:9", providers={f"rpc_{world.chain.chain_id}": node})
-    async with open_session() as session:
-        yield Rpc(settings, session)
+    async with open_resources(settings) as resources:
+        yield Rpc(settings, resources)
 
 
 def topic(address: str) -> str:

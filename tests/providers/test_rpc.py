@@ -34,8 +34,8 @@ from centgate.errors import (
 )
 from centgate.provider import Record
 from centgate.providers.rpc import PUBLIC, Call, Rpc
+from centgate.resources import open_resources
 from centgate.settings import ProviderSettings
-from centgate.upstream import open_session
 
 TRANSFER = "0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef"
 PAYER = Person(BUYERS[0].address.lower(), bytes.fromhex(BUYERS[0].private_key[2:]))
@@ -88,8 +88,9 @@ async def reading(
         "rpc": ProviderSettings(timeout=seconds),
         f"rpc_{chain}": ProviderSettings(url=",".join(urls)),
     }
-    async with open_session() as session:
-        yield Rpc(settings_in(folder, "http://127.0.0.1:9", providers=providers), session).on(Record())
+    settings = settings_in(folder, "http://127.0.0.1:9", providers=providers)
+    async with open_resources(settings) as resources:
+        yield Rpc(settings, resources).on(Record())
 
 
 def saying(upstreams: StandIns, name: str, body: Any, status: int = 200) -> str:
@@ -1019,8 +1020,9 @@ async def test_a_gateway_is_asked_for_the_chains_that_have_no_address(
         "rpc_8453": ProviderSettings(url=node),
     }
 
-    async with open_session() as session:
-        rpc = Rpc(settings_in(tmp_path, "http://127.0.0.1:9", providers=providers), session)
+    settings = settings_in(tmp_path, "http://127.0.0.1:9", providers=providers)
+    async with open_resources(settings) as resources:
+        rpc = Rpc(settings, resources)
         found = [await rpc.nonces(chain, [PAYER.address]) for chain in (1, 10, 8453)]
 
     assert found == [[TRANSFERS]] * 3

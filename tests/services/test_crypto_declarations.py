@@ -263,6 +263,6 @@ def test_answers_stay_fresh_as_long_as_promised():
     ids=name,
 )
 def test_every_source_is_asked_in_its_role(service: AnyService, sources: str):
-    declared = [f"{source.provider.about.name}:{source.role}" for source in service.sources]
+    declared = [f"{source.about.name}:{source.declared.name}" for source in service.sources]
 
     assert declared == sources.split()

@@ -9,6 +9,7 @@ import httpx
 import pytest
 from buyer import Api
 from jsonschema import Draft202012Validator
+from pydantic import SecretStr
 from standins import FAULTS, Fault, StandIns, bought, set_up
 
 from centgate.provider import RoleName
@@ -414,3 +415,115 @@ def test_the_recorded_list_is_answered_from(api: Api, settings: Settings, replay
     assert answer["data"]["slug"] == "eigenlayer"
     assert answer["data"]["tvlUsd"] == pytest.approx(8_951_735_130.46)
     assert all(cast(str, link["url"]).startswith("https://") for link in answer["data"]["urls"])
+
+
+EXA_KEY = "exa-0123456789abcdef"
+UNKNOWN = "DefiLlama knows no protocol named Aave V4; did you mean aave-v3, aave-v2, aave?"
+STANDS_IN = (
+    "a fallback source was used: the links are those of Exa's web search, and nobody vouched that they are "
+    "the protocol's"
+)
+
+
+def searching(
+    api: Api, settings: Settings, upstreams: StandIns, *urls: Any, enabled: bool = True
+) -> httpx.Client:
+    """A client of an API whose directory knows no Aave V4, and whose web search finds these."""
+    answering(upstreams)
+    upstreams.says("defillama", "/protocol/aave-v4", "Protocol not found", status=400)
+    upstreams.says("exa", "/search", {"results": [{"url": url, "title": "x"} for url in urls]}, method="POST")
+    directory = ProviderSettings(url=upstreams.at("defillama"), enabled=enabled)
+    providers = {"defillama": directory, **upstreams.providers("exa", key=SecretStr(EXA_KEY))}
+    return api(set_up(settings, providers))
+
+
+def test_links_of_a_web_search_stand_in_for_a_protocol_that_the_directory_does_not_know(
+    api: Api, settings: Settings, upstreams: StandIns
+) -> None:
+    urls = ("https://aave.com/v4", "http://aave.com/insecure", "javascript:x", "https://docs.aave.com/")
+    client = searching(api, settings, upstreams, *urls)
+
+    response = ask(client, "Aave V4")
+
+    assert response.status_code == 200, response.text
+    answer = response.json()
+    assert answer["data"] == {
+        "name": "Aave V4",
+        "slug": None,
+        "category": None,
+        "chains": [],
+        "tvlUsd": None,
+        "fees": None,
+        "urls": [
+            {"kind": "web_result", "url": "https://aave.com/v4", "source": "exa"},
+            {"kind": "web_result", "url": "https://docs.aave.com/", "source": "exa"},
+        ],
+    }
+    assert answer["warnings"] == [UNKNOWN, STANDS_IN]
+    assert sources(response) == {"defillama": ("primary", "ok"), "exa": ("fallback", "ok")}
+    validator: Any = Draft202012Validator(protocol_context.output_schema)
+    validator.validate(answer["data"])
+
+
+def test_one_search_is_made_and_only_for_what_the_directory_does_not_know(
+    api: Api, settings: Settings, upstreams: StandIns
+) -> None:
+    client = searching(api, settings, upstreams, "https://aave.com/v4")
+
+    known, unknown = ask(client, "aave-v3"), ask(client, "Aave\u202e V4")
+
+    (asked,) = upstreams.calls("exa")
+    assert asked.body == {"query": "Aave V4 DeFi protocol official site", "numResults": 5, "type": "auto"}
+    assert sources(known)["exa"] == ("fallback", "skipped")
+    assert unknown.json()["data"]["name"] == "Aave V4"
+    assert EXA_KEY not in unknown.text
+
+
+@pytest.mark.parametrize("urls", [(), ("http://aave.com/insecure", None)])
+def test_a_protocol_that_neither_knows_is_no_data_with_what_may_have_been_meant(
+    api: Api, settings: Settings, upstreams: StandIns, urls: tuple[Any, ...]
+) -> None:
+    response = ask(searching(api, settings, upstreams, *urls), "Aave V4")
+
+    assert response.status_code == 404
+    assert response.json()["error"]["code"] == "no_data"
+    assert response.json()["error"]["message"] == UNKNOWN
+
+
+@pytest.mark.parametrize("fault", sorted(FAULTS.keys() - {"timeout", "50 MB"}))
+def test_a_web_search_that_fails_leaves_open_what_is_known(
+    api: Api, settings: Settings, upstreams: StandIns, fault: Fault
+) -> None:
+    client = searching(api, settings, upstreams, "https://aave.com/v4")
+    upstreams.faults["exa"] = fault
+
+    response = ask(client, "Aave V4")
+
+    error = response.json()["error"]
+    assert (response.status_code, error["code"], error["provider"]) == (*FAULTS[fault], "exa")
+    assert error["details"]["payment"]["retry"] == "same_payment"
+
+
+def test_a_directory_that_fails_is_a_failure_that_no_web_search_hides(
+    api: Api, settings: Settings, upstreams: StandIns
+) -> None:
+    client = searching(api, settings, upstreams, "https://aave.com/v4")
+    upstreams.faults["defillama"] = "500"
+
+    response = ask(client, "Aave V4")
+
+    assert (response.status_code, response.json()["error"]["provider"]) == (502, "defillama")
+    assert upstreams.calls("exa") == []
+
+
+@pytest.mark.parametrize(("urls", "status"), [(("https://aave.com/v4",), 200), ((), 404)])
+def test_without_a_directory_a_web_search_is_all_there_is(
+    api: Api, settings: Settings, upstreams: StandIns, urls: tuple[Any, ...], status: int
+) -> None:
+    response = ask(searching(api, settings, upstreams, *urls, enabled=False), "Aave V4")
+
+    assert response.status_code == status, response.text
+    assert upstreams.calls("defillama") == []
+    if status == 200:
+        assert response.json()["warnings"][-1] == STANDS_IN
+        assert sources(response)["defillama"] == ("primary", "unconfigured")

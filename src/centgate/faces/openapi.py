@@ -72,7 +72,7 @@ def _paid_path(service: AnyService, settings: Settings, schemas: dict[str, Any])
         "service": service.slug,
         "requestId": "req_5b1c0d2e9f7a4836c1d0e2f3",
         "cache": {"hit": False},
-        "providers": [{"name": service.sources[0].provider.about.name, "status": "ok"}],
+        "providers": [{"name": service.sources[0].about.name, "status": "ok"}],
         "warnings": [],
         "data": service.output_example,
     }

@@ -105,7 +105,7 @@ class Terms:
             "service": self.service.slug,
             "requestId": "req_0123456789abcdef01234567",
             "cache": {"hit": False},
-            "providers": [{"name": self.service.sources[0].provider.about.name, "status": "ok"}],
+            "providers": [{"name": self.service.sources[0].about.name, "status": "ok"}],
             "warnings": [],
             "data": _excerpt(self.service.output_example),
         }

@@ -28,8 +28,7 @@ from centgate.text import cleaned
 from centgate.upstream import Rate, Reply, Upstream, joined
 
 if TYPE_CHECKING:
-    import aiohttp
-
+    from centgate.resources import Resources
     from centgate.settings import Settings
 
 HOSTS = {
@@ -93,25 +92,25 @@ class Blockscout(Provider):
         per_chain=True,
     )
 
-    def __init__(self, settings: Settings, session: aiohttp.ClientSession | None = None) -> None:
-        super().__init__(settings, session)
+    def __init__(self, settings: Settings, resources: Resources | None = None) -> None:
+        super().__init__(settings, resources)
         chains = {*HOSTS, 56, settings.development_chain or 56}
         own = {chain: settings.provider(f"blockscout_{chain}") for chain in chains}
         self._own = {chain: given.url for chain, given in own.items() if given.url and given.enabled}
         off = {chain for chain, given in own.items() if not given.enabled}
         self._chains = ({*HOSTS} | {*self._own}) - off
         self._hosts: dict[int, Upstream] = {
-            chain: self.way_out(session, settings) for chain in self._chains if not self._shares(chain)
+            chain: self.way_out(resources, settings) for chain in self._chains if not self._shares(chain)
         }
 
-    def way_out(self, session: aiohttp.ClientSession | None, settings: Settings) -> Upstream:
+    def way_out(self, resources: Resources | None, settings: Settings, label: str | None = None) -> Upstream:
         """As every provider's, but a key allows more calls."""
         if self.key is None or self.settings.per_minute:
-            return super().way_out(session, settings)
+            return super().way_out(resources, settings, label)
         return Upstream(
             self.about.name,
-            self.about.label,
-            session,
+            label or self.about.label,
+            resources.session if resources else None,
             rate=KEYED.shared_by(settings.workers),
             max_bytes=self.about.max_bytes,
             patience=self.timeout / 2,

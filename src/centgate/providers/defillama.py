@@ -18,8 +18,7 @@ from centgate.text import cleaned, timestamp
 from centgate.upstream import Rate, Reply, joined
 
 if TYPE_CHECKING:
-    import aiohttp
-
+    from centgate.resources import Resources
     from centgate.settings import Settings
 
 COINS = "https://coins.llama.fi"
@@ -55,8 +54,8 @@ class DefiLlama(Provider):
         max_bytes=32 << 20,
     )
 
-    def __init__(self, settings: Settings, session: aiohttp.ClientSession | None = None) -> None:
-        super().__init__(settings, session)
+    def __init__(self, settings: Settings, resources: Resources | None = None) -> None:
+        super().__init__(settings, resources)
         self.shelf = Shelf(self._list)
 
     @reported

@@ -22,8 +22,7 @@ from centgate.text import cleaned
 from centgate.upstream import Rate
 
 if TYPE_CHECKING:
-    import aiohttp
-
+    from centgate.resources import Resources
     from centgate.settings import Settings
 
 EXPLORERS = {
@@ -58,8 +57,8 @@ class Etherscan(Provider):
         rate=Rate(3, 1),
     )
 
-    def __init__(self, settings: Settings, session: aiohttp.ClientSession | None = None) -> None:
-        super().__init__(settings, session)
+    def __init__(self, settings: Settings, resources: Resources | None = None) -> None:
+        super().__init__(settings, resources)
         self.clock: Callable[[], float] = time.time
         self._standing: dict[tuple[int, str] | None, tuple[float, str]] = {}
         """Refusals that stand: until when (seconds since 1970) and in which words, of an action on a chain

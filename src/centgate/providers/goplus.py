@@ -20,8 +20,7 @@ from centgate.text import cleaned
 from centgate.upstream import Rate, Reply
 
 if TYPE_CHECKING:
-    import aiohttp
-
+    from centgate.resources import Resources
     from centgate.settings import Settings
 
 OK, PARTIAL, TOO_OFTEN = 1, 2, 4029
@@ -66,8 +65,8 @@ class GoPlus(Provider):
     PAUSE = 2.0
     """Seconds before a question is asked once more."""
 
-    def __init__(self, settings: Settings, session: aiohttp.ClientSession | None = None) -> None:
-        super().__init__(settings, session)
+    def __init__(self, settings: Settings, resources: Resources | None = None) -> None:
+        super().__init__(settings, resources)
         self._access = _Access()
 
     @reported

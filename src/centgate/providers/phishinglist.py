@@ -12,7 +12,7 @@ from centgate.provider import About, Provider
 from centgate.settings import Settings
 
 if TYPE_CHECKING:
-    import aiohttp
+    from centgate.resources import Resources
 
 STALE_DAYS = 30
 """Days after which a list is said to be old: wallets refresh theirs as often."""
@@ -29,8 +29,8 @@ class PhishingList(Provider):
         "verdicts, not the list.",
     )
 
-    def __init__(self, settings: Settings, session: aiohttp.ClientSession | None = None) -> None:
-        super().__init__(settings, session)
+    def __init__(self, settings: Settings, resources: Resources | None = None) -> None:
+        super().__init__(settings, resources)
         snapshot = load(settings.phishing_list) if settings.phishing_list else shipped()
         self._header = snapshot.header
         self._detector = Detector(snapshot.rules)

@@ -18,8 +18,7 @@ from centgate.provider import About, Provider, reported
 from centgate.readings import since_1970
 
 if TYPE_CHECKING:
-    import aiohttp
-
+    from centgate.resources import Resources
     from centgate.settings import Settings
 
 PUBLIC = {
@@ -95,14 +94,14 @@ class Rpc(Provider):
         per_chain=True,
     )
 
-    def __init__(self, settings: Settings, session: aiohttp.ClientSession | None = None) -> None:
-        super().__init__(settings, session)
+    def __init__(self, settings: Settings, resources: Resources | None = None) -> None:
+        super().__init__(settings, resources)
         chains = {*PUBLIC, settings.chain_id} if settings.development_chain else {*PUBLIC}
         urls = {
             chain: _urls(settings, chain) for chain in chains if settings.provider(f"rpc_{chain}").enabled
         }
         self._nodes = {
-            chain: [Node(url, self.way_out(session, settings)) for url in nodes]
+            chain: [Node(url, self.way_out(resources, settings)) for url in nodes]
             for chain, nodes in urls.items()
         }
         self._without_multicall: set[int] = set()

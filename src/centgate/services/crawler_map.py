@@ -7,12 +7,12 @@ from typing import Annotated
 
 from pydantic import Field
 
-from centgate.errors import ProviderUnconfigured
-from centgate.provider import Fallback, Primary
+from centgate.provider import Leg
 from centgate.providers.firecrawl import Firecrawl
 from centgate.providers.sitemapper import SiteMapper
 from centgate.schema import Beyond, Data, Omittable, StrictRequest
 from centgate.service import service
+from centgate.sources import first_of
 from centgate.web import MODES, NOT_INSTRUCTIONS, SCRAPING, Link, WebUrl
 
 MOST_LINKS = 100
@@ -84,11 +84,13 @@ class SiteLinks(Data):
     ),
 )
 async def crawler_map(
-    request: CrawlerMap, firecrawl: Primary[Firecrawl], sitemapper: Fallback[SiteMapper]
+    request: CrawlerMap, firecrawl: Leg[Firecrawl], sitemapper: Leg[SiteMapper]
 ) -> SiteLinks:
     """List up to a hundred pages of a site.
 
     Takes an address and returns links to the site's pages, with a title and a description where they are
     known. Send words in `search` to have the closest links first. No page is crawled for it.
     """
-    raise ProviderUnconfigured(firecrawl.about.name, "this build has no adapter for firecrawl")
+    words = (request.search or "").strip() or None
+    hits = await first_of(firecrawl.links, sitemapper.links)(request.url, words, MOST_LINKS)
+    return SiteLinks(links=[Link.of(hit) for hit in hits[:MOST_LINKS]])

@@ -6,12 +6,14 @@ from datetime import timedelta
 
 from pydantic import Field
 
-from centgate.errors import ProviderUnconfigured
-from centgate.provider import Fallback, Primary
+from centgate.facts.web import Page
+from centgate.pages.cutting import cut
+from centgate.provider import Leg
 from centgate.providers.firecrawl import Firecrawl
 from centgate.providers.pagereader import PageReader
 from centgate.schema import Beyond, Data, StrictRequest
 from centgate.service import service
+from centgate.sources import first_of
 from centgate.web import MODES, NOT_INSTRUCTIONS, SCRAPING, UNTRUSTED, WebUrl
 
 MOST_CHARACTERS = 20_000
@@ -48,6 +50,9 @@ class PageMetadata(Data):
     status: int | None = Field(description="The HTTP status the site answered with; null when unknown.")
     content_type: str | None = Field(description="The content type the site gave; null when unknown.")
     final_url: str | None = Field(description="The address after redirects; null when unknown.")
+    length: int | None = Field(
+        ge=0, description="How many characters the markdown had before it was cut; null when unknown."
+    )
     truncated: bool = Field(description=f"Whether the markdown was cut at {MOST_CHARACTERS:,} characters.")
 
 
@@ -88,6 +93,7 @@ class ScrapedPage(Data):
             status=200,
             content_type="text/html",
             final_url="https://example.com/",
+            length=68,
             truncated=False,
         ),
     ),
@@ -97,11 +103,32 @@ class ScrapedPage(Data):
     ),
 )
 async def crawler_scrape(
-    request: CrawlerScrape, firecrawl: Primary[Firecrawl], pagereader: Fallback[PageReader]
+    request: CrawlerScrape, firecrawl: Leg[Firecrawl], pagereader: Leg[PageReader]
 ) -> ScrapedPage:
     """Read one web page as markdown.
 
     Takes an address and returns the page's main content as markdown, or the whole page when
     `onlyMainContent` is false, with its title, language, dates and final address.
     """
-    raise ProviderUnconfigured(firecrawl.about.name, "this build has no adapter for firecrawl")
+    page = await first_of(firecrawl.scrape, pagereader.read)(request.url, request.only_main_content)
+    for warning in page.warnings:
+        pagereader.record.warn(warning)
+    markdown, truncated = cut(page.markdown, MOST_CHARACTERS)
+    return ScrapedPage(markdown=markdown, metadata=_metadata(page, truncated=truncated))
+
+
+def _metadata(page: Page, *, truncated: bool) -> PageMetadata:
+    return PageMetadata(
+        title=page.title,
+        description=page.description,
+        language=page.language,
+        canonical=page.canonical,
+        author=page.author,
+        published_date=page.published,
+        modified_date=page.modified,
+        status=page.status,
+        content_type=page.content_type,
+        final_url=page.final_url,
+        length=page.length,
+        truncated=truncated,
+    )

@@ -6,21 +6,24 @@ from datetime import timedelta
 
 from pydantic import Field
 
-from centgate.errors import ProviderUnconfigured
-from centgate.provider import Fallback, Primary
+from centgate.provider import Leg
 from centgate.providers.brave import Brave
 from centgate.providers.firecrawl import Firecrawl
 from centgate.providers.searxng import SearXNG
 from centgate.schema import Beyond, Data, StrictRequest
 from centgate.service import service
-from centgate.web import MODES, NOT_INSTRUCTIONS, SCRAPING, Link
+from centgate.sources import first_of
+from centgate.web import MODES, NOT_INSTRUCTIONS, SCRAPING, SOMETHING, Link
 
 
 class CrawlerSearch(StrictRequest):
     """What to look for on the web, and how many results are wanted."""
 
     query: str = Field(
-        min_length=2, max_length=500, description="What to look for, in a search engine's words."
+        min_length=2,
+        max_length=500,
+        pattern=SOMETHING,
+        description="What to look for, in a search engine's words.",
     )
     limit: int = Field(5, ge=1, le=10, description="How many results to return at most.")
 
@@ -70,13 +73,14 @@ class SearchLinks(Data):
 )
 async def crawler_search(
     request: CrawlerSearch,
-    firecrawl: Primary[Firecrawl],
-    searxng: Fallback[SearXNG],
-    brave: Fallback[Brave],
+    firecrawl: Leg[Firecrawl],
+    searxng: Leg[SearXNG],
+    brave: Leg[Brave],
 ) -> SearchLinks:
     """Search the web and get titles, addresses and descriptions.
 
     Takes a query and returns up to ten results as a search engine lists them. To read a result, send its
     address to crawler-scrape.
     """
-    raise ProviderUnconfigured(firecrawl.about.name, "this build has no adapter for firecrawl")
+    found = await first_of(firecrawl.search, searxng.search, brave.search)(request.query, request.limit)
+    return SearchLinks(results=[Link.of(hit) for hit in found.hits[: request.limit]])

@@ -7,12 +7,13 @@ from typing import Annotated
 
 from pydantic import Field
 
-from centgate.errors import ProviderUnconfigured
-from centgate.provider import Fallback, Primary
+from centgate.facts.libraries import Snippet
+from centgate.provider import Leg
 from centgate.providers.context7 import Context7
 from centgate.providers.packagedocs import PackageDocs
 from centgate.schema import Beyond, Data, Omittable, StrictRequest
 from centgate.service import service
+from centgate.sources import first_of
 from centgate.web import MODES, NOT_INSTRUCTIONS, UNTRUSTED
 
 Topic = Annotated[
@@ -78,11 +79,24 @@ class Docs(Data):
     beyond=Beyond(names=MODES),
 )
 async def libdocs_query_docs(
-    request: LibdocsQueryDocs, context7: Primary[Context7], packagedocs: Fallback[PackageDocs]
+    request: LibdocsQueryDocs, context7: Leg[Context7], packagedocs: Leg[PackageDocs]
 ) -> Docs:
     """Get documentation snippets of one library.
 
     Takes an id from libdocs-resolve-library, optionally a topic, and returns examples and explanations with
     their sources, as many as fit the token budget.
     """
-    raise ProviderUnconfigured(context7.about.name, "this build has no adapter for context7")
+    topic = (request.topic or "").strip() or None
+    snippets = await first_of(context7.docs, packagedocs.docs)(request.library_id, topic, request.tokens)
+    return Docs(docs=[_doc(snippet) for snippet in snippets])
+
+
+def _doc(snippet: Snippet) -> Doc:
+    return Doc(
+        title=snippet.title,
+        source_url=snippet.source_url,
+        language=snippet.language,
+        code=snippet.code,
+        text=snippet.text,
+        tokens=snippet.tokens,
+    )

@@ -6,20 +6,26 @@ from datetime import timedelta
 
 from pydantic import Field
 
-from centgate.errors import ProviderUnconfigured
-from centgate.provider import Fallback, Primary
+from centgate.facts.libraries import Documented
+from centgate.provider import Leg
 from centgate.providers.context7 import Context7
 from centgate.providers.packagedocs import PackageDocs
 from centgate.schema import Beyond, Data, StrictRequest
 from centgate.service import service
-from centgate.web import MODES, NOT_INSTRUCTIONS, UNTRUSTED
+from centgate.sources import first_of
+from centgate.web import MODES, NOT_INSTRUCTIONS, SOMETHING, UNTRUSTED
+
+MOST_LIBRARIES = 5
 
 
 class LibdocsResolveLibrary(StrictRequest):
     """The library to find."""
 
     library_name: str = Field(
-        min_length=1, max_length=200, description="The library's name, as its users write it."
+        min_length=1,
+        max_length=200,
+        pattern=SOMETHING,
+        description="The library's name, as its users write it.",
     )
 
 
@@ -42,7 +48,9 @@ class Library(Data):
 class Libraries(Data):
     """Libraries that a name may mean."""
 
-    libraries: list[Library] = Field(max_length=5, description="The candidates, best match first.")
+    libraries: list[Library] = Field(
+        max_length=MOST_LIBRARIES, description="The candidates, best match first."
+    )
 
 
 @service(
@@ -52,7 +60,7 @@ class Libraries(Data):
     category="web-context",
     tags=("documentation", "libraries", "packages", "code"),
     guardrails=(
-        "One name a request, at most 5 candidates.",
+        f"One name a request, at most {MOST_LIBRARIES} candidates.",
         NOT_INSTRUCTIONS,
     ),
     fresh_for=timedelta(seconds=600),
@@ -72,11 +80,23 @@ class Libraries(Data):
     beyond=Beyond(names=MODES),
 )
 async def libdocs_resolve_library(
-    request: LibdocsResolveLibrary, context7: Primary[Context7], packagedocs: Fallback[PackageDocs]
+    request: LibdocsResolveLibrary, context7: Leg[Context7], packagedocs: Leg[PackageDocs]
 ) -> Libraries:
     """Resolve a library's name to the ids of its documentation.
 
     Takes a name such as fastapi and returns up to five libraries it may mean, each with the id that
     libdocs-query-docs asks for and the number of snippets its documentation has.
     """
-    raise ProviderUnconfigured(context7.about.name, "this build has no adapter for context7")
+    found = await first_of(context7.libraries, packagedocs.libraries)(request.library_name)
+    return Libraries(libraries=[_library(each) for each in found[:MOST_LIBRARIES]])
+
+
+def _library(found: Documented) -> Library:
+    return Library(
+        id=found.id,
+        title=found.title,
+        description=found.description,
+        snippet_count=found.snippet_count,
+        version=found.version,
+        score=found.score,
+    )

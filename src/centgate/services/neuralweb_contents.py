@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import Literal
 
 from pydantic import Field
 
-from centgate.errors import ProviderUnconfigured
-from centgate.provider import Fallback, Primary
+from centgate.errors import PageUnread
+from centgate.facts.web import Page, Unread, UnreadReason
+from centgate.pages.cutting import cut
+from centgate.provider import Leg, Provider
 from centgate.providers.exa import Exa
 from centgate.providers.pagereader import PageReader
 from centgate.schema import Beyond, Data, StrictRequest
 from centgate.service import service
+from centgate.sources import attempt, first_of
 from centgate.web import MODES, NOT_INSTRUCTIONS, READING, UNTRUSTED, WebUrl
 
-Reason = Literal["not_found", "blocked", "timeout", "unreachable", "unsupported", "too_large", "failed"]
+MOST_CHARACTERS = 10_000
+"""Of one page's text; five pages of it are some 12,000 tokens."""
 
 
 class NeuralwebContents(StrictRequest):
@@ -27,10 +30,12 @@ class NeuralwebContents(StrictRequest):
 class PageError(Data):
     """Why a page could not be read."""
 
-    reason: Reason = Field(
-        description="`not_found`: there is no such page; `blocked`: the site refused; `timeout`: too slow; "
-        "`unreachable`: no connection; `unsupported`: nothing that can be read as text; `too_large`: "
-        "beyond what is read; `failed`: anything else."
+    reason: UnreadReason = Field(
+        description="`not_found`: there is no such page; `blocked`: the site refused; `robots`: its "
+        "robots.txt forbids it; `blocked_address`: its address is not public; `dns`: no such "
+        "host; `tls`: no valid certificate; `unreachable`: no connection; `timeout`: too slow; "
+        "`unsupported`: nothing that can be read as text; `too_large`: beyond what is read; "
+        "`failed`: anything else."
     )
     message: str = Field(description="The same as a sentence.")
 
@@ -41,7 +46,8 @@ class PageContents(Data):
     url: str = Field(description="The address, as it was asked for.")
     title: str | None = Field(description=f"The page's title; null when unknown. {UNTRUSTED}")
     text: str | None = Field(
-        description=f"The page's text, cut where it is too long; null when it could not be read. {UNTRUSTED}"
+        description=f"The page's text as markdown, cut at {MOST_CHARACTERS:,} characters; null when it could "
+        f"not be read. {UNTRUSTED}"
     )
     length: int | None = Field(
         ge=0, description="How many characters the text had before it was cut; null when unknown."
@@ -67,7 +73,7 @@ class NeuralwebPages(Data):
     tags=("web", "pages", "text", "reader"),
     guardrails=(
         "At most 5 pages a request.",
-        "Long text is cut per page, and the page says so.",
+        f"Text is cut at {MOST_CHARACTERS:,} characters a page, and the page says so.",
         "Summaries, highlights, subpages and forced live crawls are refused, never downgraded.",
         NOT_INSTRUCTIONS,
     ),
@@ -92,11 +98,59 @@ class NeuralwebPages(Data):
     ),
 )
 async def neuralweb_contents(
-    request: NeuralwebContents, exa: Primary[Exa], pagereader: Fallback[PageReader]
+    request: NeuralwebContents, exa: Leg[Exa], pagereader: Leg[PageReader]
 ) -> NeuralwebPages:
     """Read the text of up to five web pages.
 
     Takes one to five addresses and returns each page's parsed text with its title. A page that cannot be read
     has its own error and does not spoil the others.
     """
-    raise ProviderUnconfigured(exa.about.name, "this build has no adapter for exa")
+    urls = list(dict.fromkeys(request.urls))
+    pages = await first_of(exa.contents, pagereader.contents)(urls, MOST_CHARACTERS)
+    if _answered(exa):
+        pages = await _completed(pages, pagereader)
+    unread = [page for page in pages if isinstance(page, Unread)]
+    if len(unread) == len(pages):
+        raise _none_read(unread, exa if _answered(exa) else pagereader)
+    contents = {page.url: _contents(page) for page in pages}
+    for page in pages:
+        for warning in page.warnings if isinstance(page, Page) else ():
+            exa.record.warn(f"{page.url}: {warning}")
+    return NeuralwebPages(pages=[contents[url] for url in request.urls])
+
+
+def _answered(provider: Provider) -> bool:
+    """Whether a provider has answered in this request."""
+    return provider.record.providers.get(provider.about.name, {}).get("status") == "ok"
+
+
+async def _completed(pages: list[Page | Unread], pagereader: PageReader) -> list[Page | Unread]:
+    """The same pages, where the built-in reader has tried those that could not be read."""
+    missing = [page.url for page in pages if isinstance(page, Unread)]
+    tried = await attempt(pagereader.contents, missing, MOST_CHARACTERS) if missing else []
+    if not isinstance(tried, list):
+        return pages
+    read = {page.url: page for page in tried if isinstance(page, Page)}
+    if read:
+        pagereader.record.warn(
+            f"a fallback source was used: {pagereader.about.label} read {len(read)} of the {len(missing)} "
+            f"pages that {Exa.about.label} could not read"
+        )
+    return [read.get(page.url, page) for page in pages]
+
+
+def _none_read(unread: list[Unread], provider: Provider) -> PageUnread:
+    """The failure of a request of which no page could be read."""
+    said = "; ".join(f"{page.url}: {page.message}" for page in unread)
+    return PageUnread(provider.about.name, unread[0].reason, f"none of the pages could be read: {said}")
+
+
+def _contents(page: Page | Unread) -> PageContents:
+    if isinstance(page, Unread):
+        error = PageError(reason=page.reason, message=page.message)
+        return PageContents(url=page.url, title=None, text=None, length=None, truncated=False, error=error)
+    text, cut_here = cut(page.markdown, MOST_CHARACTERS)
+    truncated = cut_here or page.length is None
+    return PageContents(
+        url=page.url, title=page.title, text=text, length=page.length, truncated=truncated, error=None
+    )

@@ -7,14 +7,15 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from centgate.errors import ProviderUnconfigured
-from centgate.provider import Fallback, Primary
+from centgate.facts.web import Hit, SearchType
+from centgate.provider import Leg
 from centgate.providers.brave import Brave
 from centgate.providers.exa import Exa
 from centgate.providers.searxng import SearXNG
 from centgate.schema import Beyond, Data, Omittable, StrictRequest
 from centgate.service import service
-from centgate.web import FILTERS, MODES, NOT_INSTRUCTIONS, READING, UNTRUSTED, Link
+from centgate.sources import first_of
+from centgate.web import FILTERS, MODES, NOT_INSTRUCTIONS, READING, SOMETHING, UNTRUSTED, Link
 
 Category = Annotated[
     Literal["company", "news", "research paper", "github", "pdf"],
@@ -26,7 +27,10 @@ class NeuralwebSearch(StrictRequest):
     """What to look for on the web, and how many results are wanted."""
 
     query: str = Field(
-        min_length=2, max_length=500, description="What to look for, as a phrase or a question."
+        min_length=2,
+        max_length=500,
+        pattern=SOMETHING,
+        description="What to look for, as a phrase or a question.",
     )
     num_results: int = Field(5, ge=1, le=10, description="How many results to return at most.")
     category: Omittable[Category] = None
@@ -49,7 +53,7 @@ class NeuralwebResults(Data):
     """Pages that match a query, best first."""
 
     results: list[NeuralResult] = Field(max_length=10, description="The pages found, best first.")
-    resolved_search_type: Literal["auto", "fast"] = Field(
+    resolved_search_type: SearchType = Field(
         description="The kind of search made: `auto` leaves the method to the source, `fast` prefers speed."
     )
 
@@ -102,7 +106,7 @@ class NeuralwebResults(Data):
     ),
 )
 async def neuralweb_search(
-    request: NeuralwebSearch, exa: Primary[Exa], searxng: Fallback[SearXNG], brave: Fallback[Brave]
+    request: NeuralwebSearch, exa: Leg[Exa], searxng: Leg[SearXNG], brave: Leg[Brave]
 ) -> NeuralwebResults:
     """Search the web by meaning and get up to ten pages.
 
@@ -110,4 +114,20 @@ async def neuralweb_search(
     returns titles, addresses, dates and authors, best match first. The text of the pages is not part of the
     answer: ask neuralweb-contents for it.
     """
-    raise ProviderUnconfigured(exa.about.name, "this build has no adapter for exa")
+    search = first_of(exa.search, searxng.search, brave.search)
+    found = await search(request.query, request.num_results, request.category)
+    return NeuralwebResults(
+        results=[_result(hit) for hit in found.hits[: request.num_results]],
+        resolved_search_type=found.search_type,
+    )
+
+
+def _result(hit: Hit) -> NeuralResult:
+    return NeuralResult(
+        title=hit.title,
+        url=hit.url,
+        description=hit.description,
+        published_date=hit.published,
+        author=hit.author,
+        score=hit.score,
+    )

@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 from pydantic import Field
 
-from centgate.errors import NoData, ProviderFailure
+from centgate.errors import NoData, ProviderFailure, ProviderUnconfigured
 from centgate.facts.directory import Directory, Protocol
 from centgate.provider import Fallback, Primary, Record
 from centgate.providers.defillama import DefiLlama, Totals
@@ -20,12 +20,18 @@ from centgate.sources import attempt, together
 from centgate.text import cleaned
 from centgate.verdicts.protocol_names import Match, kindred, matched, near, similar, slug_in
 
+MOST_NAME = 100
+MOST_RESULTS = 5
+"""Results of the web search that stands in."""
+
 
 class ProtocolContextRequest(Request):
     """A protocol, by slug or name."""
 
     protocol: str = Field(
-        min_length=1, max_length=100, description="A directory slug (`aave-v3`) or a human name (`Aave V3`)."
+        min_length=1,
+        max_length=MOST_NAME,
+        description="A directory slug (`aave-v3`) or a human name (`Aave V3`).",
     )
 
 
@@ -122,7 +128,11 @@ async def protocol_context(
     Finds the protocol in a directory by slug or by name and answers with its fundamentals, the value locked
     without double counting. A web search stands in for a protocol that the directory does not know.
     """
-    protocol = await _found(request.protocol, defillama)
+    protocol = await attempt(_found, request.protocol, defillama)
+    if isinstance(protocol, NoData | ProviderUnconfigured):
+        return await _searched(request.protocol, protocol, exa)
+    if isinstance(protocol, ProviderFailure):
+        raise protocol
     if missing := _missing(protocol):
         defillama.record.warn(f"{defillama.about.label} gives no {', '.join(missing)} for {protocol.slug}")
     async with together() as group:
@@ -160,6 +170,34 @@ async def _found(asked: str, defillama: DefiLlama) -> Protocol:
     meant = near(directory, asked)
     hint = f"; did you mean {', '.join(meant)}?" if meant else ""
     raise defillama.nothing(f"no protocol named {cleaned(asked) or 'so'}{hint}")
+
+
+async def _searched(asked: str, missing: NoData | ProviderUnconfigured, exa: Exa) -> ProtocolContext:
+    """Links of a web search for what the directory does not know, or where there is no directory.
+
+    Costs one search. Where it finds nothing either, nothing is known.
+    """
+    name = cleaned(asked, MOST_NAME)
+    if not exa.configured or name is None:
+        raise missing
+    found = await exa.search(f"{name} DeFi protocol official site", MOST_RESULTS)
+    links = [hit.url for hit in found.hits if hit.url.lower().startswith("https://")]
+    if not links:
+        raise missing if isinstance(missing, NoData) else exa.nothing(f"no page about {name}")
+    exa.record.warn(missing.message)
+    exa.record.warn(
+        f"a fallback source was used: the links are those of {exa.about.label}'s web search, and nobody "
+        "vouched that they are the protocol's"
+    )
+    return ProtocolContext(
+        name=name,
+        slug=None,
+        category=None,
+        chains=[],
+        tvl_usd=None,
+        fees=None,
+        urls=[ProtocolLink(kind="web_result", url=link, source="exa") for link in links],
+    )
 
 
 def _certain(match: Match, defillama: DefiLlama) -> Protocol:

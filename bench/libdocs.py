@@ -1,0 +1,345 @@
+"""What the built-in documentation answers to ten questions about each of eleven libraries, in one run.
+
+    .venv/bin/python bench/libdocs.py
+
+Asks the package registries, so it needs the network. Indexes are made anew in a folder of their own, one
+library after another. "Expected" is a name that an answer should show: a weak test, which says that the right
+thing was found but not that it is the best passage on it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import sqlite3
+import statistics
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from contextlib import closing, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from centgate.errors import ProviderTimeout
+from centgate.facts.libraries import Snippet
+from centgate.log import set_up_logs
+from centgate.provider import Record
+from centgate.providers.packagedocs import PackageDocs
+from centgate.resources import open_resources
+from centgate.settings import Settings
+
+PAGE: Final = Path(__file__).parents[1] / "docs" / "library-documentation.md"
+BUDGET: Final = 2_500
+REPEATS: Final = 5
+"""How often each question is asked, for its time."""
+FOUND: Final = {True: "yes", False: "**no**"}
+Questions = Sequence[tuple[str, str]]
+"""What is asked, and a name that should be in the answer."""
+
+LIBRARIES: Final[Mapping[str, Questions]] = {
+    "httpx": (
+        ("set a timeout", "Timeout"),
+        ("async client", "AsyncClient"),
+        ("send json in a post request", "post"),
+        ("basic authentication", "BasicAuth"),
+        ("limit the connection pool", "Limits"),
+        ("streaming a response", "stream"),
+        ("retries on a transport", "HTTPTransport"),
+        ("use a proxy", "Proxy"),
+        ("raise an error for bad status codes", "raise_for_status"),
+        ("mock responses in tests", "MockTransport"),
+    ),
+    "fastapi": (
+        ("dependencies with yield", "Depends"),
+        ("upload a file", "UploadFile"),
+        ("path parameters validation", "Path"),
+        ("background tasks", "BackgroundTasks"),
+        ("websocket endpoint", "WebSocket"),
+        ("oauth2 password login with jwt", "OAuth2PasswordBearer"),
+        ("cors middleware", "CORSMiddleware"),
+        ("custom exception handler", "exception_handler"),
+        ("split an app over several files with routers", "APIRouter"),
+        ("lifespan events on startup and shutdown", "lifespan"),
+    ),
+    "pydantic": (
+        ("validate a field with a custom function", "field_validator"),
+        ("validator over the whole model", "model_validator"),
+        ("serialize a model to json", "model_dump_json"),
+        ("field aliases", "alias"),
+        ("forbid extra fields", "extra"),
+        ("computed property in output", "computed_field"),
+        ("discriminated union", "discriminator"),
+        ("validate plain types without a model", "TypeAdapter"),
+        ("json schema of a model", "model_json_schema"),
+        ("immutable frozen model", "frozen"),
+    ),
+    "sqlalchemy": (
+        ("select with a join", "join"),
+        ("define a relationship one to many", "relationship"),
+        ("async session", "AsyncSession"),
+        ("declare mapped columns", "mapped_column"),
+        ("eager loading", "selectinload"),
+        ("bulk insert", "insert"),
+        ("connection pool size", "pool_size"),
+        ("transaction rollback", "rollback"),
+        ("hybrid property", "hybrid_property"),
+        ("upsert on conflict in postgresql", "on_conflict_do_update"),
+    ),
+    "react": (
+        ("run an effect when the component mounts", "useEffect"),
+        ("keep state in a function component", "useState"),
+        ("share data through context", "useContext"),
+        ("memoize an expensive value", "useMemo"),
+        ("reference to a dom element", "useRef"),
+        ("reducer for complex state", "useReducer"),
+        ("lazy load a component", "lazy"),
+        ("suspense fallback while loading", "Suspense"),
+        ("mark an update as not urgent", "startTransition"),
+        ("optimistic update of the ui", "useOptimistic"),
+    ),
+    "express": (
+        ("serve static files", "static"),
+        ("parse a json body", "json"),
+        ("router for a group of routes", "Router"),
+        ("error handling middleware", "next"),
+        ("redirect a request", "redirect"),
+        ("set a cookie", "cookie"),
+        ("route parameters", "params"),
+        ("send a file", "sendFile"),
+        ("template engine and views", "render"),
+        ("application settings such as trust proxy", "trust proxy"),
+    ),
+    "flask": (
+        ("organise an application with blueprints", "Blueprint"),
+        ("upload files", "request.files"),
+        ("user sessions and the secret key", "session"),
+        ("application factory", "create_app"),
+        ("flash a message", "flash"),
+        ("testing with a client", "test_client"),
+        ("custom error pages", "errorhandler"),
+        ("return json", "jsonify"),
+        ("database connection on the application context", "teardown_appcontext"),
+        ("class based views", "MethodView"),
+    ),
+    "django": (
+        ("define a model with a foreign key", "ForeignKey"),
+        ("filter a queryset with or", "Q("),
+        ("form validation", "clean"),
+        ("custom user model", "AUTH_USER_MODEL"),
+        ("write a migration by hand", "RunPython"),
+        ("cache a view", "cache_page"),
+        ("class based list view", "ListView"),
+        ("signals after a model is saved", "post_save"),
+        ("write custom middleware", "get_response"),
+        ("aggregate and group by", "annotate"),
+    ),
+    "pandas": (
+        ("read a csv file", "read_csv"),
+        ("group rows and aggregate", "groupby"),
+        ("merge two data frames", "merge"),
+        ("fill missing values", "fillna"),
+        ("pivot table", "pivot_table"),
+        ("resample a time series", "resample"),
+        ("select rows by label", "loc"),
+        ("apply a function to each column", "apply"),
+        ("parse dates", "to_datetime"),
+        ("write to parquet", "to_parquet"),
+    ),
+    "zod": (
+        ("validate an object", "object"),
+        ("infer the typescript type", "infer"),
+        ("optional and nullable fields", "optional"),
+        ("custom validation rule", "refine"),
+        ("parse without throwing", "safeParse"),
+        ("transform a value", "transform"),
+        ("discriminated union", "discriminatedUnion"),
+        ("coerce a string to a number", "coerce"),
+        ("format the errors", "ZodError"),
+        ("json schema of a schema", "toJSONSchema"),
+    ),
+    "vue": (
+        ("reactive state", "ref"),
+        ("computed property", "computed"),
+        ("watch a value for changes", "watch"),
+        ("run code when a component is mounted", "onMounted"),
+        ("provide and inject data", "inject"),
+        ("define props of a component", "defineProps"),
+        ("emit events", "emits"),
+        ("lazy load a component", "defineAsyncComponent"),
+        ("create an application and mount it", "createApp"),
+        ("wait until the dom is updated", "nextTick"),
+    ),
+}
+
+INTRODUCTION: Final = """# What the built-in documentation answers
+
+Made by `make bench-libdocs`, which asks the package registries. Each library's name is resolved as a buyer
+would do it; then the first id is asked ten questions, with a budget of {budget:,} tokens. "Expected" is a
+name that the answer should show, and **no** says that it does not. That is a weak test: it does not say that
+the passage is the best there is. The first snippet's title is there to be judged by eye.
+
+Nothing is read but what is in the published packages. Many projects keep their guides elsewhere; the answers
+are then reference (signatures, docstrings, declarations) with few explanations.
+
+Measured on {cores} processor cores; {load:.1f} processes wanted to run on average, this one among them.
+
+"""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What came back to a question."""
+
+    question: str
+    expected: str
+    title: str
+    found: bool
+    milliseconds: float
+
+
+@dataclass(frozen=True)
+class Report:
+    """What came back to all questions about a library."""
+
+    name: str
+    id: str
+    version: str
+    sources: str
+    pieces: int
+    first_seconds: float
+    cpu_seconds: float
+    megabytes: float
+    answers: Sequence[Answer]
+
+
+async def main() -> None:
+    set_up_logs("error")
+    with tempfile.TemporaryDirectory() as folder:
+        settings = Settings(packagedocs_folder=Path(folder))
+        async with open_resources(settings) as resources:
+            packagedocs = PackageDocs(settings, resources)
+            reports = [await ask(packagedocs, name, Path(folder)) for name in LIBRARIES]
+    PAGE.write_text(page(reports), encoding="utf-8")
+    sys.stdout.write(f"{PAGE} is written\n")
+
+
+async def ask(packagedocs: PackageDocs, name: str, folder: Path) -> Report:
+    """Resolve a name and ask its questions."""
+    found = (await packagedocs.on(Record()).libraries(name))[0]
+    started, busy = time.perf_counter(), builders_cpu()
+    await patiently(packagedocs, found.id)
+    seconds, worked = time.perf_counter() - started, builders_cpu() - busy
+    answers = [await answer(packagedocs, found.id, *each) for each in LIBRARIES[name]]
+    file = newest(folder)
+    sys.stdout.write(f"{name}: {sum(each.found for each in answers)} of {len(answers)}\n")
+    return Report(
+        name,
+        found.id,
+        found.version or "",
+        *contents(file),
+        seconds,
+        worked,
+        file.stat().st_size / (1 << 20),
+        answers,
+    )
+
+
+async def patiently(packagedocs: PackageDocs, library_id: str) -> None:
+    """Have the index made, however long that takes."""
+    while True:
+        with suppress(ProviderTimeout):
+            await packagedocs.on(Record()).docs(library_id, None, BUDGET)
+            return
+
+
+async def answer(packagedocs: PackageDocs, library_id: str, question: str, expected: str) -> Answer:
+    times: list[float] = []
+    snippets: list[Snippet] = []
+    for _ in range(REPEATS):
+        started = time.perf_counter()
+        snippets = await packagedocs.on(Record()).docs(library_id, question, BUDGET)
+        times.append((time.perf_counter() - started) * 1000)
+    shown = "\n".join(f"{each.title}\n{each.text}\n{each.code}" for each in snippets)
+    return Answer(
+        question, expected, snippets[0].title or "", named(expected, shown), statistics.median(times)
+    )
+
+
+def named(expected: str, shown: str) -> bool:
+    """Whether a name stands in a text as a word of its own."""
+    return re.search(rf"(?<!\w){re.escape(expected)}(?!\w)", shown) is not None
+
+
+def builders_cpu() -> float:
+    """Seconds of processor time that the processes which this one began have used (Linux's /proc)."""
+    ticks = 0
+    for children in Path("/proc/self/task").glob("*/children"):
+        for child in children.read_text().split():
+            fields = Path(f"/proc/{child}/stat").read_text().rpartition(")")[2].split()
+            ticks += int(fields[11]) + int(fields[12])
+    return ticks / os.sysconf("SC_CLK_TCK")
+
+
+def newest(folder: Path) -> Path:
+    return max(folder.rglob("*.db"), key=lambda file: file.stat().st_mtime)
+
+
+def contents(file: Path) -> tuple[str, int]:
+    """What kinds of file the pieces of an index come from, and how many pieces there are."""
+    with closing(sqlite3.connect(file)) as database:
+        pages = [page for (page,) in database.execute("select page from piece")]
+    counted = Counter(suffix(page) for page in pages)
+    return ", ".join(f"{count:,} {kind}" for kind, count in counted.most_common(4)), len(pages)
+
+
+def suffix(path: str) -> str:
+    name = path.rpartition("/")[2]
+    if name.lower().startswith("readme"):
+        return "README"
+    return ".d.ts" if re.search(r"\.d\.[cm]?ts$", name) else "." + name.rpartition(".")[2]
+
+
+def page(reports: Sequence[Report]) -> str:
+    """All of it as Markdown."""
+    rows = "".join(
+        f"| {each.name} | `{each.id}` {each.version} | {each.sources} | {each.pieces:,} | "
+        f"{each.first_seconds:.1f} | {each.cpu_seconds:.1f} | {each.megabytes:.1f} | {middle(each):.1f} | "
+        f"{sum(found.found for found in each.answers)} of {len(each.answers)} |\n"
+        for each in reports
+    )
+    hits = sum(found.found for each in reports for found in each.answers)
+    total = sum(len(each.answers) for each in reports)
+    head = (
+        "| library | resolved to | pieces, by the file they are from | pieces | s to the first answer "
+        "| s of processor time for it | index, MB | median ms | expected found |\n"
+        "| --- | --- | --- | ---: | ---: | ---: | ---: | ---: | --- |\n"
+    )
+    introduction = INTRODUCTION.format(budget=BUDGET, cores=os.cpu_count(), load=os.getloadavg()[0])
+    tables = "".join(table(each) for each in reports)
+    return introduction + head + rows + f"\nIn all {hits} of {total}.\n" + tables
+
+
+def middle(report: Report) -> float:
+    return statistics.median(each.milliseconds for each in report.answers)
+
+
+def table(report: Report) -> str:
+    rows = "".join(
+        f"| {each.question} | `{each.expected}` | {cell(each.title)} | {FOUND[each.found]} |\n"
+        for each in report.answers
+    )
+    head = "| question | expected | first snippet | in the answer |\n| --- | --- | --- | --- |\n"
+    return f"\n## {report.name} {report.version}\n\n{head}{rows}"
+
+
+def cell(text: str) -> str:
+    """Text that breaks no table."""
+    return text.replace("|", "\\|").replace("`", "'").replace("<", "&lt;")
+
+
+if __name__ == "__main__":
+    asyncio.run(main())

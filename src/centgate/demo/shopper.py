@@ -1,0 +1,77 @@
+"""Somebody with a thousand test dollars, who asks, signs and pays."""
+
+from __future__ import annotations
+
+from base64 import b64decode
+from typing import Any
+
+import httpx
+from eth_account import Account as EthAccount
+from rich.console import Console, RenderableType
+from x402 import x402ClientSync
+from x402.http import encode_payment_signature_header
+from x402.mechanisms.evm.exact import ExactEvmClientScheme
+from x402.mechanisms.evm.signers import EthAccountSigner
+from x402.schemas import PaymentRequired
+
+from centgate.devchain.house import DevChain
+from centgate.settings import Settings
+
+
+class DemoFailed(RuntimeError):
+    """A step did not do what it says."""
+
+
+def expect(holds: bool, otherwise: str) -> None:  # noqa: FBT001 - it reads as a sentence
+    """Raise DemoFailed unless something holds."""
+    if not holds:
+        raise DemoFailed(otherwise)
+
+
+class Shopper:
+    """A buyer with the first account of the development chain."""
+
+    def __init__(self, console: Console, chain: DevChain, settings: Settings, http: httpx.Client) -> None:
+        self._console, self._http = console, http
+        self.chain = chain
+        self.account = chain.accounts[0]
+        self.paid = 0
+        """Answers paid for so far."""
+        self._wallet = x402ClientSync()
+        signer = EthAccountSigner(EthAccount.from_key(self.account.private_key))
+        self._wallet.register(settings.network, ExactEvmClientScheme(signer))
+
+    def say(self, line: RenderableType = "") -> None:
+        """Print a line, or whatever can be shown in a terminal."""
+        self._console.print(line)
+
+    def warnings(self, answer: dict[str, Any]) -> None:
+        """Print an answer's warnings."""
+        for warning in answer["warnings"]:
+            self.say(f"   [yellow]warning[/] {warning}")
+
+    def terms(self, path: str, body: dict[str, Any]) -> str:
+        """Ask without paying: the terms, as the header carries them."""
+        response = self._http.post(path, json=body)
+        expect(
+            response.status_code == 402,
+            f"an unpaid request was answered with {response.status_code}, not 402",
+        )
+        return response.headers["PAYMENT-REQUIRED"]
+
+    def pay(self, path: str, body: dict[str, Any], terms: str) -> tuple[httpx.Response, str]:
+        """Sign the terms and send the same request with the payment: the response, and the payment."""
+        payload = self._wallet.create_payment_payload(PaymentRequired.model_validate_json(b64decode(terms)))
+        signature = encode_payment_signature_header(payload)
+        response = self.send(path, body, signature)
+        expect(response.status_code == 200, f"a paid request was answered with {response.text}")
+        self.paid += 1
+        return response, signature
+
+    def send(self, path: str, body: dict[str, Any], signature: str) -> httpx.Response:
+        """Send a request with a payment."""
+        return self._http.post(path, json=body, headers={"PAYMENT-SIGNATURE": signature})
+
+    def buy(self, path: str, body: dict[str, Any]) -> httpx.Response:
+        """The response to a request, paid for."""
+        return self.pay(path, body, self.terms(path, body))[0]

@@ -1,0 +1,86 @@
+"""A step about a wallet: a stranger may spend from it, and two services find that out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from eth_account import Account as EthAccount
+from rich.table import Column, Table
+
+from centgate.demo.shopper import Shopper, expect
+from centgate.devchain.accounts import Account
+from centgate.devchain.house import DevChain
+from centgate.devchain.node import ask
+
+WALLET, APPROVALS = "/services/wallet-brief", "/services/approval-risk"
+EVERYTHING = 2**256 - 1
+APPROVE = bytes.fromhex("095ea7b3")  # approve(address,uint256)
+
+
+def look_at(buyer: Shopper) -> None:
+    """Do on the chain what many regret later, let a stranger spend everything, and ask about it."""
+    stranger = buyer.chain.accounts[9].address.lower()
+    approve(buyer.chain, buyer.account, stranger, EVERYTHING)
+    buyer.say(
+        "[bold]5. Look at a wallet[/]  the buyer lets a stranger spend all its USDC, and asks the chain\n"
+    )
+    wallet = {"chainId": buyer.chain.chain_id, "walletAddress": buyer.account.address}
+    _show_approvals(buyer, buyer.buy(APPROVALS, wallet).json(), stranger)
+    _show_wallet(buyer, buyer.buy(WALLET, wallet).json())
+
+
+def _show_approvals(buyer: Shopper, answer: dict[str, Any], stranger: str) -> None:
+    spender = Column("spender", overflow="fold")
+    table = Table(
+        "token", spender, "allowance", "severity", "why", title="approval-risk", title_justify="left"
+    )
+    approvals = answer["data"]["approvals"]
+    for approval in approvals:
+        allowance = approval["allowance"]
+        table.add_row(
+            approval["token"]["symbol"],
+            approval["spender"]["address"],
+            "unlimited" if allowance["unlimited"] else str(allowance["amount"]),
+            approval["severity"],
+            ", ".join(finding["id"] for finding in approval["findings"]),
+        )
+    buyer.say(table)
+    for recommendation in answer["data"]["recommendations"]:
+        buyer.say(f"   [yellow]{recommendation['action']}[/] {recommendation['reason']}\n")
+    spenders = [approval["spender"]["address"] for approval in approvals]
+    expect(spenders == [stranger], f"the approval just given is not the one found: {spenders}")
+    expect(answer["data"]["unlimitedCount"] == 1, "the unlimited approval is not counted")
+
+
+def _show_wallet(buyer: Shopper, answer: dict[str, Any]) -> None:
+    data = answer["data"]
+    table = Table("holding", "amount", title="wallet-brief", title_justify="left")
+    held = {each["tokenAddress"]: each for each in data["tokenBalances"]}
+    for each in (data["nativeBalance"], *held.values()):
+        table.add_row(each["symbol"], f"{each['amount']:,.4f}")
+    buyer.say(table)
+    out = [each for each in data["recentTransfers"] if each["direction"] == "out"]
+    buyer.say(f"   {len(out)} recent payments out, the latest in {out[0]['transactionHash']}\n")
+    buyer.warnings(answer)
+    buyer.say()
+    usdc = held[buyer.chain.token.lower()]["amountBaseUnits"]
+    expect(
+        int(usdc) == buyer.chain.balance(buyer.account.address),
+        f"{usdc} is not what the buyer holds of the token",
+    )
+
+
+def approve(chain: DevChain, owner: Account, spender: str, amount: int) -> None:
+    """Let `spender` move so much of the owner's USDC: a transaction by the owner, mined when this returns."""
+    data = APPROVE + bytes.fromhex(spender[2:]).rjust(32, b"\0") + amount.to_bytes(32)
+    transaction = {
+        "chainId": chain.chain_id,
+        "nonce": int(ask(chain.rpc_url, "eth_getTransactionCount", owner.address, "latest"), 16),
+        "to": chain.token,
+        "data": "0x" + data.hex(),
+        "gas": 100_000,
+        "maxFeePerGas": 10**10,
+        "maxPriorityFeePerGas": 10**9,
+    }
+    signed = EthAccount.sign_transaction(transaction, owner.private_key)
+    ask(chain.rpc_url, "eth_sendRawTransaction", "0x" + signed.raw_transaction.hex().removeprefix("0x"))

@@ -1,0 +1,70 @@
+"""Steps about the web: a site that is read and mapped, and a library's documentation."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import httpx
+from rich.padding import Padding
+from rich.table import Table
+
+from centgate.demo.shopper import Shopper, expect
+from centgate.demo.site import GUIDE, PAGES
+from centgate.libdocs import pypi
+from centgate.settings import Settings
+
+SCRAPE, MAP = "/services/crawler/scrape", "/services/crawler/map"
+RESOLVE, QUERY = "/services/libdocs/resolve-library", "/services/libdocs/query-docs"
+LIBRARY, TOPIC = "httpx", "set a timeout"
+
+
+def read_site(buyer: Shopper, site: str) -> None:
+    """Map the demonstration's site, and read one of its pages."""
+    buyer.say(f"[bold]6. Read the web[/]  a site of three pages at {site}\n")
+    links = buyer.buy(MAP, {"url": f"{site}/"}).json()["data"]["links"]
+    table = Table("title", "url", title="crawler-map", title_justify="left")
+    for link in links:
+        table.add_row(link["title"], link["url"])
+    buyer.say(table)
+    found = {link["url"].removeprefix(site) for link in links}
+    expect(set(PAGES) <= found, f"the map names {sorted(found)}, and not all of {sorted(PAGES)}")
+    page = buyer.buy(SCRAPE, {"url": f"{site}{GUIDE}"}).json()["data"]
+    buyer.say("\n[italic]crawler-scrape[/]")
+    buyer.say(Padding(page["markdown"], (0, 3)))
+    buyer.say()
+    expect("| loopback |" in page["markdown"], "the page's table is not in the markdown")
+    expect("Accept all cookies" not in page["markdown"], "the consent banner is in the markdown")
+
+
+def read_documentation(buyer: Shopper, settings: Settings) -> None:
+    """Find a library, and read about a topic; skipped with a sentence when no package registry answers."""
+    buyer.say(f"[bold]7. Read a library's documentation[/]  {LIBRARY}: {TOPIC}\n")
+    if not _registry_answers(settings):
+        buyer.say("   skipped: no package registry answers from here\n")
+        return
+    library = buyer.buy(RESOLVE, {"libraryName": LIBRARY}).json()["data"]["libraries"][0]
+    buyer.say(f"   {library['title']} {library['version']}, {library['id']}: {library['description']}")
+    answer = buyer.buy(QUERY, {"libraryId": library["id"], "topic": TOPIC, "tokens": 1000}).json()
+    _show_docs(buyer, answer)
+
+
+def _registry_answers(settings: Settings) -> bool:
+    registry = settings.provider("packagedocs_pypi").url or pypi.ADDRESS
+    try:
+        return httpx.get(f"{registry}/pypi/{LIBRARY}/json", timeout=5).is_success
+    except httpx.HTTPError:
+        return False
+
+
+def _show_docs(buyer: Shopper, answer: dict[str, Any]) -> None:
+    docs = answer["data"]["docs"]
+    table = Table("title", "language", "tokens", title="libdocs-query-docs", title_justify="left")
+    for doc in docs:
+        table.add_row(doc["title"], doc["language"], str(doc["tokens"]))
+    buyer.say(table)
+    buyer.warnings(answer)
+    expect(bool(docs), "there is no documentation")
+    expect("timeout" in str(docs[0]).lower(), "the first piece of documentation says nothing of the topic")
+    buyer.say(f"   {docs[0]['title']}, from {docs[0]['sourceUrl']}:")
+    buyer.say(Padding((docs[0]["code"] or docs[0]["text"] or "").strip()[:500], (0, 3)))
+    buyer.say()

@@ -1,0 +1,71 @@
+"""Examples that a page brings in from files, put in their place."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+
+from centgate.libdocs.documents import Document
+
+LONGEST = 6000
+"""Characters of a file that is put into a page."""
+MOST = 60
+"""Files put into one page."""
+_MARKDOWN = re.compile(
+    r"^[ \t]*(?:\{\*[ ]*(?P<mkdocs>[^\s{}*]{1,300})[^{}\n]{0,200}\*\}"
+    r"|--8<--[ ]*[\"'](?P<snippet>[^\"'\n:]{1,300})[^\n]*"
+    r"|\{!>?[ ]*(?P<older>[^\s{}!]{1,300})[ ]*!\})[ \t]*$",
+    re.MULTILINE,
+)
+_RST = re.compile(r"^(?P<indent>[ \t]*)\.\. literalinclude::[ ]*(?P<path>\S{1,300})[ \t]*$", re.MULTILINE)
+_LANGUAGES = {
+    "py": "python",
+    "js": "javascript",
+    "ts": "typescript",
+    "tsx": "tsx",
+    "jsx": "jsx",
+    "sh": "bash",
+}
+
+
+def with_includes(document: Document, by_path: Mapping[str, Document]) -> Document:
+    """A page with the files that it names, as far as the package has them."""
+    if document.kind == "markdown" and (
+        "{*" in document.text or "--8<--" in document.text or "{!" in document.text
+    ):
+        text = _MARKDOWN.sub(lambda found: _fenced(document, found, by_path), document.text, count=MOST)
+        return replace(document, text=text)
+    if document.kind == "rst" and "literalinclude::" in document.text:
+        text = _RST.sub(lambda found: _literal(document, found, by_path), document.text, count=MOST)
+        return replace(document, text=text)
+    return document
+
+
+def _fenced(page: Document, found: re.Match[str], by_path: Mapping[str, Document]) -> str:
+    name = found["mkdocs"] or found["snippet"] or found["older"]
+    included = _resolved(page.path, name, by_path)
+    if included is None:
+        return ""
+    return f"```{_LANGUAGES.get(name.rsplit('.', 1)[-1], '')}\n{included.text[:LONGEST].strip()}\n```"
+
+
+def _literal(page: Document, found: re.Match[str], by_path: Mapping[str, Document]) -> str:
+    included = _resolved(page.path, found["path"], by_path)
+    if included is None:
+        return found[0]
+    language = _LANGUAGES.get(found["path"].rsplit(".", 1)[-1], "text")
+    lines = [f"{found['indent']}    {line}".rstrip() for line in included.text[:LONGEST].strip().splitlines()]
+    return f"{found['indent']}.. code-block:: {language}\n\n" + "\n".join(lines) + "\n"
+
+
+def _resolved(page: str, name: str, by_path: Mapping[str, Document]) -> Document | None:
+    """The file by its path from the page, from the root, or by its path below the package's own folder."""
+    beside = posixpath.normpath(posixpath.join(posixpath.dirname(page), name))
+    bare = re.sub(r"^(?:\.{1,2}/)+|^/", "", name)
+    root = page.split("/", 1)[0]
+    for path in (beside, bare, f"{root}/{bare}", re.sub(r"^(?:\.{2}/)+", "", beside)):
+        if path in by_path:
+            return by_path[path]
+    return None

@@ -1,0 +1,30 @@
+"""What languages are called in fences and directives."""
+
+from __future__ import annotations
+
+_SAME = {
+    "py": "python",
+    "python3": "python",
+    "pycon": "python",
+    "py3": "python",
+    "js": "javascript",
+    "mjs": "javascript",
+    "cjs": "javascript",
+    "ts": "typescript",
+    "mts": "typescript",
+    "sh": "bash",
+    "shell": "bash",
+    "console": "bash",
+    "zsh": "bash",
+    "shell-session": "bash",
+    "yml": "yaml",
+    "rs": "rust",
+    "golang": "go",
+}
+_NO_LANGUAGE = ("text", "txt", "plain", "plaintext", "none", "output", "")
+
+
+def language_of(word: str | None) -> str | None:
+    """The language that a fence or a directive names, in lower case; None when it names none."""
+    name = (word or "").lower()
+    return None if name in _NO_LANGUAGE else _SAME.get(name, name)

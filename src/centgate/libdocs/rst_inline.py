@@ -1,0 +1,77 @@
+"""The prose of reStructuredText without its roles and targets."""
+
+from __future__ import annotations
+
+import re
+
+from centgate.libdocs.markdown_inline import trimmed
+
+_ROLE = re.compile(r":(?:[A-Za-z][\w-]*:){0,2}[A-Za-z][\w+-]*:`([^`]{1,600})`(?:`?_{1,2})?")
+_TITLED = re.compile(r"^(.*?)<[^<>]*>$", re.DOTALL)
+_REFERENCE = re.compile(r"(?<!`)`([^`<>]{1,300}?)\s*<[^<>`]{1,500}>`_{1,2}")
+_NAMED = re.compile(r"(?<!`)`([^`]{1,300})`_{1,2}(?![\w`])")
+_LITERAL = re.compile(r"``([^`](?:[^`]|`(?!`)){0,600}?)``")
+_SUBSTITUTION = re.compile(r"\|(\w(?:[\w .-]{0,58}\w)?)\|_{0,2}")
+_BADGES = re.compile(r"^[ \t]*(?:\|\w(?:[\w .-]{0,58}\w)?\|_{0,2}[ \t]*)+$", re.MULTILINE)
+_FIELD = re.compile(
+    r"^[ \t]*:(param|parameter|arg|keyword|raises?|returns?|rtype|type|i?var)[ \t]*([^:\n]{0,120}):[ \t]*",
+    re.MULTILINE,
+)
+_ESCAPED = re.compile(r"\\([*_`|])|(?<=[`*_|])\\([ \w])")
+_RULE = re.compile(r"^[ \t]*([=\-~^\"'`#*+:.<>_])\1{3,}[ \t]*$", re.MULTILINE)
+"""A line between paragraphs, or one below a heading where there can be none."""
+_DOCINFO = re.compile(r"^:([A-Z][\w -]{0,30}):(?=[ \t]+\S)", re.MULTILINE)
+_LABELLED = ("ref", "doc", "numref", "any")
+_AS_TEXT = (
+    "ref",
+    "doc",
+    "term",
+    "emphasis",
+    "strong",
+    "pep",
+    "rfc",
+    "ticket",
+    "issue",
+    "pr",
+    "numref",
+    "any",
+)
+
+
+def plain(text: str) -> str:
+    """Prose with literals as spans of code and references as what they show."""
+    shown = _BADGES.sub("", text)
+    shown = _ROLE.sub(_role, shown)
+    shown = _REFERENCE.sub(r"\1", shown)
+    shown = _LITERAL.sub(r"`\1`", shown)
+    shown = _NAMED.sub(r"\1", shown)
+    shown = _SUBSTITUTION.sub(r"\1", shown)
+    shown = _FIELD.sub(_field, shown)
+    shown = _ESCAPED.sub(lambda escaped: escaped[1] or escaped[2].strip(), shown)
+    shown = _DOCINFO.sub(r"\1:", _RULE.sub("", shown))
+    return trimmed(shown)
+
+
+def _role(role: re.Match[str]) -> str:
+    """`:class:` and its like show the name's end after `~`; those of pages show the title."""
+    name = role[0][1 : role[0].index("`") - 1].split(":")[-1]
+    titled = _TITLED.match(role[1])
+    target = (titled[1] if titled and titled[1] else role[1]).strip().lstrip("!")
+    if name in _LABELLED and not (titled and titled[1]):
+        return target.rsplit("/", 1)[-1].replace("_", " ").replace("-", " ")
+    if name in _AS_TEXT:
+        return target if name not in ("pep", "rfc") else f"{name.upper()} {target}"
+    if target.startswith("~"):
+        target = target[1:].rsplit(".", 1)[-1]
+    # a first part that begins with an underscore only helps a documentation's own build
+    target = re.sub(r"^\.?_\w+\.(?=\w)", "", target).lstrip(".")
+    return f"`{target}`"
+
+
+def _field(field: re.Match[str]) -> str:
+    """`:param size:` as an entry of a list; types stand in the signature already."""
+    kind, of = field[1], field[2].strip()
+    if kind.startswith("r"):
+        said = "Raises" if kind.startswith("rai") else "Returns"
+        return f"- {said} `{of}`: " if of else f"- {said}: "
+    return f"- `{of.split(' ')[-1]}`: " if of else ""

@@ -1,0 +1,89 @@
+"""Words of documentation and of questions: identifiers are kept whole and taken apart as well."""
+
+from __future__ import annotations
+
+import re
+
+WORD = re.compile(r"\w+")
+LONGEST = 60
+"""Characters of a word that is indexed; longer ones are data."""
+_PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\dA-Za-z_]+")
+_ENDING = re.compile(r"(?:ies|y|ing|ed|es|s|e)$")
+# fmt: off
+STOP_WORDS = frozenset((
+    "a", "about", "all", "an", "and", "any", "are", "as", "at", "be", "been", "but", "by", "can", "could",
+    "do", "docs", "documentation", "does", "example", "examples", "for", "from", "get", "give", "guide",
+    "had", "has", "have", "how", "i", "if", "in", "into", "is", "it", "its", "let", "like", "make", "me",
+    "my", "need", "not", "of", "on", "or", "our", "out", "please", "set", "should", "show", "so", "some",
+    "such", "than", "that", "the", "their", "them", "then", "there", "these", "they", "this", "to",
+    "tutorial", "up", "us", "use", "used", "using", "want", "was", "way", "we", "what", "when", "where",
+    "which", "who", "why", "will", "with", "would", "you", "your",
+))
+GENERAL = frozenset((
+    "basic", "basics", "beginner", "first", "getting", "hello", "install", "installation", "installing",
+    "intro", "introduction", "overview", "quick", "quickstart", "readme", "setup", "start", "started",
+    "starting", "steps", "usage", "world",
+))
+"""Words of questions about a library as a whole."""
+# fmt: on
+SYNONYMS = {
+    "args": ("arguments",),
+    "async": ("asynchronous", "asyncio"),
+    "auth": ("authentication", "authorization"),
+    "bulk": ("batch", "many"),
+    "concurrent": ("gather", "parallel"),
+    "config": ("configuration", "settings"),
+    "configuration": ("config", "settings"),
+    "db": ("database",),
+    "delete": ("remove",),
+    "dir": ("directory",),
+    "env": ("environment",),
+    "injection": ("inject",),
+    "login": ("authentication",),
+    "pagination": ("paginate", "limit", "offset"),
+    "param": ("parameter",),
+    "params": ("parameters",),
+    "repo": ("repository",),
+    "retries": ("retry",),
+    "retry": ("retries",),
+    "sse": ("eventsource",),
+    "ws": ("websocket",),
+}
+"""What documentation calls what people abbreviate, and a few that stems do not bring together."""
+
+
+def parts(word: str) -> list[str]:
+    """In lower case: `useEffect` is use and effect, `create_engine` create and engine."""
+    return [part.lower() for part in _PARTS.findall(word)] or [word.lower()]
+
+
+def expanded(text: str) -> str:
+    """A text with the parts of its identifiers at the end, each once."""
+    found = {word for word in WORD.findall(text) if len(word) <= LONGEST and is_compound(word)}
+    extra = [part for word in sorted(found) for part in parts(word)]
+    return f"{text} {' '.join(extra)}" if extra else text
+
+
+def is_compound(word: str) -> bool:
+    """Whether a word is made of several, by capitals or underscores."""
+    if word.islower() or word.isupper():
+        return "_" in word.strip("_")
+    return "_" in word.strip("_") or word[1:] != word[1:].lower()
+
+
+def key(name: str) -> str:
+    """What a name is however it is written: `create_engine`, `createEngine` and `create engine` are one."""
+    return re.sub(r"[\W_]+", "", name).lower()
+
+
+def page_words(path: str) -> str:
+    """The words of a path, without numbers that only order it."""
+    stem = re.sub(r"(?:\.d)?\.\w+$", "", path)
+    found = (part for word in WORD.findall(stem) for part in dict.fromkeys((word.lower(), *parts(word))))
+    return " ".join(part for part in found if not part.isdigit())
+
+
+def stems(text: str) -> list[str]:
+    """The words of a heading or a question, roughly the same when they are roughly the same."""
+    words = (part for word in WORD.findall(text) for part in parts(word))
+    return [_ENDING.sub("", word) if len(word) > 4 else word for word in words]

@@ -1,0 +1,1 @@
+"""Pages of the web: what is in them, in our words."""

@@ -1,0 +1,157 @@
+"""What a body is: what its content type says, unless its first bytes say otherwise."""
+
+from __future__ import annotations
+
+import re
+from typing import Literal
+
+Kind = Literal["html", "markdown", "text", "json", "feed", "xml", "pdf", "code"]
+
+MEDIA_TYPES = (
+    "text/*",
+    "application/xhtml+xml",
+    "application/xml",
+    "application/json",
+    "application/ld+json",
+    "application/feed+json",
+    "application/activity+json",
+    "application/problem+json",
+    "application/vnd.api+json",
+    "application/x-ndjson",
+    "application/rss+xml",
+    "application/atom+xml",
+    "application/rdf+xml",
+    "application/pdf",
+    "application/x-pdf",
+    "application/javascript",
+    "application/x-javascript",
+    "application/yaml",
+    "application/x-yaml",
+    "application/toml",
+    "application/octet-stream",
+)
+"""What is worth fetching; octet streams are looked at, since servers call many things that."""
+_BEGINNING = 2048
+_KINDS: dict[str, Kind] = {
+    "text/html": "html",
+    "application/xhtml+xml": "html",
+    "text/markdown": "markdown",
+    "text/x-markdown": "markdown",
+    "text/json": "json",
+    "application/json": "json",
+    "application/x-ndjson": "json",
+    "text/xml": "xml",
+    "application/xml": "xml",
+    "application/rss+xml": "feed",
+    "application/atom+xml": "feed",
+    "application/rdf+xml": "feed",
+    "application/pdf": "pdf",
+    "application/x-pdf": "pdf",
+    "text/css": "code",
+    "text/javascript": "code",
+    "application/javascript": "code",
+    "application/x-javascript": "code",
+    "application/yaml": "code",
+    "application/x-yaml": "code",
+    "text/yaml": "code",
+    "application/toml": "code",
+}
+LANGUAGES = {
+    "css": "css",
+    "javascript": "javascript",
+    "x-javascript": "javascript",
+    "yaml": "yaml",
+    "x-yaml": "yaml",
+    "toml": "toml",
+}
+"""What a block of code is called, by the subtype it was sent as."""
+_SPACE_AND_NOTES = re.compile(rb"(?:\s+|<!--.*?-->|<\?.*?\?>)*", re.DOTALL)
+_HTML = re.compile(
+    rb"<(?:!doctype\s+html|html|head|body|title|meta|script|div|h1|p|article)[\s>]", re.IGNORECASE
+)
+_FEED = re.compile(
+    rb"<(?:!doctype\s+rss[^>]*>\s*<)?(?:rss|feed|rdf:rdf|\w+:feed|channel)[\s>]", re.IGNORECASE
+)
+_JSON = re.compile(rb'[\[{]\s*(?:["\[{\]}]|-?\d|true|false|null)')
+_MARKDOWN_PATH = re.compile(r"\.(?:md|markdown|mdx)$", re.IGNORECASE)
+_BINARY = (
+    b"\x89PNG",
+    b"GIF8",
+    b"\xff\xd8\xff",
+    b"RIFF",
+    b"PK\x03\x04",
+    b"\x1f\x8b",
+    b"\x7fELF",
+    b"OggS",
+    b"ID3",
+)
+
+
+class Unsupported(Exception):
+    """A body that is nothing this reads; the message is a clause."""
+
+
+class Unreadable(Exception):
+    """A document of a known kind whose text cannot be had; the message is a clause."""
+
+
+def media_type(content_type: str | None) -> str:
+    """The media type of a header, without its parameters; empty when there is none."""
+    return (content_type or "").split(";")[0].strip().lower()
+
+
+def kind_of(body: bytes, content_type: str | None, path: str = "") -> Kind:
+    """What a body is to be read as; `path` is the URL's, for what its ending says."""
+    said = media_type(content_type)
+    start = body[:_BEGINNING]
+    if b"%PDF-" in start[:1024]:
+        return "pdf"
+    if start.startswith(_BINARY) or (said.startswith(("image/", "audio/", "video/", "font/"))):
+        raise Unsupported(f"it is {said or 'no text'}")
+    bare = _bare(start)
+    if _is_binary(bare):
+        raise Unsupported(f"it is {said or 'of an unknown type'} and no text")
+    return _told(said, bare[_SPACE_AND_NOTES.match(bare).end() :], path)  # pyright: ignore[reportOptionalMemberAccess]
+
+
+def _told(said: str, start: bytes, path: str) -> Kind:
+    kind = _KINDS.get(said)
+    if kind in (None, "xml", "html", "feed") and _FEED.match(start):
+        return "feed"
+    if kind in (None, "xml", "json", "feed", "pdf") and _HTML.match(start):
+        return "html"
+    if kind in (None, "html") and said != "text/csv" and _JSON.match(start):
+        return "json"
+    if kind == "feed":
+        return "xml"
+    if kind == "pdf":
+        raise Unsupported("it is called a PDF and is none")
+    if kind:
+        return kind
+    return _unnamed(said, start, path)
+
+
+def _unnamed(said: str, start: bytes, path: str) -> Kind:
+    if said.endswith("+json"):
+        return "json"
+    if said.endswith("+xml") or start.startswith(b"<?xml"):
+        return "xml"
+    if not said.startswith("text/") and said not in ("", "application/octet-stream"):
+        raise Unsupported(f"it is {said}")
+    if _MARKDOWN_PATH.search(path):
+        return "markdown"
+    return "html" if not said and start.startswith(b"<") else "text"
+
+
+def _bare(start: bytes) -> bytes:
+    """ASCII as one byte a character, also where it is written in two."""
+    if start.startswith((b"\xff\xfe", b"\xfe\xff")) or start.count(b"\0") * 5 > len(start) * 2:
+        return start.replace(b"\0", b"").removeprefix(b"\xff\xfe").removeprefix(b"\xfe\xff")
+    return start.removeprefix(b"\xef\xbb\xbf")
+
+
+def _is_binary(start: bytes) -> bool:
+    odd = sum(
+        start.count(byte) for byte in (b"\0", b"\1", b"\2", b"\3", b"\4", b"\5", b"\6", b"\x0e", b"\x10")
+    )
+    return odd > 2 + len(start) // 100

@@ -1,0 +1,1 @@
+"""The one place from which addresses that strangers give are fetched."""

@@ -1,0 +1,543 @@
+"""Pages made by their scripts, in a real browser, with a server next door that must never be reached."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.util
+import os
+import shutil
+import signal
+import tempfile
+import time
+from collections.abc import AsyncGenerator, Callable, Generator, Sequence
+from contextlib import nullcontext, suppress
+from pathlib import Path
+
+import pytest
+from scripted import ATTACKS, HARMLESS, Site, attacking, self_certified, served
+
+from centgate.browser import chromium
+from centgate.browser.program import NAMES, RenderFailed
+from centgate.browser.rendering import QUEUE, Renderer
+from centgate.safefetch.failure import FetchFailed
+from centgate.safefetch.policy import Policy
+
+pytestmark = [
+    pytest.mark.skipif(
+        importlib.util.find_spec("playwright") is None, reason="the extra `render` is not installed"
+    ),
+    pytest.mark.skipif(not any(map(shutil.which, NAMES)), reason="there is no Chromium on the PATH"),
+]
+SECONDS = 20.0
+AGENT = "Centgate/1 (+https://operator.example)"
+NAMES_OF = {"inside.example": ["127.0.0.2"], "mixed.example": ["127.0.0.1", "127.0.0.2"]}
+OURS = "site.example"
+
+
+@pytest.fixture(scope="module")
+def anyio_backend() -> tuple[str, dict[str, bool]]:
+    """One event loop for all tests here, and so one browser; the kind that the server runs on."""
+    return "asyncio", {"use_uvloop": True}
+
+
+@pytest.fixture(scope="module")
+def site() -> Generator[Site]:
+    """The site whose pages are read."""
+    with served("127.0.0.1") as site:
+        yield site
+
+
+@pytest.fixture(scope="module")
+def inside(site: Site) -> Generator[Site]:
+    """A server next door, on the same port."""
+    with served("127.0.0.2", site.port) as inside:
+        yield inside
+
+
+@pytest.fixture(scope="module")
+def temporary(tmp_path_factory: pytest.TempPathFactory) -> Generator[Path]:
+    """Where browsers have their folders, open for nobody to pass through."""
+    tmp_path_factory.getbasetemp()  # made where it belongs, before that is somewhere else
+    folder = Path(tempfile.mkdtemp())
+    folder.chmod(0o755)
+    before, tempfile.tempdir = tempfile.tempdir, str(folder)
+    yield folder
+    tempfile.tempdir = before
+    shutil.rmtree(folder)
+
+
+async def resolve(host: str) -> Sequence[str]:
+    """Names of the tests."""
+    return NAMES_OF.get(host, ["127.0.0.1"])
+
+
+def renderer_of(*sites: Site) -> Renderer:
+    """A renderer that may fetch from these sites alone."""
+    allowed = tuple(f"{site.host}:{site.port}" for site in sites)
+    return Renderer(Policy(allowed=allowed), AGENT, chromium=None, resolve=resolve)
+
+
+@pytest.fixture(scope="module")
+async def renderer(site: Site, inside: Site, temporary: Path) -> AsyncGenerator[Renderer]:
+    """The renderer of most tests."""
+    renderer = renderer_of(site)
+    yield renderer
+    await renderer.close()
+
+
+def at_fault(inside: Site) -> tuple[list[str], list[bytes]]:
+    """What came to the server next door, which forgets it."""
+    seen = inside.connections[:], inside.packets[:]
+    inside.connections.clear()
+    inside.packets.clear()
+    return seen
+
+
+def processes_in(folder: Path) -> list[int]:
+    """Processes that name a folder in what they were started with, and still run."""
+    found: list[int] = []
+    for process in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            said = (process / "cmdline").read_bytes() + (process / "environ").read_bytes()
+            if str(folder).encode() in said:
+                found.append(int(process.name))
+    return found
+
+
+def folders_in(temporary: Path) -> set[Path]:
+    """The folders of browsers."""
+    return {*temporary.iterdir()}
+
+
+def files_in(temporary: Path, name: str) -> list[Path]:
+    """What was written into any of them."""
+    return [*temporary.rglob(name)]
+
+
+async def until(condition: Callable[[], bool]) -> bool:
+    """Whether something comes true."""
+    for _ in range(2000):
+        if condition():
+            return True
+        await asyncio.sleep(0.01)
+    return False
+
+
+async def test_text_that_a_script_makes_is_read(renderer: Renderer, site: Site) -> None:
+    site.pages["made"] = "<p id=x></p><script>x.textContent = 'made ' + (40 + 2) + ' \u00e9'</script>"
+
+    rendered = await renderer.html(f"{site.url}made", SECONDS)
+
+    assert '<p id="x">made 42 \u00e9</p>' in rendered.html.decode()
+    assert (rendered.url, rendered.status) == (f"{site.url}made", 200)
+
+
+async def test_text_that_is_fetched_after_loading_is_read(renderer: Renderer, site: Site) -> None:
+    site.pages["more"] = "late words"
+    site.pages["late"] = (
+        "<script>onload = () => setTimeout(async () => "
+        "document.body.append(await (await fetch('/more')).text()), 200)</script>"
+    )
+
+    rendered = await renderer.html(f"{site.url}late", SECONDS)
+
+    assert b"late words" in rendered.html
+
+
+async def test_the_browser_names_the_deployment(renderer: Renderer, site: Site) -> None:
+    site.agents.clear()
+
+    await renderer.html(f"{site.url}made", SECONDS)
+
+    assert set(site.agents) == {AGENT}
+
+
+async def test_a_redirect_ends_at_its_address_with_its_status(renderer: Renderer, site: Site) -> None:
+    rendered = await renderer.html(f"{site.url}to?/missing", SECONDS)
+
+    assert (rendered.url, rendered.status) == (f"{site.url}missing", 404)
+
+
+async def test_a_page_is_read_by_name(renderer: Renderer, site: Site) -> None:
+    site.pages["made"] = "by name"
+
+    rendered = await renderer.html(f"http://{OURS}:{site.port}/made", SECONDS)
+
+    assert b"by name" in rendered.html
+
+
+async def test_a_page_cannot_reach_what_may_not_be_fetched(
+    renderer: Renderer, site: Site, inside: Site
+) -> None:
+    spellings = ["127.0.0.2", "2130706434", "0x7f000002", "127.2", "0177.0.0.2", "[::ffff:127.0.0.2]"]
+    hosts = [f"{host}:{site.port}" for host in (*spellings, *NAMES_OF)]
+    site.pages["attack"] = attacking(hosts)
+    at_fault(inside)
+    site.released.clear()
+
+    rendered = await renderer.html(f"{site.url}attack", 3 * SECONDS)
+
+    assert b"all tried" in rendered.html
+    assert at_fault(inside) == ([], [])
+
+
+async def test_the_same_attacks_arrive_where_they_may(site: Site, inside: Site, temporary: Path) -> None:
+    site.pages["attack"] = attacking([f"127.0.0.2:{site.port}"])
+    at_fault(inside)
+    renderer = renderer_of(site, inside)
+    site.released.clear()
+
+    await renderer.html(f"{site.url}attack", 3 * SECONDS)
+    await renderer.close()
+
+    reached, packets = at_fault(inside)
+    assert {*ATTACKS} - {*reached} == HARMLESS
+    assert not packets
+
+
+@pytest.mark.parametrize("host", ["127.0.0.2", "127.2", "inside.example", "mixed.example"])
+@pytest.mark.parametrize("way", ["script", "status", "refresh", "directly"])
+async def test_a_page_that_leads_to_a_forbidden_address_is_not_read(
+    renderer: Renderer, site: Site, inside: Site, way: str, host: str
+) -> None:
+    there = f"http://{host}:{site.port}/"
+    site.pages["script"] = f"<script>location = '{there}'</script>"
+    site.pages["refresh"] = f"<meta http-equiv=refresh content='0;url={there}'>"
+    at_fault(inside)
+
+    with pytest.raises(FetchFailed) as failed:
+        await renderer.html(
+            {"status": f"{site.url}to?{there}", "directly": there}.get(way, f"{site.url}{way}"), SECONDS
+        )
+
+    assert failed.value.reason == "blocked_address"
+    assert at_fault(inside) == ([], [])
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["file:///etc/passwd", "chrome://version", "about:blank", "data:text/html,x", "view-source:http://x/"],
+)
+async def test_what_is_not_of_the_web_is_refused(renderer: Renderer, url: str) -> None:
+    with pytest.raises(FetchFailed) as failed:
+        await renderer.html(url, SECONDS)
+
+    assert failed.value.reason == "blocked_address"
+
+
+@pytest.mark.parametrize(
+    "url", ["file:///etc/passwd", "chrome://version", "chrome://settings", "view-source:file:///etc/passwd"]
+)
+async def test_a_page_does_not_get_at_files_or_the_browser(renderer: Renderer, site: Site, url: str) -> None:
+    site.pages["file"] = "still here"
+    site.pages["local"] = (
+        f"<iframe src='{url}'></iframe><p>mine</p><script>fetch('{url}').then(r => r.text())"
+        f".then(t => document.body.append(t)); setTimeout(() => location = '{url}', 100)</script>"
+    )
+
+    with suppress(FetchFailed):
+        rendered = await renderer.html(f"{site.url}local", SECONDS)
+        assert rendered.url == f"{site.url}local"
+        assert b"root:" not in rendered.html
+
+
+@pytest.mark.parametrize(
+    "elsewhere", ["about:blank", "URL.createObjectURL(new Blob(['x'], {type: 'text/html'}))"]
+)
+async def test_a_page_that_leaves_the_web_is_not_read(renderer: Renderer, site: Site, elsewhere: str) -> None:
+    where = f"'{elsewhere}'" if elsewhere.startswith("about") else elsewhere
+    site.pages["leaving"] = f"<script>location = {where}</script>"
+
+    with pytest.raises(FetchFailed):
+        await renderer.html(f"{site.url}leaving", SECONDS)
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        "<script>while (true) {}</script>",
+        "<p>text</p><script>onload = () => { while (true) {} }</script>",
+        "<script>location.reload()</script>",
+        "<script>setInterval(() => { for (const p of Array(50)) document.body.append(new Blob(['x']).size, "
+        "document.createElement('iframe')) }, 0)</script>",
+        "<script>setInterval(() => { throw new Error('x'.repeat(20_000_000)) }, 0)</script>",
+        "<script>const more = () => { console.log('x'.repeat(9_000_000)); queueMicrotask(more) }; more()"
+        "</script>",
+    ],
+    ids=["endless", "endless after loading", "reloading", "frames", "errors", "console"],
+)
+async def test_a_page_that_does_not_end_leaves_the_next_one_alone(
+    renderer: Renderer, site: Site, page: str
+) -> None:
+    site.pages["endless"], site.pages["made"] = page, "next"
+
+    with suppress(FetchFailed):
+        await renderer.html(f"{site.url}endless", 3)
+    rendered = await renderer.html(f"{site.url}made", SECONDS)
+
+    assert b"next" in rendered.html
+
+
+async def test_a_site_that_nobody_vouches_for_is_not_read(temporary: Path, tmp_path: Path) -> None:
+    with served("127.0.0.1", tls=self_certified("127.0.0.1", tmp_path)) as site:
+        renderer = renderer_of(site)
+
+        with pytest.raises(FetchFailed) as failed:
+            await renderer.html(f"{site.url}made", SECONDS)
+
+        assert failed.value.reason == "tls"
+        await renderer.close()
+
+
+async def test_an_endless_script_is_a_timeout(renderer: Renderer, site: Site) -> None:
+    site.pages["endless"] = "<script>while (true) {}</script>"
+    began = time.monotonic()
+
+    with pytest.raises(FetchFailed) as failed:
+        await renderer.html(f"{site.url}endless", 3)
+
+    assert failed.value.reason == "timeout"
+    assert time.monotonic() - began < SECONDS
+
+
+async def test_a_document_without_end_is_a_timeout(renderer: Renderer, site: Site) -> None:
+    with pytest.raises(FetchFailed) as failed:
+        await renderer.html(f"{site.url}drip", 3)
+
+    assert failed.value.reason == "timeout"
+
+
+async def test_a_part_without_end_is_left_out(renderer: Renderer, site: Site) -> None:
+    site.pages["partly"] = "<p>the words</p><iframe src=/drip></iframe>"
+
+    rendered = await renderer.html(f"{site.url}partly", 10)
+
+    assert b"the words" in rendered.html
+
+
+async def test_a_page_that_asks_without_end_is_given_up(renderer: Renderer, site: Site) -> None:
+    site.released.clear()
+    site.pages["asking"] = (
+        "<iframe src=/hold></iframe><script>const more = () => fetch('/x?' + Math.random()).then(more, more);"
+        " for (let i = 0; i < 20; i++) more()</script>"
+    )
+
+    with pytest.raises(FetchFailed) as failed:
+        await renderer.html(f"{site.url}asking", 3 * SECONDS)
+    site.released.set()
+
+    assert failed.value.reason == "too_large"
+
+
+@pytest.mark.parametrize("path", ["file", "text"])
+async def test_what_is_no_page_is_not_rendered(
+    renderer: Renderer, site: Site, temporary: Path, path: str
+) -> None:
+    with pytest.raises(FetchFailed) as failed:
+        await renderer.html(f"{site.url}{path}", SECONDS)
+
+    assert failed.value.reason == "unsupported"
+    assert not files_in(temporary, "*.zip")
+
+
+async def test_a_download_by_script_leaves_no_file(renderer: Renderer, site: Site, temporary: Path) -> None:
+    site.pages["downloading"] = (
+        "<p>text</p><a id=a download=mine.bin></a><script>a.href = URL.createObjectURL(new Blob(['x']));"
+        " a.click(); document.body.append(Object.assign(document.createElement('iframe'), {src: '/file'}))"
+        "</script>"
+    )
+
+    rendered = await renderer.html(f"{site.url}downloading", SECONDS)
+
+    assert b"text" in rendered.html
+    assert not files_in(temporary, "mine.bin") + files_in(temporary, "*.zip")
+
+
+async def test_dialogs_do_not_hold_a_page_up(renderer: Renderer, site: Site) -> None:
+    site.pages["asking"] = (
+        "<script>onbeforeunload = e => { e.preventDefault(); return 'stay' };"
+        " alert(1); confirm(2); prompt(3); print(); document.write('said')</script>"
+    )
+
+    rendered = await renderer.html(f"{site.url}asking", SECONDS)
+
+    assert b"said" in rendered.html
+
+
+async def test_a_page_that_grows_without_end_is_cut(renderer: Renderer, site: Site) -> None:
+    site.pages["large"] = "<body><p id=x hidden></p><script>x.append('\u20ac'.repeat(30_000_000))</script>"
+
+    rendered = await renderer.html(f"{site.url}large", SECONDS)
+
+    assert 1_900_000 < len(rendered.html) <= 2_000_000
+    assert rendered.html.decode()
+
+
+async def test_text_that_is_no_proper_unicode_is_read(renderer: Renderer, site: Site) -> None:
+    site.pages["broken"] = (
+        "<body><script>document.body.append('a\\ud800b', String.fromCharCode(0), '\U0001f600')</script>"
+    )
+
+    rendered = await renderer.html(f"{site.url}broken", SECONDS)
+
+    assert "\U0001f600" in rendered.html.decode()
+
+
+async def test_a_page_cannot_change_how_it_is_read(renderer: Renderer, site: Site) -> None:
+    site.pages["lying"] = (
+        "<p>truth</p><script>String.prototype.slice = () => 'lie';"
+        "Object.defineProperty(Document.prototype, 'documentElement', {get: () => ({outerHTML: 'lie'})})"
+        "</script>"
+    )
+
+    rendered = await renderer.html(f"{site.url}lying", SECONDS)
+
+    assert b"truth" in rendered.html
+
+
+async def test_pages_do_not_know_of_each_other(renderer: Renderer, site: Site) -> None:
+    site.pages["leaving"] = "<script>document.cookie = 'a=1'; localStorage.b = 'left'</script>"
+    site.pages["finding"] = "<script>document.write(`found ${document.cookie}${localStorage.b}`)</script>"
+
+    await renderer.html(f"{site.url}leaving", SECONDS)
+    rendered = await renderer.html(f"{site.url}finding", SECONDS)
+
+    assert b"found undefined" in rendered.html
+
+
+async def test_many_pages_wait_for_their_turn(renderer: Renderer, site: Site) -> None:
+    site.pages["made"] = "next"
+
+    async with asyncio.TaskGroup() as group:
+        tasks = [group.create_task(renderer.html(f"{site.url}made", 3 * SECONDS)) for _ in range(QUEUE)]
+
+    assert all(b"next" in task.result().html for task in tasks)
+
+
+async def test_too_many_pages_are_refused(site: Site, temporary: Path) -> None:
+    site.pages["made"] = "next"
+    renderer = renderer_of(site)
+
+    results = await asyncio.gather(
+        *(renderer.html(f"{site.url}made", 3 * SECONDS) for _ in range(QUEUE + 5)), return_exceptions=True
+    )
+    await renderer.close()
+
+    assert [type(each) for each in results if isinstance(each, Exception)] == [RenderFailed] * 3
+
+
+async def test_a_page_that_is_not_waited_for_gives_its_turn_back(renderer: Renderer, site: Site) -> None:
+    site.pages["endless"], site.pages["made"] = "<script>while (true) {}</script>", "next"
+    given_up = [asyncio.ensure_future(renderer.html(f"{site.url}endless", SECONDS)) for _ in range(4)]
+    site.connections.clear()
+    assert await until(lambda: "endless" in site.connections)
+
+    for each in given_up:
+        each.cancel()
+
+    assert b"next" in (await renderer.html(f"{site.url}made", SECONDS)).html
+
+
+async def test_a_browser_that_was_killed_is_started_anew(
+    renderer: Renderer, site: Site, temporary: Path
+) -> None:
+    site.pages["made"] = "next"
+    await renderer.html(f"{site.url}made", SECONDS)
+
+    for pid in files_in(temporary, "pid"):
+        os.killpg(int(pid.read_text()), signal.SIGKILL)
+
+    assert b"next" in (await renderer.html(f"{site.url}made", SECONDS)).html
+
+
+async def test_a_keeper_that_was_killed_takes_its_browser_along(site: Site, temporary: Path) -> None:
+    site.pages["made"] = "next"
+    renderer = renderer_of(site)
+    before = folders_in(temporary)
+    await renderer.html(f"{site.url}made", SECONDS)
+    (folder,) = folders_in(temporary) - before
+    keeper = min(processes_in(folder))
+
+    os.kill(keeper, signal.SIGKILL)
+
+    assert b"next" in (await renderer.html(f"{site.url}made", SECONDS)).html
+    await renderer.close()
+    assert not folder.exists()
+    assert await until(lambda: not processes_in(folder))
+
+
+async def test_a_page_that_takes_too_much_memory_is_ended(
+    site: Site, temporary: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(chromium, "MEGABYTES", 600)
+    site.pages["made"] = "next"
+    site.pages["hungry"] = (
+        "<script>const all = []; setInterval(() => "
+        "{ if (all.length < 60) all.push(new Uint8Array(50_000_000).fill(1)) }, 20)</script>"
+    )
+    site.pages["hungry"] += "<img src=x><iframe src=/drip></iframe>"
+    renderer = renderer_of(site)
+
+    with pytest.raises(FetchFailed) as failed:
+        await renderer.html(f"{site.url}hungry", SECONDS)
+
+    assert failed.value.reason == "too_large"
+    assert b"next" in (await renderer.html(f"{site.url}made", SECONDS)).html
+    await renderer.close()
+
+
+@pytest.mark.parametrize("path", ["made", "endless"])
+async def test_nothing_is_left_of_a_renderer_that_was_closed(site: Site, temporary: Path, path: str) -> None:
+    site.pages["made"], site.pages["endless"] = "next", "<script>while (true) {}</script>"
+    before = folders_in(temporary)
+    renderer = renderer_of(site)
+    await renderer.html(f"{site.url}made", SECONDS)
+    (folder,) = folders_in(temporary) - before
+    assert processes_in(folder)
+    site.connections.clear()
+    page = asyncio.ensure_future(renderer.html(f"{site.url}{path}", 3 * SECONDS))
+    assert await until(lambda: path in site.connections and (path == "endless" or page.done()))
+
+    await renderer.close()
+
+    assert not folder.exists()
+    assert await until(lambda: not processes_in(folder))
+    with pytest.raises(RenderFailed) if path == "endless" else nullcontext():
+        await page
+
+
+async def test_a_browser_that_is_not_there_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/nowhere")
+    renderer = Renderer(Policy(), AGENT, chromium=None)
+
+    with pytest.raises(RenderFailed, match="no browser was found"):
+        await renderer.html("https://example.com/", SECONDS)
+
+    await renderer.close()
+
+
+@pytest.mark.parametrize("program", ["/etc/passwd", "/bin/false", "/nowhere/chromium"])
+async def test_a_program_that_is_no_browser_is_said(program: str) -> None:
+    renderer = Renderer(Policy(), AGENT, chromium=Path(program))
+
+    with pytest.raises(RenderFailed):
+        await renderer.html("https://example.com/", SECONDS)
+
+    await renderer.close()
+
+
+async def test_a_browser_is_replaced_after_some_pages(
+    site: Site, temporary: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("centgate.browser.rendering.PAGES_PER_BROWSER", 1)
+    site.pages["made"] = "next"
+    renderer = renderer_of(site)
+    before = folders_in(temporary)
+
+    await renderer.html(f"{site.url}made", SECONDS)
+    (first,) = folders_in(temporary) - before
+    await renderer.html(f"{site.url}made", SECONDS)
+    await renderer.close()
+
+    assert not first.exists()
+    assert folders_in(temporary) == before

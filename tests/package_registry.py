@@ -1,0 +1,182 @@
+"""A registry of Python and JavaScript packages on loopback, with bodies and archives as real ones have."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import hashlib
+import io
+import json
+import tarfile
+import threading
+import zipfile
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+from urllib.parse import unquote
+
+Files = Mapping[str, str | bytes]
+
+
+@dataclass
+class PackageRegistry:
+    """Answers as PyPI and npm do, from what was published to it."""
+
+    url: str = ""
+    asked: list[str] = field(default_factory=list[str])
+    """The paths that were asked for."""
+    status: int | None = None
+    """What all is answered with when it is down."""
+    released: threading.Event = field(default_factory=threading.Event)
+    """Archives are answered when it is set."""
+    bodies: dict[str, bytes] = field(default_factory=dict[str, bytes])
+
+    def python(
+        self, name: str, version: str, files: Files | None, *, releases: int = 40, **more: Any
+    ) -> dict[str, Any]:
+        """Publish a source distribution, or a release without files; `more` are members of `info`."""
+        uploads: list[dict[str, Any]] = []
+        if files is not None:
+            root = f"{name}-{version}"
+            uploads = [
+                self.upload(
+                    f"{root}.tar.gz", tarred({f"{root}/{path}": each for path, each in files.items()})
+                )
+            ]
+        info: dict[str, Any] = {
+            "name": name,
+            "version": version,
+            "summary": f"What {name} is for.",
+            "description": f"# {name}\n",
+            "project_urls": {"Source": f"https://github.com/{name}/{name}"},
+            "classifiers": [],
+            "yanked": False,
+            **more,
+        }
+        others: dict[str, Any] = {f"0.0.{number}": [] for number in range(releases - 1)}
+        body: dict[str, Any] = {"info": info, "urls": uploads, "releases": {**others, version: uploads}}
+        self.bodies[f"/pypi/{name.lower()}/json"] = json.dumps(body).encode()
+        return body
+
+    def upload(self, filename: str, content: bytes, **more: Any) -> dict[str, Any]:
+        """A file as PyPI tells of it, kept where its digest says."""
+        digest = hashlib.blake2b(content, digest_size=32).hexdigest()
+        path = f"/packages/{digest[:2]}/{digest[2:4]}/{digest[4:]}/{filename}"
+        self.bodies[path] = content
+        return {
+            "filename": filename,
+            "packagetype": "bdist_wheel" if filename.endswith(".whl") else "sdist",
+            "url": self.url + path,
+            "size": len(content),
+            "digests": {"sha256": hashlib.sha256(content).hexdigest(), "blake2b_256": digest},
+            "upload_time_iso_8601": "2026-09-01T10:00:00.123456Z",
+            "yanked": False,
+            **more,
+        }
+
+    def javascript(
+        self, name: str, version: str, files: Files, *, releases: int = 40, **more: Any
+    ) -> dict[str, Any]:
+        """Publish a package as the latest; `more` are members of its `package.json`."""
+        manifest = {
+            "name": name,
+            "version": version,
+            "description": f"What {name} is for.",
+            "repository": {"type": "git", "url": f"git+https://github.com/{name.lstrip('@')}.git"},
+            **more,
+        }
+        content = tarred({f"package/{path}": each for path, each in files.items()})
+        path = f"/{name}/-/{name.rsplit('/', 1)[-1]}-{version}.tgz"
+        self.bodies[path] = content
+        digest = base64.b64encode(hashlib.sha512(content).digest()).decode()
+        body = {**manifest, "dist": {"tarball": self.url + path, "integrity": f"sha512-{digest}"}}
+        others: dict[str, Any] = {f"0.0.{number}": {} for number in range(releases - 1)}
+        whole = {
+            "name": name,
+            "dist-tags": {"latest": version},
+            "versions": {**others, version: body},
+            "time": {version: "2026-09-01T10:00:00.123Z"},
+        }
+        self.bodies[f"/{name}/latest"] = self.bodies[f"/{name}/{version}"] = json.dumps(body).encode()
+        self.bodies[f"/{name}"] = json.dumps(whole).encode()
+        return body
+
+    def count(self, ending: str) -> int:
+        """How often a path with this ending was asked for."""
+        return sum(path.endswith(ending) for path in self.asked)
+
+
+def tarred(files: Files) -> bytes:
+    """A gzipped tar."""
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w") as archive:
+        for path, content in files.items():
+            body = content.encode() if isinstance(content, str) else content
+            member = tarfile.TarInfo(path)
+            member.size = len(body)
+            archive.addfile(member, io.BytesIO(body))
+    return gzip.compress(packed.getvalue(), mtime=0)
+
+
+def zipped(files: Files) -> bytes:
+    """A zip, which wheels are as well."""
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+        for path, content in files.items():
+            archive.writestr(path, content)
+    return packed.getvalue()
+
+
+@contextmanager
+def package_registry(host: str = "127.0.0.1") -> Generator[PackageRegistry]:
+    """A registry on a loopback port."""
+    registry = PackageRegistry()
+    registry.released.set()
+    server = _Server((host, 0), _handler(registry))
+    threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+    registry.url = f"http://{host}:{server.server_address[1]}"
+    try:
+        yield registry
+    finally:
+        registry.released.set()
+        server.shutdown()
+        server.server_close()
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+
+
+def _handler(registry: PackageRegistry) -> type[BaseHTTPRequestHandler]:
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+        disable_nagle_algorithm = True
+
+        def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the server's own names
+            pass
+
+        def do_GET(self) -> None:
+            path = unquote(self.path)
+            registry.asked.append(path)
+            if path.endswith((".tgz", ".tar.gz", ".whl")):
+                registry.released.wait(30)
+            if registry.status:
+                self._send(registry.status, b"<html>down</html>")
+            elif path in registry.bodies:
+                self._send(200, registry.bodies[path])
+            else:
+                self._send(404, b'{"error":"Not found"}')
+
+        def _send(self, status: int, body: bytes) -> None:
+            try:
+                self.send_response(status)
+                self.send_header("Content-Type", "application/octet-stream")
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+            except ConnectionError:
+                self.close_connection = True
+
+    return Handler

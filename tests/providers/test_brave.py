@@ -1,0 +1,288 @@
+"""Brave Search's answers in our words, what is sent to have them, and its failures."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from pydantic import SecretStr
+from standins import FAULTS, Fault, StandIns, provider, recorded
+
+from centgate.errors import ProviderError, ProviderFailure, ProviderRefused
+from centgate.facts.web import Found, Hit
+from centgate.providers.brave import Brave
+from centgate.settings import Settings
+
+KEY = "brave-0123456789abcdef"
+SECRET = SecretStr(KEY)
+PATH = "/res/v1/web/search"
+A, B = "https://a.example/one", "https://b.example/two"
+
+
+def row(**more: Any) -> dict[str, Any]:
+    """A result, as the upstream tells it."""
+    return {
+        "type": "search_result",
+        "subtype": "generic",
+        "url": A,
+        "title": "One",
+        "description": "What it is about.",
+        "page_age": "2026-04-01T08:30:00",
+        "age": "April 1, 2026",
+        "language": "en",
+        "family_friendly": True,
+        "meta_url": {"hostname": "a.example"},
+        "extra_snippets": ["more"],
+    } | more
+
+
+def answer(*results: Any) -> dict[str, Any]:
+    """What it answers."""
+    return {
+        "type": "search",
+        "query": {"original": "q", "more_results_available": True},
+        "mixed": {"type": "mixed", "main": []},
+        "web": {"type": "search", "results": [*results], "family_friendly": True},
+    }
+
+
+async def search(
+    upstreams: StandIns, folder: Path, body: Any, *asked: Any, status: int = 200
+) -> tuple[Found, list[str]]:
+    """What is found, with the warnings, when this is the answer."""
+    upstreams.says("brave", PATH, body, status=status)
+    async with provider(Brave, folder, url=upstreams.at("brave"), key=SECRET) as brave:
+        return await brave.search(*asked), brave.record.warnings
+
+
+async def test_results_are_told_in_our_words(upstreams: StandIns, tmp_path: Path) -> None:
+    body = answer(row(), {"url": B})
+
+    found, warnings = await search(upstreams, tmp_path, body, "rollups", 5)
+
+    assert found == Found((Hit(A, "One", "What it is about.", "2026-04-01T08:30:00"), Hit(B)), "auto")
+    assert warnings == []
+
+
+@pytest.mark.parametrize(
+    ("category", "query"),
+    [(None, "rollups"), ("github", "rollups site:github.com"), ("pdf", "rollups filetype:pdf")],
+)
+async def test_a_search_is_asked_for_in_these_words_and_no_more(
+    category: str | None, query: str, upstreams: StandIns, tmp_path: Path
+) -> None:
+    await search(upstreams, tmp_path, answer(), "rollups", 7, category)
+
+    (asked,) = upstreams.calls("brave")
+    assert (asked.method, asked.path, asked.body) == ("GET", PATH, None)
+    assert asked.params == {"q": query, "count": "7"}
+    assert asked.headers["x-subscription-token"] == KEY
+
+
+@pytest.mark.parametrize(
+    ("asked", "unable"),
+    [
+        ({"query": "x"}, ()),
+        ({"query": "x", "category": None}, ()),
+        ({"query": "x", "category": "github"}, ()),
+        ({"query": "x", "category": "pdf"}, ()),
+        ({"query": "x", "category": "news"}, ("category",)),
+        ({"query": "x", "category": "company"}, ("category",)),
+        ({"query": "x", "category": "research paper"}, ("category",)),
+        ({"query": "x" * 400}, ()),
+        ({"query": "x" * 401}, ("query",)),
+        ({"query": "x " * 50}, ()),
+        ({"query": "x " * 51}, ("query",)),
+        # the operator counts as well
+        ({"query": "x" * 384, "category": "github"}, ()),
+        ({"query": "x" * 385, "category": "github"}, ("query",)),
+        ({"query": "x " * 50, "category": "pdf"}, ("query",)),
+    ],
+)
+def test_it_says_beforehand_what_it_cannot_look_for(asked: dict[str, Any], unable: tuple[str, ...]) -> None:
+    assert Brave(Settings()).cannot(asked) == unable
+
+
+@pytest.mark.parametrize("asked", [("x", 5, "news"), ("x" * 401, 5), ("x " * 51, 5)])
+async def test_what_it_cannot_look_for_is_a_failure_and_never_cut_or_dropped(
+    asked: tuple[Any, ...], upstreams: StandIns, tmp_path: Path
+) -> None:
+    with pytest.raises(ProviderError, match=r"cannot search by such a (category|query)"):
+        await search(upstreams, tmp_path, answer(row()), *asked)
+
+    assert upstreams.asked == []
+
+
+@pytest.mark.parametrize(
+    ("sent", "told"),
+    [
+        ("A <strong>roll&#x27;up</strong> &amp; more", "A roll'up & more"),
+        ("Use &lt;strong&gt; and &quot;b&quot;", 'Use <strong> and "b"'),
+        ("a < b and c > d", "a < b and c > d"),
+        ("<STRONG>x</STRONG> &amp;lt; y", "x &lt; y"),
+        ("&#8238;turned&#x200b;", "turned"),
+        ("<strong></strong>", None),
+        (7, None),
+        (None, None),
+    ],
+)
+async def test_marks_are_taken_off_and_entities_read_once(
+    sent: Any, told: str | None, upstreams: StandIns, tmp_path: Path
+) -> None:
+    found, _ = await search(upstreams, tmp_path, answer(row(title=sent, description=sent)), "rollups", 5)
+
+    (hit,) = found.hits
+    assert (hit.title, hit.description) == (told, told)
+
+
+async def test_text_is_bounded(upstreams: StandIns, tmp_path: Path) -> None:
+    long = "<strong>x</strong>" * 5000
+
+    found, _ = await search(upstreams, tmp_path, answer(row(title=long, description=long)), "rollups", 5)
+
+    (hit,) = found.hits
+    assert (len(hit.title or ""), len(hit.description or "")) == (300, 1000)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        answer(),
+        {"type": "search", "query": {"original": "q"}, "mixed": {}},
+        {"type": "search", "query": {"original": "q"}, "web": None},
+        {"query": {"original": "q"}, "videos": {"results": [row()]}},
+    ],
+)
+async def test_no_results_are_an_answer(body: Any, upstreams: StandIns, tmp_path: Path) -> None:
+    found, warnings = await search(upstreams, tmp_path, body, "rollups", 5)
+
+    assert (found.hits, warnings) == ((), [])
+
+
+async def test_doubles_what_is_too_much_and_what_cannot_be_opened_are_left_out(
+    upstreams: StandIns, tmp_path: Path
+) -> None:
+    body = answer(
+        row(url=None), row(), row(url=A + "#"), row(url="javascript:x"), row(url=B), row(url=B + "3")
+    )
+
+    found, _ = await search(upstreams, tmp_path, body, "rollups", 3)
+
+    assert [hit.url for hit in found.hits] == [A, A + "#", B]
+
+
+async def test_results_that_an_operator_should_have_left_out_are_left_out_and_that_is_said(
+    upstreams: StandIns, tmp_path: Path
+) -> None:
+    body = answer(row(), row(url="https://github.com/a/b"))
+
+    found, warnings = await search(upstreams, tmp_path, body, "rollups", 5, "github")
+
+    assert [hit.url for hit in found.hits] == ["https://github.com/a/b"]
+    assert warnings == ["Brave Search: 1 of 2 results are not of the category 'github' and are left out"]
+
+
+async def test_an_operator_that_is_passed_over_is_a_failure_and_not_nothing(
+    upstreams: StandIns, tmp_path: Path
+) -> None:
+    with pytest.raises(ProviderError, match="passed over the category 'pdf'"):
+        await search(upstreams, tmp_path, answer(row()), "rollups", 5, "pdf")
+
+
+async def test_without_a_key_it_is_not_set_up_and_not_asked(upstreams: StandIns, tmp_path: Path) -> None:
+    async with provider(Brave, tmp_path, url=upstreams.at("brave")) as brave:
+        with pytest.raises(ProviderFailure, match="not set up"):
+            await brave.search("rollups", 5)
+
+    assert upstreams.asked == []
+
+
+@pytest.mark.parametrize(
+    ("error", "refused"),
+    [
+        ({"code": "SUBSCRIPTION_TOKEN_INVALID", "detail": f"The token {KEY} is invalid."}, True),
+        ({"code": "VALIDATION", "detail": "Unable to validate request parameter(s)"}, False),
+        ({"code": KEY}, False),
+        ({}, False),
+        (None, False),
+    ],
+)
+async def test_a_422_is_about_the_key_or_the_question(
+    error: Any, refused: Any, upstreams: StandIns, tmp_path: Path
+) -> None:
+    with pytest.raises(ProviderError) as caught:
+        await search(upstreams, tmp_path, {"type": "ErrorResponse", "error": error}, "x", 5, status=422)
+
+    assert isinstance(caught.value, ProviderRefused) is refused
+    assert caught.value.code == "provider_error"
+    assert KEY not in caught.value.message
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {},
+        {"web": {}},
+        {"web": {"results": None}},
+        {"web": {"results": [7]}},
+        {"web": {"results": [{"link": A}, {"url": 7}]}},
+        {"web": 7},
+        [],
+        7,
+        "text",
+    ],
+)
+async def test_another_shape_is_a_failure(body: Any, upstreams: StandIns, tmp_path: Path) -> None:
+    with pytest.raises(ProviderError):
+        await search(upstreams, tmp_path, body, "rollups", 5)
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+async def test_a_fault_is_a_failure_of_its_kind(fault: Fault, upstreams: StandIns, tmp_path: Path) -> None:
+    upstreams.faults["brave"] = fault
+
+    async with provider(Brave, tmp_path, url=upstreams.at("brave"), key=SECRET, timeout=2.5) as brave:
+        with pytest.raises(ProviderFailure) as caught:
+            await brave.search("rollups", 5)
+
+    assert caught.value.code == FAULTS[fault][1]
+    assert caught.value.provider == "brave"
+    assert brave.record.warnings == [caught.value.message]
+
+
+async def test_the_recorded_refusal_is_the_keys(upstreams: StandIns, tmp_path: Path) -> None:
+    body = recorded("brave", "error-422-bad-token")
+
+    with pytest.raises(ProviderRefused, match="SUBSCRIPTION_TOKEN_INVALID"):
+        await search(upstreams, tmp_path, body, "x", 5, status=422)
+
+
+async def test_the_replayed_refusal_is_the_keys(replayed: str, tmp_path: Path) -> None:
+    async with provider(Brave, tmp_path, url=f"{replayed}/brave", key=SECRET) as brave:
+        with pytest.raises(ProviderRefused):
+            await brave.search("x", 5)
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=6,
+)
+ODD_ROWS = st.dictionaries(st.sampled_from(sorted(row())), JSON)
+
+
+@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(ODD_ROWS.map(lambda odd: row(**odd)) | JSON, max_size=4))
+async def test_whatever_comes_is_read_or_a_failure(
+    upstreams: StandIns, tmp_path: Path, results: list[Any]
+) -> None:
+    try:
+        found, _ = await search(upstreams, tmp_path, answer(*results), "rollups", 3)
+    except ProviderError:
+        return
+
+    assert len(found.hits) <= 3
+    assert all(hit.url.isascii() and hit.url.lower().startswith("http") for hit in found.hits)

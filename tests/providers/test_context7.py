@@ -1,0 +1,700 @@
+"""Context7's answers in our words, what it is asked, and its failures."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+from facilitators import settings_in
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import SecretStr
+from specs import request_problems, responses
+from standins import FAULTS, Asked, Fault, StandIns, provider, recorded
+
+from centgate import tokens
+from centgate.errors import (
+    NoData,
+    ProviderError,
+    ProviderFailure,
+    ProviderRateLimited,
+    ProviderRefused,
+    ProviderUnconfigured,
+)
+from centgate.facts.libraries import Documented, Snippet
+from centgate.providers.context7 import Context7, read_snippets
+from centgate.settings import ProviderSettings
+
+SPEC = "context7-v2-2.0.0.json"
+KEY = "ctx7sk-0123456789abcdef"
+SECRET = SecretStr(KEY)
+SEARCH, CONTEXT = "/api/v2/libs/search", "/api/v2/context"
+ID = "/encode/httpx"
+SOURCE = "https://github.com/encode/httpx/blob/master/docs/async.md"
+UNSEEN = re.compile("[\0-\x08\x0b-\x1f\x7f-\x9f\u200b\u202a-\u202e\u2066-\u2069\ufeff\U000e0000-\U000e007f]")
+
+
+def library(**more: Any) -> dict[str, Any]:
+    """A library as the upstream lists it."""
+    return {
+        "id": ID,
+        "title": "HTTPX",
+        "description": "An HTTP client.",
+        "state": "finalized",
+        "totalSnippets": 412,
+        "trustScore": 9.2,
+        "versions": ["0.28.1", "0.27.2"],
+    } | more
+
+
+def code(**more: Any) -> dict[str, Any]:
+    """A piece of code as the upstream tells it."""
+    return {
+        "codeTitle": "Open a client",
+        "codeDescription": "Open it once.",
+        "codeLanguage": "python",
+        "codeTokens": 999,
+        "codeId": f"{SOURCE}#_snippet_0",
+        "pageTitle": "Async support",
+        "codeList": [{"language": "Python", "code": "client = httpx.AsyncClient()"}],
+    } | more
+
+
+def info(**more: Any) -> dict[str, Any]:
+    """An explanation as the upstream tells it."""
+    return {"pageId": SOURCE, "breadcrumb": "Async > Clients", "content": "Close it at the end."} | more
+
+
+async def known(upstreams: StandIns, folder: Path, body: Any, status: int = 200) -> list[Documented]:
+    """The libraries that are read from what is listed."""
+    upstreams.says("context7", SEARCH, body, status=status)
+    async with provider(Context7, folder, url=upstreams.at("context7"), key=SECRET) as context7:
+        return await context7.libraries("httpx")
+
+
+async def told(
+    upstreams: StandIns, folder: Path, body: Any, status: int = 200, *, budget: int = 2500
+) -> list[Snippet]:
+    """The snippets that are read from what is told."""
+    upstreams.says("context7", CONTEXT, body, status=status)
+    async with provider(Context7, folder, url=upstreams.at("context7"), key=SECRET) as context7:
+        return await context7.docs(ID, "clients", budget)
+
+
+async def test_a_library_is_told_in_our_words(upstreams: StandIns, tmp_path: Path) -> None:
+    libraries = await known(upstreams, tmp_path, {"results": [library()], "searchFilterApplied": False})
+
+    assert libraries == [Documented(ID, "HTTPX", "An HTTP client.", 412, "0.28.1", 9.2)]
+
+
+async def test_a_name_is_asked_for_as_name_and_as_query(upstreams: StandIns, tmp_path: Path) -> None:
+    await known(upstreams, tmp_path, {"results": [library()]})
+
+    (asked,) = upstreams.calls("context7")
+    assert asked.params == {"libraryName": "httpx", "query": "httpx"}
+    assert asked.headers["authorization"] == f"Bearer {KEY}"
+    assert request_problems(SPEC, "GET", "/v2/libs/search", asked.params) == []
+
+
+async def test_at_most_five_that_are_ready_are_named_once(upstreams: StandIns, tmp_path: Path) -> None:
+    states = ["initial", "processing", "error", "delete", 7]
+    listed = [library(id=f"/a/{state}", state=state) for state in states]
+    listed += [library(), library(title="Again")]
+    listed += [library(id=f"/b/{n}") for n in range(30)]
+    del listed[7]["state"]
+
+    libraries = await known(upstreams, tmp_path, {"results": listed})
+
+    assert [each.id for each in libraries] == [ID, "/b/0", "/b/1", "/b/2", "/b/3"]
+    assert libraries[0].title == "HTTPX"
+
+
+@pytest.mark.parametrize(
+    "identity",
+    [
+        "",
+        "encode/httpx",
+        "/encode",
+        "/a/b/c/d",
+        "/../etc",
+        "/a/..",
+        "/a b/c",
+        "/a/b\n",
+        "/a/b?c",
+        "https://x.y/z",
+        7,
+        None,
+        [],
+    ],
+)
+async def test_ids_that_nobody_could_ask_for_are_left_out(
+    identity: Any, upstreams: StandIns, tmp_path: Path
+) -> None:
+    libraries = await known(upstreams, tmp_path, {"results": [library(id=identity), library()]})
+
+    assert [each.id for each in libraries] == [ID]
+
+
+@pytest.mark.parametrize(
+    "identity",
+    [
+        "/vercel/next.js",
+        "/websites/x_y",
+        "/npm/@angular/core",
+        "/a/.github",
+        "/v/next.js/v14.3.0",
+        "/v/n@1.0+b",
+    ],
+)
+async def test_ids_of_every_kind_are_kept(identity: str, upstreams: StandIns, tmp_path: Path) -> None:
+    libraries = await known(upstreams, tmp_path, {"results": [library(id=identity)]})
+
+    assert [each.id for each in libraries] == [identity]
+
+
+@pytest.mark.parametrize("odd", [-1, None, "x", "NaN", [], {}, True, "-inf"])
+async def test_figures_that_are_none_become_null(odd: Any, upstreams: StandIns, tmp_path: Path) -> None:
+    (each,) = await known(
+        upstreams, tmp_path, {"results": [library(totalSnippets=odd, trustScore=odd, versions=odd)]}
+    )
+
+    assert (each.snippet_count, each.score, each.version) == (None, None, None)
+
+
+@pytest.mark.parametrize("versions", [[], [None], [7], [""], ["\u200b"], [{}]])
+async def test_a_version_that_is_none_is_null(versions: Any, upstreams: StandIns, tmp_path: Path) -> None:
+    (each,) = await known(upstreams, tmp_path, {"results": [library(versions=versions)]})
+
+    assert each.version is None
+
+
+async def test_a_library_needs_nothing_but_its_id(upstreams: StandIns, tmp_path: Path) -> None:
+    libraries = await known(upstreams, tmp_path, {"results": [{"id": ID}]})
+
+    assert libraries == [Documented(ID, None, None, None, None, None)]
+
+
+@pytest.mark.parametrize(
+    ("status", "body"),
+    [
+        (404, {"error": "no_libraries_found", "message": "No libraries found."}),
+        (200, {"results": []}),
+        (200, {"results": [library(state="processing")]}),
+    ],
+)
+async def test_no_library_by_a_name_is_no_data(
+    status: int, body: Any, upstreams: StandIns, tmp_path: Path
+) -> None:
+    with pytest.raises(NoData, match="httpx"):
+        await known(upstreams, tmp_path, body, status)
+
+
+@pytest.mark.parametrize(
+    ("status", "body"),
+    [
+        (200, {}),
+        (200, []),
+        (200, {"results": None}),
+        (200, {"results": {}}),
+        (200, {"results": [7]}),
+        (200, {"results": [{"id": "x"}]}),
+        (202, {"results": [library()]}),
+        (404, {"error": "not_found"}),
+        (404, "404 page not found"),
+        (400, {"error": "validation_error", "message": "Library name is required"}),
+        (503, {"error": "search_failed", "message": "Search failed"}),
+    ],
+)
+async def test_another_answer_to_a_name_is_a_failure(
+    status: int, body: Any, upstreams: StandIns, tmp_path: Path
+) -> None:
+    with pytest.raises(ProviderError):
+        await known(upstreams, tmp_path, body, status)
+
+
+async def test_code_and_explanations_are_told_in_our_words(upstreams: StandIns, tmp_path: Path) -> None:
+    snippets = await told(upstreams, tmp_path, {"codeSnippets": [code()], "infoSnippets": [info()]})
+
+    assert snippets == [
+        Snippet(
+            title="Open a client",
+            source_url=f"{SOURCE}#_snippet_0",
+            language="python",
+            code="client = httpx.AsyncClient()",
+            text="Open it once.",
+            tokens=tokens.snippet_tokens("client = httpx.AsyncClient()", "Open it once.", "Open a client"),
+        ),
+        Snippet(
+            title="Async > Clients",
+            source_url=SOURCE,
+            language=None,
+            code=None,
+            text="Close it at the end.",
+            tokens=tokens.snippet_tokens(None, "Close it at the end.", "Async > Clients"),
+        ),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("identity", "topic", "query"),
+    [
+        (ID, "timeouts", "timeouts"),
+        (ID, None, "httpx"),
+        (ID, "", "httpx"),
+        (ID, "x" * 900, "x" * 500),
+        ("/vercel/next.js@v14.3.0", None, "next.js"),
+        ("/vercel/next.js/v14.3.0", None, "next.js"),
+        ("/npm/@angular/core", None, "angular"),
+        ("/a/@", None, "@"),
+    ],
+)
+async def test_documentation_is_asked_for_as_json_with_a_query(
+    identity: str, topic: str | None, query: str, upstreams: StandIns, tmp_path: Path
+) -> None:
+    upstreams.says("context7", CONTEXT, {"codeSnippets": [code()], "infoSnippets": []})
+
+    async with provider(Context7, tmp_path, url=upstreams.at("context7"), key=SECRET) as context7:
+        await context7.docs(identity, topic, 2500)
+
+    (asked,) = upstreams.calls("context7")
+    assert asked.params == {"libraryId": identity, "query": query, "type": "json"}
+    assert request_problems(SPEC, "GET", "/v2/context", asked.params) == []
+
+
+async def test_the_best_explanation_comes_right_after_the_best_code(
+    upstreams: StandIns, tmp_path: Path
+) -> None:
+    body = {
+        "codeSnippets": [code(codeTitle=f"code {n}") for n in range(4)],
+        "infoSnippets": [info(breadcrumb=f"info {n}") for n in range(3)],
+    }
+
+    snippets = await told(upstreams, tmp_path, body)
+
+    titles = [snippet.title for snippet in snippets]
+    assert titles == ["code 0", "info 0", "code 1", "code 2", "code 3", "info 1", "info 2"]
+
+
+@pytest.mark.parametrize("budget", [500, 1200, 5000])
+async def test_whole_snippets_are_kept_within_the_budget(
+    budget: int, upstreams: StandIns, tmp_path: Path
+) -> None:
+    body = {
+        "codeSnippets": [code(codeDescription=f"word {n} " * 40) for n in range(20)],
+        "infoSnippets": [info(content="word " * 3000), info(content="short")],
+    }
+
+    snippets = await told(upstreams, tmp_path, body, budget=budget)
+
+    assert budget - 150 <= sum(each.tokens for each in snippets) <= budget or len(snippets) == 22
+    assert all(each.tokens == tokens.snippet_tokens(each.code, each.text, each.title) for each in snippets)
+    assert all(each.text and each.text in str(body) for each in snippets)
+
+
+async def test_code_in_two_languages_is_two_snippets_with_one_explanation(
+    upstreams: StandIns, tmp_path: Path
+) -> None:
+    shown = [
+        {"language": "TypeScript", "code": "const a = 1"},
+        {"language": "typescript", "code": "const b = 2"},
+        {"language": "Shell", "code": "npm i"},
+        {"language": "shell", "code": " "},
+        {"code": "plain"},
+    ]
+
+    snippets = await told(upstreams, tmp_path, {"codeSnippets": [code(codeList=shown)], "infoSnippets": []})
+
+    assert [(each.language, each.code, each.text) for each in snippets] == [
+        ("typescript", "const a = 1\n\nconst b = 2", "Open it once."),
+        ("shell", "npm i", None),
+        ("python", "plain", None),
+    ]
+
+
+@pytest.mark.parametrize("listed", [None, [], [{}], [{"code": None}], [7], "x"])
+async def test_code_without_code_is_its_explanation(listed: Any, upstreams: StandIns, tmp_path: Path) -> None:
+    (snippet,) = await told(upstreams, tmp_path, {"codeSnippets": [code(codeList=listed)]})
+
+    assert (snippet.code, snippet.language, snippet.text) == (None, None, "Open it once.")
+
+
+@pytest.mark.parametrize(
+    "source", ["dynamic:src/a.py", "javascript:alert(1)", "/docs/a.md", 7, None, "https://a:b@c.d/"]
+)
+async def test_only_addresses_are_sources(source: Any, upstreams: StandIns, tmp_path: Path) -> None:
+    body = {"codeSnippets": [code(codeId=source)], "infoSnippets": [info(pageId=source)]}
+
+    snippets = await told(upstreams, tmp_path, body)
+
+    assert [each.source_url for each in snippets] == [None, None]
+
+
+async def test_what_cannot_be_seen_is_removed(upstreams: StandIns, tmp_path: Path) -> None:
+    hidden = "a\u202eb\u200bc\x00\U000e0041\x1b"
+    body = {
+        "codeSnippets": [
+            code(
+                codeTitle=hidden,
+                codeDescription=hidden,
+                codeList=[{"language": hidden, "code": f"{hidden}\r\n\td"}],
+            )
+        ],
+        "infoSnippets": [info(breadcrumb=hidden, content=hidden)],
+    }
+
+    first, second = await told(upstreams, tmp_path, body)
+
+    assert (first.title, first.text, first.language, first.code) == ("abc", "abc", "abc", "abc\n\td")
+    assert (second.title, second.text) == ("abc", "abc")
+
+
+@pytest.mark.parametrize(
+    ("status", "error", "says"),
+    [
+        (404, "library_not_found", "no library /encode/httpx"),
+        (400, "invalid_library_id", "no library /encode/httpx"),
+        (404, "no_snippets_found", "no documentation of"),
+        (422, "no_code_found", "no documentation of"),
+        (422, "library_too_large", "too large"),
+        (404, "tag_not_found", "no such version"),
+    ],
+)
+async def test_what_is_not_known_is_no_data_and_says_why(
+    status: int, error: str, says: str, upstreams: StandIns, tmp_path: Path
+) -> None:
+    with pytest.raises(NoData, match=says):
+        await told(upstreams, tmp_path, {"error": error, "message": "so it is"}, status)
+
+
+async def test_the_versions_that_there_are_are_named(upstreams: StandIns, tmp_path: Path) -> None:
+    message = f'Tag "v1" not found for library "{ID}". Available tags: v2.0.0, v1.5.0\u202e'
+
+    with pytest.raises(NoData, match=r"it has v2\.0\.0, v1\.5\.0$"):
+        await told(upstreams, tmp_path, {"error": "tag_not_found", "message": message}, 404)
+
+
+@pytest.mark.parametrize("body", [{"codeSnippets": [], "infoSnippets": []}, {"codeSnippets": []}])
+async def test_no_snippets_are_no_data(body: Any, upstreams: StandIns, tmp_path: Path) -> None:
+    with pytest.raises(NoData, match=ID):
+        await told(upstreams, tmp_path, body)
+
+
+async def test_snippets_that_do_not_fit_are_no_data(upstreams: StandIns, tmp_path: Path) -> None:
+    body = {"codeSnippets": [code(codeDescription="word " * 900)], "infoSnippets": []}
+
+    with pytest.raises(NoData, match="within 500 tokens"):
+        await told(upstreams, tmp_path, body, budget=500)
+
+
+async def test_a_library_that_is_still_indexed_is_a_failure(upstreams: StandIns, tmp_path: Path) -> None:
+    body = {"error": "library_not_finalized", "message": f"Library {ID} not finalized yet."}
+
+    with pytest.raises(ProviderError, match="still indexing"):
+        await told(upstreams, tmp_path, body, 202)
+
+
+NO_ANSWERS: list[tuple[int, Any]] = [
+    (200, {}),
+    (200, []),
+    (200, {"codeSnippets": None, "infoSnippets": None}),
+    (200, {"codeSnippets": 7}),
+    (200, {"codeSnippets": {}, "infoSnippets": [7]}),
+    (200, {"codeSnippets": [{}], "infoSnippets": []}),
+    (200, "### A title\n\nSource: https://example.com"),
+    (202, {}),
+    (204, ""),
+    (400, {"error": "validation_error", "message": "query"}),
+    (404, {"error": "team_not_found"}),
+    (404, "404 page not found"),
+    (422, {}),
+    (500, {"error": "internal_error", "message": "An error occurred"}),
+]
+
+
+@pytest.mark.parametrize(("status", "body"), NO_ANSWERS)
+async def test_another_answer_is_a_failure(
+    status: int, body: Any, upstreams: StandIns, tmp_path: Path
+) -> None:
+    with pytest.raises(ProviderError):
+        await told(upstreams, tmp_path, body, status)
+
+
+@pytest.mark.parametrize(
+    ("status", "error"),
+    [(401, "invalid_api_key"), (402, "spending_limit_exceeded"), (403, "access_denied")],
+)
+async def test_a_refusal_of_the_operator_is_never_one_of_the_buyer(
+    status: int, error: str, upstreams: StandIns, tmp_path: Path
+) -> None:
+    with pytest.raises(ProviderRefused):
+        await told(upstreams, tmp_path, {"error": error, "message": "no"}, status)
+    with pytest.raises(ProviderRefused):
+        await known(upstreams, tmp_path, {"error": error, "message": "no"}, status)
+
+
+def moves(upstreams: StandIns, targets: dict[str, Any], status: int = 301) -> None:
+    """Libraries that have moved, by their id; all others have documentation."""
+
+    def answer(asked: Asked) -> tuple[int, Any]:
+        identity = asked.params["libraryId"]
+        if identity in targets:
+            return status, {"error": "library_redirected", "redirectUrl": targets[identity]}
+        return 200, {"codeSnippets": [code()], "infoSnippets": []}
+
+    upstreams.answers("context7", CONTEXT, answer)
+
+
+@pytest.mark.parametrize(
+    ("identity", "target", "asked_next"),
+    [
+        (ID, "/new/httpx", "/new/httpx"),
+        (ID, "https://context7.com/new/httpx", "/new/httpx"),
+        (f"{ID}/v1.0", "/new/httpx", "/new/httpx/v1.0"),
+        (f"{ID}@v1.0", "/new/httpx", "/new/httpx@v1.0"),
+        (f"{ID}/v1.0", "/new/httpx/v1.0", "/new/httpx/v1.0"),
+    ],
+)
+async def test_a_library_that_moved_is_followed_once(
+    identity: str, target: str, asked_next: str, upstreams: StandIns, tmp_path: Path
+) -> None:
+    moves(upstreams, {identity: target})
+
+    async with provider(Context7, tmp_path, url=upstreams.at("context7")) as context7:
+        snippets = await context7.docs(identity, "clients", 2500)
+
+    assert len(snippets) == 1
+    assert [each.params["libraryId"] for each in upstreams.calls("context7")] == [identity, asked_next]
+    assert context7.record.warnings == [f"Context7 has {identity} under the id {asked_next} now"]
+
+
+@pytest.mark.parametrize(
+    "targets",
+    [
+        {ID: ID},
+        {ID: "/b/b", "/b/b": ID},
+        {ID: "/b/b", "/b/b": "/c/c"},
+        {ID: "https://evil.example/a/b"},
+        {ID: "//evil.example/a"},
+        {ID: "/../admin"},
+        {ID: "/a/b?x=y"},
+        {ID: None},
+        {ID: 7},
+    ],
+)
+async def test_a_library_that_moves_on_or_nowhere_is_a_failure(
+    targets: dict[str, Any], upstreams: StandIns, tmp_path: Path
+) -> None:
+    moves(upstreams, targets)
+
+    async with provider(Context7, tmp_path, url=upstreams.at("context7")) as context7:
+        with pytest.raises(ProviderError):
+            await context7.docs(ID, "clients", 2500)
+
+    assert len(upstreams.calls("context7")) <= 2
+
+
+async def test_being_asked_to_slow_down_is_told_apart(upstreams: StandIns, tmp_path: Path) -> None:
+    with pytest.raises(ProviderRateLimited):
+        await told(upstreams, tmp_path, {"error": "rate_limit_exceeded"}, 429)
+    with pytest.raises(ProviderRateLimited):
+        await known(upstreams, tmp_path, {"error": "rate_limit_exceeded"}, 429)
+
+
+def set_up(folder: Path, **given: Any) -> Context7:
+    """The provider under these settings, to look at."""
+    settings = {"context7": ProviderSettings(**given)} if given else {}
+    return Context7(settings_in(folder, "http://127.0.0.1:9", providers=settings))
+
+
+@pytest.mark.parametrize(
+    ("given", "configured"),
+    [
+        ({}, False),
+        ({"key": SECRET}, True),
+        ({"url": "https://context7.com"}, True),
+        ({"key": SECRET, "enabled": False}, False),
+    ],
+)
+def test_it_leads_only_where_an_operator_has_set_it_up(
+    *, given: dict[str, Any], configured: bool, tmp_path: Path
+) -> None:
+    assert set_up(tmp_path, **given).configured is configured
+
+
+@pytest.mark.parametrize(
+    "base", ["https://c7.example", "https://c7.example/api", "https://c7.example/api/v2/"]
+)
+def test_an_address_with_a_path_is_taken_as_it_is_meant(base: str, tmp_path: Path) -> None:
+    assert set_up(tmp_path, url=base).url(CONTEXT) == "https://c7.example/api/v2/context"
+
+
+async def test_without_a_key_or_an_address_it_is_not_asked(tmp_path: Path) -> None:
+    async with provider(Context7, tmp_path) as context7:
+        with pytest.raises(ProviderUnconfigured):
+            await context7.libraries("httpx")
+
+
+async def test_without_a_key_none_is_sent(upstreams: StandIns, tmp_path: Path) -> None:
+    upstreams.says("context7", SEARCH, {"results": [library()]})
+
+    async with provider(Context7, tmp_path, url=upstreams.at("context7")) as context7:
+        await context7.libraries("httpx")
+
+    assert "authorization" not in upstreams.calls("context7")[0].headers
+
+
+@pytest.mark.parametrize("question", ["libraries", "docs"])
+@pytest.mark.parametrize("fault", FAULTS)
+async def test_a_fault_is_a_failure_of_its_kind(
+    fault: Fault, question: str, upstreams: StandIns, tmp_path: Path
+) -> None:
+    upstreams.faults["context7"] = fault
+
+    async with provider(
+        Context7, tmp_path, url=upstreams.at("context7"), key=SECRET, timeout=2.5
+    ) as context7:
+        with pytest.raises(ProviderFailure) as caught:
+            await asked_of(context7, question)
+
+    assert caught.value.code == FAULTS[fault][1]
+    assert caught.value.provider == "context7"
+    assert context7.record.warnings == [caught.value.message]
+
+
+async def asked_of(context7: Context7, question: str) -> Any:
+    """What comes of one of its questions."""
+    if question == "libraries":
+        return await context7.libraries("httpx")
+    return await context7.docs(ID, "clients", 2500)
+
+
+@pytest.mark.parametrize("question", ["libraries", "docs"])
+@pytest.mark.parametrize("status", [200, 202, 301, 400, 401, 402, 403, 404, 422, 429, 500])
+async def test_a_key_is_never_repeated(
+    status: int, question: str, upstreams: StandIns, tmp_path: Path
+) -> None:
+    body = {"error": KEY, "message": f"the key {KEY} is bad", "redirectUrl": KEY}
+    for path in (SEARCH, CONTEXT):
+        upstreams.says("context7", path, body, status=status)
+
+    async with provider(Context7, tmp_path, url=upstreams.at("context7"), key=SECRET) as context7:
+        with pytest.raises(ProviderFailure) as caught:
+            await asked_of(context7, question)
+
+    assert KEY not in caught.value.message
+    assert not any(KEY in warning for warning in context7.record.warnings)
+
+
+async def test_the_recorded_search_is_read(upstreams: StandIns, tmp_path: Path) -> None:
+    libraries = await known(upstreams, tmp_path, recorded("context7", "libs-search-documented"))
+
+    assert libraries == [
+        Documented(
+            "/facebook/react",
+            "React",
+            "A JavaScript library for building user interfaces",
+            2500,
+            "v18.2.0",
+            10,
+        )
+    ]
+
+
+async def test_the_recorded_documentation_is_read(replayed: str, tmp_path: Path) -> None:
+    async with provider(Context7, tmp_path, url=f"{replayed}/context7", key=SECRET) as context7:
+        example, explanation = await context7.docs("/vercel/next.js", "middleware authentication", 2500)
+
+    assert example.title == "Middleware Authentication Example"
+    assert (
+        example.source_url == "https://github.com/vercel/next.js/blob/canary/docs/middleware.mdx#_snippet_0"
+    )
+    assert example.language == "typescript"
+    assert example.code is not None
+    assert example.code.startswith("import { NextResponse }")
+    assert explanation.title == "Routing > Middleware"
+    assert explanation.text == "Middleware allows you to run code before a request is completed..."
+
+
+@pytest.mark.parametrize(
+    ("case", "status", "error"),
+    [
+        ("error-404-library", 404, NoData),
+        ("error-429", 429, ProviderRateLimited),
+        ("redirect-301", 301, ProviderError),
+    ],
+)
+async def test_the_recorded_failures_are_told_apart(
+    case: str, status: int, error: type[Exception], upstreams: StandIns, tmp_path: Path
+) -> None:
+    with pytest.raises(error):
+        await told(upstreams, tmp_path, recorded("context7", case), status)
+
+
+async def test_the_recorded_name_without_a_library_is_no_data(upstreams: StandIns, tmp_path: Path) -> None:
+    with pytest.raises(NoData):
+        await known(upstreams, tmp_path, recorded("context7", "error-404-no-libraries"), 404)
+
+
+@pytest.mark.parametrize("question", ["libraries", "docs"])
+async def test_answers_that_its_description_allows_are_read(
+    question: str, upstreams: StandIns, tmp_path: Path
+) -> None:
+    path = {"libraries": "/v2/libs/search", "docs": "/v2/context"}[question]
+    told_next = iter(responses(SPEC, "GET", path, 200, 60, seed=7))
+    upstreams.answers("context7", f"/api{path}", lambda _asked: (200, next(told_next)))
+
+    async with provider(Context7, tmp_path, url=upstreams.at("context7")) as context7:
+        outcomes = [await outcome(context7, question) for _ in range(60)]
+
+    handed_on = [text for each in outcomes for text in texts(each)]
+    assert len(handed_on) > 20
+    assert [text for text in handed_on if UNSEEN.search(text)] == []
+    assert all(
+        sum(each.tokens for each in found) <= 2500
+        for found in outcomes
+        if question == "docs" and not isinstance(found, str)
+    )
+
+
+async def outcome(context7: Context7, question: str) -> Any:
+    """What is handed on, or the error in its place."""
+    try:
+        return await asked_of(context7, question)
+    except (NoData, ProviderFailure) as missing:
+        return missing.message
+
+
+def texts(value: Any) -> list[str]:
+    """All texts in an answer."""
+    match value:
+        case str():
+            return [value]
+        case Documented() | Snippet():
+            return texts(list(asdict(value).values()))
+        case list():
+            return [text for each in cast(Sequence[Any], value) for text in texts(each)]
+        case _:
+            return []
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=6,
+)
+
+
+@given(
+    st.dictionaries(st.sampled_from(sorted(code())), JSON),
+    st.dictionaries(st.sampled_from(sorted(info())), JSON),
+)
+def test_whatever_stands_in_a_snippet_it_says_something(odd: dict[str, Any], strange: dict[str, Any]) -> None:
+    snippets = read_snippets({"codeSnippets": [code(**odd), code()], "infoSnippets": [info(**strange)]})
+
+    assert any(each.title == "Open a client" for each in snippets)
+    assert all(each.code or each.text for each in snippets)
+    assert all(each.language is None for each in snippets if each.code is None)

@@ -1,0 +1,745 @@
+"""Exa's answers in our words, what is sent to have them, and its failures."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import asdict
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import SecretStr
+from specs import request_problems, responses
+from standins import FAULTS, Asked, Fault, StandIns, provider, recorded
+from structlog.testing import capture_logs
+
+from centgate.errors import ProviderError, ProviderFailure, ProviderRefused
+from centgate.facts.web import Found, Hit, Page, Unread
+from centgate.log import set_up_logs
+from centgate.providers.exa import Exa
+from centgate.providers.exa_pages import read_pages
+from centgate.settings import Settings
+
+KEY = "exa-0123456789abcdef"
+SECRET = SecretStr(KEY)
+SPEC = "exa-search-1.2.0.yaml"
+A, B, C = "https://a.example/one", "https://b.example/two", "https://c.example/three"
+
+
+def row(**more: Any) -> dict[str, Any]:
+    """A result, as the upstream tells it."""
+    return {
+        "id": A,
+        "url": A,
+        "title": "One",
+        "publishedDate": "2026-04-01T12:00:00.000Z",
+        "author": "A. Writer",
+        "score": 0.41,
+    } | more
+
+
+def answer(*results: Any, **more: Any) -> dict[str, Any]:
+    """What it answers to a search."""
+    return {"requestId": "r", "resolvedSearchType": "", "results": [*results]} | more
+
+
+def finds(upstreams: StandIns, *results: Any, **more: Any) -> None:
+    upstreams.says("exa", "/search", answer(*results, **more), method="POST")
+
+
+def refusing(upstreams: StandIns, *words: str) -> None:
+    """Refuses these categories with 400 and finds a page for all others."""
+
+    def say(asked: Asked) -> tuple[int, Any]:
+        if asked.body.get("category") in words:
+            return 400, {"requestId": "r", "error": "Invalid category", "tag": "INVALID_REQUEST_BODY"}
+        return 200, answer(row(), row(url="https://a.example/paper.PDF?x=1", id="b"))
+
+    upstreams.answers("exa", "/search", say, method="POST")
+
+
+async def search(upstreams: StandIns, folder: Path, *asked: Any) -> tuple[Found, list[str]]:
+    """What is found, with the warnings."""
+    async with provider(Exa, folder, url=upstreams.at("exa"), key=SECRET) as exa:
+        return await exa.search(*asked), exa.record.warnings
+
+
+async def contents(upstreams: StandIns, folder: Path, body: Any, *urls: str, most: int = 100) -> list[Any]:
+    """What came of reading pages, when this is the answer."""
+    upstreams.says("exa", "/contents", body, method="POST")
+    async with provider(Exa, folder, url=upstreams.at("exa"), key=SECRET) as exa:
+        return await exa.contents(urls, most)
+
+
+async def test_results_are_told_in_our_words(upstreams: StandIns, tmp_path: Path) -> None:
+    finds(upstreams, row(), row(url=B, id="other", title=None, author="", publishedDate=None, score=None))
+
+    found, warnings = await search(upstreams, tmp_path, "rollups", 5)
+
+    assert found == Found(
+        (
+            Hit(A, "One", None, "2026-04-01T12:00:00.000Z", "A. Writer", 0.41),
+            Hit(B, None, None, None, None, None),
+        ),
+        "auto",
+    )
+    assert warnings == []
+
+
+WAYS: list[tuple[str | None, dict[str, Any]]] = [
+    (None, {}),
+    ("company", {"category": "company"}),
+    ("news", {"category": "news"}),
+    ("research paper", {"category": "publication"}),
+    ("github", {"includeDomains": ["github.com"]}),
+    ("pdf", {"category": "pdf"}),
+]
+
+
+@pytest.mark.parametrize(("category", "way"), WAYS)
+async def test_a_search_is_asked_for_in_these_words_and_no_more(
+    category: str | None, way: dict[str, Any], upstreams: StandIns, tmp_path: Path
+) -> None:
+    finds(upstreams, row())
+
+    await search(upstreams, tmp_path, "rollups", 10, category)
+
+    (asked,) = upstreams.calls("exa")
+    assert asked.body == {"query": "rollups", "numResults": 10, "type": "auto", **way}
+    assert asked.headers["x-api-key"] == KEY
+    assert "authorization" not in asked.headers
+
+
+@pytest.mark.parametrize(("category", "way"), WAYS)
+def test_a_search_keeps_to_the_upstreams_description(category: str | None, way: dict[str, Any]) -> None:
+    problems = request_problems(
+        SPEC, "POST", "/search", {"query": "x", "numResults": 10, "type": "auto", **way}
+    )
+
+    # younger than the description
+    newer = ["publication"] if category == "research paper" else []
+    assert [problem.split("'")[1] for problem in problems] == newer
+
+
+async def test_the_text_of_pages_is_asked_for_in_these_words_and_no_more(
+    upstreams: StandIns, tmp_path: Path
+) -> None:
+    await contents(upstreams, tmp_path, {"results": [], "statuses": []}, A, B, A, most=20_000)
+
+    (asked,) = upstreams.calls("exa")
+    assert asked.body == {"urls": [A, B], "text": {"maxCharacters": 20_001}}
+    assert asked.headers["x-api-key"] == KEY
+    assert request_problems(SPEC, "POST", "/contents", asked.body) == []
+
+
+async def test_a_paper_is_looked_for_under_its_older_name_when_the_newer_is_refused(
+    upstreams: StandIns, tmp_path: Path
+) -> None:
+    refusing(upstreams, "publication")
+
+    found, warnings = await search(upstreams, tmp_path, "rollups", 5, "research paper")
+
+    categories = [asked.body["category"] for asked in upstreams.calls("exa")]
+    assert categories == ["publication", "research paper"]
+    assert (len(found.hits), warnings) == (2, [])
+
+
+async def test_pdfs_are_picked_from_any_pages_when_the_category_is_refused_and_that_is_said(
+    upstreams: StandIns, tmp_path: Path
+) -> None:
+    refusing(upstreams, "pdf")
+
+    found, warnings = await search(upstreams, tmp_path, "rollups", 3, "pdf")
+
+    assert [hit.url for hit in found.hits] == ["https://a.example/paper.PDF?x=1"]
+    assert [asked.body for asked in upstreams.calls("exa")] == [
+        {"query": "rollups", "numResults": 3, "type": "auto", "category": "pdf"},
+        {"query": "rollups", "numResults": 10, "type": "auto"},
+    ]
+    assert len(warnings) == 1
+    assert "whose address ends in .pdf" in warnings[0]
+
+
+async def test_a_result_whose_id_is_a_pdf_is_one(upstreams: StandIns, tmp_path: Path) -> None:
+    def say(asked: Asked) -> tuple[int, Any]:
+        refused = "category" in asked.body
+        return (400, {}) if refused else (200, answer(row(id="https://x.example/a.pdf"), row(url=B)))
+
+    upstreams.answers("exa", "/search", say, method="POST")
+
+    found, _ = await search(upstreams, tmp_path, "rollups", 3, "pdf")
+
+    assert [hit.url for hit in found.hits] == [A]
+
+
+async def test_no_pdf_among_pages_of_any_kind_is_a_failure_and_not_nothing(
+    upstreams: StandIns, tmp_path: Path
+) -> None:
+    def say(asked: Asked) -> tuple[int, Any]:
+        return (400, {}) if "category" in asked.body else (200, answer(row()))
+
+    upstreams.answers("exa", "/search", say, method="POST")
+
+    with pytest.raises(ProviderError, match="category 'pdf'"):
+        await search(upstreams, tmp_path, "rollups", 3, "pdf")
+
+
+@pytest.mark.parametrize(
+    ("category", "sent"),
+    [
+        ("company", ["company"]),
+        ("news", ["news"]),
+        ("research paper", ["publication", "research paper"]),
+        ("github", [None]),
+        (None, [None]),
+    ],
+)
+async def test_a_category_that_is_refused_is_a_failure_and_never_dropped(
+    category: str | None, sent: list[str | None], upstreams: StandIns, tmp_path: Path
+) -> None:
+    body = {"requestId": "r", "error": f"Bad key {KEY}", "tag": "INVALID_REQUEST_BODY"}
+    upstreams.says("exa", "/search", body, status=400, method="POST")
+
+    with pytest.raises(ProviderError, match=r"status 400 .INVALID_REQUEST_BODY") as caught:
+        await search(upstreams, tmp_path, "rollups", 3, category)
+
+    assert [asked.body.get("category") for asked in upstreams.calls("exa")] == sent
+    assert category is None or f"'{category}'" in caught.value.message
+    assert KEY not in caught.value.message
+
+
+async def test_more_results_than_asked_for_are_cut_and_doubles_left_out(
+    upstreams: StandIns, tmp_path: Path
+) -> None:
+    listed = [row(url=f"https://a.example/{place // 2}", title=str(place)) for place in range(20)]
+    finds(upstreams, *listed)
+
+    found, _ = await search(upstreams, tmp_path, "rollups", 3)
+
+    assert [(hit.url[-1], hit.title) for hit in found.hits] == [("0", "0"), ("1", "2"), ("2", "4")]
+
+
+async def test_no_results_are_an_answer(upstreams: StandIns, tmp_path: Path) -> None:
+    finds(upstreams)
+
+    found, warnings = await search(upstreams, tmp_path, "rollups", 3)
+
+    assert (found.hits, warnings) == ((), [])
+
+
+@pytest.mark.parametrize(
+    ("said", "kind"),
+    [
+        ({"resolvedSearchType": "", "searchType": None}, "auto"),
+        ({"resolvedSearchType": "neural"}, "auto"),
+        ({"resolvedSearchType": "neural", "searchType": "auto"}, "auto"),
+        ({"resolvedSearchType": "neural", "searchType": "fast"}, "fast"),
+        ({"resolvedSearchType": "fast", "searchType": "auto"}, "fast"),
+        ({"resolvedSearchType": "auto", "searchType": "fast"}, "auto"),
+        ({"resolvedSearchType": "deep"}, "auto"),
+        ({"resolvedSearchType": ["fast"], "searchType": {"fast": 1}}, "auto"),
+        ({"searchType": "fast"}, "fast"),
+    ],
+)
+async def test_the_kind_of_search_is_the_upstreams_where_it_is_one_of_ours(
+    said: dict[str, Any], kind: str, upstreams: StandIns, tmp_path: Path
+) -> None:
+    finds(upstreams, row(), **said)
+
+    found, _ = await search(upstreams, tmp_path, "rollups", 3)
+
+    assert found.search_type == kind
+
+
+@pytest.mark.parametrize(
+    "odd", [None, 7, "", "ftp://a.example/", "javascript:alert(1)", "//a.example", "x" * 9]
+)
+async def test_a_result_that_cannot_be_opened_is_left_out(
+    odd: Any, upstreams: StandIns, tmp_path: Path
+) -> None:
+    finds(upstreams, row(url=odd), row(url=B), 7, None)
+
+    found, _ = await search(upstreams, tmp_path, "rollups", 3)
+
+    assert [hit.url for hit in found.hits] == [B]
+
+
+async def test_results_without_any_address_are_none_and_that_is_said(
+    upstreams: StandIns, tmp_path: Path
+) -> None:
+    finds(upstreams, row(url=None), row(url=7))
+
+    found, warnings = await search(upstreams, tmp_path, "rollups", 3)
+
+    assert found.hits == ()
+    assert warnings == ["Exa found 2 pages and gives the address of none"]
+
+
+async def test_of_an_endless_list_the_beginning_is_looked_at(upstreams: StandIns, tmp_path: Path) -> None:
+    finds(upstreams, *[row(url="ftp://a.example")] * 999, row(url=A), row(url=B))
+
+    found, _ = await search(upstreams, tmp_path, "rollups", 3)
+
+    assert [hit.url for hit in found.hits] == [A]
+
+
+async def test_text_is_made_legible_and_bounded(upstreams: StandIns, tmp_path: Path) -> None:
+    hostile = "Pay\u202e me\u200b\x00 now\n" + "x" * 5000
+    finds(upstreams, row(title=hostile, author=hostile, url="https://b\u00fccher.example/\u202e?q=\u00fc"))
+
+    found, _ = await search(upstreams, tmp_path, "rollups", 3)
+
+    (hit,) = found.hits
+    assert hit.title
+    assert hit.author
+    assert hit.title.startswith("Pay me now xx")
+    assert (len(hit.title), len(hit.author)) == (300, 200)
+    assert hit.url == "https://xn--bcher-kva.example/%E2%80%AE?q=%C3%BC"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {},
+        {"results": None},
+        {"results": {}},
+        {"results": [7]},
+        [],
+        7,
+        "text",
+        None,
+    ],
+)
+async def test_another_shape_is_a_failure(body: Any, upstreams: StandIns, tmp_path: Path) -> None:
+    upstreams.says("exa", "/search", body, method="POST")
+
+    with pytest.raises(ProviderError):
+        await search(upstreams, tmp_path, "rollups", 3)
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+async def test_a_fault_is_a_failure_of_its_kind(fault: Fault, upstreams: StandIns, tmp_path: Path) -> None:
+    upstreams.faults["exa"] = fault
+
+    async with provider(Exa, tmp_path, url=upstreams.at("exa"), key=SECRET, timeout=2.5) as exa:
+        with pytest.raises(ProviderFailure) as caught:
+            await exa.search("rollups", 3)
+        searched = list(exa.record.warnings)
+        if fault != "timeout":
+            with pytest.raises(ProviderFailure) as unread:
+                await exa.contents([A], 100)
+            assert unread.value.code == FAULTS[fault][1]
+
+    assert caught.value.code == FAULTS[fault][1]
+    assert caught.value.provider == "exa"
+    assert searched == [caught.value.message]
+
+
+async def test_without_a_key_it_is_not_set_up_and_not_asked(upstreams: StandIns, tmp_path: Path) -> None:
+    async with provider(Exa, tmp_path, url=upstreams.at("exa")) as exa:
+        with pytest.raises(ProviderFailure, match="not set up"):
+            await exa.search("rollups", 3)
+
+    assert not exa.configured
+    assert upstreams.asked == []
+
+
+async def test_a_key_that_an_upstream_repeats_is_told_to_nobody(upstreams: StandIns, tmp_path: Path) -> None:
+    upstreams.says("exa", "/search", {"error": "no", "tag": KEY.upper()}, status=400, method="POST")
+    upstreams.says("exa", "/contents", {"results": [], "statuses": [7, {"id": KEY}]}, method="POST")
+
+    async with provider(Exa, tmp_path, url=upstreams.at("exa"), key=SECRET) as exa:
+        with pytest.raises(ProviderError) as caught:
+            await exa.search("rollups", 3)
+        unread = await exa.contents([A], 100)
+
+    assert KEY not in repr([caught.value.message, exa.record.warnings, unread])
+
+
+TERMS = {
+    "x402Version": 2,
+    "error": "Payment required",
+    "accepts": [{"scheme": "exact", "network": "eip155:8453", "amount": "7000", "payTo": "0x" + "05" * 20}],
+}
+
+
+@contextmanager
+def selling() -> Generator[str]:
+    """An upstream that asks its own client to pay, by x402 and MPP."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the server's own names
+            pass
+
+        def do_POST(self) -> None:
+            self.rfile.read(int(self.headers["Content-Length"]))
+            body = json.dumps(TERMS | {"tag": "X402_PAYMENT_REQUIRED"}).encode()
+            self.send_response(402)
+            self.send_header("PAYMENT-REQUIRED", "eyJ4NDAyVmVyc2lvbiI6Mn0=")
+            self.send_header("WWW-Authenticate", 'Payment id="mpp", method="tempo", intent="charge"')
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+    server = HTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+    try:
+        yield f"http://127.0.0.1:{server.server_address[1]}"
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+async def test_terms_of_payment_of_the_upstream_go_no_further(tmp_path: Path) -> None:
+    with selling() as url:
+        async with provider(Exa, tmp_path, url=url, key=SECRET) as exa:
+            with pytest.raises(ProviderRefused) as searched:
+                await exa.search("rollups", 3)
+            with pytest.raises(ProviderRefused) as read:
+                await exa.contents([A], 100)
+
+    for refused in (searched.value, read.value):
+        assert refused.code == "provider_error"
+        assert (refused.details, refused.payment, refused.retry_after) == ({}, None, None)
+        assert refused.message == "Exa refuses this deployment (status 402)"
+
+
+@pytest.mark.parametrize(("usd", "alarms"), [(0.007, []), (0.01, []), (0.012, [0.012]), ("x", [])])
+async def test_a_request_that_costs_more_than_a_cent_is_told_to_the_operator(
+    usd: Any,
+    alarms: list[Any],
+    upstreams: StandIns,
+    tmp_path: Path,
+) -> None:
+    finds(upstreams, row(), costDollars={"total": usd})
+
+    set_up_logs("warning")
+    with capture_logs() as logs:
+        _, warnings = await search(upstreams, tmp_path, "rollups", 3)
+    set_up_logs("error")
+
+    assert [log["usd"] for log in logs] == alarms
+    assert warnings == []
+
+
+async def test_pages_come_in_the_order_asked_each_as_it_was_asked_for(
+    upstreams: StandIns, tmp_path: Path
+) -> None:
+    body = {
+        "results": [
+            row(id="https://c.example/three", url="https://c.example/3", text="three"),
+            row(id=A, url=A, text="# One\r\n\r\nText\u202e."),
+        ],
+        "statuses": [{"id": A, "status": "success", "source": "cached"}],
+    }
+
+    one, two, three, again = await contents(upstreams, tmp_path, body, A, B, C, A)
+
+    assert one == again
+    assert one == Page(
+        url=A,
+        markdown="# One\n\nText.",
+        length=12,
+        title="One",
+        author="A. Writer",
+        published="2026-04-01T12:00:00.000Z",
+        final_url=A,
+    )
+    assert two == Unread(B, "failed", "the page could not be read")
+    assert (three.url, three.markdown, three.final_url) == (C, "three", "https://c.example/3")
+
+
+@pytest.mark.parametrize(
+    ("asked", "listed"),
+    [
+        ("https://a.example", "https://a.example/"),
+        ("https://a.example/one/", "https://a.example/one"),
+        ("http://a.example/one", "https://a.example/one"),
+        ("https://A.Example/one", "https://a.example/one"),
+        ("https://a.example:443/one#part", "https://a.example/one"),
+        ("https://a.example/%7Eone", "https://a.example/~one"),
+        ("https://b\u00fccher.example/", "https://xn--bcher-kva.example"),
+    ],
+)
+@pytest.mark.parametrize("key", ["id", "url"])
+async def test_an_address_is_known_again_in_another_spelling(
+    asked: str, listed: str, key: str, upstreams: StandIns, tmp_path: Path
+) -> None:
+    result = {"id": "x", "url": "https://elsewhere.example/", "text": "one", key: listed}
+    body = {"results": [result, row(id=B, url=B, text="two")]}
+
+    one, two = await contents(upstreams, tmp_path, body, asked, B)
+
+    assert (one.url, one.markdown, two.markdown) == (asked, "one", "two")
+
+
+async def test_two_spellings_of_one_address_that_are_both_listed_are_kept_apart(
+    upstreams: StandIns, tmp_path: Path
+) -> None:
+    secure, plain = "https://a.example/", "http://a.example/"
+    body = {"results": [row(id=plain, url=plain, text="plain"), row(id=secure, url=secure, text="secure")]}
+
+    pages = await contents(upstreams, tmp_path, body, secure, plain)
+
+    assert [page.markdown for page in pages] == ["secure", "plain"]
+
+
+async def test_a_page_that_moved_is_the_one_that_is_left_over(upstreams: StandIns, tmp_path: Path) -> None:
+    moved = row(id=C, url=C, text="moved")
+    body = {"results": [row(id=A, url=A, text="one"), moved], "statuses": [{"id": B, "status": "success"}]}
+
+    _, page = await contents(upstreams, tmp_path, body, A, B)
+
+    assert (page.url, page.markdown, page.final_url) == (B, "moved", C)
+
+
+async def test_a_page_that_failed_is_not_given_the_text_of_another(
+    upstreams: StandIns, tmp_path: Path
+) -> None:
+    body = {"results": [row(id=C, url=C, text="other")], "statuses": [{"id": B, "status": "error"}]}
+
+    (page,) = await contents(upstreams, tmp_path, body, B)
+
+    assert page == Unread(B, "failed", "the page could not be read")
+
+
+@pytest.mark.parametrize(
+    ("error", "reason"),
+    [
+        ({"tag": "CRAWL_NOT_FOUND", "httpStatusCode": 404}, "not_found"),
+        ({"tag": "CRAWL_NOT_FOUND"}, "not_found"),
+        ({"tag": "crawl_not_found"}, "not_found"),
+        ("CRAWL_NOT_FOUND", "not_found"),
+        ({"tag": "CRAWL_HTTP_403", "httpStatusCode": 403}, "blocked"),
+        ({"tag": "CRAWL_HTTP_401"}, "blocked"),
+        ({"tag": "CRAWL_HTTP_429"}, "blocked"),
+        ({"tag": "CRAWL_HTTP_451"}, "blocked"),
+        ({"tag": "CRAWL_HTTP_404"}, "not_found"),
+        ({"tag": "CRAWL_HTTP_410"}, "not_found"),
+        ({"tag": "CRAWL_HTTP_415"}, "unsupported"),
+        ({"tag": "CRAWL_HTTP_500"}, "failed"),
+        ({"tag": "CRAWL_HTTP_504"}, "timeout"),
+        ({"tag": "CRAWL_TIMEOUT"}, "timeout"),
+        ({"tag": "CRAWL_LIVECRAWL_TIMEOUT", "httpStatusCode": 408}, "timeout"),
+        ({"tag": "LIVECRAWL_TIMEOUT"}, "timeout"),
+        ({"tag": "UNSUPPORTED_URL"}, "unsupported"),
+        ({"tag": "SOURCE_NOT_AVAILABLE"}, "failed"),
+        ({"tag": "CRAWL_UNKNOWN_ERROR", "httpStatusCode": 500}, "failed"),
+        ({"tag": "CRAWL_UNKNOWN_ERROR", "httpStatusCode": "403"}, "blocked"),
+        ({"tag": "something_new", "httpStatusCode": None}, "failed"),
+        ({"tag": "\u202e<b>" * 50}, "failed"),
+        ({"tag": 7, "httpStatusCode": "x"}, "failed"),
+        ({}, "failed"),
+        (None, "failed"),
+        ([], "failed"),
+    ],
+)
+async def test_a_page_that_could_not_be_read_says_why(
+    error: Any, reason: str, upstreams: StandIns, tmp_path: Path
+) -> None:
+    body = {"results": [], "statuses": [{"id": A + "/", "status": "error", "error": error}]}
+
+    (unread,) = await contents(upstreams, tmp_path, body, A)
+
+    assert (unread.url, unread.reason) == (A, reason)
+    assert unread.message.isascii()
+    assert "<" not in unread.message
+
+
+@pytest.mark.parametrize("empty", ["", " \n", "\u200b\u202e", None, 7])
+async def test_a_page_without_text_is_unread(empty: Any, upstreams: StandIns, tmp_path: Path) -> None:
+    body = {"results": [row(text=empty)], "statuses": [{"id": A, "status": "success"}]}
+
+    (page,) = await contents(upstreams, tmp_path, body, A)
+
+    assert page == Unread(A, "failed", "the page could not be read")
+
+
+@pytest.mark.parametrize(
+    ("sent", "length"),
+    [
+        ("x" * 99, 99),
+        ("x" * 100, 100),
+        ("x" * 101, None),
+        ("x" * 5000, None),
+        # cut by JavaScript, whose characters are units of UTF-16
+        ("\U0001f642" * 50 + "x", None),
+        ("\U0001f642" * 40, 40),
+    ],
+)
+async def test_the_length_of_a_text_is_known_unless_it_was_cut(
+    sent: str, length: int | None, upstreams: StandIns, tmp_path: Path
+) -> None:
+    (page,) = await contents(upstreams, tmp_path, {"results": [row(text=sent)]}, A, most=100)
+
+    assert page.length == length
+    assert page.markdown == sent[:101]
+
+
+async def test_links_in_a_text_that_run_scripts_are_words(upstreams: StandIns, tmp_path: Path) -> None:
+    sent = "[Menu](java\u200bscript:void(0)) ![Logo](data:image/png;base64,iVBORw0KGgo=)"
+
+    (page,) = await contents(upstreams, tmp_path, {"results": [row(text=sent)]}, A)
+
+    assert page.markdown == "Menu Logo"
+
+
+async def test_a_text_cut_inside_an_emoji_is_read(upstreams: StandIns, tmp_path: Path) -> None:
+    (page,) = await contents(upstreams, tmp_path, {"results": [row(text="x" * 100 + "\ud83d")]}, A)
+
+    assert (page.markdown, page.length) == ("x" * 100, None)
+
+
+@pytest.mark.parametrize("body", [{}, {"results": None}, [], None, 7, "text", {"error": "no"}])
+async def test_contents_of_another_shape_are_a_failure(
+    body: Any, upstreams: StandIns, tmp_path: Path
+) -> None:
+    with pytest.raises(ProviderError):
+        await contents(upstreams, tmp_path, body, A)
+
+
+@pytest.mark.parametrize(
+    ("case", "hits"),
+    [
+        (
+            "search-documented-full",
+            [
+                Hit(
+                    "https://arxiv.org/pdf/2307.06435.pdf",
+                    "A Comprehensive Overview of Large Language Models",
+                    None,
+                    "2023-11-16T01:36:32.547Z",
+                    "Humza Naveed, University of Engineering and Technology (UET), Lahore, Pakistan",
+                )
+            ],
+        ),
+        (
+            "search-mcp-fixture",
+            [
+                Hit(
+                    "https://example.com/one",
+                    "Result One",
+                    None,
+                    "2026-04-01T12:00:00.000Z",
+                    "Example Author",
+                )
+            ],
+        ),
+        (
+            "search-resolved-type-empty",
+            [Hit("https://docs.python.org/3/library/asyncio-task.html", "Coroutines and tasks")],
+        ),
+    ],
+)
+async def test_recorded_searches_are_read(
+    case: str, hits: list[Hit], upstreams: StandIns, tmp_path: Path
+) -> None:
+    upstreams.says("exa", "/search", recorded("exa", case), method="POST")
+
+    found, warnings = await search(upstreams, tmp_path, "q", 10)
+
+    assert found == Found(tuple(hits), "auto")
+    assert warnings == []
+
+
+async def test_the_replayed_search_is_answered(replayed: str, tmp_path: Path) -> None:
+    async with provider(Exa, tmp_path, url=f"{replayed}/exa", key=SECRET) as exa:
+        found = await exa.search("python asyncio TaskGroup", 3)
+
+    assert [hit.title for hit in found.hits] == ["Coroutines and tasks"]
+
+
+async def test_the_recorded_page_that_is_not_there_is_unread(upstreams: StandIns, tmp_path: Path) -> None:
+    body = recorded("exa", "contents-one-failed")
+
+    (unread,) = await contents(upstreams, tmp_path, body, "https://example.com")
+
+    assert unread == Unread(
+        "https://example.com", "not_found", "there is no such page (Exa says CRAWL_NOT_FOUND)"
+    )
+
+
+@pytest.mark.parametrize(
+    ("case", "status", "code"),
+    [
+        ("error-401-invalid-key", 401, "provider_error"),
+        ("error-402-no-more-credits", 402, "provider_error"),
+        ("error-429-plain", 429, "provider_rate_limited"),
+    ],
+)
+async def test_recorded_refusals_are_failures_that_are_not_the_buyers(
+    case: str, status: int, code: str, upstreams: StandIns, tmp_path: Path
+) -> None:
+    upstreams.says("exa", "/search", recorded("exa", case), status=status, method="POST")
+
+    with pytest.raises(ProviderFailure) as caught:
+        await search(upstreams, tmp_path, "q", 3)
+
+    assert caught.value.code == code
+    assert isinstance(caught.value, ProviderRefused) is (status != 429)
+
+
+async def test_searches_that_the_description_allows_are_read(upstreams: StandIns, tmp_path: Path) -> None:
+    bodies = responses(SPEC, "POST", "/search", 200, 100, 1)
+    upstreams.answers("exa", "/search", lambda _asked: (200, bodies.pop()), method="POST")
+    read = 0
+
+    async with provider(Exa, tmp_path, url=upstreams.at("exa"), key=SECRET, per_minute=6000) as exa:
+        while bodies:
+            expected = bodies[-1].get("results")
+            if expected is None:
+                with pytest.raises(ProviderError):
+                    await exa.search("q", 10)
+                continue
+            found = await exa.search("q", 10)
+            read += len(found.hits)
+            assert len(found.hits) <= len(expected)
+            assert all(hit.url.lower().startswith("http") for hit in found.hits)
+
+    assert read > 30
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_contents_that_the_description_allows_are_read(seed: int) -> None:
+    read = 0
+
+    for body in responses(SPEC, "POST", "/contents", 200, 100, seed):
+        if "results" not in body and "statuses" not in body:
+            continue
+        asked = [*{str(each.get("url")) for each in body.get("results", ())}, C]
+        pages = read_pages(asked, body, 100)
+        read += sum(isinstance(page, Page) for page in pages.values())
+        assert list(pages) == asked
+        assert all(page.url == url for url, page in pages.items())
+
+    assert read > 20
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5) | st.sampled_from([A, B]),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=6,
+)
+ROWS = st.dictionaries(st.sampled_from(["id", "url", "text", "status", "error", "title", "author"]), JSON)
+
+
+@given(st.lists(ROWS | JSON, max_size=4), st.lists(ROWS | JSON, max_size=4))
+def test_whatever_stands_in_the_lists_each_page_asked_for_has_an_answer(
+    results: list[Any], statuses: list[Any]
+) -> None:
+    pages = read_pages([A, B], {"results": results, "statuses": statuses}, 3)
+
+    assert [page.url for page in pages.values()] == [A, B]
+    for page in pages.values():
+        assert isinstance(page, Unread) or page.markdown
+        assert json.dumps(asdict(page))
+
+
+def test_settings_without_anything_are_a_rehearsal() -> None:
+    assert not Exa(Settings()).configured

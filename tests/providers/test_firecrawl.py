@@ -1,0 +1,880 @@
+"""Firecrawl's answers in our words, what it is asked and what that costs, and its failures."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+from facilitators import settings_in
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import SecretStr
+from specs import request_problems, responses
+from standins import FAULTS, Asked, Fault, StandIns, provider, recorded
+
+from centgate.errors import (
+    NoData,
+    PageUnread,
+    ProviderError,
+    ProviderFailure,
+    ProviderRefused,
+    ProviderTimeout,
+    ProviderUnconfigured,
+)
+from centgate.facts.web import Found, Hit, Page
+from centgate.providers.firecrawl import Firecrawl
+from centgate.providers.firecrawl_pages import MOST_CHARACTERS, failure_reason, read_page
+from centgate.settings import ProviderSettings
+
+SPEC = "firecrawl-v2.json"
+KEY = "fc-0123456789abcdef"
+SECRET = SecretStr(KEY)
+URL = "https://example.com/guide"
+MAP, SEARCH, SCRAPE = "/v2/map", "/v2/search", "/v2/scrape"
+UNSEEN = re.compile("[\0-\x08\x0b-\x1f\x7f-\x9f\u200b\u202a-\u202e\u2066-\u2069\ufeff\U000e0000-\U000e007f]")
+
+
+def page(**metadata: Any) -> dict[str, Any]:
+    """A page as it is told, with these members of its metadata."""
+    known = {
+        "title": "A guide",
+        "description": "How to begin.",
+        "language": "en",
+        "sourceURL": URL,
+        "url": "https://example.com/guide/",
+        "statusCode": 200,
+        "contentType": "text/html; charset=utf-8",
+        "proxyUsed": "basic",
+        "creditsUsed": 1,
+    }
+    return {"success": True, "data": {"markdown": "# A guide\n\nBegin.", "metadata": known | metadata}}
+
+
+def problems(path: str, body: dict[str, Any]) -> list[str]:
+    """What is wrong with a request by the upstream's description.
+
+    That writes formats and sources as objects, and in its defaults and examples as words, as clients do.
+    """
+    named = {key: [{"type": each} for each in body[key]] for key in ("formats", "sources") if key in body}
+    return request_problems(SPEC, "POST", path, body | named)
+
+
+async def scraped(upstreams: StandIns, folder: Path, body: Any, status: int = 200) -> Page:
+    """What is read of a page that is told so."""
+    upstreams.says("firecrawl", SCRAPE, body, status=status, method="POST")
+    async with provider(Firecrawl, folder, url=upstreams.at("firecrawl"), key=SECRET) as firecrawl:
+        return await firecrawl.scrape(URL, only_main_content=True)
+
+
+async def test_a_page_is_told_in_our_words(upstreams: StandIns, tmp_path: Path) -> None:
+    read = await scraped(
+        upstreams,
+        tmp_path,
+        page(
+            author="Ada",
+            canonical="https://example.com/guide",
+            **{
+                "article:published_time": "2026-01-02T03:04:05Z",
+                "article:modified_time": ["2026-02-03", "2026-02-04"],
+            },
+        ),
+    )
+
+    assert read == Page(
+        url=URL,
+        markdown="# A guide\n\nBegin.",
+        length=17,
+        title="A guide",
+        description="How to begin.",
+        language="en",
+        canonical="https://example.com/guide",
+        author="Ada",
+        published="2026-01-02T03:04:05Z",
+        modified="2026-02-03",
+        status=200,
+        content_type="text/html; charset=utf-8",
+        final_url="https://example.com/guide/",
+    )
+
+
+@pytest.mark.parametrize("only_main_content", [True, False])
+async def test_a_page_is_asked_for_at_one_credit(
+    *, only_main_content: bool, upstreams: StandIns, tmp_path: Path
+) -> None:
+    upstreams.says("firecrawl", SCRAPE, page(), method="POST")
+
+    async with provider(Firecrawl, tmp_path, url=upstreams.at("firecrawl"), key=SECRET) as firecrawl:
+        await firecrawl.scrape(URL, only_main_content=only_main_content)
+
+    (asked,) = upstreams.calls("firecrawl")
+    assert asked.headers["authorization"] == f"Bearer {KEY}"
+    assert asked.body == {
+        "url": URL,
+        "formats": ["markdown"],
+        "onlyMainContent": only_main_content,
+        "timeout": 15_000,
+        "skipTlsVerification": False,
+        "parsers": [{"type": "pdf", "maxPages": 1}],
+        "removeBase64Images": True,
+        "proxy": "basic",
+    }
+    assert problems("/scrape", asked.body) == []
+
+
+async def test_a_search_is_asked_for_at_two_credits(upstreams: StandIns, tmp_path: Path) -> None:
+    upstreams.says("firecrawl", SEARCH, {"success": True, "data": {}}, method="POST")
+
+    async with provider(Firecrawl, tmp_path, url=upstreams.at("firecrawl"), key=SECRET) as firecrawl:
+        await firecrawl.search("words", 5)
+        await firecrawl.search("words", 40)
+
+    first, second = upstreams.calls("firecrawl")
+    assert first.body == {
+        "query": "words",
+        "limit": 5,
+        "sources": ["web"],
+        "highlights": False,
+        "timeout": 15_000,
+    }
+    assert second.body["limit"] == 10
+    assert problems("/search", first.body) == []
+
+
+@pytest.mark.parametrize(("words", "sent"), [(None, {}), ("blog", {"search": "blog"})])
+async def test_a_map_is_asked_for_at_one_credit(
+    words: str | None, sent: dict[str, str], upstreams: StandIns, tmp_path: Path
+) -> None:
+    upstreams.says("firecrawl", MAP, {"success": True, "links": [{"url": URL}]}, method="POST")
+
+    async with provider(Firecrawl, tmp_path, url=upstreams.at("firecrawl"), key=SECRET) as firecrawl:
+        await firecrawl.links(URL, words, 100)
+
+    (asked,) = upstreams.calls("firecrawl")
+    assert asked.body == {"url": URL, "limit": 100, "timeout": 15_000, "includeSubdomains": False} | sent
+    assert problems("/map", asked.body) == []
+
+
+async def test_its_own_deadline_is_shorter_than_ours(upstreams: StandIns, tmp_path: Path) -> None:
+    upstreams.says("firecrawl", SCRAPE, page(), method="POST")
+
+    async with provider(
+        Firecrawl, tmp_path, url=upstreams.at("firecrawl"), key=SECRET, timeout=5.0
+    ) as firecrawl:
+        await firecrawl.scrape(URL, only_main_content=True)
+
+    assert upstreams.calls("firecrawl")[0].body["timeout"] == 4000
+
+
+def set_up(folder: Path, **given: Any) -> Firecrawl:
+    """The provider under these settings, to look at."""
+    given = {"firecrawl": ProviderSettings(**given)} if given else {}
+    return Firecrawl(settings_in(folder, "http://127.0.0.1:9", providers=given))
+
+
+@pytest.mark.parametrize(
+    "base", ["https://fire.example", "https://fire.example/v2", "https://fire.example/v2/"]
+)
+def test_an_address_with_the_version_is_taken_as_it_is_meant(base: str, tmp_path: Path) -> None:
+    firecrawl = set_up(tmp_path, url=base)
+
+    assert firecrawl.url(SCRAPE) == "https://fire.example/v2/scrape"
+
+
+@pytest.mark.parametrize(
+    ("given", "configured"),
+    [
+        ({}, False),
+        ({"key": SECRET}, True),
+        ({"url": "http://localhost:3002"}, True),
+        ({"url": "https://api.firecrawl.dev"}, False),
+        ({"url": "https://api.firecrawl.dev/"}, False),
+        ({"url": "https://api.firecrawl.dev/v2"}, False),
+        ({"url": "http://localhost:3002", "key": SECRET}, True),
+        ({"key": SECRET, "enabled": False}, False),
+    ],
+)
+def test_it_takes_a_key_or_an_instance_of_ones_own(
+    *, given: dict[str, Any], configured: bool, tmp_path: Path
+) -> None:
+    assert set_up(tmp_path, **given).configured is configured
+
+
+async def test_an_instance_of_ones_own_is_asked_without_a_key(upstreams: StandIns, tmp_path: Path) -> None:
+    upstreams.says("firecrawl", SCRAPE, page(), method="POST")
+
+    async with provider(Firecrawl, tmp_path, url=upstreams.at("firecrawl")) as firecrawl:
+        await firecrawl.scrape(URL, only_main_content=True)
+
+    assert "authorization" not in upstreams.calls("firecrawl")[0].headers
+
+
+async def test_without_either_it_is_not_asked(tmp_path: Path) -> None:
+    async with provider(Firecrawl, tmp_path) as firecrawl:
+        with pytest.raises(ProviderUnconfigured):
+            await firecrawl.scrape(URL, only_main_content=True)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "https://x.com/someone",
+        "http://X.COM./a",
+        "https://www.x.com",
+        "https://twitter.com/a",
+        "https://mobile.twitter.com:443/a",
+        "https://api.twitter.com",
+        "https://\uff58.com/",
+        "https://%78.com/",
+    ],
+)
+async def test_sites_that_are_billed_thirtyfold_are_never_sent(
+    url: str, upstreams: StandIns, tmp_path: Path
+) -> None:
+    async with provider(Firecrawl, tmp_path, url=upstreams.at("firecrawl"), key=SECRET) as firecrawl:
+        with pytest.raises(ProviderError, match="not asked"):
+            await firecrawl.scrape(url, only_main_content=True)
+        with pytest.raises(ProviderError, match="not asked"):
+            await firecrawl.links(url, None, 100)
+
+    assert firecrawl.cannot({"url": url, "onlyMainContent": True}) == ("url",)
+    assert upstreams.asked == []
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"url": "https://notx.com/"},
+        {"url": "https://x.com.example/"},
+        {"url": "https://example.com/x.com"},
+        {"url": "https://fedex.com/"},
+        {"query": "x.com"},
+        {},
+        {"url": "no address"},
+    ],
+)
+def test_other_sites_are_none_of_these(asked: dict[str, Any], tmp_path: Path) -> None:
+    assert set_up(tmp_path, key=SECRET).cannot(asked) == ()
+
+
+@pytest.mark.parametrize("status", [404, 410])
+async def test_a_page_that_is_not_there_is_no_data(status: int, upstreams: StandIns, tmp_path: Path) -> None:
+    with pytest.raises(NoData, match=str(status)):
+        await scraped(upstreams, tmp_path, page(statusCode=status))
+
+
+@pytest.mark.parametrize(
+    ("status", "reason"),
+    [
+        (401, "blocked"),
+        (403, "blocked"),
+        ([429], "blocked"),
+        ("451", "blocked"),
+        (500, "failed"),
+        (503, "failed"),
+        (400, "failed"),
+    ],
+)
+async def test_an_answer_of_the_site_that_is_no_page_is_told_apart(
+    status: Any, reason: str, upstreams: StandIns, tmp_path: Path
+) -> None:
+    with pytest.raises(PageUnread) as caught:
+        await scraped(upstreams, tmp_path, page(statusCode=status))
+
+    assert caught.value.reason == reason
+    assert caught.value.provider == "firecrawl"
+
+
+@pytest.mark.parametrize("markdown", ["", "  \n\n ", None, "\u200b\u202e", "![](<Base64-Image-Removed>)"])
+async def test_a_page_without_text_is_unread(markdown: Any, upstreams: StandIns, tmp_path: Path) -> None:
+    body = page()
+    body["data"]["markdown"] = markdown
+
+    with pytest.raises(PageUnread) as caught:
+        await scraped(upstreams, tmp_path, body)
+
+    assert caught.value.reason == "failed"
+
+
+REASONS = [
+    ("SCRAPE_DNS_RESOLUTION_ERROR", "", "dns"),
+    ("SCRAPE_TIMEOUT", "", "timeout"),
+    ("MAP_TIMEOUT", "", "timeout"),
+    ("SCRAPE_PDF_INSUFFICIENT_TIME_ERROR", "", "timeout"),
+    ("SCRAPE_SSL_ERROR", "", "tls"),
+    ("SCRAPE_UNSUPPORTED_FILE_ERROR", "", "unsupported"),
+    ("SCRAPE_PDF_OCR_REQUIRED", "", "unsupported"),
+    ("SCRAPE_PDF_PREFETCH_FAILED", "", "failed"),
+    ("SCRAPE_PDF_ANTIBOT_ERROR", "", "blocked"),
+    ("SCRAPE_ALL_ENGINES_FAILED", "All scraping engines failed!", "failed"),
+    ("SCRAPE_SITE_ERROR", "net::ERR_CONNECTION_REFUSED", "unreachable"),
+    ("SCRAPE_SITE_ERROR", "net::ERR_NAME_NOT_RESOLVED", "dns"),
+    ("SCRAPE_SITE_ERROR", "net::ERR_CERT_DATE_INVALID", "tls"),
+    ("SCRAPE_SITE_ERROR", "net::ERR_CONNECTION_TIMED_OUT", "timeout"),
+    ("scrape_ssl_error", "", "tls"),
+    ("SCRAPE_SOMETHING_NEW", "", "failed"),
+]
+
+
+@pytest.mark.parametrize("status", [200, 500])
+@pytest.mark.parametrize(("code", "text", "reason"), REASONS)
+async def test_why_a_page_was_not_read_is_said_in_one_word(
+    code: str, text: str, reason: str, status: int, upstreams: StandIns, tmp_path: Path
+) -> None:
+    body = {"success": False, "code": code, "error": text}
+
+    with pytest.raises(PageUnread) as caught:
+        await scraped(upstreams, tmp_path, body, status)
+
+    assert caught.value.reason == reason
+    assert caught.value.details == {"reason": reason}
+    assert code.upper() in caught.value.message
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "reason"),
+    [
+        (200, {"success": False, "error": "something"}, "failed"),
+        (200, {"success": False}, "failed"),
+        (408, {"success": False, "error": "Request timed out"}, "timeout"),
+        (408, "gateway", "timeout"),
+        (404, {"success": False, "code": "SCRAPE_NO_CACHED_DATA"}, "failed"),
+        (403, {"success": False, "error": "We do not support this site. Contact support."}, "blocked"),
+        (403, {"success": False, "error": "This website is no longer supported."}, "blocked"),
+    ],
+)
+async def test_failures_without_a_code_are_read_by_their_status(
+    status: int, body: Any, reason: str, upstreams: StandIns, tmp_path: Path
+) -> None:
+    with pytest.raises(PageUnread) as caught:
+        await scraped(upstreams, tmp_path, body, status)
+
+    assert caught.value.reason == reason
+
+
+@pytest.mark.parametrize(
+    ("status", "body"),
+    [
+        (401, {"success": False, "error": "Unauthorized: Invalid token"}),
+        (402, {"error": "Payment required to access this resource."}),
+        (402, {"success": False, "error": "Insufficient credits"}),
+        (403, {"success": False, "error": "Forbidden. Please contact support."}),
+        (403, "<html>no</html>"),
+    ],
+)
+async def test_a_refusal_of_the_operator_is_never_one_of_the_buyer(
+    status: int, body: Any, upstreams: StandIns, tmp_path: Path
+) -> None:
+    with pytest.raises(ProviderRefused):
+        await scraped(upstreams, tmp_path, body, status)
+
+
+@pytest.mark.parametrize(
+    ("status", "body"),
+    [
+        (200, {}),
+        (200, []),
+        (200, {"success": True}),
+        (200, {"success": True, "data": None}),
+        (200, {"success": True, "data": []}),
+        (200, {"success": True, "data": "text"}),
+        (200, {"success": True, "data": {"markdown": ["x"]}}),
+        (400, {"success": False, "error": "Bad Request", "details": []}),
+        (404, "404 page not found"),
+        (500, {"success": False, "error": "(Internal server error) - oh"}),
+        (500, "text"),
+        (409, {}),
+        (302, ""),
+    ],
+)
+async def test_what_says_nothing_of_the_page_is_a_failure_of_the_upstream(
+    status: int, body: Any, upstreams: StandIns, tmp_path: Path
+) -> None:
+    with pytest.raises(ProviderError) as caught:
+        await scraped(upstreams, tmp_path, body, status)
+
+    assert not isinstance(caught.value, PageUnread | ProviderRefused)
+
+
+@pytest.mark.parametrize("success", [{"success": True}, {"status": "success"}, {}])
+async def test_success_need_not_be_said(success: Any, upstreams: StandIns, tmp_path: Path) -> None:
+    read = await scraped(upstreams, tmp_path, {"data": page()["data"], **success})
+
+    assert read.title == "A guide"
+
+
+async def test_a_page_needs_no_metadata(upstreams: StandIns, tmp_path: Path) -> None:
+    read = await scraped(upstreams, tmp_path, {"success": True, "data": {"markdown": "Text"}})
+
+    assert read == Page(url=URL, markdown="Text", length=4)
+
+
+async def test_values_may_be_lists(upstreams: StandIns, tmp_path: Path) -> None:
+    body = page(
+        title=["", "First", "Second"],
+        description=["One", "Two"],
+        language=["de"],
+        url=["https://example.com/a", "https://example.com/b"],
+        contentType=["text/html"],
+        author=["https://example.com/ada", 7],
+        **{"article:author": "Grace"},
+    )
+
+    read = await scraped(upstreams, tmp_path, body)
+
+    assert (read.title, read.description, read.language) == ("First", "One", "de")
+    assert (read.final_url, read.content_type, read.author) == ("https://example.com/a", "text/html", "Grace")
+
+
+@pytest.mark.parametrize(
+    "odd",
+    ["", "yesterday", 7, None, {}, [], True, "2026-13-01", "javascript:alert(1)", "1970-01-01T00:00:00Z"],
+)
+async def test_dates_and_addresses_that_are_none_are_null(
+    odd: Any, upstreams: StandIns, tmp_path: Path
+) -> None:
+    read = await scraped(
+        upstreams,
+        tmp_path,
+        page(url=odd, canonical=odd, **{"article:published_time": odd, "og:updated_time": odd}),
+    )
+
+    assert (read.published, read.modified, read.final_url, read.canonical) == (None,) * 4
+
+
+@pytest.mark.parametrize("odd", [0, 99, 600, -1, 200.5, True, None, "ok", [], {}, 2**70])
+async def test_a_status_that_is_none_is_null(odd: Any, upstreams: StandIns, tmp_path: Path) -> None:
+    read = await scraped(upstreams, tmp_path, page(statusCode=odd))
+
+    assert read.status is None
+
+
+@pytest.mark.parametrize(
+    ("told", "length", "warning"),
+    [
+        ({"numPages": 1, "totalPages": 12}, None, "it has 12"),
+        ({"numPages": 1, "totalPages": 1}, 17, None),
+        ({"numPages": 1}, None, "at most the first page"),
+        ({}, None, "at most the first page"),
+    ],
+)
+async def test_of_a_pdf_one_page_is_read_and_it_says_so(
+    told: dict[str, Any], length: int | None, warning: str | None, upstreams: StandIns, tmp_path: Path
+) -> None:
+    read = await scraped(upstreams, tmp_path, page(contentType="application/pdf", **told))
+
+    assert read.length == length
+    assert (warning is None and read.warnings == ()) or (warning or "") in read.warnings[0]
+
+
+async def test_what_cannot_be_seen_is_removed(upstreams: StandIns, tmp_path: Path) -> None:
+    hidden = "\u202eab\u200bcd\x00\U000e0041\x1b[31m"
+    body = page(title=hidden, description=hidden, author=hidden, language=hidden, contentType=hidden)
+    body["data"]["markdown"] = f"# {hidden}\r\n\r\ntext\x85more"
+
+    read = await scraped(upstreams, tmp_path, body)
+
+    assert read.markdown == "# abcd[31m\n\ntext\nmore"
+    assert (read.title, read.description, read.author) == ("abcd[31m",) * 3
+    assert not any(UNSEEN.search(each) for each in asdict(read).values() if isinstance(each, str))
+
+
+@pytest.mark.parametrize(
+    ("markdown", "left"),
+    [
+        ("a ![Logo](<Base64-Image-Removed>) b", "a Logo b"),
+        ("a ![Logo](data:image/png;base64,iVBORw0KGgo=) b", "a Logo b"),
+        ('a ![Logo](data:image/png;base64,iVBORw0KGgo= "Our logo") b', "a Logo b"),
+        ("[![Logo](<Base64-Image-Removed>)](https://example.com)", "[Logo](https://example.com)"),
+        ('<img src="data:image/gif;base64,R0lGODlhAQABAIAAAAUEBA=="> b', '<img src=""> b'),
+        ("a [Menu](java\u200bscript:void(0)) b", "a Menu b"),
+        ("![Chart](https://example.com/chart.png)", "![Chart](https://example.com/chart.png)"),
+        ("send data: as base64, please", "send data: as base64, please"),
+    ],
+)
+async def test_images_as_data_and_links_to_scripts_leave_their_words(
+    markdown: str, left: str, upstreams: StandIns, tmp_path: Path
+) -> None:
+    body = page()
+    body["data"]["markdown"] = markdown
+
+    read = await scraped(upstreams, tmp_path, body)
+
+    assert read.markdown == left
+
+
+async def test_no_more_of_a_long_page_is_read_than_is_needed(upstreams: StandIns, tmp_path: Path) -> None:
+    body = page()
+    body["data"]["markdown"] = "word " * 100_000
+
+    read = await scraped(upstreams, tmp_path, body)
+
+    assert len(read.markdown) <= MOST_CHARACTERS
+    assert read.length == 500_000
+
+
+async def test_how_long_an_endless_page_is_is_not_known(upstreams: StandIns, tmp_path: Path) -> None:
+    body = page()
+    body["data"]["markdown"] = "word " * 300_000
+
+    read = await scraped(upstreams, tmp_path, body)
+
+    assert len(read.markdown) <= MOST_CHARACTERS
+    assert read.length is None
+
+
+@pytest.mark.parametrize(
+    "hostile", ["![](data:" * 100_000, "![" * 200_000, "![a](" + " " * 400_000, "data:a/b;base64," * 30_000]
+)
+def test_hostile_markdown_is_read_in_no_time(hostile: str) -> None:
+    read = read_page(URL, {"markdown": hostile + " base64"})
+
+    assert read
+
+
+def found(**more: Any) -> dict[str, Any]:
+    """A result as a search lists it."""
+    return {"url": URL, "title": "A guide", "description": "How to begin.", "position": 1} | more
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        {"web": [found()]},
+        [found()],
+        {"web": [found()], "news": [{"url": "https://n.example"}], "images": [7]},
+    ],
+)
+async def test_results_are_read_from_either_shape(data: Any, upstreams: StandIns, tmp_path: Path) -> None:
+    upstreams.says("firecrawl", SEARCH, {"success": True, "data": data}, method="POST")
+
+    async with provider(Firecrawl, tmp_path, url=upstreams.at("firecrawl")) as firecrawl:
+        (hit,) = (await firecrawl.search("words", 5)).hits
+
+    assert (hit.url, hit.title, hit.description) == (URL, "A guide", "How to begin.")
+
+
+@pytest.mark.parametrize(
+    "data", [{}, {"web": []}, {"web": None}, [], {"news": [found(url="https://n.example")]}]
+)
+async def test_nothing_found_is_an_empty_answer(data: Any, upstreams: StandIns, tmp_path: Path) -> None:
+    upstreams.says("firecrawl", SEARCH, {"success": True, "data": data}, method="POST")
+
+    async with provider(Firecrawl, tmp_path, url=upstreams.at("firecrawl")) as firecrawl:
+        answer = await firecrawl.search("words", 5)
+
+    assert answer.hits == ()
+
+
+async def test_results_are_distinct_bounded_and_legible(upstreams: StandIns, tmp_path: Path) -> None:
+    listed = [found(), found(title="Again"), found(url="javascript:alert(1)"), 7, None, found(url=None)]
+    listed += [found(url=f"https://example.com/{n}", title="\u202eT\x00" + "x" * 900) for n in range(30)]
+    upstreams.says("firecrawl", SEARCH, {"success": True, "data": {"web": listed}}, method="POST")
+
+    async with provider(Firecrawl, tmp_path, url=upstreams.at("firecrawl")) as firecrawl:
+        hits = (await firecrawl.search("words", 10)).hits
+
+    assert [hit.url for hit in hits] == [URL] + [f"https://example.com/{n}" for n in range(9)]
+    assert hits[1].title is not None
+    assert hits[1].title.startswith("Txxx")
+    assert len(hits[1].title) == 300
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"success": False, "error": "oh"},
+        {"success": False, "code": "SCRAPE_TIMEOUT"},
+        {"success": True},
+        {"success": True, "data": None},
+        {"success": True, "data": 7},
+        {"success": True, "data": {"web": 7}},
+        {"success": True, "data": {"web": [7]}},
+        {"success": True, "data": {"web": [{"url": "ftp://example.com"}]}},
+        {"success": True, "data": {"pages": [found()]}},
+        [],
+        "text",
+    ],
+)
+async def test_another_shape_of_a_search_is_a_failure(body: Any, upstreams: StandIns, tmp_path: Path) -> None:
+    upstreams.says("firecrawl", SEARCH, body, method="POST")
+
+    async with provider(Firecrawl, tmp_path, url=upstreams.at("firecrawl")) as firecrawl:
+        with pytest.raises(ProviderError) as caught:
+            await firecrawl.search("words", 5)
+
+    assert not isinstance(caught.value, PageUnread)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"success": True, "links": [URL, {"url": "https://example.com/b", "title": "B"}]},
+        {"status": "success", "links": [URL, {"url": "https://example.com/b", "title": "B"}]},
+        {"success": True, "data": {"links": [{"url": URL}, {"url": "https://example.com/b", "title": "B"}]}},
+    ],
+)
+async def test_links_are_read_from_either_shape(body: Any, upstreams: StandIns, tmp_path: Path) -> None:
+    upstreams.says("firecrawl", MAP, body, method="POST")
+
+    async with provider(Firecrawl, tmp_path, url=upstreams.at("firecrawl")) as firecrawl:
+        links = await firecrawl.links(URL, None, 100)
+
+    assert [(link.url, link.title) for link in links] == [(URL, None), ("https://example.com/b", "B")]
+
+
+async def test_links_are_distinct_and_at_most_as_many_as_asked(upstreams: StandIns, tmp_path: Path) -> None:
+    listed: list[Any] = [
+        {"url": f"{URL}?a=1", "title": "T", "description": "D"},
+        {"url": f"{URL}?a=2", "title": "T", "description": "D"},
+        f"{URL}?page=1",
+        f"{URL}?page=2",
+        f"{URL}?page=2",
+        "mailto:someone@example.com",
+        *(f"https://example.com/{n}" for n in range(200)),
+    ]
+    upstreams.says("firecrawl", MAP, {"success": True, "links": listed}, method="POST")
+
+    async with provider(Firecrawl, tmp_path, url=upstreams.at("firecrawl")) as firecrawl:
+        links = await firecrawl.links(URL, None, 100)
+
+    assert [link.url for link in links[:4]] == [
+        f"{URL}?a=1",
+        f"{URL}?page=1",
+        f"{URL}?page=2",
+        "https://example.com/0",
+    ]
+    assert len(links) == 100
+
+
+async def test_a_site_without_links_is_no_data(upstreams: StandIns, tmp_path: Path) -> None:
+    upstreams.says("firecrawl", MAP, {"success": True, "links": []}, method="POST")
+
+    async with provider(Firecrawl, tmp_path, url=upstreams.at("firecrawl")) as firecrawl:
+        with pytest.raises(NoData):
+            await firecrawl.links(URL, None, 100)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {},
+        {"success": True},
+        {"success": True, "links": None},
+        {"links": {}},
+        {"links": [7]},
+        {"links": ["x"]},
+    ],
+)
+async def test_another_shape_of_a_map_is_a_failure(body: Any, upstreams: StandIns, tmp_path: Path) -> None:
+    upstreams.says("firecrawl", MAP, body, method="POST")
+
+    async with provider(Firecrawl, tmp_path, url=upstreams.at("firecrawl")) as firecrawl:
+        with pytest.raises(ProviderError):
+            await firecrawl.links(URL, None, 100)
+
+
+async def test_a_site_that_cannot_be_mapped_says_why(upstreams: StandIns, tmp_path: Path) -> None:
+    body = {"success": False, "code": "MAP_TIMEOUT", "error": "Map timed out"}
+    upstreams.says("firecrawl", MAP, body, status=408, method="POST")
+
+    async with provider(Firecrawl, tmp_path, url=upstreams.at("firecrawl")) as firecrawl:
+        with pytest.raises(PageUnread) as caught:
+            await firecrawl.links(URL, None, 100)
+
+    assert caught.value.reason == "timeout"
+
+
+@pytest.mark.parametrize("question", ["search", "scrape", "links"])
+@pytest.mark.parametrize("fault", FAULTS)
+async def test_a_fault_is_a_failure_of_its_kind(
+    fault: Fault, question: str, upstreams: StandIns, tmp_path: Path
+) -> None:
+    upstreams.faults["firecrawl"] = fault
+
+    async with provider(
+        Firecrawl, tmp_path, url=upstreams.at("firecrawl"), key=SECRET, timeout=2.5
+    ) as firecrawl:
+        with pytest.raises(ProviderFailure) as caught:
+            await asked(firecrawl, question)
+
+    assert caught.value.code == FAULTS[fault][1]
+    assert caught.value.provider == "firecrawl"
+    assert firecrawl.record.warnings == [caught.value.message]
+
+
+async def asked(firecrawl: Firecrawl, question: str) -> Any:
+    """What comes of one of its questions."""
+    match question:
+        case "search":
+            return await firecrawl.search("words", 5)
+        case "scrape":
+            return await firecrawl.scrape(URL, only_main_content=True)
+        case _:
+            return await firecrawl.links(URL, "words", 100)
+
+
+@pytest.mark.parametrize("question", ["search", "scrape", "links"])
+@pytest.mark.parametrize("status", [200, 400, 401, 402, 403, 404, 408, 429, 500, 503])
+async def test_a_key_is_never_repeated(
+    status: int, question: str, upstreams: StandIns, tmp_path: Path
+) -> None:
+    body = {"success": False, "error": f"the token {KEY} is bad", "code": KEY}
+    for path in (MAP, SEARCH, SCRAPE):
+        upstreams.says("firecrawl", path, body, status=status, method="POST")
+
+    async with provider(Firecrawl, tmp_path, url=upstreams.at("firecrawl"), key=SECRET) as firecrawl:
+        with pytest.raises(ProviderFailure) as caught:
+            await asked(firecrawl, question)
+
+    assert KEY not in caught.value.message
+    assert KEY.upper() not in caught.value.message
+    assert not any(KEY in warning for warning in firecrawl.record.warnings)
+
+
+@pytest.mark.parametrize("before", range(90, 125, 5))
+async def test_not_even_half_of_a_key_is_repeated(before: int, upstreams: StandIns, tmp_path: Path) -> None:
+    body = {"success": False, "error": "x" * before + KEY}
+
+    with pytest.raises(ProviderError) as caught:
+        await scraped(upstreams, tmp_path, body, 400)
+
+    assert KEY[:6] not in caught.value.message
+
+
+async def test_the_recorded_page_is_read(upstreams: StandIns, tmp_path: Path) -> None:
+    body = recorded("firecrawl", "scrape-firecrawl-dev")
+
+    read = await scraped(upstreams, tmp_path, body)
+
+    assert read.markdown.startswith("We just raised our Series A")
+    assert len(read.markdown) == read.length
+    assert len(read.markdown) > 20_000
+    assert (read.title, read.author) == ("Firecrawl - The Web Data API for AI", "Firecrawl")
+    assert (read.status, read.language, read.final_url) == (200, "en", "https://www.firecrawl.dev/")
+    assert "base64" not in read.markdown.lower()
+
+
+async def test_the_recorded_upstream_is_asked_in_words_that_it_knows(replayed: str, tmp_path: Path) -> None:
+    async with provider(Firecrawl, tmp_path, url=f"{replayed}/firecrawl", key=SECRET) as firecrawl:
+        links = await firecrawl.links("https://firecrawl.dev", None, 100)
+        with pytest.raises(PageUnread):
+            await firecrawl.scrape("https://nonexistent.example", only_main_content=True)
+        with pytest.raises(ProviderTimeout):
+            await firecrawl.search("q", 5)
+
+    assert len(links) == 4
+
+
+async def test_the_recorded_failure_with_status_200_is_one(upstreams: StandIns, tmp_path: Path) -> None:
+    with pytest.raises(PageUnread, match="SCRAPE_DNS_RESOLUTION_ERROR") as caught:
+        await scraped(upstreams, tmp_path, recorded("firecrawl", "scrape-200-success-false"))
+
+    assert caught.value.reason == "dns"
+
+
+@pytest.mark.parametrize(("case", "count"), [("search-documented", 2), ("search-data-is-a-list", 1)])
+async def test_the_recorded_searches_are_read(
+    case: str, count: int, upstreams: StandIns, tmp_path: Path
+) -> None:
+    upstreams.says("firecrawl", SEARCH, recorded("firecrawl", case), method="POST")
+
+    async with provider(Firecrawl, tmp_path, url=upstreams.at("firecrawl")) as firecrawl:
+        hits = (await firecrawl.search("firecrawl", 5)).hits
+
+    assert len(hits) == count
+    assert all(hit.title and hit.description for hit in hits)
+
+
+async def test_the_recorded_map_names_each_page_once(upstreams: StandIns, tmp_path: Path) -> None:
+    upstreams.says("firecrawl", MAP, recorded("firecrawl", "map-documented"), method="POST")
+
+    async with provider(Firecrawl, tmp_path, url=upstreams.at("firecrawl")) as firecrawl:
+        links = await firecrawl.links("https://firecrawl.dev", None, 100)
+
+    assert len(links) == 4
+    assert links[0].title == "Scrape | Firecrawl"
+
+
+@pytest.mark.parametrize(("case", "status"), [("error-401", 401), ("error-402", 402)])
+async def test_the_recorded_refusals_are_the_operators_matter(
+    case: str, status: int, upstreams: StandIns, tmp_path: Path
+) -> None:
+    with pytest.raises(ProviderRefused):
+        await scraped(upstreams, tmp_path, recorded("firecrawl", case), status)
+
+
+async def test_the_recorded_time_out_of_a_search_is_one(upstreams: StandIns, tmp_path: Path) -> None:
+    body = recorded("firecrawl", "error-408-search")
+    upstreams.says("firecrawl", SEARCH, body, status=408, method="POST")
+
+    async with provider(Firecrawl, tmp_path, url=upstreams.at("firecrawl")) as firecrawl:
+        with pytest.raises(ProviderTimeout):
+            await firecrawl.search("q", 5)
+
+
+@pytest.mark.parametrize("question", ["search", "scrape", "links"])
+async def test_answers_that_its_description_allows_are_read(
+    question: str, upstreams: StandIns, tmp_path: Path
+) -> None:
+    path = {"search": "/search", "scrape": "/scrape", "links": "/map"}[question]
+    told = iter(responses(SPEC, "POST", path, 200, 60, seed=4))
+
+    def next_answer(_asked: Asked) -> tuple[int, Any]:
+        return 200, next(told)
+
+    upstreams.answers("firecrawl", f"/v2{path}", next_answer, method="POST")
+
+    async with provider(Firecrawl, tmp_path, url=upstreams.at("firecrawl"), per_minute=10_000) as firecrawl:
+        outcomes = [await outcome(firecrawl, question) for _ in range(60)]
+
+    handed_on = [text for each in outcomes for text in texts(each)]
+    assert len(handed_on) > 20
+    assert [text for text in handed_on if UNSEEN.search(text)] == []
+
+
+async def outcome(firecrawl: Firecrawl, question: str) -> Any:
+    """What is handed on, or the error in its place."""
+    try:
+        return await asked(firecrawl, question)
+    except (NoData, ProviderFailure) as missing:
+        return missing.message
+
+
+def texts(value: Any) -> list[str]:
+    """All texts in an answer."""
+    match value:
+        case str():
+            return [value]
+        case Found() | Hit() | Page():
+            return texts(list(asdict(value).values()))
+        case list() | tuple():
+            return [text for each in cast(Sequence[Any], value) for text in texts(each)]
+        case dict():
+            return texts(list(cast(dict[str, Any], value).values()))
+        case _:
+            return []
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=6,
+)
+
+
+@given(st.dictionaries(st.sampled_from(sorted(page(author="", canonical="")["data"]["metadata"])), JSON))
+def test_whatever_stands_in_the_metadata_a_page_is_read(odd: dict[str, Any]) -> None:
+    read = read_page(URL, page(**odd)["data"])
+
+    assert read is not None
+    assert read.markdown == "# A guide\n\nBegin."
+    assert all(each is None or each for each in (read.title, read.description, read.author, read.language))
+
+
+@given(JSON, JSON)
+def test_whatever_an_error_says_is_read(code: Any, text: Any) -> None:
+    assert failure_reason({"code": code, "error": text}) is None or isinstance(code, str)

@@ -1,0 +1,697 @@
+"""Libraries and their documentation out of package registries."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import urllib.error
+import urllib.request
+from collections.abc import AsyncGenerator, Callable, Generator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from facilitators import settings_in
+from package_registry import PackageRegistry, package_registry, zipped
+
+from centgate.errors import NoData, ProviderError, ProviderRateLimited, ProviderTimeout
+from centgate.libdocs.shelves import MOST_UNDER_WAY
+from centgate.provider import Record
+from centgate.providers.packagedocs import PackageDocs
+from centgate.resources import open_resources
+from centgate.settings import ProviderSettings, Settings, misspelt
+from centgate.settings_page import env_example, markdown
+
+PEN = '''"""Pens."""
+
+def dip(pen: str, ink: str = "black") -> bool:
+    """Dip a pen into ink.
+
+    Returns whether the pen is wet.
+    """
+    return True
+'''
+README = """# Quill
+
+Pens for people who write letters.
+
+```python
+import quill
+quill.dip('goose')
+```
+"""
+INKWELLS = """Inkwells
+========
+
+An inkwell is opened before a pen is dipped.
+
+.. code-block:: python
+
+    inkwell = quill.Inkwell()
+"""
+QUILL = {"README.md": README, "docs/inkwells.rst": INKWELLS, "quill/__init__.py": PEN}
+
+
+TYPED = {
+    "README.md": "# quill\n\nPens for browsers.\n\n```js\ndip()\n```\n",
+    "index.d.ts": "/** Dips a pen into ink. */\nexport function dip(pen: string): boolean;\n",
+}
+Open = Callable[..., AbstractAsyncContextManager[PackageDocs]]
+
+
+def saying(sentence: str) -> dict[str, str]:
+    """A package whose documentation is one sentence."""
+    return {"README.md": f"# Quill\n\n{sentence} That is all there is to be said of it here, and no more.\n"}
+
+
+@pytest.fixture
+def registry() -> Generator[PackageRegistry]:
+    """One registry for both languages."""
+    with package_registry() as publishing:
+        yield publishing
+
+
+@pytest.fixture
+def opened(registry: PackageRegistry, tmp_path: Path) -> Open:
+    """Opens the provider: `opened(**its settings)`."""
+
+    @asynccontextmanager
+    async def open_it(**given: Any) -> AsyncGenerator[PackageDocs]:
+        url = ProviderSettings(url=registry.url)
+        providers = {
+            "packagedocs_pypi": url,
+            "packagedocs_npm": url,
+            "packagedocs": ProviderSettings(**given),
+        }
+        settings = settings_in(tmp_path, "http://127.0.0.1:9", providers=providers)
+        settings = settings.model_copy(update={"packagedocs_folder": tmp_path / "docs"})
+        async with open_resources(settings) as resources:
+            yield PackageDocs(settings, resources)
+
+    return open_it
+
+
+async def test_a_name_is_resolved_in_both_registries(registry: PackageRegistry, opened: Open) -> None:
+    registry.python("Quill", "1.4.0", QUILL, releases=200)
+    registry.javascript("quill", "0.0.2", TYPED, releases=2)
+
+    async with opened() as packagedocs:
+        found = await packagedocs.libraries("quill")
+
+    assert [(each.id, each.title, each.version) for each in found] == [
+        ("/pypi/quill", "Quill", "1.4.0"),
+        ("/npm/quill", "quill", "0.0.2"),
+    ]
+    assert found[0].description == "What Quill is for."
+    assert [each.snippet_count for each in found] == [None, None]
+    assert found[0].score
+    assert found[1].score
+    assert 1 >= found[0].score > found[1].score > 0
+    assert packagedocs.record.warnings == []
+
+
+async def test_a_placeholder_comes_after_the_library_of_the_other_registry(
+    registry: PackageRegistry, opened: Open
+) -> None:
+    registry.python("react", "0.0.1", None, releases=1, summary="Reserved package name.")
+    registry.javascript("react", "19.3.1", TYPED, releases=90)
+
+    async with opened() as packagedocs:
+        found = await packagedocs.libraries("react")
+
+    assert found[0].id == "/npm/react"
+
+
+@pytest.mark.parametrize("name", ["next.js", "NextJS", "Next JS", "vercel/next.js"])
+async def test_a_nickname_means_its_library_before_a_namesake(
+    name: str, registry: PackageRegistry, opened: Open
+) -> None:
+    registry.javascript("next", "16.0.0", TYPED, releases=90)
+    registry.javascript("nextjs", "0.0.3", TYPED, releases=3)
+
+    async with opened() as packagedocs:
+        found = await packagedocs.libraries(name)
+
+    assert found[0].id == "/npm/next"
+
+
+async def test_a_library_given_up_says_so(registry: PackageRegistry, opened: Open) -> None:
+    registry.javascript("quill", "1.0.0", TYPED, deprecated="use ink")
+
+    async with opened() as packagedocs:
+        (found,) = await packagedocs.libraries("quill")
+
+    assert found.description == "Deprecated (use ink). What quill is for."
+
+
+async def test_at_most_five_libraries_are_told(registry: PackageRegistry, opened: Open) -> None:
+    for name in ("my-quill", "myquill"):
+        registry.python(name, "1.0", QUILL)
+        registry.javascript(name, "1.0.0", TYPED)
+    registry.python("quill", "1.0", QUILL)
+    registry.javascript("quill", "1.0.0", TYPED)
+
+    async with opened() as packagedocs:
+        found = await packagedocs.libraries("my quill")
+
+    assert 4 <= len(found) <= 5
+
+
+@pytest.mark.parametrize("name", ["no such library", "ünïcode", "../..", "@", "/pypi/", "x" * 200])
+async def test_a_name_nobody_published_is_no_data(name: str, opened: Open) -> None:
+    async with opened() as packagedocs:
+        with pytest.raises(NoData, match="no library called"):
+            await packagedocs.libraries(name)
+
+
+async def test_a_name_that_is_nearly_right_finds_what_was_read_before(
+    registry: PackageRegistry, opened: Open
+) -> None:
+    registry.python("calligraphy", "1.0", QUILL)
+
+    async with opened() as packagedocs:
+        await packagedocs.docs("/pypi/calligraphy", None, 1000)
+        (found,) = await packagedocs.libraries("caligraphy")
+
+    assert found.id == "/pypi/calligraphy"
+    assert "similar names" in packagedocs.record.warnings[0]
+
+
+async def test_one_registry_that_fails_is_a_warning(registry: PackageRegistry, opened: Open) -> None:
+    registry.python("quill", "1.0", QUILL)
+    registry.bodies["/quill/latest"] = b"<html>down</html>"
+
+    async with opened() as packagedocs:
+        (found,) = await packagedocs.libraries("quill")
+
+    assert found.id == "/pypi/quill"
+    assert packagedocs.record.warnings == [
+        "npm answered with a web page in place of data: what is published there is not considered"
+    ]
+    assert packagedocs.record.provisional
+
+
+@pytest.mark.parametrize("body", [b'{"info": 3}', b'{"info": {"name": ["x"]}}'])
+async def test_one_registry_in_another_shape_is_a_warning(
+    body: bytes, registry: PackageRegistry, opened: Open
+) -> None:
+    registry.javascript("quill", "1.0.0", TYPED)
+    registry.bodies["/pypi/quill/json"] = body
+
+    async with opened() as packagedocs:
+        (found,) = await packagedocs.libraries("quill")
+
+    assert found.id == "/npm/quill"
+    assert len(packagedocs.record.warnings) == 1
+
+
+async def test_registries_that_fail_are_no_empty_answer(registry: PackageRegistry, opened: Open) -> None:
+    registry.status = 503
+
+    async with opened() as packagedocs:
+        with pytest.raises(ProviderError, match="status 503"):
+            await packagedocs.libraries("quill")
+        with pytest.raises(ProviderError, match="status 503"):
+            await packagedocs.docs("/pypi/quill", None, 1000)
+
+
+async def test_documentation_is_read_out_of_a_python_package(registry: PackageRegistry, opened: Open) -> None:
+    registry.python("Quill", "1.4.0", QUILL)
+
+    async with opened() as packagedocs:
+        snippets = await packagedocs.docs("/pypi/quill", "dip a pen", 1000)
+        (found,) = await packagedocs.libraries("quill")
+
+    first = next(
+        each
+        for each in snippets
+        if "dip(" in (each.code or "") and "Dip a pen" in (each.text or each.code or "")
+    )
+    assert first.language == "python"
+    assert first.source_url
+    assert first.source_url.startswith("https://inspector.pypi.io/project/quill/1.4.0/packages/")
+    assert first.source_url.endswith("/Quill-1.4.0.tar.gz/Quill-1.4.0/quill/__init__.py")
+    assert sum(each.tokens for each in snippets) <= 1000
+    assert found.snippet_count
+    assert packagedocs.record.warnings == []
+
+
+async def test_documentation_is_read_out_of_a_javascript_package_and_its_types(
+    registry: PackageRegistry, opened: Open
+) -> None:
+    registry.javascript(
+        "quill", "4.1.0", {"README.md": TYPED["README.md"], "index.js": "exports.dip = () => {};"}
+    )
+    registry.javascript("@types/quill", "4.0.7", TYPED)
+
+    async with opened() as packagedocs:
+        snippets = await packagedocs.docs("/npm/quill", "dip", 1000)
+
+    assert any("dip(pen: string): boolean" in (each.code or "") for each in snippets)
+    assert registry.count("/@types/quill/-/quill-4.0.7.tgz") == 1
+
+
+async def test_types_are_those_of_the_same_major_version(registry: PackageRegistry, opened: Open) -> None:
+    registry.javascript("quill", "4.1.0", {"README.md": TYPED["README.md"]})
+    registry.javascript("@types/quill", "4.0.7", TYPED)
+    registry.javascript("@types/quill", "5.0.0", {"index.d.ts": "export const other: string;\n"})
+    whole = json.loads(registry.bodies["/@types/quill"])
+    whole["versions"] = {"4.0.6": {}, "4.0.7": {}, "5.0.0": {}}
+    registry.bodies["/@types/quill"] = json.dumps(whole).encode()
+
+    async with opened() as packagedocs:
+        await packagedocs.docs("/npm/quill", "dip", 1000)
+
+    assert registry.count(".tgz") == 2
+    assert registry.count("/@types/quill/-/quill-4.0.7.tgz") == 1
+
+
+async def test_what_a_package_is_made_of_is_read_with_it(registry: PackageRegistry, opened: Open) -> None:
+    declared = "/** Opens an inkwell of glass. */\nexport function openInkwell(): void;\n"
+    registry.javascript("@quill/deep", "2.0.0", {"index.d.ts": declared}, types="index.d.ts")
+    registry.javascript("@quill/core", "2.0.0", TYPED, types="x", dependencies={"@quill/deep": "^2.0.0"})
+    registry.javascript("quill", "2.0.0", TYPED, types="x", dependencies={"@quill/core": "2.0.0", "ws": "8"})
+
+    async with opened() as packagedocs:
+        snippets = await packagedocs.docs("/npm/quill", "openInkwell", 1000)
+
+    assert any("openInkwell" in (each.code or "") for each in snippets)
+    assert registry.count("/ws/latest") == 0
+
+
+async def test_an_index_is_made_once(registry: PackageRegistry, opened: Open) -> None:
+    registry.python("quill", "1.4.0", QUILL)
+
+    async with opened() as packagedocs:
+        both = await asyncio.gather(
+            *(packagedocs.docs("/pypi/quill", topic, 1000) for topic in ("dip", "inkwell"))
+        )
+        again = await packagedocs.docs("/pypi/quill", "dip", 1000)
+    async with opened() as packagedocs:
+        later = await packagedocs.docs("/pypi/quill", "dip", 1000)
+
+    assert again == later == both[0]
+    assert registry.count(".tar.gz") == 1
+
+
+async def test_the_newest_version_is_asked_for_once(registry: PackageRegistry, opened: Open) -> None:
+    registry.python("quill", "1.4.0", QUILL)
+
+    async with opened() as packagedocs:
+        for _ in range(3):
+            await packagedocs.docs("/pypi/quill", "dip", 1000)
+
+    assert registry.count("/pypi/quill/json") == 1
+
+
+async def test_a_new_version_is_read_when_it_is_known(registry: PackageRegistry, opened: Open) -> None:
+    registry.python("quill", "1.4.0", QUILL)
+    async with opened() as packagedocs:
+        await packagedocs.docs("/pypi/quill", None, 1000)
+    registry.python("quill", "1.5.0", saying("Now with fountain pens."))
+
+    async with opened() as packagedocs:
+        snippets = await packagedocs.docs("/pypi/quill", "fountain", 1000)
+
+    assert "fountain" in (snippets[0].text or "")
+
+
+@pytest.mark.parametrize("written", ["/pypi/quill/1.3.0", "/pypi/quill@1.3.0", "/pypi/quill/v1.3"])
+async def test_a_version_that_is_asked_for_is_read(
+    written: str, registry: PackageRegistry, opened: Open
+) -> None:
+    old = registry.python("quill", "1.3.0", saying("Only goose feathers."))
+    body = registry.python("quill", "1.4.0", QUILL)
+    body["releases"]["1.3.0"] = old["urls"]
+    registry.bodies["/pypi/quill/json"] = json.dumps(body).encode()
+
+    async with opened() as packagedocs:
+        snippets = await packagedocs.docs(written, "goose feathers", 1000)
+
+    assert "Only goose" in (snippets[0].text or "")
+
+
+async def test_a_version_nobody_released_is_no_data(registry: PackageRegistry, opened: Open) -> None:
+    registry.python("quill", "1.4.0", QUILL)
+
+    async with opened() as packagedocs:
+        with pytest.raises(NoData, match=r"no version 9\.9 of /pypi/quill: the newest is 1\.4\.0"):
+            await packagedocs.docs("/pypi/quill/9.9", None, 1000)
+
+
+@pytest.mark.parametrize("written", ["/encode/quill", "/Encode/Quill/1.4.0", "/encode/python-quill"])
+async def test_the_id_of_a_repository_finds_its_package(
+    written: str, registry: PackageRegistry, opened: Open
+) -> None:
+    url = f"https://github.com/{written.lower().removesuffix('/1.4.0')[1:]}.git"
+    registry.python("quill", "1.4.0", QUILL, project_urls={"Homepage": "https://quill.example", "Code": url})
+    registry.javascript("quill", "9.0.0", TYPED)
+
+    async with opened() as packagedocs:
+        snippets = await packagedocs.docs(written, "dip", 1000)
+
+    assert any(each.language == "python" for each in snippets)
+
+
+async def test_the_id_of_a_repository_that_has_moved_finds_its_package(
+    registry: PackageRegistry, opened: Open
+) -> None:
+    registry.python("fastapi", "1.0.0", QUILL, project_urls={"Source": "https://github.com/fastapi/fastapi"})
+
+    async with opened() as packagedocs:
+        snippets = await packagedocs.docs("/tiangolo/fastapi", "dip", 1000)
+
+    assert snippets
+
+
+async def test_many_who_ask_at_once_cause_one_question_and_one_download(
+    registry: PackageRegistry, opened: Open, tmp_path: Path
+) -> None:
+    registry.python("quill", "1.4.0", QUILL)
+
+    async with opened() as packagedocs:
+        asked = (packagedocs.docs("/pypi/quill", f"dip {number}", 1000) for number in range(50))
+        answers = await asyncio.gather(*asked)
+
+    assert all(answers)
+    assert _files(tmp_path / "docs") == ["1.4.0.db"]
+    assert (registry.count("/json"), registry.count(".tar.gz")) == (1, 1)
+
+
+def _files(folder: Path) -> list[str]:
+    return [path.name for path in folder.rglob("*") if path.is_file()]
+
+
+async def test_the_id_of_another_repository_is_no_data(registry: PackageRegistry, opened: Open) -> None:
+    registry.python("quill", "1.4.0", QUILL)
+
+    async with opened() as packagedocs:
+        with pytest.raises(NoData, match="/pypi/quill has such a name"):
+            await packagedocs.docs("/somebody/quill", None, 1000)
+
+
+@pytest.mark.parametrize(
+    ("written", "hint"),
+    [
+        ("/pypi/scikit-lern", "/pypi/scikit-learn"),
+        ("/npm/zzzzz", "libdocs-resolve-library"),
+        ("/nobody/zzzzz", "libdocs-resolve-library"),
+        ("/pypi/quill/1.0/2.0", "libdocs-resolve-library"),
+    ],
+)
+async def test_an_unknown_id_is_no_data_with_a_hint(written: str, hint: str, opened: Open) -> None:
+    async with opened() as packagedocs:
+        with pytest.raises(NoData, match=hint):
+            await packagedocs.docs(written, None, 1000)
+
+
+async def test_a_library_without_documentation_is_no_data(registry: PackageRegistry, opened: Open) -> None:
+    registry.python("quill", "1.4.0", {"quill/data.bin": "x"})
+
+    async with opened() as packagedocs:
+        for _ in range(2):
+            with pytest.raises(NoData, match=r"no documentation in /pypi/quill 1\.4\.0"):
+                await packagedocs.docs("/pypi/quill", None, 1000)
+
+    assert registry.count(".tar.gz") == 1
+
+
+async def test_a_source_without_documentation_is_made_up_for_by_the_wheel(
+    registry: PackageRegistry, opened: Open
+) -> None:
+    body = registry.python("quill", "1.4.0", {"quill/data.bin": "x"})
+    body["urls"].append(registry.upload("quill-1.4.0-py3-none-any.whl", zipped({"quill/__init__.py": PEN})))
+    registry.bodies["/pypi/quill/json"] = json.dumps(body).encode()
+
+    async with opened() as packagedocs:
+        snippets = await packagedocs.docs("/pypi/quill", "dip", 1000)
+
+    assert any("dip" in (each.code or "") for each in snippets)
+
+
+async def test_a_release_whose_archives_are_too_large_is_told_by_its_description(
+    registry: PackageRegistry, opened: Open
+) -> None:
+    body = registry.python(
+        "quill", "1.4.0", QUILL, description=saying("Pens that weigh sixty megabytes.")["README.md"]
+    )
+    body["urls"][0]["size"] = 61 << 20
+    registry.bodies["/pypi/quill/json"] = json.dumps(body).encode()
+
+    async with opened() as packagedocs:
+        snippets = await packagedocs.docs("/pypi/quill", "pens", 1000)
+
+    assert "sixty megabytes" in (snippets[0].text or "")
+    assert packagedocs.record.warnings == [
+        "the documentation of quill is incomplete: it has no archive of a known form that is at most 60 MB"
+    ]
+
+
+async def test_an_archive_that_is_too_large_is_a_failure(registry: PackageRegistry, opened: Open) -> None:
+    registry.javascript("quill", "1.0.0", TYPED, types="x")
+    registry.bodies["/quill/-/quill-1.0.0.tgz"] = bytes(61 << 20)
+
+    async with opened() as packagedocs:
+        with pytest.raises(ProviderError, match="at most 60 MB"):
+            await packagedocs.docs("/npm/quill", None, 1000)
+
+
+async def test_an_archive_that_was_changed_on_its_way_is_a_failure(
+    registry: PackageRegistry, opened: Open
+) -> None:
+    registry.python("quill", "1.4.0", QUILL)
+    (path,) = [path for path in registry.bodies if path.endswith(".tar.gz")]
+    registry.bodies[path] += b"x"
+
+    async with opened() as packagedocs:
+        with pytest.raises(ProviderError, match="digest is not the published one"):
+            await packagedocs.docs("/pypi/quill", None, 1000)
+
+
+async def test_an_archive_elsewhere_is_not_fetched(registry: PackageRegistry, opened: Open) -> None:
+    body = registry.javascript("quill", "1.0.0", TYPED, types="x")
+    with package_registry("127.0.0.2") as elsewhere:
+        body["dist"]["tarball"] = f"{elsewhere.url}/quill-1.0.0.tgz"
+        registry.bodies["/quill/latest"] = json.dumps(body).encode()
+
+        async with opened() as packagedocs:
+            with pytest.raises(ProviderError):
+                await packagedocs.docs("/npm/quill", None, 1000)
+
+    assert elsewhere.asked == []
+
+
+async def test_an_archive_that_is_none_is_a_failure(registry: PackageRegistry, opened: Open) -> None:
+    body = registry.python("quill", "1.4.0", QUILL)
+    body["urls"] = [registry.upload("quill-1.4.0.tar.gz", b"not an archive")]
+    registry.bodies["/pypi/quill/json"] = json.dumps(body).encode()
+
+    async with opened() as packagedocs:
+        with pytest.raises(ProviderError, match="no archive of its kind"):
+            await packagedocs.docs("/pypi/quill", None, 1000)
+
+
+async def test_a_topic_that_nothing_matches_is_answered_with_an_introduction(
+    registry: PackageRegistry, opened: Open
+) -> None:
+    registry.python("quill", "1.4.0", QUILL)
+
+    async with opened() as packagedocs:
+        snippets = await packagedocs.docs("/pypi/quill", "qwertzuiop", 1000)
+
+    assert "Pens for people" in " ".join(each.text or "" for each in snippets)
+    assert packagedocs.record.warnings == ["nothing in quill 1.4.0 matches the topic: this introduces it"]
+
+
+async def test_an_index_answers_while_its_registry_is_down(registry: PackageRegistry, opened: Open) -> None:
+    registry.python("quill", "1.4.0", QUILL)
+    async with opened() as packagedocs:
+        await packagedocs.docs("/pypi/quill", None, 1000)
+    registry.status = 503
+
+    async with opened() as packagedocs:
+        snippets = await packagedocs.docs("/pypi/quill", "dip", 1000)
+
+    assert snippets
+    assert packagedocs.record.warnings == [
+        "whether 1.4.0 is the newest version could not be checked: PyPI answered with status 503"
+    ]
+    assert packagedocs.record.provisional
+    assert packagedocs.record.providers["packagedocs"]["status"] == "ok"
+
+
+async def test_a_version_on_the_shelf_needs_no_registry(registry: PackageRegistry, opened: Open) -> None:
+    registry.python("quill", "1.4.0", QUILL)
+    async with opened() as packagedocs:
+        await packagedocs.docs("/pypi/quill", None, 1000)
+    registry.asked.clear()
+
+    async with opened() as packagedocs:
+        await packagedocs.docs("/pypi/quill/1.4.0", "dip", 1000)
+
+    assert registry.asked == []
+    assert packagedocs.record.warnings == []
+
+
+async def test_a_reading_that_takes_long_goes_on(registry: PackageRegistry, opened: Open) -> None:
+    registry.python("quill", "1.4.0", QUILL)
+    registry.released.clear()
+
+    async with opened(timeout=2) as packagedocs:
+        with pytest.raises(ProviderTimeout, match="same payment can be sent again") as late:
+            await packagedocs.docs("/pypi/quill", "dip", 1000)
+        registry.released.set()
+        snippets = await _patiently(packagedocs, "/pypi/quill")
+
+    assert late.value.retry_after
+    assert snippets
+    assert registry.count(".tar.gz") == 1
+
+
+async def test_only_so_many_libraries_are_read_at_once(registry: PackageRegistry, opened: Open) -> None:
+    names = [f"quill{number}" for number in range(MOST_UNDER_WAY + 1)]
+    for name in names:
+        registry.python(name, "1.0", QUILL)
+    registry.released.clear()
+
+    async with opened(timeout=2.5) as packagedocs:
+        tries = [asyncio.create_task(packagedocs.docs(f"/pypi/{name}", None, 1000)) for name in names]
+        failures = await asyncio.gather(*tries, return_exceptions=True)
+        registry.released.set()
+
+    assert sum(isinstance(each, ProviderRateLimited) for each in failures) == 1
+
+
+async def test_a_reading_that_takes_too_long_is_ended_and_not_begun_again(
+    registry: PackageRegistry, opened: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    registry.python("quill", "1.4.0", {f"quill/m{number}.py": PEN * 2000 for number in range(40)})
+    monkeypatch.setattr("centgate.providers.packagedocs.BUILD_SECONDS", 0.01)
+
+    async with opened() as packagedocs:
+        for _ in range(2):
+            with pytest.raises(ProviderError, match=r"cannot read /pypi/quill 1\.4\.0: it took more than"):
+                await packagedocs.docs("/pypi/quill", None, 1000)
+
+    assert registry.count(".tar.gz") == 1
+
+
+async def test_a_broken_index_is_made_anew(registry: PackageRegistry, opened: Open, tmp_path: Path) -> None:
+    registry.python("quill", "1.4.0", QUILL)
+
+    async with opened() as packagedocs:
+        await packagedocs.docs("/pypi/quill", None, 1000)
+        _spoil(tmp_path)
+        with pytest.raises(ProviderError, match="broken index"):
+            await packagedocs.docs("/pypi/quill", "dip", 1000)
+        snippets = await packagedocs.docs("/pypi/quill", "dip", 1000)
+
+    assert snippets
+
+
+async def test_a_folder_that_cannot_be_written_is_a_failure(
+    registry: PackageRegistry, opened: Open, tmp_path: Path
+) -> None:
+    registry.python("quill", "1.4.0", QUILL)
+    (tmp_path / "docs").write_text("in the way")
+
+    async with opened() as packagedocs:
+        with pytest.raises(ProviderError, match="cannot keep its indexes"):
+            await packagedocs.docs("/pypi/quill", None, 1000)
+
+
+def test_the_addresses_of_the_registries_are_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CENTGATE_PACKAGEDOCS_PYPI_URL", "https://mirror.example/pypi")
+    monkeypatch.setenv("CENTGATE_PACKAGEDOCS_NPM_URL", "https://mirror.example/npm")
+
+    settings = Settings()
+
+    assert settings.provider("packagedocs_pypi").url == "https://mirror.example/pypi"
+    assert misspelt(PackageDocs.about.settings) == []
+    assert "https://pypi.org, https://registry.npmjs.org" in markdown()
+    assert "# CENTGATE_PACKAGEDOCS_NPM_URL=https://registry.npmjs.org\n" in env_example()
+    assert "CENTGATE_PACKAGEDOCS_URL" not in env_example()
+
+
+# against the registries themselves
+
+
+@pytest.fixture(scope="module")
+def public_registries() -> None:
+    """Skips the test where PyPI does not answer."""
+    try:
+        with urllib.request.urlopen("https://pypi.org/pypi/pip/json", timeout=3) as reply:
+            known = reply.status == 200
+    except (urllib.error.URLError, OSError):
+        known = False
+    if not known:
+        pytest.skip("needs a package registry, and https://pypi.org does not answer from here")
+
+
+@asynccontextmanager
+async def real(folder: Path) -> AsyncGenerator[PackageDocs]:
+    """The provider as it is."""
+    settings = Settings(packagedocs_folder=folder)
+    async with open_resources(settings) as resources:
+        yield PackageDocs(settings, resources).on(replace(Record.begun()))
+
+
+@pytest.mark.usefixtures("public_registries")
+@pytest.mark.parametrize(
+    ("name", "first"),
+    [
+        ("httpx", "/pypi/httpx"),
+        ("fastapi", "/pypi/fastapi"),
+        ("react", "/npm/react"),
+        ("express", "/npm/express"),
+        ("Next.js", "/npm/next"),
+        ("zod", "/npm/zod"),
+        ("django", "/pypi/django"),
+        ("sklearn", "/pypi/scikit-learn"),
+        ("three", "/npm/three"),
+        ("React Query", "/npm/@tanstack~react-query"),
+        ("vue", "/npm/vue"),
+    ],
+)
+async def test_well_known_names_are_resolved(name: str, first: str, tmp_path: Path) -> None:
+    async with real(tmp_path) as packagedocs:
+        found = await packagedocs.libraries(name)
+
+    assert found[0].id == first
+
+
+@pytest.mark.usefixtures("public_registries")
+@pytest.mark.parametrize(
+    ("library_id", "topic", "expected"),
+    [
+        ("/pypi/httpx", "timeouts", "Timeout"),
+        ("/encode/httpx", "async client", "AsyncClient"),
+        ("/npm/react", "useEffect", "useEffect"),
+        ("/npm/express@4.18.2", "router", "Router"),
+        ("/npm/@tanstack~react-query", "useMutation", "useMutation"),
+    ],
+)
+async def test_well_known_libraries_are_documented(
+    library_id: str, topic: str, expected: str, tmp_path: Path
+) -> None:
+    async with real(tmp_path) as packagedocs:
+        snippets = await packagedocs.docs(library_id, topic, 2500)
+
+    assert any(expected in f"{each.title} {each.code}" for each in snippets)
+    assert sum(each.tokens for each in snippets) <= 2500
+
+
+async def _patiently(packagedocs: PackageDocs, library_id: str) -> Any:
+    while True:
+        try:
+            return await packagedocs.docs(library_id, "dip", 1000)
+        except ProviderTimeout:
+            continue
+
+
+def _spoil(folder: Path) -> None:
+    """Write over the one index that there is."""
+    (file,) = folder.glob("docs/*/pypi/quill/*")
+    file.write_bytes(b"no index" * 1000)

@@ -1,0 +1,282 @@
+"""The built-in reader against a site on loopback."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import AsyncGenerator, Generator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+from facilitators import settings_in
+
+from centgate.errors import NoData, PageUnread, ProviderUnconfigured
+from centgate.facts.web import Page, Unread
+from centgate.provider import Record
+from centgate.providers.pagereader import PageReader
+from centgate.resources import open_resources
+from centgate.settings import ProviderSettings
+
+STORY = (
+    "<!doctype html><html lang=en><head><title>Story</title><link rel=canonical href=/canonical></head><body>"
+    "<nav><a href=/>Home</a></nav><main><h1>Story</h1><p>Once there was a page that was read by a "
+    "program, and it had "
+    "enough text to be told from the menu above it.</p></main><footer>Imprint</footer></body></html>"
+)
+
+
+@dataclass
+class Site:
+    """A site that answers each path as it is told; `asked` are the paths, with the user agent of each."""
+
+    url: str = ""
+    pages: dict[str, tuple[int, str, bytes]] = field(default_factory=dict[str, tuple[int, str, bytes]])
+    asked: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
+
+    def says(
+        self, path: str, body: str | bytes, kind: str = "text/html; charset=utf-8", status: int = 200
+    ) -> str:
+        """Answer a path from now on; gives its address."""
+        self.pages[path] = (status, kind, body if isinstance(body, bytes) else body.encode())
+        return self.url + path
+
+
+@pytest.fixture
+def site() -> Generator[Site]:
+    """A site on a loopback port."""
+    told = Site()
+
+    class Handler(BaseHTTPRequestHandler):
+        def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the server's own names
+            pass
+
+        def do_GET(self) -> None:
+            told.asked.append((self.path, self.headers.get("User-Agent", "")))
+            status, kind, body = told.pages.get(self.path, (404, "text/plain", b"no such page"))
+            self.send_response(status)
+            if 300 <= status < 400:
+                self.send_header("Location", body.decode())
+                body = b""
+            self.send_header("Content-Type", kind)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+    told.url = f"http://127.0.0.1:{server.server_address[1]}"
+    yield told
+    server.shutdown()
+    server.server_close()
+
+
+@asynccontextmanager
+async def reader(site: Site, folder: Path, **given: Any) -> AsyncGenerator[PageReader]:
+    """A reader that may fetch from the site; `given` are settings."""
+    port = int(site.url.rsplit(":", 1)[1])
+    changes = {
+        "fetch_ports": (port,),
+        "fetch_allowed": (f"127.0.0.1:{port}",),
+        "operator": "mailto:op@example.org",
+        "providers": {"pagereader": ProviderSettings(timeout=30)},
+    }
+    settings = settings_in(folder, "http://127.0.0.1:9").model_copy(update={**changes, **given})
+    async with open_resources(settings) as resources:
+        yield PageReader(settings, resources).on(Record())
+
+
+async def test_a_page_is_read_with_what_is_known_of_it(site: Site, tmp_path: Path) -> None:
+    url = site.says("/story", STORY)
+
+    async with reader(site, tmp_path) as pagereader:
+        page = await pagereader.read(url, only_main_content=True)
+
+    assert page.markdown.startswith("# Story\n\nOnce there was")
+    assert "Home" not in page.markdown
+    assert page == Page(
+        url=url,
+        markdown=page.markdown,
+        length=len(page.markdown),
+        title="Story",
+        language="en",
+        canonical=f"{site.url}/canonical",
+        status=200,
+        content_type="text/html; charset=utf-8",
+        final_url=url,
+    )
+    assert site.asked == [("/robots.txt", site.asked[1][1]), ("/story", site.asked[1][1])]
+    assert site.asked[1][1].endswith("(+mailto:op@example.org)")
+
+
+async def test_the_whole_page_is_read_when_it_is_asked_for(site: Site, tmp_path: Path) -> None:
+    url = site.says("/story", STORY)
+
+    async with reader(site, tmp_path) as pagereader:
+        page = await pagereader.read(url, only_main_content=False)
+
+    assert f"[Home]({site.url}/)" in page.markdown
+    assert page.markdown.endswith("Imprint")
+
+
+async def test_a_page_that_only_sends_on_is_followed_once(site: Site, tmp_path: Path) -> None:
+    refresh = "<meta http-equiv=refresh content='0; url={}'>"
+    url = site.says("/old", refresh.format("/story"))
+    site.says("/story", STORY)
+    circle = site.says("/circle", refresh.format("/circle") + "<p>Wait.")
+
+    async with reader(site, tmp_path) as pagereader:
+        page = await pagereader.read(url, only_main_content=True)
+        again = await pagereader.read(circle, only_main_content=True)
+
+    assert page.markdown.startswith("# Story")
+    assert page.final_url == f"{site.url}/story"
+    assert again.markdown == "Wait."
+
+
+@pytest.mark.parametrize("onward", ["http://169.254.169.254/latest", "http://[::1]/", "/secret"])
+async def test_a_page_sends_nobody_where_nothing_may_be_fetched(
+    onward: str, site: Site, tmp_path: Path
+) -> None:
+    site.says("/robots.txt", "User-agent: *\nDisallow: /secret", "text/plain")
+    url = site.says("/old", f"<meta http-equiv=refresh content='0; url={onward}'>")
+
+    async with reader(site, tmp_path) as pagereader:
+        with pytest.raises(PageUnread) as unread:
+            await pagereader.read(url, only_main_content=True)
+
+    assert unread.value.reason == ("robots" if onward == "/secret" else "blocked_address")
+
+
+async def test_links_start_from_where_redirects_lead(site: Site, tmp_path: Path) -> None:
+    site.says("/old", "/new/place", status=302)
+    site.says("/new/place", "<p>text and a <a href=here>link</a>")
+
+    async with reader(site, tmp_path) as pagereader:
+        page = await pagereader.read(f"{site.url}/old", only_main_content=True)
+
+    assert (page.url, page.final_url) == (f"{site.url}/old", f"{site.url}/new/place")
+    assert f"[link]({site.url}/new/here)" in page.markdown
+
+
+@pytest.mark.parametrize("status", [404, 410])
+async def test_a_page_that_is_not_there_is_nothing_known(site: Site, tmp_path: Path, status: int) -> None:
+    url = site.says("/gone", "<h1>Not found</h1>", status=status)
+
+    async with reader(site, tmp_path) as pagereader:
+        with pytest.raises(NoData, match=f"no page at this address: 127.0.0.1:.* {status}"):
+            await pagereader.read(url, only_main_content=True)
+
+        assert pagereader.record.providers["pagereader"]["status"] == "no_data"
+
+
+@pytest.mark.parametrize(
+    ("status", "kind", "body", "reason", "said"),
+    [
+        (401, "text/html", "<p>login", "blocked", "refuses the page with status 401"),
+        (403, "text/html", "<p>no", "blocked", "refuses the page with status 403"),
+        (429, "text/html", "<p>slow", "blocked", "refuses the page with status 429"),
+        (451, "text/html", "<p>law", "blocked", "refuses the page with status 451"),
+        (503, "text/html", "<script>window._cf_chl_opt={}</script>", "blocked", "status 503"),
+        (500, "text/html", "<p>oops", "failed", "answers with status 500"),
+        (503, "text/html", "<p>oops", "failed", "answers with status 503"),
+        (418, "text/html", "<p>tea", "failed", "answers with status 418"),
+        (
+            200,
+            "text/html",
+            "<title>Just a moment...</title><script>_cf_chl_opt</script>",
+            "blocked",
+            "a bot check",
+        ),
+        (200, "text/html", "<div id=root></div><script src=a></script>", "failed", "made by its scripts"),
+        (200, "text/html", "", "failed", "has no text"),
+        (200, "image/png", "x", "unsupported", "image/png"),
+        (200, "text/plain", "\0\1\2\3" * 100, "unsupported", "no text"),
+        (200, "application/pdf", "%PDF-1.4\nbroken", "unsupported", "the PDF is broken"),
+        (200, "text/plain", "x" * 6_000_000, "too_large", "127.0.0.1"),
+    ],
+)
+async def test_a_page_that_cannot_be_read_says_why(
+    site: Site, tmp_path: Path, status: int, kind: str, body: str, reason: str, said: str
+) -> None:
+    url = site.says("/page", body, kind, status)
+
+    async with reader(site, tmp_path) as pagereader:
+        with pytest.raises(PageUnread, match=said) as failure:
+            await pagereader.read(url, only_main_content=True)
+
+    assert failure.value.reason == reason
+
+
+async def test_robots_are_heeded_unless_the_operator_says_otherwise(site: Site, tmp_path: Path) -> None:
+    url = site.says("/story", STORY)
+    site.says("/robots.txt", "User-agent: *\nDisallow: /story", "text/plain")
+
+    async with reader(site, tmp_path) as pagereader:
+        with pytest.raises(PageUnread, match=r"robots\.txt") as failure:
+            await pagereader.read(url, only_main_content=True)
+        assert [path for path, _ in site.asked] == ["/robots.txt"]
+    async with reader(site, tmp_path, fetch_robots=False) as pagereader:
+        page = await pagereader.read(url, only_main_content=True)
+
+    assert failure.value.reason == "robots"
+    assert page.title == "Story"
+
+
+async def test_a_shell_with_some_text_is_given_with_a_warning(site: Site, tmp_path: Path) -> None:
+    url = site.says("/app", "<body><div id=app>Loading the shop</div><script src=a.js></script>")
+
+    async with reader(site, tmp_path) as pagereader:
+        page = await pagereader.read(url, only_main_content=True)
+
+    assert page.markdown == "Loading the shop"
+    assert page.warnings == ("the page is made by its scripts, and only 16 characters stand in its HTML",)
+
+
+@pytest.mark.parametrize(
+    "url", ["http://127.0.0.1:9/", "http://169.254.169.254/latest/meta-data", "http://[::1]/"]
+)
+async def test_addresses_that_must_not_be_fetched_are_not(site: Site, tmp_path: Path, url: str) -> None:
+    async with reader(site, tmp_path) as pagereader:
+        with pytest.raises(PageUnread) as failure:
+            await pagereader.read(url, only_main_content=True)
+
+    assert failure.value.reason == "blocked_address"
+
+
+async def test_several_pages_are_read_at_once_and_fail_each_for_itself(site: Site, tmp_path: Path) -> None:
+    urls = [
+        site.says("/story", STORY),
+        f"{site.url}/missing",
+        site.says("/no", "", status=403),
+        site.says("/data", '{"a": 1}', "application/json"),
+        site.says(
+            "/feed", "<rss version='2.0'><channel><title>Feed</title></channel></rss>", "application/rss+xml"
+        ),
+    ]
+
+    async with reader(site, tmp_path) as pagereader:
+        pages = await pagereader.contents(urls, 10_000)
+        status = pagereader.record.providers["pagereader"]["status"]
+
+    assert [page.url for page in pages] == urls
+    assert [page.reason if isinstance(page, Unread) else page.markdown[:20] for page in pages] == [
+        "# Story\n\nOnce there ",
+        "not_found",
+        "blocked",
+        '```json\n{"a": 1}\n```',
+        "# Feed",
+    ]
+    assert status == "ok"
+
+
+async def test_a_reader_that_is_switched_off_is_not_asked(site: Site, tmp_path: Path) -> None:
+    off = {"pagereader": ProviderSettings(enabled=False)}
+
+    async with reader(site, tmp_path, providers=off) as pagereader:
+        with pytest.raises(ProviderUnconfigured):
+            await pagereader.read(site.url, only_main_content=True)
+
+    assert not site.asked

@@ -1,0 +1,345 @@
+"""SearXNG's answers in our words, what is sent to have them, and its failures."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from pydantic import SecretStr
+from standins import FAULTS, PAGE, Fault, StandIns, provider, recorded
+
+from centgate.errors import ProviderError, ProviderFailure, ProviderRefused
+from centgate.facts.web import Found, Hit
+from centgate.providers.searxng import SearXNG
+from centgate.settings import Settings
+
+KEY = "searxng-0123456789abcdef"
+A, B = "https://a.example/one", "https://b.example/two"
+
+
+def row(**more: Any) -> dict[str, Any]:
+    """A result, as an instance tells it."""
+    return {
+        "url": A,
+        "title": "One",
+        "content": "What it is about.",
+        "engine": "loop",
+        "engines": ["loop"],
+        "template": "default.html",
+        "parsed_url": ["https", "a.example", "/one", "", "", ""],
+        "score": 1.5,
+        "category": "general",
+        "publishedDate": "2026-04-01T00:00:00",
+    } | more
+
+
+def answer(*results: Any, **more: Any) -> dict[str, Any]:
+    """What an instance answers."""
+    return {
+        "query": "q",
+        "results": [*results],
+        "answers": [],
+        "corrections": [],
+        "infoboxes": [],
+        "suggestions": [],
+        "unresponsive_engines": [],
+    } | more
+
+
+async def search(
+    upstreams: StandIns, folder: Path, body: Any, *asked: Any, status: int = 200
+) -> tuple[Found, list[str]]:
+    """What is found, with the warnings, when this is the answer."""
+    upstreams.says("searxng", "/search", body, status=status)
+    async with provider(SearXNG, folder, url=upstreams.at("searxng")) as searxng:
+        return await searxng.search(*asked), searxng.record.warnings
+
+
+async def test_results_are_told_in_our_words(upstreams: StandIns, tmp_path: Path) -> None:
+    body = answer(row(), row(url=B, title="", content=None, score=None, publishedDate=None))
+
+    found, warnings = await search(upstreams, tmp_path, body, "rollups", 5)
+
+    assert found == Found(
+        (
+            Hit(A, "One", "What it is about.", "2026-04-01T00:00:00", None, 1.5),
+            Hit(B, None, None, None, None, None),
+        ),
+        "auto",
+    )
+    assert warnings == []
+
+
+@pytest.mark.parametrize(
+    ("category", "params"),
+    [
+        (None, {"q": "rollups"}),
+        ("news", {"q": "rollups", "categories": "news"}),
+        ("research paper", {"q": "rollups", "categories": "science"}),
+        ("github", {"q": "rollups site:github.com"}),
+        ("pdf", {"q": "rollups filetype:pdf"}),
+    ],
+)
+async def test_a_search_is_asked_for_in_these_words_and_no_more(
+    category: str | None, params: dict[str, str], upstreams: StandIns, tmp_path: Path
+) -> None:
+    await search(upstreams, tmp_path, answer(), "rollups", 5, category)
+
+    (asked,) = upstreams.calls("searxng")
+    assert (asked.method, asked.path) == ("GET", "/search")
+    assert asked.params == {**params, "format": "json"}
+    assert "authorization" not in asked.headers
+
+
+async def test_a_key_is_for_a_gate_before_the_instance(upstreams: StandIns, tmp_path: Path) -> None:
+    upstreams.says("searxng", "/search", answer(row()))
+
+    async with provider(SearXNG, tmp_path, url=upstreams.at("searxng"), key=SecretStr(KEY)) as searxng:
+        await searxng.search("rollups", 5)
+
+    (asked,) = upstreams.calls("searxng")
+    assert asked.headers["authorization"] == f"Bearer {KEY}"
+
+
+async def test_without_an_address_it_is_not_set_up(tmp_path: Path) -> None:
+    async with provider(SearXNG, tmp_path, key=SecretStr(KEY)) as searxng:
+        with pytest.raises(ProviderFailure, match="not set up"):
+            await searxng.search("rollups", 5)
+
+    assert not SearXNG(Settings()).configured
+
+
+@pytest.mark.parametrize(
+    ("asked", "unable"),
+    [
+        ({"query": "x"}, ()),
+        ({"query": "x", "category": None}, ()),
+        ({"query": "x", "category": "news"}, ()),
+        ({"query": "x", "category": "research paper"}, ()),
+        ({"query": "x", "category": "github"}, ()),
+        ({"query": "x", "category": "pdf"}, ()),
+        ({"query": "x", "category": "company"}, ("category",)),
+        ({"query": "x " * 250, "limit": 5}, ()),
+    ],
+)
+def test_it_says_beforehand_what_it_cannot_look_for(asked: dict[str, Any], unable: tuple[str, ...]) -> None:
+    assert SearXNG(Settings()).cannot(asked) == unable
+
+
+async def test_a_category_that_it_has_not_is_a_failure_and_never_dropped(
+    upstreams: StandIns, tmp_path: Path
+) -> None:
+    with pytest.raises(ProviderError, match="'company'"):
+        await search(upstreams, tmp_path, answer(row()), "rollups", 5, "company")
+
+    assert upstreams.asked == []
+
+
+@pytest.mark.parametrize(
+    ("category", "kept"),
+    [
+        ("github", ["https://github.com/a/b", "https://gist.github.com/c"]),
+        ("pdf", ["https://example.com/a.PDF?x=1"]),
+    ],
+)
+async def test_results_that_an_operator_should_have_left_out_are_left_out_and_that_is_said(
+    category: str, kept: list[str], upstreams: StandIns, tmp_path: Path
+) -> None:
+    others = ["https://github.com.evil.example/", "https://example.com/a.html"]
+    body = answer(*(row(url=url) for url in [*others, *kept]))
+
+    found, warnings = await search(upstreams, tmp_path, body, "rollups", 5, category)
+
+    assert [hit.url for hit in found.hits] == kept
+    lost, total = len(others), len(others) + len(kept)
+    assert warnings == [
+        f"SearXNG: {lost} of {total} results are not of the category '{category}' and are left out"
+    ]
+
+
+async def test_an_operator_that_is_passed_over_is_a_failure_and_not_nothing(
+    upstreams: StandIns, tmp_path: Path
+) -> None:
+    with pytest.raises(ProviderError, match="passed over the category 'pdf'"):
+        await search(upstreams, tmp_path, answer(row()), "rollups", 5, "pdf")
+
+
+@pytest.mark.parametrize("results", [[], [{"url": None, "title": "a key"}]])
+async def test_no_results_are_an_answer_when_all_engines_answered(
+    results: list[Any], upstreams: StandIns, tmp_path: Path
+) -> None:
+    found, warnings = await search(upstreams, tmp_path, answer(*results), "rollups", 5)
+
+    assert (found.hits, warnings) == ((), [])
+
+
+@pytest.mark.parametrize("results", [[], [{"url": None, "title": "a key"}]])
+async def test_no_results_while_engines_were_silent_are_a_failure(
+    results: list[Any], upstreams: StandIns, tmp_path: Path
+) -> None:
+    silent: list[Any] = [
+        ["deny", "Suspended: access denied"],
+        ["slow", "timeout"],
+        ["\u202eodd"],
+        7,
+        {},
+        "plain",
+    ]
+
+    with pytest.raises(ProviderError) as caught:
+        await search(upstreams, tmp_path, answer(*results, unresponsive_engines=silent), "rollups", 5)
+
+    assert caught.value.message == (
+        "SearXNG found nothing, and 6 of its engines did not answer: "
+        "deny (Suspended: access denied), slow (timeout), odd"
+    )
+
+
+@pytest.mark.parametrize(
+    ("silent", "sentence"),
+    [
+        ([["slow", "timeout"]], "SearXNG: one of its engines did not answer"),
+        ([["slow", "timeout"], ["deny", "x"]], "SearXNG: 2 of its engines did not answer"),
+    ],
+)
+async def test_results_of_some_engines_are_an_answer_with_a_warning(
+    silent: list[Any], sentence: str, upstreams: StandIns, tmp_path: Path
+) -> None:
+    found, warnings = await search(upstreams, tmp_path, answer(row(), unresponsive_engines=silent), "x", 5)
+
+    assert len(found.hits) == 1
+    assert warnings == [sentence]
+
+
+async def test_rows_without_an_address_are_passed_over_and_doubles_and_what_is_too_much_left_out(
+    upstreams: StandIns, tmp_path: Path
+) -> None:
+    keys = {"template": "keyvalue.html", "url": None, "kvmap": {"a": 1}}
+    body = answer(keys, row(), row(title="again"), row(url=B), row(url="https://c.example/"), 7, None)
+
+    found, warnings = await search(upstreams, tmp_path, body, "rollups", 2)
+
+    assert [(hit.url, hit.title) for hit in found.hits] == [(A, "One"), (B, "One")]
+    assert warnings == []
+
+
+@pytest.mark.parametrize(
+    ("told", "author"),
+    [
+        ({"authors": ["A. Writer", "B. Writer", 7]}, "A. Writer, B. Writer"),
+        ({"author": "C. Writer"}, "C. Writer"),
+        ({"author": "", "authors": []}, None),
+        ({"author": 7, "authors": "x"}, None),
+    ],
+)
+async def test_who_wrote_a_page_is_told(
+    told: dict[str, Any], author: str | None, upstreams: StandIns, tmp_path: Path
+) -> None:
+    found, _ = await search(upstreams, tmp_path, answer(row(**told)), "rollups", 5)
+
+    assert found.hits[0].author == author
+
+
+async def test_text_is_made_legible_and_bounded(upstreams: StandIns, tmp_path: Path) -> None:
+    hostile = "Pay\u202e me\u200b\x00 now\n" + "x" * 5000
+
+    found, _ = await search(upstreams, tmp_path, answer(row(title=hostile, content=hostile)), "rollups", 5)
+
+    (hit,) = found.hits
+    assert hit.title
+    assert hit.description
+    assert hit.title.startswith("Pay me now xx")
+    assert (len(hit.title), len(hit.description)) == (300, 1000)
+
+
+@pytest.mark.parametrize("page", [PAGE, "\n <html></html>"])
+async def test_an_instance_that_speaks_no_json_tells_its_operator_what_to_set(
+    page: str, upstreams: StandIns, tmp_path: Path
+) -> None:
+    with pytest.raises(ProviderRefused, match=r"json under search\.formats"):
+        await search(upstreams, tmp_path, page, "rollups", 5, status=403)
+
+
+async def test_another_refusal_is_one(upstreams: StandIns, tmp_path: Path) -> None:
+    with pytest.raises(ProviderRefused, match="status 403") as caught:
+        await search(upstreams, tmp_path, {"error": "forbidden"}, "rollups", 5, status=403)
+
+    assert "formats" not in caught.value.message
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {},
+        {"results": None},
+        {"results": {}},
+        {"results": [7]},
+        {"results": [{"link": A}, {"url": 7}]},
+        [],
+        7,
+        "text",
+        None,
+    ],
+)
+async def test_another_shape_is_a_failure(body: Any, upstreams: StandIns, tmp_path: Path) -> None:
+    with pytest.raises(ProviderError):
+        await search(upstreams, tmp_path, body, "rollups", 5)
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+async def test_a_fault_is_a_failure_of_its_kind(fault: Fault, upstreams: StandIns, tmp_path: Path) -> None:
+    upstreams.faults["searxng"] = fault
+
+    async with provider(SearXNG, tmp_path, url=upstreams.at("searxng"), timeout=2.5) as searxng:
+        with pytest.raises(ProviderFailure) as caught:
+            await searxng.search("rollups", 5)
+
+    assert caught.value.code == FAULTS[fault][1]
+    assert caught.value.provider == "searxng"
+    assert searxng.record.warnings == [caught.value.message]
+
+
+async def test_the_recorded_search_is_read(upstreams: StandIns, tmp_path: Path) -> None:
+    body = recorded("searxng", "search-ok-with-unresponsive")
+
+    found, warnings = await search(upstreams, tmp_path, body, "fastapi cors", 3)
+
+    assert [(hit.url, hit.title, hit.description, hit.score) for hit in found.hits] == [
+        (f"https://example.org/{place}", f"fastapi cors result {place}", f"snippet {place}", score)
+        for place, score in enumerate((1.0, 0.5, 1 / 3))
+    ]
+    assert warnings == ["SearXNG: 2 of its engines did not answer"]
+
+
+async def test_the_recorded_refusal_is_a_failure(upstreams: StandIns, tmp_path: Path) -> None:
+    body = recorded("searxng", "error-403-json-not-enabled")
+
+    with pytest.raises(ProviderRefused, match=r"search\.formats"):
+        await search(upstreams, tmp_path, body, "x", 3, status=403)
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=6,
+)
+ODD_ROWS = st.dictionaries(st.sampled_from(sorted({*row(), "author", "authors"})), JSON)
+
+
+@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(ODD_ROWS.map(lambda odd: row(**odd)) | JSON, max_size=4), JSON)
+async def test_whatever_comes_is_read_or_a_failure(
+    upstreams: StandIns, tmp_path: Path, results: list[Any], silent: Any
+) -> None:
+    try:
+        found, _ = await search(
+            upstreams, tmp_path, answer(*results, unresponsive_engines=silent), "rollups", 3
+        )
+    except ProviderError:
+        return
+
+    assert len(found.hits) <= 3
+    assert all(hit.url.isascii() and hit.url.lower().startswith("http") for hit in found.hits)

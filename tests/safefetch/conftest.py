@@ -1,0 +1,21 @@
+"""What the tests of fetching share: a small web on loopback addresses, and both event loops."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+
+import pytest
+from hostile_site import Web, small_web
+
+
+@pytest.fixture(params=["asyncio", "uvloop"])
+def anyio_backend(request: pytest.FixtureRequest) -> tuple[str, dict[str, bool]]:
+    """The loop that the server runs on, and the one of the standard library."""
+    return "asyncio", {"use_uvloop": request.param == "uvloop"}
+
+
+@pytest.fixture
+def web() -> Generator[Web]:
+    """Three sites; `site.test` and `other.test` lead to two of them."""
+    with small_web() as sites:
+        yield sites

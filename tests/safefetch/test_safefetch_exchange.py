@@ -1,0 +1,231 @@
+"""Fetching from a site that behaves, and from sites that break HTTP in every way they can."""
+
+from __future__ import annotations
+
+import socket
+import struct
+
+import pytest
+from hostile_site import Deed, Web, dripping, endlessly, head, page
+
+CHUNKED = head({"Transfer-Encoding": "chunked"})
+
+
+async def test_a_page_is_fetched(web: Web) -> None:
+    web.site.sends("/page", page(b"<p>hello", kind="text/html; charset=utf-8", X_Robots_Tag="noindex"))
+
+    fetched = await web.fetch("/page?q=1#part")
+
+    assert (fetched.status, fetched.body) == (200, b"<p>hello")
+    assert fetched.url == web.url("/page?q=1")
+    assert fetched.content_type == "text/html; charset=utf-8"
+    assert fetched.headers["x-robots-tag"] == fetched.headers["X-Robots-Tag"] == "noindex"
+
+
+async def test_the_request_says_who_asks_and_nothing_more(web: Web) -> None:
+    web.site.sends("/a", page(b"x"))
+
+    await web.fetch("/a%20b/../a?x=\u00e4 b#c", types=("text/html", "text/*"))
+
+    assert web.site.asked[0].split("\r\n") == [
+        "GET /a?x=%C3%A4%20b HTTP/1.1",
+        f"Host: site.test:{web.port}",
+        "User-Agent: Tester/1 (+https://operator.test)",
+        "Accept: text/html, text/*, */*;q=0.1",
+        "Accept-Encoding: gzip, deflate",
+        "Connection: close",
+        "",
+        "",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("answer", "body"),
+    [
+        (b"HTTP/1.0 200 OK\r\n\r\nuntil the end", b"until the end"),
+        (b"HTTP/1.1 200\r\n\r\n", b""),
+        (b"HTTP/1.1 200 OK\nContent-Length: 2\n\nab", b"ab"),
+        (
+            CHUNKED + b"2\r\nab\r\n1;ext=1\r\nc\r\n0\r\nT: x\r\n\r\n",
+            b"abc",
+        ),
+        (b"HTTP/1.1 200 OK\r\ntransfer-encoding: Chunked\r\n\r\n2  \r\nab\r\n0\r\n\r\n", b"ab"),
+        (b"HTTP/1.1 103 Hints\r\nLink: <a>\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nx", b"x"),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nabcdefgh", b"abc"),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nxHTTP/1.1 500 Second\r\n\r\nsecond", b"x"),
+        (b"HTTP/1.1 204 None\r\nContent-Length: 5\r\n\r\nextra", b""),
+        (b"HTTP/1.1 205 Reset\r\nContent-Length: 5\r\n\r\nextra", b""),
+        (b"HTTP/1.1 304 Same\r\nContent-Length: 5\r\n\r\n", b""),
+        (b"HTTP/1.1 999 Odd\r\nContent-Length: 2\r\n\r\nno", b"no"),
+    ],
+)
+async def test_ways_to_end_an_answer_are_understood(answer: bytes, body: bytes, web: Web) -> None:
+    web.site.sends("/", answer)
+
+    fetched = await web.fetch()
+
+    assert fetched.body == body
+
+
+async def test_trailers_are_no_headers(web: Web) -> None:
+    chunks = b"1\r\nx\r\n0\r\nContent-Type: application/evil\r\n\r\n"
+    web.site.sends("/", head({"Content-Type": "text/plain", "Transfer-Encoding": "chunked"}), chunks)
+
+    fetched = await web.fetch()
+
+    assert fetched.content_type == "text/plain"
+
+
+async def test_what_an_interim_response_says_does_not_count(web: Web) -> None:
+    web.site.sends(
+        "/", b"HTTP/1.1 103 Hints\r\nContent-Type: image/png\r\n\r\n", page(b"x", kind="text/plain")
+    )
+
+    fetched = await web.fetch(types=("text/*",))
+
+    assert fetched.content_type == "text/plain"
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        b"<html>HTTP/0.9 has no head</html>",
+        b"",
+        b"HTTP/1.1",
+        b"HTTP/1.1 200 OK\r\nContent-Ty",
+        b"HTTP/1.1 OK\r\n\r\n",
+        b"HTTP/1.1 000 Zero\r\n\r\n",
+        b"HTTP/1.1 -20 Less\r\n\r\n",
+        b"HTTP/9.9 200 OK\r\n\r\n",
+        b"SSH-2.0-OpenSSH_9.9\r\n",
+        b"\0" * 4096,
+        b"HTTP/1.1 101 Switching\r\nUpgrade: websocket\r\nConnection: upgrade\r\n\r\nraw",
+        b"HTTP/1.1 100 Continue\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nshort",
+        b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab",
+        b"HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\nab",
+        b"HTTP/1.1 200 OK\r\nContent-Length: 99999999999999999999999\r\n\r\nab",
+        b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n0\r\n\r\n",
+        CHUNKED + b"zz\r\nab\r\n0\r\n\r\n",
+        CHUNKED + b"-2\r\nab\r\n0\r\n\r\n",
+        CHUNKED + b"ffffffffffffffffff\r\nab\r\n",
+        CHUNKED + b"5\r\nab\r\n0\r\n\r\n",
+        CHUNKED + b"2\r\nab\r\n",
+        CHUNKED + b"",
+        b"HTTP/1.1 200 OK\r\nno colon in here\r\n\r\nab",
+    ],
+)
+async def test_broken_http_is_a_failure(answer: bytes, web: Web) -> None:
+    web.site.sends("/", answer)
+
+    failed = await web.failure()
+
+    assert failed.reason in ("failed", "unreachable")
+    assert "site.test" in failed.message
+
+
+@pytest.mark.parametrize("coding", ["gzip", "gzip, chunked", "identity", "chunked, chunked", "x"])
+async def test_transfer_codings_other_than_chunks_are_not_read(coding: str, web: Web) -> None:
+    web.site.sends("/", head({"Transfer-Encoding": coding}), b"2\r\nab\r\n0\r\n\r\n")
+
+    failed = await web.failure()
+
+    assert failed.reason in ("unsupported", "failed")
+
+
+ENDLESS: dict[str, tuple[Deed, str]] = {
+    "header fields": (endlessly(b"HTTP/1.1 200 OK\r\n", then=b"a: b\r\n" * 1000), "too_large"),
+    "one field": (endlessly(b"HTTP/1.1 200 OK\r\nlong: ", then=b"x" * 65536), "too_large"),
+    "one field's name": (endlessly(b"HTTP/1.1 200 OK\r\n", then=b"x" * 65536), "too_large"),
+    "status line": (endlessly(b"HTTP/1.1 200 ", then=b"x" * 65536), "too_large"),
+    "empty lines": (endlessly(then=b"\r\n" * 10000), "too_large"),
+    "continue": (endlessly(then=b"HTTP/1.1 100 Continue\r\n\r\n" * 1000), "too_large"),
+    "hints": (endlessly(then=b"HTTP/1.1 103 Hints\r\nLink: <a>\r\n\r\n" * 1000), "too_large"),
+    "chunk's extension": (endlessly(CHUNKED, b"1;", then=b"x" * 65536), "too_large"),
+    "chunk's size": (endlessly(CHUNKED, then=b"0" * 65536), "too_large"),
+    "trailers": (endlessly(CHUNKED, b"0\r\n", then=b"a: b\r\n" * 1000), "too_large"),
+    "one trailer": (endlessly(CHUNKED, b"0\r\nlong: ", then=b"x" * 65536), "too_large"),
+    "tiny chunks": (endlessly(CHUNKED, then=b"1\r\nx\r\n" * 1000), "too_large"),
+    "chunks": (endlessly(CHUNKED, then=b"10000\r\n" + b"x" * 65536 + b"\r\n"), "too_large"),
+    "page": (endlessly(head({"Content-Type": "text/html"}), then=b"<p>" * 10000), "too_large"),
+    "zeros": (endlessly(then=b"\0" * 65536), "failed"),
+}
+
+
+@pytest.mark.parametrize("what", ENDLESS)
+async def test_what_has_no_end_is_cut_off(what: str, web: Web) -> None:
+    deed, reason = ENDLESS[what]
+    web.site.does("/", deed)
+
+    failed = await web.failure()
+
+    assert failed.reason == reason
+
+
+async def test_200_000_headers_are_not_read(web: Web) -> None:
+    fields = b"".join(b"X-%d: value\r\n" % number for number in range(200_000))
+    web.site.sends("/", b"HTTP/1.1 200 OK\r\n", fields, b"Content-Length: 0\r\n\r\n")
+
+    failed = await web.failure()
+
+    assert failed.reason == "too_large"
+
+
+async def test_100_mb_of_html_are_not_read(web: Web) -> None:
+    size = 100_000_000
+    web.site.sends("/", head({"Content-Type": "text/html"}), *([b"<p>x</p>" * 12_500] * (size // 100_000)))
+
+    failed = await web.failure()
+
+    assert (failed.reason, failed.message) == ("too_large", "site.test answered with more than 5 MB")
+
+
+async def test_an_announced_length_is_believed_before_anything_is_read(web: Web) -> None:
+    web.site.does("/", dripping(head({"Content-Length": "100000000"}), b""))
+
+    failed = await web.failure()
+
+    assert failed.reason == "too_large"
+
+
+SLOW: dict[str, Deed] = {
+    "status line": dripping(b"HTTP/1.1 200 ", b"x"),
+    "header field": dripping(b"HTTP/1.1 200 OK\r\nx: ", b"y"),
+    "header fields": dripping(b"HTTP/1.1 200 OK\r\n", b"a: b\r\n"),
+    "interim responses": dripping(b"", b"HTTP/1.1 100 Continue\r\n\r\n"),
+    "body": dripping(head({"Content-Length": "10000"}), b"x"),
+    "chunks": dripping(CHUNKED, b"1\r\nx\r\n"),
+    "a chunk's extension": dripping(CHUNKED + b"1;", b"x"),
+    "no body": dripping(head({}), b""),
+    "nothing": dripping(b"", b""),
+    "body of an error": dripping(head({"Content-Length": "10000"}, 500), b"x"),
+}
+
+
+@pytest.mark.parametrize("what", SLOW)
+async def test_slowness_ends_with_the_deadline(what: str, web: Web) -> None:
+    web.site.does("/", SLOW[what])
+
+    failed = await web.failure(seconds=0.5)
+
+    assert (failed.reason, failed.message) == ("timeout", "site.test did not answer within 0.5 s")
+
+
+async def test_a_connection_that_is_reset_is_unreachable(web: Web) -> None:
+    def reset(connection: socket.socket) -> None:
+        connection.sendall(head({"Content-Length": "10"}) + b"x")
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+
+    web.site.does("/", reset)
+
+    failed = await web.failure()
+
+    assert failed.reason in ("unreachable", "failed")
+
+
+async def test_nothing_is_asked_twice(web: Web) -> None:
+    web.site.sends("/", b"")
+
+    await web.failure()
+
+    assert web.site.connections == 1

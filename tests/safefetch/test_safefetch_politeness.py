@@ -1,0 +1,206 @@
+"""How many fetches go on at once, and that nothing of one stays behind."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import threading
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from queue import Queue
+
+import pytest
+from hostile_site import FORBIDDEN, Web, endlessly, head, page, sent, silence
+
+from centgate.safefetch.failure import FetchFailed
+from centgate.safefetch.fetcher import Fetched, Fetcher, open_fetcher
+from centgate.safefetch.politeness import IN_ALL, PER_HOST, WAITING, Politeness
+
+
+class Door:
+    """A path that lets requests out one by one."""
+
+    def __init__(self) -> None:
+        self.arrived = Queue[int]()
+        self.let_out = threading.Semaphore(0)
+        self.inside = 0
+        self._lock = threading.Lock()
+
+    def __call__(self, connection: socket.socket) -> None:
+        with self._lock:
+            self.inside += 1
+            self.arrived.put(self.inside)
+        self.let_out.acquire(timeout=20)
+        with self._lock:
+            self.inside -= 1
+        sent(connection, [page(b"out")])
+
+    async def arrivals(self, count: int) -> list[int]:
+        """Wait for requests; for each, how many were inside."""
+        return [await asyncio.to_thread(self.arrived.get, timeout=10) for _ in range(count)]
+
+
+def asking(fetcher: Fetcher, url: str, count: int) -> list[asyncio.Task[Fetched]]:
+    """Fetches that have begun."""
+    return [asyncio.create_task(fetcher.fetch(url, seconds=20)) for _ in range(count)]
+
+
+async def test_a_host_is_asked_twice_at_once_and_the_rest_waits(web: Web) -> None:
+    door = Door()
+    web.site.does("/", door)
+
+    async with open_fetcher(web.policy, "Tester/1", resolve=web.names) as fetcher:
+        tasks = asking(fetcher, web.url(), 6)
+        inside = await door.arrivals(2)
+        for _ in range(4):
+            door.let_out.release()
+            inside += await door.arrivals(1)
+        door.let_out.release(2)
+        answers = await asyncio.gather(*tasks)
+
+    assert [answer.body for answer in answers] == [b"out"] * 6
+    assert max(inside) == PER_HOST
+
+
+async def test_an_eleventh_fetch_from_a_host_is_refused_and_another_host_is_not(web: Web) -> None:
+    door = Door()
+    web.site.does("/", door)
+    web.other.sends("/", page(b"free"))
+
+    async with open_fetcher(web.policy, "Tester/1", resolve=web.names) as fetcher:
+        tasks = asking(fetcher, web.url(), PER_HOST + WAITING)
+        await door.arrivals(2)
+        with pytest.raises(FetchFailed) as failed:
+            await fetcher.fetch(web.url(), seconds=20)
+        free = await fetcher.fetch(web.url(host="other.test"), seconds=20)
+        door.let_out.release(PER_HOST + WAITING)
+        answers = await asyncio.gather(*tasks)
+
+    assert (failed.value.reason, failed.value.message) == (
+        "failed",
+        "too many requests for site.test are under way",
+    )
+    assert free.body == b"free"
+    assert len(answers) == PER_HOST + WAITING
+
+
+async def test_waiting_for_a_turn_counts_towards_the_deadline(web: Web) -> None:
+    door = Door()
+    web.site.does("/", door)
+
+    async with open_fetcher(web.policy, "Tester/1", resolve=web.names) as fetcher:
+        tasks = asking(fetcher, web.url(), 2)
+        await door.arrivals(2)
+        with pytest.raises(FetchFailed) as failed:
+            await fetcher.fetch(web.url(), seconds=0.2)
+        door.let_out.release(2)
+        await asyncio.gather(*tasks)
+
+    assert failed.value.reason == "timeout"
+
+
+async def test_a_fetch_that_is_cancelled_makes_room(web: Web) -> None:
+    door = Door()
+    web.site.does("/", door)
+    web.site.sends("/page", page(b"here"))
+
+    async with open_fetcher(web.policy, "Tester/1", resolve=web.names) as fetcher:
+        tasks = asking(fetcher, web.url(), PER_HOST + WAITING)
+        await door.arrivals(2)
+        for task in tasks:
+            task.cancel()
+        ended = await asyncio.gather(*tasks, return_exceptions=True)
+        fetched = await fetcher.fetch(web.url("/page"), seconds=20)
+        door.let_out.release(2)
+
+    assert all(isinstance(each, asyncio.CancelledError) for each in ended)
+    assert fetched.body == b"here"
+
+
+async def test_a_failure_makes_room(web: Web) -> None:
+    web.site.sends("/", b"broken")
+
+    async with open_fetcher(web.policy, "Tester/1", resolve=web.names) as fetcher:
+        for _ in range(3 * (PER_HOST + WAITING)):
+            with pytest.raises(FetchFailed):
+                await fetcher.fetch(web.url(), seconds=20)
+
+
+async def test_all_hosts_together_have_a_bound_and_idle_hosts_are_forgotten() -> None:
+    politeness = Politeness()
+    go_on = asyncio.Event()
+    inside: list[str] = []
+
+    async def work(host: str) -> None:
+        async with politeness.turn(host, shown=host):
+            inside.append(host)
+            await go_on.wait()
+
+    tasks = [asyncio.create_task(work(f"{number}.test")) for number in range(IN_ALL + 5)]
+    await asyncio.wait(tasks, timeout=0.01)
+    within, known = len(inside), politeness.hosts
+    tasks[0].cancel()
+    tasks[-1].cancel()
+    go_on.set()
+    await asyncio.gather(*tasks, return_exceptions=True)
+
+    assert (within, known) == (IN_ALL, IN_ALL + 5)
+    assert len(inside) == IN_ALL + 4
+    assert politeness.hosts == 0
+
+
+async def test_a_lookup_that_hangs_is_given_up(web: Web) -> None:
+    async def never(_host: str) -> Sequence[str]:
+        await asyncio.Event().wait()
+        return []
+
+    async with open_fetcher(web.policy, "Tester/1", resolve=never) as fetcher:
+        with pytest.raises(FetchFailed) as failed:
+            await fetcher.fetch(web.url(), seconds=20)
+
+    assert (failed.value.reason, failed.value.message) == (
+        "dns",
+        "site.test could not be looked up within 3 s",
+    )
+
+
+async def test_200_failures_leave_nothing_open(web: Web) -> None:
+    web.site.sends("/broken", b"broken")
+    web.site.sends("/short", head({"Content-Length": "10"}))
+    web.site.does("/endless", endlessly(head({}), then=b"x" * 65536))
+    web.site.does("/silent", silence)
+    web.site.redirects("/private", web.url("/", FORBIDDEN))
+    paths = ["/broken", "/short", "/endless", "/silent", "/private"]
+    before = _sockets()
+
+    async with open_fetcher(web.policy, "Tester/1", resolve=web.names) as fetcher:
+        for number in range(160):
+            path = paths[number % len(paths)]
+            with pytest.raises(FetchFailed):
+                await fetcher.fetch(web.url(path), seconds=0.05 if path == "/silent" else 20)
+        for number in range(20):
+            with pytest.raises(FetchFailed):  # the site waits for a request that TLS never sends
+                await fetcher.fetch(web.url(scheme="https"), seconds=5)
+            tasks = asking(fetcher, web.url("/silent"), 1 + number % 3)
+            await asyncio.wait(tasks, timeout=0.002 * number)
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+    for _ in range(500):  # the site's own ends are closed by its threads
+        if len(_sockets() - before) == 0:
+            break
+        await asyncio.sleep(0.01)
+
+    assert not _sockets() - before
+    assert len(asyncio.all_tasks()) <= 2  # this one, and at most the runner's
+
+
+def _sockets() -> set[str]:
+    """The sockets that this process has open."""
+    found: set[str] = set()
+    for file in Path("/proc/self/fd").iterdir():
+        with suppress(OSError):  # closed since it was listed
+            found.add(str(file.readlink()))
+    return {name for name in found if name.startswith("socket:")}

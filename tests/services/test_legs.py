@@ -1,0 +1,495 @@
+"""Services with several legs, through the paid API: who leads, who stands in, what is never downgraded."""
+
+from __future__ import annotations
+
+import io
+import tarfile
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Any
+from urllib.parse import urlsplit
+
+import httpx
+import pytest
+from buyer import Api
+from jsonschema import Draft202012Validator
+from pydantic import SecretStr
+from standins import FAULTS, Fault, StandIns, bought, set_up
+
+from centgate.catalog import all_services
+from centgate.facts.web import Page
+from centgate.provider import reported
+from centgate.providers.firecrawl import Firecrawl
+from centgate.providers.pagereader import PageReader
+from centgate.services.crawler_scrape import CrawlerScrape
+from centgate.settings import ProviderSettings, Settings
+
+WORD = "Kumquat"
+ARTICLE = f"""<!doctype html><html lang="en"><head><title>{WORD} farming</title></head><body><main><h1>{WORD}
+farming</h1>{"<p>A kumquat is a small fruit that is eaten whole, and grows on a tree of its own.</p>" * 8}
+<p><a href="/site/other">Another {WORD} page</a></p></main></body></html>"""
+SEARCHED = {
+    "exa": ("POST", "/search", {"results": [{"id": "1", "url": "https://a.test/1", "title": WORD}]}),
+    "firecrawl": (
+        "POST",
+        "/v2/search",
+        {"success": True, "data": {"web": [{"url": "https://a.test/1", "title": WORD}]}},
+    ),
+    "searxng": ("GET", "/search", {"results": [{"url": "https://a.test/1", "title": WORD, "content": "x"}]}),
+}
+Made = Callable[[StandIns], Any]
+
+
+@dataclass(frozen=True)
+class Case:
+    """A service with two legs: what it is asked, and what each leg's upstream answers."""
+
+    slug: str
+    body: Callable[[StandIns], dict[str, Any]]
+    lead: str
+    path: str
+    method: str
+    says: Callable[[StandIns], Any]
+    other: str
+    """The leg that stands in; its upstream is prepared by `standing`."""
+
+    def __str__(self) -> str:
+        return self.slug
+
+
+def page(upstreams: StandIns, name: str = "page") -> str:
+    """The address of a page of the site that the built-in legs read."""
+    return f"{upstreams.url}/site/{name}"
+
+
+def scraped(upstreams: StandIns) -> Any:
+    """What Firecrawl answers for a page."""
+    metadata = {"title": WORD, "sourceURL": page(upstreams), "statusCode": 200}
+    return {"success": True, "data": {"markdown": f"# {WORD}\n\nA small fruit.", "metadata": metadata}}
+
+
+def read(upstreams: StandIns) -> Any:
+    """What Exa answers for a page."""
+    return {
+        "results": [{"id": page(upstreams), "url": page(upstreams), "title": WORD, "text": f"{WORD} text"}],
+        "statuses": [{"id": page(upstreams), "status": "success"}],
+    }
+
+
+def _fixed(value: Any) -> Made:
+    return lambda _upstreams: value
+
+
+CASES = (
+    Case(
+        "neuralweb-search",
+        _fixed({"query": WORD}),
+        "exa",
+        "/search",
+        "POST",
+        _fixed(SEARCHED["exa"][2]),
+        "searxng",
+    ),
+    Case(
+        "neuralweb-contents",
+        lambda upstreams: {"urls": [page(upstreams)]},
+        "exa",
+        "/contents",
+        "POST",
+        read,
+        "pagereader",
+    ),
+    Case(
+        "crawler-map",
+        lambda upstreams: {"url": page(upstreams)},
+        "firecrawl",
+        "/v2/map",
+        "POST",
+        _fixed({"success": True, "links": [{"url": "https://a.test/1", "title": WORD}]}),
+        "sitemapper",
+    ),
+    Case(
+        "crawler-search",
+        _fixed({"query": WORD}),
+        "firecrawl",
+        "/v2/search",
+        "POST",
+        _fixed(SEARCHED["firecrawl"][2]),
+        "searxng",
+    ),
+    Case(
+        "crawler-scrape",
+        lambda upstreams: {"url": page(upstreams)},
+        "firecrawl",
+        "/v2/scrape",
+        "POST",
+        scraped,
+        "pagereader",
+    ),
+    Case(
+        "libdocs-resolve-library",
+        _fixed({"libraryName": "kumquat"}),
+        "context7",
+        "/api/v2/libs/search",
+        "GET",
+        _fixed({"results": [{"id": "/kumquat/kumquat", "title": WORD, "state": "finalized"}]}),
+        "packagedocs",
+    ),
+    Case(
+        "libdocs-query-docs",
+        _fixed({"libraryId": "/pypi/kumquat", "topic": "peel"}),
+        "context7",
+        "/api/v2/context",
+        "GET",
+        _fixed({"codeSnippets": [], "infoSnippets": [{"content": f"How to peel a {WORD}", "pageId": "x"}]}),
+        "packagedocs",
+    ),
+)
+SERVICES = {service.slug: service for service in all_services()}
+Deploy = Callable[..., httpx.Client]
+
+
+def sdist() -> bytes:
+    """A source distribution with a README."""
+    readme = f"# {WORD}\n\nA library about fruit.\n\n## Peel\n\nTo peel a {WORD}:\n\n```python\npeel()\n```\n"
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w:gz") as archive:
+        for name, text in {"README.md": readme, "src/kumquat/__init__.py": "def peel() -> None: ..."}.items():
+            member = tarfile.TarInfo(f"kumquat-1.0/{name}")
+            member.size = len(text)
+            archive.addfile(member, io.BytesIO(text.encode()))
+    return packed.getvalue()
+
+
+def registries(upstreams: StandIns) -> None:
+    """Package registries that know one package."""
+    packed = sdist()
+    file = {
+        "packagetype": "sdist",
+        "filename": "kumquat-1.0.tar.gz",
+        "url": f"{upstreams.at('packagedocs_pypi')}/packages/kumquat-1.0.tar.gz",
+        "digests": {"sha256": sha256(packed).hexdigest()},
+        "size": len(packed),
+        "yanked": False,
+    }
+    info = {"name": "kumquat", "version": "1.0", "summary": f"{WORD}s", "project_urls": None, "yanked": False}
+    body = {"info": info, "urls": [file], "releases": {"1.0": [file]}}
+    for path in ("/pypi/kumquat/json", "/pypi/kumquat/1.0/json"):
+        upstreams.says("packagedocs_pypi", path, body)
+    upstreams.says("packagedocs_pypi", "/packages/kumquat-1.0.tar.gz", packed)
+
+
+def standing(upstreams: StandIns) -> None:
+    """Every upstream that stands behind the legs which need no key."""
+    upstreams.says("site", "/page", ARTICLE)
+    method, path, body = SEARCHED["searxng"]
+    upstreams.says("searxng", path, body, method=method)
+    registries(upstreams)
+
+
+@pytest.fixture
+def deploy(api: Api, settings: Settings, upstreams: StandIns) -> Deploy:
+    """Serves an API: `deploy(*names)` with keys for these, `**more` further settings."""
+
+    def start(*keyed: str, pinned: tuple[str, ...] = (), off: tuple[str, ...] = ()) -> httpx.Client:
+        standing(upstreams)
+        key = {"key": SecretStr("a-secret-key"), "timeout": 2.5}
+        providers: Mapping[str, ProviderSettings] = {
+            **upstreams.providers("searxng", "packagedocs_pypi", "packagedocs_npm"),
+            **upstreams.providers(*keyed, **key),
+            **{name: ProviderSettings(enabled=False) for name in off},
+        }
+        update = {
+            "providers": providers,
+            "pinned": pinned,
+            "fetch_allowed": (urlsplit(upstreams.url).netloc,),
+        }
+        return api(settings.model_copy(update=update))
+
+    return start
+
+
+def says(upstreams: StandIns, case: Case) -> None:
+    """Have the lead's upstream answer."""
+    upstreams.says(case.lead, case.path, case.says(upstreams), method=case.method)
+
+
+def ask(client: httpx.Client, case: Case, upstreams: StandIns) -> httpx.Response:
+    """The paid answer."""
+    return bought(client, SERVICES[case.slug].path, case.body(upstreams))
+
+
+def statuses(response: httpx.Response) -> dict[str, tuple[str, str]]:
+    """Role and status of each source."""
+    return {each["name"]: (each["role"], each["status"]) for each in response.json()["providers"]}
+
+
+def catalogue(client: httpx.Client, case: Case) -> list[tuple[str, str]]:
+    """Name and role of each source, as the catalogue lists them."""
+    entry = client.get(f"/services/{case.slug}").json()
+    return [(each["name"], each["role"]) for each in entry["providers"]]
+
+
+def complete(response: httpx.Response, case: Case) -> None:
+    """The answer is of the promised shape and about what was asked."""
+    assert response.status_code == 200, response.text
+    data = response.json()["data"]
+    validator: Any = Draft202012Validator(SERVICES[case.slug].output_schema)
+    assert list(validator.iter_errors(data)) == []
+    assert WORD.lower() in response.text.lower()
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_with_a_key_the_upstream_leads(case: Case, deploy: Deploy, upstreams: StandIns) -> None:
+    client = deploy(case.lead)
+    says(upstreams, case)
+
+    response = ask(client, case, upstreams)
+
+    complete(response, case)
+    assert catalogue(client, case)[:2] == [(case.lead, "primary"), (case.other, "fallback")]
+    assert statuses(response)[case.lead] == ("primary", "ok")
+    assert statuses(response)[case.other] == ("fallback", "skipped")
+    assert not any("fallback source" in warning for warning in response.json()["warnings"])
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_without_a_key_the_other_leg_leads(case: Case, deploy: Deploy, upstreams: StandIns) -> None:
+    client = deploy()
+
+    response = ask(client, case, upstreams)
+
+    complete(response, case)
+    assert catalogue(client, case)[0] == (case.other, "primary")
+    assert statuses(response)[case.other] == ("primary", "ok")
+    assert statuses(response)[case.lead] == ("fallback", "unconfigured")
+    assert not any("fallback source" in warning for warning in response.json()["warnings"])
+    assert upstreams.calls(case.lead) == []
+
+
+@pytest.mark.parametrize("fault", ["500", "429", "403 page", "200 page", "reset", "empty", "wrong types"])
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_when_the_lead_fails_the_other_leg_answers_and_it_is_said(
+    case: Case, fault: Fault, deploy: Deploy, upstreams: StandIns
+) -> None:
+    client = deploy(case.lead)
+    upstreams.faults[case.lead] = fault
+
+    response = ask(client, case, upstreams)
+
+    complete(response, case)
+    assert statuses(response)[case.lead][1] in ("error", "rate_limited")
+    assert statuses(response)[case.other] == ("fallback", "ok")
+    assert any("a fallback source was used" in warning for warning in response.json()["warnings"])
+    assert "a-secret-key" not in response.text
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_a_pinned_lead_that_fails_is_not_stood_in_for(
+    case: Case, fault: Fault, deploy: Deploy, upstreams: StandIns
+) -> None:
+    client = deploy(case.lead, pinned=(f"{case.slug}={case.lead}",))
+    upstreams.faults[case.lead] = fault
+
+    response = ask(client, case, upstreams)
+
+    status, code = FAULTS[fault]
+    error = response.json()["error"]
+    assert (response.status_code, error["code"], error["provider"]) == (status, code, case.lead)
+    assert error["details"]["payment"]["retry"] == "same_payment"
+    assert (case.other, "primary") not in catalogue(client, case)
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_a_pinned_leg_answers_although_the_upstream_has_a_key(
+    case: Case, deploy: Deploy, upstreams: StandIns
+) -> None:
+    client = deploy(case.lead, pinned=(f"{case.slug}={case.other}",))
+    says(upstreams, case)
+
+    response = ask(client, case, upstreams)
+
+    complete(response, case)
+    assert statuses(response)[case.other] == ("primary", "ok")
+    assert upstreams.calls(case.lead) == []
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_without_any_leg_nothing_is_charged(case: Case, deploy: Deploy, upstreams: StandIns) -> None:
+    legs = tuple(source.about.name for source in SERVICES[case.slug].sources)
+    client = deploy(off=legs)
+
+    response = ask(client, case, upstreams)
+
+    error = response.json()["error"]
+    assert (response.status_code, error["code"]) == (503, "provider_unconfigured")
+    assert error["details"]["payment"]["charged"] is False
+    assert case.lead in error["message"]
+
+
+@pytest.mark.parametrize("status", [401, 402, 403])
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_an_upstreams_own_refusal_never_reaches_the_buyer(
+    case: Case, status: int, deploy: Deploy, upstreams: StandIns
+) -> None:
+    client = deploy(case.lead, pinned=(f"{case.slug}={case.lead}",))
+    terms = {"x402Version": 2, "accepts": [{"payTo": "0x" + "66" * 20}], "error": "pay me"}
+    upstreams.says(case.lead, case.path, terms, status=status, method=case.method)
+
+    response = ask(client, case, upstreams)
+
+    assert (response.status_code, response.json()["error"]["code"]) == (502, "provider_error")
+    assert "PAYMENT-REQUIRED" not in response.headers
+    assert "66" * 20 not in response.text
+
+
+PRIVATE = ("http://127.0.0.1/", "http://169.254.169.254/latest", "http://[::1]/", "http://0x7f.1/")
+BY_URL: Mapping[str, Callable[[str], dict[str, Any]]] = {
+    "neuralweb-contents": lambda url: {"urls": [url]},
+    "crawler-map": lambda url: {"url": url},
+    "crawler-scrape": lambda url: {"url": url},
+}
+
+
+@pytest.mark.parametrize("url", [*PRIVATE, "http://2130706433/", "http://localhost/", "https://a.test:22/"])
+@pytest.mark.parametrize("slug", BY_URL)
+def test_an_address_that_must_not_be_fetched_is_refused_before_payment(
+    slug: str, url: str, client: httpx.Client
+) -> None:
+    response = client.post(SERVICES[slug].path, json=BY_URL[slug](url))
+
+    error = response.json()["error"]
+    assert (response.status_code, error["code"]) == (400, "validation_error")
+    assert error["details"]["issues"][0]["path"] in ("url", "urls.0")
+
+
+@pytest.mark.parametrize(
+    ("slug", "name"),
+    [("neuralweb-search", "query"), ("crawler-search", "query"), ("libdocs-resolve-library", "libraryName")],
+)
+def test_white_space_is_no_question_and_is_refused_before_payment(
+    slug: str, name: str, client: httpx.Client
+) -> None:
+    response = client.post(SERVICES[slug].path, json={name: " \t\u3000"})
+
+    error = response.json()["error"]
+    assert (response.status_code, error["code"]) == (400, "validation_error")
+    assert [issue["path"] for issue in error["details"]["issues"]] == [name]
+
+
+@pytest.mark.parametrize("category", ["company"])
+def test_an_option_that_no_leg_can_honour_is_refused_before_payment(category: str, deploy: Deploy) -> None:
+    client = deploy()
+
+    response = client.post(SERVICES["neuralweb-search"].path, json={"query": WORD, "category": category})
+
+    error = response.json()["error"]
+    assert (response.status_code, error["code"]) == (400, "unsupported_options")
+    assert error["details"]["options"] == ["category"]
+
+
+def test_an_option_that_one_leg_cannot_honour_goes_to_the_others_only(
+    deploy: Deploy, upstreams: StandIns
+) -> None:
+    client = deploy("exa")
+    upstreams.faults["exa"] = "500"
+
+    response = bought(client, SERVICES["neuralweb-search"].path, {"query": WORD, "category": "company"})
+
+    assert (response.status_code, response.json()["error"]["provider"]) == (502, "exa")
+    assert upstreams.calls("searxng") == []
+
+
+def test_pages_that_the_lead_could_not_read_are_read_by_the_built_in_reader(
+    deploy: Deploy, upstreams: StandIns
+) -> None:
+    client = deploy("exa")
+    upstreams.says("site", "/second", ARTICLE)
+    second = page(upstreams, "second")
+    failed = {"id": second, "status": "error", "error": {"tag": "CRAWL_TIMEOUT"}}
+    told = read(upstreams)
+    upstreams.says("exa", "/contents", {**told, "statuses": [*told["statuses"], failed]}, method="POST")
+
+    response = bought(client, SERVICES["neuralweb-contents"].path, {"urls": [page(upstreams), second]})
+
+    first, other = response.json()["data"]["pages"]
+    assert (first["text"], first["error"]) == (f"{WORD} text", None)
+    assert (other["url"], other["error"]) == (second, None)
+    assert "small fruit" in other["text"]
+    assert any("a fallback source was used" in warning for warning in response.json()["warnings"])
+
+
+def test_a_page_that_nobody_can_read_has_its_error_beside_the_others(
+    deploy: Deploy, upstreams: StandIns
+) -> None:
+    client = deploy()
+    urls = [page(upstreams), page(upstreams, "missing"), page(upstreams)]
+
+    response = bought(client, SERVICES["neuralweb-contents"].path, {"urls": urls})
+
+    pages = response.json()["data"]["pages"]
+    assert [each["url"] for each in pages] == urls
+    assert [each["error"] and each["error"]["reason"] for each in pages] == [None, "not_found", None]
+    assert statuses(response)["pagereader"] == ("primary", "ok")
+
+
+def test_when_no_page_can_be_read_it_is_a_failure_of_the_provider(
+    deploy: Deploy, upstreams: StandIns
+) -> None:
+    client = deploy()
+    urls = [page(upstreams, f"missing-{number}") for number in range(5)]
+
+    response = bought(client, SERVICES["neuralweb-contents"].path, {"urls": urls})
+
+    error = response.json()["error"]
+    assert (response.status_code, error["code"], error["provider"]) == (502, "provider_error", "pagereader")
+    assert error["details"]["reason"] == "not_found"
+    assert all(url in error["message"] for url in urls)
+
+
+def test_a_page_that_is_not_there_is_no_data(deploy: Deploy, upstreams: StandIns) -> None:
+    response = bought(deploy(), SERVICES["crawler-scrape"].path, {"url": page(upstreams, "missing")})
+
+    assert (response.status_code, response.json()["error"]["code"]) == (404, "no_data")
+
+
+def test_a_long_page_is_cut_and_says_so(deploy: Deploy, upstreams: StandIns) -> None:
+    client = deploy()
+    upstreams.says("site", "/long", f"<main><h1>{WORD}</h1>" + "<p>some words of it</p>" * 4000 + "</main>")
+
+    data = bought(client, SERVICES["crawler-scrape"].path, {"url": page(upstreams, "long")}).json()["data"]
+
+    assert data["metadata"]["truncated"] is True
+    assert data["metadata"]["length"] > 20_000 >= len(data["markdown"]) > 19_000
+
+
+def test_hosts_that_the_upstream_bills_many_times_are_left_to_the_built_in_reader(
+    deploy: Deploy, upstreams: StandIns
+) -> None:
+    alone = deploy("firecrawl", pinned=("crawler-scrape=firecrawl",))
+
+    refused = alone.post(SERVICES["crawler-scrape"].path, json={"url": "https://x.com/somebody"})
+
+    assert refused.json()["error"]["code"] == "unsupported_options"
+    assert upstreams.calls("firecrawl") == []
+
+
+async def test_a_lead_that_cannot_honour_a_request_is_said_to_have_been_passed_over(
+    settings: Settings,
+) -> None:
+    class Reader(PageReader):
+        @reported
+        async def read(self, url: str, only_main_content: bool) -> Page:  # noqa: FBT001 - as every reader
+            return Page(url, f"# {WORD}", length=9)
+
+    given = set_up(settings, {"firecrawl": ProviderSettings(key=SecretStr("a-secret-key"))})
+    legs = {"firecrawl": Firecrawl(given), "pagereader": Reader(given)}
+
+    answered = await SERVICES["crawler-scrape"].ask(CrawlerScrape(url="https://x.com/somebody"), legs)
+
+    assert answered.warnings == [
+        "a fallback source was used: Built-in page reader stands in for Firecrawl, which was not asked, "
+        "since it cannot honour the request"
+    ]

@@ -1,0 +1,141 @@
+"""A web site on loopback that answers what a test says, and what was asked of it."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import AsyncGenerator, Generator
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+from facilitators import settings_in
+
+from centgate.resources import Resources, open_resources
+from centgate.settings import Settings
+
+HTML = "text/html; charset=utf-8"
+XML = "application/xml"
+
+
+@dataclass(frozen=True)
+class Said:
+    """One answer of the site."""
+
+    status: int
+    headers: dict[str, str]
+    body: bytes
+
+
+@dataclass
+class SmallSite:
+    """A site at `url`; what no test spoke of is 404."""
+
+    url: str = ""
+    asked: list[str] = field(default_factory=list[str])
+    """Paths, in the order they were asked for."""
+    agents: set[str] = field(default_factory=set[str])
+    silent: set[str] = field(default_factory=set[str])
+    """Paths that are not answered before the test ends."""
+    reached: threading.Event = field(default_factory=threading.Event)
+    """Set once such a path was asked for."""
+    ended: threading.Event = field(default_factory=threading.Event)
+    _said: dict[str, Said] = field(default_factory=dict[str, Said])
+
+    @property
+    def address(self) -> str:
+        """Host and port."""
+        return self.url.removeprefix("http://")
+
+    def says(
+        self, path: str, body: str | bytes, kind: str = HTML, *, status: int = 200, **headers: str
+    ) -> None:
+        """Answer a path with this body."""
+        raw = body.encode() if isinstance(body, str) else body
+        self._said[path] = Said(status, {"Content-Type": kind, **headers}, raw)
+
+    def robots(self, *lines: str) -> None:
+        """Answer with a robots.txt of these lines."""
+        self.says("/robots.txt", "\n".join(lines), "text/plain")
+
+    def sitemap(self, path: str, *paths: str) -> None:
+        """Answer a path with a sitemap of these pages."""
+        self.says(path, urlset(*(self.at(each) for each in paths)), XML)
+
+    def index(self, path: str, *paths: str) -> None:
+        """Answer a path with an index of these sitemaps."""
+        locs = "".join(f"<sitemap><loc>{self.at(each)}</loc></sitemap>" for each in paths)
+        self.says(path, f"<sitemapindex>{locs}</sitemapindex>", XML)
+
+    def at(self, path: str) -> str:
+        """The address of a path; what is an address already stays so."""
+        return f"{self.url}{path}" if path.startswith("/") else path
+
+    def answer(self, path: str) -> Said:
+        """What a path is answered with."""
+        return self._said.get(path) or Said(404, {"Content-Type": "text/plain"}, b"not found")
+
+
+def urlset(*urls: str) -> str:
+    """A sitemap of these pages."""
+    locs = "".join(f"<url><loc>{url}</loc></url>" for url in urls)
+    return (
+        '<?xml version="1.0" encoding="UTF-8"?>'
+        f'<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">{locs}</urlset>'
+    )
+
+
+@contextmanager
+def small_site() -> Generator[SmallSite]:
+    """A site on a loopback port."""
+    site = SmallSite()
+    server = _Server(("127.0.0.1", 0), _handler(site))
+    threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+    site.url = f"http://127.0.0.1:{server.server_address[1]}"
+    try:
+        yield site
+    finally:
+        site.ended.set()
+        server.shutdown()
+        server.server_close()
+
+
+@asynccontextmanager
+async def reaching(
+    folder: Path, *sites: SmallSite, **changes: Any
+) -> AsyncGenerator[tuple[Settings, Resources]]:
+    """A deployment that may fetch from these sites."""
+    allowed = tuple(site.address for site in sites)
+    settings = settings_in(folder, "http://127.0.0.1:9", fetch_allowed=allowed, **changes)
+    async with open_resources(settings) as resources:
+        yield settings, resources
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        pass  # whoever asked may hang up
+
+
+def _handler(site: SmallSite) -> type[BaseHTTPRequestHandler]:
+    class Handler(BaseHTTPRequestHandler):
+        def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the server's own names
+            pass
+
+        def do_GET(self) -> None:
+            site.asked.append(self.path)
+            site.agents.add(self.headers.get("User-Agent", ""))
+            if self.path in site.silent:
+                site.reached.set()
+                site.ended.wait(60)
+                return
+            said = site.answer(self.path)
+            self.send_response(said.status)
+            for name, value in {**said.headers, "Content-Length": str(len(said.body))}.items():
+                self.send_header(name, value)
+            self.end_headers()
+            self.wfile.write(said.body)
+
+    return Handler
