@@ -13,6 +13,7 @@ from centgate.browser.rendering import Renderer
 from centgate.safefetch.fetcher import Fetcher, open_fetcher
 from centgate.sandbox import Sandbox
 from centgate.settings import Settings
+from centgate.sites.robots import Robots
 from centgate.upstream import open_session
 
 READER_MEGABYTES = 1024
@@ -35,6 +36,8 @@ class Resources:
     """Where pages are parsed."""
     builder: Sandbox
     """Where documentation is indexed."""
+    robots: Robots
+    """What sites ask of readers, asked once for all."""
     renderer: Renderer | None = None
     """Where pages are read whose scripts make them; None unless the operator wants a browser."""
 
@@ -50,7 +53,8 @@ async def open_resources(settings: Settings) -> AsyncGenerator[Resources]:
             open_session() as session,
             open_fetcher(settings.fetch_policy, user_agent(settings)) as fetcher,
         ):
-            yield Resources(session, fetcher, readers, builder, renderer)
+            robots = Robots(fetcher, readers, user_agent(settings))
+            yield Resources(session, fetcher, readers, builder, robots, renderer)
     finally:
         if renderer is not None:
             await renderer.close()

@@ -14,11 +14,10 @@ from centgate.pages.kinds import MEDIA_TYPES, Unreadable, Unsupported
 from centgate.pages.reading import Reading, read
 from centgate.pages.walls import is_challenge
 from centgate.provider import About, Provider, reported
-from centgate.resources import Resources, user_agent
+from centgate.resources import Resources
 from centgate.safefetch.fetcher import Fetched, FetchFailed
 from centgate.sandbox import Died, Overran, WorkFailed
 from centgate.settings import Settings
-from centgate.sites.robots import Robots
 from centgate.text import cleaned
 
 READ_SECONDS = 5
@@ -57,8 +56,6 @@ class PageReader(Provider):
     def __init__(self, settings: Settings, resources: Resources | None = None) -> None:
         super().__init__(settings, resources)
         self._heeds_bans = settings.fetch_robots
-        agent = user_agent(settings)
-        self._robots = Robots(resources.fetcher, resources.readers, agent) if resources else None
 
     @reported
     async def read(self, url: str, only_main_content: bool) -> Page:  # noqa: FBT001 - as every scraper is asked
@@ -100,13 +97,13 @@ class PageReader(Provider):
         return _told(url, fetched, reading)
 
     async def _fetched(self, url: str) -> Fetched:
-        world, robots = self._world
+        world = self._world
         seconds = self.left * FETCHING
         try:
-            await self._heed(robots, url)
+            await self._heed(url)
             fetched = await world.fetcher.fetch(url, seconds=seconds, types=MEDIA_TYPES)
             if _host(fetched.url) != _host(url):
-                await self._heed(robots, fetched.url)
+                await self._heed(fetched.url)
         except FetchFailed as failure:
             raise self._unread(failure.reason, f"the page could not be read: {failure.message}") from None
         if refusal := self._refusal(fetched):
@@ -114,13 +111,13 @@ class PageReader(Provider):
         return fetched
 
     @property
-    def _world(self) -> tuple[Resources, Robots]:
-        if self.resources is None or self._robots is None:
+    def _world(self) -> Resources:
+        if self.resources is None:
             raise ProviderUnconfigured(self.about.name, f"{self.about.label} has nothing to fetch with")
-        return self.resources, self._robots
+        return self.resources
 
-    async def _heed(self, robots: Robots, url: str) -> None:
-        if self._heeds_bans and (ban := await robots.ban(url)):
+    async def _heed(self, url: str) -> None:
+        if self._heeds_bans and (ban := await self._world.robots.ban(url)):
             raise self._unread(ban.reason, f"the page was not fetched: {ban.message}")
 
     def _refusal(self, fetched: Fetched) -> Exception | None:
@@ -135,7 +132,7 @@ class PageReader(Provider):
         return self._unread("failed", f"{host} answers with status {status} in place of the page")
 
     async def _reading(self, fetched: Fetched, *, only_main_content: bool) -> Reading:
-        run, host = self._world[0].readers.run, _host(fetched.url)
+        run, host = self._world.readers.run, _host(fetched.url)
         try:
             return await run(
                 READ_SECONDS,
@@ -162,7 +159,7 @@ class PageReader(Provider):
         self, fetched: Fetched, reading: Reading, *, only_main_content: bool
     ) -> tuple[Fetched, Reading]:
         """The page as a browser shows it; as it was read, with a warning, where the browser fails."""
-        renderer = self._world[0].renderer
+        renderer = self._world.renderer
         if renderer is None:
             return fetched, reading
         try:

@@ -8,13 +8,12 @@ from dataclasses import dataclass
 from centgate.errors import PageUnread, ProviderUnconfigured
 from centgate.facts.web import Hit
 from centgate.provider import About, Provider, reported
-from centgate.resources import Resources, user_agent
+from centgate.resources import Resources
 from centgate.safefetch.fetcher import Fetched, FetchFailed
 from centgate.sandbox import WorkFailed
 from centgate.settings import Settings
 from centgate.sites.gathering import TYPES, Gathering, refusal
 from centgate.sites.mapping import Packed, best, packed, page_part, sitemap_part
-from centgate.sites.robots import Robots
 from centgate.sites.site import Entry, address
 from centgate.text import cleaned
 
@@ -52,8 +51,6 @@ class SiteMapper(Provider):
     def __init__(self, settings: Settings, resources: Resources | None = None) -> None:
         super().__init__(settings, resources)
         self._heeds_bans = settings.fetch_robots
-        agent = user_agent(settings)
-        self._robots = Robots(resources.fetcher, resources.readers, agent) if resources else None
 
     @reported
     async def links(self, url: str, search: str | None, most: int) -> list[Hit]:
@@ -62,8 +59,8 @@ class SiteMapper(Provider):
         Raises PageUnread when neither the page nor any sitemap names one; NoData when the page is not there
         and the site has no sitemap.
         """
-        world, robots = self._world
-        sitemaps = Gathering(world.fetcher, world.readers, robots, heeds_bans=self._heeds_bans)
+        world = self._world
+        sitemaps = Gathering(world.fetcher, world.readers, world.robots, heeds_bans=self._heeds_bans)
         seconds = self.left * FETCHING
         page, _ = await asyncio.gather(self._page(url, seconds), sitemaps.read(url, search or url, seconds))
         mine, final = (page.parts, page.url) if isinstance(page, _Page) else ((), url)
@@ -74,10 +71,10 @@ class SiteMapper(Provider):
         return hits
 
     @property
-    def _world(self) -> tuple[Resources, Robots]:
-        if self.resources is None or self._robots is None:
+    def _world(self) -> Resources:
+        if self.resources is None:
             raise ProviderUnconfigured(self.about.name, f"{self.about.label} has nothing to fetch with")
-        return self.resources, self._robots
+        return self.resources
 
     async def _page(self, url: str, seconds: float) -> _Page | FetchFailed:
         """The page, or why it cannot be read: the sitemaps may do without it."""
@@ -90,8 +87,8 @@ class SiteMapper(Provider):
             return failure
 
     async def _fetched(self, url: str, seconds: float) -> _Page:
-        world, robots = self._world
-        if self._heeds_bans and (ban := await robots.ban(url)):
+        world = self._world
+        if self._heeds_bans and (ban := await world.robots.ban(url)):
             raise FetchFailed(ban.reason, ban.message)
         fetched = await world.fetcher.fetch(url, seconds=seconds, most_bytes=PAGE_BYTES, types=PAGE_TYPES)
         if refused := refusal(fetched):
@@ -100,7 +97,7 @@ class SiteMapper(Provider):
 
     async def _parsed(self, fetched: Fetched) -> _Page:
         """What an answer names: itself, and what it links to or lists."""
-        run = self._world[0].readers.run
+        run = self._world.readers.run
         itself = packed([Entry(fetched.url)])
         try:
             if "html" in (fetched.content_type or "html").lower():
@@ -115,7 +112,7 @@ class SiteMapper(Provider):
         self, parts: tuple[Packed, ...], url: str, final: str, search: str | None, most: int
     ) -> list[Hit]:
         """The best of all parts; of the first alone when there is too much in the others."""
-        run = self._world[0].readers.run
+        run = self._world.readers.run
         for some in (parts, parts[:1]):
             try:
                 return await run(PARSE_SECONDS, best, some, url, final, search, most) if some else []
