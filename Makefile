@@ -3,7 +3,7 @@ UV := $(or $(shell command -v uv),.uv/bin/uv)
 export UV_SYSTEM_CERTS := 1
 RUN := .venv/bin/
 
-.PHONY: setup demo test check format docs bench bench-extraction bench-phishing bench-libdocs token clean
+.PHONY: setup demo test check format docs client screenshots bench bench-extraction bench-phishing bench-libdocs token clean
 
 setup: .venv/ready
 
@@ -33,6 +33,13 @@ format: setup
 docs: setup
 	$(RUN)centgate settings > docs/settings.md
 	$(RUN)centgate settings --env > .env.example
+
+client: setup
+	$(RUN)python -m centgate.faces.typed_client src/centgate/client
+	$(RUN)ruff format --quiet src/centgate/client/models.py src/centgate/client/services.py
+
+screenshots: setup
+	PYTHONPATH=tests/site $(RUN)python bench/screenshots.py docs/screenshots
 
 bench: setup
 	$(RUN)python bench/paid_call.py

@@ -14,7 +14,7 @@ import orjson
 from coincurve import PrivateKey
 
 from centgate.devchain.accounts import BUYERS
-from centgate.payments.signature import domain_separator, transfer_digest
+from centgate.eip3009 import domain_separator, transfer_digest
 
 VALID_SECONDS = 3600
 KEYS = [(buyer.address, PrivateKey.from_hex(buyer.private_key[2:])) for buyer in BUYERS]

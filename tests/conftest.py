@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+import subprocess
 from collections.abc import Generator
 from contextlib import ExitStack
 from pathlib import Path
@@ -91,6 +93,22 @@ def replayed() -> Generator[str]:
     """The address of the recorded upstreams: `<address>/<upstream>`."""
     with recordings() as url:
         yield url
+
+
+@pytest.fixture(scope="session")
+def npm_tools(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the packages of `tests/npm` installed; skips where there is no npm."""
+    npm = shutil.which("npm")
+    if npm is None or shutil.which("node") is None:
+        pytest.skip("npm is not on this machine")
+    folder = tmp_path_factory.mktemp("npm")
+    for name in ("package.json", "package-lock.json"):
+        shutil.copy(Path(__file__).parent / "npm" / name, folder)
+    command = [npm, "ci", "--no-audit", "--no-fund", "--ignore-scripts"]
+    done = subprocess.run(command, cwd=folder, capture_output=True, timeout=240, check=False)
+    if done.returncode:
+        pytest.skip("npm cannot install the packages here")
+    return folder
 
 
 @pytest.fixture

@@ -12,8 +12,10 @@ from pydantic import ValidationError
 from x402.mechanisms.evm.default_assets import DEFAULT_ASSETS
 
 from centgate.catalog import all_providers, all_services
+from centgate.client import BuyerSettings
+from centgate.dollars import USDC, Asset
 from centgate.runtime import rehearse
-from centgate.settings import CDP_FACILITATOR, TEST_FACILITATOR, USDC, Asset, Settings, misspelt
+from centgate.settings import CDP_FACILITATOR, TEST_FACILITATOR, Settings, misspelt
 from centgate.settings_page import env_example, markdown
 
 ROOT = Path(__file__).parent.parent
@@ -323,6 +325,14 @@ def test_a_variable_that_sets_nothing_is_found(monkeypatch: Environment) -> None
     assert misspelt(known) == sorted(f"CENTGATE_{name}" for name in bad)
 
 
+def test_the_buyers_variables_are_none_of_the_servers(monkeypatch: Environment) -> None:
+    for name in ("API_URL", "WALLET", "WALLET_KEY", "CAP_TOTAL", "PAYEE"):
+        monkeypatch.setenv(f"CENTGATE_{name}", "anything")
+
+    assert misspelt([]) == []
+    assert Settings().providers == {}
+
+
 def test_a_token_is_checked_like_an_address() -> None:
     assert "is mistyped" in problem(asset=TOKEN[:-1] + "d", asset_name="USDC")
 
@@ -401,7 +411,8 @@ def test_the_example_of_an_env_file_is_what_the_command_prints() -> None:
 def test_every_setting_is_on_the_page_and_explained() -> None:
     lines = {line.split("`")[1]: line for line in markdown().splitlines() if line.startswith("| `CENTGATE_")}
 
-    assert set(lines) == {f"CENTGATE_{name.upper()}" for name in Settings.model_fields if name != "providers"}
+    named = {*Settings.model_fields, *BuyerSettings.model_fields} - {"providers"}
+    assert set(lines) == {f"CENTGATE_{name.upper()}" for name in named}
     assert all(line.split("|")[3].strip() for line in lines.values())
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import centgate
 
 SOURCE = Path(centgate.__file__).parent
-NETWORK = {"aiohttp", "httptools", "httpx", "requests", "socket", "ssl", "urllib3", "playwright"}
+NETWORK = {"aiohttp", "httptools", "httpx", "httpx2", "requests", "socket", "ssl", "urllib3", "playwright"}
 CONNECTING = {"open_connection", "create_connection", "open_unix_connection", "urlopen", "getaddrinfo"}
 ROOMS = {
     "upstream.py": "asks the operator's upstreams",
@@ -20,6 +20,8 @@ ROOMS = {
     "server.py": "listens, and asks itself whether it answers",
     "devchain": "is a development chain on loopback",
     "demo": "is a buyer, with a site of its own",
+    "client": "is a buyer",
+    "faces/site": "reads the API it tells of",
 }
 
 
@@ -37,13 +39,25 @@ def reaching(file: Path) -> set[str]:
 
 
 def test_only_these_rooms_reach_the_network() -> None:
-    found = {
-        file.relative_to(SOURCE).parts[0]: reaching(file)
-        for file in SOURCE.rglob("*.py")
-        if reaching(file) and file.relative_to(SOURCE).parts[0] not in ROOMS
+    files = {file.relative_to(SOURCE).as_posix(): file for file in SOURCE.rglob("*.py")}
+    rooms = tuple(room if room.endswith(".py") else f"{room}/" for room in ROOMS)
+
+    found = {name: reaching(file) for name, file in files.items() if not name.startswith(rooms)}
+
+    assert {name: means for name, means in found.items() if means} == {}
+
+
+def test_the_buyers_side_imports_nothing_of_the_server() -> None:
+    words = {"centgate.client", "centgate.dollars", "centgate.eip3009", "centgate.evm"}
+
+    imported = {
+        module
+        for file in (SOURCE / "client").rglob("*.py")
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
+        if isinstance(node, ast.ImportFrom) and (module := node.module or "").startswith("centgate")
     }
 
-    assert found == {}
+    assert {module for module in imported if ".".join(module.split(".")[:2]) not in words} == set()
 
 
 def test_each_of_these_rooms_is_there() -> None:

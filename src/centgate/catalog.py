@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pkgutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -73,12 +73,26 @@ def full_entry(service: AnyService, settings: Settings) -> dict[str, Any]:
         "outputSchema": service.output_schema,
         "outputExample": service.output_example,
         "cacheSeconds": int(service.fresh_for.total_seconds()),
+        "sources": _sources(service, settings),
     }
 
 
+def _sources(service: AnyService, settings: Settings) -> list[dict[str, Any]]:
+    """Whether each source is set up here, and what its terms of use say."""
+    providers = _among(service, settings)
+    return [
+        {"name": about.name, "configured": providers[about.name].configured, "terms": about.terms}
+        for about, _ in service.roles(providers)
+    ]
+
+
 def _roles(service: AnyService, settings: Settings) -> list[tuple[About, RoleName]]:
+    return service.roles(_among(service, settings))
+
+
+def _among(service: AnyService, settings: Settings) -> Mapping[str, Provider]:
     providers = {source.about.name: source.provider(settings) for source in service.sources}
-    return service.roles(service.among(providers, settings.pin(service.slug)))
+    return service.among(providers, settings.pin(service.slug))
 
 
 def _provider(about: About, role: str) -> dict[str, str]:

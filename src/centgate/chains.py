@@ -36,8 +36,6 @@ CHAIN_BY_ID = {chain.id: chain for chain in CHAINS}
 CHAIN_BY_SLUG: dict[str, Chain] = {chain.slug: chain for chain in CHAINS}
 CHAIN_NAMES = ", ".join(f"{chain.slug} ({chain.id})" for chain in CHAINS)
 
-DEVELOPMENT_CHAINS = frozenset({31337, 84532})
-"""Chains whose money is worth nothing: a local node's default id, and Base Sepolia."""
 
 Address = Annotated[
     str,

@@ -2,24 +2,55 @@
 
 from __future__ import annotations
 
+import os
 import sys
-from typing import Annotated, Any, NoReturn
+from collections.abc import Mapping
+from importlib import import_module
+from io import TextIOWrapper
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from pydantic import ValidationError
-from pydantic_core import ErrorDetails
+from typer.core import TyperGroup
+from typer.main import get_group
 
-from centgate.log import set_up_logs
-from centgate.phishing import commands as phishing_list
-from centgate.settings import PREFIX, Settings, misspelt
+from centgate.client.shell import commands as buying
+
+if TYPE_CHECKING:
+    from centgate.settings import Settings
+
+ROOMS: Mapping[str, str] = {
+    "mcp": "centgate.faces.mcp.commands",
+    "phishing-list": "centgate.phishing.commands",
+    "site": "centgate.faces.site.commands",
+}
+"""Commands that are declared where they belong, by the module that has their `app`."""
+
+
+class Commands(TyperGroup):
+    """Loads a room when its command is named, and the server when it is served: a buyer waits for neither."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Every command, loaded or not."""
+        return [*super().list_commands(ctx), *(name for name in ROOMS if name not in self.commands)]
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """The command of a name, None where there is none."""
+        if cmd_name in ROOMS and cmd_name not in self.commands:
+            room = typer.Typer()
+            room.add_typer(import_module(ROOMS[cmd_name]).app)
+            self.commands.update(get_group(room).commands)
+        return super().get_command(ctx, cmd_name)
+
 
 app = typer.Typer(
     name="centgate",
+    cls=Commands,
     help="Facts for software agents at one cent a call, paid per request in USDC by x402.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
-app.add_typer(phishing_list.app)
+app.add_typer(buying.app)
 
 Host = Annotated[str | None, typer.Option(help="The address to listen on.")]
 Port = Annotated[int | None, typer.Option(help="The port to listen on; 0 takes a free one.")]
@@ -33,16 +64,20 @@ def serve(
 ) -> None:
     """Serve the API for real money, as CENTGATE_* and .env set it up."""
     from centgate import server
+    from centgate.faces import verification
+    from centgate.log import set_up_logs
     from centgate.runtime import rehearse
+    from centgate.terminal import fail, settings_given
 
-    settings = _settings(host=host, port=port, workers=workers)
+    settings = settings_given(host=host, port=port, workers=workers)
     set_up_logs(settings.log_level)
     _warn(settings)
     try:
         rehearse(settings)
+        verification.files(settings.well_known)
         server.run(settings)
     except (ValueError, OSError) as error:
-        _fail(str(error))
+        fail(str(error))
 
 
 @app.command()
@@ -50,8 +85,10 @@ def dev(host: Host = None, port: Port = None) -> None:
     """Serve the API on a development chain of its own: ten payers with test money, no key, no account."""
     from centgate import server
     from centgate.dev import development
+    from centgate.log import set_up_logs
+    from centgate.terminal import fail, settings_given
 
-    settings = _settings(host=host, port=port)
+    settings = settings_given(host=host, port=port)
     set_up_logs(settings.log_level)
     try:
         with development(settings) as house:
@@ -65,24 +102,27 @@ def dev(host: Host = None, port: Port = None) -> None:
             sys.stdout.flush()
             server.run(house.settings)
     except ModuleNotFoundError as error:
-        _fail(_without_extra(error))
+        fail(_without_extra(error))
     except (OSError, RuntimeError) as error:
-        _fail(str(error))
+        fail(str(error))
 
 
 @app.command()
 def demo() -> None:
     """Act as a buyer on a development chain: ask, pay, get the answer, and see that nothing is paid twice."""
+    from centgate.log import set_up_logs
+    from centgate.terminal import fail, settings_given
+
     set_up_logs("error")
-    settings = _settings(port=0)
+    settings = settings_given(port=0)
     try:
         from centgate.demo.story import run_demo
 
         run_demo(settings)
     except ModuleNotFoundError as error:
-        _fail(_without_extra(error))
+        fail(_without_extra(error))
     except (OSError, RuntimeError) as error:
-        _fail(str(error))
+        fail(str(error))
 
 
 @app.command()
@@ -103,48 +143,29 @@ def _without_extra(error: ModuleNotFoundError) -> str:
 def _warn(settings: Settings) -> None:
     """Say what an operator may not have meant."""
     from centgate.catalog import all_providers, all_services
+    from centgate.settings import misspelt
+    from centgate.terminal import say
 
     if settings.pay_to is None:
-        _say("CENTGATE_PAY_TO is not set: every paid route answers 402 payment_not_configured")
+        say("CENTGATE_PAY_TO is not set: every paid route answers 402 payment_not_configured")
     if settings.lacks_cdp_key:
-        _say(f"{settings.facilitator} wants CENTGATE_CDP_API_KEY_ID and _SECRET: no payment will go through")
+        say(f"{settings.facilitator} wants CENTGATE_CDP_API_KEY_ID and _SECRET: no payment will go through")
     providers = all_providers(all_services()).values()
     for name in misspelt([name for provider in providers for name in provider.about.settings]):
-        _say(f"{name} sets nothing; `centgate settings` shows every setting")
-
-
-def _settings(**given: Any) -> Settings:
-    try:
-        return Settings(**{name: value for name, value in given.items() if value is not None})
-    except ValidationError as error:
-        problems = [_problem(found) for found in error.errors()]
-    except ValueError as error:
-        problems = [str(error)]
-    for problem in problems:
-        _say(problem)
-    raise typer.Exit(2)
-
-
-def _problem(found: ErrorDetails) -> str:
-    """What is wrong with a setting, in words; a pattern is told as what the setting is for."""
-    message = found["msg"].removeprefix("Value error, ")
-    if not found["loc"]:
-        return message
-    field = str(found["loc"][0])
-    if found["type"] == "string_pattern_mismatch":
-        message = f"{found['input']!r} does not fit. {Settings.model_fields[field].description}"
-    return f"{PREFIX}{field.upper()}: {message}"
-
-
-def _say(sentence: str) -> None:
-    print(f"centgate: {sentence}", file=sys.stderr)
-
-
-def _fail(sentence: str) -> NoReturn:
-    _say(sentence)
-    raise typer.Exit(1)
+        say(f"{name} sets nothing; `centgate settings` shows every setting")
 
 
 def main() -> None:
-    """The entry point."""
-    app()
+    """The entry point, under one name however it was started: shells complete by that name."""
+    _make_streams_safe()
+    app(prog_name="centgate")
+
+
+def _make_streams_safe() -> None:
+    """What is closed leads nowhere, and what an encoding lacks is escaped: no answer is lost to either."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        stream: object = getattr(sys, name)
+        if stream is None:
+            setattr(sys, name, Path(os.devnull).open(mode))  # noqa: SIM115 - open as long as the process lives
+        elif isinstance(stream, TextIOWrapper) and mode == "w":
+            stream.reconfigure(errors="backslashreplace")

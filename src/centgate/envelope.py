@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import orjson
 
 from centgate.errors import CentgateError
+from centgate.provider import RoleName, Status
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +63,17 @@ class Answer:
     headers: dict[str, str] = field(default_factory=dict[str, str])
 
 
+PROVIDER_SCHEMA: Mapping[str, Any] = {
+    "type": "object",
+    "required": ["name", "status"],
+    "properties": {
+        "name": {"type": "string", "description": "The upstream source."},
+        "status": {"enum": list(get_args(Status))},
+        "role": {"enum": list(get_args(RoleName))},
+        "fetchedAt": {"type": "string", "format": "date-time", "description": "When it was asked."},
+    },
+}
+"""JSON Schema of what a source did."""
 _FAILED = ("error", "timeout", "rate_limited")
 
 
@@ -93,6 +105,30 @@ def success(service: str, request_id: str, answered: Answered, *, hit: bool) -> 
             "data": orjson.Fragment(answered.data),
         }
     )
+
+
+def success_schema(service: str, data: Mapping[str, Any], provider: Mapping[str, Any]) -> dict[str, Any]:
+    """JSON Schema of the success envelope; `data` and `provider` are schemas, or references to them."""
+    return {
+        "type": "object",
+        "required": ["service", "requestId", "cache", "providers", "warnings", "data"],
+        "properties": {
+            "service": {"const": service},
+            "requestId": {"type": "string"},
+            "cache": {
+                "type": "object",
+                "required": ["hit"],
+                "properties": {"hit": {"type": "boolean", "description": "Whether it came from the cache."}},
+            },
+            "providers": {"type": "array", "items": provider},
+            "warnings": {
+                "type": "array",
+                "items": {"type": "string"},
+                "description": "What degraded the answer, in sentences; empty when nothing did.",
+            },
+            "data": data,
+        },
+    }
 
 
 def failure(error: CentgateError, request_id: str) -> bytes:

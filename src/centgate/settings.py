@@ -13,35 +13,16 @@ from dotenv import dotenv_values
 from pydantic import BeforeValidator, Field, SecretStr, field_validator, model_validator
 from pydantic_settings import BaseSettings, NoDecode, PydanticBaseSettingsSource, SettingsConfigDict
 
-from centgate.chains import DEVELOPMENT_CHAINS
+from centgate.client.settings import BuyerSettings
+from centgate.dollars import TEST_NETWORKS, USDC, Asset
 from centgate.evm import checksummed
 from centgate.safefetch.policy import Policy
 
 PREFIX = "CENTGATE_"
 CDP_FACILITATOR = "https://api.cdp.coinbase.com/platform/v2/x402"
 TEST_FACILITATOR = "https://x402.org/facilitator"
+_BUYERS = tuple(PREFIX + name.upper() for name in BuyerSettings.model_fields)
 _PROVIDER = re.compile(r"^(?P<name>[A-Z][A-Z0-9_]*?)_(?P<what>URL|KEY|ENABLED|PER_MINUTE|TIMEOUT)$")
-
-
-@dataclass(frozen=True, slots=True)
-class Asset:
-    """A dollar token that EIP-3009 can move: its address, EIP-712 domain and decimals."""
-
-    address: str
-    name: str
-    version: str
-    decimals: int = 6
-
-
-USDC: Mapping[str, Asset] = {
-    "eip155:1": Asset("0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48", "USD Coin", "2"),
-    "eip155:137": Asset("0x3c499c542cEF5E3811e1192ce70d8cC03d5c3359", "USD Coin", "2"),
-    "eip155:8453": Asset("0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913", "USD Coin", "2"),
-    "eip155:42161": Asset("0xaf88d065e77c8cC2239327C5EDb3A432268e5831", "USD Coin", "2"),
-    "eip155:43114": Asset("0xB97EF9Ef8734C71904D8002F8b6Bc66Dd9c48a6E", "USD Coin", "2"),
-    "eip155:84532": Asset("0x036CbD53842c5426634e7929541eC2318f3dCF7e", "USDC", "2"),
-}
-"""Circle's USDC by network (CAIP-2). The domain name differs by chain, and a wrong one never verifies."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +115,23 @@ class Settings(BaseSettings):
         pattern=r"^sqlite:///.+",
         description="The payment journal: sqlite:///relative/path or sqlite:////absolute/path.",
     )
+    site_url: str | None = Field(
+        default=None,
+        pattern=r"^https?://[^/?#]+$",
+        description="The address of the website that `centgate site` serves or builds, without a path: what "
+        "the API points people and agents to, and what the website calls itself.",
+    )
+    ownership_proofs: Annotated[tuple[str, ...], NoDecode, BeforeValidator(_split)] = Field(
+        default=(),
+        description="Proofs that this address is run by who is paid, separated by commas: signatures "
+        "(EIP-191) of the public URL by the key of `CENTGATE_PAY_TO`. Directories read them in the "
+        "OpenAPI document.",
+    )
+    well_known: Path | None = Field(
+        default=None,
+        description="A folder of files that are served under /.well-known/ as they are, by the API and the "
+        "website: what directories ask for to see who runs a domain.",
+    )
     allowed_origins: Annotated[tuple[str, ...], NoDecode, BeforeValidator(_split)] = Field(
         default=("*",), description="Browser origins that may call, separated by commas; * for all."
     )
@@ -147,7 +145,7 @@ class Settings(BaseSettings):
         default=None,
         pattern=r"^[\x21-\x7e]{3,200}$",
         description="Whom sites can turn to, as a URL or a mail address: it stands in the User-Agent that "
-        "pages are fetched with. The public URL, unless set.",
+        "pages are fetched with (the public URL, unless set), and in the OpenAPI document and security.txt.",
     )
     pinned: Annotated[tuple[str, ...], NoDecode, BeforeValidator(_split)] = Field(
         default=(),
@@ -224,7 +222,7 @@ class Settings(BaseSettings):
     def _allowed(cls, value: tuple[str, ...]) -> tuple[str, ...]:
         return Policy(allowed=value).allowed
 
-    @field_validator("public_url", mode="before")
+    @field_validator("public_url", "site_url", mode="before")
     @classmethod
     def _without_slash(cls, value: Any) -> Any:
         return value.rstrip("/") if isinstance(value, str) else value
@@ -254,7 +252,7 @@ class Settings(BaseSettings):
     @property
     def development_chain(self) -> int | None:
         """The id of the payment network where its money is worth nothing, else None."""
-        return self.chain_id if self.chain_id in DEVELOPMENT_CHAINS else None
+        return self.chain_id if self.network in TEST_NETWORKS else None
 
     @property
     def token(self) -> Asset:
@@ -337,12 +335,15 @@ def misspelt(providers: Collection[str]) -> list[str]:
 
 
 def _given() -> dict[str, str]:
-    """Every non-empty `CENTGATE_` variable without its prefix; `X_FILE` gives X from the file it names."""
+    """Every non-empty `CENTGATE_` variable without its prefix; `X_FILE` gives X from the file it names.
+
+    The buyer's variables are not the server's, also where both run on one machine.
+    """
     merged = {**{name: value or "" for name, value in dotenv_values(".env").items()}, **os.environ}
     ours = {
         name.removeprefix(PREFIX): value
         for name, value in merged.items()
-        if name.startswith(PREFIX) and value
+        if name.startswith(PREFIX) and value and not name.startswith(_BUYERS)
     }
     files = {name: path for name, path in ours.items() if name.endswith("_FILE")}
     for name, path in files.items():

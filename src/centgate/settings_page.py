@@ -6,8 +6,10 @@ from collections.abc import Iterator
 from typing import cast
 
 from pydantic.fields import FieldInfo
+from pydantic_settings import BaseSettings
 
 from centgate.catalog import all_providers, all_services
+from centgate.client.settings import BuyerSettings
 from centgate.provider import About, Provider
 from centgate.settings import PREFIX, Settings
 
@@ -18,6 +20,15 @@ starts. The environment wins over the file. `<NAME>_FILE` in place of `<NAME>` r
 for secrets.
 
 This page is printed by `centgate settings`, the file `.env.example` by `centgate settings --env`.
+
+| setting | default | meaning |
+| --- | --- | --- |
+"""
+_BUYERS = """
+## The buyer's side
+
+What `centgate call`, `centgate wallet`, `centgate mcp` and `centgate.client` read, from the environment
+alone: a `.env` in some folder must not say whom a wallet pays.
 
 | setting | default | meaning |
 | --- | --- | --- |
@@ -49,18 +60,19 @@ fetched from the same host, or from where the public registry keeps them.
 
 def markdown() -> str:
     """The settings page."""
-    rows = "".join(f"| `{name}` | {default or ''} | {text} |\n" for name, default, text in _settings())
+    rows = "".join(_row(*each) for each in _settings(Settings))
+    buyers = "".join(_row(*each) for each in _settings(BuyerSettings))
     providers = "".join(
         f"| `{about.name}` | [{about.label}]({about.docs_url}) | {about.key} | {_address(about)} | "
         f"{_rate(about)} | {about.timeout:g} | {about.terms} |\n"
         for about in (provider.about for provider in _by_name())
     )
-    return _INTRO + rows + _PROVIDERS + providers
+    return _INTRO + rows + _BUYERS + buyers + _PROVIDERS + providers
 
 
 def env_example() -> str:
     """A `.env` with every setting, its default, and what it means."""
-    blocks = [f"# {text}\n# {name}={default}\n" for name, default, text in _settings()]
+    blocks = [f"# {text}\n# {name}={default}\n" for name, default, text in _settings(Settings)]
     for provider in _by_name():
         about = provider.about
         lines = "".join(
@@ -92,13 +104,19 @@ def _as_it_is(about: About, name: str) -> str:
     return about.url or "" if name.endswith("_URL") and "*" not in name else ""
 
 
-def _settings() -> Iterator[tuple[str, str, str]]:
-    for name, field in Settings.model_fields.items():
+def _row(name: str, default: str, text: str) -> str:
+    return f"| `{name}` | {default} | {text} |\n"
+
+
+def _settings(kind: type[BaseSettings]) -> Iterator[tuple[str, str, str]]:
+    for name, field in kind.model_fields.items():
         if name != "providers":
             yield PREFIX + name.upper(), _default(field), field.description or ""
 
 
 def _default(field: FieldInfo) -> str:
+    if field.default_factory:
+        return "in your own folder"  # a path of the machine that prints this
     value: object = field.default
     if isinstance(value, tuple):
         return ",".join(map(str, cast(tuple[object, ...], value)))

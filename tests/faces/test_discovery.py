@@ -104,7 +104,20 @@ CACHED = {
     "libdocs-query-docs": 600,
     "phishing-check": 0,
 }
-FREE = ["/", "/services", "/openapi.json", "/health", "/livez", "/readyz"]
+FREE = [
+    "/",
+    "/services",
+    "/openapi.json",
+    "/.well-known/x402",
+    "/.well-known/ai-catalog.json",
+    "/.well-known/mcp/server-card.json",
+    "/mcp/server-card",
+    "/favicon.ico",
+    "/favicon.svg",
+    "/health",
+    "/livez",
+    "/readyz",
+]
 ELSEWHERE = "https://shop.example"
 EXPOSED = {"payment-required", "payment-response", "x-request-id"}
 
@@ -237,7 +250,7 @@ def test_a_single_entry_is_the_listed_one_and_more(reader: httpx.Client, service
 
     entry = reader.get(f"/services/{service.slug}").json()
 
-    more = {"inputSchema", "outputSchema", "outputExample", "cacheSeconds"}
+    more = {"inputSchema", "outputSchema", "outputExample", "cacheSeconds", "sources"}
     assert set(entry) - set(listed_entry) == more
     assert {name: value for name, value in entry.items() if name not in more} == listed_entry
 
@@ -344,7 +357,7 @@ def test_the_development_chain_is_admitted_by_every_service_that_takes_a_chain(r
 
 
 @pytest.mark.parametrize(
-    "path", ["/nowhere", "/services/no-such-thing", "/services/neuralweb", "/favicon.ico"]
+    "path", ["/nowhere", "/services/no-such-thing", "/services/neuralweb", "/.well-known/nothing.txt"]
 )
 @pytest.mark.parametrize("method", ["GET", "POST", "DELETE"])
 def test_an_unknown_path_is_not_found_and_says_where_to_look(
@@ -408,14 +421,17 @@ def test_a_paid_path_takes_get_head_and_post_only(
     assert listed(response.headers["Allow"]) == {"get", "head", "post"}
 
 
-@pytest.mark.parametrize("path", [*FREE, PHISHING, "/services/crawler/map", "/nowhere"])
+@pytest.mark.parametrize("path", [*FREE, *PATHS.values(), "/services/crawler-map", "/nowhere"])
 def test_head_is_get_without_the_body(reader: httpx.Client, path: str) -> None:
     full, head = reader.get(path), reader.head(path)
 
+    of_the_moment = ("date", "x-request-id")
     assert head.content == b""
     assert head.status_code == full.status_code
-    assert head.headers["Content-Length"] == full.headers["Content-Length"]
-    assert head.headers["Content-Type"] == full.headers["Content-Type"]
+    assert int(head.headers["Content-Length"]) == len(full.content)
+    assert [pair for pair in head.headers.items() if pair[0] not in of_the_moment] == [
+        pair for pair in full.headers.items() if pair[0] not in of_the_moment
+    ]
 
 
 def test_health_tells_that_the_database_works_and_when(reader: httpx.Client) -> None:
@@ -496,6 +512,7 @@ def test_a_browser_may_ask_from_anywhere_unless_the_operator_objects(reader: htt
     assert "post" in listed(response.headers["Access-Control-Allow-Methods"])
     allowed = listed(response.headers["Access-Control-Allow-Headers"])
     assert {"content-type", "payment-signature"} <= allowed
+    assert response.headers["X-Request-Id"].startswith("req_")
 
 
 @pytest.mark.parametrize("path", ["/services", PHISHING, "/nowhere"])

@@ -20,12 +20,27 @@ from jsonschema import Draft202012Validator
 from openapi_spec_validator import OpenAPIV31SpecValidator
 
 from centgate.catalog import all_services
+from centgate.dev import MERCHANT
 from centgate.envelope import ERRORS
+from centgate.faces.openapi import openapi
 from centgate.service import AnyService
 from centgate.settings import Settings
 
 REDOCLY = "@redocly/cli@2.77.0"
 METHODS = ("get", "post")
+CARD = "application/mcp-server-card+json"
+FREE = {
+    "/": "application/json",
+    "/services": "application/json",
+    "/openapi.json": "application/json",
+    "/.well-known/x402": "application/json",
+    "/mcp/server-card": CARD,
+    "/health": "application/json",
+    "/livez": "application/json",
+    "/readyz": "application/json",
+}
+"""The free routes that are described, with the type of what they answer."""
+PROOFS = ("0x" + "1f" * 65, "0x" + "2e" * 65)
 
 each_service = pytest.mark.parametrize("service", all_services(), ids=lambda service: service.slug)
 
@@ -34,6 +49,14 @@ each_service = pytest.mark.parametrize("service", all_services(), ids=lambda ser
 def document(reader: httpx.Client) -> dict[str, Any]:
     """The document as it is served."""
     return reader.get("/openapi.json").json()
+
+
+def told(**given: Any) -> dict[str, Any]:
+    """The document of a deployment that is set up so."""
+    written: dict[str, Any] = json.loads(
+        json.dumps(openapi(all_services(), Settings(pay_to=MERCHANT, **given)))
+    )
+    return written
 
 
 def operations(document: dict[str, Any]) -> list[dict[str, Any]]:
@@ -75,10 +98,25 @@ def test_every_paid_route_is_described(document: dict[str, Any]) -> None:
     assert paid == {service.path for service in all_services()}
 
 
+def test_what_is_paid_is_a_post_to_a_service_and_nothing_else(document: dict[str, Any]) -> None:
+    priced = {
+        (method, path)
+        for path, item in document["paths"].items()
+        for method in METHODS
+        if "x-payment-info" in item.get(method, {})
+    }
+
+    assert priced == {("post", service.path) for service in all_services()}
+
+
+def test_no_operation_wants_an_account(document: dict[str, Any]) -> None:
+    assert [operation["security"] for operation in operations(document)] == [[]] * len(operations(document))
+
+
 def test_every_free_route_is_described(document: dict[str, Any]) -> None:
     free = {path for path, item in document["paths"].items() if "post" not in item}
 
-    assert free == {"/", "/services", "/services/{slug}", "/openapi.json", "/health", "/livez", "/readyz"}
+    assert free == {*FREE, "/services/{slug}"}
 
 
 def test_the_services_that_can_be_described_are_named(document: dict[str, Any]) -> None:
@@ -162,11 +200,103 @@ def test_what_a_paid_request_gets_fits_its_schema(
     answer_schema(document, service.path, "post", response.status_code).validate(response.json())
 
 
-@pytest.mark.parametrize("path", ["/", "/services", "/openapi.json", "/health", "/livez", "/readyz"])
-def test_what_a_free_route_answers_fits_its_schema(
+@pytest.mark.parametrize("path", FREE)
+def test_what_a_free_route_answers_fits_its_description(
     document: dict[str, Any], reader: httpx.Client, path: str
 ) -> None:
-    answer_schema(document, path, "get", 200).validate(reader.get(path).json())
+    response = reader.get(path)
+
+    described = document["paths"][path]["get"]["responses"]["200"]["content"]
+    assert response.headers["Content-Type"] in described
+    place = ("paths", path, "get", "responses", "200", "content", FREE[path], "schema")
+    schema_at(document, *place).validate(response.json())
+
+
+@pytest.mark.parametrize("code", ERRORS)
+def test_every_error_has_an_example_that_fits_its_schema(document: dict[str, Any], code: str) -> None:
+    described = {
+        name: (place, example["value"])
+        for place, response in document["components"]["responses"].items()
+        for name, example in response["content"]["application/json"]["examples"].items()
+    }
+
+    place, example = described[code]
+    assert example["error"]["code"] == code
+    schema = ("components", "responses", place, "content", "application/json", "schema")
+    schema_at(document, *schema).validate(example)
+
+
+def test_the_example_of_a_402_has_the_terms_of_this_deployment(
+    document: dict[str, Any], reader: httpx.Client
+) -> None:
+    examples = document["components"]["responses"]["PaymentRequired"]["content"]["application/json"][
+        "examples"
+    ]
+
+    real = reader.post("/services/token-risk").json()["error"]
+
+    assert examples["payment_required"]["value"]["error"] == real
+
+
+@each_service
+def test_the_headers_of_payment_are_described(document: dict[str, Any], service: AnyService) -> None:
+    responses = document["paths"][service.path]["post"]["responses"]
+    unpaid = document["components"]["responses"][responses["402"]["$ref"].rpartition("/")[2]]
+
+    assert "PAYMENT-RESPONSE" in responses["200"]["headers"]
+    assert "PAYMENT-REQUIRED" in unpaid["headers"]
+    for name in ("PAYMENT-RESPONSE", "PAYMENT-REQUIRED"):
+        assert document["components"]["headers"][name]["schema"]["contentEncoding"] == "base64"
+
+
+@pytest.mark.parametrize(
+    ("operator", "contact"),
+    [
+        ("desk@shop.example", {"email": "desk@shop.example"}),
+        ("mailto:desk@shop.example", {"email": "desk@shop.example"}),
+        ("https://shop.example/contact", {"url": "https://shop.example/contact"}),
+        ("shop.example", {"name": "shop.example"}),
+    ],
+)
+def test_the_operator_is_whom_to_contact(operator: str, contact: dict[str, str]) -> None:
+    assert told(operator=operator)["info"]["contact"] == contact
+
+
+def test_what_the_operator_has_not_set_is_not_there() -> None:
+    bare = told()
+
+    absent = {"externalDocs", "x-agentcash-guidance", "x-agentcash-provenance", "x-discovery"}
+    assert not absent & bare.keys()
+    assert "contact" not in bare["info"]
+
+
+def test_the_website_is_where_to_read_on() -> None:
+    document = told(site_url="https://shop.example/")
+
+    assert document["externalDocs"]["url"] == "https://shop.example"
+    assert document["x-agentcash-guidance"] == {"llmsTxtUrl": "https://shop.example/llms.txt"}
+
+
+def test_proofs_of_ownership_stand_where_directories_look() -> None:
+    document = told(ownership_proofs=PROOFS)
+
+    assert document["x-agentcash-provenance"] == {"ownershipProofs": list(PROOFS)}
+    assert document["x-discovery"] == {"ownershipProofs": list(PROOFS)}
+
+
+def test_a_document_with_everything_set_is_valid() -> None:
+    document = told(
+        operator="desk@shop.example",
+        site_url="https://shop.example",
+        public_url="https://api.shop.example",
+        ownership_proofs=PROOFS,
+    )
+
+    assert not list(OpenAPIV31SpecValidator(document).iter_errors())
+
+
+def test_guidance_is_short(document: dict[str, Any]) -> None:
+    assert 0 < len(document["info"]["x-guidance"]) < 4000
 
 
 def test_the_server_is_the_public_address(api: Api, settings: Settings) -> None:

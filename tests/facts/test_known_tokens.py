@@ -6,13 +6,15 @@ import re
 
 import pytest
 
-from centgate.chains import CHAINS, DEVELOPMENT_CHAINS
+from centgate.chains import CHAINS
+from centgate.dollars import TEST_NETWORKS, USDC
 from centgate.facts.known_tokens import KNOWN_TOKENS, NATIVE_AS_TOKEN, known_token
-from centgate.settings import USDC
 
 
 def test_every_chain_has_its_own() -> None:
-    assert {*KNOWN_TOKENS} == {chain.id for chain in CHAINS} | DEVELOPMENT_CHAINS
+    on_test = {int(network.removeprefix("eip155:")) for network in TEST_NETWORKS}
+
+    assert {*KNOWN_TOKENS} == {chain.id for chain in CHAINS} | on_test
     assert all(len(KNOWN_TOKENS[chain.id]) >= 25 for chain in CHAINS)
 
 

@@ -22,9 +22,9 @@ from x402.schemas import PaymentRequired
 
 from centgate.catalog import all_services
 from centgate.dev import MERCHANT
+from centgate.dollars import USDC
 from centgate.evm import checksummed
 from centgate.service import AnyService
-from centgate.settings import USDC
 
 MOST = 6144
 """Bytes of header that every client and proxy in use reads."""

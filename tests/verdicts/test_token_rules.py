@@ -11,9 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from standins import recorded
 
+from centgate.chains import is_burned
 from centgate.facts.pairs import Pair, Side
 from centgate.facts.tokens import FLAGS, DexPool, Holder, Simulation, SimulationFlag, TokenFlags, token_flags
-from centgate.verdicts.token_facts import DECISIVE, Facts, Liquidity, in_pairs, in_pools, is_burned
+from centgate.verdicts.token_facts import DECISIVE, Facts, Liquidity, in_pairs, in_pools
 from centgate.verdicts.token_rules import RANK, RULES, RULES_VERSION
 from centgate.verdicts.token_verdict import Level, Verdict, checks_of, judge
 

@@ -79,7 +79,7 @@ def balances(buyer: Shopper, house: Development) -> tuple[int, int]:
 
 def show_balances(buyer: Shopper, before: tuple[int, int], after: tuple[int, int]) -> None:
     """What moved on the chain: a cent for each answer, and nothing else."""
-    buyer.say("[bold]8. The balances on the chain[/]")
+    buyer.say("[bold]9. The balances on the chain[/]")
     table = Table("USDC", "before", "after", "difference")
     for who, then, now in zip(("buyer", "seller"), before, after, strict=True):
         table.add_row(who, f"{then / 1e6:,.2f}", f"{now / 1e6:,.2f}", f"{(now - then) / 1e6:+,.2f}")

@@ -8,7 +8,7 @@ import httpx
 from rich.console import Console
 
 from centgate import server
-from centgate.demo import money, wallet, web
+from centgate.demo import client, money, wallet, web
 from centgate.demo.shopper import DemoFailed, Shopper
 from centgate.demo.site import serving_site
 from centgate.dev import Development, development
@@ -29,7 +29,7 @@ def run_demo(settings: Settings) -> None:
             f"[cyan]{house.chain.facilitator_url}[/], API [cyan]{url}[/]\n"
         )
         try:
-            paid = _shop(Shopper(console, house.chain, house.settings, http), house, site)
+            paid = _shop(Shopper(console, house.chain, house.settings, http), house, site=site, api=url)
         except httpx.HTTPError as error:
             raise DemoFailed(f"the API could not be reached: {error}") from error
     console.print(f"\n[bold green]Done.[/] {paid} answers for {paid} cents, and a repetition for nothing.")
@@ -41,12 +41,13 @@ def _reading(settings: Settings, site: str) -> Settings:
     return settings.model_copy(update={"fetch_allowed": (*settings.fetch_allowed, address)})
 
 
-def _shop(buyer: Shopper, house: Development, site: str) -> int:
+def _shop(buyer: Shopper, house: Development, *, site: str, api: str) -> int:
     """Every step; gives the number of answers that were paid for."""
     before = money.balances(buyer, house)
     money.ask_and_pay(buyer)
     wallet.look_at(buyer)
     web.read_site(buyer, site)
     web.read_documentation(buyer, house.settings)
+    client.buy_under_caps(buyer, api)
     money.show_balances(buyer, before, money.balances(buyer, house))
     return buyer.paid

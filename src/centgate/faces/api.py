@@ -23,6 +23,9 @@ from centgate import envelope
 from centgate.body import MAX_BODY
 from centgate.catalog import all_services, entry, full_entry
 from centgate.errors import CentgateError, InternalError, MethodNotAllowed, NotFound, PaymentRequired
+from centgate.faces import front, verification, wellknown
+from centgate.faces.mcp import mounting as mcp
+from centgate.faces.negotiation import prefers
 from centgate.faces.openapi import openapi
 from centgate.log import set_up_logs
 from centgate.payments.gate import receipt_header
@@ -33,11 +36,9 @@ from centgate.service import AnyService
 from centgate.settings import Settings
 from centgate.text import timestamp
 
-NAME = "Centgate"
-TAGLINE = (
-    "Facts for software agents at one cent a call, paid per request in USDC by x402: no accounts, no keys."
-)
 EXPOSED = ("Payment-Required", "Payment-Response", "X-Request-Id", "Idempotent-Replayed", "Retry-After")
+
+_BRIEFLY = "public, max-age=60"
 
 Endpoint = Callable[[Request], Awaitable[Response]]
 
@@ -45,7 +46,7 @@ Endpoint = Callable[[Request], Awaitable[Response]]
 def app(settings: Settings) -> ASGIApp:
     """The API as an ASGI application."""
     starlette = Starlette(
-        routes=_routes(settings),
+        routes=routes(settings),
         exception_handlers={
             CentgateError: _refuse,
             HTTPException: _refuse_http,
@@ -79,13 +80,21 @@ async def _lifespan(settings: Settings, starlette: Starlette) -> AsyncGenerator[
         yield
 
 
-def _routes(settings: Settings) -> list[Route]:
+def routes(settings: Settings) -> list[Route]:
+    """Every route there is, free and paid."""
     catalog = all_services()
     described = {service.slug: _document(full_entry(service, settings)) for service in catalog}
     return [
-        Route("/", _document(_index(settings))),
+        Route("/", _front(settings)),
         Route("/services", _document({"services": [entry(service, settings) for service in catalog]})),
         Route("/openapi.json", _document(openapi(catalog, settings))),
+        Route("/.well-known/x402", _document(wellknown.x402(catalog, settings))),
+        *_mcp(catalog, settings),
+        *(
+            Route(file.path, _file(file.content, file.media_type))
+            for file in verification.files(settings.well_known)
+        ),
+        *(Route(path, _file(front.icon(path), media_type)) for path, media_type in front.ICONS.items()),
         Route("/health", _health),
         Route("/livez", _alive),
         Route("/readyz", _readiness),
@@ -102,25 +111,42 @@ def _routes(settings: Settings) -> list[Route]:
     ]
 
 
-def _index(settings: Settings) -> dict[str, Any]:
-    address = settings.address
-    return {
-        "name": NAME,
-        "tagline": TAGLINE,
-        "links": {
-            "services": f"{address}/services",
-            "openapi": f"{address}/openapi.json",
-            "health": f"{address}/health",
-        },
-    }
+def _mcp(catalog: tuple[AnyService, ...], settings: Settings) -> list[Route]:
+    """`/mcp`, and what leads there."""
+    card = _document(mcp.server_card(settings, front.TAGLINE), mcp.CARD_TYPE)
+    return [
+        Route(mcp.PATH, mcp.Mcp(catalog, settings), methods=["POST"]),
+        Route(mcp.CARD_PATH, card),
+        Route("/.well-known/mcp/server-card.json", card),
+        Route("/.well-known/ai-catalog.json", _document(mcp.ai_catalog(settings), mcp.CATALOG_TYPE)),
+    ]
 
 
-def _document(content: Any) -> Endpoint:
-    """A page that is the same for everybody, written once."""
-    body = orjson.dumps(content)
+def _front(settings: Settings) -> Endpoint:
+    """The first page: JSON, but HTML for who would rather have that."""
+    body, page = orjson.dumps(front.index(settings)), front.page(settings).encode()
+    headers = {"Cache-Control": _BRIEFLY, "Link": front.link_header(settings), "Vary": "Accept"}
+    policy = {"Content-Security-Policy": front.POLICY, "X-Content-Type-Options": "nosniff"}
+
+    async def endpoint(request: Request) -> Response:
+        if prefers(request.headers.get("accept", ""), "text/html", "application/json"):
+            return Response(page, 200, headers | policy, media_type="text/html")
+        return _json(200, body, headers)
+
+    return endpoint
+
+
+def _document(content: Any, media_type: str = "application/json") -> Endpoint:
+    """JSON that is the same for everybody, written once."""
+    return _file(orjson.dumps(content), media_type)
+
+
+def _file(content: bytes, media_type: str) -> Endpoint:
+    """Bytes that are the same for everybody."""
+    headers = {"Content-Type": media_type, "Cache-Control": _BRIEFLY, "X-Content-Type-Options": "nosniff"}
 
     async def endpoint(_request: Request) -> Response:
-        return _json(200, body, {"Cache-Control": "public, max-age=60"})
+        return Response(content, 200, headers)
 
     return endpoint
 

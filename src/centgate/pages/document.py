@@ -6,7 +6,10 @@ import re
 from typing import cast
 
 from lxml import etree
-from lxml.etree import _Element as Element  # pyright: ignore[reportPrivateUsage] - named so by its stubs
+from lxml.etree import _Element  # pyright: ignore[reportPrivateUsage] - named so by its stubs
+
+Element = _Element
+"""An element of a parsed page."""
 
 MOST_BYTES = 2 << 20
 LONGEST_TAG = 32 * 1024

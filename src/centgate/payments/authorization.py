@@ -15,9 +15,9 @@ import orjson
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from x402.schemas import PaymentPayload
 
+from centgate.eip3009 import recover, transfer_digest
 from centgate.errors import UNUSED, PaymentRequired
 from centgate.evm import checksummed
-from centgate.payments.signature import recover, transfer_digest
 from centgate.payments.terms import SCHEME, X402_VERSION, Terms, payment_identifier
 
 MAX_HEADER = 16 * 1024

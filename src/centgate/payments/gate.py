@@ -28,6 +28,16 @@ RETRY_AFTER = 5
 """Seconds a buyer is asked to wait before presenting a payment again whose outcome is unknown."""
 
 
+def unpaid() -> PaymentRequired:
+    """What a request without a payment is told."""
+    return PaymentRequired(f"{ASKED}: sign the terms in PAYMENT-REQUIRED and send the request again")
+
+
+def unsold() -> PaymentNotConfigured:
+    """What every request is told where no payments are taken."""
+    return PaymentNotConfigured("this deployment takes no payments, and nothing is served without")
+
+
 class Gate:
     """The terms of every route, and the two ways money is established: by the facilitator, by the chain."""
 
@@ -42,8 +52,8 @@ class Gate:
     def asking(self, slug: str) -> PaymentNotConfigured | PaymentRequired:
         """What a request without a payment is told: the terms, or that no payments are taken here."""
         if slug not in self.terms:
-            return PaymentNotConfigured("this deployment takes no payments, and nothing is served without")
-        return PaymentRequired(f"{ASKED}: sign the terms in PAYMENT-REQUIRED and send the request again")
+            return unsold()
+        return unpaid()
 
     async def demand(self, slug: str, header: str | None) -> Payment:
         """The payment a request carries, as far as it can be checked without settling it.

@@ -14,10 +14,11 @@ from typing import Any, cast
 
 import orjson
 
-from centgate.payments.signature import domain_separator
+from centgate.dollars import Asset
+from centgate.eip3009 import domain_separator
 from centgate.schema import walk
 from centgate.service import AnyService
-from centgate.settings import Asset, Settings
+from centgate.settings import Settings
 
 X402_VERSION = 2
 SCHEME = "exact"
@@ -81,7 +82,11 @@ class Terms:
 
     def header_saying(self, error: str) -> str:
         """`PAYMENT-REQUIRED` with x402's `error` set."""
-        return b64encode(orjson.dumps({**self._offer, "error": error})).decode()
+        return b64encode(orjson.dumps(self.offer_saying(error))).decode()
+
+    def offer_saying(self, error: str) -> dict[str, Any]:
+        """x402's PaymentRequired with its `error` set."""
+        return {**self._offer, "error": error}
 
     @cached_property
     def _offer(self) -> dict[str, Any]:

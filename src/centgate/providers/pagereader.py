@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from urllib.parse import urlsplit
 
-from centgate.browser.rendering import RenderFailed
+from centgate.browser.program import RenderFailed
 from centgate.errors import NoData, PageUnread, ProviderUnconfigured
 from centgate.facts.web import Page, Unread, UnreadReason
 from centgate.pages.kinds import MEDIA_TYPES, Unreadable, Unsupported

@@ -15,7 +15,7 @@ from eth_utils.crypto import keccak
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from centgate.payments.signature import domain_separator, recover, transfer_digest
+from centgate.eip3009 import address_of, domain_separator, recover, sign, transfer_digest
 
 KEY = "0x" + "11" * 32
 PAYER = "0x19E7E376E7C213B7E7e7e46cc70A5dD086DAff2A"
@@ -120,3 +120,23 @@ def test_no_bytes_are_too_strange_to_have_no_signer(digest: bytes, signature: by
 @pytest.mark.parametrize("length", [0, 64, 66, 130])
 def test_a_signature_of_another_length_has_no_signer(length: int) -> None:
     assert recover(bytes(32), b"\x01" * length) is None
+
+
+@given(key=keys, digest=st.binary(min_size=32, max_size=32))
+def test_what_a_key_signs_is_recovered_as_its_own(key: int, digest: bytes) -> None:
+    raw = key.to_bytes(32, "big")
+
+    assert recover(digest, sign(digest, raw)) == address_of(raw) == Account.from_key(raw).address.lower()
+
+
+@each_known
+def test_a_signature_of_ours_is_the_known_one(
+    domain: tuple[str, str, int, str], separator: str, digest: str, signature: str
+) -> None:
+    assert sign(bytes.fromhex(digest), bytes.fromhex(KEY[2:])).hex() == signature
+
+
+@pytest.mark.parametrize("key", [bytes(32), b"\xff" * 32, b"", b"\x11" * 31])
+def test_what_is_no_key_signs_nothing(key: bytes) -> None:
+    with pytest.raises(ValueError):  # noqa: PT011 - the words are the library's
+        sign(bytes(32), key)

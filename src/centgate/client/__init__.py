@@ -1,0 +1,58 @@
+"""The buyer's side: a client that pays by itself, under caps, and never pays twice."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from centgate.client.answers import Answer, Receipt
+    from centgate.client.asking import Patience
+    from centgate.client.asynchronous import AsyncCentgate
+    from centgate.client.caps import Caps
+    from centgate.client.errors import BuyerError
+    from centgate.client.exchange import Proxies
+    from centgate.client.ledger import Ledger
+    from centgate.client.settings import BuyerSettings
+    from centgate.client.sync import Centgate
+    from centgate.client.terms import Allowed, Quote
+    from centgate.client.wallet import Wallet
+
+__all__ = [
+    "Allowed",
+    "Answer",
+    "AsyncCentgate",
+    "BuyerError",
+    "BuyerSettings",
+    "Caps",
+    "Centgate",
+    "Ledger",
+    "Patience",
+    "Proxies",
+    "Quote",
+    "Receipt",
+    "Wallet",
+]
+
+_HOMES = {
+    "Answer": "answers",
+    "Receipt": "answers",
+    "AsyncCentgate": "asynchronous",
+    "Caps": "caps",
+    "BuyerError": "errors",
+    "Proxies": "exchange",
+    "Ledger": "ledger",
+    "Patience": "asking",
+    "BuyerSettings": "settings",
+    "Centgate": "sync",
+    "Allowed": "terms",
+    "Quote": "terms",
+    "Wallet": "wallet",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """A name when it is first wanted: `centgate call --help` does without all of this."""
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)

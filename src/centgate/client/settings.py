@@ -1,0 +1,94 @@
+"""Everything a buyer can set: `CENTGATE_*` of the environment."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from platformdirs import user_config_path, user_data_path
+from pydantic import Field, SecretStr, field_validator
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from centgate.client.caps import CAPS, Caps
+from centgate.client.wallet import Wallet
+from centgate.evm import checksummed
+
+NAME = "centgate"
+
+
+class BuyerSettings(BaseSettings):
+    """One frozen value. No `.env` is read: a folder that was downloaded must not say whom a wallet pays."""
+
+    model_config = SettingsConfigDict(
+        env_prefix="CENTGATE_", frozen=True, extra="ignore", env_ignore_empty=True
+    )
+
+    api_url: str = Field(
+        default="http://127.0.0.1:8402", description="The API that is called: its address without a path."
+    )
+    wallet: Path = Field(
+        default_factory=lambda: user_config_path(NAME, appauthor=False) / "wallet",
+        description="The file that holds the private key, one line of hex that nobody else can read.",
+    )
+    wallet_key: SecretStr | None = Field(
+        default=None, description="The private key itself, for CI; it wins over the file."
+    )
+    cap_per_call: Decimal = Field(
+        default=CAPS.per_call, ge=0, allow_inf_nan=False, description="US dollars one call may cost."
+    )
+    cap_total: Decimal = Field(
+        default=CAPS.total, ge=0, allow_inf_nan=False, description="US dollars one process may spend."
+    )
+    payee: str | None = Field(
+        default=None,
+        pattern=r"^0x[0-9a-fA-F]{40}$",
+        description="The only address that is paid. Unless set, whoever an API asks to pay first is "
+        "remembered, and another refused.",
+    )
+    ledger: Path = Field(
+        default_factory=lambda: user_data_path(NAME, appauthor=False) / "ledger.jsonl",
+        description="The file that keeps what was signed and what came of it.",
+    )
+
+    proxy: str | None = Field(
+        default=None,
+        repr=False,  # it may hold a password
+        description="The HTTP proxy that an API is asked through, or `environment` for what HTTPS_PROXY and "
+        "its like say. Unless set, none is used.",
+    )
+
+    @field_validator("proxy")
+    @classmethod
+    def _is_proxy(cls, value: str | None) -> str | None:
+        if value in (None, "environment"):
+            return value
+        try:
+            parts = urlsplit(value)
+            named = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+        except ValueError:
+            named = False
+        if not named:
+            raise ValueError("a proxy is `environment` or an address such as http://127.0.0.1:3128")
+        return value
+
+    @field_validator("payee")
+    @classmethod
+    def _checksum(cls, value: str | None) -> str | None:
+        return checksummed(value) if value else value
+
+    @property
+    def caps(self) -> Caps:
+        """What may be spent."""
+        return Caps(self.cap_per_call, self.cap_total)
+
+    def open_wallet(self) -> Wallet | None:
+        """The wallet; None when no key is set and there is no key file at the default place.
+
+        Raises WalletUnreadable when what is set cannot be read.
+        """
+        if self.wallet_key is not None:
+            return Wallet.from_key(self.wallet_key.get_secret_value())
+        if "wallet" not in self.model_fields_set and not self.wallet.exists():
+            return None
+        return Wallet.from_file(self.wallet)

@@ -1,0 +1,1 @@
+"""The buyer at a terminal: `centgate call`, `centgate services`, `centgate wallet`."""

@@ -1,0 +1,76 @@
+"""What `centgate wallet` does: makes a key, shows what it holds, and what was paid with it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from centgate.client import BuyerError, Centgate, Ledger, Wallet
+from centgate.client.errors import NoWallet
+from centgate.client.settings import BuyerSettings
+from centgate.client.shell.balance import read_balance
+from centgate.client.shell.printing import as_json, console, line
+from centgate.client.shell.showing import pairs_page, receipts_json, receipts_page
+from centgate.client.shell.telling import ExitCode, settings_given, told
+
+
+@told
+def make_wallet(path: Path | None) -> ExitCode:
+    """Make a key in a new file."""
+    file = settings_given(wallet=path).wallet.expanduser()
+    wallet = Wallet.new(file)
+    out = console()
+    out.print(pairs_page({"address": wallet.address, "key file": str(file)}), soft_wrap=True)
+    out.print(
+        line(
+            "Keep a copy of the file: who has it has the money. Send some USDC to the address, on the "
+            "network that `centgate wallet show` names; no other coin is needed."
+        )
+    )
+    return 0
+
+
+@told
+def show_wallet(path: Path | None, api: str | None, rpc: str | None) -> ExitCode:
+    """Show the address, the network that the API is paid on, and the balance where a node is named."""
+    settings = settings_given(wallet=path, api_url=api)
+    wallet = settings.open_wallet()
+    if wallet is None:
+        raise NoWallet(f"there is no wallet: make one with `centgate wallet new` ({settings.wallet})")
+    network, unknown = _network(settings)
+    lines = {
+        "address": wallet.address,
+        "key": "CENTGATE_WALLET_KEY" if settings.wallet_key else str(settings.wallet.expanduser()),
+        "network": network or f"not known: {unknown}",
+        "balance": _balance(wallet, rpc) if rpc else "not asked for: name a node with --rpc",
+        "to fund it": f"send USDC on {network or 'its network'} to the address; no other coin is needed",
+    }
+    console().print(pairs_page(lines), soft_wrap=True)
+    return 0
+
+
+@told
+def show_receipts(*, json: bool) -> ExitCode:
+    """Show every payment of the ledger, as it stands now."""
+    records = Ledger(settings_given().ledger).records()
+    out = console()
+    if json:
+        out.print(line(as_json(receipts_json(records))), soft_wrap=True)
+    else:
+        out.print(receipts_page(records) if records else line("Nothing was paid yet."), soft_wrap=True)
+    return 0
+
+
+def _network(settings: BuyerSettings) -> tuple[str | None, str]:
+    """The network that the API is paid on, or why it is not known."""
+    try:
+        with Centgate.from_settings(settings) as client:
+            return client.services()[0].payment.network or None, f"{settings.api_url} does not say"
+    except BuyerError as error:
+        return None, str(error)
+    except IndexError:
+        return None, f"{settings.api_url} sells nothing"
+
+
+def _balance(wallet: Wallet, rpc: str) -> str:
+    held = read_balance(rpc, wallet.address)
+    return f"{held.usd} USDC on {held.network}"

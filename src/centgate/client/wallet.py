@@ -1,0 +1,127 @@
+"""The key that signs payments, and the file it lies in."""
+
+from __future__ import annotations
+
+import os
+import re
+import secrets
+import stat
+import sys
+from pathlib import Path
+
+from centgate.client.errors import WalletUnreadable
+from centgate.eip3009 import address_of, sign
+from centgate.evm import checksummed
+
+MAX_FILE = 1024
+"""Bytes of a key file that are read."""
+
+
+class Wallet:
+    """A private key. It is never shown, and signs nothing but digests it is given."""
+
+    __slots__ = ("_key", "address")
+
+    def __init__(self, key: bytes) -> None:
+        try:
+            self.address = checksummed(address_of(key))
+        except ValueError:
+            raise WalletUnreadable("the wallet's key is no secp256k1 private key of 32 bytes") from None
+        self._key = key
+
+    def __repr__(self) -> str:
+        return f"Wallet({self.address})"
+
+    def __reduce__(self) -> str:
+        raise TypeError("a wallet is not pickled: its key would be")
+
+    def sign(self, digest: bytes) -> bytes:
+        """The 65 bytes of a signature over a digest of 32."""
+        return sign(digest, self._key)
+
+    @classmethod
+    def from_key(cls, key: str) -> Wallet:
+        """The wallet of a key in 64 hex digits, with or without 0x; WalletUnreadable when it is none."""
+        return cls(_bytes_of(key, "the wallet's key"))
+
+    @classmethod
+    def from_file(cls, path: str | Path) -> Wallet:
+        """The wallet whose key is the one line of a file that nobody else can read.
+
+        Raises WalletUnreadable with what is wrong with the file, which is never quoted.
+        """
+        file = Path(path).expanduser()
+        return cls(_bytes_of(_contents(file), f"the key file {file}"))
+
+    @classmethod
+    def new(cls, path: str | Path) -> Wallet:
+        """Make a key, and write it to a new file with mode 0600; WalletUnreadable when there is a file."""
+        file = Path(path).expanduser()
+        key, handle = _fresh_key(), _created(file)
+        with os.fdopen(handle, "w", encoding="ascii") as out:
+            out.write("0x" + key.hex() + "\n")
+            out.flush()
+            os.fsync(out.fileno())
+        return cls(key)
+
+
+def _fresh_key() -> bytes:
+    while True:
+        key = secrets.token_bytes(32)
+        try:
+            address_of(key)
+        except ValueError:  # once in 2**128
+            continue
+        return key
+
+
+def _created(file: Path) -> int:
+    """A handle on a new file that nobody else can open."""
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        return os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except OSError as error:
+        if os.path.lexists(file):
+            raise WalletUnreadable(
+                f"{file} is there already, and a key is never written over: choose another path"
+            ) from None
+        raise WalletUnreadable(f"{file} cannot be written: {error.strerror}") from error
+
+
+def _contents(file: Path) -> str:
+    try:
+        # without waiting, should it be a pipe
+        handle = os.open(file, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
+    except FileNotFoundError:
+        raise WalletUnreadable(
+            f"there is no key file {file}: make one with `centgate wallet new`, or set CENTGATE_WALLET"
+        ) from None
+    except OSError as error:
+        raise WalletUnreadable(f"the key file {file} cannot be read: {error.strerror}") from error
+    try:
+        _check_mode(file, os.fstat(handle).st_mode)
+        return os.read(handle, MAX_FILE).decode("ascii")
+    except (OSError, UnicodeDecodeError):
+        raise WalletUnreadable(f"the key file {file} does not hold a key: one line of hex") from None
+    finally:
+        os.close(handle)
+
+
+def _check_mode(file: Path, mode: int) -> None:
+    if not stat.S_ISREG(mode):
+        raise WalletUnreadable(f"{file} is not a file: CENTGATE_WALLET names the file that holds the key")
+    if sys.platform != "win32" and mode & 0o077:
+        raise WalletUnreadable(
+            f"the key file {file} can be read or written by others (mode {stat.S_IMODE(mode):04o}): "
+            f"run `chmod 600 {file}`, and take a new key if somebody may have read it"
+        )
+
+
+def _bytes_of(text: str, what: str) -> bytes:
+    """The 32 bytes of one line of hex. What it says instead is not repeated: it may be nearly a key."""
+    line = text.strip()
+    if not line:
+        raise WalletUnreadable(f"{what} is empty: it has to be 64 hex digits")
+    if not re.fullmatch(r"(0x)?[0-9a-fA-F]{64}", line):
+        raise WalletUnreadable(f"{what} is not one line of 64 hex digits")
+    return bytes.fromhex(line.removeprefix("0x"))

@@ -1,0 +1,30 @@
+"""The dollar tokens that payments are made in: for who asks for them, and for who signs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Asset:
+    """A dollar token that EIP-3009 can move: its address, EIP-712 domain and decimals."""
+
+    address: str
+    name: str
+    version: str
+    decimals: int = 6
+
+
+USDC: Mapping[str, Asset] = {
+    "eip155:1": Asset("0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48", "USD Coin", "2"),
+    "eip155:137": Asset("0x3c499c542cEF5E3811e1192ce70d8cC03d5c3359", "USD Coin", "2"),
+    "eip155:8453": Asset("0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913", "USD Coin", "2"),
+    "eip155:42161": Asset("0xaf88d065e77c8cC2239327C5EDb3A432268e5831", "USD Coin", "2"),
+    "eip155:43114": Asset("0xB97EF9Ef8734C71904D8002F8b6Bc66Dd9c48a6E", "USD Coin", "2"),
+    "eip155:84532": Asset("0x036CbD53842c5426634e7929541eC2318f3dCF7e", "USDC", "2"),
+}
+"""Circle's USDC by network (CAIP-2). The domain name differs by chain, and a wrong one never verifies."""
+
+TEST_NETWORKS = frozenset({"eip155:31337", "eip155:84532"})
+"""Networks whose money is worth nothing: a local node's default id, and Base Sepolia."""

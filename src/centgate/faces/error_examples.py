@@ -1,0 +1,56 @@
+"""What each error looks like, made by the code that makes the real ones."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+
+from centgate import envelope
+from centgate.errors import (
+    CentgateError,
+    InternalError,
+    InvalidRequest,
+    Issue,
+    MethodNotAllowed,
+    NoData,
+    NotFound,
+    PaymentConflict,
+    PaymentNote,
+    ProviderError,
+    ProviderRateLimited,
+    ProviderTimeout,
+    ProviderUnconfigured,
+    UnsupportedOptions,
+)
+from centgate.payments.gate import unpaid, unsold
+
+REQUEST_ID = "req_5b1c0d2e9f7a4836c1d0e2f3"
+TRANSACTION = "0x" + "4c" * 32
+
+
+def error_examples(accepts: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    """An error envelope by its code; `accepts` are the terms that stand beside a 402."""
+    owed = PaymentNote("settled", charged=True, retry="same_payment", transaction=TRANSACTION)
+    done = PaymentNote("delivered", charged=True, retry="none", transaction=TRANSACTION)
+    unused = PaymentNote("unused", charged=False, retry="none")
+    asked = unpaid()
+    asked.details["accepts"] = accepts
+    errors: tuple[CentgateError, ...] = (
+        InvalidRequest([Issue("tokenAddress", "must be 0x and 40 hexadecimal digits")]),
+        UnsupportedOptions(["scrapeOptions"], ["query", "limit"]),
+        asked,
+        unsold(),
+        NotFound("no route '/services/unknown'; see GET /services and GET /openapi.json"),
+        NoData("no source knows this token", payment=done),
+        MethodNotAllowed("DELETE", ("GET", "HEAD", "POST")),
+        PaymentConflict("the idempotency key stands for another request"),
+        ProviderRateLimited("dexscreener", "asks to slow down", payment=owed, retry_after=20),
+        InternalError("unexpected server error; report the requestId"),
+        ProviderError("goplus", "answered 500", payment=owed),
+        ProviderUnconfigured(
+            "brave", "crawler-search needs brave, which this deployment has not set up", payment=unused
+        ),
+        ProviderTimeout("goplus", "gave no answer within 8 seconds", payment=owed),
+    )
+    return {error.code: orjson.loads(envelope.failure(error, REQUEST_ID)) for error in errors}

@@ -1,0 +1,75 @@
+"""What the API says of itself at its own address: as JSON, and as one small page for who comes by browser."""
+
+from __future__ import annotations
+
+from html import escape
+from importlib.resources import files
+from typing import Any
+
+from centgate.settings import Settings
+
+NAME = "Centgate"
+TAGLINE = (
+    "Facts for software agents at one cent a call, paid per request in USDC by x402: no accounts, no keys."
+)
+ICONS = {"/favicon.svg": "image/svg+xml", "/favicon.ico": "image/x-icon"}
+POLICY = "default-src 'none'; img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+"""The page loads its icon, and nothing else."""
+
+
+def index(settings: Settings) -> dict[str, Any]:
+    """`GET /`: what this is, and where to go on."""
+    address, site = settings.address, settings.site_url
+    links = {name: f"{address}{path}" for name, path in _LINKS.items()}
+    if site:
+        links |= {"website": site, "llms": f"{site}/llms.txt"}
+    return {"name": NAME, "tagline": TAGLINE, "links": links}
+
+
+def page(settings: Settings) -> str:
+    """The same as HTML."""
+    content = index(settings)
+    items = "".join(f'<li><a href="{escape(to)}">{name}</a></li>' for name, to in content["links"].items())
+    return (
+        '<!doctype html><html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        '<meta name="color-scheme" content="light dark">'
+        f"<title>{NAME}: an API for software agents</title>"
+        f'<meta name="description" content="{escape(TAGLINE)}">'
+        f'<meta property="og:title" content="{NAME}">'
+        f'<meta property="og:description" content="{escape(TAGLINE)}">'
+        f"{_picture(settings.site_url)}"
+        f'<link rel="canonical" href="{escape(settings.address)}/">'
+        '<link rel="icon" type="image/svg+xml" href="/favicon.svg">'
+        f"</head><body><main><h1>{NAME}</h1><p>{escape(TAGLINE)}</p>"
+        f"<ul>{items}</ul></main></body></html>\n"
+    )
+
+
+def _picture(site: str | None) -> str:
+    """What is shown where the page is linked, if there is a website to have it from."""
+    return f'<meta property="og:image" content="{escape(site)}/social.png">' if site else ""
+
+
+def link_header(settings: Settings) -> str:
+    """`Link` of `GET /` (RFC 8288): where machines and people read on."""
+    address, site = settings.address, settings.site_url
+    links = [
+        f'<{address}/openapi.json>; rel="service-desc"; type="application/json"',
+        f'<{address}/health>; rel="status"; type="application/json"',
+    ]
+    if site:
+        links += [
+            f'<{site}/llms.txt>; rel="describedby"; type="text/plain"',
+            f'<{site}/.well-known/api-catalog>; rel="api-catalog"; type="application/linkset+json"',
+            f'<{site}/>; rel="service-doc"; type="text/html"',
+        ]
+    return ", ".join(links)
+
+
+def icon(path: str) -> bytes:
+    """The website's icon at one of `ICONS`."""
+    return (files("centgate.faces.site") / "assets" / path[1:]).read_bytes()
+
+
+_LINKS = {"services": "/services", "openapi": "/openapi.json", "health": "/health"}

@@ -1,0 +1,240 @@
+"""The guides: pages that explain, each made from what the API and the code say of themselves."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from shlex import quote
+from typing import Any
+
+from centgate.body import MAX_BODY
+from centgate.client.caps import CAPS
+from centgate.client.catalog import Entry
+from centgate.envelope import ERRORS
+from centgate.faces.error_examples import error_examples
+from centgate.faces.site import discovery
+from centgate.faces.site.admission import admitted_proofs
+from centgate.faces.site.deployment import Deployment, State
+from centgate.faces.site.networks import FAUCET, Network, network_of
+from centgate.faces.site.page import Page
+from centgate.faces.site.payment_states import RETRIES, STATES
+from centgate.faces.site.prose import anchor
+from centgate.faces.site.reference import Reference
+from centgate.faces.site.settings_rows import buying, operating
+from centgate.faces.site.snippets import WALLET, snippets
+from centgate.faces.site.sources import all_sources
+from centgate.settings import Settings
+
+FIRST = "phishing-check"
+"""The service that the first steps are shown with: it asks nobody, so it answers everywhere."""
+
+
+def guides(deployment: Deployment) -> tuple[Page, ...]:
+    """The guides in the order they are read."""
+    return (
+        Page(
+            "/start",
+            "Get started",
+            "From the price to a paid answer, in a shell, Python, TypeScript and an agent.",
+            "start",
+            menu="Start",
+            facts=_start(deployment),
+        ),
+        Page(
+            "/paying",
+            "How paying works",
+            "How a call is paid, what it costs, and when nothing is charged.",
+            "paying",
+            menu="Paying",
+            facts=_paying(deployment),
+        ),
+        Page(
+            "/reference",
+            "API reference",
+            "Every operation of the API, with its fields, statuses and headers.",
+            "reference",
+            menu="Reference",
+            facts=_reference(deployment),
+        ),
+        Page(
+            "/errors",
+            "Errors",
+            "Every error code: when it occurs, whether it costs anything, and what to do.",
+            "errors",
+            facts=_errors(deployment),
+        ),
+        Page(
+            "/agents",
+            "For agents",
+            "Discovery files, MCP, caps, and how to treat returned text: for agents and who sets them up.",
+            "agents",
+            menu="Agents",
+            facts=_agents(deployment),
+        ),
+        Page(
+            "/status",
+            "Status",
+            "Whether the API works, takes payments, and has sources for each service.",
+            "status",
+            menu="Status",
+            facts=_status(deployment),
+        ),
+        Page(
+            "/trust",
+            "Trust",
+            "Who is paid, what is kept, who else learns what you ask, and what a verdict does not mean.",
+            "trust",
+            facts=_trust(deployment),
+        ),
+        Page(
+            "/operate",
+            "Run your own",
+            "What it takes to run a Centgate of your own and be paid for it.",
+            "operate",
+            facts=_operate(deployment),
+        ),
+        Page("/changelog", "Changelog", "What changed in each version.", "changelog", facts=_changelog()),
+    )
+
+
+def redeem_hours() -> str:
+    """Hours that a payment can be redeemed, unless the operator has set others: the API does not say."""
+    return f"{Settings.model_fields['redeem_hours'].default:g}"
+
+
+def first_service(deployment: Deployment) -> Entry:
+    """The service that the first steps are shown with."""
+    return next((each for each in deployment.services if each.slug == FIRST), deployment.services[0])
+
+
+def _network(deployment: Deployment) -> Network | None:
+    """The network that payments are made on; None where none are taken."""
+    return network_of(deployment.terms.network) if deployment.terms else None
+
+
+def _accepts(deployment: Deployment) -> list[dict[str, Any]]:
+    """The terms as a 402 carries them."""
+    return [deployment.terms.model_dump(by_alias=True)] if deployment.terms else []
+
+
+def _start(deployment: Deployment) -> dict[str, Any]:
+    service = first_service(deployment)
+    return {
+        "service": service,
+        "code": {snippet.label: snippet for snippet in snippets(service, deployment)},
+        "network": _network(deployment),
+        "faucet": FAUCET,
+    }
+
+
+def _paying(deployment: Deployment) -> dict[str, Any]:
+    return {
+        "price": deployment.services[0].price,
+        "accepts": _accepts(deployment),
+        "network": _network(deployment),
+        "errors": ERRORS,
+        "states": STATES,
+        "retries": RETRIES,
+        "redeem_hours": redeem_hours(),
+        "buying": buying(),
+    }
+
+
+def _reference(deployment: Deployment) -> dict[str, Any]:
+    reference = Reference(deployment.openapi)
+    operations = tuple(reference.operations())
+    paths = {service.path for service in deployment.services}
+    codes: dict[str, list[str]] = {}
+    for code, meaning in ERRORS.items():
+        codes.setdefault(str(meaning.status), []).append(code)
+    return {
+        "paid": [each for each in operations if each.price and each.path in paths],
+        "free": [each for each in operations if not each.price and each.path not in paths],
+        "slugs": {service.path: service.slug for service in deployment.services},
+        "codes": codes,
+        "answer": reference.answer(),
+        "error": reference.error(),
+        "headers": reference.headers(),
+        "anchor": anchor,
+        "body_kib": MAX_BODY // 1024,
+    }
+
+
+def _errors(deployment: Deployment) -> dict[str, Any]:
+    return {"errors": ERRORS, "examples": error_examples(_accepts(deployment))}
+
+
+def _agents(deployment: Deployment) -> dict[str, Any]:
+    code = {snippet.label: snippet.code for snippet in snippets(first_service(deployment), deployment)}
+    stdio, http = code["MCP, paid from a wallet"], code["MCP over HTTP"]
+    return {
+        "price": deployment.services[0].price,
+        "discovery": discovery.discovery(deployment),
+        "caps": CAPS,
+        "wallet": WALLET,
+        "mcp_stdio": stdio,
+        "mcp_http": http,
+        "mcp_vscode": {
+            "servers": {"centgate": {"type": "stdio", **_server(stdio)}, "centgate-http": _server(http)}
+        },
+    }
+
+
+def _server(configuration: str) -> dict[str, Any]:
+    return json.loads(configuration)["mcpServers"]["centgate"]
+
+
+def _status(deployment: Deployment) -> dict[str, Any]:
+    return {
+        "network": _network(deployment),
+        "up": sum(deployment.up(service) for service in deployment.services),
+        "api_state": _api_state(deployment),
+        "set_up": {service.slug: _named(service, configured=True) for service in deployment.services},
+        "missing": {service.slug: _named(service, configured=False) for service in deployment.services},
+    }
+
+
+def _api_state(deployment: Deployment) -> State:
+    if deployment.works:
+        return "up"
+    return "down" if deployment.health else "not reachable"
+
+
+def _named(service: Entry, *, configured: bool) -> str:
+    """The sources of a service that are set up, or that are not."""
+    having = {source.name for source in service.sources if source.configured is configured}
+    return ", ".join(provider.label for provider in service.providers if provider.name in having) or "none"
+
+
+def _trust(deployment: Deployment) -> dict[str, Any]:
+    return {
+        "price": deployment.services[0].price,
+        "network": _network(deployment),
+        "service": (service := first_service(deployment)),
+        "body": quote(json.dumps(service.input_example)),
+        "proofs": admitted_proofs(deployment.x402),
+        "redeem_hours": redeem_hours(),
+        "cache_minutes": max(service.cache_seconds for service in deployment.services) // 60,
+        "sources": all_sources(deployment),
+        "security_txt": discovery.reportable(deployment),
+        "licence": deployment.openapi["info"]["license"]["name"],
+    }
+
+
+def _operate(deployment: Deployment) -> dict[str, Any]:
+    return {
+        "price": deployment.services[0].price,
+        "service": first_service(deployment),
+        "settings": operating(),
+        "sources": all_sources(deployment),
+    }
+
+
+@cache
+def _changelog() -> dict[str, str]:
+    """The repository's changelog: in the package where it was built, else from the checkout."""
+    packaged = files("centgate") / "CHANGELOG.md"
+    there = packaged if packaged.is_file() else Path(__file__).parents[4] / "CHANGELOG.md"
+    return {"changelog": there.read_text(encoding="utf-8")}

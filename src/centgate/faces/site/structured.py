@@ -1,0 +1,60 @@
+"""What a page says of itself to search engines: JSON-LD in schema.org's words."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from markupsafe import Markup
+
+from centgate.client.catalog import Entry
+from centgate.faces.front import NAME, TAGLINE
+from centgate.faces.site.deployment import Deployment
+from centgate.faces.site.page import Page
+
+
+def structured(page: Page, deployment: Deployment) -> Markup:
+    """The page's JSON-LD, as it may stand inside a `<script>` element: nothing in it can end the element."""
+    graph = [_website(deployment) if page.path == "/" else _way_here(page, deployment)]
+    service = page.facts.get("service") if page.path.startswith("/services/") else None
+    if isinstance(service, Entry):
+        graph.append(_offered(service, page, deployment))
+    content = json.dumps({"@context": "https://schema.org", "@graph": graph}, ensure_ascii=False)
+    return Markup(content.replace("<", "\\u003c"))
+
+
+def _website(deployment: Deployment) -> dict[str, Any]:
+    return {"@type": "WebSite", "name": NAME, "url": f"{deployment.site}/", "description": TAGLINE}
+
+
+def _way_here(page: Page, deployment: Deployment) -> dict[str, Any]:
+    """From the first page to this one."""
+    steps = ((NAME, f"{deployment.site}/"), (page.title, deployment.site + page.path))
+    return {
+        "@type": "BreadcrumbList",
+        "itemListElement": [
+            {"@type": "ListItem", "position": at, "name": name, "item": item}
+            for at, (name, item) in enumerate(steps, 1)
+        ],
+    }
+
+
+def _offered(service: Entry, page: Page, deployment: Deployment) -> dict[str, Any]:
+    """The service, and what a call costs."""
+    return {
+        "@type": "WebAPI",
+        "name": service.title,
+        "description": service.summary,
+        "url": deployment.api + service.path,
+        "documentation": deployment.site + page.path,
+        "termsOfService": f"{deployment.site}/trust",
+        "category": deployment.category_title(service.category),
+        "keywords": list(service.tags),
+        "offers": {
+            "@type": "Offer",
+            "price": service.price.removeprefix("$"),
+            "priceCurrency": "USD",
+            "description": service.pricing_note,
+            "url": deployment.site + page.path,
+        },
+    }

@@ -1,0 +1,30 @@
+"""What directories look for under `/.well-known/`, made from the same terms as the 402."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from centgate.payments.terms import terms_of
+from centgate.service import AnyService
+from centgate.settings import Settings
+
+
+def x402(catalog: tuple[AnyService, ...], settings: Settings) -> dict[str, Any]:
+    """`/.well-known/x402`: every paid route, and what it asks for where payments are taken."""
+    return {
+        "version": 1,
+        "resources": [settings.address + service.path for service in catalog],
+        "products": [_product(service, settings) for service in catalog],
+        "ownershipProofs": list(settings.ownership_proofs),
+    }
+
+
+def _product(service: AnyService, settings: Settings) -> dict[str, Any]:
+    return {
+        "slug": service.slug,
+        "endpoint": settings.address + service.path,
+        "method": "POST",
+        "price": f"${service.price}",
+        "description": service.summary,
+        "accepts": [terms_of(service, settings).requirements] if settings.pay_to else [],
+    }

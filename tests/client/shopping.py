@@ -1,0 +1,51 @@
+"""One way to drive both clients, so that each test is made with each of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any, Protocol
+
+import anyio.to_thread
+
+from centgate.client.answers import Answer
+from centgate.client.asking import Patience
+from centgate.client.catalog import Entry, Listed
+from centgate.client.payment import Payment
+from centgate.client.sync import Centgate
+from centgate.client.terms import Quote
+
+HASTY = Patience(deadline=20, attempts=4, answer=10, connect=5, pause=0.01, longest_pause=0.05)
+"""Patience for tests, in which nobody waits long."""
+
+
+class Client(Protocol):
+    """What both clients can do, awaited."""
+
+    async def call(self, slug: str, body: Mapping[str, Any], *, payment: Payment | None = None) -> Answer: ...
+    async def terms(self, slug: str, body: Mapping[str, Any]) -> Quote: ...
+    async def services(self) -> tuple[Listed, ...]: ...
+    async def service(self, slug: str) -> Entry: ...
+
+
+class InThread:
+    """A sync client, each of whose calls is made in a thread."""
+
+    def __init__(self, client: Centgate) -> None:
+        self._client = client
+
+    async def call(self, slug: str, body: Mapping[str, Any], *, payment: Payment | None = None) -> Answer:
+        return await anyio.to_thread.run_sync(partial(self._client.call, slug, body, payment=payment))
+
+    async def terms(self, slug: str, body: Mapping[str, Any]) -> Quote:
+        return await anyio.to_thread.run_sync(self._client.terms, slug, body)
+
+    async def services(self) -> tuple[Listed, ...]:
+        return await anyio.to_thread.run_sync(self._client.services)
+
+    async def service(self, slug: str) -> Entry:
+        return await anyio.to_thread.run_sync(self._client.service, slug)
+
+
+Shop = Callable[..., Client]
+"""Opens a client of an API: `shop(url, **options)`, with the first buyer's wallet unless told otherwise."""

@@ -1,0 +1,97 @@
+"""`key=value` by a service's input schema."""
+
+from __future__ import annotations
+
+import shlex
+from contextlib import suppress
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from centgate.client.shell.arguments import BadArguments, command, read_pairs, spelt
+
+SCHEMA: dict[str, Any] = {
+    "properties": {
+        "text": {"type": "string", "maxLength": 50},
+        "howMany": {"type": "integer", "minimum": 1, "maximum": 10},
+        "share": {"type": "number"},
+        "whole": {"type": "boolean"},
+        "kind": {"type": "string", "enum": ["news", "research paper"]},
+        "words": {"type": "array", "items": {"type": "string"}, "maxItems": 3},
+        "urls": {"type": "array", "items": {"type": "string", "pattern": "^https?://"}},
+        "counts": {"type": "array", "items": {"type": "integer"}},
+        "bare": {"type": "string", "pattern": "(?<unreadable"},
+    },
+}
+READ: dict[str, tuple[list[str], dict[str, Any]]] = {
+    "text": (["text=a=b, c"], {"text": "a=b, c"}),
+    "empty": (["text="], {"text": ""}),
+    "number": (["howMany=3", "share=0.5"], {"howMany": 3, "share": 0.5}),
+    "boolean": (["whole=FALSE"], {"whole": False}),
+    "snake": (["how_many=3"], {"howMany": 3}),
+    "kebab": (["how-many=3"], {"howMany": 3}),
+    "enum": (["kind=research paper"], {"kind": "research paper"}),
+    "commas": (["words=a, b,c"], {"words": ["a", "b", "c"]}),
+    "again": (["words=a", "words=b"], {"words": ["a", "b"]}),
+    "JSON": (['words=["a,b"]'], {"words": ["a,b"]}),
+    "URLs": (["urls=https://a.org,http://b.org"], {"urls": ["https://a.org", "http://b.org"]}),
+    "a comma in a URL": (["urls=https://a.org/x,y"], {"urls": ["https://a.org/x,y"]}),
+    "numbers": (["counts=1,2"], {"counts": [1, 2]}),
+    "a form of another language": (["bare=x"], {"bare": "x"}),
+}
+
+
+@pytest.mark.parametrize("case", READ)
+def test_pairs_are_read_as_the_schema_says(case: str) -> None:
+    pairs, body = READ[case]
+
+    assert read_pairs(pairs, SCHEMA) == body
+
+
+@pytest.mark.parametrize(
+    ("pair", "told"),
+    [
+        ("howMany=11", "howMany: 11 is outside the bounds; expected: a whole number, 1 to 10"),
+        ("whole=maybe", "whole: 'maybe' is not true or false; expected: true or false"),
+        ("kind=new", "kind: 'new' is not known (did you mean news?); expected: one of news, research paper"),
+        ("words=a,b,c,d", "words: 4 values given; expected: a list, at most 3 values"),
+        ("words=[1", "words: this is no JSON list: "),
+        ("urls=ftp://a.org", "urls: 'ftp://a.org' has another form; expected: a list"),
+    ],
+)
+def test_what_does_not_fit_is_told_with_the_bounds(pair: str, told: str) -> None:
+    with pytest.raises(BadArguments) as error:
+        read_pairs([pair], SCHEMA)
+
+    assert error.value.problems[0].startswith(told)
+
+
+@given(st.lists(st.text(max_size=70), max_size=5))
+def test_whatever_is_typed_is_read_or_refused(pairs: list[str]) -> None:
+    for name in ("", *(f"{name}=" for name in SCHEMA["properties"])):
+        with suppress(BadArguments):
+            read_pairs([f"{name}{pair}" for pair in pairs], SCHEMA)
+
+
+@given(
+    st.fixed_dictionaries(
+        {},
+        optional={
+            "text": st.text(max_size=50),
+            "howMany": st.integers(1, 10),
+            "whole": st.booleans(),
+            "counts": st.lists(st.integers(), min_size=1),
+        },
+    )
+)
+def test_the_command_for_a_body_means_that_body(body: dict[str, Any]) -> None:
+    words = shlex.split(command("some-facts", body))
+
+    assert words[:3] == ["centgate", "call", "some-facts"]
+    assert read_pairs(words[3:], SCHEMA) == body
+
+
+def test_a_key_that_is_none_is_not_guessed() -> None:
+    assert spelt("howmuch", SCHEMA["properties"]) is None

@@ -1,0 +1,57 @@
+"""The proxy a buyer names, and the ones of the environment that nobody asked for."""
+
+from __future__ import annotations
+
+import pytest
+from hostile import SLUG, HostileApi
+from pydantic import ValidationError
+
+from centgate.client.asynchronous import AsyncCentgate
+from centgate.client.errors import Unreachable
+from centgate.client.settings import BuyerSettings
+from centgate.client.sync import Centgate
+
+NOWHERE = "http://nowhere.local:8402"
+"""An API that only a proxy finds."""
+
+
+def test_a_sync_client_asks_through_the_proxy_that_is_set(
+    hostile: HostileApi, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CENTGATE_API_URL", NOWHERE)
+    monkeypatch.setenv("CENTGATE_PROXY", hostile.url)
+
+    with Centgate.from_settings() as client, pytest.raises(Exception, match="no service"):
+        client.service(SLUG)
+
+    assert [each.path for each in hostile.asked] == [f"{NOWHERE}/services/{SLUG}"]
+
+
+async def test_an_async_client_asks_through_that_of_the_environment_where_it_is_asked_to(
+    hostile: HostileApi, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HTTP_PROXY", hostile.url)
+    settings = BuyerSettings(api_url=NOWHERE, proxy="environment")
+
+    async with AsyncCentgate.from_settings(settings) as client:
+        with pytest.raises(Exception, match="no service"):
+            await client.service(SLUG)
+
+    assert len(hostile.asked) == 1
+
+
+def test_a_proxy_of_the_environment_is_not_used_unasked(
+    hostile: HostileApi, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HTTP_PROXY", hostile.url)
+
+    with Centgate.from_settings(BuyerSettings(api_url=NOWHERE)) as client, pytest.raises(Unreachable):
+        client.service(SLUG)
+
+    assert hostile.asked == []
+
+
+@pytest.mark.parametrize("proxy", ["yes", "socks5://127.0.0.1:1", "http://", "http://a:b", "http://[x"])
+def test_what_is_no_proxy_is_told(proxy: str) -> None:
+    with pytest.raises(ValidationError, match="a proxy is"):
+        BuyerSettings(proxy=proxy)

@@ -1,0 +1,129 @@
+"""Caps hold, however many ask at once and whatever an API says; what was never signed comes back."""
+
+from __future__ import annotations
+
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from decimal import Decimal
+from pathlib import Path
+
+import anyio
+import pytest
+from hostile import SLUG, HostileApi, Said, failure
+from shopping import Shop
+
+from centgate.client.answers import Answer
+from centgate.client.asynchronous import AsyncCentgate
+from centgate.client.caps import Caps, Purse
+from centgate.client.errors import BuyerError, CapExceeded, LedgerUnwritable
+from centgate.client.ledger import Ledger
+from centgate.client.sync import Centgate
+from centgate.client.wallet import Wallet
+from centgate.devchain.accounts import BUYERS
+
+SEVEN = Caps(total=Decimal("0.07"))
+CENT = Decimal("0.01")
+WALLET = Wallet.from_key(BUYERS[0].private_key)
+
+
+def test_of_fifty_threads_as_many_buy_as_the_cap_allows(hostile: HostileApi) -> None:
+    together = threading.Barrier(50)
+
+    def buy(number: int) -> Answer | BuyerError:
+        together.wait(30)
+        try:
+            return client.call(SLUG, {"n": number})
+        except BuyerError as error:
+            return error
+
+    with Centgate(hostile.url, WALLET, caps=SEVEN) as client, ThreadPoolExecutor(50) as threads:
+        came = [*threads.map(buy, range(50))]
+
+    assert sum(isinstance(each, Answer) for each in came) == 7
+    assert {type(each) for each in came} == {Answer, CapExceeded}
+    assert len(hostile.taken) == len(set(hostile.payments)) == 7
+
+
+async def test_of_fifty_tasks_as_many_buy_as_the_cap_allows(hostile: HostileApi) -> None:
+    came: list[Answer | BuyerError] = []
+
+    async def buy(number: int) -> None:
+        try:
+            came.append(await client.call(SLUG, {"n": number}))
+        except BuyerError as error:
+            came.append(error)
+
+    async with AsyncCentgate(hostile.url, WALLET, caps=SEVEN) as client, anyio.create_task_group() as tasks:
+        for number in range(50):
+            tasks.start_soon(buy, number)
+
+    assert sum(isinstance(each, Answer) for each in came) == 7
+    assert {type(each) for each in came} == {Answer, CapExceeded}
+    assert len(hostile.taken) == len(set(hostile.payments)) == 7
+
+
+def test_equal_requests_made_at_once_share_a_payment_that_is_open(hostile: HostileApi) -> None:
+    arrived, release = threading.Event(), threading.Event()
+
+    def hold(asked: object) -> Said:
+        arrived.set()
+        release.wait(30)
+        return hostile.delivered(asked)  # pyright: ignore[reportArgumentType]
+
+    hostile.paid = [hold]
+    with Centgate(hostile.url, WALLET) as client, ThreadPoolExecutor(1) as threads:
+        first = threads.submit(client.call, SLUG, {"a": 1})
+        assert arrived.wait(30)
+        second = client.call(SLUG, {"a": 1})
+        release.set()
+
+        assert first.result(30).data == second.data
+    assert len(set(hostile.payments)) == 1
+
+
+def test_what_was_never_signed_comes_back() -> None:
+    purse = Purse(Caps(total=CENT))
+    purse.spend(CENT)
+
+    purse.give_back(CENT)
+
+    purse.spend(CENT)
+
+
+async def test_what_could_not_be_written_down_does_not_count(
+    shop: Shop, hostile: HostileApi, tmp_path: Path
+) -> None:
+    path = tmp_path / "ledger.jsonl"
+    path.symlink_to("/dev/full")
+    client = shop(hostile.url, caps=Caps(total=CENT), ledger=Ledger(path))
+    with pytest.raises(LedgerUnwritable):
+        await client.call(SLUG, {})
+    path.unlink()
+
+    answer = await client.call(SLUG, {})
+
+    assert answer.money == "moved"
+
+
+async def test_a_refused_payment_counts_for_good(
+    shop: Shop, hostile: HostileApi, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = time.time()
+    note = {"state": "refused", "charged": False, "retry": "new_payment"}
+    hostile.paid = [failure(402, "payment_required", note=note)]
+    client = shop(hostile.url, caps=Caps(total=CENT))
+    with pytest.raises(BuyerError, match="no money moved"):
+        await client.call(SLUG, {})
+    monkeypatch.setattr(time, "time", lambda: now + 3600)
+
+    with pytest.raises(CapExceeded):
+        await client.call(SLUG, {})
+
+    assert len(set(hostile.payments)) == 1
+
+
+@pytest.mark.parametrize("usd", ["-0.01", "NaN", "Infinity"])
+def test_a_cap_is_an_amount(usd: str) -> None:
+    with pytest.raises(ValueError, match="amount in US dollars"):
+        Caps(per_call=Decimal(usd))

@@ -1,0 +1,775 @@
+"""`centgate call`, `services` and `wallet` as processes, at APIs that are paid and at others."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import signal
+import stat
+import subprocess
+import threading
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+from buyer import Api
+from buyers_shell import COMMAND, PATIENCE, Shell, key_of
+from facilitators import StubFacilitator, refused, settings_in, stub_facilitator
+from hostile import DATA, HostileApi, Said, demand, entry, envelope, failure, offer
+
+from centgate.catalog import all_services
+from centgate.client.errors import BuyerError, CapExceeded, Drift, NoData, NotFound, PaymentRefused
+from centgate.client.shell.arguments import command, read_pairs
+from centgate.client.shell.telling import exit_code
+from centgate.devchain.house import DevChain
+from centgate.server import serving
+from centgate.service import AnyService
+from centgate.settings import Settings
+
+KNOWN = "url=https://wallet-ethereum.net/unlock"
+CHARGED = {"state": "delivered", "charged": True, "retry": "none"}
+UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202e]")
+TRANSACTION = r"0x[0-9a-f]{64}"
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Generator[tuple[str, StubFacilitator]]:
+    """The address of an API that is paid through a stub facilitator, and that facilitator."""
+    with (
+        stub_facilitator() as stub,
+        serving(settings_in(tmp_path_factory.mktemp("api"), stub.url)) as url,
+    ):
+        yield url, stub
+
+
+@pytest.fixture
+def facilitator(served: tuple[str, StubFacilitator]) -> StubFacilitator:
+    """The facilitator of the API, as if nobody had paid before."""
+    stub = served[1]
+    stub.next, stub.asked = [], 0
+    stub.moved.clear()
+    return stub
+
+
+@pytest.fixture
+def shell(served: tuple[str, StubFacilitator], facilitator: StubFacilitator, tmp_path: Path) -> Shell:
+    """A buyer with a key, at an API that is paid through the stub facilitator."""
+    return Shell(tmp_path, {"CENTGATE_API_URL": served[0], "CENTGATE_WALLET_KEY": key_of()})
+
+
+@pytest.fixture
+def poor(shell: Shell) -> Shell:
+    """A buyer without a key at the same API."""
+    return Shell(shell.home, {"CENTGATE_API_URL": shell.settings["CENTGATE_API_URL"]})
+
+
+@pytest.fixture
+def on_chain(api: Api, chain_settings: Settings, tmp_path: Path) -> Shell:
+    """A buyer with a key, at an API that is paid on the development chain."""
+    url = str(api(chain_settings).base_url).rstrip("/")
+    return Shell(tmp_path, {"CENTGATE_API_URL": url, "CENTGATE_WALLET_KEY": key_of()})
+
+
+Answering = Callable[[str], tuple[int, Any]]
+
+
+@contextmanager
+def other_api(answering: Answering) -> Generator[str]:
+    """An API that says what a test wants, by path."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.rfile.read(int(self.headers.get("Content-Length", 0)))
+            status, content = answering(self.path)
+            body = content if isinstance(content, bytes) else json.dumps(content).encode()
+            self.send_response(status)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        do_POST = do_GET  # noqa: N815 - the name is the standard library's
+
+        def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_address[1]}"
+    server.shutdown()
+    server.server_close()
+    thread.join()
+
+
+def sentences(done: subprocess.CompletedProcess[str]) -> list[str]:
+    """What was said on standard error; every line is a sentence of ours."""
+    lines = done.stderr.splitlines()
+    assert lines
+    assert all(line.startswith("centgate: ") for line in lines), done.stderr
+    return lines
+
+
+def test_an_answer_is_shown_with_its_receipt(on_chain: Shell) -> None:
+    done = on_chain("call", "phishing-check", KNOWN)
+
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    assert re.search(r"status +blocked", done.stdout)
+    assert re.search(r"sources +phishinglist ok", done.stdout)
+    assert re.search(rf"paid 0\.01 test USDC to 0xcE47\w+ in\s+{TRANSACTION}", done.stdout)
+
+
+def test_one_answer_moves_one_cent_on_the_chain(on_chain: Shell, devchain: DevChain) -> None:
+    payer = devchain.accounts[0].address
+    before = devchain.balance(payer)
+
+    on_chain("call", "phishing-check", KNOWN)
+
+    assert before - devchain.balance(payer) == 10_000
+
+
+def test_json_holds_the_whole_envelope_and_the_receipt(shell: Shell) -> None:
+    done = shell("call", "phishing-check", KNOWN, "--json")
+
+    told = json.loads(done.stdout)
+    assert told["data"]["status"] == "blocked"
+    assert told["requestId"].startswith("req_")
+    assert re.fullmatch(TRANSACTION, told["receipt"]["transaction"])
+    assert told["receipt"]["amountUsd"] == "0.01"
+    assert done.stderr == ""
+
+
+def test_a_dry_run_shows_the_terms_without_a_wallet(poor: Shell, facilitator: StubFacilitator) -> None:
+    done = poor("call", "phishing-check", KNOWN, "--dry-run")
+
+    assert done.returncode == 0, done.stderr
+    for word in ("0.01 test USDC", "eip155:84532", "0xcE47ca7E", "seconds", "Nothing was signed."):
+        assert word in done.stdout
+    assert facilitator.asked == 0
+
+
+def test_a_dry_run_as_json_has_the_terms_in_x402s_words(poor: Shell) -> None:
+    done = poor("call", "phishing-check", KNOWN, "--dry-run", "--json")
+
+    told = json.loads(done.stdout)
+    assert told["amountUsd"] == "0.01"
+    assert told["offer"]["accepts"][0]["scheme"] == "exact"
+
+
+def test_a_dry_run_above_the_cap_says_that_it_would_not_be_paid(poor: Shell) -> None:
+    done = poor("call", "phishing-check", KNOWN, "--dry-run", "--max-price", "0.001")
+
+    assert done.returncode == 4
+    assert "would not be paid" in done.stdout
+
+
+@pytest.mark.parametrize("body", ["argument", "stdin"])
+def test_the_input_can_be_given_as_json(shell: Shell, body: str) -> None:
+    text = '{"url": "https://wallet-ethereum.net/unlock"}'
+
+    done = shell("call", "phishing-check", "--json", "--body", "-" if body == "stdin" else text, stdin=text)
+
+    assert json.loads(done.stdout)["data"]["status"] == "blocked"
+
+
+WRONG: dict[str, tuple[list[str], list[str]]] = {
+    "slug": (["phishing-chek", KNOWN], ["did you mean phishing-check?"]),
+    "key": (["phishing-check", "ulr=x.org"], ["there is no 'ulr' here (did you mean url?)"]),
+    "no pair": (["phishing-check", "x.org"], ["'x.org' is not key=value; the keys are url"]),
+    "too short": (["phishing-check", "url=x"], ["url: 'x' is outside the bounds", "3 to 2000 characters"]),
+    "missing": (["phishing-check"], ["url is needed: A URL or a bare domain"]),
+    "word": (["token-risk", "chain=bas"], ["'bas' is not known (did you mean base?)", "arbitrum, base"]),
+    "integer": (["crawler-search", "query=cats", "limit=many"], ["'many' is not a whole number", "1 to 10"]),
+    "twice": (["phishing-check", KNOWN, KNOWN], ["url: given 2 times, and is one value"]),
+    "not JSON": (["phishing-check", "--body", "{"], ["the body is not JSON"]),
+    "deep JSON": (["phishing-check", "--body", "[" * 50_000], ["the body is not JSON"]),
+    "no object": (["phishing-check", "--body", "[1]"], ["the body is not a JSON object"]),
+    "API's": (
+        ["phishing-check", "--body", '{"url": 5}'],
+        ["url: ", "for example: centgate call phishing-check"],
+    ),
+    "together": (["token-risk", "tokenAddress=0x" + "1" * 40], ["chain or chainId", "for example: "]),
+    "option": (["crawler-scrape", "--body", '{"url": "https://x.org", "proxy": "stealth"}'], ["proxy"]),
+    "price": (["phishing-check", KNOWN, "--max-price", "cheap"], ["--max-price is an amount in US dollars"]),
+    "path": (["../health", KNOWN], ["has no service '../health'"]),
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_wrong_input_is_told_before_anything_is_signed(
+    case: str, shell: Shell, facilitator: StubFacilitator
+) -> None:
+    arguments, told = WRONG[case]
+
+    done = shell("call", *arguments)
+
+    assert done.returncode == 2, done.stderr
+    assert all(word in " ".join(sentences(done)) for word in told), done.stderr
+    assert done.stdout == ""
+    assert facilitator.asked == 0
+
+
+def test_every_problem_is_told_at_once(shell: Shell) -> None:
+    done = shell("call", "crawler-search", "query=x", "limit=50", "page=2")
+
+    assert done.returncode == 2
+    assert len(sentences(done)) == 3
+
+
+def test_without_a_wallet_it_says_how_to_make_one(poor: Shell, facilitator: StubFacilitator) -> None:
+    done = poor("call", "phishing-check", KNOWN)
+
+    assert done.returncode == 4
+    assert "`centgate wallet new`" in sentences(done)[0]
+    assert facilitator.asked == 0
+
+
+def test_a_key_file_that_others_can_read_is_refused(poor: Shell, facilitator: StubFacilitator) -> None:
+    file = poor.home / "key"
+    file.write_text(key_of())
+    file.chmod(0o644)
+
+    done = poor("call", "phishing-check", KNOWN, CENTGATE_WALLET=str(file))
+
+    assert done.returncode == 4
+    assert "can be read or written by others" in sentences(done)[0]
+    assert key_of()[2:] not in done.stderr
+    assert facilitator.asked == 0
+
+
+def test_a_price_above_the_cap_is_refused(shell: Shell, facilitator: StubFacilitator) -> None:
+    done = shell("call", "phishing-check", KNOWN, "--max-price", "0.009")
+
+    assert done.returncode == 4
+    assert "above the cap of $0.009" in sentences(done)[0]
+    assert facilitator.asked == 0
+
+
+@pytest.mark.parametrize(
+    ("network", "told"),
+    [("eip155:84532", "not the dollar token"), ("eip155:8454", "a network this client does not pay on")],
+    ids=["unknown token", "wrong chain"],
+)
+def test_terms_in_other_money_are_refused(
+    api: Api, settings: Settings, shell: Shell, facilitator: StubFacilitator, network: str, told: str
+) -> None:
+    money = {"network": network, "asset": "0x" + "12" * 20, "asset_name": "USDC", "asset_version": "2"}
+    other = api(settings.model_copy(update=money))
+
+    done = shell("call", "phishing-check", KNOWN, "--api", str(other.base_url))
+
+    assert done.returncode == 4, done.stderr
+    assert told in sentences(done)[0]
+    assert facilitator.asked == 0
+
+
+def test_too_little_balance_is_told_in_a_sentence(shell: Shell, facilitator: StubFacilitator) -> None:
+    facilitator.next = [refused("insufficient_funds")]
+
+    done = shell("call", "phishing-check", KNOWN)
+
+    assert done.returncode == 4
+    assert "holds less than $0.01" in sentences(done)[0]
+    assert not facilitator.moved
+
+
+def test_an_api_that_is_not_there_is_told_in_a_sentence(shell: Shell) -> None:
+    done = shell("call", "phishing-check", KNOWN, "--api", "http://127.0.0.1:1")
+
+    assert done.returncode == 1
+    assert "http://127.0.0.1:1 cannot be reached" in sentences(done)[0]
+
+
+ENTRY = {"slug": "phishing-check", "title": "Phishing"}
+OTHERS: dict[str, Answering] = {
+    "404 everywhere": lambda _path: (404, b"<h1>Not Found</h1>"),
+    "HTML": lambda _path: (200, b"<!doctype html><title>A shop</title>"),
+    "a list": lambda _path: (200, []),
+    "another shape": lambda path: (200, ENTRY if "phishing" in path else {"services": [ENTRY]}),
+    "a redirect": lambda _path: (302, b""),
+    "an error": lambda _path: (500, {"oops": 1}),
+}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "case"),
+    [
+        *((("call", "phishing-check", KNOWN), case) for case in OTHERS),
+        *((("services",), case) for case in ("404 everywhere", "another shape")),
+    ],
+    ids=lambda given: given if isinstance(given, str) else given[0],
+)
+def test_what_is_no_centgate_is_told_in_a_sentence(
+    shell: Shell, arguments: tuple[str, ...], case: str
+) -> None:
+    with other_api(OTHERS[case]) as url:
+        done = shell(*arguments, "--api", url)
+
+    assert done.returncode == 1, done.stderr
+    assert len(sentences(done)) == 1
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    "schema", [{"properties": 5}, {"properties": {"url": 5}}, {"type": "array"}], ids=str
+)
+def test_an_input_schema_of_another_shape_is_told_in_a_sentence(shell: Shell, schema: Any) -> None:
+    told = json.loads(shell("services", "phishing-check", "--json").stdout) | {"inputSchema": schema}
+
+    with other_api(lambda _path: (200, told)) as url:
+        done = shell("call", "phishing-check", KNOWN, "--api", url)
+
+    assert done.returncode == 1
+    assert "does not describe the input of phishing-check" in sentences(done)[0]
+
+
+def test_what_strangers_wrote_cannot_steer_the_terminal(shell: Shell) -> None:
+    told = json.loads(shell("services", "phishing-check", "--json").stdout)
+    told |= {"summary": "\x1b[2J\x1b]0;owned\x07 \u202etxt", "guardrails": ["[bold]a[/bold]\x9b1m"]}
+
+    with other_api(lambda _path: (200, told)) as url:
+        page = shell("services", "phishing-check", "--api", url)
+        as_json = shell("services", "phishing-check", "--json", "--api", url)
+
+    assert not UNSAFE.search(page.stdout + as_json.stdout)
+    assert "[bold]a[/bold]" in page.stdout
+    assert json.loads(as_json.stdout)["summary"] == told["summary"]
+
+
+@pytest.fixture
+def some_facts(hostile: HostileApi, shell: Shell) -> Shell:
+    """A buyer at an API that does as a test says, which sells `some-facts`."""
+    hostile.described = Said(200, entry(inputSchema={"properties": {"q": {"type": "string"}}}))
+    return Shell(shell.home, {**shell.settings, "CENTGATE_API_URL": hostile.url})
+
+
+def test_what_nothing_is_known_of_ends_in_three(hostile: HostileApi, some_facts: Shell) -> None:
+    hostile.paid = [failure(404, "no_data", note=CHARGED)]
+
+    done = some_facts("call", "some-facts", "q=x")
+
+    assert done.returncode == 3, done.stderr
+    assert "nothing is known of it" in sentences(done)[0]
+
+
+def test_what_was_paid_and_not_answered_is_paid_once_by_the_same_command(
+    hostile: HostileApi, some_facts: Shell
+) -> None:
+    hostile.paid = [Said(302, takes=True)]
+
+    first, second = (some_facts("call", "some-facts", "q=x", "--json") for _ in range(2))
+
+    assert (first.returncode, second.returncode) == (5, 0), first.stderr + second.stderr
+    assert "Make the same call again" in sentences(first)[0]
+    assert json.loads(second.stdout)["data"] == DATA
+    assert len(set(hostile.payments)) == 1
+
+
+def test_an_answer_without_a_receipt_is_shown_with_a_note(hostile: HostileApi, some_facts: Shell) -> None:
+    hostile.paid = [Said(200, envelope(), takes=True)]
+
+    done = some_facts("call", "some-facts", "q=x")
+
+    assert done.returncode == 0
+    assert "water is wet" in done.stdout
+    assert "the API gave no receipt" in done.stdout
+
+
+def test_an_answer_of_strangers_cannot_steer_the_terminal(hostile: HostileApi, some_facts: Shell) -> None:
+    told = envelope() | {"data": {"a\x1b[1m": ["[red]\x07", {"b": "\u202e\x9b2J"}]}, "warnings": ["\x1b[2J"]}
+    hostile.paid = [Said(200, told, takes=True)]
+
+    done = some_facts("call", "some-facts", "q=x")
+
+    assert done.returncode == 0, done.stderr
+    assert "[red]" in done.stdout
+    assert not UNSAFE.search(done.stdout)
+
+
+def test_a_payee_that_changed_is_refused(hostile: HostileApi, some_facts: Shell) -> None:
+    some_facts("call", "some-facts", "q=x")
+    hostile.unpaid = [demand(offer(hostile.url, payTo="0x" + "2" * 40))]
+
+    done = some_facts("call", "some-facts", "q=y")
+
+    assert done.returncode == 4, done.stderr
+    assert len(hostile.payments) == 1
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (BuyerError("x", money="moved"), 5),
+        (BuyerError("x", money="unknown"), 5),
+        (BuyerError("x"), 1),
+        (NoData("x", None, money="unknown"), 3),
+        (NotFound("x"), 2),
+        (CapExceeded("x"), 4),
+        (PaymentRefused("x", None, money="not_moved"), 4),
+        (PaymentRefused("x", None, money="moved"), 5),
+        (Drift("x"), 1),
+    ],
+    ids=lambda given: f"{type(given).__name__} {given.money}" if isinstance(given, BuyerError) else "",
+)
+def test_the_exit_code_says_first_whether_money_moved(error: BuyerError, code: int) -> None:
+    assert exit_code(error) == code
+
+
+def test_stopping_after_the_payment_says_how_to_go_on(shell: Shell, facilitator: StubFacilitator) -> None:
+    arrived, release = threading.Event(), threading.Event()
+    facilitator.next = [facilitator.held(arrived, release)]
+    process = shell.start("call", "phishing-check", KNOWN)
+    assert arrived.wait(PATIENCE)
+
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=PATIENCE)
+    release.set()
+    again = shell("call", "phishing-check", KNOWN, "--json")
+
+    assert process.returncode == 5, err
+    assert out == ""
+    assert "whether it moved is not known. Run the same command again" in err
+    assert "Traceback" not in err
+    assert again.returncode == 0, again.stderr
+    assert sum(facilitator.moved.values()) == 1
+
+
+def test_the_services_are_listed_with_price_and_availability(poor: Shell) -> None:
+    done = poor("services", COLUMNS="120")
+
+    assert done.returncode == 0
+    assert len(re.findall(r"\$0\.01", done.stdout)) == 14
+    assert re.search(r"phishing-check +\$0\.01 +yes +Whether a URL", done.stdout)
+    assert re.search(r"neuralweb-search +\$0\.01 +no, not set up", done.stdout)
+
+
+def test_one_service_is_told_in_full(poor: Shell) -> None:
+    done = poor("services", "phishing-check")
+
+    for word in ("takes", "gives", "sources", "bounds", "3 to 2000", "blocked"):
+        assert word in done.stdout
+    assert "centgate call phishing-check url=https://myetherwallet.cx/login" in done.stdout
+
+
+@pytest.mark.parametrize("service", all_services(), ids=lambda service: service.slug)
+def test_the_example_of_every_service_is_a_command_that_is_understood(service: AnyService) -> None:
+    *words, slug = reversed(shlex.split(command(service.slug, service.input_example))[2:])
+
+    assert slug == service.slug
+    assert read_pairs(reversed(words), service.input_schema(None)) == service.input_example
+
+
+def test_the_services_as_json_are_the_apis_own(poor: Shell) -> None:
+    told = json.loads(poor("services", "--json").stdout)
+
+    assert len(told) == 14
+    assert {each["slug"]: each["available"] for each in told}["phishing-check"] is True
+
+
+def test_a_new_wallet_is_a_file_for_its_owner_alone(poor: Shell) -> None:
+    done = poor("wallet", "new")
+
+    file = poor.home / "config" / "centgate" / "wallet"
+    assert done.returncode == 0, done.stderr
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    assert file.read_text().strip() not in done.stdout + done.stderr
+    assert re.search(r"address +0x[0-9a-fA-F]{40}", done.stdout)
+
+
+def test_a_key_is_never_written_over(poor: Shell) -> None:
+    poor("wallet", "new")
+    key = (poor.home / "config" / "centgate" / "wallet").read_text()
+
+    done = poor("wallet", "new")
+
+    assert done.returncode == 4
+    assert "never written over" in sentences(done)[0]
+    assert (poor.home / "config" / "centgate" / "wallet").read_text() == key
+
+
+def test_a_wallet_is_shown_with_its_network_and_never_its_key(shell: Shell) -> None:
+    done = shell("wallet", "show")
+
+    assert done.returncode == 0, done.stderr
+    assert "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266" in done.stdout
+    assert "eip155:84532" in done.stdout
+    assert key_of()[2:] not in done.stdout
+
+
+def test_a_wallets_balance_is_read_from_a_node(on_chain: Shell, devchain: DevChain) -> None:
+    held = devchain.balance(devchain.accounts[0].address)
+
+    done = on_chain("wallet", "show", "--rpc", devchain.rpc_url)
+
+    assert re.search(rf"balance +{held / 1e6:g}\d* USDC on eip155:84532", done.stdout), done.stdout
+
+
+@pytest.mark.parametrize(
+    ("answer", "told"),
+    [
+        ((200, {"result": 5}), "does not answer as an Ethereum node"),
+        ((200, b"<html>"), "does not answer as an Ethereum node"),
+        ((404, b""), "answers 404"),
+        ((200, {"result": "0x7"}), "knows no USDC"),
+        ((200, {"result": "0x" + "7" * 2_000_000}), "does not answer as an Ethereum node"),
+        ((200, b" " * 9_000_000), "more than 8 MB"),
+    ],
+    ids=["number", "HTML", "404", "chain", "endless number", "endless answer"],
+)
+def test_a_node_that_is_none_is_told_in_a_sentence(shell: Shell, answer: tuple[int, Any], told: str) -> None:
+    with other_api(lambda _path: answer) as url:
+        done = shell("wallet", "show", "--rpc", url)
+
+    assert done.returncode == 1
+    assert told in sentences(done)[0]
+
+
+def test_no_wallet_to_show_says_how_to_make_one(poor: Shell) -> None:
+    done = poor("wallet", "show")
+
+    assert done.returncode == 4
+    assert "`centgate wallet new`" in sentences(done)[0]
+
+
+def test_receipts_tell_what_was_paid_to_whom_and_what_came_of_it(shell: Shell) -> None:
+    shell("call", "phishing-check", KNOWN)
+
+    page, told = shell("wallet", "receipts"), shell("wallet", "receipts", "--json")
+
+    assert re.search(
+        rf"phishing-check  0\.01 test USDC  answered\n  to 0xcE\w+\n  in {TRANSACTION}", page.stdout
+    )
+    assert [(each["service"], each["state"], each["money"]) for each in json.loads(told.stdout)] == [
+        ("phishing-check", "answered", "moved")
+    ]
+
+
+def test_an_answer_that_cannot_be_written_is_not_lost(shell: Shell) -> None:
+    if not Path("/dev/full").exists():
+        pytest.skip("there is no /dev/full here")
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [*COMMAND, "call", "phishing-check", KNOWN],
+            env=shell.environment(),
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            timeout=PATIENCE,
+            check=False,
+        )
+
+    assert done.returncode == 5
+    assert json.loads(done.stderr.partition("\n")[2])["data"]["status"] == "blocked"
+
+
+def test_who_reads_no_further_has_had_an_answer(shell: Shell) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+
+    process = subprocess.run(
+        [*COMMAND, "call", "phishing-check", KNOWN],
+        env=shell.environment(),
+        stdout=writing,
+        stderr=subprocess.PIPE,
+        text=True,
+        timeout=PATIENCE,
+        check=False,
+    )
+    os.close(writing)
+
+    assert (process.returncode, process.stderr) == (0, "")
+
+
+@pytest.mark.parametrize(
+    "arguments", [("services",), ("wallet", "receipts"), ("wallet", "new")], ids=" ".join
+)
+def test_what_cannot_be_written_is_told_in_a_sentence(shell: Shell, arguments: tuple[str, ...]) -> None:
+    if not Path("/dev/full").exists():
+        pytest.skip("there is no /dev/full here")
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [*COMMAND, *arguments],
+            env=shell.environment(),
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            timeout=PATIENCE,
+            check=False,
+        )
+
+    assert (done.returncode, sentences(done)) == (
+        1,
+        ["centgate: input or output failed: No space left on device"],
+    )
+
+
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-"])
+def test_a_closed_stream_is_no_reason_to_lose_an_answer(shell: Shell, closed: str) -> None:
+    line = f"{shlex.join([*COMMAND, 'call', 'phishing-check', KNOWN, '--json'])} {closed}"
+
+    done = subprocess.run(
+        ["sh", "-c", line], env=shell.environment(), capture_output=True, timeout=PATIENCE, check=False
+    )
+
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert json.loads(shell("wallet", "receipts", "--json").stdout)[0]["state"] == "answered"
+
+
+ASCII = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+
+
+def test_what_an_encoding_lacks_is_escaped_and_no_answer_lost(hostile: HostileApi, some_facts: Shell) -> None:
+    told = envelope() | {"data": {"name": "Zoë 🦊"}}
+    hostile.paid = [Said(200, told, takes=True), Said(200, told, takes=True)]
+
+    page = some_facts("call", "some-facts", "q=x", **ASCII)
+    as_json = some_facts("call", "some-facts", "q=y", "--json", **ASCII)
+
+    assert (page.returncode, as_json.returncode) == (0, 0), page.stderr + as_json.stderr
+    assert r"Zo\xeb \U0001f98a" in page.stdout
+    assert json.loads(as_json.stdout)["data"] == told["data"]
+
+
+def test_an_answer_of_any_depth_is_shown(hostile: HostileApi, some_facts: Shell) -> None:
+    deep: Any = "the bottom"
+    for _ in range(200):
+        deep = [deep]
+    hostile.paid = [Said(200, envelope() | {"data": {"deep": deep}}, takes=True)]
+
+    done = some_facts("call", "some-facts", "q=x")
+
+    assert done.returncode == 0, done.stderr
+    assert "the bottom" in re.sub(r"\s+", " ", done.stdout)
+
+
+@pytest.mark.parametrize("columns", ["0", "1", "40"])
+def test_a_narrow_terminal_hides_nothing(shell: Shell, columns: str) -> None:
+    answer = shell("call", "phishing-check", KNOWN, COLUMNS=columns)
+    service = shell("services", "phishing-check", COLUMNS=columns)
+
+    assert "wallet-ethereum.net" in re.sub(r"\s", "", answer.stdout)
+    assert "…" not in answer.stdout + service.stdout
+
+
+def test_a_long_name_leaves_room_for_the_values(hostile: HostileApi, some_facts: Shell) -> None:
+    hostile.paid = [Said(200, envelope() | {"data": {"n" * 500: "here", "fact": "water"}}, takes=True)]
+
+    done = some_facts("call", "some-facts", "q=x")
+
+    assert "here" in done.stdout
+    assert "water" in done.stdout
+
+
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16"])
+def test_a_body_from_another_system_is_read(shell: Shell, tmp_path: Path, encoding: str) -> None:
+    file = tmp_path / "body.json"
+    file.write_text('{"url": "https://wallet-ethereum.net"}', encoding=encoding)
+
+    with file.open() as body:
+        done = subprocess.run(
+            [*COMMAND, "call", "phishing-check", "--body", "-", "--dry-run"],
+            env=shell.environment(),
+            stdin=body,
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE,
+            check=False,
+        )
+
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "settings"),
+    [
+        ((), {"CENTGATE_CAP_PER_CALL": "0.001"}),
+        ((), {"CENTGATE_CAP_TOTAL": "0"}),
+        ((), {"CENTGATE_WALLET_KEY": ""}),
+        (("--api", "http://example.org"), {}),
+    ],
+    ids=["a call", "in all", "no wallet", "no TLS"],
+)
+def test_what_is_refused_is_told_without_a_word_of_python(
+    shell: Shell, arguments: tuple[str, ...], settings: dict[str, str]
+) -> None:
+    done = shell("call", "phishing-check", KNOWN, *arguments, **settings)
+
+    assert done.returncode in (2, 4)
+    assert not re.search(r"`?\w+\(|=…", sentences(done)[0])
+
+
+def test_an_address_with_a_path_is_told_with_its_port(shell: Shell) -> None:
+    done = shell("services", "--api", "http://127.0.0.1:9/centgate/")
+
+    assert done.returncode == 2
+    assert "http://127.0.0.1:9, without a path" in sentences(done)[0]
+
+
+def test_receipts_hold_no_signatures(shell: Shell) -> None:
+    shell("call", "phishing-check", KNOWN)
+
+    told = json.loads(shell("wallet", "receipts", "--json").stdout)
+
+    assert "header" not in told[0]
+
+
+def test_the_receipts_of_who_paid_nothing_say_so(shell: Shell) -> None:
+    assert shell("wallet", "receipts").stdout == "Nothing was paid yet.\n"
+
+
+@pytest.mark.parametrize("setting", ["CENTGATE_CAP_PER_CALL", "CENTGATE_CAP_TOTAL", "CENTGATE_PAYEE"])
+def test_a_bad_setting_of_the_buyer_is_named_in_a_sentence(shell: Shell, setting: str) -> None:
+    done = shell("call", "phishing-check", KNOWN, **{setting: "much"})
+
+    assert done.returncode == 2
+    assert sentences(done)[0].startswith(f"centgate: {setting}: ")
+
+
+def test_a_mistyped_payee_is_told_before_anything_is_sent(shell: Shell) -> None:
+    mistyped = "0xCE47ca7E00000000000000000000000000000402"
+
+    done = shell("call", "phishing-check", KNOWN, CENTGATE_PAYEE=mistyped)
+
+    told = f"centgate: CENTGATE_PAYEE: {mistyped} is mistyped: its checksum (EIP-55) is wrong"
+    assert (done.returncode, sentences(done)) == (2, [told])
+
+
+@pytest.mark.parametrize("arguments", [("call",), ("wallet", "sell"), ("call", "x", "--cheap")], ids=" ".join)
+def test_wrong_usage_ends_in_two(shell: Shell, arguments: tuple[str, ...]) -> None:
+    done = shell(*arguments)
+
+    assert done.returncode == 2
+    assert "Traceback" not in done.stderr
+
+
+def test_help_tells_the_exit_codes(shell: Shell) -> None:
+    shown = shell("call", "--help").stdout
+
+    assert [code for code in "012345" if re.search(rf"^ *{code}  \w", shown, re.MULTILINE)] == list("012345")
+
+
+def test_help_loads_neither_the_server_nor_the_client(shell: Shell) -> None:
+    done = subprocess.run(
+        [COMMAND[0], "-X", "importtime", "-m", "centgate", "call", "--help"],
+        env=shell.environment(),
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        check=True,
+    )
+
+    loaded = {line.split("|")[-1].strip() for line in done.stderr.splitlines()}
+    ours = {name for name in loaded if name.startswith("centgate")}
+    assert ours == {
+        "centgate",
+        "centgate.cli",
+        "centgate.client",
+        "centgate.client.shell",
+        "centgate.client.shell.commands",
+    }
+    assert not {"httpx2", "structlog", "starlette", "sqlalchemy"} & loaded

@@ -1,0 +1,124 @@
+"""What shells are offered: the completion protocol that `--show-completion` sets up."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from collections.abc import Generator
+from pathlib import Path
+
+import pytest
+from buyers_shell import Shell
+
+from centgate.server import serving
+from centgate.settings import Settings
+
+NOBODY = "http://127.0.0.1:1"
+
+
+@pytest.fixture(scope="module")
+def url(tmp_path_factory: pytest.TempPathFactory) -> Generator[str]:
+    """The address of an API."""
+    folder = tmp_path_factory.mktemp("api")
+    with serving(Settings(port=0, database_url=f"sqlite:///{folder / 'journal.db'}")) as address:
+        yield address
+
+
+def offered(shell: Shell, *words: str, times: int = 5, **settings: str) -> list[str]:
+    """What bash is offered for the last of the words, asked again where the API took longer than a second."""
+    for _ in range(times):
+        done = shell(
+            COMP_WORDS="\n".join(("centgate", *words)),
+            COMP_CWORD=str(len(words)),
+            _CENTGATE_COMPLETE="complete_bash",
+            **settings,
+        )
+        assert done.stderr == ""
+        if done.stdout.strip():
+            return done.stdout.split()
+    return []
+
+
+@pytest.fixture
+def shell(url: str, tmp_path: Path) -> Shell:
+    """A buyer at the API."""
+    return Shell(tmp_path, {"CENTGATE_API_URL": url})
+
+
+@pytest.mark.parametrize(
+    ("typed", "offers"),
+    [
+        ("call token", "token-risk"),
+        ("services libdocs-q", "libdocs-query-docs"),
+        ("call crawler-search ", "query= limit="),
+        ("call token-risk chain=b", "chain=base chain=bsc"),
+        ("call token-risk chain = b", "base bsc"),
+        ("call token-risk chain =", "arbitrum base bsc ethereum optimism polygon"),
+        ("call token-risk chain=base t", "tokenAddress="),
+        ("call crawler-scrape only", "onlyMainContent=true onlyMainContent=false"),
+        ("call no-such-service ", ""),
+        ("call ../../etc ", ""),
+        ("wal", "wallet"),
+        ("wallet re", "receipts"),
+    ],
+)
+def test_bash_is_offered_what_can_follow(shell: Shell, typed: str, offers: str) -> None:
+    assert offered(shell, *typed.split(" "), times=5 if offers else 1) == offers.split()
+
+
+def test_an_api_that_is_named_is_the_one_that_is_asked(shell: Shell, url: str) -> None:
+    assert offered(shell, "call", "--api", url, "token", CENTGATE_API_URL=NOBODY) == ["token-risk"]
+
+
+def test_without_the_api_an_older_copy_is_offered(tmp_path: Path) -> None:
+    settings = Settings(port=0, database_url=f"sqlite:///{tmp_path / 'journal.db'}")
+    with serving(settings) as address:
+        shell = Shell(tmp_path, {"CENTGATE_API_URL": address})
+        known = offered(shell, "call", "token")
+
+    assert known == offered(shell, "call", "token") == ["token-risk"]
+
+
+def test_without_api_and_copy_nothing_is_offered(shell: Shell) -> None:
+    assert offered(shell, "call", "t", times=1, CENTGATE_API_URL=NOBODY) == []
+
+
+def test_a_copy_that_is_damaged_offers_nothing(tmp_path: Path) -> None:
+    copy = tmp_path / "cache" / "centgate" / "catalog" / "http%3A%2F%2F127.0.0.1%3A1" / "services.json"
+    copy.parent.mkdir(parents=True)
+    copy.write_text("{")
+
+    assert offered(Shell(tmp_path, {"CENTGATE_API_URL": NOBODY}), "call", "t", times=1) == []
+
+
+@pytest.mark.parametrize("name", ["bash", "zsh", "fish"])
+def test_completion_can_be_shown_for_each_shell(shell: Shell, name: str) -> None:
+    done = shell(_CENTGATE_COMPLETE=f"source_{name}")
+
+    assert "_CENTGATE_COMPLETE" in done.stdout
+
+
+def test_bash_itself_completes_a_command(shell: Shell, tmp_path: Path) -> None:
+    bash = shutil.which("bash")
+    if bash is None:
+        pytest.skip("bash is not on this machine")
+    (tmp_path / "completion.bash").write_text(shell(_CENTGATE_COMPLETE="source_bash").stdout)
+    script = """
+        source completion.bash
+        COMP_WORDS=(centgate call token-risk chain = b) COMP_CWORD=5
+        _centgate_completion centgate
+        printf '%s\\n' "${COMPREPLY[@]}"
+    """
+
+    done = subprocess.run(
+        [bash, "--norc", "-c", script],
+        env=shell.environment(PATH=f"{Path(sys.executable).parent}:/usr/bin:/bin"),
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+    assert done.stdout.split() == ["base", "bsc"], done.stderr

@@ -1,0 +1,203 @@
+"""What no Centgate would answer, and what a Mapping, an address or an error has to bear."""
+
+from __future__ import annotations
+
+import pickle
+from types import MappingProxyType
+from typing import Any
+
+import pytest
+from hostile import PATH, SLUG, Asked, HostileApi, Said, entry, envelope, failure, receipt
+from pydantic import ValidationError
+from shopping import Shop
+
+from centgate.client.errors import (
+    AddressRefused,
+    BuyerError,
+    Drift,
+    InvalidInput,
+    Issue,
+    NoData,
+    NotFound,
+    PaymentRefused,
+    ServiceFailed,
+    UnsupportedOptions,
+)
+from centgate.client.reading import Foreign
+from centgate.client.sync import Centgate
+from centgate.client.typed import AnswerData
+
+
+class Nested(Foreign):
+    """Lists as answers have them."""
+
+    rows: list[dict[str, Any]]
+    words: tuple[str, ...] = ()
+    more: list[list[int]] | None = None
+
+
+class Facts(AnswerData):
+    """A typed answer."""
+
+    rows: list[str]
+
+
+@pytest.mark.parametrize(
+    ("model", "content"),
+    [
+        (Nested, {"rows": [1] * 1000}),
+        (Nested, {"rows": [], "words": [1] * 1000}),
+        (Nested, {"rows": [], "more": [["x"] * 1000] * 1000}),
+        (Facts, {"rows": [1] * 1000}),
+    ],
+    ids=["list", "tuple", "lists in a list", "typed answer"],
+)
+def test_a_list_is_given_up_at_its_first_wrong_element(model: type[Foreign], content: Any) -> None:
+    with pytest.raises(ValidationError) as error:
+        model.model_validate(content)
+
+    assert error.value.error_count() == 1
+
+
+async def test_a_list_of_wrong_elements_leaves_the_payment_open(shop: Shop, hostile: HostileApi) -> None:
+    hostile.paid = [Said(200, envelope() | {"providers": [1] * 1000})]
+
+    with pytest.raises(Drift, match=r"providers\.0") as error:
+        await shop(hostile.url).call(SLUG, {})
+
+    assert error.value.money == "unknown"
+
+
+async def test_a_catalogue_of_wrong_elements_is_none(shop: Shop, hostile: HostileApi) -> None:
+    hostile.described = Said(200, entry(tags=[1] * 1000))
+
+    with pytest.raises(Drift, match=r"tags\.0"):
+        await shop(hostile.url).service(SLUG)
+
+
+async def test_a_slug_with_a_line_end_is_none(shop: Shop, hostile: HostileApi) -> None:
+    with pytest.raises(NotFound):
+        await shop(hostile.url).call(SLUG + "\n", {})
+
+    assert hostile.asked == []
+
+
+async def test_a_receipt_without_a_transaction_is_none(shop: Shop, hostile: HostileApi) -> None:
+    hostile.paid = [lambda asked: Said(200, envelope(), {"PAYMENT-RESPONSE": receipt(asked, transaction="")})]
+
+    answer = await shop(hostile.url).call(SLUG, {})
+
+    assert (answer.receipt, answer.money) == (None, "unknown")
+
+
+async def test_the_words_of_headers_may_be_in_any_case(shop: Shop, hostile: HostileApi) -> None:
+    def delivered(asked: Asked) -> Said:
+        headers = {"payment-RESPONSE": receipt(asked), "content-ENCODING": "Identity"}
+        return Said(200, envelope(), headers, takes=True)
+
+    hostile.paid = [delivered]
+
+    answer = await shop(hostile.url).call(SLUG, {})
+
+    assert (answer.money, len(hostile.payments)) == ("moved", 1)
+
+
+async def test_no_data_that_says_it_was_not_charged_is_not_called_paid(
+    shop: Shop, hostile: HostileApi
+) -> None:
+    note = {"state": "unused", "charged": False, "retry": "none"}
+    hostile.paid = [failure(404, "no_data", note=note)]
+
+    with pytest.raises(PaymentRefused, match="no money moved") as error:
+        await shop(hostile.url).call(SLUG, {})
+
+    assert error.value.money == "not_moved"
+
+
+async def test_no_data_without_a_word_on_the_money_does_not_say_it_was_paid(
+    shop: Shop, hostile: HostileApi
+) -> None:
+    hostile.paid = [failure(404, "no_data")]
+
+    with pytest.raises(NoData, match="whether the") as error:
+        await shop(hostile.url).call(SLUG, {})
+
+    assert error.value.money == "unknown"
+
+
+async def test_a_connection_that_breaks_is_told_in_a_few_words(shop: Shop, hostile: HostileApi) -> None:
+    hostile.paid = [Said(200, envelope(), {"bad header" + "x" * 50_000: "1"})] * 4
+
+    with pytest.raises(BuyerError) as error:
+        await shop(hostile.url).call(SLUG, {})
+
+    assert len(str(error.value)) < 600
+
+
+async def test_a_body_may_be_any_mapping(shop: Shop, hostile: HostileApi) -> None:
+    await shop(hostile.url).call(SLUG, MappingProxyType({"b": MappingProxyType({"c": 1}), "a": 2}))
+
+    assert hostile.asked[-1].body == b'{"a":2,"b":{"c":1}}'
+
+
+@pytest.mark.parametrize(
+    "api", ["http://a..b.local", "http://" + "a" * 64, "http://134744072", "http://0x08080808"]
+)
+def test_what_is_no_private_host_is_not_called(api: str) -> None:
+    with pytest.raises(AddressRefused):
+        Centgate(api)
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        InvalidInput("so", [Issue("a", "b")]),
+        UnsupportedOptions("so", ["a"]),
+        PaymentRefused("so", "why", money="moved"),
+        NoData("so", None, money="moved"),
+        ServiceFailed("so", "code", None, money="moved"),
+    ],
+    ids=lambda error: type(error).__name__,
+)
+def test_an_error_comes_whole_out_of_another_process(error: BuyerError) -> None:
+    again = pickle.loads(pickle.dumps(error))
+
+    assert (type(again), str(again), vars(again)) == (type(error), "so", vars(error))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"providers": [{"name": "book", "role": "oracle"}]},
+        {"payment": {"protocol": "x402"}},
+        {"payment": None, "tags": 5, "priceUsd": "a cent"},
+    ],
+    ids=["role", "posture", "anything"],
+)
+async def test_what_a_purchase_does_not_need_may_be_as_it_likes(
+    shop: Shop, hostile: HostileApi, change: dict[str, Any]
+) -> None:
+    hostile.described = Said(200, entry(**change))
+
+    answer = await shop(hostile.url).call(SLUG, {})
+
+    assert answer.money == "moved"
+
+
+async def test_a_service_needs_no_more_than_its_name_and_place(shop: Shop, hostile: HostileApi) -> None:
+    hostile.described = Said(200, {"slug": SLUG, "path": PATH, "providers": [{"name": "a", "role": "new"}]})
+
+    service = await shop(hostile.url).service(SLUG)
+
+    assert (service.path, service.providers[0].role, service.available) == (PATH, "new", True)
+
+
+async def test_a_receipt_without_its_padding_is_read(shop: Shop, hostile: HostileApi) -> None:
+    def delivered(asked: Asked) -> Said:
+        return Said(200, envelope(), {"PAYMENT-RESPONSE": receipt(asked).rstrip("=")}, takes=True)
+
+    hostile.paid = [delivered]
+
+    answer = await shop(hostile.url).call(SLUG, {})
+
+    assert answer.money == "moved"

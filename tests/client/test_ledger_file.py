@@ -1,0 +1,335 @@
+"""The ledger: what survives a crash, two processes, a full disk and lines that are no records."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import stat
+import subprocess
+import sys
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+import anyio
+import pytest
+from hostile import SLUG, Asked, HostileApi, Said, envelope, failure
+from shopping import Shop
+
+from centgate.client.asynchronous import AsyncCentgate
+from centgate.client.errors import BuyerError, LedgerUnwritable, Unresolved
+from centgate.client.ledger import Ledger
+from centgate.client.wallet import Wallet
+from centgate.devchain.accounts import BUYERS
+
+PROGRAM = """
+import json, os, signal, sys
+from centgate.client import Centgate, Ledger, Patience, Wallet
+
+url, key, path, bodies, die = sys.argv[1:]
+
+def watch(sentence):
+    if die == "signed" and sentence.startswith("signed"):
+        os.kill(os.getpid(), signal.SIGKILL)
+
+with Centgate(url, Wallet.from_key(key), ledger=Ledger(path), watch=watch) as client:
+    for body in json.loads(bodies):
+        client.call("some-facts", body)
+"""
+
+
+def buying(url: str, path: Path, bodies: list[object], die: str = "") -> subprocess.Popen[bytes]:
+    """A process that buys these, one after the other, with a ledger."""
+    given = [url, BUYERS[0].private_key, str(path), json.dumps(bodies), die]
+    return subprocess.Popen([sys.executable, "-c", PROGRAM, *given])
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "data" / "ledger.jsonl"
+
+
+def events(path: Path) -> list[str]:
+    return [record.event for record in Ledger(path).records()]
+
+
+def content_of(path: Path) -> bytes:
+    return path.read_bytes()
+
+
+def mode_of(path: Path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+def throw_away(path: Path) -> None:
+    path.unlink()
+
+
+def cut_to_the_first_line(path: Path) -> None:
+    path.write_bytes(path.read_bytes().splitlines()[0])
+
+
+def handle_of(path: Path) -> int:
+    """The handle on a file that this process has open."""
+    return next(int(link.name) for link in Path("/dev/fd").iterdir() if link.exists() and link.samefile(path))
+
+
+def spoil(path: Path) -> None:
+    """Put lines that are no records around those that are, and one that was cut off at the end."""
+    first, *more = path.read_bytes().splitlines(keepends=True)
+    before, between = b"\xff\xfe\n{}\n\n[]\nnull\n", b'{"time":1}\n'
+    path.write_bytes(before + first + between + b"".join(more) + b'{"cut')
+
+
+async def test_a_purchase_is_written_down(shop: Shop, hostile: HostileApi, path: Path) -> None:
+    answer = await shop(hostile.url, ledger=Ledger(path)).call(SLUG, {"a": 1})
+
+    signed, delivered = Ledger(path).records()
+    assert answer.receipt
+    assert (signed.event, signed.money, delivered.event, delivered.money) == (
+        "signed",
+        "unknown",
+        "delivered",
+        "moved",
+    )
+    assert signed.payment.header == hostile.payments[0]
+    assert (delivered.transaction, delivered.request_id) == (answer.receipt.transaction, answer.request_id)
+    assert delivered.payment.nonce == signed.payment.nonce
+    assert mode_of(path) == 0o600
+    assert BUYERS[0].private_key[2:].encode() not in content_of(path)
+
+
+async def test_a_payment_is_written_down_before_it_is_sent(
+    shop: Shop, hostile: HostileApi, path: Path
+) -> None:
+    seen: list[str] = []
+
+    def look(asked: Asked) -> Said:
+        seen.extend(events(path))
+        return hostile.delivered(asked)
+
+    hostile.paid = [look]
+
+    await shop(hostile.url, ledger=Ledger(path)).call(SLUG, {})
+
+    assert seen == ["signed"]
+
+
+async def test_what_was_signed_before_a_crash_is_sent_after_it(
+    shop: Shop, hostile: HostileApi, path: Path
+) -> None:
+    process = buying(hostile.url, path, [{"a": 1}], die="signed")
+    assert process.wait(60) == -signal.SIGKILL
+    assert hostile.payments == []
+
+    answer = await shop(hostile.url, ledger=Ledger(path)).call(SLUG, {"a": 1})
+
+    assert answer.money == "moved"
+    assert events(path) == ["signed", "delivered"]
+
+
+async def test_what_was_taken_before_a_crash_is_not_paid_again(
+    shop: Shop, hostile: HostileApi, path: Path
+) -> None:
+    processes: list[subprocess.Popen[bytes]] = []
+
+    def kill(asked: Asked) -> Said:
+        os.kill(processes[0].pid, signal.SIGKILL)
+        return hostile.delivered(asked)
+
+    hostile.paid = [kill]
+    processes.append(buying(hostile.url, path, [{"a": 1}]))
+    assert processes[0].wait(60) == -signal.SIGKILL
+
+    answer = await shop(hostile.url, ledger=Ledger(path)).call(SLUG, {"a": 1})
+
+    assert answer.money == "moved"
+    assert (len(hostile.payments), len(hostile.taken)) == (2, 1)
+
+
+def test_processes_may_share_a_ledger(hostile: HostileApi, path: Path) -> None:
+    own = [[{"process": process, "n": number} for number in range(8)] for process in range(3)]
+    processes = [buying(hostile.url, path, [*bodies]) for bodies in own]
+
+    assert [process.wait(120) for process in processes] == [0, 0, 0]
+    assert sorted(events(path)) == ["delivered"] * 24 + ["signed"] * 24
+    assert len(hostile.taken) == 24
+    assert all(json.loads(line) for line in path.read_text().splitlines())
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="the lock is that of POSIX")
+def test_an_entry_is_made_by_one_at_a_time(path: Path) -> None:
+    import fcntl
+
+    ledger = Ledger(path)
+    with ledger.entry(), path.open("rb") as other, pytest.raises(BlockingIOError):
+        fcntl.flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+    with path.open("rb") as other:
+        fcntl.flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+@contextmanager
+def held(path: Path) -> Generator[None]:
+    """Somebody else has the ledger."""
+    import fcntl
+
+    path.parent.mkdir(exist_ok=True)
+    with path.open("ab") as other:
+        fcntl.flock(other, fcntl.LOCK_EX)
+        yield
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="the lock is that of POSIX")
+async def test_a_ledger_that_others_hold_for_long_is_given_up(
+    shop: Shop, hostile: HostileApi, path: Path
+) -> None:
+    with held(path), pytest.raises(LedgerUnwritable, match="held by others for") as error:
+        await shop(hostile.url, ledger=Ledger(path, patience=0.1)).call(SLUG, {})
+
+    assert error.value.money == "not_moved"
+    assert hostile.payments == []
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="the lock is that of POSIX")
+async def test_a_call_that_waits_for_the_ledger_can_be_cancelled(hostile: HostileApi, path: Path) -> None:
+    async with AsyncCentgate(
+        hostile.url, Wallet.from_key(BUYERS[0].private_key), ledger=Ledger(path)
+    ) as client:
+        with held(path):
+            with anyio.move_on_after(1) as limit:  # it is in time only if nothing blocks the loop
+                await client.call(SLUG, {"a": 1})
+            assert limit.cancelled_caught
+
+        answer = await client.call(SLUG, {})
+
+    assert answer.money == "moved"
+    assert len(hostile.payments) == 1
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no fork")
+def test_a_process_that_is_forked_meanwhile_does_not_keep_the_lock(path: Path) -> None:
+    import fcntl
+
+    with Ledger(path).entry():
+        kept = os.dup(handle_of(path))  # as a fork has it
+
+    try:
+        with path.open("rb") as other:
+            fcntl.flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    finally:
+        os.close(kept)
+
+
+async def test_what_another_process_has_open_is_joined(shop: Shop, hostile: HostileApi, path: Path) -> None:
+    process: list[int] = []
+
+    def meanwhile(asked: Asked) -> Said:
+        if not process:
+            process.append(buying(hostile.url, path, [{"a": 1}]).wait(60))
+        return hostile.delivered(asked)
+
+    hostile.paid = [meanwhile]
+
+    await shop(hostile.url, ledger=Ledger(path)).call(SLUG, {"a": 1})
+
+    assert process == [0]
+    assert (len(hostile.payments), len(set(hostile.payments))) == (2, 1)
+
+
+async def test_lines_that_are_no_records_are_passed_over(
+    shop: Shop, hostile: HostileApi, path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    hostile.paid = [Said(500, b"")] * 4
+    with pytest.raises(Unresolved):
+        await shop(hostile.url, ledger=Ledger(path)).call(SLUG, {})
+    spoil(path)
+
+    answer = await shop(hostile.url, ledger=Ledger(path)).call(SLUG, {})
+
+    assert answer.money == "moved"
+    assert len(set(hostile.payments)) == 1
+    assert events(path) == ["signed", "unresolved", "delivered"]
+    assert "line 1 of the ledger" in caplog.text
+    assert content_of(path).count(b'{"cut\n') == 1
+
+
+async def test_a_last_line_without_an_end_counts(shop: Shop, hostile: HostileApi, path: Path) -> None:
+    hostile.paid = [Said(500, b"")] * 4
+    with pytest.raises(Unresolved):
+        await shop(hostile.url, ledger=Ledger(path)).call(SLUG, {})
+    cut_to_the_first_line(path)
+
+    await shop(hostile.url, ledger=Ledger(path)).call(SLUG, {})
+
+    assert len(set(hostile.payments)) == 1
+    assert events(path) == ["signed", "delivered"]
+
+
+async def test_what_an_api_says_does_not_fill_the_ledger(shop: Shop, hostile: HostileApi, path: Path) -> None:
+    long = "x" * 1_000_000
+    note = {"state": "settled", "charged": True, "retry": "same_payment"}
+    hostile.paid = [failure(418, long, note=note), Said(200, envelope() | {"requestId": long})]
+
+    for _ in range(2):
+        with pytest.raises(BuyerError):
+            await shop(hostile.url, ledger=Ledger(path)).call(SLUG, {})
+
+    assert len(content_of(path)) < 20_000
+
+
+async def test_a_ledger_that_was_thrown_away_is_begun_again(
+    shop: Shop, hostile: HostileApi, path: Path
+) -> None:
+    client = shop(hostile.url, ledger=Ledger(path))
+    await client.call(SLUG, {"a": 1})
+    throw_away(path)
+
+    await client.call(SLUG, {"a": 1})
+
+    assert events(path) == ["signed", "delivered"]
+
+
+@pytest.mark.parametrize("place", ["/dev/full", "/proc/ledger.jsonl"])
+async def test_without_a_place_to_write_nothing_is_signed(
+    shop: Shop, hostile: HostileApi, place: str
+) -> None:
+    if not Path(place).parent.exists():
+        pytest.skip("this system has no such place")
+
+    with pytest.raises(LedgerUnwritable, match="CENTGATE_LEDGER") as error:
+        await shop(hostile.url, ledger=Ledger(place)).call(SLUG, {})
+
+    assert error.value.money == "not_moved"
+    assert hostile.payments == []
+
+
+async def test_a_disk_that_fills_up_does_not_cost_the_answer(
+    shop: Shop, hostile: HostileApi, path: Path
+) -> None:
+    def fill(asked: Asked) -> Said:
+        path.unlink()
+        path.symlink_to("/dev/full")
+        return hostile.delivered(asked)
+
+    hostile.paid = [fill]
+
+    answer = await shop(hostile.url, ledger=Ledger(path)).call(SLUG, {})
+
+    assert answer.money == "moved"
+    assert "cannot be written" in answer.notes[0]
+
+
+async def test_another_wallet_does_not_spend_the_first_ones_payment(
+    shop: Shop, hostile: HostileApi, path: Path
+) -> None:
+    hostile.paid = [Said(500, b"")] * 4
+    with pytest.raises(Unresolved):
+        await shop(hostile.url, ledger=Ledger(path)).call(SLUG, {})
+    other = Wallet.from_key(BUYERS[1].private_key)
+
+    answer = await shop(hostile.url, ledger=Ledger(path), wallet=other).call(SLUG, {})
+
+    assert answer.receipt
+    assert answer.receipt.payer == other.address

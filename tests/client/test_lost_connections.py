@@ -1,0 +1,435 @@
+"""What happens after a payment was sent: the same bytes come again, and never another payment."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from typing import Any
+
+import pytest
+from hostile import (
+    DATA,
+    PATH,
+    SLUG,
+    Asked,
+    Fault,
+    HostileApi,
+    Reply,
+    Said,
+    demand,
+    envelope,
+    failure,
+    offer,
+    receipt,
+)
+from shopping import Shop
+
+from centgate.client.asking import Patience
+from centgate.client.errors import (
+    BuyerError,
+    Drift,
+    NoData,
+    PaymentRefused,
+    ServiceFailed,
+    Unavailable,
+    Unresolved,
+)
+from centgate.client.ledger import Ledger
+
+EXPIRED = "invalid_exact_evm_payload_authorization_valid_before"
+
+
+def note(state: str, *, charged: bool, retry: str) -> dict[str, Any]:
+    return {"state": state, "charged": charged, "retry": retry}
+
+
+def taking(said: Said) -> Said:
+    """The same, after the payment was taken."""
+    return Said(said.status, said.body, said.headers, said.fault, takes=True)
+
+
+def broken(fault: Fault) -> Reply:
+    def reply(asked: Asked) -> Said:
+        return Said(200, envelope(), {"PAYMENT-RESPONSE": receipt(asked)}, fault, takes=True)
+
+    return reply
+
+
+PASSING: dict[str, Reply] = {
+    "no response": broken("no_response"),
+    "headers cut": broken("cut_headers"),
+    "body cut": broken("cut_body"),
+    "connection reset": broken("reset"),
+    "500 of a proxy": taking(Said(500, b"<html>")),
+    "502 in flight": taking(
+        failure(502, "provider_error", note=note("in_flight", charged=False, retry="same_payment"))
+    ),
+    "504 in flight": taking(
+        failure(504, "provider_timeout", note=note("in_flight", charged=False, retry="same_payment"))
+    ),
+    "503 without a word": taking(Said(503, b"")),
+    "429 settled": taking(
+        failure(429, "provider_rate_limited", note=note("settled", charged=True, retry="same_payment"))
+    ),
+    "500 unused": failure(500, "internal_error", note=note("unused", charged=False, retry="same_payment")),
+    "200 that is html": taking(Said(200, b"<html>")),
+    "200 that is empty": taking(Said(200, b"")),
+    "200 that is compressed": taking(Said(200, envelope(), {"Content-Encoding": "gzip"})),
+}
+
+
+@pytest.mark.parametrize("reply", PASSING.values(), ids=PASSING)
+async def test_the_same_payment_is_sent_again(shop: Shop, hostile: HostileApi, reply: Reply) -> None:
+    hostile.paid = [reply, reply]
+    ledger = Ledger()
+
+    answer = await shop(hostile.url, ledger=ledger).call(SLUG, {"b": 1, "a": "ü"})
+
+    assert (answer.data, answer.money) == (DATA, "moved")
+    assert (len(hostile.payments), len(set(hostile.payments))) == (3, 1)
+    assert len({asked.body for asked in hostile.asked if asked.payment}) == 1
+    assert [record.event for record in ledger.records()] == ["signed", "delivered"]
+
+
+@pytest.mark.parametrize("reply", PASSING.values(), ids=PASSING)
+async def test_when_patience_ends_the_next_call_goes_on_with_the_same_payment(
+    shop: Shop, hostile: HostileApi, reply: Reply
+) -> None:
+    hostile.paid = [reply] * 4
+    ledger = Ledger()
+
+    with pytest.raises((Unresolved, ServiceFailed)) as error:
+        await shop(hostile.url, ledger=ledger).call(SLUG, {"a": 1, "b": 2})
+    answer = await shop(hostile.url, ledger=ledger).call(SLUG, {"b": 2, "a": 1})
+
+    assert (answer.data, len(hostile.payments), len(set(hostile.payments))) == (DATA, 5, 1)
+    assert len([asked for asked in hostile.asked if asked.method == "POST"]) == 6
+    assert error.value.money != "not_moved" or not isinstance(error.value, Unresolved)
+    assert [record.event for record in ledger.records()] == ["signed", "unresolved", "delivered"]
+
+
+async def test_another_body_is_another_payment(shop: Shop, hostile: HostileApi) -> None:
+    hostile.paid = [Said(500, b"")] * 4
+    client = shop(hostile.url)
+
+    with pytest.raises(Unresolved):
+        await client.call(SLUG, {"a": 1})
+    await client.call(SLUG, {"a": 2})
+
+    assert len(set(hostile.payments)) == 2
+
+
+async def test_an_unresolved_payment_can_be_handed_to_another_client(shop: Shop, hostile: HostileApi) -> None:
+    hostile.paid = [Said(500, b"")] * 4
+    with pytest.raises(Unresolved) as error:
+        await shop(hostile.url).call(SLUG, {"a": 1})
+    payment = error.value.payment
+
+    answer = await shop(hostile.url, wallet=None).call(SLUG, {"a": 1}, payment=payment)
+
+    assert answer.money == "moved"
+    assert len(set(hostile.payments)) == 1
+    assert payment.header not in repr(payment)
+
+
+async def test_a_payment_is_not_sent_with_another_request(shop: Shop, hostile: HostileApi) -> None:
+    hostile.paid = [Said(500, b"")] * 4
+    with pytest.raises(Unresolved) as error:
+        await shop(hostile.url).call(SLUG, {"a": 1})
+
+    with pytest.raises(ValueError, match="signed for another request"):
+        await shop(hostile.url).call(SLUG, {"a": 2}, payment=error.value.payment)
+
+    assert len(hostile.payments) == 4
+
+
+ENDING: dict[str, tuple[Said, type[BuyerError], str]] = {
+    "a fresh 402": (taking(demand(offer("http://127.0.0.1"))), Unresolved, "unknown"),
+    "a 402 that says used": (
+        taking(failure(402, "payment_required", note=note("delivered", charged=True, retry="new_payment"))),
+        PaymentRefused,
+        "moved",
+    ),
+    "a 402 that says refused": (
+        failure(402, "payment_required", note=note("refused", charged=False, retry="new_payment")),
+        PaymentRefused,
+        "not_moved",
+    ),
+    "a 402 that says in flight": (
+        taking(failure(402, "payment_required", note=note("in_flight", charged=False, retry="none"))),
+        Unresolved,
+        "unknown",
+    ),
+    "a redirect": (taking(Said(307, b"", {"Location": "http://127.0.0.1:9/"})), Unresolved, "unknown"),
+    "a 400": (taking(failure(400, "validation_error")), Unresolved, "unknown"),
+    "a 404 of a route": (taking(failure(404, "not_found")), Unresolved, "unknown"),
+    "a 201": (taking(Said(201, envelope())), Unresolved, "unknown"),
+    "no data": (
+        taking(failure(404, "no_data", note=note("delivered", charged=True, retry="none"))),
+        NoData,
+        "moved",
+    ),
+    "no data without a word": (taking(failure(404, "no_data")), NoData, "unknown"),
+    "no source": (
+        failure(503, "provider_unconfigured", note=note("unused", charged=False, retry="none")),
+        Unavailable,
+        "not_moved",
+    ),
+    "another shape": (taking(Said(200, {"data": 5})), Drift, "unknown"),
+    "a list": (taking(Said(200, [])), Drift, "unknown"),
+    "too much": (taking(Said(200, b" " * (9 * 1024 * 1024))), Unresolved, "unknown"),
+}
+
+
+@pytest.mark.parametrize(("said", "kind", "money"), ENDING.values(), ids=ENDING)
+async def test_what_is_not_worth_sending_again_is_not(
+    shop: Shop, hostile: HostileApi, said: Said, kind: type[BuyerError], money: str
+) -> None:
+    hostile.paid = [said]
+
+    with pytest.raises(kind) as error:
+        await shop(hostile.url).call(SLUG, {})
+
+    assert (type(error.value), error.value.money) == (kind, money)
+    assert len(hostile.payments) == 1
+
+
+async def test_an_answer_of_another_shape_with_a_receipt_was_paid(shop: Shop, hostile: HostileApi) -> None:
+    hostile.paid = [lambda asked: Said(200, {}, {"PAYMENT-RESPONSE": receipt(asked)}, takes=True)]
+
+    with pytest.raises(Drift) as error:
+        await shop(hostile.url).call(SLUG, {})
+
+    assert error.value.money == "moved"
+
+
+async def test_a_redirect_is_not_followed(shop: Shop, hostile: HostileApi) -> None:
+    with_place = {"Location": hostile.url + PATH + "/elsewhere"}
+    hostile.unpaid, hostile.paid = [Said(308, b"", with_place)], [Said(307, b"", with_place)]
+    client = shop(hostile.url)
+
+    with pytest.raises(Drift, match="redirects to"):
+        await client.call(SLUG, {})
+    with pytest.raises(Unresolved, match="redirect"):
+        await client.call(SLUG, {})
+
+    assert {asked.path for asked in hostile.asked if asked.method == "POST"} == {PATH}
+
+
+async def test_a_receipt_that_cannot_be_read_does_not_cost_the_answer(
+    shop: Shop, hostile: HostileApi
+) -> None:
+    hostile.paid = [
+        Said(200, envelope(), takes=True),
+        Said(200, envelope(), {"PAYMENT-RESPONSE": "%%%"}, takes=True),
+        lambda asked: Said(200, envelope(), {"PAYMENT-RESPONSE": receipt(asked, success=False)}, takes=True),
+        lambda asked: Said(200, envelope(), {"PAYMENT-RESPONSE": receipt(asked, payer=PATH)}, takes=True),
+    ]
+    client = shop(hostile.url)
+
+    answers = [await client.call(SLUG, {"n": number}) for number in range(4)]
+
+    assert [answer.data for answer in answers] == [DATA] * 4
+    assert [answer.receipt for answer in answers] == [None] * 4
+    assert [answer.money for answer in answers] == ["unknown"] * 4
+    assert len({answer.notes for answer in answers}) == 4
+
+
+async def test_an_api_that_asks_for_too_long_a_wait_is_not_waited_for(
+    shop: Shop, hostile: HostileApi
+) -> None:
+    hostile.paid = [Said(503, b"", {"Retry-After": "3600"})]
+
+    with pytest.raises(Unresolved):
+        await shop(hostile.url).call(SLUG, {})
+
+    assert len(hostile.payments) == 1
+
+
+async def test_the_api_says_how_long_to_wait(shop: Shop, hostile: HostileApi) -> None:
+    hostile.paid = [Said(503, b"", {"Retry-After": "1"})]
+    told: list[str] = []
+
+    await shop(hostile.url, watch=told.append).call(SLUG, {})
+
+    assert "in 1.0 s" in told[-1]
+
+
+async def test_a_server_that_hangs_is_given_up(shop: Shop, hostile: HostileApi) -> None:
+    release = threading.Event()
+
+    def hang(asked: Asked) -> Said:
+        release.wait(30)
+        return hostile.delivered(asked)
+
+    hostile.paid = [hang]
+    patience = Patience(deadline=0.5, attempts=1, answer=0.3)
+    try:
+        with pytest.raises(Unresolved, match="did not answer within"):
+            await shop(hostile.url, patience=patience).call(SLUG, {})
+    finally:
+        release.set()
+
+
+CHUNKED = b"HTTP/1.1 200 Said\r\nTransfer-Encoding: chunked\r\n\r\n"
+
+
+@pytest.mark.parametrize(
+    "drips",
+    [
+        (b"HTTP/1.1 200 Said\r\n", b"X-More: 1\r\n"),
+        (b"", b"HTTP/1.1 103 Early Hints\r\n\r\n"),
+        (CHUNKED + b"5;", b"more"),
+        (CHUNKED + b"2\r\n{}\r\n", b"1\r\n \r\n"),
+        (CHUNKED + b"2\r\n{}\r\n0\r\n", b"X-More: 1\r\n"),
+    ],
+    ids=["headers", "interim responses", "chunk extension", "data", "trailers"],
+)
+async def test_a_server_that_answers_for_ever_is_given_up(
+    shop: Shop, hostile: HostileApi, drips: tuple[bytes, bytes]
+) -> None:
+    hostile.paid = [Said(drips=drips)]
+    patience = Patience(deadline=0.5, attempts=1, answer=0.3)
+
+    with pytest.raises(Unresolved, match="did not answer within"):
+        await shop(hostile.url, patience=patience).call(SLUG, {})
+
+
+async def test_unused_is_not_believed_of_a_payment_that_may_have_been_taken(
+    shop: Shop, hostile: HostileApi
+) -> None:
+    changed = failure(
+        402,
+        "payment_required",
+        reason="invalid_payment_requirements",
+        note=note("unused", charged=False, retry="new_payment"),
+    )
+    hostile.paid = [taking(Said(500, b"")), changed]
+
+    with pytest.raises(Unresolved, match="may have taken") as error:
+        await shop(hostile.url).call(SLUG, {})
+
+    assert error.value.money == "unknown"
+
+
+async def test_a_payment_that_expired_untaken_while_its_window_is_open_is_not_replaced(
+    shop: Shop, hostile: HostileApi
+) -> None:
+    said = failure(
+        402, "payment_required", reason=EXPIRED, note=note("unused", charged=False, retry="new_payment")
+    )
+    hostile.paid = [said]
+
+    with pytest.raises(PaymentRefused, match="clock") as error:
+        await shop(hostile.url).call(SLUG, {})
+
+    assert (error.value.money, len(set(hostile.payments))) == ("not_moved", 1)
+
+
+async def test_a_payment_whose_window_ended_before_it_was_taken_is_replaced_once(
+    shop: Shop, hostile: HostileApi, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said = failure(
+        402, "payment_required", reason=EXPIRED, note=note("unused", charged=False, retry="new_payment")
+    )
+    hostile.paid = [*[Said(500, b"")] * 4, said]
+    ledger, now = Ledger(), time.time()
+    with pytest.raises(Unresolved):
+        await shop(hostile.url, ledger=ledger).call(SLUG, {})
+
+    monkeypatch.setattr(time, "time", lambda: now + 3600)
+    answer = await shop(hostile.url, ledger=ledger).call(SLUG, {})
+
+    assert answer.money == "moved"
+    assert [len(set(hostile.payments)), len(hostile.payments)] == [2, 6]
+    events = [record.event for record in ledger.records()]
+    assert events == ["signed", "unresolved", "refused", "signed", "delivered"]
+
+
+async def test_a_payment_that_was_sent_within_its_window_is_not_replaced_in_the_same_call(
+    shop: Shop, hostile: HostileApi, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = time.time()
+
+    def sit_on_it(asked: Asked) -> Said:
+        monkeypatch.setattr(time, "time", lambda: now + 3600)
+        return taking(
+            failure(
+                402,
+                "payment_required",
+                reason=EXPIRED,
+                note=note("unused", charged=False, retry="new_payment"),
+            )
+        )
+
+    hostile.paid = [sit_on_it]
+
+    with pytest.raises(PaymentRefused):
+        await shop(hostile.url).call(SLUG, {})
+
+    assert len(set(hostile.payments)) == 1
+
+
+async def test_patience_may_be_for_a_thousand_attempts(shop: Shop, hostile: HostileApi) -> None:
+    hostile.paid = [Said(500, b"")] * 1100
+
+    answer = await shop(hostile.url, patience=Patience(attempts=1200, pause=0.0)).call(SLUG, {})
+
+    assert (answer.money, len(set(hostile.payments))) == ("moved", 1)
+
+
+async def test_a_day_after_its_window_a_payment_is_dead(
+    shop: Shop, hostile: HostileApi, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hostile.paid = [Said(500, b"")] * 4
+    ledger, now = Ledger(), time.time()
+    with pytest.raises(Unresolved):
+        await shop(hostile.url, ledger=ledger).call(SLUG, {})
+
+    monkeypatch.setattr(time, "time", lambda: now + 24 * 3600 + 61)
+    await shop(hostile.url, ledger=ledger).call(SLUG, {})
+
+    assert len(set(hostile.payments)) == 2
+
+
+async def test_an_unpaid_answer_is_taken_with_a_note(shop: Shop, hostile: HostileApi) -> None:
+    hostile.unpaid = [Said(200, envelope())]
+
+    answer = await shop(hostile.url, wallet=None).call(SLUG, {})
+
+    assert (answer.data, answer.money, answer.receipt) == (DATA, "not_moved", None)
+    assert answer.notes == ("the API answered without asking for a payment",)
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [Said(500, b""), Said(200, b"<html>"), Said(200, b"[]"), Said(418, b"tea"), Said(200, b" " * 9_000_000)],
+    ids=["500", "html", "list", "418", "too much"],
+)
+async def test_what_is_no_centgate_is_told_before_anything_is_signed(
+    shop: Shop, hostile: HostileApi, reply: Said
+) -> None:
+    hostile.unpaid = [reply, reply]
+
+    with pytest.raises(Drift) as error:
+        await shop(hostile.url).call(SLUG, {})
+
+    assert (error.value.money, hostile.payments) == ("not_moved", [])
+
+
+async def test_a_service_that_fails_unpaid_costs_nothing(shop: Shop, hostile: HostileApi) -> None:
+    hostile.unpaid = [failure(500, "internal_error")] * 2
+
+    with pytest.raises(ServiceFailed, match="internal_error") as error:
+        await shop(hostile.url).call(SLUG, {})
+
+    assert (error.value.money, error.value.code) == ("not_moved", "internal_error")
+
+
+async def test_the_body_is_sent_in_its_one_spelling(shop: Shop, hostile: HostileApi) -> None:
+    await shop(hostile.url).call(SLUG, {"b": [1, {"d": 1, "c": 2}], "a": "ü"})
+
+    assert {asked.body for asked in hostile.asked if asked.method == "POST"} == {
+        json.dumps({"a": "ü", "b": [1, {"c": 2, "d": 1}]}, ensure_ascii=False, separators=(",", ":")).encode()
+    }

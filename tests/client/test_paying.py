@@ -1,0 +1,283 @@
+"""Buying for real: the development chain, the API, and what each error says of the money."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from decimal import Decimal
+
+import httpx
+import pytest
+from buyer import PHISHING, QUESTION, Api
+from facilitators import StubFacilitator, refused, said
+from hostile import SLUG, Asked, Fault, HostileApi, Said
+from shopping import Shop
+from standins import StandIns, set_up
+
+from centgate.client.caps import Caps
+from centgate.client.errors import (
+    AddressRefused,
+    BuyerError,
+    InsufficientBalance,
+    InvalidInput,
+    NoData,
+    NotFound,
+    PaymentRefused,
+    ServiceFailed,
+    Unavailable,
+    Unreachable,
+    UnsupportedOptions,
+)
+from centgate.client.ledger import Ledger
+from centgate.client.wallet import Wallet
+from centgate.devchain.accounts import BUYERS
+from centgate.devchain.house import DevChain
+from centgate.settings import ProviderSettings, Settings
+
+CHECK = PHISHING.rpartition("/")[2]
+CENT = 10_000
+TOKEN = "0x" + "ab" * 20
+PAIRS = f"/token-pairs/v1/base/{TOKEN}"
+POOL = ("pool-snapshot", {"chain": "base", "tokenAddress": TOKEN})
+
+
+def on_dexscreener(settings: Settings, upstreams: StandIns) -> Settings:
+    """A deployment on which one source answers for pool-snapshot, and answers as the test says."""
+    off = {"geckoterminal": ProviderSettings(enabled=False)}
+    return set_up(settings, {**upstreams.providers("dexscreener"), **off})
+
+
+def url_of(client: httpx.Client) -> str:
+    return str(client.base_url).rstrip("/")
+
+
+@pytest.fixture
+def spent(devchain: DevChain) -> Callable[[], int]:
+    """Base units that the first buyer has spent since."""
+    before = devchain.balance(BUYERS[0].address)
+    return lambda: before - devchain.balance(BUYERS[0].address)
+
+
+def passing(behind: httpx.Client) -> Callable[[Asked], Said]:
+    """A reply that is the real API's own."""
+
+    def passed(asked: Asked) -> Said:
+        headers = {"Content-Type": "application/json"}
+        headers |= {"PAYMENT-SIGNATURE": asked.payment} if asked.payment else {}
+        response = behind.post(PHISHING, content=asked.body, headers=headers)
+        kept = ("payment-required", "payment-response", "idempotent-replayed")
+        told = {name: response.headers[name] for name in kept if name in response.headers}
+        return Said(response.status_code, response.content, told)
+
+    return passed
+
+
+async def test_an_answer_is_bought_for_a_cent(
+    shop: Shop, api: Api, chain_settings: Settings, spent: Callable[[], int]
+) -> None:
+    url = url_of(api(chain_settings))
+
+    answer = await shop(url).call(CHECK, QUESTION)
+
+    assert answer.receipt
+    assert (answer.data["status"], answer.receipt.amount, spent()) == ("blocked", Decimal("0.01"), CENT)
+    assert (answer.notes, answer.envelope["data"]) == ((), answer.data)
+
+
+async def test_two_calls_are_two_payments(
+    shop: Shop, api: Api, chain_settings: Settings, spent: Callable[[], int]
+) -> None:
+    client = shop(url_of(api(chain_settings)))
+
+    first = await client.call(CHECK, QUESTION)
+    second = await client.call(CHECK, QUESTION)
+
+    assert first.request_id != second.request_id
+    assert spent() == 2 * CENT
+
+
+async def test_a_dry_run_costs_nothing(
+    shop: Shop, api: Api, chain_settings: Settings, spent: Callable[[], int]
+) -> None:
+    quote = await shop(url_of(api(chain_settings)), wallet=None).terms(CHECK, QUESTION)
+
+    assert (quote.usd, quote.objections, spent()) == (Decimal("0.01"), (), 0)
+
+
+async def test_the_catalogue_can_be_read(shop: Shop, client: httpx.Client) -> None:
+    buyer = shop(url_of(client), wallet=None)
+
+    slugs = [listed.slug for listed in await buyer.services()]
+
+    assert (await buyer.service(slugs[-1])).slug == slugs[-1]
+    assert CHECK in slugs
+
+
+async def test_input_that_is_wrong_is_told_whole(shop: Shop, client: httpx.Client) -> None:
+    ledger = Ledger()
+
+    with pytest.raises(InvalidInput) as error:
+        await shop(url_of(client), ledger=ledger).call("token-risk", {"chain": 5, "tokenAddress": "x"})
+
+    assert {issue.path for issue in error.value.issues} >= {"tokenAddress"}
+    assert (error.value.money, ledger.records()) == ("not_moved", [])
+    assert error.value.request_id
+
+
+@pytest.mark.parametrize(
+    "body", [{"a": {1, 2}}, {"a": float("nan")}, {"a": "\ud800"}, ["a"], "a", None], ids=str
+)
+async def test_what_json_cannot_say_is_not_sent(shop: Shop, client: httpx.Client, body: object) -> None:
+    with pytest.raises(InvalidInput) as error:
+        await shop(url_of(client)).call(CHECK, body)  # pyright: ignore[reportArgumentType]
+
+    assert error.value.issues[0].path == ""
+
+
+async def test_options_beyond_a_cent_are_named(shop: Shop, client: httpx.Client) -> None:
+    with pytest.raises(UnsupportedOptions) as error:
+        await shop(url_of(client)).call("crawler-scrape", {"url": "https://a.example", "actions": []})
+
+    assert error.value.options == ("actions",)
+
+
+@pytest.mark.parametrize("slug", ["no-such", "../health", "", "a b", "x" * 200])
+async def test_a_service_that_is_not_there_is_not_found(shop: Shop, client: httpx.Client, slug: str) -> None:
+    with pytest.raises(NotFound, match="no service"):
+        await shop(url_of(client)).call(slug, {})
+
+
+async def test_a_wallet_without_money_is_told_so(shop: Shop, api: Api, chain_settings: Settings) -> None:
+    poor = Wallet.from_key("0x" + "17" * 32)
+
+    with pytest.raises(InsufficientBalance, match=f"{poor.address} holds less than") as error:
+        await shop(url_of(api(chain_settings)), wallet=poor).call(CHECK, QUESTION)
+
+    assert error.value.money == "not_moved"
+
+
+async def test_no_data_is_an_answer_that_is_charged(
+    shop: Shop, api: Api, chain_settings: Settings, upstreams: StandIns, spent: Callable[[], int]
+) -> None:
+    upstreams.says("dexscreener", PAIRS, [])
+    ledger = Ledger()
+
+    with pytest.raises(NoData, match="paid for") as error:
+        await shop(url_of(api(on_dexscreener(chain_settings, upstreams))), ledger=ledger).call(*POOL)
+
+    assert error.value.receipt
+    assert (error.value.money, spent()) == ("moved", CENT)
+    assert [record.event for record in ledger.records()] == ["signed", "delivered"]
+
+
+async def test_a_payment_for_a_service_that_fails_buys_the_answer_later(
+    shop: Shop, api: Api, chain_settings: Settings, upstreams: StandIns, spent: Callable[[], int]
+) -> None:
+    upstreams.says("dexscreener", PAIRS, "oops", status=500)
+    buyer = shop(url_of(api(on_dexscreener(chain_settings, upstreams))))
+    with pytest.raises(ServiceFailed, match="costs no more") as error:
+        await buyer.call(*POOL)
+    upstreams.says("dexscreener", PAIRS, [])
+
+    with pytest.raises(NoData):
+        await buyer.call(*POOL)
+
+    failed = error.value
+    assert (failed.money, failed.code, failed.provider, failed.retry) == (
+        "moved",
+        "provider_error",
+        "dexscreener",
+        "same_payment",
+    )
+    assert spent() == CENT
+
+
+async def test_an_api_without_payments_is_unavailable(shop: Shop, api: Api, settings: Settings) -> None:
+    url = url_of(api(settings.model_copy(update={"pay_to": None})))
+
+    with pytest.raises(Unavailable) as error:
+        await shop(url).call(CHECK, QUESTION)
+
+    assert error.value.money == "not_moved"
+
+
+async def test_a_service_without_its_source_is_unavailable_and_free(
+    shop: Shop, client: httpx.Client, facilitator: StubFacilitator
+) -> None:
+    with pytest.raises(Unavailable, match="another may serve it") as error:
+        await shop(url_of(client)).call("crawler-search", {"query": "x402"})
+
+    assert (error.value.money, facilitator.asked) == ("not_moved", 0)
+
+
+async def test_a_refused_payment_moved_nothing_and_is_not_sent_again(
+    shop: Shop, client: httpx.Client, facilitator: StubFacilitator
+) -> None:
+    facilitator.next = [refused("invalid_exact_evm_transaction_simulation_failed")]
+    buyer = shop(url_of(client))
+
+    with pytest.raises(PaymentRefused, match="no money moved") as error:
+        await buyer.call(CHECK, QUESTION)
+    answer = await buyer.call(CHECK, QUESTION)
+
+    assert (error.value.money, error.value.reason) == (
+        "not_moved",
+        "invalid_exact_evm_transaction_simulation_failed",
+    )
+    assert (answer.money, facilitator.asked, len(facilitator.moved)) == ("moved", 2, 1)
+
+
+async def test_an_unknown_outcome_is_resolved_with_the_same_payment(
+    shop: Shop, client: httpx.Client, facilitator: StubFacilitator
+) -> None:
+    facilitator.next = [facilitator.then(said(200, "<html>"))]
+
+    answer = await shop(url_of(client)).call(CHECK, QUESTION)
+
+    assert (answer.money, sum(facilitator.moved.values())) == ("moved", 1)
+
+
+async def test_an_api_that_is_down_is_unreachable(shop: Shop) -> None:
+    with pytest.raises(Unreachable, match="cannot be reached") as error:
+        await shop("http://127.0.0.1:9").call(CHECK, QUESTION)
+
+    assert error.value.money == "not_moved"
+
+
+async def test_a_public_host_is_not_called_without_tls(shop: Shop) -> None:
+    with pytest.raises(AddressRefused, match="public address without TLS"):
+        shop("http://api.example.com")
+
+
+async def test_the_caps_of_a_client_hold_over_its_calls(
+    shop: Shop, client: httpx.Client, facilitator: StubFacilitator
+) -> None:
+    buyer = shop(url_of(client), caps=Caps(total=Decimal("0.02")))
+
+    for _ in range(2):
+        await buyer.call(CHECK, QUESTION)
+    with pytest.raises(BuyerError, match=r"\$0.02 of the cap of \$0.02"):
+        await buyer.call(CHECK, QUESTION)
+
+    assert sum(facilitator.moved.values()) == 2
+
+
+@pytest.mark.parametrize("fault", ["no_response", "cut_headers", "cut_body", "reset"])
+async def test_a_lost_answer_costs_one_transfer(
+    shop: Shop,
+    api: Api,
+    chain_settings: Settings,
+    hostile: HostileApi,
+    spent: Callable[[], int],
+    fault: Fault,
+) -> None:
+    behind = api(chain_settings)
+    passed = passing(behind)
+    hostile.described = Said(200, behind.get(PHISHING).json() | {"slug": SLUG})
+    hostile.unpaid, hostile.paid = [passed], [lambda asked: replace(passed(asked), fault=fault), passed]
+
+    answer = await shop(hostile.url).call(SLUG, QUESTION)
+
+    assert answer.receipt
+    assert (answer.receipt.replayed, spent()) == (True, CENT)
+    assert (len(hostile.payments), len(set(hostile.payments))) == (2, 1)

@@ -1,0 +1,53 @@
+"""What a command that was broken off says of the money, after what the ledger says."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from datetime import UTC, datetime
+
+import pytest
+from hostile import PATH, SLUG, HostileApi, Reply, Said, failure
+from shopping import HASTY
+
+from centgate.client.errors import BuyerError
+from centgate.client.ledger import Ledger
+from centgate.client.payment import Order, canonical
+from centgate.client.shell.calling import Wanted, stopped
+from centgate.client.sync import Centgate
+from centgate.client.wallet import Wallet
+from centgate.devchain.accounts import BUYERS
+
+REFUSED = failure(
+    402, "payment_required", note={"state": "refused", "charged": False, "retry": "new_payment"}
+)
+
+
+@pytest.mark.parametrize(
+    ("paid", "code", "told"),
+    [
+        ([], 5, "after the payment was answered"),
+        ([Said(500, b"")] * 9, 5, "whether it moved is not known"),
+        ([REFUSED], 4, "after the payment was refused"),
+    ],
+    ids=["answered", "open", "refused"],
+)
+def test_after_a_payment_it_does_not_say_that_nothing_was_signed(
+    hostile: HostileApi, capsys: pytest.CaptureFixture[str], paid: list[Reply], code: int, told: str
+) -> None:
+    began, ledger = datetime.now(UTC), Ledger()
+    hostile.paid = paid
+    wallet = Wallet.from_key(BUYERS[0].private_key)
+    with Centgate(hostile.url, wallet, ledger=ledger, patience=HASTY) as client, suppress(BuyerError):
+        client.call(SLUG, {})
+
+    assert stopped(Wanted(ledger, Order(hostile.url, PATH, canonical({}))), began) == code
+    assert told in capsys.readouterr().err
+
+
+def test_a_payment_of_before_is_not_told(hostile: HostileApi, capsys: pytest.CaptureFixture[str]) -> None:
+    ledger = Ledger()
+    with Centgate(hostile.url, Wallet.from_key(BUYERS[0].private_key), ledger=ledger) as client:
+        client.call(SLUG, {})
+
+    assert stopped(Wanted(ledger, Order(hostile.url, PATH, canonical({}))), datetime.now(UTC)) == 130
+    assert "nothing was signed" in capsys.readouterr().err

@@ -1,0 +1,179 @@
+"""The thread of a sync client: interrupted, shared, forked, forgotten, closed."""
+
+from __future__ import annotations
+
+import gc
+import signal
+import subprocess
+import sys
+import threading
+
+import pytest
+from hostile import DATA, SLUG, Asked, HostileApi, Said
+
+from centgate.client.sync import Centgate
+from centgate.client.wallet import Wallet
+from centgate.devchain.accounts import BUYERS
+
+KEY = BUYERS[0].private_key
+BEGIN = """
+import os, sys
+from centgate.client import Centgate, Wallet
+
+client = Centgate(sys.argv[1], Wallet.from_key(sys.argv[2]))
+"""
+INTERRUPTED = """
+try:
+    client.call("some-facts", {})
+except KeyboardInterrupt:
+    print("interrupted", flush=True)
+print(client.call("some-facts", {}).money, flush=True)
+"""
+FORKED = """
+client.call("some-facts", {"n": 1})
+child = os.fork()
+client.call("some-facts", {"n": child and 2})
+if not child:
+    os._exit(0)
+assert os.waitpid(child, 0)[1] == 0
+client.call("some-facts", {"n": 3})
+"""
+
+
+@pytest.fixture
+def client(hostile: HostileApi) -> Centgate:
+    return Centgate(hostile.url, Wallet.from_key(KEY))
+
+
+def started(program: str, url: str) -> subprocess.Popen[str]:
+    """A process with a client, in which a warning is an error."""
+    command = [sys.executable, "-X", "dev", "-W", "error", "-c", BEGIN + program, url, KEY]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def threads() -> list[threading.Thread]:
+    return [each for each in threading.enumerate() if each.name == "centgate-client"]
+
+
+def test_an_interrupt_ends_the_call_and_the_client_goes_on(hostile: HostileApi) -> None:
+    arrived, release = threading.Event(), threading.Event()
+
+    def hold(asked: Asked) -> Said:
+        arrived.set()
+        release.wait(30)
+        return Said(fault="no_response")
+
+    hostile.paid = [hold]
+    process = started(INTERRUPTED, hostile.url)
+    assert arrived.wait(30)
+
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=30)
+    release.set()
+
+    assert (out, err) == ("interrupted\nmoved\n", "")
+    assert len(set(hostile.payments)) == 1
+
+
+@pytest.mark.parametrize("end", ["", "client.close()", "del client"])
+def test_a_process_ends_without_a_warning(hostile: HostileApi, end: str) -> None:
+    process = started(f'client.call("some-facts", {{}})\n{end}', hostile.url)
+
+    out, err = process.communicate(timeout=30)
+
+    assert (process.returncode, out, err) == (0, "", "")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no fork")
+def test_a_process_that_was_forked_has_a_thread_of_its_own(hostile: HostileApi) -> None:
+    process = started(FORKED, hostile.url)
+
+    _, err = process.communicate(timeout=60)
+
+    assert (process.returncode, err) == (0, "")
+    assert len(hostile.taken) == 4
+
+
+async def test_it_may_be_used_where_an_event_loop_runs(client: Centgate) -> None:
+    with client:
+        assert client.call(SLUG, {}).data == DATA
+
+
+def test_a_client_that_was_not_used_has_no_thread(client: Centgate) -> None:
+    before = threads()
+
+    client.close()
+
+    assert threads() == before == []
+
+
+def test_closing_ends_the_thread(client: Centgate) -> None:
+    client.call(SLUG, {})
+    assert len(threads()) == 1
+
+    client.close()
+    client.close()
+
+    assert threads() == []
+    with pytest.raises(RuntimeError, match="closed"):
+        client.call(SLUG, {})
+
+
+def test_forgetting_a_client_ends_the_thread(hostile: HostileApi) -> None:
+    Centgate(hostile.url, Wallet.from_key(KEY)).call(SLUG, {})
+
+    gc.collect()
+
+    assert threads() == []
+
+
+def test_closing_ends_the_calls_under_way(client: Centgate, hostile: HostileApi) -> None:
+    arrived, release = threading.Event(), threading.Event()
+    came: list[BaseException] = []
+
+    def hold(asked: Asked) -> Said:
+        arrived.set()
+        release.wait(30)
+        return hostile.delivered(asked)
+
+    def call() -> None:
+        try:
+            client.call(SLUG, {})
+        except RuntimeError as error:
+            came.append(error)
+
+    hostile.paid = [hold]
+    thread = threading.Thread(target=call)
+    thread.start()
+    assert arrived.wait(30)
+
+    client.close()
+    thread.join(30)
+    release.set()
+
+    assert "was closed during a call" in str(came[0])
+    assert [record.event for record in client.ledger.records()] == ["signed"]
+
+
+@pytest.mark.parametrize("stop", [SystemExit, KeyboardInterrupt, ZeroDivisionError])
+def test_what_a_watch_raises_is_raised_by_the_call(hostile: HostileApi, stop: type[BaseException]) -> None:
+    def watch(sentence: str) -> None:
+        if sentence.startswith("signed"):
+            raise stop
+
+    with Centgate(hostile.url, Wallet.from_key(KEY), watch=watch) as client:
+        with pytest.raises(stop):
+            client.call(SLUG, {})
+        assert client.call(SLUG, {}, payment=None).data == DATA
+    assert len(hostile.payments) == 1
+
+
+def test_a_watch_cannot_call_the_client(hostile: HostileApi) -> None:
+    def watch(sentence: str) -> None:
+        client.services()
+
+    with (
+        Centgate(hostile.url, Wallet.from_key(KEY), watch=watch) as client,
+        pytest.raises(RuntimeError, match="cannot call the client itself"),
+    ):
+        client.call(SLUG, {})

@@ -1,0 +1,296 @@
+"""Terms that a buyer does not sign: each check on its own, and the sentence that says why."""
+
+from __future__ import annotations
+
+import json
+from base64 import b64encode
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from buyer import decoded, encoded
+from hostile import NETWORK, PATH, PAYEE, SLUG, HostileApi, Said, demand, entry, failure, offer
+from shopping import Shop
+
+from centgate.client.caps import Caps
+from centgate.client.errors import CapExceeded, Drift, NoWallet, TermsRefused, Unavailable
+from centgate.client.ledger import Ledger
+from centgate.client.terms import Allowed
+from centgate.dollars import USDC, Asset
+
+OTHER = "0x2222222222222222222222222222222222222222"
+TOKEN = "0x3333333333333333333333333333333333333333"
+
+BAD: dict[str, tuple[dict[str, Any], str]] = {
+    "another version": ({"x402Version": 1}, "version 1"),
+    "another scheme": ({"scheme": "upto"}, "scheme 'upto'"),
+    "another network": ({"network": "eip155:999"}, "'eip155:999', a network this client does not pay on"),
+    "no evm": ({"network": "solana:mainnet"}, "a network this client does not pay on"),
+    "another token": ({"asset": TOKEN}, "not the dollar token"),
+    "the token of another network": ({"asset": USDC["eip155:8453"].address}, "not the dollar token"),
+    "another name": ({"extra": {"name": "USD Coin"}}, "call the token 'USD Coin'"),
+    "another token version": ({"extra": {"version": "1"}}, "version '1'"),
+    "no name": ({"extra": {"name": None}}, "call the token 'None'"),
+    "no amount": ({"amount": "0"}, "no amount"),
+    "a negative amount": ({"amount": "-10000"}, "no amount"),
+    "an amount in dollars": ({"amount": "0.01"}, "no amount"),
+    "an amount in hex": ({"amount": "0x10"}, "no amount"),
+    "an amount in other digits": ({"amount": "\uff11\uff10\uff10\uff10\uff10"}, "no amount"),
+    "an amount beyond all bounds": ({"amount": "9" * 90}, "no amount"),
+    "nobody to pay": ({"payTo": "0x" + "0" * 40}, "nobody that can be paid"),
+    "no address to pay": ({"payTo": "vitalik.eth"}, "nobody that can be paid"),
+    "a mistyped payee": ({"payTo": "0xCE47ca7E00000000000000000000000000000402"}, "checksum"),
+    "an unknown flow": ({"extra": {"paymentFlow": "escrow"}}, "payment flow 'escrow'"),
+    "a flow that is no word": ({"extra": {"paymentFlow": [1]}}, "payment flow"),
+    "another transfer": ({"extra": {"assetTransferMethod": "permit2"}}, "only EIP-3009"),
+    "too short a window": ({"maxTimeoutSeconds": 1}, "good for 1 seconds"),
+    "too long a window": ({"maxTimeoutSeconds": 10**9}, "good for 1000000000 seconds"),
+    "a window of the past": ({"maxTimeoutSeconds": -60}, "good for -60 seconds"),
+    "another host": ({"resource": {"url": "https://other.example" + PATH}}, "for the host other.example"),
+    "a lookalike host": ({"resource": {"url": "http://127.0.0.1.evil.example/"}}, "127.0.0.1.evil.example"),
+    "no host": ({"resource": {"url": "/services"}}, "no address"),
+    "a broken address": ({"resource": {"url": "http://[::1"}}, "no address"),
+    "no address of what is sold": ({"resource": {}}, "what is paid for"),
+}
+
+
+@pytest.mark.parametrize(("changes", "says"), BAD.values(), ids=BAD)
+async def test_terms_are_refused_and_nothing_is_signed(
+    shop: Shop, hostile: HostileApi, changes: dict[str, Any], says: str
+) -> None:
+    hostile.unpaid = [demand(offer(hostile.url, **changes))]
+    ledger = Ledger()
+
+    with pytest.raises(TermsRefused, match=r".") as refused:
+        await shop(hostile.url, ledger=ledger).call(SLUG, {})
+
+    assert says in str(refused.value)
+    assert refused.value.money == "not_moved"
+    assert (hostile.payments, ledger.records()) == ([], [])
+
+
+ILL = {
+    "no header": Said(402, {"error": {"code": "payment_required", "message": "pay"}}),
+    "no base64": demand("§$%"),
+    "no json": demand(b64encode(b"{").decode()),
+    "a list": demand(b64encode(b"[]").decode()),
+    "null": demand(b64encode(b"null").decode()),
+    "nothing accepted": demand({**offer("http://127.0.0.1"), "accepts": []}),
+    "accepts of words": demand({**offer("http://127.0.0.1"), "accepts": ["exact"]}),
+    "version as a word": demand({**offer("http://127.0.0.1"), "x402Version": "2"}),
+    "extensions of words": demand({**offer("http://127.0.0.1"), "extensions": ["bazaar"]}),
+    "more levels than can be written": demand(
+        b64encode(
+            json.dumps(offer("http://127.0.0.1", extensions={"a": "deep"}))
+            .replace('"deep"', "[" * 1000 + "]" * 1000)
+            .encode()
+        ).decode()
+    ),
+}
+
+
+@pytest.mark.parametrize("said", ILL.values(), ids=ILL)
+async def test_what_is_no_terms_is_no_centgate(shop: Shop, hostile: HostileApi, said: Said) -> None:
+    hostile.unpaid = [said]
+
+    with pytest.raises(Drift) as drift:
+        await shop(hostile.url).call(SLUG, {})
+
+    assert drift.value.money == "not_moved"
+    assert hostile.payments == []
+
+
+async def test_terms_that_no_header_could_echo_are_refused(shop: Shop, hostile: HostileApi) -> None:
+    hostile.unpaid = [demand(offer(hostile.url, extensions={"long": "x" * 20_000}))]
+
+    with pytest.raises(TermsRefused, match="no payment can echo them"):
+        await shop(hostile.url).call(SLUG, {})
+
+
+@pytest.mark.parametrize("missing", ["scheme", "network", "asset", "amount", "payTo", "maxTimeoutSeconds"])
+async def test_an_entry_that_lacks_a_field_is_refused_by_its_name(
+    shop: Shop, hostile: HostileApi, missing: str
+) -> None:
+    terms = offer(hostile.url)
+    del terms["accepts"][0][missing]
+    hostile.unpaid = [demand(terms)]
+
+    with pytest.raises(TermsRefused, match=missing):
+        await shop(hostile.url).call(SLUG, {})
+
+
+async def test_of_several_entries_the_one_that_can_be_signed_is(shop: Shop, hostile: HostileApi) -> None:
+    terms = offer(hostile.url)
+    terms["accepts"] = [{**terms["accepts"][0], "network": "eip155:999"}, *terms["accepts"]]
+    hostile.unpaid = [demand(terms)]
+
+    answer = await shop(hostile.url).call(SLUG, {})
+
+    assert answer.receipt
+    assert answer.receipt.network == NETWORK
+
+
+async def test_the_work_before_the_money_where_there_is_a_choice(shop: Shop, hostile: HostileApi) -> None:
+    terms = offer(hostile.url)
+    after = offer(hostile.url, extra={"paymentFlow": "authorization"})["accepts"][0]
+    terms["accepts"] = [*terms["accepts"], after]
+    hostile.unpaid = [demand(terms)]
+
+    await shop(hostile.url).call(SLUG, {})
+
+    assert decoded(hostile.payments[0])["accepted"] == after
+
+
+async def test_the_cheapest_where_there_is_a_choice(shop: Shop, hostile: HostileApi) -> None:
+    terms = offer(hostile.url)
+    dearer = offer(hostile.url, amount="20000")["accepts"][0]
+    hostile.unpaid = [demand({**terms, "accepts": [dearer, *terms["accepts"]]})]
+
+    answer = await shop(hostile.url).call(SLUG, {})
+
+    assert answer.receipt
+    assert answer.receipt.amount == Decimal("0.01")
+
+
+async def test_a_token_the_buyer_allows_is_paid_in(shop: Shop, hostile: HostileApi) -> None:
+    hostile.unpaid = [demand(offer(hostile.url, asset=TOKEN, extra={"name": "Other", "version": "7"}))]
+    allowed = Allowed(assets={NETWORK: Asset(TOKEN, "Other", "7")})
+
+    answer = await shop(hostile.url, allowed=allowed).call(SLUG, {})
+
+    assert answer.money == "moved"
+
+
+async def test_the_price_is_told_by_the_tokens_own_decimals(shop: Shop, hostile: HostileApi) -> None:
+    hostile.unpaid = [demand(offer(hostile.url, asset=TOKEN, extra={"name": "Other", "version": "7"}))]
+    allowed = Allowed(assets={NETWORK: Asset(TOKEN, "Other", "7", decimals=2)})
+
+    quote = await shop(hostile.url, allowed=allowed).terms(SLUG, {})
+
+    assert quote.usd == 100
+
+
+async def test_a_network_the_buyer_leaves_out_is_not_paid_on(shop: Shop, hostile: HostileApi) -> None:
+    allowed = Allowed(networks=frozenset({"eip155:8453"}))
+
+    with pytest.raises(TermsRefused, match="does not pay on"):
+        await shop(hostile.url, allowed=allowed).call(SLUG, {})
+
+
+async def test_terms_for_another_host_can_be_allowed(shop: Shop, hostile: HostileApi) -> None:
+    hostile.unpaid = [demand(offer(hostile.url, resource={"url": "https://api.example" + PATH}))]
+
+    answer = await shop(hostile.url, allowed=Allowed(hosts=frozenset({"api.example"}))).call(SLUG, {})
+
+    assert answer.money == "moved"
+
+
+@pytest.mark.parametrize(
+    ("caps", "says"),
+    [
+        (Caps(per_call=Decimal("0.0099")), "CENTGATE_CAP_PER_CALL"),
+        (Caps(total=Decimal("0.0099")), "CENTGATE_CAP_TOTAL"),
+    ],
+    ids=["per call", "total"],
+)
+async def test_a_price_above_a_cap_is_not_signed(
+    shop: Shop, hostile: HostileApi, caps: Caps, says: str
+) -> None:
+    with pytest.raises(CapExceeded, match=says) as error:
+        await shop(hostile.url, caps=caps).call(SLUG, {})
+
+    assert error.value.money == "not_moved"
+    assert hostile.payments == []
+
+
+async def test_only_the_pinned_payee_is_paid(shop: Shop, hostile: HostileApi) -> None:
+    with pytest.raises(TermsRefused, match="pinned to"):
+        await shop(hostile.url, payee=OTHER).call(SLUG, {})
+
+    assert hostile.payments == []
+    assert (await shop(hostile.url, payee=PAYEE).call(SLUG, {})).money == "moved"
+
+
+async def test_a_payee_that_changes_is_refused_until_it_is_accepted(shop: Shop, hostile: HostileApi) -> None:
+    ledger = Ledger()
+    await shop(hostile.url, ledger=ledger).call(SLUG, {"first": 1})
+    hostile.unpaid = [demand(offer(hostile.url, payTo=OTHER)) for _ in range(3)]
+
+    with pytest.raises(TermsRefused, match=f"CENTGATE_PAYEE={OTHER}"):
+        await shop(hostile.url, ledger=ledger).call(SLUG, {"second": 2})
+    await shop(hostile.url, ledger=ledger, payee=OTHER).call(SLUG, {"second": 2})
+    await shop(hostile.url, ledger=ledger).call(SLUG, {"third": 3})
+
+    assert len(hostile.taken) == 3
+
+
+async def test_without_a_wallet_nothing_is_signed(shop: Shop, hostile: HostileApi) -> None:
+    with pytest.raises(NoWallet, match="centgate wallet new"):
+        await shop(hostile.url, wallet=None).call(SLUG, {})
+
+    assert hostile.payments == []
+
+
+async def test_an_api_that_takes_no_payments_is_unavailable(shop: Shop, hostile: HostileApi) -> None:
+    hostile.unpaid = [failure(402, "payment_not_configured")]
+
+    with pytest.raises(Unavailable, match="does not sell it"):
+        await shop(hostile.url).call(SLUG, {})
+
+
+async def test_the_terms_can_be_had_without_signing(shop: Shop, hostile: HostileApi) -> None:
+    quote = await shop(hostile.url, wallet=None, payee=OTHER, caps=Caps(total=Decimal(0))).terms(SLUG, {})
+
+    assert (quote.usd, quote.network, quote.payee, quote.seconds) == (Decimal("0.01"), NETWORK, PAYEE, 60)
+    assert ["pinned" in quote.objections[0], "CENTGATE_CAP_TOTAL" in quote.objections[1]] == [True, True]
+    assert hostile.payments == []
+
+
+async def test_extensions_are_echoed_unchanged_with_an_idempotency_key(
+    shop: Shop, hostile: HostileApi
+) -> None:
+    bazaar = {"info": {"input": {"type": "http", "body": {"ü": [1, None]}}}, "schema": {"type": "object"}}
+    identifier = {"info": {"required": False}, "schema": {}}
+    extensions = {"bazaar": bazaar, "payment-identifier": identifier}
+    hostile.unpaid = [demand(offer(hostile.url, extensions=extensions))]
+
+    await shop(hostile.url).call(SLUG, {})
+
+    echoed = decoded(hostile.payments[0])["extensions"]
+    key = echoed["payment-identifier"]["info"].pop("id")
+    assert 16 <= len(key) <= 128
+    assert echoed == extensions
+
+
+@pytest.mark.parametrize("path", ["//evil.example/x", "http://evil.example/", "/a?b=c", "/a b", "/a\n", ""])
+async def test_a_service_that_is_elsewhere_is_not_asked(shop: Shop, hostile: HostileApi, path: str) -> None:
+    hostile.described = Said(200, entry(path=path))
+
+    with pytest.raises(Drift, match="no path"):
+        await shop(hostile.url).call(SLUG, {})
+
+    assert [asked.method for asked in hostile.asked] == ["GET"]
+
+
+async def test_terms_without_extensions_or_padding_are_signed(shop: Shop, hostile: HostileApi) -> None:
+    for blanks in range(3):
+        terms = encoded(offer(hostile.url, extensions=None, error="pay" + " " * blanks)).rstrip("=")
+        hostile.unpaid = [demand(terms)]
+
+        await shop(hostile.url).call(SLUG, {})
+
+    assert len(hostile.taken) == 3
+
+
+@pytest.mark.parametrize("other", [5, None, {}, {"scheme": 1}], ids=repr)
+async def test_an_entry_that_is_none_beside_a_good_one_is_passed_over(
+    shop: Shop, hostile: HostileApi, other: object
+) -> None:
+    terms = offer(hostile.url)
+    terms["accepts"] = [other, *terms["accepts"]]
+    hostile.unpaid = [demand(terms)] * 2
+
+    quote = await shop(hostile.url).terms(SLUG, {})
+    answer = await shop(hostile.url).call(SLUG, {})
+
+    assert (quote.token, answer.money) == ("USDC", "moved")

@@ -1,0 +1,243 @@
+"""The typed methods: generated from the services, right for the type checker, and paid like any call."""
+
+from __future__ import annotations
+
+import inspect
+import subprocess
+import sys
+from collections.abc import Generator
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+from buyers_shell import key_of
+from facilitators import StubFacilitator, settings_in, stub_facilitator
+
+import centgate.client
+from centgate.catalog import all_services
+from centgate.client import Answer, AsyncCentgate, Centgate, Receipt, Wallet, models, services
+from centgate.client.models import TokenRiskData
+from centgate.client.services import AsyncServices, Services
+from centgate.client.typed import AnswerData, AnswerDrift, TypedAnswer
+from centgate.faces.typed_client import snake, written
+from centgate.schema import camel
+from centgate.server import serving
+from centgate.service import AnyService
+
+FOLDER = Path(services.__file__).parent
+EVERY = pytest.mark.parametrize("service", all_services(), ids=lambda service: service.slug)
+SMALL_BUYER = """
+from centgate.client import AsyncCentgate, Centgate
+from centgate.client.models import TokenRiskData
+
+
+def verdict(client: Centgate) -> str:
+    answer = client.token_risk(chain="base", token_address="0x" + "1" * 40)
+    data: TokenRiskData = answer.data
+    if data.risk_level in ("critical", "high"):
+        return data.risk_flags[0].explanation
+    print(answer.request_id, answer.cached, answer.receipt, answer.warnings, data.taxes.buy.percent)
+    return data.risk_level
+
+
+async def titles(client: AsyncCentgate) -> list[str | None]:
+    answer = await client.neuralweb_search(query="cats", num_results=3, category="news")
+    return [result.title for result in answer.data.results]
+"""
+WRONG = {
+    "a wrong keyword": ('client.token_risk(chain="base", token="0x")', "reportCallIssue"),
+    "a wrong type": ('client.token_risk(chain="base", token_address=5)', "reportArgumentType"),
+    "a wrong word": ('client.token_risk(chain="bass", token_address="0x")', "reportArgumentType"),
+    "a text for a list": ('client.neuralweb_contents(urls="https://a.org")', "reportArgumentType"),
+    "too little": ("client.contract_explain(chain_id=1)", "reportCallIssue"),
+    "no keyword": ('client.phishing_check("https://a.org")', "reportCallIssue"),
+    "a field that is none": ('client.phishing_check(url="a.org").data.verdict', "reportAttributeAccessIssue"),
+    "no service": ("client.token_price()", "reportAttributeAccessIssue"),
+}
+
+
+@pytest.fixture(scope="module")
+def facilitator() -> Generator[StubFacilitator]:
+    """What the API is paid through."""
+    with stub_facilitator() as stub:
+        yield stub
+
+
+@pytest.fixture(scope="module")
+def url(facilitator: StubFacilitator, tmp_path_factory: pytest.TempPathFactory) -> Generator[str]:
+    """The address of an API."""
+    with serving(settings_in(tmp_path_factory.mktemp("api"), facilitator.url)) as address:
+        yield address
+
+
+def sample(service: AnyService, **changes: Any) -> Answer:
+    """An answer with the service's sample as its data."""
+    data = service.output_example | changes
+    receipt = Receipt("0x" + "1" * 64, "0x" + "2" * 40, "eip155:8453", Decimal("0.01"), replayed=False)
+    envelope = {"service": service.slug, "requestId": "req_1", "data": data}
+    return Answer(
+        data,
+        "req_1",
+        cached=False,
+        providers=(),
+        warnings=(),
+        receipt=receipt,
+        envelope=envelope,
+        money="moved",
+    )
+
+
+def model_of(service: AnyService) -> type[AnswerData]:
+    """The generated model of a service's data."""
+    return getattr(models, "".join(word.title() for word in service.slug.split("-")) + "Data")
+
+
+def checked(program: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    """What basedpyright says of a program, in the strictness of this project."""
+    (folder / "program.py").write_text(program)
+    (folder / "pyproject.toml").write_text('[tool.basedpyright]\ntypeCheckingMode = "strict"\n')
+    checker = Path(sys.executable).with_name("basedpyright")
+    if not checker.exists():
+        pytest.skip("basedpyright is not installed")
+    command = [checker, "--pythonpath", sys.executable, "program.py"]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=120, check=False)
+
+
+@pytest.mark.parametrize("name", ["models.py", "services.py"])
+def test_what_is_generated_is_what_is_committed(name: str) -> None:
+    ruff = Path(sys.executable).with_name("ruff")
+    if not ruff.exists():
+        pytest.skip("ruff is not installed")
+
+    formatted = subprocess.run(
+        [ruff, "format", "--stdin-filename", FOLDER / name, "-"],
+        input=written()[name],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    ).stdout
+
+    assert formatted == (FOLDER / name).read_text(encoding="utf-8"), "run `make client`"
+
+
+@EVERY
+def test_every_service_has_a_method_in_both_clients(service: AnyService) -> None:
+    name = service.slug.replace("-", "_")
+
+    sync, asynchronous = getattr(Services, name), getattr(AsyncServices, name)
+
+    assert inspect.iscoroutinefunction(asynchronous)
+    parameters = inspect.signature(sync).parameters
+    assert parameters == inspect.signature(asynchronous).parameters
+    assert {camel(each) for each in parameters if each != "self"} == set(
+        service.request.model_json_schema()["properties"]
+    )
+    assert service.summary in " ".join(sync.__doc__.split())
+    assert f"${service.price}" in sync.__doc__
+
+
+@EVERY
+def test_the_sample_of_every_service_reads_into_its_model(service: AnyService) -> None:
+    data = TypedAnswer(sample(service), model_of(service)).data
+
+    assert data.model_dump(mode="json", by_alias=True) == service.output_example
+
+
+@EVERY
+def test_a_method_sends_its_keywords_as_the_service_takes_them(service: AnyService) -> None:
+    class Recorder(Services):
+        def call(self, slug: str, body: Any) -> Answer:
+            return sample(service, slug=slug, body=body)
+
+    keywords = {snake(name): value for name, value in service.input_example.items()}
+
+    answer = getattr(Recorder(), service.slug.replace("-", "_"))(**keywords)
+
+    assert answer.answer.data["slug"] == service.slug
+    assert answer.answer.data["body"] == service.input_example
+
+
+@pytest.mark.parametrize("name", ["chainId", "volume24hUsd", "txns24h", "url"])
+def test_a_name_in_python_leads_back_to_the_wire(name: str) -> None:
+    assert camel(snake(name)) == name
+
+
+def test_a_name_that_would_not_lead_back_is_refused() -> None:
+    with pytest.raises(ValueError, match="no name in snake_case"):
+        snake("a_b")
+
+
+def token_risk() -> AnyService:
+    return next(service for service in all_services() if service.slug == "token-risk")
+
+
+def test_words_and_fields_of_a_newer_server_are_read() -> None:
+    answer = sample(token_risk(), riskLevel="abysmal", mood="grim")
+
+    data = TypedAnswer(answer, TokenRiskData).data
+
+    assert data.risk_level == "abysmal"
+
+
+@pytest.mark.parametrize("change", [{"riskLevel": None}, {"riskFlags": {}}, {"taxes": {"buy": 1}}], ids=str)
+def test_an_answer_of_another_shape_is_reached_through_the_error(change: dict[str, Any]) -> None:
+    answer = TypedAnswer(sample(token_risk(), **change), TokenRiskData)
+
+    with pytest.raises(AnswerDrift) as error:
+        _ = answer.data
+
+    assert error.value.answer is answer.answer
+    assert error.value.money == "moved"
+    assert next(iter(change)) in str(error.value)
+    assert answer.receipt
+    assert answer.request_id == "req_1"
+
+
+def test_a_typed_call_is_paid_and_answered(url: str, facilitator: StubFacilitator) -> None:
+    facilitator.moved.clear()
+
+    with Centgate(url, Wallet.from_key(key_of())) as client:
+        answer = client.phishing_check(url="https://wallet-ethereum.net/unlock")
+
+    assert answer.data.status == "blocked"
+    assert answer.data.matched_list == "blocklist"
+    assert answer.providers[0]["name"] == "phishinglist"
+    assert not answer.cached
+    assert answer.receipt
+    assert sum(facilitator.moved.values()) == 1
+
+
+async def test_a_typed_call_is_paid_and_awaited(url: str) -> None:
+    async with AsyncCentgate(url, Wallet.from_key(key_of())) as client:
+        answer = await client.phishing_check(url="https://metamask.io")
+
+    assert answer.data.status == "allowed"
+    assert answer.receipt
+
+
+def test_a_small_buyer_is_right_for_the_type_checker(tmp_path: Path) -> None:
+    said = checked(SMALL_BUYER, tmp_path)
+
+    assert said.returncode == 0, said.stdout
+
+
+def test_wrong_use_is_found_by_the_type_checker(tmp_path: Path) -> None:
+    header = "from centgate.client import Centgate\n\n\ndef buy(client: Centgate) -> None:\n"
+    lines = [f"    print({line})\n" for line, _ in WRONG.values()]
+
+    said = checked(header + "".join(lines), tmp_path)
+
+    for number, (case, (_, rule)) in enumerate(WRONG.items(), header.count("\n") + 1):
+        found = [line for line in said.stdout.splitlines() if f"program.py:{number}:" in line]
+        assert found, f"{case} is not found:\n{said.stdout}"
+        assert rule in said.stdout
+
+
+def test_every_public_name_of_the_client_can_be_had() -> None:
+    assert all(
+        getattr(centgate.client, name).__name__ for name in centgate.client.__all__ if name != "Proxies"
+    )
+    with pytest.raises(AttributeError, match="no attribute 'Nothing'"):
+        _ = centgate.client.Nothing  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType, reportUnknownVariableType]

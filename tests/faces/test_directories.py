@@ -1,0 +1,129 @@
+"""Directories of paid APIs find the fourteen, and find nothing to complain of."""
+
+# x402 is typed, and does not say so
+# pyright: reportMissingTypeStubs=false, reportUnknownVariableType=false
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from collections.abc import Generator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from buyer import decoded
+from x402.extensions.bazaar import validate_discovery_extension, validate_discovery_extension_spec
+
+from centgate.catalog import all_services
+from centgate.dev import MERCHANT
+from centgate.server import serving
+from centgate.service import AnyService
+from centgate.settings import Settings
+
+PROOF = "0x" + "1f" * 65
+MOST_HEADER = 6 * 1024
+
+each_service = pytest.mark.parametrize("service", all_services(), ids=lambda service: service.slug)
+
+
+@pytest.fixture(scope="session")
+def listed(house_settings: Settings) -> Generator[str]:
+    """The address of an API whose operator says who runs it."""
+    said = {"operator": "desk@shop.example", "ownership_proofs": (PROOF,)}
+    with ExitStack() as open_parts:
+        yield open_parts.enter_context(serving(house_settings.model_copy(update=said)))
+
+
+@pytest.fixture(scope="session")
+def audit(listed: str, npm_tools: Path) -> dict[str, Any]:
+    """What AgentCash's own code says of the API."""
+    return audited(listed, npm_tools)
+
+
+def audited(origin: str, tools: Path) -> dict[str, Any]:
+    shutil.copy(Path(__file__).parent / "agentcash.mjs", tools)
+    done = subprocess.run(
+        ["node", "agentcash.mjs", origin], cwd=tools, capture_output=True, text=True, timeout=120, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+def test_the_only_warning_is_of_the_older_document(audit: dict[str, Any]) -> None:
+    assert [warning["code"] for warning in audit["warnings"]] == ["LEGACY_WELL_KNOWN_FOUND"]
+
+
+def test_each_of_the_fourteen_is_found_paid_and_without_a_warning(audit: dict[str, Any]) -> None:
+    assert [route["path"] for route in audit["routes"]] == [service.path for service in all_services()]
+    assert [route["warnings"] for route in audit["routes"]] == [[]] * 14
+    assert all(route["valid"] for route in audit["routes"])
+
+
+def test_what_is_written_of_a_route_is_what_it_asks_for(audit: dict[str, Any]) -> None:
+    for route in audit["routes"]:
+        (option,) = route["options"]
+        assert (option["amount"], option["payTo"]) == ("10000", MERCHANT)
+        assert route["written"]["estimatedPrice"].startswith("0.01")
+        assert route["written"]["protocols"] == ["x402"]
+        assert {"GET unprotected", "POST paid"} <= set(route["methods"])
+
+
+def test_the_owner_is_known(audit: dict[str, Any]) -> None:
+    discovered = audit["discovered"]
+
+    assert discovered["trustTier"] == "ownership_verified"
+    assert discovered["ownershipProofs"] == [PROOF]
+    assert discovered["info"]["contactEmail"] == "desk@shop.example"
+
+
+def test_an_operator_who_says_nothing_is_told_what_is_missing(reader: httpx.Client, npm_tools: Path) -> None:
+    warnings = audited(str(reader.base_url).rstrip("/"), npm_tools)["warnings"]
+
+    assert [warning["code"] for warning in warnings] == ["OPENAPI_CONTACT_MISSING", "LEGACY_WELL_KNOWN_FOUND"]
+
+
+@pytest.mark.parametrize("body", [b"", b"{}"], ids=["empty", "of the example"])
+@each_service
+def test_a_probe_gets_the_terms(reader: httpx.Client, service: AnyService, body: bytes) -> None:
+    content = json.dumps(service.input_example).encode() if body else b""
+
+    response = reader.post(service.path, content=content, headers={"Content-Type": "application/json"})
+
+    assert response.status_code == 402
+    offer = decoded(response.headers["PAYMENT-REQUIRED"])
+    assert offer["accepts"] == response.json()["error"]["details"]["accepts"]
+    assert response.headers["Cache-Control"] == "no-store"
+
+
+@pytest.mark.parametrize("method", ["GET", "HEAD"])
+@each_service
+def test_a_probe_of_another_kind_gets_the_description(
+    reader: httpx.Client, service: AnyService, method: str
+) -> None:
+    response = reader.request(method, service.path)
+
+    assert response.status_code == 200
+    assert response.headers["Content-Type"] == "application/json"
+    assert "PAYMENT-REQUIRED" not in response.headers
+
+
+@each_service
+def test_the_terms_are_such_as_directories_take(reader: httpx.Client, service: AnyService) -> None:
+    header = reader.post(service.path).headers["PAYMENT-REQUIRED"]
+
+    offer = decoded(header)
+    resource, block = offer["resource"], offer["extensions"]["bazaar"]
+    assert len(header) < MOST_HEADER
+    assert validate_discovery_extension(block).errors == []
+    assert validate_discovery_extension_spec(block).errors == []
+    assert 0 < len(resource["description"]) <= 500
+    assert 0 < len(resource["serviceName"]) <= 32
+    assert 0 < len(resource["tags"]) <= 5
+    assert all(0 < len(tag) <= 32 for tag in resource["tags"])
+    assert len({tag.lower() for tag in resource["tags"]}) == len(resource["tags"])
+    assert all(text.isascii() and text.isprintable() for text in (*resource["tags"], resource["serviceName"]))

@@ -1,0 +1,69 @@
+"""What the tests of MCP share: who speaks, and the API that is spoken to."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Generator
+
+import httpx
+import pytest
+from buyer import Api
+from facilitators import StubFacilitator, settings_in, stub_facilitator
+from mcp import Client
+from speaking import MODES, TOKEN, Speak
+from standins import StandIns, set_up
+
+from centgate.server import serving
+from centgate.settings import Settings
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    """The official client and the API run on asyncio."""
+    return "asyncio"
+
+
+@pytest.fixture(params=list(MODES))
+def speak(request: pytest.FixtureRequest) -> Speak:
+    """The official client on an API, in each version of the protocol."""
+    mode = MODES[request.param]
+    return lambda api: Client(str(api.base_url.join("/mcp")), mode=mode)
+
+
+@pytest.fixture
+def chained(api: Api, chain_settings: Settings) -> httpx.Client:
+    """A client of an API that is paid on the development chain."""
+    return api(chain_settings)
+
+
+@pytest.fixture(scope="session")
+def idle_facilitator() -> Generator[StubFacilitator]:
+    """A facilitator that nobody should ask."""
+    with stub_facilitator() as stub:
+        yield stub
+
+
+@pytest.fixture(scope="session")
+def reader(
+    idle_facilitator: StubFacilitator, tmp_path_factory: pytest.TempPathFactory
+) -> Generator[httpx.Client]:
+    """A client of one API for all tests that buy nothing."""
+    folder = tmp_path_factory.mktemp("reader")
+    with pytest.MonkeyPatch.context() as patch:
+        for name in [name for name in os.environ if name.startswith("CENTGATE_")]:
+            patch.delenv(name)
+        patch.chdir(folder)
+        settings = settings_in(folder, idle_facilitator.url)
+    with serving(settings) as url, httpx.Client(base_url=url, timeout=30) as client:
+        yield client
+
+
+@pytest.fixture
+def unlisted(api: Api, settings: Settings, upstreams: StandIns) -> httpx.Client:
+    """A client of an API whose sources know no pair of a token."""
+    upstreams.says("dexscreener", f"/token-pairs/v1/base/{TOKEN}", [])
+    upstreams.says("dexscreener", f"/latest/dex/pairs/base/{TOKEN}", {"pairs": None, "pair": None})
+    for path in (f"tokens/{TOKEN}/pools", f"pools/{TOKEN}"):
+        nothing = {"errors": [{"status": "404", "title": "Not Found"}]}
+        upstreams.says("geckoterminal", f"/api/v2/networks/base/{path}", nothing, status=404)
+    return api(set_up(settings, upstreams.providers("dexscreener", "geckoterminal", timeout=2.5)))

@@ -1,0 +1,69 @@
+"""Speaking MCP: the official client in each version of the protocol, and messages as they stand."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from typing import Any
+
+import httpx
+from buyer import Buyer, encoded
+from mcp import Client
+from mcp_types import CallToolResult
+
+MODES = {"2026-07-28": "auto", "2025-11-25": "legacy"}
+"""The two versions of the protocol that are promised, and how the official client is made to speak each."""
+PAYMENT, RECEIPT = "x402/payment", "x402/payment-response"
+TOKEN = "0x" + "a1" * 20
+POOL, PAIR = "pool-snapshot", {"chain": "base", "tokenAddress": TOKEN}
+"""A question to which the API of fixture `unlisted` knows no answer."""
+Speak = Callable[[httpx.Client], Client]
+Payload = dict[str, Any]
+
+
+def payload_of(result: CallToolResult, buyer: Buyer, **changes: Any) -> Payload:
+    """A payment for what an unpaid call was answered; `changes` as `Buyer.payload` takes them."""
+    return buyer.payload(encoded(result.structured_content), now=int(time.time()), **changes)
+
+
+async def paid(client: Client, slug: str, arguments: dict[str, Any], payment: Any) -> CallToolResult:
+    """Call a tool with a payment."""
+    return await client.call_tool(slug, arguments, meta={PAYMENT: payment})  # pyright: ignore[reportArgumentType]
+
+
+def text(result: CallToolResult) -> str:
+    """The text of a result that has one."""
+    (block,) = result.content
+    assert block.type == "text"
+    return block.text
+
+
+def meta(result: CallToolResult) -> dict[str, Any]:
+    """The `_meta` of a result that has one."""
+    assert result.meta is not None
+    return dict(result.meta)
+
+
+def said(result: CallToolResult) -> dict[str, Any]:
+    """The structured content of a result that has one."""
+    content: dict[str, Any] | None = result.structured_content
+    assert content is not None
+    return content
+
+
+def asking(method: str, *, version: str = "2026-07-28", **params: Any) -> dict[str, Any]:
+    """A request of the current version, whole."""
+    envelope: dict[str, Any] = {
+        "io.modelcontextprotocol/protocolVersion": version,
+        "io.modelcontextprotocol/clientCapabilities": {},
+    }
+    return {"jsonrpc": "2.0", "id": 1, "method": method, "params": {**params, "_meta": envelope}}
+
+
+def post(client: httpx.Client, message: Any, **headers: str) -> httpx.Response:
+    """Send a message as it stands: an object as JSON, text as it is."""
+    content = message if isinstance(message, str) else json.dumps(message)
+    usual = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    return client.post("/mcp", content=content, headers=usual | named)

@@ -1,0 +1,101 @@
+"""The official inspector lists the tools and calls one; it holds every result against its schema."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from buyer import QUESTION, Buyer, decoded, encoded, payload_for, terms_of
+
+from centgate.devchain.accounts import BUYERS
+from centgate.devchain.house import DevChain
+
+PACKAGE = "@modelcontextprotocol/inspector"
+RELEASE = "2.12.0"
+SLUG = "phishing-check"
+INSTALL_WITHIN, ANSWER_WITHIN = 240, 90
+CALL = ["--method", "tools/call", "--tool-name", SLUG, "--tool-arg", f"url={QUESTION['url']}"]
+ERAS = ["legacy", "modern"]
+
+
+@pytest.fixture(scope="session")
+def inspector(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """The inspector's command; skips where it cannot be had."""
+    npm, node = shutil.which("npm"), shutil.which("node")
+    if npm is None or node is None:
+        pytest.skip("npm is not on this machine")
+    folder = tmp_path_factory.mktemp("inspector")
+    (folder / "package.json").write_text("{}")
+    command = [npm, "install", f"{PACKAGE}@{RELEASE}", "--no-audit", "--no-fund", "--ignore-scripts"]
+    done = subprocess.run(command, cwd=folder, capture_output=True, timeout=INSTALL_WITHIN, check=False)
+    if done.returncode:
+        pytest.skip("npm cannot install the inspector here")
+    declared = json.loads((folder / "node_modules" / PACKAGE / "package.json").read_text())
+    return [node, str(folder / "node_modules" / PACKAGE / declared["bin"]["mcp-inspector"]), "--cli"]
+
+
+def ask(command: list[str], home: Path, *arguments: str) -> tuple[int, dict[str, Any]]:
+    """What the inspector says: its exit code, and the result."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("CENTGATE_", "XDG_"))}
+    done = subprocess.run(
+        [*command, *arguments, "--format", "json"],
+        cwd=home,
+        env={**kept, "HOME": str(home)},
+        capture_output=True,
+        text=True,
+        timeout=ANSWER_WITHIN,
+    )
+    assert done.stdout, done.stderr
+    return done.returncode, json.loads(done.stdout)["result"]
+
+
+@pytest.mark.parametrize("era", ERAS)
+def test_it_lists_the_tools_over_http(
+    inspector: list[str], client: httpx.Client, tmp_path: Path, era: str
+) -> None:
+    url = str(client.base_url.join("/mcp"))
+
+    code, result = ask(inspector, tmp_path, url, "--protocol-era", era, "--method", "tools/list")
+
+    assert code == 0
+    assert len(result["tools"]) == 14
+
+
+@pytest.mark.parametrize("era", ERAS)
+def test_it_is_shown_the_terms_and_pays_over_http(
+    inspector: list[str], client: httpx.Client, buyer: Buyer, tmp_path: Path, era: str
+) -> None:
+    target = [str(client.base_url.join("/mcp")), "--protocol-era", era]
+    header = encoded(payload_for(client, buyer))
+
+    _, unpaid = ask(inspector, tmp_path, *target, *CALL)
+    code, paid = ask(inspector, tmp_path, *target, *CALL, "--tool-metadata", f"x402/payment={header}")
+
+    assert unpaid["isError"] is True
+    assert unpaid["structuredContent"] == decoded(terms_of(client))
+    assert code == 0
+    assert paid["structuredContent"]["data"]["status"] == "blocked"
+    assert paid["_meta"]["x402/payment-response"]["success"] is True
+
+
+@pytest.mark.parametrize("era", ERAS)
+def test_it_buys_over_stdio(
+    inspector: list[str], chained: httpx.Client, devchain: DevChain, tmp_path: Path, era: str
+) -> None:
+    payer = BUYERS[4]
+    before = devchain.balance(payer.address)
+    given = ["-e", f"CENTGATE_WALLET_KEY={payer.private_key}", "--protocol-era", era]
+    served = [sys.executable, "-m", "centgate", "mcp", "--api", str(chained.base_url)]
+
+    code, result = ask(inspector, tmp_path, *given, *served, *CALL)
+
+    assert code == 0
+    assert result["structuredContent"]["data"]["status"] == "blocked"
+    assert before - devchain.balance(payer.address) == 10_000

@@ -1,0 +1,71 @@
+"""A shop on the development chain whose services all have something to say, for the whole session."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Generator, Mapping
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+from snippet_shop import PAYER, knowing
+from standins import set_up, stand_ins
+
+from centgate.dev import paid_on
+from centgate.devchain.house import DevChain
+from centgate.faces.site.deployment import Deployment, read_deployment
+from centgate.server import serving
+from centgate.settings import Settings
+
+INSTALL_WITHIN = 240
+CLIENTS = Path(__file__).parents[1] / "clients"
+
+
+@pytest.fixture(scope="session")
+def deployment(devchain: DevChain, tmp_path_factory: pytest.TempPathFactory) -> Generator[Deployment]:
+    """What the website knows of the shop."""
+    folder = tmp_path_factory.mktemp("shop")
+    with ExitStack() as open_parts, pytest.MonkeyPatch.context() as patch:
+        for name in [name for name in os.environ if name.startswith("CENTGATE_")]:
+            patch.delenv(name)
+        patch.chdir(folder)
+        upstreams = open_parts.enter_context(stand_ins())
+        settings = set_up(paid_on(devchain, Settings(port=0), folder), knowing(upstreams))
+        yield read_deployment(open_parts.enter_context(serving(settings)), None)
+
+
+@pytest.fixture
+def environment(tmp_path: Path) -> Mapping[str, str]:
+    """What a buyer has set who runs a snippet: a wallet, and a home of their own."""
+    wallet = tmp_path / "wallet"
+    wallet.write_text(PAYER.private_key + "\n")
+    wallet.chmod(0o600)
+    inherited = {
+        name: value for name, value in os.environ.items() if not name.startswith(("CENTGATE_", "XDG_"))
+    }
+    return {
+        **inherited,
+        "HOME": str(tmp_path),
+        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+        "CENTGATE_WALLET": str(wallet),
+        "CENTGATE_WALLET_KEY": PAYER.private_key,
+    }
+
+
+@pytest.fixture(scope="session")
+def node_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the packages that the TypeScript snippet names; skips where there is no npm."""
+    npm = shutil.which("npm")
+    if npm is None or shutil.which("node") is None:
+        pytest.skip("npm is not on this machine")
+    folder = tmp_path_factory.mktemp("node")
+    for name in ("package.json", "package-lock.json"):
+        shutil.copy(CLIENTS / name, folder)
+    command = [npm, "ci", "--no-audit", "--no-fund", "--ignore-scripts"]
+    done = subprocess.run(command, cwd=folder, capture_output=True, timeout=INSTALL_WITHIN, check=False)
+    if done.returncode:
+        pytest.skip("npm cannot install the packages here")
+    return folder
