@@ -203,6 +203,23 @@ async def test_a_making_goes_on_when_nobody_waits_any_more(tmp_path: Path) -> No
     assert file.read_bytes() == b"index"
 
 
+async def test_makings_that_fail_take_no_folder_from_one_that_begins(tmp_path: Path) -> None:
+    shelves = Shelves(tmp_path)
+
+    async def in_vain(file: Path) -> None:
+        raise ValueError("broken")
+
+    async def well(file: Path) -> None:
+        put(file)
+
+    for turn in range(100):
+        title = Title("pypi", f"quill{turn}", "1.0")
+        broken = [shelves.making(Title("pypi", title.name, f"2.{each}"), in_vain) for each in range(6)]
+        made = await shelves.making(title, well)
+        await asyncio.gather(*broken, return_exceptions=True)
+        assert made.exists()
+
+
 async def test_a_making_that_fails_does_not_disturb_another_of_the_same_library(tmp_path: Path) -> None:
     shelves, go_on = Shelves(tmp_path), asyncio.Event()
 

@@ -19,6 +19,8 @@ MOST_BYTES = 500 << 20
 MOST_FILES = 500
 MOST_UNDER_WAY = 8
 """Indexes that are made or wait to be made at once."""
+BEGINNINGS = 50
+"""Attempts to put a file into a folder that others take away."""
 LEFT_BEHIND = 600
 """Seconds after which an unfinished file belongs to nobody any more."""
 INDEX, UNFINISHED = ".db", ".part"
@@ -127,9 +129,16 @@ class Shelves:
 
 
 def _begin(unfinished: Path) -> None:
-    """Put an empty file where an index will be, so that its folder is not taken for one that is done with."""
-    unfinished.parent.mkdir(parents=True, exist_ok=True)
-    unfinished.touch()
+    """Put an empty file where an index will be, so that its folder is not taken for one that is done with.
+
+    Until the file is there a making that fails may take the folder away, also from under `mkdir`.
+    """
+    for _ in range(BEGINNINGS):
+        with suppress(FileNotFoundError, FileExistsError):
+            unfinished.parent.mkdir(parents=True, exist_ok=True)
+            unfinished.touch()
+            return
+    raise FileNotFoundError(f"the folder {unfinished.parent} does not stay")
 
 
 def _indexes(folder: Path) -> Iterator[Path]:
