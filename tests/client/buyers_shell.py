@@ -9,6 +9,7 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TextIO
 
 from centgate.devchain.accounts import BUYERS
 
@@ -31,6 +32,18 @@ class Shell:
             cwd=self.home,
             input=stdin,
             capture_output=True,
+            text=True,
+            timeout=PATIENCE,
+            check=False,
+        )
+
+    def into(self, output: int | TextIO, *arguments: str) -> subprocess.CompletedProcess[str]:
+        """Run a command to its end, its answer written to a file or a pipe."""
+        return subprocess.run(
+            [*COMMAND, *arguments],
+            env=self.environment(),
+            stdout=output,
+            stderr=subprocess.PIPE,
             text=True,
             timeout=PATIENCE,
             check=False,

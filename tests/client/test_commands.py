@@ -553,15 +553,7 @@ def test_an_answer_that_cannot_be_written_is_not_lost(shell: Shell) -> None:
     if not Path("/dev/full").exists():
         pytest.skip("there is no /dev/full here")
     with Path("/dev/full").open("w") as full:
-        done = subprocess.run(
-            [*COMMAND, "call", "phishing-check", KNOWN],
-            env=shell.environment(),
-            stdout=full,
-            stderr=subprocess.PIPE,
-            text=True,
-            timeout=PATIENCE,
-            check=False,
-        )
+        done = shell.into(full, "call", "phishing-check", KNOWN)
 
     assert done.returncode == 5
     assert json.loads(done.stderr.partition("\n")[2])["data"]["status"] == "blocked"
@@ -571,15 +563,7 @@ def test_who_reads_no_further_has_had_an_answer(shell: Shell) -> None:
     reading, writing = os.pipe()
     os.close(reading)
 
-    process = subprocess.run(
-        [*COMMAND, "call", "phishing-check", KNOWN],
-        env=shell.environment(),
-        stdout=writing,
-        stderr=subprocess.PIPE,
-        text=True,
-        timeout=PATIENCE,
-        check=False,
-    )
+    process = shell.into(writing, "call", "phishing-check", KNOWN)
     os.close(writing)
 
     assert (process.returncode, process.stderr) == (0, "")

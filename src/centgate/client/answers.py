@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, cast
 
 import orjson
 from pydantic import ConfigDict, Field, ValidationError
@@ -201,4 +201,4 @@ def _json(reply: Reply) -> dict[str, Any]:
         raise NotJson("it is not JSON") from None
     if not isinstance(content, dict):
         raise OtherShape("it is not a JSON object")
-    return content  # pyright: ignore[reportUnknownVariableType]
+    return cast(dict[str, Any], content)

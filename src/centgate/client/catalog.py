@@ -179,13 +179,12 @@ def read_entry(content: Any, api: str, slug: str) -> Entry:
         raise CatalogUnread(f"{api} describes {slug} in another way: {_first(error)}") from error
 
 
-def products(http: httpx2.Client) -> tuple[Product, ...]:
-    """What each route asks for; none where the API takes no payments."""
-    content = get_json(http, "/.well-known/x402")
+def read_products(content: Any, api: str) -> tuple[Product, ...]:
+    """What each route asks for, from `/.well-known/x402`; they accept nothing where no payments are taken."""
     try:
         return tuple(Product.model_validate(each) for each in content["products"])
     except (ValidationError, KeyError, TypeError) as error:
-        raise CatalogUnread(f"{http.base_url} tells its terms in another way: {_first(error)}") from error
+        raise CatalogUnread(f"{api} tells its terms in another way: {_first(error)}") from error
 
 
 def health(http: httpx2.Client) -> Health:

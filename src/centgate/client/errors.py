@@ -22,7 +22,6 @@ BuyerError
 
 from __future__ import annotations
 
-import copyreg
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
@@ -52,7 +51,11 @@ class BuyerError(Exception):
 
     def __reduce__(self) -> Any:
         """Pickled without calling __init__, so that a pool's worker can raise it whatever it takes."""
-        return copyreg.__newobj__, (type(self), *self.args), self.__dict__  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType, reportUnknownVariableType]
+        return _remade, (type(self), self.args), self.__dict__
+
+
+def _remade(kind: type[BuyerError], told: tuple[Any, ...]) -> BuyerError:
+    return kind.__new__(kind, *told)
 
 
 class AddressRefused(BuyerError):

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal, InvalidOperation
 from difflib import get_close_matches
-from typing import Any
+from typing import Any, cast
 
 from centgate.client import Answer, Centgate, Ledger
 from centgate.client.catalog import Entry, Listed
@@ -177,9 +177,11 @@ def _listed(client: Centgate) -> tuple[Listed, ...]:
 
 def _readable(service: Entry) -> dict[str, Any]:
     """The input schema, where it describes an object; Drift where it does not."""
-    properties = service.input_schema.get("properties")
-    if isinstance(properties, dict) and all(isinstance(each, dict) for each in properties.values()):  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
-        return service.input_schema
+    properties: Any = service.input_schema.get("properties")
+    if isinstance(properties, dict):
+        fields = cast(dict[str, Any], properties)
+        if all(isinstance(each, dict) for each in fields.values()):
+            return service.input_schema
     raise Drift(
         f"the API does not describe the input of {service.slug} as a Centgate does: give it as --body"
     )

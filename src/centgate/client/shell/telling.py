@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from functools import wraps
-from typing import Literal, ParamSpec
+from typing import Any, Literal, ParamSpec
 
 from pydantic import ValidationError
 
@@ -84,10 +84,10 @@ def say(sentence: str) -> None:
     sys.stderr.write(f"centgate: {plain(sentence)}\n")
 
 
-def settings_given(**given: object) -> BuyerSettings:
+def settings_given(**given: Any) -> BuyerSettings:
     """The buyer's settings with what the command line says in their place; None is what it does not say."""
     try:
-        return BuyerSettings(**{name: value for name, value in given.items() if value is not None})  # pyright: ignore[reportArgumentType]
+        return BuyerSettings(**{name: value for name, value in given.items() if value is not None})
     except ValidationError as error:
         raise BadSettings(
             [

@@ -155,7 +155,8 @@ def read_deployment(api: str, site: str | None) -> Deployment:
         openapi = catalog.get_json(http, "/openapi.json")
         address = _address(openapi, api)
         services = _services(http, api)
-        offers = [product.accepts[0] for product in catalog.products(http) if product.accepts]
+        x402 = catalog.get_json(http, "/.well-known/x402")
+        offers = [each.accepts[0] for each in catalog.read_products(x402, api) if each.accepts]
         return Deployment(
             api=address,
             site=(site or address).rstrip("/"),
@@ -163,7 +164,7 @@ def read_deployment(api: str, site: str | None) -> Deployment:
             terms=admitted_terms(offers[0], api) if offers else None,
             health=_health(http),
             openapi=admitted_document(openapi, api),
-            x402=catalog.get_json(http, "/.well-known/x402"),
+            x402=x402,
             read_at=datetime.now(UTC),
         )
 

@@ -9,11 +9,12 @@ from centgate.client.catalog import CatalogUnread
 from centgate.faces.site.deployment import Deployment
 from centgate.faces.site.file import HTML, MARKDOWN, File, text_file
 from centgate.faces.site.machine import machine_files
+from centgate.faces.site.page import Page
 from centgate.faces.site.pages import all_pages, apologies
 from centgate.faces.site.rendering import html, markdown
 from centgate.faces.verification import VerificationFile
 
-Maker = Callable[[Deployment], Iterator[File]]
+Maker = Callable[[Deployment, tuple[Page, ...]], Iterator[File]]
 
 
 def all_files(deployment: Deployment, own: Sequence[VerificationFile] = ()) -> dict[str, File]:
@@ -24,7 +25,8 @@ def all_files(deployment: Deployment, own: Sequence[VerificationFile] = ()) -> d
     makers: tuple[Maker, ...] = (_pages, _apologies, _assets, machine_files)
     given = {file.path: File(file.path, file.media_type, file.content, file.path[1:]) for file in own}
     try:
-        return given | {file.path: file for make in makers for file in make(deployment)}
+        pages = all_pages(deployment)
+        return given | {file.path: file for make in makers for file in make(deployment, pages)}
     except Exception as error:  # schemas are free in form: what is wrong with one shows where it is read
         why = f"{type(error).__name__}: {str(error)[:200]!r}"
         raise CatalogUnread(
@@ -32,8 +34,7 @@ def all_files(deployment: Deployment, own: Sequence[VerificationFile] = ()) -> d
         ) from error
 
 
-def _pages(deployment: Deployment) -> Iterator[File]:
-    pages = all_pages(deployment)
+def _pages(deployment: Deployment, pages: tuple[Page, ...]) -> Iterator[File]:
     for page in pages:
         content = html(page, deployment, pages).encode()
         yield File(page.path, HTML, content, page.file, twin=page.twin)
@@ -41,9 +42,8 @@ def _pages(deployment: Deployment) -> Iterator[File]:
         yield File(page.twin, MARKDOWN, content, page.twin[1:], twin=page.path)
 
 
-def _apologies(deployment: Deployment) -> Iterator[File]:
+def _apologies(deployment: Deployment, pages: tuple[Page, ...]) -> Iterator[File]:
     """`404.html` is what hosts of static files show where there is nothing."""
-    pages = all_pages(deployment)
     for page in apologies():
         yield text_file(f"{page.path}.html", HTML, html(page, deployment, pages))
         yield text_file(page.twin, MARKDOWN, markdown(page, deployment))
@@ -58,7 +58,7 @@ _TYPES = {
 }
 
 
-def _assets(_deployment: Deployment) -> Iterator[File]:
+def _assets(_deployment: Deployment, _pages: tuple[Page, ...]) -> Iterator[File]:
     for asset in sorted((files("centgate.faces.site") / "assets").iterdir(), key=lambda each: each.name):
         suffix = "." + asset.name.rpartition(".")[2]
         yield File(f"/{asset.name}", _TYPES[suffix], asset.read_bytes(), asset.name)

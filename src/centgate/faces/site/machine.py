@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import orjson
@@ -19,12 +19,11 @@ from centgate.faces.site.discovery import (
 )
 from centgate.faces.site.file import MARKDOWN, PLAIN, File, text_file
 from centgate.faces.site.indexes import llms_full, llms_txt, robots_txt, sitemap_xml
-from centgate.faces.site.pages import all_pages
+from centgate.faces.site.page import Page
 
 
-def machine_files(deployment: Deployment) -> Iterator[File]:
+def machine_files(deployment: Deployment, pages: Sequence[Page]) -> Iterator[File]:
     """Every file that no person opens first."""
-    pages = all_pages(deployment)
     yield text_file("/llms.txt", PLAIN, llms_txt(deployment, pages))
     yield text_file("/llms-full.txt", PLAIN, llms_full(deployment, pages))
     yield text_file("/robots.txt", PLAIN, robots_txt(deployment))
