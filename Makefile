@@ -2,8 +2,10 @@
 UV := $(or $(shell command -v uv),.uv/bin/uv)
 export UV_SYSTEM_CERTS := 1
 RUN := .venv/bin/
+# tests wait for servers more than they compute
+TESTERS := $(shell expr 2 \* $$(nproc 2>/dev/null || echo 2))
 
-.PHONY: setup demo test check format docs client screenshots bench bench-extraction bench-phishing bench-libdocs token clean
+.PHONY: setup demo test check format docs client screenshots bench bench-journal bench-extraction bench-phishing bench-libdocs token siege clean
 
 setup: .venv/ready
 
@@ -19,7 +21,7 @@ demo: setup
 	@$(RUN)centgate demo
 
 test: setup
-	$(RUN)python -m pytest -n auto
+	$(RUN)python -m pytest -n $(TESTERS)
 
 check: setup
 	$(RUN)ruff format --check
@@ -33,6 +35,7 @@ format: setup
 docs: setup
 	$(RUN)centgate settings > docs/settings.md
 	$(RUN)centgate settings --env > .env.example
+	$(RUN)python -m centgate.metrics.page > docs/metrics.md
 
 client: setup
 	$(RUN)python -m centgate.faces.typed_client src/centgate/client
@@ -42,9 +45,13 @@ screenshots: setup
 	PYTHONPATH=tests/site $(RUN)python bench/screenshots.py docs/screenshots
 
 bench: setup
-	$(RUN)python bench/paid_call.py
+	PYTHONPATH=tests $(RUN)python bench/paid_call.py
+	$(RUN)python bench/facilitator_clients.py
 	$(RUN)python bench/token_risk.py
 	$(RUN)python bench/protocols.py
+
+bench-journal: setup
+	PYTHONPATH=tests $(RUN)python bench/large_journal.py
 
 bench-extraction: setup
 	$(RUN)python bench/extraction.py
@@ -54,6 +61,9 @@ bench-phishing: setup
 
 bench-libdocs: setup
 	$(RUN)python bench/libdocs.py
+
+siege: setup
+	PYTHONPATH=tests:tests/payments $(RUN)python bench/random_kills.py
 
 clean:
 	rm -rf .venv .uv

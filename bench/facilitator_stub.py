@@ -1,13 +1,15 @@
 """A facilitator that agrees to everything at once: the same, and as little, cost for every server under test.
 
-    python bench/facilitator_stub.py
+    python bench/facilitator_stub.py [MILLISECONDS]
 
+It answers at once, or after so many milliseconds.
 Listens on a free loopback port and says `ready http://...` on a line of its own.
 """
 
 from __future__ import annotations
 
 import asyncio
+import sys
 from typing import Any, cast
 
 import orjson
@@ -24,8 +26,9 @@ SUPPORTED: Any = {
 class Stub(asyncio.Protocol):
     """HTTP/1.1 with kept-alive connections, as far as two HTTP clients need it."""
 
-    def __init__(self) -> None:
+    def __init__(self, delay: float) -> None:
         self._received = b""
+        self._delay = delay
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
@@ -39,10 +42,16 @@ class Stub(asyncio.Protocol):
                 return
             body, self._received = self._received[end + 4 : size], self._received[size:]
             content = orjson.dumps(answer(head.split(b" ", 2)[1], body))
-            self._transport.write(
+            self._send(
                 b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: %d\r\n\r\n%b"
                 % (len(content), content)
             )
+
+    def _send(self, response: bytes) -> None:
+        if self._delay:
+            asyncio.get_running_loop().call_later(self._delay, self._transport.write, response)
+        else:
+            self._transport.write(response)
 
 
 def content_length(head: bytes) -> int:
@@ -68,7 +77,8 @@ def answer(path: bytes, body: bytes) -> dict[str, Any]:
 
 async def main() -> None:
     """Listen until ended."""
-    server = await asyncio.get_running_loop().create_server(Stub, "127.0.0.1", 0, backlog=256)
+    delay = float(sys.argv[1]) / 1000 if sys.argv[1:] else 0.0
+    server = await asyncio.get_running_loop().create_server(lambda: Stub(delay), "127.0.0.1", 0, backlog=256)
     print(f"ready http://127.0.0.1:{server.sockets[0].getsockname()[1]}", flush=True)  # noqa: T201
     await server.serve_forever()
 

@@ -6,7 +6,7 @@ import asyncio
 import gc
 import os
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -65,8 +65,17 @@ def run_slice(target: Target, connections: int, count: int) -> Slice:
     return run_requests(target, connections, [target.body] * count)
 
 
+def run_paced(target: Target, connections: int, count: int, rate: float) -> Slice:
+    """Pay for `count` equal requests that come at a steady rate, so many a second, whatever is answered."""
+    return _run(target, connections, [target.body] * count, rate)
+
+
 def run_requests(target: Target, connections: int, bodies: Sequence[bytes]) -> Slice:
     """Pay for a request with each body, signed before the clock starts, over so many connections."""
+    return _run(target, connections, bodies, None)
+
+
+def _run(target: Target, connections: int, bodies: Sequence[bytes], rate: float | None) -> Slice:
     requests = [
         b"POST %b HTTP/1.1\r\nhost: 127.0.0.1:%d\r\ncontent-type: application/json\r\ncontent-length: %d\r\n"
         b"payment-signature: %b\r\n\r\n%b" % (target.path.encode(), target.port, len(body), payment, body)
@@ -75,20 +84,20 @@ def run_requests(target: Target, connections: int, bodies: Sequence[bytes]) -> S
     gc.collect()
     gc.disable()
     try:
-        return uvloop.run(_sent(target, connections, requests))
+        return uvloop.run(_sent(target, connections, requests, rate))
     finally:
         gc.enable()
 
 
-async def _sent(target: Target, connections: int, requests: list[bytes]) -> Slice:
+async def _sent(target: Target, connections: int, requests: list[bytes], rate: float | None) -> Slice:
     loop = asyncio.get_running_loop()
-    waiting = iter(requests)
+    turns = _Turns(requests, rate)
     open_connections = [
-        (await loop.create_connection(lambda: _Connection(waiting), "127.0.0.1", target.port))[1]
+        (await loop.create_connection(lambda: _Connection(turns), "127.0.0.1", target.port))[1]
         for _ in range(connections)
     ]
     server_before, load_before = cpu_seconds(target.pid), cpu_seconds(os.getpid())
-    start = time.perf_counter()
+    start = turns.begin()
     for connection in open_connections:
         connection.send()
     latencies = await asyncio.gather(*(connection.done for connection in open_connections))
@@ -101,11 +110,32 @@ async def _sent(target: Target, connections: int, requests: list[bytes]) -> Slic
     )
 
 
-class _Connection(asyncio.Protocol):
-    """Sends the next request that waits as soon as the last is answered."""
+class _Turns:
+    """The requests in order, and when each is due: at once, or at a steady rate."""
 
-    def __init__(self, waiting: Iterator[bytes]) -> None:
-        self._waiting = waiting
+    def __init__(self, requests: list[bytes], rate: float | None) -> None:
+        self._requests = enumerate(requests)
+        self._gap = 1 / rate if rate else 0.0
+        self._start = 0.0
+
+    def begin(self) -> float:
+        """Start the clock."""
+        self._start = time.perf_counter()
+        return self._start
+
+    def next(self) -> tuple[float, bytes] | None:
+        """The next request, and when it is due."""
+        number, request = next(self._requests, (0, None))
+        if request is None:
+            return None
+        return (self._start + number * self._gap if self._gap else time.perf_counter()), request
+
+
+class _Connection(asyncio.Protocol):
+    """Sends the next request when it is due, or as soon after as the last is answered."""
+
+    def __init__(self, turns: _Turns) -> None:
+        self._turns = turns
         self._received = b""
         self._latencies: list[float] = []
         self.done: asyncio.Future[list[float]] = asyncio.get_running_loop().create_future()
@@ -115,13 +145,18 @@ class _Connection(asyncio.Protocol):
 
     def send(self) -> None:
         """Send one request, or say that there are no more."""
-        request = next(self._waiting, None)
-        if request is None:
+        turn = self._turns.next()
+        if turn is None:
             self._transport.close()
             self.done.set_result(self._latencies)
             return
-        self._sent_at = time.perf_counter()
-        self._transport.write(request)
+        # a request that was due and had to wait has waited for the server
+        self._sent_at, request = turn
+        wait = self._sent_at - time.perf_counter()
+        if wait > 0:
+            asyncio.get_running_loop().call_later(wait, self._transport.write, request)
+        else:
+            self._transport.write(request)
 
     def data_received(self, data: bytes) -> None:
         self._received += data

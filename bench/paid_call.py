@@ -1,11 +1,11 @@
-"""A paid call, ours and the official x402 middleware's, side by side in one run; then start and memory.
+"""A paid call: ours on both databases, the official x402 middleware, and the floor, side by side in one run.
 
-    .venv/bin/python bench/paid_call.py
+    PYTHONPATH=tests .venv/bin/python bench/paid_call.py
 
-All servers run at once and sell the same thing at the same price through the same facilitator, a stub that
-agrees to everything at no delay. Slices of about a second go round them in a shuffled order, so that each
-sees the same machine; medians over slices. What else the machine does changes the numbers and hardly the
-ratios. Linux only: it reads /proc.
+All servers run at once and sell the same thing at the same price; those that have one use the same
+facilitator, a stub that agrees to everything. Slices of about a second go round them in a shuffled order, so
+that each sees the same machine; medians over slices. What else the machine does changes the numbers and
+hardly the ratios. Then starts, and memory. Linux only: it reads /proc.
 """
 
 from __future__ import annotations
@@ -17,49 +17,34 @@ import sys
 import tempfile
 import time
 import urllib.request
-from collections.abc import Callable, Generator, Mapping
 from concurrent.futures import ProcessPoolExecutor
-from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from contextlib import AbstractContextManager, ExitStack
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
-from load import BadAnswer, Slice, Target, run_slice
+from contenders import BODY, PATH, Contender, express, express_in, file_in, floor, middleware, ours
+from databases import Postgres, postgres_server
+from load import BadAnswer, run_paced, run_slice
 from processes import DidNotStart, Running, cpu_seconds, python, resident_mb, running
 from rich.console import Console
 from rich.table import Table
 from signing import offer_of, signed_payments
 
-PATH = "/services/phishing-check"
-BODY = b'{"url":"https://wallet-ethereum.net/unlock"}'
-PAY_TO = "0x" + "22" * 20
-NETWORK = "eip155:84532"
 SEED = 20261121
-
-SLICES = 9
+SLICES = 7
 SLICE_SECONDS = 1.0
 WARM_UP = 300
 AT_MOST = 4_000
 """Requests in a slice."""
-CONNECTIONS = (32, 1)
+CROWD, ALONE, HALF, SLOW = "32 connections", "1 connection", "half load", "64 connections, facilitator 300 ms"
+CONNECTIONS = {CROWD: 32, ALONE: 1}
 STARTS = 5
+DELAY_MS = 300
 
-OURS = "centgate serve"
-UPFRONT = "x402 upfront"
-AUTHORIZATION = "x402 authorization"
-
-
-@dataclass
-class Contender:
-    """A server in the comparison, its slices by number of connections, and its memory in MB."""
-
-    name: str
-    server: Running
-    slices: dict[int, list[Slice]] = field(default_factory=dict[int, list[Slice]])
-    memory: list[float] = field(default_factory=list[float])
-
-    def median(self, connections: int, value: Callable[[Slice], float]) -> float:
-        return median(map(value, self.slices[connections]))
+SQLITE, POSTGRES = "ours, SQLite", "ours, PostgreSQL"
+PYTHON, EXPRESS = "x402 FastAPI, upfront", "x402 Express, upfront"
+FLOOR = "floor, SQLite"
 
 
 @dataclass(frozen=True)
@@ -76,115 +61,152 @@ def main() -> None:
     """Measure, print, and end what was started."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # unwinds, so that the servers end first
     console = Console(width=None if sys.stdout.isatty() else 120)
+    spawn = multiprocessing.get_context("spawn")
     with (
         # a journal belongs on a disk, and /tmp is memory on some systems
         tempfile.TemporaryDirectory(dir="/var/tmp", prefix="centgate-bench-") as name,
+        postgres_server() as postgres,
         running(python("facilitator_stub.py"), Path(name)) as facilitator,
+        running(python("facilitator_stub.py", str(DELAY_MS)), Path(name)) as slow,
+        ProcessPoolExecutor(1, mp_context=spawn) as load,
     ):
         folder = Path(name)
-        contenders = compared(folder, facilitator)
-        for connections in CONNECTIONS:
-            console.print(throughput(contenders, connections))
+        with ExitStack() as stack:
+            contenders = at_once(stack, folder, facilitator, postgres)
+            for contender in contenders:
+                contender.memory.append(resident_mb(contender.server.pid))
+            measure(contenders, load)
+            half_load([one for one in contenders if one.name in (SQLITE, POSTGRES)], load)
+            for contender in contenders:
+                contender.memory.append(resident_mb(contender.server.pid))
+            for kind in CONNECTIONS:
+                console.print(throughput(contenders, kind))
+            console.print(latencies(contenders))
+        with ExitStack() as stack:
+            patient = waiting(stack, folder, slow, postgres)
+            measure_waiting(patient, load)
+            console.print(throughput(patient, SLOW))
         console.print(starts(folder, facilitator))
         console.print(memory(contenders))
 
 
-def compared(folder: Path, facilitator: Running) -> list[Contender]:
-    """All contenders with their slices."""
-    spawn = multiprocessing.get_context("spawn")
-    with ExitStack() as stack:
-        contenders = [
-            Contender(OURS, stack.enter_context(ours(folder / "load", facilitator))),
-            Contender(UPFRONT, stack.enter_context(reference(folder, facilitator, "upfront"))),
-            Contender(AUTHORIZATION, stack.enter_context(reference(folder, facilitator, "authorization"))),
-        ]
-        load = stack.enter_context(ProcessPoolExecutor(1, mp_context=spawn))
-        for contender in contenders:
-            contender.memory.append(resident_mb(contender.server.pid))
-        measure(contenders, load)
-        for contender in contenders:
-            contender.memory.append(resident_mb(contender.server.pid))
-        return contenders
+def at_once(stack: ExitStack, folder: Path, facilitator: Running, postgres: Postgres) -> list[Contender]:
+    """Everybody, paid through a facilitator that answers at once."""
+
+    def enter(name: str, server: AbstractContextManager[Running]) -> Contender:
+        return Contender(name, stack.enter_context(server))
+
+    modules = express_in(folder)
+    there = [
+        enter(SQLITE, ours(folder, facilitator, file_in(folder / "one"))),
+        enter(SQLITE + ", 2 workers", ours(folder, facilitator, file_in(folder / "two"), workers=2)),
+        enter(POSTGRES, ours(folder, facilitator, postgres.new_database())),
+        enter(POSTGRES + ", 2 workers", ours(folder, facilitator, postgres.new_database(), workers=2)),
+        enter(FLOOR, floor(folder, file_in(folder / "floor"))),
+        enter(PYTHON, middleware(folder, facilitator, "upfront")),
+        enter("x402 FastAPI, authorization", middleware(folder, facilitator, "authorization")),
+    ]
+    if modules:
+        there.append(enter(EXPRESS, express(modules, folder, facilitator, "upfront")))
+        there.append(
+            enter("x402 Express, authorization", express(modules, folder, facilitator, "authorization"))
+        )
+    return there
+
+
+def waiting(stack: ExitStack, folder: Path, slow: Running, postgres: Postgres) -> list[Contender]:
+    """Those whose facilitator takes its time."""
+    return [
+        Contender(SQLITE, stack.enter_context(ours(folder, slow, file_in(folder / "slow")))),
+        Contender(POSTGRES, stack.enter_context(ours(folder, slow, postgres.new_database()))),
+        Contender(PYTHON, stack.enter_context(middleware(folder, slow, "upfront"))),
+    ]
 
 
 def measure(contenders: list[Contender], load: ProcessPoolExecutor) -> None:
     """Find out how many requests make a slice, then take the slices in a shuffled order."""
-    targets = {contender.name: target(contender.server) for contender in contenders}
-    counts: dict[tuple[str, int], int] = {}
+    targets = {contender.name: contender.target() for contender in contenders}
+    counts: dict[tuple[str, str], int] = {}
     for contender in contenders:
-        for connections in CONNECTIONS:
+        for kind, connections in CONNECTIONS.items():
             warm = load.submit(run_slice, targets[contender.name], connections, WARM_UP).result()
-            counts[contender.name, connections] = min(AT_MOST, max(WARM_UP, int(warm.rate * SLICE_SECONDS)))
-    turns = [(contender, connections) for contender in contenders for connections in CONNECTIONS]
+            counts[contender.name, kind] = min(AT_MOST, max(WARM_UP, int(warm.rate * SLICE_SECONDS)))
+    turns = [(contender, kind) for contender in contenders for kind in CONNECTIONS]
     shuffled = random.Random(SEED)
     for _ in range(SLICES):
         shuffled.shuffle(turns)
-        for contender, connections in turns:
-            count = counts[contender.name, connections]
-            done = load.submit(run_slice, targets[contender.name], connections, count).result()
-            contender.slices.setdefault(connections, []).append(done)
+        for contender, kind in turns:
+            count = counts[contender.name, kind]
+            done = load.submit(run_slice, targets[contender.name], CONNECTIONS[kind], count).result()
+            contender.slices.setdefault(kind, []).append(done)
 
 
-def target(server: Running) -> Target:
-    """A server with the terms it asks for."""
-    return Target(server.pid, server.port, PATH, BODY, offer_of(server.url + PATH, BODY))
+def half_load(contenders: list[Contender], load: ProcessPoolExecutor) -> None:
+    """Requests that come steadily, at half the rate that each was found to keep up with."""
+    targets = {contender.name: contender.target() for contender in contenders}
+    for _ in range(SLICES):
+        for one in contenders:
+            rate = one.median(CROWD, lambda slice_: slice_.rate) / 2
+            count = int(rate * 2 * SLICE_SECONDS)
+            done = load.submit(run_paced, targets[one.name], CONNECTIONS[CROWD], count, rate).result()
+            one.slices.setdefault(HALF, []).append(done)
 
 
-@contextmanager
-def ours(folder: Path, facilitator: Running) -> Generator[Running]:
-    """`centgate serve` with its journal in a folder."""
-    folder.mkdir(exist_ok=True)
-    environment: Mapping[str, str] = {
-        "CENTGATE_PAY_TO": PAY_TO,
-        "CENTGATE_NETWORK": NETWORK,
-        "CENTGATE_FACILITATOR_URL": facilitator.url,
-        "CENTGATE_DATABASE_URL": f"sqlite:///{folder / 'journal.db'}",
-    }
-    with running([sys.executable, "-m", "centgate", "serve", "--port", "0"], folder, environment) as server:
-        yield server
+def measure_waiting(contenders: list[Contender], load: ProcessPoolExecutor) -> None:
+    """Slices of as many requests as their connections carry in two seconds."""
+    targets = {contender.name: contender.target() for contender in contenders}
+    for target in targets.values():
+        load.submit(run_slice, target, 64, 64).result()
+    for _ in range(SLICES):
+        for one in contenders:
+            done = load.submit(run_slice, targets[one.name], 64, 64 * 2000 // DELAY_MS).result()
+            one.slices.setdefault(SLOW, []).append(done)
 
 
-@contextmanager
-def reference(folder: Path, facilitator: Running, flow: str) -> Generator[Running]:
-    """The official middleware around a handler that does nothing."""
-    with running(python("middleware_server.py", flow, facilitator.url), folder) as server:
-        yield server
-
-
-def throughput(contenders: list[Contender], connections: int) -> Table:
-    """What each contender does under so many connections, and how ours compares."""
-    title = (
-        f"paid call over {connections} connection{'s' if connections > 1 else ''}, median of {SLICES} slices"
-    )
-    busy = connections == max(CONNECTIONS)
-    table = captioned(title, "target: our requests/s at least x 3.00" if busy else None)
+def throughput(contenders: list[Contender], kind: str) -> Table:
+    """What each contender does under one load, and how ours compares."""
+    table = captioned(f"paid call, {kind}, median of {SLICES} slices")
     table.add_column("server", no_wrap=True)
-    for column in ("requests/s", "p50 ms", "p99 ms", "CPU us/request", "CPU used", "CPU of the load"):
+    for column in ("calls/s", "p50 ms", "p99 ms", "CPU us/call", "CPU used", "ours, calls/s", "ours, CPU"):
         table.add_column(column, justify="right")
-    table.add_column("our requests/s", justify="right")
-    table.add_column("our CPU", justify="right")
-    own_rate, own_cpu = rate_and_cpu(contenders[0], connections)
+    own_rate, own_cpu = rate_and_cpu(contenders[0], kind)
     for one in contenders:
-        rate, cpu = rate_and_cpu(one, connections)
+        rate, cpu = rate_and_cpu(one, kind)
         table.add_row(
             one.name,
             f"{rate:,.0f}",
-            f"{one.median(connections, lambda slice_: slice_.percentile(50)):,.2f}",
-            f"{one.median(connections, lambda slice_: slice_.percentile(99)):,.2f}",
+            f"{one.median(kind, lambda slice_: slice_.percentile(50)):,.2f}",
+            f"{one.median(kind, lambda slice_: slice_.percentile(99)):,.2f}",
             f"{cpu:,.0f}",
-            f"{one.median(connections, lambda slice_: slice_.server_cpu / slice_.seconds):.0%}",
-            f"{one.median(connections, lambda slice_: slice_.load_cpu / slice_.seconds):.0%}",
+            f"{one.median(kind, lambda slice_: slice_.server_cpu / slice_.seconds):.0%}",
             f"x {own_rate / rate:.2f}",
             f"x {own_cpu / cpu:.2f}",
         )
     return table
 
 
-def rate_and_cpu(one: Contender, connections: int) -> tuple[float, float]:
+def latencies(contenders: list[Contender]) -> Table:
+    """How long a call takes when the server is half busy."""
+    table = captioned("paid call at half load, median of slices; the facilitator answers at once")
+    table.add_column("server", no_wrap=True)
+    for column in ("calls/s", "p50 ms", "p99 ms"):
+        table.add_column(column, justify="right")
+    for one in contenders:
+        if HALF in one.slices:
+            table.add_row(
+                one.name,
+                f"{one.median(HALF, lambda slice_: slice_.rate):,.0f}",
+                f"{one.median(HALF, lambda slice_: slice_.percentile(50)):,.2f}",
+                f"{one.median(HALF, lambda slice_: slice_.percentile(99)):,.2f}",
+            )
+    return table
+
+
+def rate_and_cpu(one: Contender, kind: str) -> tuple[float, float]:
     """Requests a second, and microseconds of processor time a request."""
     return (
-        one.median(connections, lambda slice_: slice_.rate),
-        one.median(connections, lambda slice_: slice_.cpu_us),
+        one.median(kind, lambda slice_: slice_.rate),
+        one.median(kind, lambda slice_: slice_.cpu_us),
     )
 
 
@@ -192,7 +214,7 @@ def starts(folder: Path, facilitator: Running) -> Table:
     """How long a start takes, with a journal to be made and with one that is there."""
     fresh = [started(folder / f"start-{number}", facilitator) for number in range(STARTS)]
     existing = [started(folder / "start-0", facilitator) for _ in range(STARTS)]
-    table = captioned(f"start of {OURS}, median of {STARTS}", "target: first answer within 1.5 s")
+    table = captioned(f"start of `centgate serve`, median of {STARTS}")
     table.add_column("journal")
     for column in ("first answer s", "slowest", "first paid answer s", "slowest", "CPU s", "MB"):
         table.add_column(column, justify="right")
@@ -211,14 +233,13 @@ def starts(folder: Path, facilitator: Running) -> Table:
 
 def started(folder: Path, facilitator: Running) -> Start:
     """One start, up to its first paid answer."""
-    with ours(folder, facilitator) as server:
+    with ours(folder, facilitator, file_in(folder)) as server:
         with urllib.request.urlopen(f"{server.url}/livez", timeout=30):
             answer = time.perf_counter() - server.started
         [payment] = signed_payments(offer_of(server.url + PATH, BODY), 1)
         headers = {"Content-Type": "application/json", "PAYMENT-SIGNATURE": payment.decode()}
-        with urllib.request.urlopen(
-            urllib.request.Request(server.url + PATH, BODY, headers), timeout=30
-        ) as response:
+        request = urllib.request.Request(server.url + PATH, BODY, headers)
+        with urllib.request.urlopen(request, timeout=30) as response:
             response.read()
             paid = time.perf_counter() - server.started
         return Start(answer, paid, cpu_seconds(server.pid), resident_mb(server.pid))
@@ -226,9 +247,9 @@ def started(folder: Path, facilitator: Running) -> Start:
 
 def memory(contenders: list[Contender]) -> Table:
     """Resident memory before and after the load."""
-    table = captioned("resident memory, MB", "target: ours at most 150")
+    table = captioned("resident memory, MB")
     table.add_column("server")
-    for column in ("after start", "after the load", "paid requests served"):
+    for column in ("after start", "after the load", "paid calls served"):
         table.add_column(column, justify="right")
     for one in contenders:
         served = len(CONNECTIONS) * WARM_UP
@@ -238,9 +259,9 @@ def memory(contenders: list[Contender]) -> Table:
     return table
 
 
-def captioned(title: str, caption: str | None) -> Table:
-    """An empty table, title and caption at its left edge."""
-    return Table(title=title, caption=caption, title_justify="left", caption_justify="left")
+def captioned(title: str) -> Table:
+    """An empty table, its title at its left edge."""
+    return Table(title=title, title_justify="left")
 
 
 if __name__ == "__main__":

@@ -91,14 +91,30 @@ def python(script: str, *arguments: str) -> list[str]:
     return [sys.executable, str(Path(__file__).parent / script), *arguments]
 
 
+def family(pid: int) -> list[int]:
+    """A process and all that it started, and they."""
+    started = [
+        int(child)
+        for children in Path(f"/proc/{pid}/task").glob("*/children")
+        for child in children.read_text().split()
+    ]
+    return [pid, *(member for child in started for member in family(child))]
+
+
 def cpu_seconds(pid: int) -> float:
-    """Processor time that a process has used so far, all threads together."""
-    threads = Path(f"/proc/{pid}/task").glob("*/schedstat")
+    """Processor time that a process and its family have used so far, all threads together."""
+    threads = [
+        thread for member in family(pid) for thread in Path(f"/proc/{member}/task").glob("*/schedstat")
+    ]
     return sum(int(thread.read_text().split()[0]) for thread in threads) / 1e9
 
 
 def resident_mb(pid: int) -> float:
-    """VmRSS, in millions of bytes."""
+    """VmRSS of a process and its family, in millions of bytes."""
+    return sum(_resident_mb(member) for member in family(pid))
+
+
+def _resident_mb(pid: int) -> float:
     status = Path(f"/proc/{pid}/status").read_text()
     line = next(line for line in status.splitlines() if line.startswith("VmRSS:"))
     return int(line.split()[1]) * 1024 / 1e6

@@ -11,6 +11,7 @@ from pathlib import Path
 import httpx
 import pytest
 from buyer import Api, Buyer
+from databases import Postgres, Redis, postgres_server, redis_server
 from facilitators import StubFacilitator, settings_in, stub_facilitator
 from standins import StandIns, recordings, stand_ins
 
@@ -55,6 +56,34 @@ def facilitator() -> Generator[StubFacilitator]:
 def settings(tmp_path: Path, facilitator: StubFacilitator) -> Settings:
     """A deployment that is paid through the stub facilitator, with a journal of its own."""
     return settings_in(tmp_path, facilitator.url)
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Generator[Postgres]:
+    """A PostgreSQL cluster; a test that harms it starts its own."""
+    with postgres_server() as server:
+        yield server
+
+
+@pytest.fixture
+def postgres_url(postgres: Postgres) -> str:
+    """The address of a database that nobody has used."""
+    return postgres.new_database()
+
+
+@pytest.fixture
+def redis() -> Generator[Redis]:
+    """A Redis server with nothing in it."""
+    with redis_server() as server:
+        yield server
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """A database of each kind that nobody has used: a test that takes this runs once for each."""
+    if request.param == "sqlite":
+        return f"sqlite:///{tmp_path / 'journal.db'}"
+    return request.getfixturevalue("postgres_url")
 
 
 @pytest.fixture

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Generator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import uvicorn
@@ -48,6 +49,8 @@ class StubFacilitator:
         self.url = ""
         self.next: list[Reply] = []
         """What the next settle calls get, first to last."""
+        self.usually: Reply = self.settle
+        """What all others get."""
         self.moved: Counter[tuple[str, str]] = Counter()
         """How often money moved, by payer and nonce."""
         self.asked = 0
@@ -98,18 +101,53 @@ class StubFacilitator:
 
         async def at_last(body: dict[str, Any]) -> Response:
             arrived.set()
-            await asyncio.to_thread(release.wait, 30)
+            await _happened(release, 60)
             return await (reply or self.settle)(body)
 
         return at_last
+
+    def erratic(self, seed: int, seconds: float) -> Reply:
+        """Take up to so long before the money moves, and again after; of a repetition say this or that.
+
+        Some facilitators answer a payment they settled before with the same success, others with a refusal.
+        """
+        random = Random(seed)
+
+        async def settled(body: dict[str, Any]) -> Response:
+            before, after, strict = (
+                random.random() * seconds,
+                random.random() * seconds,
+                random.random() < 0.5,
+            )
+            await asyncio.sleep(before)
+            if strict and self.has_moved(body):
+                return await refused("invalid_exact_evm_nonce_already_used")(body)
+            answer = self.move(body)
+            await asyncio.sleep(after)
+            return JSONResponse(answer)
+
+        return settled
+
+    def has_moved(self, body: dict[str, Any]) -> bool:
+        """Whether the money of this settle call has moved before."""
+        authorization = body["paymentPayload"]["payload"]["authorization"]
+        return self.moved[authorization["from"].lower(), authorization["nonce"].lower()] > 0
 
     async def answer(self, request: Request) -> Response:
         """`POST /settle`."""
         self.asked += 1
         self.headers = request.headers
         self.body = body = json.loads(await request.body())
-        reply = self.next.pop(0) if self.next else self.settle
+        reply = self.next.pop(0) if self.next else self.usually
         return await reply(body)
+
+
+async def _happened(event: threading.Event, seconds: float) -> None:
+    """Wait for an event of another thread, without a thread for each who waits."""
+    for _ in range(int(seconds / 0.005)):
+        if event.is_set():
+            return
+        await asyncio.sleep(0.005)
 
 
 @contextmanager

@@ -355,7 +355,7 @@ def test_a_token_is_checked_like_an_address() -> None:
         ("public_url", "api.example"),
         ("facilitator_url", "ftp://facilitator.example"),
         ("facilitator_timeout", 0),
-        ("database_url", "postgresql://localhost/centgate"),
+        ("database_url", "mysql://localhost/centgate"),
         ("log_level", "loud"),
         ("payment_window", 5),
         ("redeem_hours", 0),

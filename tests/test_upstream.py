@@ -17,7 +17,7 @@ from centgate.errors import (
     ProviderRefused,
     ProviderTimeout,
 )
-from centgate.upstream import Breaker, Pace, Rate, Reply, Upstream, joined, open_session
+from centgate.upstream import Breaker, Pace, Rate, Reply, Turns, Upstream, joined, open_session
 
 
 class Clock:
@@ -193,7 +193,7 @@ def test_a_turn_that_comes_too_late_is_not_taken() -> None:
 async def test_who_would_wait_too_long_is_told_when_to_come_back(upstreams: StandIns) -> None:
     upstreams.says("oracle", "/facts", {})
     async with open_session() as session:
-        way = Upstream("oracle", "The Oracle", session, rate=Rate(1), max_bytes=9, patience=1)
+        way = Upstream("oracle", "The Oracle", session, turns=Turns(Rate(1)), max_bytes=9, patience=1)
         await way.get(upstreams.at("oracle") + "/facts")
 
         with pytest.raises(ProviderRateLimited) as limited:

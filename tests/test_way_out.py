@@ -22,6 +22,8 @@ ROOMS = {
     "demo": "is a buyer, with a site of its own",
     "client": "is a buyer",
     "faces/site": "reads the API it tells of",
+    "doctor": "asks whatever this deployment depends on whether it answers",
+    "metrics": "listens, on a port of its own",
 }
 
 
@@ -48,7 +50,7 @@ def test_only_these_rooms_reach_the_network() -> None:
 
 
 def test_the_buyers_side_imports_nothing_of_the_server() -> None:
-    words = {"centgate.client", "centgate.dollars", "centgate.eip3009", "centgate.evm"}
+    words = {"centgate.client", "centgate.dollars", "centgate.eip3009", "centgate.evm", "centgate.receipts"}
 
     imported = {
         module

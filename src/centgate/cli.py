@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import sys
 from collections.abc import Mapping
@@ -20,8 +21,12 @@ if TYPE_CHECKING:
     from centgate.settings import Settings
 
 ROOMS: Mapping[str, str] = {
+    "doctor": "centgate.doctor.commands",
     "mcp": "centgate.faces.mcp.commands",
+    "migrate": "centgate.payments.migrations.commands",
+    "payments": "centgate.payments.commands",
     "phishing-list": "centgate.phishing.commands",
+    "receipt": "centgate.client.shell.receipts",
     "site": "centgate.faces.site.commands",
 }
 """Commands that are declared where they belong, by the module that has their `app`."""
@@ -40,7 +45,7 @@ class Commands(TyperGroup):
             room = typer.Typer()
             room.add_typer(import_module(ROOMS[cmd_name]).app)
             self.commands.update(get_group(room).commands)
-        return super().get_command(ctx, cmd_name)
+        return _flowing(super().get_command(ctx, cmd_name))
 
 
 app = typer.Typer(
@@ -66,6 +71,7 @@ def serve(
     from centgate import server
     from centgate.faces import verification
     from centgate.log import set_up_logs
+    from centgate.payments.migrations.commands import require_schema
     from centgate.runtime import rehearse
     from centgate.terminal import fail, settings_given
 
@@ -75,6 +81,7 @@ def serve(
     try:
         rehearse(settings)
         verification.files(settings.well_known)
+        require_schema(settings)
         server.run(settings)
     except (ValueError, OSError) as error:
         fail(str(error))
@@ -134,6 +141,17 @@ def settings(
     from centgate.settings_page import env_example, markdown
 
     print(env_example() if env else markdown(), end="")
+
+
+def _flowing(command: Any) -> Any:
+    """The command, its paragraphs as wide as the terminal: typer breaks them as their source is broken."""
+    if command is not None and command.help:
+        paragraphs = inspect.cleandoc(command.help).split("\n\n")
+        joined = (text if text.startswith("\b") else text.replace("\n", " ") for text in paragraphs)
+        command.help = "\n\n".join(joined)
+    for part in getattr(command, "commands", {}).values():
+        _flowing(part)
+    return command
 
 
 def _without_extra(error: ModuleNotFoundError) -> str:

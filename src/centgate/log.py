@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import logging
 import sys
+from typing import Any, TextIO, cast
 
+import orjson
 import structlog
 
 
@@ -14,7 +16,7 @@ def set_up_logs(level: str) -> None:
         # rich's tracebacks would show local variables, keys among them
         [structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_traceback)]
         if sys.stderr.isatty()
-        else [structlog.processors.format_exc_info, structlog.processors.JSONRenderer()]
+        else [structlog.processors.format_exc_info, structlog.processors.JSONRenderer(_json)]
     )
     structlog.configure(
         processors=[
@@ -23,6 +25,20 @@ def set_up_logs(level: str) -> None:
             *written,
         ],
         wrapper_class=structlog.make_filtering_bound_logger(getattr(logging, level.upper())),
-        logger_factory=structlog.WriteLoggerFactory(file=sys.stderr),
+        logger_factory=structlog.WriteLoggerFactory(file=cast(TextIO, _StandardError())),
         cache_logger_on_first_use=True,
     )
+
+
+def _json(line: dict[str, Any], **_: Any) -> str:
+    return orjson.dumps(line, default=str).decode()
+
+
+class _StandardError:
+    """Standard error as it is when a line is written: who runs a command may have put another there."""
+
+    def write(self, text: str) -> None:
+        sys.stderr.write(text)
+
+    def flush(self) -> None:
+        sys.stderr.flush()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from functools import partial
 from hashlib import sha256
@@ -14,10 +15,11 @@ import structlog
 
 from centgate import envelope
 from centgate.body import read
+from centgate.envelope import Answered
 from centgate.errors import CentgateError, InternalError, NoData, PaymentNote, ProviderUnconfigured
 from centgate.payments.authorization import Payment
+from centgate.payments.claiming import Order, StoredAnswer
 from centgate.payments.gate import receipt_header
-from centgate.payments.journal import Order, StoredAnswer
 from centgate.runtime import Runtime
 from centgate.schema import Request
 from centgate.service import AnyService
@@ -33,6 +35,8 @@ class Call:
     content_type: str
     signature: str | None
     """`PAYMENT-SIGNATURE`, if it came."""
+    idempotency_key: str | None = None
+    """`Idempotency-Key`, if it came."""
 
 
 async def serve(runtime: Runtime, service: AnyService, call: Call) -> StoredAnswer:
@@ -45,7 +49,7 @@ async def serve(runtime: Runtime, service: AnyService, call: Call) -> StoredAnsw
         raise runtime.gate.asking(service.slug)  # this is how directories look for the terms
     query = read(service, call.body, call.content_type, admitted(runtime.settings))  # 400
     service.require_honoured(query, runtime.providers[service.slug])  # 400
-    payment = await runtime.gate.demand(service.slug, call.signature)  # 402
+    payment = await runtime.gate.demand(service.slug, call.signature, key=call.idempotency_key)  # 402
     await require_configured(runtime, service, query, payment)  # 503
     order = Order(service.slug, binding(service, query))
     work = partial(fulfil, runtime, service, query, payment, order, call.request_id)
@@ -60,14 +64,18 @@ async def fulfil(
         if claim.answer:
             return claim.answer
         _fault(runtime, "claimed")
+        redeeming = claim.state == "settled"
         settlement = await runtime.gate.settle(payment, claim)  # 402, 502, 504
         _fault(runtime, "settled")
         transaction = settlement["transaction"]
         status, body = await produce(runtime, service, query, request_id, transaction)  # 404, 429, 502, 504
         _fault(runtime, "produced")
-        answer = StoredAnswer(status, body, request_id, receipt_header(settlement))
+        receipt = receipt_header(payment.terms.delivered(settlement, body))
+        answer = StoredAnswer(status, body, request_id, receipt)
         await runtime.journal.delivered(claim, answer)
         _fault(runtime, "delivered")
+        if redeeming:
+            runtime.meter.redeemed(service.slug)
         return answer
 
 
@@ -81,7 +89,7 @@ async def produce(
     owed = PaymentNote("settled", charged=True, retry="same_payment", transaction=transaction)
     work = partial(service.ask, query, runtime.providers[service.slug])
     try:
-        answered, hit = await runtime.answers.get(binding(service, query), service.fresh_for, work)
+        answered, hit = await _fresh(runtime, service, query, work)
         return 200, envelope.success(service.slug, request_id, answered, hit=hit)
     except NoData as empty:
         empty.payment = PaymentNote("delivered", charged=True, retry="none", transaction=transaction)
@@ -93,6 +101,20 @@ async def produce(
         # the one place besides the door that catches everything: the buyer has paid and must hear of it
         structlog.get_logger().exception("a service failed", service=service.slug, request_id=request_id)
         raise InternalError(f"{service.slug} failed unexpectedly", payment=owed) from error
+
+
+async def _fresh(
+    runtime: Runtime, service: AnyService, query: Request, work: Callable[[], Awaitable[Answered]]
+) -> tuple[Answered, bool]:
+    """An answer, and whether it was kept from before."""
+    hit = False
+    try:
+        answered, hit = await runtime.answers.get(binding(service, query), service.fresh_for, work)
+        return answered, hit
+    finally:
+        if service.fresh_for:
+            place = "shared" if runtime.shared and runtime.shared.up else "local"
+            runtime.meter.looked_up(service.slug, place, hit=hit)
 
 
 async def require_configured(runtime: Runtime, service: AnyService, query: Request, payment: Payment) -> None:

@@ -23,6 +23,7 @@ from centgate.errors import (
     ProviderTimeout,
     ProviderUnconfigured,
 )
+from centgate.meter import SILENT
 from centgate.text import timestamp
 from centgate.upstream import Rate, Upstream, joined
 
@@ -159,18 +160,31 @@ class Provider:
         self.resources = resources
         self.timeout = self.settings.timeout or self.about.timeout
         self.record = Record()
+        self.meter = resources.meter if resources else SILENT
         self.upstream = self.way_out(resources, settings)
 
-    def way_out(self, resources: Resources | None, settings: Settings, label: str | None = None) -> Upstream:
-        """A connection to this upstream, or to the part of it that `label` names, with a pace of its own."""
-        rate = Rate(self.settings.per_minute) if self.settings.per_minute else self.about.rate
+    @property
+    def rate(self) -> Rate | None:
+        """How often it may be asked."""
+        return Rate(self.settings.per_minute) if self.settings.per_minute else self.about.rate
+
+    def way_out(
+        self, resources: Resources | None, settings: Settings, label: str | None = None, *, part: str = ""
+    ) -> Upstream:
+        """A connection to this upstream, or to a part of it, with turns of its own.
+
+        `label` is what people call the part. Where parts share the upstream's, `part` tells them apart.
+        """
+        rate, own = self.rate, part or label
+        name = f"{self.about.name}:{own}" if own else self.about.name
         return Upstream(
             self.about.name,
             label or self.about.label,
             resources.session if resources else None,
-            rate=rate.shared_by(settings.workers) if rate else None,
+            turns=resources.turns(rate, settings.workers, name=name) if rate and resources else None,
             max_bytes=self.about.max_bytes,
             patience=self.timeout / 2,
+            meter=self.meter,
         )
 
     @property
@@ -272,6 +286,7 @@ def reported(
     @wraps(method)
     async def asked(self: S, *args: A.args, **kwargs: A.kwargs) -> T:
         label, seconds = self.about.label, self.left
+        started, outcome = time.perf_counter(), None
         try:
             if self.excused:
                 raise ProviderUnconfigured(self.about.name, f"{label} {self.excused}")
@@ -282,28 +297,45 @@ def reported(
             async with asyncio.timeout(seconds):
                 answer = await method(self, *args, **kwargs)
         except NoData:
+            outcome = "no_data"
             self.report("no_data", fetchedAt=timestamp())
             raise
         except ProviderUnconfigured:
             self.report("skipped" if self.excused else "unconfigured")
             raise
+        except asyncio.CancelledError:
+            outcome = "cancelled"
+            raise
         except ProviderFailure as failure:
+            outcome = "unread" if isinstance(failure, PageUnread) else _status(failure)
             self.failing(failure, _status(failure), method.__name__)
             raise
         except TimeoutError:
+            outcome = "timeout"
             late = ProviderTimeout(self.about.name, f"{label} did not answer within {seconds:.3g} s")
             self.failing(late, "timeout", method.__name__)
             raise late from None
         except (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError) as error:
+            outcome = "error"
             unread = self.failed("answered in a shape that is not known here")
             self.failing(unread, "error", method.__name__, f"{type(error).__name__}: {error}"[:300])
             raise unread from error
-        self.report("ok", fetchedAt=timestamp())
-        return answer
+        else:
+            outcome = "ok"
+            self.report("ok", fetchedAt=timestamp())
+            return answer
+        finally:
+            if outcome:  # it was asked
+                self.meter.asked(self.about.name, outcome, time.perf_counter() - started)
 
     return asked
 
 
-def _status(failure: ProviderFailure) -> Status:
-    statuses: dict[str, Status] = {ProviderTimeout.code: "timeout", ProviderRateLimited.code: "rate_limited"}
-    return statuses.get(failure.code, "error")
+def _status(failure: ProviderFailure) -> Literal["timeout", "rate_limited", "error"]:
+    match failure:
+        case ProviderTimeout():
+            return "timeout"
+        case ProviderRateLimited():
+            return "rate_limited"
+        case _:
+            return "error"

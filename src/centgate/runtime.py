@@ -7,28 +7,34 @@ import gc
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import aiohttp
-import structlog
 
 from centgate.cache.answers import Answers
 from centgate.cache.memory import MemoryCache
+from centgate.cache.shared_answers import SharedAnswers
 from centgate.catalog import all_providers, all_services
-from centgate.errors import CentgateError
-from centgate.payments.facilitator import Facilitator, authorize
+from centgate.meter import SILENT, Meter
+from centgate.payments.alerts import Alerts
+from centgate.payments.facilitator import authorize
 from centgate.payments.flights import Flights
-from centgate.payments.gate import Gate
-from centgate.payments.journal import LEASE, Journal
-from centgate.payments.reconcile import Chain
+from centgate.payments.gate import Gate, open_gate
+from centgate.payments.journal import Journal
 from centgate.payments.store import open_store
-from centgate.payments.terms import terms_of
+from centgate.payments.upkeep import beating, open_upkeep
 from centgate.provider import Provider
 from centgate.resources import open_resources
 from centgate.service import AnyService
 from centgate.settings import PREFIX, Settings
 
-DRAIN = 6
+if TYPE_CHECKING:
+    from centgate.cache.shared import Shared
+
+DRAIN = 4
 """Seconds that payments in flight get to finish when the process is asked to end."""
+LEAVE = 2
+"""Seconds to say so in the journal, and to close that; its database may be away."""
 
 
 @dataclass(frozen=True)
@@ -42,6 +48,9 @@ class Runtime:
     journal: Journal
     gate: Gate
     answers: Answers
+    shared: Shared | None
+    """What servers share; None unless the operator has set it up."""
+    meter: Meter = SILENT
     flights: Flights = field(default_factory=Flights)
 
 
@@ -53,6 +62,10 @@ def rehearse(settings: Settings) -> None:
     for pin in settings.pinned:
         _check_pin(pin, catalog)
     authorize(settings, settings.facilitator)
+    if settings.cache_url is not None:
+        from centgate.cache.shared import check_address
+
+        check_address(settings.cache_url)
 
 
 def _check_pin(pin: str, catalog: tuple[AnyService, ...]) -> None:
@@ -67,15 +80,18 @@ def _check_pin(pin: str, catalog: tuple[AnyService, ...]) -> None:
 
 
 @asynccontextmanager
-async def open_runtime(settings: Settings) -> AsyncGenerator[Runtime]:
+async def open_runtime(settings: Settings, meter: Meter = SILENT) -> AsyncGenerator[Runtime]:
     """Open everything a server needs; at the end let payments in flight finish, then close it."""
     catalog = all_services()
-    store = open_store(settings.database_url)
-    journal = Journal(store, keep_seconds=settings.redeem_hours * 3600)
+    store = open_store(settings.database_url, connections=settings.database_connections, meter=meter)
+    journal = Journal(store, keep_seconds=settings.redeem_hours * 3600, meter=meter)
     async with (
-        aiohttp.ClientSession(trust_env=False, connector=aiohttp.TCPConnector(limit=0)) as session,
-        open_resources(settings) as resources,
+        _money_session() as session,
+        _open_shared(settings) as shared,
+        open_resources(settings, shared, meter=meter) as resources,
+        meter.watching(shared),
     ):
+        alerts = Alerts(settings, journal.part("alerts"), session)
         providers = {name: kind(settings, resources) for name, kind in all_providers(catalog).items()}
         runtime = Runtime(
             settings=settings,
@@ -84,45 +100,45 @@ async def open_runtime(settings: Settings) -> AsyncGenerator[Runtime]:
                 service.slug: service.among(providers, settings.pin(service.slug)) for service in catalog
             },
             journal=journal,
-            gate=_gate(settings, catalog, journal, session),
-            answers=Answers(MemoryCache()),
+            gate=open_gate(settings, catalog, journal, session, notice=alerts.notice),
+            answers=Answers(MemoryCache(), SharedAnswers(shared) if shared else None),
+            shared=shared,
+            meter=meter,
         )
-        heart = asyncio.create_task(_beat(journal))
+        upkeep = open_upkeep(settings, catalog, journal, session, alerts=alerts)
         # what is here stays; a collector that walks it again and again doubles the slowest answers
         gc.collect()
         gc.freeze()
         try:
-            yield runtime
+            async with beating(journal):
+                upkeep.start()
+                try:
+                    yield runtime
+                finally:
+                    await asyncio.gather(upkeep.stop(), runtime.flights.land(DRAIN))
         finally:
-            await runtime.flights.land(DRAIN)
-            heart.cancel()
-            with suppress(asyncio.CancelledError):
-                await heart
-            await journal.leave()
-            await store.close()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(LEAVE):
+                    await journal.leave()
+                    await store.close()
 
 
-def _gate(
-    settings: Settings,
-    catalog: tuple[AnyService, ...],
-    journal: Journal,
-    session: aiohttp.ClientSession,
-) -> Gate:
-    priced = catalog if settings.pay_to else ()
-    return Gate(
-        terms={service.slug: terms_of(service, settings) for service in priced},
-        journal=journal,
-        facilitator=Facilitator(session, settings),
-        chain=Chain(session, settings.rpc_url) if settings.rpc_url else None,
+@asynccontextmanager
+async def _open_shared(settings: Settings) -> AsyncGenerator[Shared | None]:
+    if settings.cache_url is None:
+        yield None
+        return
+    from centgate.cache.shared import open_shared  # its client takes long to load
+
+    async with open_shared(settings.cache_url) as shared:
+        yield shared
+
+
+def _money_session() -> aiohttp.ClientSession:
+    """Connections to the facilitator and the node; headers and cookies that neither needs cost time."""
+    return aiohttp.ClientSession(
+        trust_env=False,
+        connector=aiohttp.TCPConnector(limit=0),
+        cookie_jar=aiohttp.DummyCookieJar(),
+        skip_auto_headers=("Accept", "Accept-Encoding"),
     )
-
-
-async def _beat(journal: Journal) -> None:
-    """Keep this process known as alive in the journal."""
-    log = structlog.get_logger()
-    while True:
-        try:
-            await journal.beat()
-        except CentgateError as error:
-            log.warning("the journal cannot be written", error=str(error.__cause__ or error))
-        await asyncio.sleep(LEASE / 3)

@@ -14,11 +14,16 @@ from contextlib import contextmanager
 import uvicorn
 from uvicorn.supervisors import Multiprocess
 
+from centgate.meter import SILENT, Meter
+from centgate.metrics.starting import metered, metered_together
 from centgate.settings import PREFIX, Settings
 
 FACTORY = "centgate.faces.api:app_from_environment"
-STOP_WITHIN = 12
-"""Seconds that open connections get to finish after SIGTERM."""
+STOP_WITHIN = 8
+"""Seconds that open connections get to finish after SIGTERM; payments without one get those of `DRAIN` then.
+
+Together, and with a database that does not answer, less than 20: what is cut off by SIGKILL is found later.
+"""
 
 
 class PortTaken(OSError):
@@ -30,7 +35,8 @@ def run(settings: Settings) -> None:
     listener, settings = listen(settings)
     with listener:
         if settings.workers == 1:
-            Announced(config(settings), settings).run(sockets=[listener])
+            with metered(settings) as meter:
+                Announced(config(settings, meter), settings).run(sockets=[listener])
         else:
             _run_several(settings, listener)
 
@@ -49,12 +55,12 @@ def listen(settings: Settings) -> tuple[socket.socket, Settings]:
     return listener, settings.model_copy(update={"port": listener.getsockname()[1]})
 
 
-def config(settings: Settings) -> uvicorn.Config:
+def config(settings: Settings, meter: Meter = SILENT) -> uvicorn.Config:
     """How uvicorn runs the API."""
     from centgate.faces.api import app
 
     return uvicorn.Config(
-        FACTORY if settings.workers > 1 else app(settings),
+        FACTORY if settings.workers > 1 else app(settings, meter),
         factory=settings.workers > 1,
         workers=settings.workers,
         http="httptools",
@@ -63,6 +69,7 @@ def config(settings: Settings) -> uvicorn.Config:
         log_config=None,
         access_log=False,
         server_header=False,
+        proxy_headers=False,  # the public URL is a setting, and nothing here asks who calls
         timeout_graceful_shutdown=STOP_WITHIN,
     )
 
@@ -113,7 +120,19 @@ def _run_several(settings: Settings, listener: socket.socket) -> None:
     os.environ[f"{PREFIX}HOST"], os.environ[f"{PREFIX}PORT"] = settings.host, str(settings.port)
     supervised = config(settings)
     threading.Thread(target=_announce_when_up, args=(settings,), daemon=True).start()
-    Multiprocess(supervised, sockets=[listener]).run()
+    supervisor = _Workers(supervised, sockets=[listener])
+    with metered_together(settings, lambda: [process.pid or 0 for process in supervisor.processes]):
+        supervisor.run()
+
+
+class _Workers(Multiprocess):
+    """Several processes behind one port, which refuses what comes when they are ending."""
+
+    def terminate_all(self) -> None:
+        """Ask them to end; as long as this process listened too, new connections would wait for nobody."""
+        for listening in self.sockets:
+            listening.close()
+        super().terminate_all()
 
 
 def _announce_when_up(settings: Settings) -> None:

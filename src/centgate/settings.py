@@ -112,8 +112,43 @@ class Settings(BaseSettings):
     )
     database_url: str = Field(
         default="sqlite:///centgate.db",
-        pattern=r"^sqlite:///.+",
-        description="The payment journal: sqlite:///relative/path or sqlite:////absolute/path.",
+        pattern=r"^(sqlite:///.+|postgres(ql)?://.+)",
+        repr=False,
+        description="The payment journal: sqlite:///relative/path or sqlite:////absolute/path for one "
+        "machine, postgresql://user:password@host/database for several.",
+    )
+    database_connections: int = Field(
+        default=10, ge=1, le=1000, description="Connections to PostgreSQL, at most, of each server process."
+    )
+    cache_url: str | None = Field(
+        default=None,
+        pattern=r"^(rediss?|unix)://.+",
+        repr=False,
+        description="A Redis or Valkey that several servers share: redis://user:password@host:6379/0. They "
+        "share fresh answers, work under way and the rates of upstreams by it; without it, or while it is "
+        "down, each has its own.",
+    )
+    receipt_key: SecretStr | None = Field(
+        default=None,
+        description="A private key, 32 bytes in hex, that signs offers and receipts (x402's offer-receipt). "
+        "Without it none is signed. It needs no money, and should not be the key of `CENTGATE_PAY_TO`.",
+    )
+    metrics_port: int | None = Field(
+        default=None,
+        ge=0,
+        le=65535,
+        description="The port that Prometheus reads /metrics on; 0 takes a free one. There is none unless "
+        "it is set.",
+    )
+    metrics_host: str = Field(default="127.0.0.1", description="The address that /metrics is served on.")
+    alert_webhook: str | None = Field(
+        default=None,
+        pattern=r"^https?://[^\s]+$",
+        repr=False,
+        description="Where to POST an alert, as JSON, when settlements fail or a payment stays unresolved.",
+    )
+    alert_minutes: float = Field(
+        default=10, gt=0, description="Minutes after which an unresolved payment is worth an alert."
     )
     site_url: str | None = Field(
         default=None,
@@ -221,6 +256,14 @@ class Settings(BaseSettings):
     @classmethod
     def _allowed(cls, value: tuple[str, ...]) -> tuple[str, ...]:
         return Policy(allowed=value).allowed
+
+    @field_validator("receipt_key")
+    @classmethod
+    def _private_key(cls, value: SecretStr | None) -> SecretStr | None:
+        from centgate.receipts.signer import signer_of  # loads the curve, which most settings do without
+
+        signer_of(value)  # refuses what is no key
+        return value
 
     @field_validator("public_url", "site_url", mode="before")
     @classmethod
@@ -332,6 +375,11 @@ def misspelt(providers: Collection[str]) -> list[str]:
         for name in sorted(_given())
         if name not in fields and not {name, re.sub(r"_[0-9]+_", "_*_", name)} & known
     ]
+
+
+def as_given(name: str) -> str | None:
+    """What was set for a setting, by its name without the prefix, before it is read; None if nothing was."""
+    return _given().get(name)
 
 
 def _given() -> dict[str, str]:

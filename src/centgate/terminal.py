@@ -35,7 +35,9 @@ def _problem(found: ErrorDetails) -> str:
         return message
     field = str(found["loc"][0])
     if found["type"] == "string_pattern_mismatch":
-        message = f"{found['input']!r} does not fit. {Settings.model_fields[field].description}"
+        setting = Settings.model_fields[field]
+        given = repr(found["input"]) if setting.repr else "what is set"  # it may hold a password
+        message = f"{given} does not fit. {setting.description}"
     return f"{PREFIX}{field.upper()}: {message}"
 
 

@@ -11,8 +11,9 @@ import time
 from collections import deque
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from importlib.metadata import version
-from typing import Any
+from typing import Any, ClassVar, Literal, Protocol
 from urllib.parse import urlsplit
 
 import aiohttp
@@ -27,6 +28,7 @@ from centgate.errors import (
     ProviderRefused,
     ProviderTimeout,
 )
+from centgate.meter import SILENT, Meter
 
 USER_AGENT = f"Mozilla/5.0 (compatible; Centgate/{version('centgate')})"
 """Some hosts challenge clients that do not look like one."""
@@ -40,10 +42,26 @@ _LOST = (aiohttp.ClientConnectionError, aiohttp.ServerTimeoutError)
 
 @dataclass(frozen=True, slots=True)
 class Rate:
-    """At most so many calls in any span of so many seconds."""
+    """At most so many calls in any span of so many seconds.
 
+    The allowance of a short span may be used at once. Of a long one half may; the other half is spread
+    evenly, so that the next turn is never far.
+    """
+
+    SHORT: ClassVar[float] = 10.0
     calls: int
     seconds: float = 60
+
+    @property
+    def at_once(self) -> int:
+        """Calls that need not wait for one another."""
+        return self.calls if self.seconds <= self.SHORT else (self.calls + 1) // 2
+
+    @property
+    def gap(self) -> float:
+        """Seconds between those that do."""
+        rest = self.calls - self.at_once
+        return self.seconds / rest if rest else 0.0
 
     def shared_by(self, processes: int) -> Rate:
         """The part of one of several processes."""
@@ -51,33 +69,68 @@ class Rate:
 
 
 class Pace:
-    """Keeps to a rate, in every span of its length.
-
-    The allowance of a short span may be used at once. Of a long one half may; the other half is spread
-    evenly, so that the next turn is never far.
-    """
-
-    SHORT = 10.0
+    """Keeps to a rate, in every span of its length."""
 
     def __init__(self, rate: Rate, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._seconds = rate.seconds
         self._turns = deque[float](maxlen=rate.calls)
-        at_once = rate.calls if rate.seconds <= self.SHORT else (rate.calls + 1) // 2
-        self._at_once = at_once
-        self._gap = rate.seconds / max(1, rate.calls - at_once) if at_once < rate.calls else 0.0
+        self._at_once, self._gap = rate.at_once, rate.gap
 
     def reserve(self, patience: float) -> float:
         """Take the next turn: the seconds until then. Beyond `patience` the turn is not taken."""
+        wait = self.wait()
+        if wait <= patience:
+            self.take(wait)
+        return wait
+
+    def wait(self) -> float:
+        """The seconds until the next turn."""
         now = due = self._clock()
         turns = self._turns
         if len(turns) >= self._at_once and turns[-self._at_once] > now - self._seconds:
             due = max(due, turns[-1] + self._gap)
         if len(turns) == turns.maxlen:
             due = max(due, turns[0] + self._seconds)
-        if due - now <= patience:
-            turns.append(due)
         return due - now
+
+    def take(self, wait: float) -> None:
+        """Enter a turn in so many seconds, also one that was not asked for here."""
+        due = self._clock() + wait
+        self._turns.append(max(due, self._turns[-1]) if self._turns else due)
+
+
+class SharedTurns(Protocol):
+    """Turns that several servers take together."""
+
+    async def reserve(self, patience: float, least: float) -> float | None:
+        """As `Pace.reserve`, no sooner than in `least` seconds; None while nothing is shared."""
+        ...
+
+
+class Turns:
+    """Turns at an upstream, by a rate that all servers keep together while they can.
+
+    While they cannot, each process keeps to its part of the rate. By itself it never exceeds the whole, also
+    when what is shared is forgotten.
+    """
+
+    def __init__(self, rate: Rate, processes: int = 1, shared: SharedTurns | None = None) -> None:
+        """`processes`: of this server, which know nothing of one another unless the rate is shared."""
+        self._shared = shared
+        self._part = Pace(rate.shared_by(processes))
+        self._whole = Pace(rate)
+
+    async def reserve(self, patience: float) -> float:
+        """As `Pace.reserve`."""
+        wait = await self._shared.reserve(patience, self._whole.wait()) if self._shared else None
+        if wait is None:
+            wait = self._part.reserve(patience)
+        elif wait <= patience:
+            self._part.take(wait)
+        if wait <= patience:
+            self._whole.take(wait)
+        return wait
 
 
 class Breaker:
@@ -86,7 +139,9 @@ class Breaker:
     LIMIT = 10
     PAUSE = 5.0
 
-    def __init__(self) -> None:
+    def __init__(self, tell: Callable[[Literal[1, -1]], None] = lambda _change: None) -> None:
+        """`tell` is told when it opens (1) and closes (-1)."""
+        self._tell = tell
         self._failures = 0
         self._next_try = 0.0
 
@@ -102,9 +157,13 @@ class Breaker:
 
     def saw(self, *, failure: bool) -> None:
         """What came of a call."""
+        was_open = self._failures >= self.LIMIT
         self._failures = self._failures + 1 if failure else 0
         if self._failures == self.LIMIT:
             self._next_try = time.monotonic() + self.PAUSE
+            self._tell(1)
+        elif was_open and not failure:
+            self._tell(-1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,15 +201,16 @@ class Upstream:
         label: str,
         session: aiohttp.ClientSession | None,
         *,
-        rate: Rate | None = None,
+        turns: Turns | None = None,
         max_bytes: int,
         patience: float,
+        meter: Meter = SILENT,
     ) -> None:
         """`patience`: seconds a call may wait for its turn. `session` is None where nothing is asked."""
         self.name, self.label = name, label
         self._session = session
-        self._pace = Pace(rate) if rate else None
-        self._breaker = Breaker()
+        self._turns = turns
+        self._breaker = Breaker(partial(meter.tripped, name))
         self._max_bytes = max_bytes
         self._patience = patience
 
@@ -204,9 +264,9 @@ class Upstream:
         raise self.failure(reply)
 
     async def _turn(self) -> None:
-        if self._pace is None:
+        if self._turns is None:
             return
-        wait = self._pace.reserve(self._patience)
+        wait = await self._turns.reserve(self._patience)
         if wait > self._patience:
             raise ProviderRateLimited(
                 self.name,

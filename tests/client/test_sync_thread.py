@@ -17,9 +17,10 @@ from centgate.devchain.accounts import BUYERS
 
 KEY = BUYERS[0].private_key
 BEGIN = """
-import os, sys
+import logging, os, sys
 from centgate.client import Centgate, Wallet
 
+logging.getLogger("asyncio").setLevel(logging.ERROR)  # that a machine is slow is no fault
 client = Centgate(sys.argv[1], Wallet.from_key(sys.argv[2]))
 """
 INTERRUPTED = """

@@ -11,7 +11,12 @@ HERE = Path(__file__).parent
 def test_the_packages_are_pinned() -> None:
     package = json.loads((HERE / "package.json").read_text(encoding="utf-8"))
 
-    assert package["dependencies"] == {"@x402/evm": "2.27.0", "@x402/fetch": "2.27.0", "viem": "2.57.0"}
+    assert package["dependencies"] == {
+        "@x402/evm": "2.27.0",
+        "@x402/extensions": "2.27.0",
+        "@x402/fetch": "2.27.0",
+        "viem": "2.57.0",
+    }
 
 
 def test_the_lock_names_no_registry() -> None:

@@ -5,10 +5,11 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import httpx
-from buyer import Buyer, payload_for
+from buyer import Buyer
 from eth_account import Account
 from facilitators import Reply
 
@@ -68,14 +69,14 @@ def _mined(devchain: DevChain, sender: Wallet, data: str) -> dict[str, Any]:
     return ask(devchain.rpc_url, "eth_getTransactionReceipt", sent)
 
 
-def spend_elsewhere(devchain: DevChain, client: httpx.Client, buyer: Buyer, nonce: str) -> None:
-    """Pay somebody else with the nonce of an authorization."""
+def spend_elsewhere(devchain: DevChain, terms: str, buyer: Buyer, nonce: str) -> None:
+    """Pay somebody else with the nonce of an authorization; `terms` as a 402 carries them."""
     elsewhere = "0x3333333333333333333333333333333333333333"
-    payload = payload_for(client, buyer, nonce=nonce, to=elsewhere)
-    terms = payload["accepted"] | {"payTo": elsewhere}
+    payload = buyer.payload(terms, now=int(time.time()), nonce=nonce, to=elsewhere)
+    wanted = payload["accepted"] | {"payTo": elsewhere}
     body = {
         "x402Version": 2,
-        "paymentPayload": payload | {"accepted": terms},
-        "paymentRequirements": terms,
+        "paymentPayload": payload | {"accepted": wanted},
+        "paymentRequirements": wanted,
     }
     assert httpx.post(devchain.facilitator_url + "/settle", json=body, timeout=30).json()["success"]

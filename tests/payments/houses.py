@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import os
+import sqlite3
 import subprocess
 import sys
+import tempfile
 from collections.abc import Generator
-from contextlib import contextmanager
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +38,18 @@ def open_house(folder: Path, **changes: Any) -> Generator[House]:
         serving(settings_in(folder, **{"facilitator_url": stub.url, **changes})) as url,
         httpx.Client(base_url=url, timeout=30) as client,
     ):
+        client.get("/health")  # by now there are tables
+        off_duty(folder)
         yield House(client, stub)
+
+
+def off_duty(folder: Path) -> None:
+    """Keep the API on a folder's journal from looking into open payments by itself while tests do.
+
+    What it asked the facilitator would be given the replies that were meant for a test.
+    """
+    with closing(sqlite3.connect(folder / "journal.db", timeout=30)) as journal, journal:
+        journal.execute("REPLACE INTO duties VALUES ('upkeep', 'a test', 1e12)")
 
 
 class Process:
@@ -49,10 +64,10 @@ class Process:
             "DATABASE_URL": settings.database_url,
             **more,
         }
-        with (log or Path(os.devnull)).open("wb") as errors:
+        with (log or Path(os.devnull)).open("ab") as errors:
             self.popen = subprocess.Popen(
                 [sys.executable, "-m", "centgate", "serve", "--port", "0"],
-                cwd=Path(settings.database_url.removeprefix("sqlite:///")).parent,  # where no .env lies
+                cwd=_without_env(settings),
                 env=environment | {f"CENTGATE_{name}": value for name, value in given.items()},
                 stdout=subprocess.PIPE,
                 stderr=errors,
@@ -61,12 +76,26 @@ class Process:
         word, _, self.url = self.popen.stdout.readline().decode().strip().partition(" ")
         assert word == "ready"
 
+    def kill(self) -> None:
+        """End it at once, unless it has ended."""
+        self.popen.kill()
+        assert self.popen.stdout is not None
+        self.popen.stdout.close()
+        self.popen.wait(timeout=30)
+
     def end(self) -> int:
         """Ask it to end, and wait until it has; its exit status."""
         self.popen.terminate()
         assert self.popen.stdout is not None
         self.popen.stdout.close()
         return self.popen.wait(timeout=30)
+
+
+def _without_env(settings: Settings) -> Path:
+    """A folder where no .env lies."""
+    if settings.database_url.startswith("sqlite:///"):
+        return Path(settings.database_url.removeprefix("sqlite:///")).parent
+    return Path(tempfile.gettempdir())
 
 
 @contextmanager
@@ -77,3 +106,14 @@ def running(settings: Settings, *, log: Path | None = None, **more: str) -> Gene
         yield process
     finally:
         process.end()
+
+
+@contextmanager
+def running_pair(settings: Settings, **more: str) -> Generator[tuple[Process, Process]]:
+    """Two such processes, started at once."""
+    with ThreadPoolExecutor(2) as pool, ExitStack() as open_processes:
+        starts = [pool.submit(partial(Process, settings, log=None, **more)) for _ in range(2)]
+        one, other = (start.result() for start in starts)
+        for process in (one, other):
+            open_processes.callback(process.end)
+        yield one, other

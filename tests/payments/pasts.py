@@ -1,28 +1,100 @@
-"""A journal that remembers a payment made before the test began."""
+"""A journal that remembers payments made before the test began, and what it says of them."""
 
 from __future__ import annotations
 
-from buyer import QUESTION
+import asyncio
+import time
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+from functools import partial
+from typing import Any
 
+from buyer import QUESTION, Buyer, encoded
+
+from centgate.payments import queries
 from centgate.payments.authorization import read_payment
-from centgate.payments.journal import Journal, Order
-from centgate.payments.store import open_store
-from centgate.payments.terms import terms_of
+from centgate.payments.claiming import Order, StoredAnswer
+from centgate.payments.journal import Journal
+from centgate.payments.store import Store, open_store
+from centgate.payments.tables import payments
+from centgate.payments.terms import Terms, terms_of
 from centgate.pipeline import binding
 from centgate.services.phishing_check import PhishingCheckRequest, phishing_check
 from centgate.settings import Settings
 
+PATIENCE = 25.0
 
-async def presented(settings: Settings, header: str, at: int, *, transaction: str | None = None) -> None:
+
+@asynccontextmanager
+async def journal_of(settings: Settings) -> AsyncGenerator[Store]:
+    """The store of a deployment's journal."""
+    store = open_store(settings.database_url)
+    try:
+        yield store
+    finally:
+        await store.close()
+
+
+async def presented(
+    settings: Settings,
+    header: str,
+    at: int,
+    *,
+    transaction: str | None = None,
+    answer: StoredAnswer | None = None,
+    terms: Terms | None = None,
+) -> None:
     """Enter that a payment was presented `at` a time for the usual question.
 
-    It was settled in `transaction`, or left open without one; nothing was delivered.
+    It was settled in `transaction`, or left open without one, and bought `answer` if there is one.
     """
-    store = open_store(settings.database_url)
-    journal = Journal(store, keep_seconds=3600, clock=lambda: at)
-    payment = read_payment(header, terms_of(phishing_check, settings), at)
-    order = Order(phishing_check.slug, binding(phishing_check, PhishingCheckRequest(**QUESTION)))
-    async with journal.claim(payment, order) as claim:
-        if transaction:
-            await journal.settled(claim, transaction)
-    await store.close()
+    async with journal_of(settings) as store:
+        journal = Journal(store, keep_seconds=3600, clock=lambda: at)
+        payment = read_payment(header, terms or terms_of(phishing_check, settings), at)
+        order = Order(phishing_check.slug, binding(phishing_check, PhishingCheckRequest(**QUESTION)))
+        async with journal.claim(payment, order) as claim:
+            if transaction:
+                await journal.settled(claim, transaction)
+            if answer:
+                await journal.delivered(claim, answer)
+
+
+async def left_open(
+    settings: Settings, buyer: Buyer, *, ago: int = 60, seconds: int = 120, **changes: Any
+) -> dict[str, Any]:
+    """A payment that was presented some time ago and left open; `seconds` it was good for."""
+    then = int(time.time()) - ago
+    payload = buyer.payload(terms_in(settings), now=then, seconds=seconds, **changes)
+    await presented(settings, encoded(payload), then)
+    return payload
+
+
+def terms_in(settings: Settings) -> str:
+    """The terms of the usual question on a deployment, as a 402 carries them."""
+    return terms_of(phishing_check, settings).header
+
+
+async def row_of(settings: Settings, payload: dict[str, Any]) -> dict[str, Any]:
+    """What the journal has of a payment."""
+    payment = read_payment(encoded(payload), terms_of(phishing_check, settings), 0)
+    async with journal_of(settings) as store:
+        row = await store.read(partial(queries.find, payment.key))
+    assert row is not None
+    return {column.name: row[column.name] for column in payments.columns}
+
+
+async def row_when(
+    settings: Settings, payload: dict[str, Any], wanted: Callable[[dict[str, Any]], bool]
+) -> dict[str, Any]:
+    """What the journal has of a payment, once that is as wanted."""
+    deadline = time.monotonic() + PATIENCE
+    while not wanted(row := await row_of(settings, payload)):
+        assert time.monotonic() < deadline, row
+        await asyncio.sleep(0.1)
+    return row
+
+
+async def pruned(settings: Settings) -> None:
+    """Have the journal forget every answer that was delivered."""
+    async with journal_of(settings) as store:
+        assert await Journal(store, keep_seconds=0).prune() > 0

@@ -13,6 +13,7 @@ import pytest
 from buyer import PHISHING, QUESTION, Api, Buyer, note, pay, payment_for
 from facilitators import StubFacilitator
 from houses import Process, running
+from standins import Asked, StandIns
 from starlette.responses import Response
 
 from centgate.settings import Settings
@@ -136,6 +137,32 @@ def test_a_disk_that_fills_up_while_money_moves_loses_nothing(
     assert (failed.status_code, note(failed)["retry"]) == (500, "same_payment")
     assert (served.status_code, again.content) == (200, served.content)
     assert list(facilitator.moved.values()) == [1]
+
+
+def test_a_disk_that_fills_up_before_the_answer_is_stored_loses_nothing(
+    settings: Settings, facilitator: StubFacilitator, upstreams: StandIns, buyer: Buyer
+) -> None:
+    path, question = "/services/protocol-context", {"protocol": "lido"}
+    lido = {"slug": "lido", "name": "Lido", "category": "Liquid Staking", "chains": ["Ethereum"], "tvl": 9}
+    with (
+        running(settings, DEFILLAMA_URL=upstreams.at("defillama")) as process,
+        httpx.Client(base_url=process.url, timeout=30) as client,
+    ):
+        payment = payment_for(client, buyer, path, question)
+
+        def fill_and_answer(_asked: Asked) -> tuple[int, Any]:
+            fill_disk(process, full=True)
+            return 200, [lido]
+
+        upstreams.answers("defillama", "/protocols", fill_and_answer)
+        failed = pay(client, payment, path, question)
+        fill_disk(process, full=False)
+        served, again = pay(client, payment, path, question), pay(client, payment, path, question)
+
+    assert (failed.status_code, int(failed.headers["Retry-After"])) == (500, 5)
+    assert (note(failed)["state"], note(failed)["charged"]) == ("settled", True)
+    assert (served.status_code, again.content) == (200, served.content)
+    assert facilitator.asked == 1
 
 
 def test_a_lock_held_by_somebody_else_is_waited_for(

@@ -5,12 +5,14 @@ from __future__ import annotations
 import threading
 from collections.abc import Generator
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
-from buyer import Buyer, encoded, identified, note, pay, payload_for
-from facilitators import refused, said
-from houses import House, open_house
+from buyer import PHISHING, QUESTION, Buyer, encoded, identified, note, pay, payload_for
+from facilitators import StubFacilitator, refused, said, settings_in
+from houses import House, open_house, running
 
 OTHER = {"url": "https://example.com/"}
 
@@ -25,7 +27,7 @@ def house(tmp_path_factory: pytest.TempPathFactory) -> Generator[House]:
 @pytest.fixture
 def key(request: pytest.FixtureRequest) -> str:
     """An idempotency key of the test's own."""
-    return request.node.name[:100]
+    return request.node.name.replace("[", "-").rstrip("]")[:100]
 
 
 def payment_under(house: House, buyer: Buyer, key: str) -> str:
@@ -117,7 +119,7 @@ def test_a_retry_of_what_is_still_open_resolves_the_first_payment(
     house: House, buyer: Buyer, key: str
 ) -> None:
     first, second = payload_for(house.client, buyer), payload_for(house.client, buyer)
-    house.facilitator.next.append(house.facilitator.then(said(500, "")))
+    house.facilitator.next += [house.facilitator.then(said(500, "")), said(500, "")]
     open_ended = pay(house.client, identified(first, key))
 
     fresh = pay(house.client, identified(second, key))
@@ -188,6 +190,120 @@ def test_an_extension_without_a_key_is_a_payment_without_one(
     payload = payload_for(house.client, buyer) | {"extensions": {"payment-identifier": echo}}
 
     assert pay(house.client, encoded(payload)).status_code == 200
+
+
+def under_header(house: House, payment: str, key: str, **more: Any) -> httpx.Response:
+    """Send a request with a payment, and the key beside it."""
+    headers = {"PAYMENT-SIGNATURE": payment, "Idempotency-Key": key}
+    return house.client.post(PHISHING, json=more.get("body", QUESTION), headers=headers)
+
+
+def test_the_header_is_the_same_key(house: House, buyer: Buyer, key: str) -> None:
+    first = under_header(house, encoded(payload_for(house.client, buyer)), key)
+    asked = house.facilitator.asked
+
+    by_header = under_header(house, encoded(payload_for(house.client, buyer)), key)
+    by_extension = pay(house.client, payment_under(house, buyer, key))
+
+    assert by_header.content == by_extension.content == first.content
+    assert by_header.headers["Idempotent-Replayed"] == "true"
+    assert house.facilitator.asked == asked
+
+
+def test_the_header_for_another_request_is_a_conflict(house: House, buyer: Buyer, key: str) -> None:
+    under_header(house, encoded(payload_for(house.client, buyer)), key)
+    asked = house.facilitator.asked
+
+    response = under_header(house, encoded(payload_for(house.client, buyer)), key, body=OTHER)
+
+    assert (response.status_code, response.json()["error"]["code"]) == (409, "payment_conflict")
+    assert house.facilitator.asked == asked
+
+
+def test_both_spellings_of_one_key_go_together(house: House, buyer: Buyer, key: str) -> None:
+    assert under_header(house, payment_under(house, buyer, key), f'"{key}"').status_code == 200
+
+
+def test_two_different_keys_are_refused(house: House, buyer: Buyer, key: str) -> None:
+    asked = house.facilitator.asked
+
+    response = under_header(house, payment_under(house, buyer, key), key + "2")
+
+    assert (response.status_code, response.json()["error"]["details"]["reason"]) == (402, "invalid_payload")
+    assert "differ" in response.json()["error"]["message"]
+    assert house.facilitator.asked == asked
+
+
+@pytest.mark.parametrize("bad", ["", '"', '""', "short", "a" * 129, "white space in it", "a,b" * 9])
+def test_a_malformed_header_is_refused(house: House, buyer: Buyer, bad: str) -> None:
+    asked = house.facilitator.asked
+
+    response = under_header(house, encoded(payload_for(house.client, buyer)), bad)
+
+    assert (response.status_code, response.json()["error"]["details"]["reason"]) == (402, "invalid_payload")
+    assert "Idempotency-Key" in response.json()["error"]["message"]
+    assert house.facilitator.asked == asked
+
+
+def test_two_headers_are_refused(house: House, buyer: Buyer, key: str) -> None:
+    payment = encoded(payload_for(house.client, buyer))
+    headers = [("PAYMENT-SIGNATURE", payment), ("Idempotency-Key", key), ("Idempotency-Key", key)]
+
+    response = house.client.post(PHISHING, json=QUESTION, headers=headers)
+
+    assert response.status_code == 402
+
+
+@pytest.mark.parametrize(
+    "good", ["3f2b6a54-6f0c-4b1e-9a53-5a4de1f1c0de", '"3f2b6a54-6f0c-4b1e-9a53-5a4de1f1c0df"', "a" * 128]
+)
+def test_keys_as_clients_make_them_are_taken(house: House, good: str) -> None:
+    assert under_header(house, encoded(payload_for(house.client, Buyer(2))), good).status_code == 200
+
+
+def test_a_header_without_a_payment_fetches_nothing(house: House, buyer: Buyer, key: str) -> None:
+    under_header(house, encoded(payload_for(house.client, buyer)), key)
+
+    response = house.client.post(PHISHING, json=QUESTION, headers={"Idempotency-Key": key})
+
+    assert (response.status_code, response.json()["error"]["code"]) == (402, "payment_required")
+
+
+def test_a_header_fetches_nothing_that_another_payer_bought(house: House, buyer: Buyer, key: str) -> None:
+    first = under_header(house, encoded(payload_for(house.client, buyer)), key)
+    forged = payload_for(house.client, Buyer(1))
+    forged["payload"]["authorization"]["from"] = buyer.address
+
+    stranger = under_header(house, encoded(payload_for(house.client, Buyer(1))), key)
+    liar = under_header(house, encoded(forged), key)
+
+    assert (stranger.status_code, liar.status_code) == (200, 402)
+    assert _request_id(stranger) != _request_id(first)
+
+
+def test_a_key_holds_on_another_server_too(
+    postgres_url: str, tmp_path: Path, facilitator: StubFacilitator, buyer: Buyer, key: str
+) -> None:
+    def ask(at: str, payment: str, body: Any) -> httpx.Response:
+        headers = {"PAYMENT-SIGNATURE": payment, "Idempotency-Key": key}
+        return httpx.post(at + PHISHING, json=body, headers=headers, timeout=30)
+
+    settings = settings_in(tmp_path, facilitator.url, database_url=postgres_url)
+    with (
+        running(settings) as one,
+        running(settings) as other,
+        httpx.Client(base_url=one.url) as client,
+        ThreadPoolExecutor(20) as pool,
+    ):
+        payments = [encoded(payload_for(client, buyer)) for _ in range(22)]
+        same = list(pool.map(ask, [one.url, other.url] * 10, payments, [QUESTION] * 20))
+        again = ask(other.url, payments[20], QUESTION)
+        conflict = ask(other.url, payments[21], OTHER)
+
+    assert {response.status_code for response in [*same, again]} == {200}
+    assert len({response.content for response in [*same, again]}) == 1
+    assert conflict.status_code == 409
+    assert facilitator.asked == 1
 
 
 def _moved(house: House, payload: dict[str, dict[str, dict[str, str]]]) -> int:

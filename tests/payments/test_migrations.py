@@ -1,46 +1,120 @@
-"""The schema that the migrations build is the schema that the program uses."""
+"""The schema that the migrations build is the schema that the program uses, on both databases."""
+
+# alembic's comparison is typed in parts
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
 
 from __future__ import annotations
 
-from collections.abc import Generator
+import asyncio
+import os
+import subprocess
+import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
+from alembic import command
 from alembic.autogenerate import compare_metadata
 from alembic.config import Config
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, inspect, text
+from sqlalchemy.ext.asyncio import create_async_engine
+from typer.testing import CliRunner
 
+from centgate.cli import app
+from centgate.dev import MERCHANT
 from centgate.payments import migrations
-from centgate.payments.migrations import HEAD, bring_up_to_date
-from centgate.payments.store import sqlite_engine
+from centgate.payments.migrations import HEAD, SchemaMismatch, bring_up_to_date, config, version
+from centgate.payments.sqlite import sqlite_engine
+from centgate.payments.store import open_store
 from centgate.payments.tables import metadata
+
+Run = Callable[[Callable[[Connection], Any]], Any]
+
+KEY = "'eip155:84532', '0xa', '0xb', '0xc'"
+DELIVERED = f"""INSERT INTO payments (network, asset, payer, nonce, state, binding, service, proof,
+    signer_known, amount, pay_to, valid_before, created_at, updated_at)
+    VALUES ({KEY}, 'delivered', 'b', 's', 'p', 1, '10000', '0xd', 2000000000, 1.5, 2.25)"""
+ANSWER = f"INSERT INTO answers VALUES ({KEY}, 200, 'req_1', 'receipt', :body, 2.25)"
 
 
 @pytest.fixture
-def connection(tmp_path: Path) -> Generator[Connection]:
-    """A connection to a database that nobody has used."""
-    engine = sqlite_engine(f"sqlite:///{tmp_path / 'journal.db'}")
-    with engine.connect() as connection:
-        yield connection
-    engine.dispose()
+def run(database_url: str) -> Run:
+    """Runs something with a connection to a database that nobody has used."""
+
+    async def on_postgresql(work: Callable[[Connection], Any]) -> Any:
+        engine = create_async_engine(database_url.replace("postgresql:", "postgresql+asyncpg:"))
+        try:
+            async with engine.connect() as connection:
+                return await connection.run_sync(work)
+        finally:
+            await engine.dispose()
+
+    def run(work: Callable[[Connection], Any]) -> Any:
+        if database_url.startswith("postgresql:"):
+            return asyncio.run(on_postgresql(work))
+        engine = sqlite_engine(Path(database_url.removeprefix("sqlite:///")))
+        try:
+            with engine.connect() as connection:
+                return work(connection)
+        finally:
+            engine.dispose()
+
+    return run
 
 
-def test_the_migrated_schema_is_that_of_the_tables(connection: Connection) -> None:
-    bring_up_to_date(connection)
+def at(revision: str) -> Callable[[Connection], None]:
+    """Brings a database to a version, up or down."""
 
+    def move(connection: Connection) -> None:
+        with connection.begin():
+            down = revision == "base" or (version(connection) or "") > revision
+            step = command.downgrade if down else command.upgrade
+            step(config(connection), revision)
+
+    return move
+
+
+def executed(statement: str, **values: Any) -> Callable[[Connection], Any]:
+    """What a statement gives."""
+
+    def execute(connection: Connection) -> Any:
+        with connection.begin():
+            result = connection.execute(text(statement), values)
+            return [tuple(row) for row in result] if result.returns_rows else None
+
+    return execute
+
+
+def differences(connection: Connection) -> Any:
+    """Between the schema and the tables."""
     with connection.begin():
-        assert compare_metadata(MigrationContext.configure(connection), metadata) == []
+        return compare_metadata(MigrationContext.configure(connection), metadata)
 
 
-def test_the_primary_keys_are_those_of_the_tables(connection: Connection) -> None:
-    bring_up_to_date(connection)
-
+def primary_keys(connection: Connection) -> dict[str, list[str]]:
     with connection.begin():
-        for table in metadata.sorted_tables:
-            found = inspect(connection).get_pk_constraint(table.name)["constrained_columns"]
-            assert found == [column.name for column in table.primary_key.columns]
+        inspector = inspect(connection)
+        return {
+            table.name: inspector.get_pk_constraint(table.name)["constrained_columns"]
+            for table in metadata.sorted_tables
+        }
+
+
+def tables(connection: Connection) -> list[str]:
+    with connection.begin():
+        return inspect(connection).get_table_names()
+
+
+def test_the_migrated_schema_is_that_of_the_tables(run: Run) -> None:
+    run(bring_up_to_date)
+
+    assert run(differences) == []
+    assert run(primary_keys) == {
+        table.name: [column.name for column in table.primary_key.columns] for table in metadata.sorted_tables
+    }
 
 
 def test_head_is_the_newest_migration() -> None:
@@ -50,27 +124,138 @@ def test_head_is_the_newest_migration() -> None:
     assert ScriptDirectory.from_config(config).get_heads() == [HEAD]
 
 
-def test_bringing_it_up_to_date_twice_changes_nothing(connection: Connection) -> None:
-    bring_up_to_date(connection)
-    with connection.begin():
-        connection.execute(text("INSERT INTO workers (id, seen_at) VALUES ('one', 1)"))
+def test_what_the_first_version_wrote_down_is_there_after_all_others(run: Run) -> None:
+    run(at("0001"))
+    run(executed(DELIVERED))
+    run(executed(ANSWER, body=b"\0{}"))
 
-    bring_up_to_date(connection)
+    found = run(bring_up_to_date)
 
-    with connection.begin():
-        assert connection.execute(text("SELECT id FROM workers")).scalars().all() == ["one"]
+    assert found == "0001"
+    assert run(differences) == []
+    assert run(executed("SELECT state, updated_at, settled_at, attempts FROM payments")) == [
+        ("delivered", 2.25, 2.25, 0)
+    ]
+    assert [bytes(body) for (body,) in run(executed("SELECT body FROM answers"))] == [b"\0{}"]
 
 
-def test_it_can_be_taken_back(connection: Connection) -> None:
-    from alembic import command
+def test_it_can_be_taken_back_to_the_first_version_and_forward_again(run: Run) -> None:
+    run(bring_up_to_date)
+    run(executed(DELIVERED))
 
-    bring_up_to_date(connection)
-    config = Config()
-    config.set_main_option("script_location", str(Path(migrations.__file__).parent))
-    config.attributes["connection"] = connection
+    run(at("0001"))
+    kept = run(executed("SELECT state, amount FROM payments"))
+    run(bring_up_to_date)
 
-    with connection.begin():
-        command.downgrade(config, "base")
+    assert kept == [("delivered", "10000")]
+    assert run(differences) == []
 
-    with connection.begin():
-        assert inspect(connection).get_table_names() == ["alembic_version"]
+
+def test_it_can_be_taken_back_to_nothing(run: Run) -> None:
+    run(bring_up_to_date)
+
+    run(at("base"))
+
+    assert run(tables) == ["alembic_version"]
+
+
+def test_bringing_it_up_to_date_twice_changes_nothing(run: Run) -> None:
+    run(bring_up_to_date)
+    run(executed(DELIVERED))
+
+    assert run(bring_up_to_date) == HEAD
+    assert run(executed("SELECT state FROM payments")) == [("delivered",)]
+
+
+@pytest.mark.parametrize(("found", "told"), [("0999", "newer Centgate"), ("ae1027a6acf", "another program")])
+def test_a_schema_that_is_not_known_is_left_alone(run: Run, found: str, told: str) -> None:
+    run(bring_up_to_date)
+    run(executed(f"UPDATE alembic_version SET version_num = '{found}'"))
+
+    with pytest.raises(SchemaMismatch, match=told):
+        run(bring_up_to_date)
+
+    assert run(executed("SELECT version_num FROM alembic_version")) == [(found,)]
+
+
+def migrated(url: str) -> tuple[int, str]:
+    """What `centgate migrate` ends with, and says."""
+    done = CliRunner().invoke(app, ["migrate"], env={"CENTGATE_DATABASE_URL": url})
+    return done.exit_code, done.output.strip()
+
+
+def test_the_command_says_what_it_did(database_url: str, run: Run) -> None:
+    first, second = migrated(database_url), migrated(database_url)
+    run(at("0001"))
+    third = migrated(database_url)
+
+    assert first == (0, f"the database was empty: made with schema {HEAD}")
+    assert second == (0, f"the database is up to date: schema {HEAD}")
+    assert third == (0, f"the database had schema 0001, and has {HEAD} now")
+    assert run(differences) == []
+
+
+def test_the_command_refuses_a_newer_schema(database_url: str, run: Run) -> None:
+    run(bring_up_to_date)
+    run(executed("UPDATE alembic_version SET version_num = '0999'"))
+
+    code, told = migrated(database_url)
+
+    assert (code, "newer Centgate (schema 0999" in told) == (1, True)
+
+
+@pytest.mark.parametrize(
+    "url", ["sqlite:///nowhere/journal.db", "sqlite:///:memory:", "postgresql://x:secret@127.0.0.1:1/x"]
+)
+def test_the_command_says_what_is_wrong_with_the_database(url: str) -> None:
+    code, told = migrated(url)
+
+    assert code == 1
+    assert told.startswith("centgate: ")
+    assert "secret" not in told
+
+
+def refused(url: str) -> tuple[int, str]:
+    """What `centgate serve` ends with and says, where it does not start."""
+    done = subprocess.run(
+        [sys.executable, "-m", "centgate", "serve", "--port", "0"],
+        env={**os.environ, "CENTGATE_DATABASE_URL": url, "CENTGATE_PAY_TO": MERCHANT},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.stdout == ""
+    return done.returncode, done.stderr.strip().splitlines()[-1]
+
+
+def test_a_server_does_not_start_on_a_newer_schema(database_url: str, run: Run) -> None:
+    run(bring_up_to_date)
+    run(executed("UPDATE alembic_version SET version_num = '0999'"))
+
+    code, told = refused(database_url)
+
+    assert code == 1
+    assert "made by a newer Centgate" in told
+
+
+@pytest.mark.parametrize("database_url", ["postgresql"], indirect=True)
+def test_a_server_does_not_start_on_an_older_schema_that_others_may_use(database_url: str, run: Run) -> None:
+    run(at("0001"))
+
+    code, told = refused(database_url)
+
+    assert (code, "run `centgate migrate`" in told) == (1, True)
+
+
+async def test_an_older_file_is_brought_up_to_date_by_its_first_use(tmp_path: Path) -> None:
+    engine = sqlite_engine(tmp_path / "journal.db")
+    with engine.connect() as connection:
+        at("0001")(connection)
+    store = open_store(f"sqlite:///{tmp_path / 'journal.db'}")
+
+    await store.check()
+    found = await store.migrate()
+    await store.close()
+
+    assert found == "0001"

@@ -22,6 +22,7 @@ from centgate.devchain.token import TOKEN
 from centgate.settings import ProviderSettings, Settings
 
 Payload = dict[str, Any]
+HASH = "0x" + "ab" * 32
 LOST = "invalid_transaction_state"
 EXPIRED = "invalid_exact_evm_payload_authorization_valid_before"
 
@@ -99,6 +100,33 @@ def test_what_did_not_move_is_settled_when_it_is_sent_again(
     assert devchain.authorization_used(buyer.address, nonce_of(payload))
 
 
+def test_a_payment_that_somebody_else_broadcast_first_is_served(
+    api: Api, stubbed: Settings, devchain: DevChain, facilitator: StubFacilitator, buyer: Buyer
+) -> None:
+    """The facilitator's own transaction then fails, and the money has moved all the same."""
+    client = api(stubbed)
+    payload = payload_for(client, buyer)
+    failed = {"success": False, "errorReason": "transaction_failed", "transaction": HASH, "network": ""}
+    facilitator.next.append(settling_on(devchain, said(200, failed)))
+
+    served = pay(client, encoded(payload))
+
+    assert served.status_code == 200
+    assert decoded(served.headers["PAYMENT-RESPONSE"])["transaction"] != HASH
+
+
+def test_a_transaction_that_failed_by_itself_is_a_refusal(
+    api: Api, stubbed: Settings, facilitator: StubFacilitator, buyer: Buyer
+) -> None:
+    client = api(stubbed)
+    failed = {"success": False, "errorReason": "transaction_failed", "transaction": HASH, "network": ""}
+    facilitator.next.append(said(200, failed))
+
+    response = pay(client, encoded(payload_for(client, buyer)))
+
+    assert (response.status_code, note(response)["state"]) == (402, "refused")
+
+
 @pytest.mark.parametrize("reason", ["invalid_exact_evm_nonce_already_used", "insufficient_funds"])
 def test_a_refusal_is_not_believed_where_the_chain_says_unused(
     api: Api, stubbed: Settings, facilitator: StubFacilitator, buyer: Buyer, reason: str
@@ -137,7 +165,7 @@ def test_a_nonce_spent_on_somebody_else_is_refused_and_never_served(
     payload = payload_for(client, buyer)
     facilitator.next.append(said(502, ""))
     pay(client, encoded(payload))
-    spend_elsewhere(devchain, client, buyer, nonce_of(payload))
+    spend_elsewhere(devchain, terms_of(client), buyer, nonce_of(payload))
 
     response = pay(client, encoded(payload))
 
@@ -175,20 +203,21 @@ def test_what_expired_after_it_had_moved_is_served(
     assert served.status_code == 200
 
 
-def test_an_older_payment_under_a_key_is_open_until_its_own_end(
+def test_an_older_payment_under_a_key_is_what_is_resolved(
     api: Api, stubbed: Settings, devchain: DevChain, facilitator: StubFacilitator, buyer: Buyer
 ) -> None:
     client = api(stubbed)
     key = "the-key-of-" + secrets.token_hex(8)
     older = payload_for(client, buyer)
-    facilitator.next.append(said(502, ""))
+    facilitator.next += [said(502, ""), settling_on(devchain, facilitator.settle)]
     pay(client, identified(older, key))
     newer = buyer.payload(terms_of(client), now=int(time.time()) - 3600)
 
     response = pay(client, identified(newer, key))
 
-    assert response.status_code == 502
-    assert note(response)["state"] == "in_flight"
+    assert response.status_code == 200
+    assert devchain.authorization_used(buyer.address, nonce_of(older))
+    assert not devchain.authorization_used(buyer.address, nonce_of(newer))
 
 
 @pytest.mark.parametrize("rpc", ["http://127.0.0.1:9", "stub"], ids=["unreachable", "talking nonsense"])
@@ -257,3 +286,20 @@ def test_a_bad_signature_of_a_payer_without_code_is_refused_here(
 
     assert response.json()["error"]["details"]["reason"] == "invalid_exact_evm_payload_signature"
     assert facilitator.asked == 0
+
+
+def test_an_open_payment_of_a_payer_with_code_stays_open_when_no_node_answers(
+    api: Api, stubbed: Settings, facilitator: StubFacilitator, upstreams: StandIns
+) -> None:
+    up = [(200, {"jsonrpc": "2.0", "id": 1, "result": result}) for result in (hex(84532), "0x6001")]
+    upstreams.answers("node", "/", lambda _asked: up.pop(0) if up else (503, ""), method="POST")
+    node = ProviderSettings(url=upstreams.at("node") + "/")
+    client = api(stubbed.model_copy(update={"providers": {"rpc_84532": node}}))
+    payment = encoded(payload_for(client, Buyer(), **{"from": Buyer(1).address}))
+    facilitator.next.append(said(502, ""))
+    pay(client, payment)
+
+    response = pay(client, payment)
+
+    assert (response.status_code, note(response)["retry"]) == (502, "same_payment")
+    assert facilitator.asked == 1

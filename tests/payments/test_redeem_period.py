@@ -8,10 +8,10 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from buyer import Api, Buyer, decoded, encoded, note, pay, payment_for, terms_of
+from buyer import Api, Buyer, decoded, encoded, identified, note, pay, payload_for, payment_for, terms_of
 from facilitators import StubFacilitator, settings_in
 from moods import MOODY, WHY, Moods, moody_on_the_shelf
-from pasts import presented
+from pasts import presented, pruned
 
 from centgate.errors import ProviderError
 from centgate.settings import ProviderSettings, Settings
@@ -63,13 +63,13 @@ def test_after_the_redeem_period_a_payment_is_used(
     assert (moods.asked, facilitator.asked) == (["why"], 1)
 
 
-def test_an_answer_that_is_no_longer_kept_is_not_worked_out_again(
+async def test_an_answer_that_is_no_longer_kept_is_not_worked_out_again(
     moods: Moods, api: Api, settings: Settings, buyer: Buyer, facilitator: StubFacilitator
 ) -> None:
     brief = api(settings.model_copy(update={"redeem_hours": 1e-9}))
     payment = payment_for(brief, buyer, MOODY, WHY)
     pay(brief, payment, MOODY, WHY)
-    brief.get("/health")  # looking after the journal removes what is old
+    await pruned(settings)
 
     response = pay(brief, payment, MOODY, WHY)
 
@@ -79,6 +79,19 @@ def test_an_answer_that_is_no_longer_kept_is_not_worked_out_again(
     )
     assert note(response)["state"] == "delivered"
     assert (moods.asked, facilitator.asked) == (["why"], 1)
+
+
+async def test_a_key_whose_answer_is_no_longer_kept_leaves_a_new_payment_untouched(
+    api: Api, settings: Settings, buyer: Buyer, facilitator: StubFacilitator
+) -> None:
+    client = api(settings)
+    pay(client, identified(payload_for(client, buyer), "one-key-of-a-buyer"))
+    await pruned(settings)
+
+    response = pay(client, identified(payload_for(client, buyer), "one-key-of-a-buyer"))
+
+    assert (response.status_code, note(response)["state"]) == (409, "unused")
+    assert facilitator.asked == 1
 
 
 async def test_a_settled_payment_is_good_after_its_own_window(

@@ -4,19 +4,25 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
+import threading
 from collections.abc import AsyncGenerator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import Connection, text
+from sqlalchemy import insert
 
 from centgate.errors import NotFound
-from centgate.payments.store import JournalUnavailable, SqliteStore, Store, open_store
+from centgate.payments import queries
+from centgate.payments.sqlite import GROUP, TIDY_EVERY, SqliteStore
+from centgate.payments.statements import Ask, Asking, Statement, statement
+from centgate.payments.store import BadAddress, JournalUnavailable, Store, Unit, open_store
+from centgate.payments.tables import workers
 
 NOW = 1_800_000_000.0
+ENTER = statement(insert(workers))
 
 
 @asynccontextmanager
@@ -28,13 +34,13 @@ async def opened(file: Path) -> AsyncGenerator[Store]:
         await store.close()
 
 
-def enter(worker: str, connection: Connection) -> str:
-    connection.execute(text("INSERT INTO workers (id, seen_at) VALUES (:id, :at)"), {"id": worker, "at": NOW})
+def enter(worker: str) -> Asking[str]:
+    yield Ask(ENTER, {"id": worker, "seen_at": NOW})
     return worker
 
 
-def entered_then(worker: str, fail: Callable[[], Any], connection: Connection) -> None:
-    enter(worker, connection)
+def entered_then(worker: str, fail: Callable[[], Any]) -> Asking[None]:
+    yield from enter(worker)
     fail()
 
 
@@ -42,7 +48,8 @@ def stumble() -> None:
     raise ZeroDivisionError
 
 
-def refuse(_connection: Connection) -> None:
+def refuse() -> Asking[None]:
+    yield from queries.find_by_identifier("nobody", "nothing")
     raise NotFound("no such thing")
 
 
@@ -73,17 +80,21 @@ async def test_each_is_on_the_disk_when_it_is_said_to_be(tmp_path: Path) -> None
 
 
 async def test_the_database_is_durable_and_shared(tmp_path: Path) -> None:
-    def pragmas(connection: Connection) -> list[Any]:
-        names = ("journal_mode", "synchronous", "busy_timeout")
-        return [connection.exec_driver_sql(f"PRAGMA {name}").scalar() for name in names]
+    def pragmas() -> Asking[list[Any]]:
+        names = ("journal_mode", "synchronous")
+        asked = [Statement((f"PRAGMA {name}",), "", ()) for name in names]
+        answers: list[Any] = []
+        for name, pragma in zip(names, asked, strict=True):
+            answers.append((yield Ask(pragma, {}))[0][name])
+        return answers
 
     async with opened(tmp_path / "journal.db") as store:
-        assert await store.run(pragmas) == ["wal", 2, 10000]
+        assert await store.run(pragmas) == ["wal", 2]
 
 
 @pytest.mark.parametrize("place", [0, 5, 9])
 async def test_a_unit_that_fails_takes_no_other_with_it(tmp_path: Path, place: int) -> None:
-    units: list[Callable[[Connection], Any]] = [partial(enter, f"worker {number}") for number in range(9)]
+    units: list[Unit[Any]] = [partial(enter, f"worker {number}") for number in range(9)]
     units.insert(place, partial(entered_then, "the one that fails", stumble))
     async with opened(tmp_path / "journal.db") as store:
         results = await asyncio.gather(*map(store.run, units), return_exceptions=True)
@@ -104,7 +115,7 @@ async def test_a_unit_the_database_refuses_takes_no_other_with_it(tmp_path: Path
 
 
 async def test_a_refusal_is_the_result_of_its_unit_alone(tmp_path: Path) -> None:
-    units: list[Callable[[Connection], Any]] = [partial(enter, "one"), refuse, partial(enter, "two")]
+    units: list[Unit[Any]] = [partial(enter, "one"), refuse, partial(enter, "two")]
     async with opened(tmp_path / "journal.db") as store:
         results = await asyncio.gather(*map(store.run, units), return_exceptions=True)
 
@@ -171,3 +182,82 @@ async def test_a_file_that_can_be_opened_again_is_used_again(tmp_path: Path) -> 
         file.rmdir()
 
         assert await store.run(partial(enter, "two")) == "two"
+
+
+async def test_more_than_one_commit_holds_are_all_on_the_disk(tmp_path: Path) -> None:
+    names = {f"worker {number}" for number in range(2 * GROUP + 100)}
+    async with opened(tmp_path / "journal.db") as store:
+        await store.run(partial(enter, "the first"))
+        await asyncio.gather(*(store.run(partial(enter, name)) for name in names))
+
+    assert workers_in(tmp_path / "journal.db") == names | {"the first"}
+
+
+async def test_it_is_not_held_up_by_other_work_in_threads(tmp_path: Path) -> None:
+    release = threading.Event()
+    loop = asyncio.get_running_loop()
+    others = [loop.run_in_executor(None, release.wait, 60) for _ in range(64)]
+    async with opened(tmp_path / "journal.db") as store:
+        try:
+            async with asyncio.timeout(20):
+                assert await store.run(partial(enter, "one")) == "one"
+        finally:
+            release.set()
+    await asyncio.gather(*others)
+
+
+async def test_the_log_is_moved_into_the_file_beside_the_commits(tmp_path: Path) -> None:
+    file = tmp_path / "journal.db"
+    async with opened(file) as store:
+        await store.run(partial(enter, "the first"))
+        small = file.stat().st_size
+        await asyncio.gather(*(store.run(partial(enter, f"worker {number}")) for number in range(TIDY_EVERY)))
+        async with asyncio.timeout(20):
+            while file.stat().st_size == small:
+                await store.run(enter_again)
+
+
+def enter_again() -> Asking[None]:
+    yield from queries.beat("the first")
+
+
+async def test_a_file_that_nobody_has_used_can_be_read(tmp_path: Path) -> None:
+    async with opened(tmp_path / "journal.db") as store:
+        assert await store.read(partial(queries.find_by_identifier, "nobody", "nothing")) is None
+
+
+async def test_a_name_may_hold_what_means_something_in_an_address(tmp_path: Path) -> None:
+    file = tmp_path / "the 100%25?mode=ro#journal.db"
+    async with opened(file) as store:
+        await store.run(partial(enter, "one"))
+
+    assert workers_in(file) == {"one"}
+
+
+def test_a_journal_in_memory_is_refused() -> None:
+    with pytest.raises(BadAddress, match="name a file"):
+        open_store("sqlite:///:memory:")
+
+
+async def test_a_store_that_is_closed_says_so(tmp_path: Path) -> None:
+    async with opened(tmp_path / "journal.db") as store:
+        await store.run(partial(enter, "one"))
+
+    with pytest.raises(JournalUnavailable):
+        await store.run(partial(enter, "two"))
+
+
+async def test_another_process_that_keeps_the_lock_is_told_of_in_the_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("centgate.payments.sqlite.BUSY_SECONDS", 0.3)
+    async with opened(tmp_path / "journal.db") as store:
+        await store.run(partial(enter, "one"))
+        with closing(sqlite3.connect(tmp_path / "journal.db", isolation_level=None)) as other:
+            other.execute("BEGIN IMMEDIATE")
+            with pytest.raises(JournalUnavailable):
+                await store.run(partial(enter, "two"))
+            other.execute("ROLLBACK")
+
+        assert await store.run(partial(enter, "three")) == "three"
+    assert workers_in(tmp_path / "journal.db") == {"one", "three"}

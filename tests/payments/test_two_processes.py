@@ -5,89 +5,112 @@ from __future__ import annotations
 import threading
 from collections.abc import Generator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 
 import httpx
 import pytest
 from buyer import PHISHING, QUESTION, Buyer, note, pay, payment_for
-from facilitators import StubFacilitator, said
-from houses import Process, running
-
-from centgate.settings import Settings
+from databases import Postgres
+from facilitators import StubFacilitator, said, settings_in, stub_facilitator
+from houses import Process, running_pair
 
 OTHER = {"url": "https://example.com/"}
 
 
-@pytest.fixture
-def processes(settings: Settings) -> Generator[tuple[Process, Process]]:
-    """Two of them."""
-    with running(settings) as one, running(settings) as other:
-        yield one, other
+@dataclass(frozen=True)
+class Pair:
+    """Two processes on one database, and who settles for both."""
+
+    processes: tuple[Process, Process]
+    facilitator: StubFacilitator
+    client: httpx.Client
+
+    @property
+    def addresses(self) -> tuple[str, str]:
+        """Where each of them takes payments."""
+        one, other = self.processes
+        return one.url + PHISHING, other.url + PHISHING
+
+
+@pytest.fixture(scope="module", params=["sqlite", "postgresql"])
+def shared_pair(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Generator[Pair]:
+    """Two processes that start at once on an empty database."""
+    folder: Path = tmp_path_factory.mktemp("pair")
+    url = f"sqlite:///{folder / 'journal.db'}"
+    if request.param == "postgresql":
+        postgres: Postgres = request.getfixturevalue("postgres")
+        url = postgres.new_database()
+    with (
+        stub_facilitator() as facilitator,
+        running_pair(settings_in(folder, facilitator.url), DATABASE_URL=url) as processes,
+        httpx.Client(timeout=30) as client,
+    ):
+        yield Pair(processes, facilitator, client)
 
 
 @pytest.fixture
-def client() -> Generator[httpx.Client]:
-    """A client of both."""
-    with httpx.Client(timeout=30) as client:
-        yield client
+def pair(shared_pair: Pair) -> Pair:
+    """They, when their facilitator has not been asked yet."""
+    shared_pair.facilitator.asked = 0
+    shared_pair.facilitator.moved.clear()
+    return shared_pair
 
 
-def test_two_processes_sent_one_payment_settle_it_once(
-    processes: tuple[Process, Process], client: httpx.Client, facilitator: StubFacilitator, buyer: Buyer
-) -> None:
-    payment = payment_for(client, buyer, processes[0].url + PHISHING)
-    addresses = [process.url + PHISHING for process in processes] * 10
+def test_both_are_ready_although_they_started_at_once(pair: Pair) -> None:
+    ready = [pair.client.get(process.url + "/readyz").status_code for process in pair.processes]
 
-    with ThreadPoolExecutor(20) as pool:
-        responses = list(pool.map(partial(pay, client, payment), addresses))
+    assert ready == [200, 200]
+
+
+def test_a_hundred_requests_with_one_payment_over_both_are_settled_once(pair: Pair, buyer: Buyer) -> None:
+    payment = payment_for(pair.client, buyer, pair.addresses[0])
+
+    with ThreadPoolExecutor(50) as pool:
+        responses = list(pool.map(partial(pay, pair.client, payment), pair.addresses * 50))
 
     assert {response.status_code for response in responses} == {200}
     assert len({response.content for response in responses}) == 1
-    assert facilitator.asked == 1
+    assert pair.facilitator.asked == 1
 
 
-def test_one_waits_for_the_answer_the_other_works_on(
-    processes: tuple[Process, Process], client: httpx.Client, facilitator: StubFacilitator, buyer: Buyer
-) -> None:
-    one, other = (process.url + PHISHING for process in processes)
-    payment = payment_for(client, buyer, one)
+def test_one_waits_for_the_answer_the_other_works_on(pair: Pair, buyer: Buyer) -> None:
+    one, other = pair.addresses
+    payment = payment_for(pair.client, buyer, one)
     arrived, release = threading.Event(), threading.Event()
-    facilitator.next.append(facilitator.held(arrived, release))
+    pair.facilitator.next.append(pair.facilitator.held(arrived, release))
 
     with ThreadPoolExecutor(2) as pool:
-        first = pool.submit(pay, client, payment, one)
+        first = pool.submit(pay, pair.client, payment, one)
         arrived.wait(10)
-        second = pool.submit(pay, client, payment, other)
-        different = pay(client, payment, other, OTHER)
+        second = pool.submit(pay, pair.client, payment, other)
+        different = pay(pair.client, payment, other, OTHER)
         release.set()
 
     assert (different.status_code, note(different)["state"]) == (402, "in_flight")
     assert second.result().content == first.result().content
-    assert facilitator.asked == 1
+    assert pair.facilitator.asked == 1
 
 
-def test_what_one_leaves_open_the_other_takes_up_at_once(
-    processes: tuple[Process, Process], client: httpx.Client, facilitator: StubFacilitator, buyer: Buyer
-) -> None:
-    one, other = (process.url + PHISHING for process in processes)
-    payment = payment_for(client, buyer, one)
-    facilitator.next.append(said(500, ""))
-    pay(client, payment, one)
+def test_what_one_leaves_open_the_other_takes_up_at_once(pair: Pair, buyer: Buyer) -> None:
+    one, other = pair.addresses
+    payment = payment_for(pair.client, buyer, one)
+    pair.facilitator.next.append(said(500, ""))
+    pay(pair.client, payment, one)
 
-    response = client.post(other, json=QUESTION, headers={"PAYMENT-SIGNATURE": payment}, timeout=2)
+    response = pair.client.post(other, json=QUESTION, headers={"PAYMENT-SIGNATURE": payment}, timeout=2)
 
     assert response.status_code == 200
-    assert list(facilitator.moved.values()) == [1]
+    assert list(pair.facilitator.moved.values()) == [1]
 
 
-def test_what_one_delivered_the_other_delivers_again(
-    processes: tuple[Process, Process], client: httpx.Client, facilitator: StubFacilitator, buyer: Buyer
-) -> None:
-    one, other = (process.url + PHISHING for process in processes)
-    payment = payment_for(client, buyer, one)
-    first = pay(client, payment, one)
+def test_what_one_delivered_the_other_delivers_again(pair: Pair, buyer: Buyer) -> None:
+    one, other = pair.addresses
+    payment = payment_for(pair.client, buyer, one)
+    first = pay(pair.client, payment, one)
 
-    again = pay(client, payment, other)
+    again = pay(pair.client, payment, other)
 
     assert (again.content, again.headers["Idempotent-Replayed"]) == (first.content, "true")
-    assert facilitator.asked == 1
+    assert pair.facilitator.asked == 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Generator
 from typing import Any
 
@@ -70,11 +71,13 @@ REPLIES: dict[str, Reply] = {
     "success in a number": said(200, answer(success=1)),
     "success without a transaction": said(200, answer(transaction="")),
     "success with null for a transaction": said(200, answer(transaction=None)),
+    "success with a tale for a transaction": said(200, answer(transaction="it is on its way")),
     "success of another payer": said(200, answer(payer="0x" + "11" * 20)),
     "success on another network": said(200, answer(network="eip155:8453")),
     "success on no network": said(200, answer(network="")),
     "success of another amount": said(200, answer(amount="1")),
     "failure without a reason": said(200, {"success": False}),
+    "a refusal without end": open_reason("invalid_" + "x" * 200),
     "failure in other words": open_reason("something went wrong"),
     "settlement_pending": open_reason("settlement_pending"),
     "settlement_pending with a hash": open_reason("settlement_pending", transaction=HASH),
@@ -144,6 +147,20 @@ def test_a_facilitator_that_answers_too_late_is_a_timeout(
     _is_open(late, 504, "provider_timeout")
     assert served.status_code == 200
     assert _moved(hasty.facilitator, payload) == 1
+
+
+def test_a_facilitator_that_never_answers_is_a_timeout(hasty: House, buyer: Buyer) -> None:
+    payload = payload_for(hasty.client, buyer)
+    never, release = threading.Event(), threading.Event()
+    hasty.facilitator.next += [hasty.facilitator.held(never, release) for _ in range(2)]
+
+    unanswered = [pay(hasty.client, encoded(payload)) for _ in range(2)]
+    served = pay(hasty.client, encoded(payload))
+    release.set()
+
+    for response in unanswered:
+        _is_open(response, 504, "provider_timeout")
+    assert served.status_code == 200
 
 
 def test_a_facilitator_that_cannot_be_reached_leaves_the_outcome_open(

@@ -15,7 +15,7 @@ from centgate.errors import NoData, ProviderError, ProviderFailure, ProviderRate
 from centgate.facts.contracts import Created, NamedAddress, Published
 from centgate.providers.blockscout import HOSTS, Blockscout, ExploredAccount, redirected
 from centgate.settings import ProviderSettings
-from centgate.upstream import Rate, Reply, Upstream
+from centgate.upstream import Rate, Reply
 
 CONTRACT = "0x" + "ab" * 20
 LOGIC = "0x" + "cd" * 20
@@ -73,7 +73,7 @@ def reply(status: int, body: bytes = b"{}", **headers: str) -> Reply:
 def noted(monkeypatch: pytest.MonkeyPatch, *replies: Reply) -> Noted:
     way = Noted(*replies)
 
-    def way_out(*_given: object) -> Noted:
+    def way_out(*_given: object, **_more: object) -> Noted:
         return way
 
     monkeypatch.setattr(Blockscout, "way_out", way_out)
@@ -142,20 +142,13 @@ async def test_it_covers_five_chains_and_what_is_set_up(tmp_path: Path):
     assert not Blockscout(settings_in(tmp_path, "http://127.0.0.1:9", providers=off)).covers(10)
 
 
-async def test_a_key_allows_more_calls(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+async def test_a_key_allows_more_calls(tmp_path: Path):
     rates: list[Rate | None] = []
-    init = Upstream.__init__
-
-    def noting(self: Upstream, *args: Any, rate: Rate | None = None, **more: Any) -> None:
-        rates.append(rate)
-        init(self, *args, rate=rate, **more)
-
-    monkeypatch.setattr(Upstream, "__init__", noting)
     for given in ({}, {"key": SecretStr(KEY)}, {"key": SecretStr(KEY), "per_minute": 9}):
-        async with provider(Blockscout, tmp_path, **given):
-            pass
+        async with provider(Blockscout, tmp_path, **given) as blockscout:
+            rates.append(blockscout.rate)
 
-    assert dict.fromkeys(rates) == dict.fromkeys([Rate(3, 1), Rate(5, 1), Rate(9)])
+    assert rates == [Rate(3, 1), Rate(5, 1), Rate(9)]
 
 
 @pytest.mark.parametrize("status", [301, 302, 307, 308])

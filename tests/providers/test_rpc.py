@@ -865,7 +865,7 @@ async def test_a_node_that_fails_is_covered_by_the_next_without_a_word(
 ):
     upstreams.faults["bad"] = fault
 
-    async with reading(tmp_path, upstreams.at("bad"), node, seconds=1) as rpc:
+    async with reading(tmp_path, upstreams.at("bad"), node, seconds=5) as rpc:
         token, nothing = await rpc.codes(CHAIN_ID, [TOKEN, RECEIVER])
 
     assert (len(token) > 0, nothing) == (True, b"")

@@ -248,7 +248,7 @@ async def test_sitemaps_that_never_answer_do_not_cost_the_page(site: SmallSite, 
     site.silent.add("/never.xml")
     site.sitemap("/good.xml", "/new")
 
-    found = await mapped(site, tmp_path, seconds=4)
+    found = await mapped(site, tmp_path, seconds=10)
 
     assert found.paths == [*LINKED, "/new"]
     assert found.warnings
@@ -258,7 +258,7 @@ async def test_a_page_that_never_answers_does_not_cost_the_sitemaps(site: SmallS
     site.sitemap("/sitemap.xml", "/a", "/b")
     site.silent.add("/")
 
-    found = await mapped(site, tmp_path, seconds=4)
+    found = await mapped(site, tmp_path, seconds=10)
 
     assert found.paths == ["/a", "/b"]
     (warning,) = found.warnings

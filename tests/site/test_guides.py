@@ -34,7 +34,18 @@ from centgate.faces.site.payment_states import RETRIES, STATES
 from centgate.settings import PREFIX, Settings
 
 CHANGELOG = Path(__file__).parents[2] / "CHANGELOG.md"
-GUIDES = ["start", "paying", "reference", "errors", "agents", "status", "trust", "operate", "changelog"]
+GUIDES = [
+    "start",
+    "paying",
+    "reference",
+    "errors",
+    "agents",
+    "status",
+    "trust",
+    "receipt",
+    "operate",
+    "changelog",
+]
 KILOBYTE = 1024
 
 each_code = pytest.mark.parametrize("code", list(ERRORS))

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from contextlib import nullcontext
 from datetime import timedelta
-from typing import Protocol
+from typing import Any, Protocol
 
-import orjson
+import msgspec
 
+from centgate.cache.shared_answers import SharedAnswers, Turn
 from centgate.envelope import Answered
 from centgate.errors import CentgateError
 
@@ -29,11 +31,15 @@ class Cache(Protocol):
 
 
 class Answers:
-    """Serves an answer again while it is fresh; errors and "nothing known" are not kept."""
+    """Serves an answer again while it is fresh; errors and "nothing known" are not kept.
 
-    def __init__(self, cache: Cache) -> None:
+    What is kept here costs nothing to look up; behind it stands what other servers have made, or are making.
+    """
+
+    def __init__(self, cache: Cache, shared: SharedAnswers | None = None) -> None:
         self._cache = cache
-        self._at_work: dict[str, asyncio.Task[Answered]] = {}
+        self._shared = shared
+        self._at_work: dict[str, asyncio.Task[tuple[Answered, bool]]] = {}
 
     async def get(
         self, key: str, fresh_for: timedelta, work: Callable[[], Awaitable[Answered]]
@@ -44,28 +50,57 @@ class Answers:
         """
         if not fresh_for:
             return await work(), False
-        if kept := await self._cache.get(key):
-            data, providers, warnings = orjson.loads(kept)
-            return Answered(data.encode(), providers, warnings), True
+        if (kept := await self._cache.get(key)) and (answered := _read(kept)):
+            return answered, True
         task = self._at_work.get(key)
         if task is None:
             task = asyncio.create_task(self._work(key, fresh_for.total_seconds(), work))
             self._at_work[key] = task
             task.add_done_callback(lambda task: self._done(key, task))
         try:
-            return await asyncio.shield(task), False
+            return await asyncio.shield(task)
         except CentgateError as error:
             raise error.again() from error
 
-    def _done(self, key: str, task: asyncio.Task[Answered]) -> None:
+    def _done(self, key: str, task: asyncio.Task[tuple[Answered, bool]]) -> None:
         del self._at_work[key]
         if not task.cancelled():
             task.exception()  # seen here, in case nobody waits for it any more
 
-    async def _work(self, key: str, seconds: float, work: Callable[[], Awaitable[Answered]]) -> Answered:
-        answered = await work()
-        if answered.degraded:
-            seconds = min(seconds, DEGRADED_SECONDS)
-        content = [answered.data.decode(), answered.providers, answered.warnings]
-        await self._cache.put(key, orjson.dumps(content), seconds)
-        return answered
+    async def _work(
+        self, key: str, seconds: float, work: Callable[[], Awaitable[Answered]]
+    ) -> tuple[Answered, bool]:
+        async with self._shared.turn(key) if self._shared else nullcontext(Turn()) as turn:
+            if (found := turn.found) and (answered := _read(found.content)):
+                await self._cache.put(key, found.content, found.seconds)
+                return answered, True
+            answered = await work()
+            if answered.degraded:
+                seconds = min(seconds, DEGRADED_SECONDS)
+            content = _written(answered)
+            await self._cache.put(key, content, seconds)
+            await turn.keep(content, seconds)
+            return answered, False
+
+
+class _Kept(msgspec.Struct, array_like=True, frozen=True):
+    data: msgspec.Raw
+    providers: list[dict[str, Any]]
+    warnings: list[str]
+
+
+_READER = msgspec.json.Decoder(_Kept)
+_WRITER = msgspec.json.Encoder()
+
+
+def _written(answered: Answered) -> bytes:
+    return _WRITER.encode(_Kept(msgspec.Raw(answered.data), answered.providers, answered.warnings))
+
+
+def _read(content: bytes) -> Answered | None:
+    """What was written; None for anything else that stands in its place."""
+    try:
+        kept = _READER.decode(content)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return None
+    return Answered(bytes(kept.data), kept.providers, kept.warnings)

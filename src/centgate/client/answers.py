@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Annotated, Any, Literal, cast
 
@@ -13,6 +13,7 @@ from centgate.client.errors import Money
 from centgate.client.exchange import Reply
 from centgate.client.payment import Payment
 from centgate.client.reading import Foreign, from_base64
+from centgate.receipts.checking import carries_receipt, examine
 
 Retry = Literal["same_payment", "new_payment", "none"]
 
@@ -28,6 +29,10 @@ class Receipt:
     """US dollars."""
     replayed: bool
     """Whether the API gave the answer before and gave it again, for nothing."""
+    signer: str | None = None
+    """Who signed that it was paid and answered (x402's `offer-receipt`), where all that is signed agrees."""
+    header: str = field(default="", repr=False)
+    """PAYMENT-RESPONSE as it came: what to keep, and what `centgate receipt verify` reads."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +51,8 @@ class Answer:
     """`moved` by the receipt; `unknown` where a payment was sent and no receipt came."""
     notes: tuple[str, ...] = ()
     """What this client noticed."""
+    body: bytes = field(default=b"", repr=False)
+    """The same, byte for byte: what a signed receipt is for."""
 
 
 class _Read(Foreign):
@@ -135,6 +142,7 @@ def read_answer(reply: Reply, payment: Payment | None) -> Answer:
         envelope=envelope,
         money="moved" if receipt else "unknown" if payment else "not_moved",
         notes=(note,) if note else (),
+        body=reply.body,
     )
 
 
@@ -146,7 +154,8 @@ def read_receipt(reply: Reply, payment: Payment | None) -> tuple[Receipt | None,
     if header is None:
         return None, "the API gave no receipt (PAYMENT-RESPONSE)"
     try:
-        settled = _Settled.model_validate(orjson.loads(from_base64(header)))
+        said = orjson.loads(from_base64(header))
+        settled = _Settled.model_validate(said)
     except ValueError:
         return None, "the API's receipt (PAYMENT-RESPONSE) cannot be read"
     if not settled.success or not settled.transaction:
@@ -156,8 +165,23 @@ def read_receipt(reply: Reply, payment: Payment | None) -> tuple[Receipt | None,
         or (settled.payer or payment.payer).lower() != payment.payer.lower()
     ):
         return None, "the API's receipt (PAYMENT-RESPONSE) is of another payment"
+    signer, note = _signed(said, reply, payment)
     replayed = reply.headers.get("idempotent-replayed") == "true"
-    return Receipt(settled.transaction, payment.payer, payment.network, payment.usd, replayed), None
+    return Receipt(
+        settled.transaction, payment.payer, payment.network, payment.usd, replayed, signer, header
+    ), note
+
+
+def _signed(said: dict[str, Any], reply: Reply, payment: Payment) -> tuple[str | None, str | None]:
+    """Who signed a receipt, or a sentence that says why it proves nothing; neither where there is none."""
+    if not carries_receipt(said):
+        return None, None
+    verdict = examine(said, body=reply.body)
+    why = next(iter(verdict.failures), None)
+    # it may be paid by its public address and called by another: the path is what both have
+    if not why and not str((verdict.payload or {})["resourceUrl"]).endswith(payment.path):
+        why = "the receipt is for another service"
+    return (None, f"the API's signed receipt proves nothing: {why}") if why else (verdict.signer, None)
 
 
 class _Settled(_Read):

@@ -47,6 +47,8 @@ class Record(BaseModel):
     request_id: str | None = None
     why: str | None = None
     """What went wrong, if anything did."""
+    receipt: str | None = None
+    """PAYMENT-RESPONSE as it came, where its receipt is signed."""
 
 
 class Ledger:
@@ -171,6 +173,7 @@ class Entry:
         transaction: str | None = None,
         request_id: str | None = None,
         why: str | None = None,
+        receipt: str | None = None,
     ) -> None:
         """Append a record, on the disk when this returns; LedgerUnwritable when it is not."""
         record = Record(
@@ -181,6 +184,7 @@ class Entry:
             transaction=transaction,
             request_id=request_id,
             why=why,
+            receipt=receipt,
         )
         if self._file is None:
             self._pages.add(record)

@@ -245,6 +245,7 @@ class Buyer:
                     transaction=receipt.transaction if receipt else None,
                     request_id=outcome.request_id,
                     why=str(outcome) if failed else None,
+                    receipt=receipt.header if receipt and receipt.signer else None,
                 )
         except LedgerUnwritable as error:
             return f"{error}. Until then the same call sends this payment again"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from functools import partial
 from typing import Any
@@ -28,8 +28,10 @@ from centgate.faces.mcp import mounting as mcp
 from centgate.faces.negotiation import prefers
 from centgate.faces.openapi import openapi
 from centgate.log import set_up_logs
+from centgate.meter import SILENT, Meter
+from centgate.metrics.starting import meter_of_several
+from centgate.payments.claiming import StoredAnswer
 from centgate.payments.gate import receipt_header
-from centgate.payments.journal import StoredAnswer
 from centgate.pipeline import Call, serve
 from centgate.runtime import Runtime, open_runtime
 from centgate.service import AnyService
@@ -43,39 +45,40 @@ _BRIEFLY = "public, max-age=60"
 Endpoint = Callable[[Request], Awaitable[Response]]
 
 
-def app(settings: Settings) -> ASGIApp:
-    """The API as an ASGI application."""
+def app(settings: Settings, meter: Meter = SILENT) -> ASGIApp:
+    """The API as an ASGI application; `meter` is told what happens in it."""
+    every = routes(settings)
     starlette = Starlette(
-        routes=routes(settings),
+        routes=every,
         exception_handlers={
             CentgateError: _refuse,
             HTTPException: _refuse_http,
             ClientDisconnect: _hung_up,
             Exception: _apologise,
         },
-        lifespan=partial(_lifespan, settings),
+        lifespan=partial(_lifespan, settings, meter),
     )
     starlette.router.redirect_slashes = False
     cors = CORSMiddleware(  # around Starlette, so that a page of another origin can read a 500 too
-        starlette,
+        Counter(every, starlette),
         allow_origins=settings.allowed_origins,
         allow_methods=["GET", "HEAD", "POST"],
         allow_headers=["*"],
         expose_headers=EXPOSED,
     )
-    return Door(cors)
+    return Door(cors, meter)
 
 
 def app_from_environment() -> ASGIApp:
     """The API as the environment sets it up: what each server process runs."""
     settings = Settings()
     set_up_logs(settings.log_level)
-    return app(settings)
+    return app(settings, meter_of_several(settings))
 
 
 @asynccontextmanager
-async def _lifespan(settings: Settings, starlette: Starlette) -> AsyncGenerator[None]:
-    async with open_runtime(settings) as runtime:
+async def _lifespan(settings: Settings, meter: Meter, starlette: Starlette) -> AsyncGenerator[None]:
+    async with open_runtime(settings, meter) as runtime:
         starlette.state.runtime = runtime
         yield
 
@@ -85,6 +88,11 @@ def routes(settings: Settings) -> list[Route]:
     catalog = all_services()
     described = {service.slug: _document(full_entry(service, settings)) for service in catalog}
     return [
+        # in front, since routes are tried one after the other
+        *(
+            Route(service.path, Paid(service, described[service.slug]), methods=["GET", "HEAD", "POST"])
+            for service in catalog
+        ),
         Route("/", _front(settings)),
         Route("/services", _document({"services": [entry(service, settings) for service in catalog]})),
         Route("/openapi.json", _document(openapi(catalog, settings))),
@@ -98,10 +106,6 @@ def routes(settings: Settings) -> list[Route]:
         Route("/health", _health),
         Route("/livez", _alive),
         Route("/readyz", _readiness),
-        *(
-            Route(service.path, _paid(service, described[service.slug]), methods=["GET", "HEAD", "POST"])
-            for service in catalog
-        ),
         # a slug is a path of its own where the paid route lies deeper; an unknown one is no route at all
         *(
             Route(f"/services/{service.slug}", described[service.slug])
@@ -151,25 +155,65 @@ def _file(content: bytes, media_type: str) -> Endpoint:
     return endpoint
 
 
-def _paid(service: AnyService, describe: Endpoint) -> Endpoint:
-    """The paid route; asked with GET it describes itself for nothing."""
+class Counter:
+    """Where what is sold is handed over: a POST to a paid route goes there at once, all else to Starlette.
 
-    async def endpoint(request: Request) -> Response:
-        if request.method != "POST":
-            return await describe(request)
+    Its way, with its middleware and its trying of routes, takes about as long as checking a payment.
+    """
+
+    def __init__(self, every: list[Route], rest: Starlette) -> None:
+        self._paid = {route.path: route.app for route in every if isinstance(route.app, Paid)}
+        self._rest = rest
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """One request, or the lifespan."""
+        paid = self._paid.get(scope["path"]) if scope.get("method") == "POST" else None
+        if paid is None:
+            await self._rest(scope, receive, send)
+            return
+        scope["app"] = self._rest
+        await paid(scope, receive, send)
+
+
+class Paid:
+    """A paid route; asked with GET it describes itself for nothing."""
+
+    def __init__(self, service: AnyService, describe: Endpoint) -> None:
+        self._service = service
+        self._describe = describe
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """One request."""
+        request = Request(scope, receive, send)
+        try:
+            response = await (self._sell(request) if request.method == "POST" else self._describe(request))
+        except CentgateError as error:
+            response = await _refuse(request, error)
+        except ClientDisconnect as error:
+            response = await _hung_up(request, error)
+        except Exception as error:
+            await (await _apologise(request, error))(scope, receive, send)
+            raise
+        await response(scope, receive, send)
+
+    async def _sell(self, request: Request) -> Response:
         notes = request.state.notes
-        notes["service"] = service.slug
+        notes["service"] = self._service.slug
         call = Call(
             request_id=notes["request_id"],
             body=await _body(request),
             content_type=request.headers.get("content-type", ""),
-            signature=request.headers.get("payment-signature"),
+            signature=_header(request, "payment-signature"),
+            idempotency_key=_header(request, "idempotency-key"),
         )
-        answer = await serve(_runtime(request), service, call)
+        answer = await serve(_runtime(request), self._service, call)
         notes["replayed"] = answer.replayed
         return _delivery(answer)
 
-    return endpoint
+
+def _header(request: Request, name: str) -> str | None:
+    """A header; one that came twice is joined (RFC 9110, section 5.3), and so fits nothing."""
+    return ", ".join(request.headers.getlist(name)) if name in request.headers else None
 
 
 async def _body(request: Request) -> bytes:
@@ -204,6 +248,8 @@ async def _readiness(request: Request) -> Response:
     runtime = _runtime(request)
     ready = not runtime.flights.landing and await _database_works(runtime)
     content = {"status": "ready" if ready else "unavailable"}
+    if runtime.shared is not None:  # without it this server does its work all the same
+        content["cache"] = "shared" if runtime.shared.up else "local"
     return _json(200 if ready else 503, orjson.dumps(content), {"Cache-Control": "no-store"})
 
 
@@ -281,8 +327,9 @@ def _json(status: int, body: bytes, headers: dict[str, str]) -> Response:
 class Door:
     """Gives every request its id and its line in the log, and lets no exception out."""
 
-    def __init__(self, inner: ASGIApp) -> None:
+    def __init__(self, inner: ASGIApp, meter: Meter = SILENT) -> None:
         self._inner = inner
+        self._meter = meter
         self._log = structlog.get_logger()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -291,6 +338,7 @@ class Door:
             await self._inner(scope, receive, send)
             return
         started = time.perf_counter()
+        self._meter.came()
         notes: dict[str, Any] = {"request_id": "req_" + secrets.token_hex(12)}
         scope.setdefault("state", {})["notes"] = notes
         if b"%" in scope.get("raw_path", b""):
@@ -301,9 +349,17 @@ class Door:
         except Exception:  # noqa: BLE001 - the outermost door; the apology has been sent
             self._log.exception("unexpected", request_id=notes["request_id"])
         finally:
-            milliseconds = round((time.perf_counter() - started) * 1000, 1)
+            seconds = time.perf_counter() - started
+            self._count(notes, seconds)
+            milliseconds = round(seconds * 1000, 1)
             path = scope["path"][:200]
             self._log.info("request", method=scope["method"], path=path, **notes, ms=milliseconds)
+
+    def _count(self, notes: Mapping[str, Any], seconds: float) -> None:
+        """What has become of a request; all paths that lead nowhere are one."""
+        service = notes.get("service") or ("unknown" if notes.get("code") == "not_found" else "free")
+        replayed = notes.get("replayed", False)
+        self._meter.went(service, notes.get("status", 500), seconds, replayed=replayed)
 
 
 def _with_id(send: Send, notes: dict[str, Any]) -> Send:

@@ -10,6 +10,7 @@ from typing import Any, get_args
 from centgate.envelope import ERRORS, PROVIDER_SCHEMA, success_schema
 from centgate.errors import PaymentState, Retry
 from centgate.faces.error_examples import REQUEST_ID, error_examples
+from centgate.faces.wellknown import receipt_signer
 from centgate.payments.terms import terms_of
 from centgate.schema import walk
 from centgate.service import AnyService
@@ -56,6 +57,7 @@ def openapi(catalog: tuple[AnyService, ...], settings: Settings) -> dict[str, An
         },
         **_website(settings.site_url),
         **_provenance(settings.ownership_proofs),
+        **_receipts(settings),
         "servers": [{"url": settings.address}],
         "security": [],
         "tags": [
@@ -67,7 +69,7 @@ def openapi(catalog: tuple[AnyService, ...], settings: Settings) -> dict[str, An
         "components": {
             "schemas": schemas,
             "headers": _HEADERS,
-            "parameters": {"PaymentSignature": _PAYMENT_SIGNATURE},
+            "parameters": {"PaymentSignature": _PAYMENT_SIGNATURE, "IdempotencyKey": _IDEMPOTENCY_KEY},
             "responses": {_name(status): _error_response(status, accepts) for status in _statuses()},
         },
     }
@@ -101,6 +103,12 @@ def _provenance(proofs: tuple[str, ...]) -> dict[str, Any]:
     return {"x-agentcash-provenance": said, "x-discovery": said}
 
 
+def _receipts(settings: Settings) -> dict[str, Any]:
+    """Who signs offers and receipts (x402's extension `offer-receipt`); nothing where none are signed."""
+    said = receipt_signer(settings)
+    return {"x-offer-receipt": {"format": "eip712", **said}} if said else {}
+
+
 def _paid_path(service: AnyService, settings: Settings, schemas: dict[str, Any]) -> dict[str, Any]:
     request, data = _camel(service.slug) + "Request", _camel(service.slug) + "Data"
     schemas[request] = _component(service.input_schema(settings.development_chain), request, schemas)
@@ -126,7 +134,10 @@ def _paid_path(service: AnyService, settings: Settings, schemas: dict[str, Any])
                 "price": {"mode": "fixed", "currency": "USD", "amount": str(service.price)},
                 "protocols": [{"x402": {}}],
             },
-            "parameters": [{"$ref": "#/components/parameters/PaymentSignature"}],
+            "parameters": [
+                {"$ref": "#/components/parameters/PaymentSignature"},
+                {"$ref": "#/components/parameters/IdempotencyKey"},
+            ],
             "requestBody": {
                 "required": True,
                 "content": {"application/json": {"schema": _ref(request), "example": service.input_example}},
@@ -364,6 +375,15 @@ _PAYMENT_SIGNATURE = {
     "required": False,
     "description": "An x402 PaymentPayload, base64 of JSON; without it the answer is 402 with the terms.",
     "schema": _ENCODED,
+}
+_IDEMPOTENCY_KEY = {
+    "name": "Idempotency-Key",
+    "in": "header",
+    "required": False,
+    "description": "Under one key of a payer one request is bought once, whatever number of payments is "
+    "signed for it; the same as x402's payment-identifier: 16 to 128 letters, digits, - or _. Without a "
+    "payment it means nothing.",
+    "schema": {"type": "string"},
 }
 _HEADERS: dict[str, Any] = {
     "PAYMENT-REQUIRED": {"description": "x402 terms, base64 of JSON.", "schema": _ENCODED},

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from centgate.payments.terms import terms_of
+from centgate.receipts.signer import signer_of
 from centgate.service import AnyService
 from centgate.settings import Settings
 
@@ -16,7 +17,14 @@ def x402(catalog: tuple[AnyService, ...], settings: Settings) -> dict[str, Any]:
         "resources": [settings.address + service.path for service in catalog],
         "products": [_product(service, settings) for service in catalog],
         "ownershipProofs": list(settings.ownership_proofs),
+        **receipt_signer(settings),
     }
+
+
+def receipt_signer(settings: Settings) -> dict[str, Any]:
+    """Who signs offers and receipts, for whoever checks one; nothing where none are signed."""
+    signer = signer_of(settings.receipt_key)
+    return {"receiptSigner": signer.address} if signer else {}
 
 
 def _product(service: AnyService, settings: Settings) -> dict[str, Any]:

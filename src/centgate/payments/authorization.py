@@ -6,19 +6,21 @@ data.
 
 from __future__ import annotations
 
-from base64 import b64decode
-from dataclasses import dataclass
+import re
+from binascii import a2b_base64
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import Annotated, Any
 
 import orjson
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
-from x402.schemas import PaymentPayload
+from x402.schemas import PaymentPayload, PaymentRequirements
 
+from centgate.dollars import USDC, Asset
 from centgate.eip3009 import recover, transfer_digest
 from centgate.errors import UNUSED, PaymentRequired
 from centgate.evm import checksummed
-from centgate.payments.terms import SCHEME, X402_VERSION, Terms, payment_identifier
+from centgate.payments.terms import SCHEME, X402_VERSION, Terms, idempotency_key
 
 MAX_HEADER = 16 * 1024
 """Bytes of `PAYMENT-SIGNATURE` that are read; an ordinary one has one to three thousand."""
@@ -58,6 +60,14 @@ class _Signed(BaseModel):
     authorization: Authorization
 
 
+class _Kept(BaseModel):
+    """What was signed beyond the payment's key, its recipient and its amount."""
+
+    signature: str
+    valid_after: str = Field(alias="validAfter")
+    valid_before: str = Field(alias="validBefore")
+
+
 @dataclass(frozen=True, slots=True)
 class PaymentKey:
     """What identifies a payment: never the header's text, which can be spelled in many ways."""
@@ -70,60 +80,95 @@ class PaymentKey:
 
 @dataclass(frozen=True, slots=True)
 class Payment:
-    """A payment that fits the terms, as far as can be told without asking anyone."""
+    """A payment as it was signed, checked as far as can be without asking anyone."""
 
     key: PaymentKey
     terms: Terms
+    """What it was signed for: our terms, or others that may have been ours when it was `unfit`."""
     payload: dict[str, Any]
     """x402's PaymentPayload for the facilitator, in the spelling that is taken everywhere."""
+    signed: str
+    """What the payer signed beyond the key and the terms, with the signature: `Signed` as JSON."""
     valid_before: int
-    expired: bool
-    """Too late to be settled; it can still redeem what it paid for."""
+    unfit: PaymentRequired | None
+    """Why it cannot be settled now, if so; it can still redeem what it paid for."""
     signer_known: bool
     """Whether the payer's own key was recovered from the signature; else only the facilitator can tell."""
     proof: str
     """SHA-256 of the signature: who presents a payment again whose signer is unknown must have it too."""
     identifier: str | None
-    """The buyer's idempotency key, if any; only honoured when the signer is known."""
+    """The buyer's idempotency key, if any; only honoured when the signer is known.
+
+    None for terms that are not ours today: who is paid elsewhere has such a signature and is not the payer.
+    """
 
 
-def read_payment(header: str, terms: Terms, now: float) -> Payment:
-    """Decode a payment and hold it against our own terms.
+def read_payment(header: str, terms: Terms, now: float, *, key: str | None = None) -> Payment:
+    """Decode a payment and hold it against our own terms; `key` is what `Idempotency-Key` said.
 
-    Raises `PaymentRequired` with x402's reason for anything that does not fit; an authorization past its
-    window is returned as `expired`, since it may have been settled before.
+    Raises `PaymentRequired` with x402's reason for anything that does not fit. An authorization past its
+    window, or over terms that are not ours today, comes as `unfit`, since it may have been settled before.
     """
     payload, signed, raw = _decode(header)
-    _check_terms(payload, terms)
     authorization = signed.authorization
-    if authorization.to.lower() != terms.pay_to.lower():
-        raise _unfit("the payment goes to another address", "invalid_exact_evm_payload_recipient_mismatch")
-    if int(authorization.value) != terms.amount:
-        raise _unfit(
-            f"the payment is over {authorization.value}, the price is {terms.amount}",
-            "invalid_exact_evm_payload_authorization_value_mismatch",
-        )
-    if int(authorization.valid_after) > now:
-        raise _unfit("the payment is not valid yet", "invalid_exact_evm_payload_authorization_valid_after")
+    misfit = _misfit(payload.accepted, terms)
+    if misfit and not _may_have_fitted(payload.accepted, authorization):
+        raise misfit
+    asked = _as_accepted(terms, payload.accepted) if misfit else terms
+    _check_transfer(authorization, asked, now)
     signature = bytes.fromhex(signed.signature[2:])
     try:
-        identifier = payment_identifier(payload.extensions)
+        identifier = idempotency_key(payload.extensions, key)
     except ValueError as error:
         raise _unfit(str(error), "invalid_payload") from error
+    late = int(authorization.valid_before) < now + MARGIN
     return Payment(
         key=PaymentKey(
-            terms.network,
-            terms.asset.address.lower(),
+            asked.network,
+            asked.asset.address.lower(),
             authorization.payer.lower(),
             authorization.nonce.lower(),
         ),
-        terms=terms,
-        payload=_relayed(raw, signed, terms),
+        terms=asked,
+        payload=_relayed(raw, signed, asked),
+        signed=_kept(signed),
         valid_before=min(int(authorization.valid_before), 2**62),
-        expired=int(authorization.valid_before) < now + MARGIN,
-        signer_known=_signer(authorization, terms, signature) == authorization.payer.lower(),
+        unfit=misfit or (_expired() if late else None),
+        signer_known=_signer(authorization, asked, signature) == authorization.payer.lower(),
         proof=sha256(signature).hexdigest(),
-        identifier=identifier,
+        identifier=None if misfit else identifier,
+    )
+
+
+def presented_before(key: PaymentKey, terms: Terms, signed: str) -> Payment:
+    """A payment as it was signed, from what was kept of it, to be presented again without its buyer.
+
+    `terms` are those it was made for, `signed` is its `Payment.signed`.
+    """
+    kept = _Kept.model_validate_json(signed)
+    authorization = {
+        "from": checksummed(key.payer),
+        "to": checksummed(terms.pay_to.lower()),
+        "value": str(terms.amount),
+        "validAfter": kept.valid_after,
+        "validBefore": kept.valid_before,
+        "nonce": key.nonce,
+    }
+    return Payment(
+        key=key,
+        terms=terms,
+        payload={
+            "x402Version": X402_VERSION,
+            "resource": {"url": terms.url},
+            "accepted": terms.requirements,
+            "payload": {"signature": kept.signature, "authorization": authorization},
+        },
+        signed=signed,
+        valid_before=min(int(kept.valid_before), 2**62),
+        unfit=None,
+        signer_known=False,
+        proof=sha256(bytes.fromhex(kept.signature[2:])).hexdigest(),
+        identifier=None,
     )
 
 
@@ -132,15 +177,19 @@ def needs_contract(payment: Payment) -> bool:
     return not payment.signer_known and len(payment.payload["payload"]["signature"]) <= 2 + 2 * 65
 
 
-def unexpired(payment: Payment) -> None:
-    """Refuse a payment that can no longer be settled and was not settled before."""
-    if payment.expired:
-        raise _unfit("the payment has expired", "invalid_exact_evm_payload_authorization_valid_before")
+def require_fit(payment: Payment) -> None:
+    """Refuse a payment that cannot be settled now and was not settled before."""
+    if payment.unfit:
+        raise payment.unfit
 
 
 def bad_signature() -> PaymentRequired:
     """The signature is not the payer's."""
     return _unfit("the signature is not the payer's", "invalid_exact_evm_payload_signature")
+
+
+def _expired() -> PaymentRequired:
+    return _unfit("the payment has expired", "invalid_exact_evm_payload_authorization_valid_before")
 
 
 def _unfit(message: str, reason: str) -> PaymentRequired:
@@ -151,7 +200,7 @@ def _decode(header: str) -> tuple[PaymentPayload, _Signed, dict[str, Any]]:
     if len(header) > MAX_HEADER:
         raise _unfit(f"PAYMENT-SIGNATURE is longer than {MAX_HEADER} bytes", "invalid_payload")
     try:
-        raw: dict[str, Any] = orjson.loads(b64decode(header, validate=True))
+        raw: dict[str, Any] = orjson.loads(a2b_base64(header, strict_mode=True))
         if (version := raw.get("x402Version", X402_VERSION)) != X402_VERSION:
             raise _unfit(f"x402 version {str(version)[:16]} is not spoken here", "invalid_x402_version")
         payload = PaymentPayload.model_validate(raw)
@@ -180,12 +229,21 @@ def _relayed(raw: dict[str, Any], signed: _Signed, terms: Terms) -> dict[str, An
     }
 
 
-def _check_terms(payload: PaymentPayload, terms: Terms) -> None:
-    accepted = payload.accepted
+def _kept(signed: _Signed) -> str:
+    authorization = signed.authorization
+    return _Kept(
+        signature=signed.signature,
+        validAfter=authorization.valid_after,
+        validBefore=authorization.valid_before,
+    ).model_dump_json(by_alias=True)
+
+
+def _misfit(accepted: PaymentRequirements, terms: Terms) -> PaymentRequired | None:
+    """Why the terms that were accepted are not ours, if so."""
     if accepted.scheme != SCHEME:
-        raise _unfit("only scheme exact is accepted", "unsupported_scheme")
+        return _unfit("only scheme exact is accepted", "unsupported_scheme")
     if accepted.network != terms.network:
-        raise _unfit(f"payments are made on {terms.network}", "network_mismatch")
+        return _unfit(f"payments are made on {terms.network}", "network_mismatch")
     ours = terms.requirements
     fits = (
         accepted.asset.lower() == ours["asset"].lower()
@@ -194,11 +252,62 @@ def _check_terms(payload: PaymentPayload, terms: Terms) -> None:
         and accepted.max_timeout_seconds == ours["maxTimeoutSeconds"]
         and all(accepted.extra.get(name) == value for name, value in ours["extra"].items())
     )
-    if not fits:
-        raise _unfit("the accepted terms are not this service's", "invalid_payment_requirements")
+    return (
+        None if fits else _unfit("the accepted terms are not this service's", "invalid_payment_requirements")
+    )
+
+
+def _may_have_fitted(accepted: PaymentRequirements, authorization: Authorization) -> bool:
+    """Whether these may have been our terms before the operator changed them, and are what was signed."""
+    return (
+        accepted.scheme == SCHEME
+        and re.fullmatch(r"eip155:[1-9][0-9]{0,18}", accepted.network) is not None
+        and re.fullmatch(r"0x[0-9a-fA-F]{40}", accepted.asset) is not None
+        and accepted.pay_to.lower() == authorization.to.lower()
+        and accepted.amount == authorization.value
+    )
+
+
+def _as_accepted(terms: Terms, accepted: PaymentRequirements) -> Terms:
+    return earlier_terms(
+        terms,
+        network=accepted.network,
+        asset=accepted.asset,
+        pay_to=accepted.pay_to,
+        amount=int(accepted.amount),
+    )
+
+
+def earlier_terms(terms: Terms, *, network: str, asset: str, pay_to: str, amount: int) -> Terms:
+    """What may have been a route's terms before they were these; a token that is not known has no name."""
+    ours = terms.asset if network == terms.network else None
+    known = (token for token in (ours, USDC.get(network)) if token and token.address.lower() == asset.lower())
+    return replace(
+        terms,
+        network=network,
+        asset=next(known, Asset(asset, name="", version="")),
+        pay_to=pay_to,
+        amount=amount,
+    )
+
+
+def _check_transfer(authorization: Authorization, terms: Terms, now: float) -> None:
+    """That what was signed is what was asked."""
+    if authorization.to.lower() != terms.pay_to.lower():
+        raise _unfit("the payment goes to another address", "invalid_exact_evm_payload_recipient_mismatch")
+    if int(authorization.value) != terms.amount:
+        raise _unfit(
+            f"the payment is over {authorization.value}, the price is {terms.amount}",
+            "invalid_exact_evm_payload_authorization_value_mismatch",
+        )
+    if int(authorization.valid_after) > now:
+        raise _unfit("the payment is not valid yet", "invalid_exact_evm_payload_authorization_valid_after")
 
 
 def _signer(authorization: Authorization, terms: Terms, signature: bytes) -> str | None:
+    """Who signed, where it can be known: under a token that is not ours today it cannot."""
+    if not terms.asset.name:
+        return None
     digest = transfer_digest(
         terms.domain,
         payer=authorization.payer,

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal, cast
 
@@ -16,7 +17,7 @@ import aiohttp
 import orjson
 from x402.schemas import SettleResponse
 
-from centgate.payments.authorization import Payment
+from centgate.payments.authorization import Payment, PaymentKey
 from centgate.payments.terms import X402_VERSION
 from centgate.settings import Settings
 
@@ -25,15 +26,22 @@ MAX_ANSWER = 64 * 1024
 """Bytes of an answer that are read."""
 
 _CERTAIN = re.compile(
-    r"^(invalid_(?!transaction_state)\w+|insufficient_\w+|unsupported_\w+|missing_eip712_domain|network_mismatch"
-    r"|asset_not_deployed_contract|eip6492_factory_not_allowed|smart_wallet_deployment_failed)$"
+    r"(invalid_(?!transaction_state)\w{1,80}|insufficient_\w{1,80}|unsupported_\w{1,80}|missing_eip712_domain"
+    r"|network_mismatch|asset_not_deployed_contract|eip6492_factory_not_allowed|smart_wallet_deployment_failed)",
+    re.ASCII,
 )
 """Reasons after which nothing can have moved: x402's vocabulary and the official facilitator's."""
+
+_HASH = re.compile(r"0x[0-9a-fA-F]{64}")
+_NAME = re.compile(r"[!-~]{1,200}")
+"""What a transaction may be called in a success: some facilitators answer with a name of their own for it."""
 
 _ABSENT: dict[str, Any] = {"transaction": "", "network": ""}
 """Required by the schema, left out by facilitators that have nothing to say there."""
 
 NONCE_USED = "invalid_exact_evm_nonce_already_used"
+REVERTED = "transaction_failed"
+"""The facilitator's own transaction failed; the same authorization may have landed in another."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,14 +73,27 @@ Outcome = Settled | NotSettled | Unresolved
 class Facilitator:
     """A facilitator's HTTP interface (x402 version 2, section 7)."""
 
-    def __init__(self, session: aiohttp.ClientSession, settings: Settings) -> None:
+    def __init__(
+        self,
+        session: aiohttp.ClientSession,
+        settings: Settings,
+        *,
+        notice: Callable[[Outcome], None] = lambda _: None,
+    ) -> None:
         self._session = session
         self._settings = settings
+        self._notice = notice
+        """Told what comes of each settlement."""
         self._settle_url = settings.facilitator + "/settle"
         self._timeout = aiohttp.ClientTimeout(total=settings.facilitator_timeout)
 
     async def settle(self, payment: Payment) -> Outcome:
         """Have the payment broadcast; never raises for anything the facilitator does."""
+        result = await self._settle(payment)
+        self._notice(result)
+        return result
+
+    async def _settle(self, payment: Payment) -> Outcome:
         body = orjson.dumps(
             {
                 "x402Version": X402_VERSION,
@@ -96,13 +117,13 @@ class Facilitator:
             return Unresolved("error", f"the facilitator could not be asked: {type(error).__name__}")
 
 
-def authorize(settings: Settings, url: str) -> dict[str, str]:
+def authorize(settings: Settings, url: str, *, method: str = "POST") -> dict[str, str]:
     """The header that lets us in at the facilitator, if any; ValueError for a key that cannot sign."""
     if settings.cdp_api_key_id and settings.cdp_api_key_secret:
         from centgate.payments.cdp import cdp_token  # loads a cryptography library that few need
 
         secret = settings.cdp_api_key_secret.get_secret_value()
-        return {"Authorization": f"Bearer {cdp_token(settings.cdp_api_key_id, secret, 'POST', url)}"}
+        return {"Authorization": f"Bearer {cdp_token(settings.cdp_api_key_id, secret, method, url)}"}
     if settings.facilitator_token:
         return {"Authorization": f"Bearer {settings.facilitator_token.get_secret_value()}"}
     return {}
@@ -128,13 +149,12 @@ def meaning(payment: Payment, status: int, content: bytes) -> Outcome:
     if answer.success:
         return _success(payment, answer)
     # a transaction that failed has a hash; without one its broadcast failed, and it may still arrive
-    reverted = answer.error_reason == "transaction_failed" and answer.transaction
-    if reverted or _CERTAIN.match(answer.error_reason or ""):
+    transaction = answer.transaction if _HASH.fullmatch(answer.transaction) else None
+    reverted = answer.error_reason == REVERTED and transaction
+    if reverted or _CERTAIN.fullmatch(answer.error_reason or ""):
         return NotSettled(answer.error_reason or "")
     reason = (answer.error_reason or "no reason given")[:64]
-    return Unresolved(
-        "error", f"the facilitator left the settlement open: {reason}", answer.transaction or None
-    )
+    return Unresolved("error", f"the facilitator left the settlement open: {reason}", transaction)
 
 
 def _present(answer: Any) -> dict[str, Any]:
@@ -152,28 +172,28 @@ def _success(payment: Payment, answer: SettleResponse) -> Outcome:
     )
     if not ours:
         return Unresolved("error", "the facilitator answered about another payment")
-    if not answer.transaction:
+    if not _NAME.fullmatch(answer.transaction):
         return Unresolved("error", "the facilitator named no transaction")
-    return Settled(receipt(payment, answer.transaction))
+    return Settled(receipt(payment.key, payment.terms.amount, answer.transaction))
 
 
-def receipt(payment: Payment, transaction: str) -> dict[str, Any]:
+def receipt(key: PaymentKey, amount: int, transaction: str) -> dict[str, Any]:
     """x402's SettleResponse for a payment that was settled."""
     return {
         "success": True,
-        "payer": payment.key.payer,
+        "payer": key.payer,
         "transaction": transaction,
-        "network": payment.terms.network,
-        "amount": str(payment.terms.amount),
+        "network": key.network,
+        "amount": str(amount),
     }
 
 
-def refusal(payment: Payment, reason: str) -> dict[str, Any]:
+def refusal(key: PaymentKey, reason: str) -> dict[str, Any]:
     """x402's SettleResponse for a payment that was refused."""
     return {
         "success": False,
         "errorReason": reason,
-        "payer": payment.key.payer,
+        "payer": key.payer,
         "transaction": "",
-        "network": payment.terms.network,
+        "network": key.network,
     }

@@ -13,10 +13,13 @@ from typing import Any
 
 from centgate.errors import InternalError, PaymentNote
 from centgate.payments.authorization import Payment, PaymentKey, bad_signature
-from centgate.payments.journal import Order, StoredAnswer
+from centgate.payments.claiming import Order, StoredAnswer
 
 RETRY_AFTER = 5
 """Seconds after which a server that ended is likely to be back."""
+
+LETTING_GO = 1
+"""Seconds that what is cut off gets to say so in the journal."""
 
 Name = tuple[PaymentKey | tuple[str, str], Order]
 """What a flight goes by: the payment's key, or its payer with the idempotency key, and the order."""
@@ -76,7 +79,8 @@ class Flights:
         _, late = await asyncio.wait(tasks, timeout=seconds)
         for task in late:
             task.cancel()
-        await asyncio.gather(*late, return_exceptions=True)
+        if late:
+            await asyncio.wait(late, timeout=LETTING_GO)
 
 
 async def _landing(task: asyncio.Task[StoredAnswer]) -> StoredAnswer:

@@ -1,24 +1,41 @@
-"""The handful of queries the journal asks, each on a connection inside a transaction.
+"""The handful of questions the journal asks, each one statement that happens as a whole or not at all.
 
-Statements are built once. The three that every payment runs are compiled to text once as well and handed to
-the driver as they are: SQLAlchemy's own way to run a statement costs more than SQLite's work on it.
+Nothing relies on two of them happening together: what is changed is named with what was seen of it before.
 """
 
 from __future__ import annotations
 
 from functools import cache
-from typing import Any
+from typing import Any, cast
 
-from sqlalchemy import Connection, RowMapping, Table, bindparam, delete, insert, select, update
-from sqlalchemy.dialects import sqlite
-from sqlalchemy.sql.dml import Insert, Update
+from sqlalchemy import (
+    BigInteger,
+    Float,
+    String,
+    Table,
+    bindparam,
+    delete,
+    exists,
+    func,
+    literal_column,
+    null,
+    or_,
+    select,
+    text,
+    tuple_,
+    update,
+)
+from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.sql.elements import ColumnElement, and_
 
 from centgate.payments.authorization import PaymentKey
-from centgate.payments.tables import answers, payments, workers
+from centgate.payments.statements import HIT, Ask, Asking, Row, change_then_insert, now, statement
+from centgate.payments.tables import answers, duties, payments, refunds, workers
 
-FORGET_AT_ONCE = 500
+FORGET_AT_ONCE = 100
 """Old answers that are removed in one go, so that nobody waits long for the writer."""
+FIRST_RETRY = 10
+"""Seconds after which an open payment's outcome is asked for without its buyer for the first time."""
 
 
 def _at(table: Table) -> ColumnElement[bool]:
@@ -27,98 +44,214 @@ def _at(table: Table) -> ColumnElement[bool]:
     return and_(*(column == bindparam(f"at_{column.name}") for column in columns))
 
 
-def _key(key: PaymentKey) -> dict[str, str]:
+def _key(key: PaymentKey) -> dict[str, Any]:
     return {"at_network": key.network, "at_asset": key.asset, "at_payer": key.payer, "at_nonce": key.nonce}
 
 
-def _compiled(statement: Insert | Update) -> str:
-    """The statement as text, with named parameters, for SQLite's driver."""
-    return str(statement.compile(dialect=sqlite.dialect(paramstyle="named")))
-
-
-_INSERT_PAYMENT = _compiled(sqlite.insert(payments).on_conflict_do_nothing())
-_FIND = select(payments).where(_at(payments))
-_FIND_BY_IDENTIFIER = select(payments).where(
-    payments.c.payer == bindparam("of"), payments.c.identifier == bindparam("identified")
+_INSERT_PAYMENT = statement(insert(payments).on_conflict_do_nothing().returning(HIT))
+_ROW = select(
+    payments,
+    exists().where(*(refunds.c[key.name] == key for key in payments.primary_key)).label("refunded"),
 )
-_INSERT_ANSWER = _compiled(insert(answers))
-_FIND_ANSWER = select(answers).where(_at(answers))
-_FORGET = delete(answers).where(
-    answers.c.stored_at < bindparam("before"),
-    answers.c.nonce.in_(
-        select(answers.c.nonce).where(answers.c.stored_at < bindparam("before")).limit(FORGET_AT_ONCE)
+_FIND = statement(_ROW.where(_at(payments)))
+_FIND_BY_IDENTIFIER = statement(
+    _ROW.where(payments.c.payer == bindparam("of"), payments.c.identifier == bindparam("identified"))
+)
+_HELD = payments.c.owner.is_not_distinct_from(bindparam("held_by"))
+_AS_SEEN = and_(
+    _HELD, payments.c.state == bindparam("in_state"), payments.c.updated_at == bindparam("last_changed")
+)
+_ENTER_REFUND = change_then_insert(
+    update(payments).where(_at(payments), _AS_SEEN).values(owner=bindparam("to_owner")),
+    refunds,
+    ("transaction", "at"),
+)
+_DELIVER = change_then_insert(
+    update(payments)
+    .where(_at(payments), _HELD)
+    .values(
+        state=literal_column("'delivered'"),
+        owner=null(),
+        updated_at=bindparam("stored_at", type_=Float),
+        status=bindparam("status"),
+        request_id=bindparam("request_id"),
     ),
+    answers,
+    ("status", "request_id", "receipt", "body", "stored_at"),
 )
-_SEEN = select(workers.c.seen_at).where(workers.c.id == bindparam("worker"))
-_INSERT_WORKER = sqlite.insert(workers)
-_BEAT = _INSERT_WORKER.on_conflict_do_update(
-    index_elements=[workers.c.id], set_={"seen_at": _INSERT_WORKER.excluded.seen_at}
+_FIND_ANSWER = statement(select(answers).where(_at(answers)))
+_OLD = answers.alias("old")
+_FORGET = statement(
+    delete(answers)
+    .where(
+        tuple_(*answers.primary_key.columns).in_(
+            select(*(_OLD.c[column.name] for column in answers.primary_key.columns))
+            .where(_OLD.c.stored_at < bindparam("before", type_=Float))
+            .order_by(_OLD.c.stored_at)
+            .limit(literal_column(str(FORGET_AT_ONCE)))
+            .offset(literal_column("0"))
+        ),
+    )
+    .returning(HIT)
 )
-_LEAVE = delete(workers).where(workers.c.id == bindparam("worker"))
-_FORGET_WORKERS = delete(workers).where(workers.c.seen_at < bindparam("before"))
+# the words of the index over open payments, or it is not used
+_UNRESOLVED = and_(text("state IN ('settling', 'settled')"), payments.c.state == literal_column("'settling'"))
+_DUE_AT = func.coalesce(payments.c.retry_at, payments.c.updated_at + literal_column(str(FIRST_RETRY)))
+_HELD_BY_THE_LIVING = exists().where(
+    func.substr(payments.c.owner, literal_column("1"), func.length(workers.c.id)) == workers.c.id,
+    workers.c.seen_at > now() - bindparam("lease", type_=Float),
+)
+_OPEN_PAYMENTS = statement(
+    select(payments.c.network, payments.c.asset, payments.c.payer, payments.c.nonce)
+    .where(_UNRESOLVED, bindparam("due_at", type_=Float) >= _DUE_AT)
+    .where(or_(payments.c.owner.is_(None), ~_HELD_BY_THE_LIVING))
+    .order_by(_DUE_AT)
+    .limit(bindparam("most", type_=BigInteger))
+    .offset(literal_column("0"))
+)
+_COUNT_UNRESOLVED = statement(
+    select(func.count().label("count"), func.min(payments.c.created_at).label("oldest")).where(
+        _UNRESOLVED, payments.c.created_at < bindparam("before", type_=Float)
+    )
+)
+_UNSEEN_FOR = statement(
+    select((now() - workers.c.seen_at).label("seconds")).where(workers.c.id == bindparam("worker"))
+)
+_BEAT = statement(
+    insert(workers)
+    .from_select(["id", "seen_at"], select(bindparam("worker", type_=String), now()).where(HIT == HIT))
+    .on_conflict_do_update(index_elements=[workers.c.id], set_={"seen_at": now()})
+    .returning(HIT)
+)
+_LEAVE = statement(delete(workers).where(workers.c.id == bindparam("worker")).returning(HIT))
+_FORGET_WORKERS = statement(
+    delete(workers).where(workers.c.seen_at < now() - bindparam("seconds", type_=Float)).returning(HIT)
+)
+_TAKE_DUTY = statement(
+    insert(duties)
+    .from_select(
+        ["name", "worker", "until"],
+        select(
+            bindparam("duty", type_=String),
+            bindparam("worker", type_=String),
+            now() + bindparam("seconds", type_=Float),
+        ).where(HIT == HIT),
+    )
+    .on_conflict_do_update(
+        index_elements=[duties.c.name],
+        set_={
+            "worker": bindparam("worker", type_=String),
+            "until": now() + bindparam("seconds", type_=Float),
+        },
+        where=or_(duties.c.worker == bindparam("worker"), duties.c.until < now()),
+    )
+    .returning(HIT)
+)
 
 
 @cache
-def _change(columns: tuple[str, ...]) -> str:
-    held = payments.c.owner.is_not_distinct_from(bindparam("held_by"))
+def _change(columns: tuple[str, ...], condition: ColumnElement[bool]) -> Any:
     values: dict[str, Any] = {column: bindparam(f"to_{column}") for column in columns}
-    return _compiled(update(payments).where(_at(payments), held).values(values))
+    return statement(update(payments).where(_at(payments), condition).values(values).returning(HIT))
 
 
-def insert_payment(connection: Connection, key: PaymentKey, values: dict[str, Any]) -> bool:
+def insert_payment(key: PaymentKey, values: dict[str, Any]) -> Asking[bool]:
     """Enter a payment; False when its key, or its payer's idempotency key, is there already."""
     row = {"network": key.network, "asset": key.asset, "payer": key.payer, "nonce": key.nonce, **values}
-    return connection.exec_driver_sql(_INSERT_PAYMENT, row).rowcount == 1
+    return bool((yield Ask(_INSERT_PAYMENT, row)))
 
 
-def find(connection: Connection, key: PaymentKey) -> RowMapping | None:
-    """The row of a payment."""
-    return connection.execute(_FIND, _key(key)).mappings().first()
+def find(key: PaymentKey) -> Asking[Row | None]:
+    """The row of a payment; `refunded` is beside its columns."""
+    rows = yield Ask(_FIND, _key(key))
+    return rows[0] if rows else None
 
 
-def find_by_identifier(connection: Connection, payer: str, identifier: str) -> RowMapping | None:
+def find_by_identifier(payer: str, identifier: str) -> Asking[Row | None]:
     """The row of the payment that the payer made under this idempotency key."""
-    return connection.execute(_FIND_BY_IDENTIFIER, {"of": payer, "identified": identifier}).mappings().first()
+    rows = yield Ask(_FIND_BY_IDENTIFIER, {"of": payer, "identified": identifier})
+    return rows[0] if rows else None
 
 
-def change(connection: Connection, key: PaymentKey, held_by: str | None, values: dict[str, Any]) -> bool:
-    """Change a payment's row if `held_by` still holds it."""
-    parameters = {f"to_{column}": value for column, value in values.items()}
-    everything = {**_key(key), "held_by": held_by, **parameters}
-    return connection.exec_driver_sql(_change(tuple(values)), everything).rowcount == 1
+def change(key: PaymentKey, worker: str, values: dict[str, Any]) -> Asking[bool]:
+    """Change a payment's row if `worker` still holds it."""
+    parameters = {**_key(key), "held_by": worker, **_changed(values)}
+    return bool((yield Ask(_change(tuple(values), _HELD), parameters)))
 
 
-def insert_answer(connection: Connection, key: PaymentKey, values: dict[str, Any]) -> None:
-    """Keep what was delivered for a payment."""
-    row = {"network": key.network, "asset": key.asset, "payer": key.payer, "nonce": key.nonce, **values}
-    connection.exec_driver_sql(_INSERT_ANSWER, row)
+def change_seen(seen: Row, values: dict[str, Any]) -> Asking[bool]:
+    """Change a payment's row if it still is as it was seen."""
+    parameters = {**_as_seen(seen), **_changed(values)}
+    return bool((yield Ask(_change(tuple(values), _AS_SEEN), parameters)))
 
 
-def find_answer(connection: Connection, key: PaymentKey) -> RowMapping | None:
+def enter_refund(seen: Row, worker: str, transaction: str, at: float) -> Asking[bool]:
+    """Enter that a payment was paid back if its row still is as it was seen.
+
+    The row stays with `worker`: whoever has seen it without the refund cannot take it any more.
+    """
+    entry = {"to_owner": worker, "transaction": transaction, "at": at}
+    return bool((yield Ask(_ENTER_REFUND, {**_as_seen(seen), **entry})))
+
+
+def _as_seen(seen: Row) -> dict[str, Any]:
+    key = {f"at_{name}": seen[name] for name in ("network", "asset", "payer", "nonce")}
+    return {**key, "held_by": seen["owner"], "in_state": seen["state"], "last_changed": seen["updated_at"]}
+
+
+def _changed(values: dict[str, Any]) -> dict[str, Any]:
+    return {f"to_{column}": value for column, value in values.items()}
+
+
+def deliver(key: PaymentKey, worker: str, answer: dict[str, Any]) -> Asking[bool]:
+    """Enter what was delivered, if `worker` still holds it; `answer` has the columns of `answers`."""
+    return bool((yield Ask(_DELIVER, {**_key(key), "held_by": worker, **answer})))
+
+
+def find_answer(key: PaymentKey) -> Asking[Row | None]:
     """What was delivered for a payment, while it is kept."""
-    return connection.execute(_FIND_ANSWER, _key(key)).mappings().first()
+    rows = yield Ask(_FIND_ANSWER, _key(key))
+    return rows[0] if rows else None
 
 
-def forget_answers(connection: Connection, before: float) -> None:
-    """Remove some of the answers that are older than they need be kept."""
-    connection.execute(_FORGET, {"before": before})
+def forget_answers(before: float) -> Asking[int]:
+    """Remove some of the answers that are older than they need be kept; how many."""
+    return len((yield Ask(_FORGET, {"before": before})))
 
 
-def seen(connection: Connection, worker: str) -> float | None:
-    """When a process last said that it lives."""
-    return connection.execute(_SEEN, {"worker": worker}).scalar()
+def open_payments(due_at: float, lease: float, most: int) -> Asking[list[PaymentKey]]:
+    """Payments whose outcome is unknown, to be asked about until `due_at`, and held by no living process."""
+    rows = yield Ask(_OPEN_PAYMENTS, {"due_at": due_at, "lease": lease, "most": most})
+    return [PaymentKey(row["network"], row["asset"], row["payer"], row["nonce"]) for row in rows]
 
 
-def beat(connection: Connection, worker: str, now: float) -> None:
+def unresolved(before: float) -> Asking[tuple[int, float]]:
+    """How many of those that were presented before a time there are, and when the oldest was."""
+    rows = yield Ask(_COUNT_UNRESOLVED, {"before": before})
+    return rows[0]["count"], rows[0]["oldest"] or before
+
+
+def unseen_for(worker: str) -> Asking[float | None]:
+    """Seconds since a process last said that it lives; None when it is not known."""
+    rows = yield Ask(_UNSEEN_FOR, {"worker": worker})
+    return cast(float, rows[0]["seconds"]) if rows else None
+
+
+def beat(worker: str) -> Asking[None]:
     """Say that a process lives."""
-    connection.execute(_BEAT, {"id": worker, "seen_at": now})
+    yield Ask(_BEAT, {"worker": worker})
 
 
-def leave(connection: Connection, worker: str) -> None:
+def leave(worker: str) -> Asking[None]:
     """Say that a process has ended."""
-    connection.execute(_LEAVE, {"worker": worker})
+    yield Ask(_LEAVE, {"worker": worker})
 
 
-def forget_workers(connection: Connection, before: float) -> None:
-    """Remove processes that died long ago."""
-    connection.execute(_FORGET_WORKERS, {"before": before})
+def forget_workers(seconds: float) -> Asking[None]:
+    """Remove processes that were not seen for so long."""
+    yield Ask(_FORGET_WORKERS, {"seconds": seconds})
+
+
+def take_duty(name: str, worker: str, seconds: float) -> Asking[bool]:
+    """Take, or keep, what one process does for all; False while another has it."""
+    return bool((yield Ask(_TAKE_DUTY, {"duty": name, "worker": worker, "seconds": seconds})))

@@ -1,10 +1,13 @@
-"""The journal's tables: payments presented, the answers they bought, the processes at work."""
+"""The journal's tables: payments presented, the answers they bought, what was paid back, who is at work."""
 
 from __future__ import annotations
 
-from sqlalchemy import Column, Float, Index, Integer, LargeBinary, MetaData, String, Table, text
+from sqlalchemy import BigInteger, Column, Float, Index, Integer, LargeBinary, MetaData, String, Table, text
 
 metadata = MetaData()
+
+_Seconds = BigInteger().with_variant(Integer, "sqlite")
+_OPEN = text("state IN ('settling', 'settled')")
 
 payments = Table(
     "payments",
@@ -22,11 +25,19 @@ payments = Table(
     Column("signer_known", Integer, nullable=False),
     Column("amount", String, nullable=False),  # base units
     Column("pay_to", String, nullable=False),
-    Column("valid_before", Integer, nullable=False),  # seconds since 1970
+    Column("valid_before", _Seconds, nullable=False),  # since 1970
     Column("transaction", String),
     Column("reason", String),  # why it was refused
-    Column("created_at", Float, nullable=False),
+    Column("created_at", Float, nullable=False),  # seconds since 1970, as are all times here
     Column("updated_at", Float, nullable=False),
+    Column(
+        "signed", String
+    ),  # while it is settling: what lets it be presented again without its buyer, as JSON
+    Column("attempts", Integer, nullable=False, server_default="0"),  # to find out what became of it
+    Column("retry_at", Float),  # when to try that next
+    Column("settled_at", Float),
+    Column("request_id", String),  # of the answer that was delivered
+    Column("status", Integer),  # HTTP's, of that answer
     Index(
         "payments_identifier",
         "payer",
@@ -35,6 +46,8 @@ payments = Table(
         sqlite_where=text("identifier IS NOT NULL"),
         postgresql_where=text("identifier IS NOT NULL"),
     ),
+    Index("payments_open", "state", "updated_at", sqlite_where=_OPEN, postgresql_where=_OPEN),
+    Index("payments_created", "created_at"),
     sqlite_with_rowid=False,
 )
 """One row a payment; `settling` is written before the facilitator is asked, so a crash hides nothing."""
@@ -54,6 +67,18 @@ answers = Table(
 )
 """What was delivered, byte for byte, for as long as it is kept."""
 
+refunds = Table(
+    "refunds",
+    metadata,
+    Column("network", String, primary_key=True),
+    Column("asset", String, primary_key=True),
+    Column("payer", String, primary_key=True),
+    Column("nonce", String, primary_key=True),
+    Column("transaction", String, nullable=False),  # of the transfer that paid it back
+    Column("at", Float, nullable=False),  # when the operator entered it
+)
+"""Payments that were settled, never delivered, and paid back by their operator."""
+
 workers = Table(
     "workers",
     metadata,
@@ -61,3 +86,12 @@ workers = Table(
     Column("seen_at", Float, nullable=False),
 )
 """The processes at work; one that has not been seen for a while has died, and what it held is free."""
+
+duties = Table(
+    "duties",
+    metadata,
+    Column("name", String, primary_key=True),
+    Column("worker", String, nullable=False),
+    Column("until", Float, nullable=False),
+)
+"""What one process does for all, and which one that is until when."""

@@ -6,16 +6,19 @@ the discovery block those of its Bazaar extension.
 
 from __future__ import annotations
 
+import time
 from base64 import b64encode
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, cast
 
 import orjson
 
 from centgate.dollars import Asset
 from centgate.eip3009 import domain_separator
+from centgate.receipts.signer import Signer, signer_of
 from centgate.schema import walk
 from centgate.service import AnyService
 from centgate.settings import Settings
@@ -23,6 +26,12 @@ from centgate.settings import Settings
 X402_VERSION = 2
 SCHEME = "exact"
 ASKED = "Payment required"
+OFFER_KEPT = 30
+"""Seconds that a signed offer is kept: all who ask meanwhile, at any server of the key, are told the same."""
+MOST_HEADER = 3072
+"""Bytes of `PAYMENT-REQUIRED` with a signed offer: some facilitators refuse payments for longer ones."""
+_ROOM = MOST_HEADER // 4 * 3 - 48
+"""Bytes of JSON in such a header, less what the longest of x402's reasons takes in place of `ASKED`."""
 
 _IDENTIFIER = "payment-identifier"
 _IDENTIFIER_EXTENSION: dict[str, Any] = {
@@ -54,6 +63,8 @@ class Terms:
     url: str
     """The address that is paid for, as buyers call it."""
     development_chain: int | None
+    signer: Signer | None = None
+    """Who signs offers and receipts; nobody unless the operator has set a key."""
 
     @cached_property
     def requirements(self) -> dict[str, Any]:
@@ -75,21 +86,58 @@ class Terms:
         chain_id = int(self.network.removeprefix("eip155:"))
         return domain_separator(token.name, token.version, chain_id, token.address)
 
-    @cached_property
+    @property
     def header(self) -> str:
         """`PAYMENT-REQUIRED` for a request that brought no payment."""
-        return self.header_saying(ASKED)
+        return self._headers(self._ends())
 
     def header_saying(self, error: str) -> str:
         """`PAYMENT-REQUIRED` with x402's `error` set."""
-        return b64encode(orjson.dumps(self.offer_saying(error))).decode()
+        return _encoded(self.offer_saying(error))
 
     def offer_saying(self, error: str) -> dict[str, Any]:
         """x402's PaymentRequired with its `error` set."""
-        return {**self._offer, "error": error}
+        return {**self._offers(self._ends()), "error": error}
+
+    def delivered(self, settlement: dict[str, Any], body: bytes) -> dict[str, Any]:
+        """x402's SettleResponse of a delivery: with a receipt for it, where receipts are signed."""
+        if self.signer is None:
+            return settlement
+        signed = self.signer.receipt(settlement, self.url, body, now=int(time.time()))
+        return {**settlement, "extensions": signed}
+
+    def _ends(self) -> int:
+        """When an offer made now ends, in seconds since 1970: not before a payment signed now does."""
+        if self.signer is None:
+            return 0
+        return (int(time.time()) // OFFER_KEPT + 1) * OFFER_KEPT + self.window
 
     @cached_property
-    def _offer(self) -> dict[str, Any]:
+    def _headers(self) -> Callable[[int], str]:
+        """`header` by when its offer ends, kept until the next."""
+        return lru_cache(1)(self._header)
+
+    @cached_property
+    def _offers(self) -> Callable[[int], dict[str, Any]]:
+        """x402's PaymentRequired by when its offer ends, kept until the next."""
+        return lru_cache(1)(self._offer)
+
+    def _header(self, ends: int) -> str:
+        return _encoded(self._offers(ends))
+
+    def _offer(self, ends: int) -> dict[str, Any]:
+        """PaymentRequired; beside a signed offer, directories are told what there is room for."""
+        if self.signer is None:
+            return self._with({"bazaar": self._bazaar, _IDENTIFIER: _IDENTIFIER_EXTENSION})
+        signed = self.signer.offer(self.requirements, self.url, until=ends)
+        offer: dict[str, Any] = {}
+        for listing in _shorter(self._bazaar):
+            offer = self._with({"bazaar": listing, _IDENTIFIER: _IDENTIFIER_EXTENSION, **signed})
+            if len(orjson.dumps(offer)) <= _ROOM:
+                break
+        return offer
+
+    def _with(self, extensions: dict[str, Any]) -> dict[str, Any]:
         return {
             "x402Version": X402_VERSION,
             "error": ASKED,
@@ -101,7 +149,7 @@ class Terms:
                 "tags": list(self.service.tags),
             },
             "accepts": [self.requirements],
-            "extensions": {"bazaar": self._bazaar, _IDENTIFIER: _IDENTIFIER_EXTENSION},
+            "extensions": extensions,
         }
 
     def _answer(self) -> dict[str, Any]:
@@ -155,6 +203,37 @@ class Terms:
         }
 
 
+def _encoded(content: Mapping[str, Any]) -> str:
+    """JSON as x402's headers carry it."""
+    return b64encode(orjson.dumps(content)).decode()
+
+
+def _shorter(listing: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """A directory's block: whole, then without the example of an answer, then with the input in outline."""
+    yield listing
+    given = listing["schema"]["properties"]["input"]
+    yield _asking(listing, given)
+    fields = {**given["properties"], "body": _outline(given["properties"]["body"])}
+    yield _asking(listing, {**given, "properties": fields})
+
+
+def _asking(listing: dict[str, Any], schema: dict[str, Any]) -> dict[str, Any]:
+    """A directory's block that tells of the input alone."""
+    return {
+        "info": {"input": listing["info"]["input"]},
+        "schema": {**listing["schema"], "properties": {"input": schema}},
+    }
+
+
+def _outline(schema: dict[str, Any]) -> dict[str, Any]:
+    """What an object's schema says of its fields, less what each may be."""
+    fields = {
+        name: {"type": field["type"]} if "type" in field else {}
+        for name, field in schema["properties"].items()
+    }
+    return {"type": "object", "properties": fields, "required": schema.get("required", [])}
+
+
 def _terse(schema: dict[str, Any]) -> dict[str, Any]:
     """A schema without its prose: headers have little room, the catalogue has the rest."""
     terse = orjson.loads(orjson.dumps(schema))
@@ -176,16 +255,33 @@ def _excerpt(sample: dict[str, Any], room: int = 400) -> dict[str, Any]:
     return excerpt
 
 
-def payment_identifier(extensions: dict[str, Any] | None) -> str | None:
-    """The idempotency key a payment carries (`payment-identifier`); ValueError when it is malformed."""
+def idempotency_key(extensions: dict[str, Any] | None, header: str | None) -> str | None:
+    """The buyer's idempotency key, from the payment (`payment-identifier`) or from `Idempotency-Key`.
+
+    The header may be quoted, as the IETF's draft has it (draft-ietf-httpapi-idempotency-key-header).
+    Raises ValueError for one that is malformed, and for two that differ.
+    """
+    inside = _payment_identifier(extensions)
+    if header is None:
+        return inside
+    quoted = len(header) > 1 and header[0] == header[-1] == '"'
+    beside = _plain(header[1:-1] if quoted else header, "Idempotency-Key")
+    if inside not in (None, beside):
+        raise ValueError("Idempotency-Key and the payment identifier differ; send one of them")
+    return beside
+
+
+def _payment_identifier(extensions: dict[str, Any] | None) -> str | None:
     extension = (extensions or {}).get(_IDENTIFIER)
     info = cast(dict[str, Any], extension).get("info") if isinstance(extension, dict) else None
     value = cast(dict[str, Any], info).get("id") if isinstance(info, dict) else None
-    if value is None:
-        return None
+    return None if value is None else _plain(value, "the payment identifier")
+
+
+def _plain(value: Any, name: str) -> str:
     plain = isinstance(value, str) and value.replace("_", "").replace("-", "").isalnum() and value.isascii()
     if not plain or not 16 <= len(value) <= 128:
-        raise ValueError("the payment identifier must be 16 to 128 letters, digits, - or _")
+        raise ValueError(f"{name} must be 16 to 128 letters, digits, - or _")
     return value
 
 
@@ -203,4 +299,5 @@ def terms_of(service: AnyService, settings: Settings) -> Terms:
         window=settings.payment_window,
         url=settings.address + service.path,
         development_chain=settings.development_chain,
+        signer=signer_of(settings.receipt_key),
     )

@@ -104,6 +104,17 @@ class Alchemy(Provider):
             self.record.warn(f"{unread} transfers that {self.about.label} lists could not be read")
         return read
 
+    @reported
+    async def probe(self) -> str:
+        """Ask for the number of a chain, which costs no compute units.
+
+        https://www.alchemy.com/docs/reference/compute-unit-costs
+        """
+        for chain_id in NETWORKS:
+            if int(await self._ask(chain_id, "eth_chainId", []), 16) != chain_id:
+                raise self.failed(f"answers for another chain than {chain_id}")
+        return f"takes the key, on {len(NETWORKS)} chains"
+
     async def _moved(self, chain_id: int, side: Mapping[str, str]) -> list[Row]:
         query: Row = {
             "fromBlock": "0x0",

@@ -21,6 +21,7 @@ from centgate.facts.contracts import (
 )
 from centgate.facts.wallet_rows import Row, coin_movement, holding, items, token_movement
 from centgate.facts.wallets import Coin, Holding, Movement
+from centgate.jsonrpc.nodes import at_once
 from centgate.provider import About, Provider, reported
 from centgate.readings import base_units, moment, name, price
 from centgate.sources import together
@@ -100,21 +101,15 @@ class Blockscout(Provider):
         off = {chain for chain, given in own.items() if not given.enabled}
         self._chains = ({*HOSTS} | {*self._own}) - off
         self._hosts: dict[int, Upstream] = {
-            chain: self.way_out(resources, settings) for chain in self._chains if not self._shares(chain)
+            chain: self.way_out(resources, settings, part=str(chain))
+            for chain in self._chains
+            if not self._shares(chain)
         }
 
-    def way_out(self, resources: Resources | None, settings: Settings, label: str | None = None) -> Upstream:
+    @property
+    def rate(self) -> Rate | None:
         """As every provider's, but a key allows more calls."""
-        if self.key is None or self.settings.per_minute:
-            return super().way_out(resources, settings, label)
-        return Upstream(
-            self.about.name,
-            label or self.about.label,
-            resources.session if resources else None,
-            rate=KEYED.shared_by(settings.workers),
-            max_bytes=self.about.max_bytes,
-            patience=self.timeout / 2,
-        )
+        return super().rate if self.key is None or self.settings.per_minute else KEYED
 
     def covers(self, chain_id: int | None) -> bool:
         return chain_id is None or chain_id in self._chains
@@ -187,6 +182,15 @@ class Blockscout(Provider):
             return items(await self._get(chain_id, path, **params))
         except NoData:
             return []
+
+    @reported
+    async def probe(self) -> str:
+        """See that each chain's host is there; a question to the gateway would cost credits."""
+        asked = {*(self._address(chain, "") for chain in self._chains if chain in self._hosts)}
+        if len(self._hosts) < len(self._chains):
+            asked.add((self.upstream, self.url("/")))
+        await at_once(upstream.get(url, accept=range(300, 500)) for upstream, url in asked)
+        return f"answers for {len(self._chains)} chains" + ("; its key was not tried" if self.key else "")
 
     async def _get(self, chain_id: int, path: str, **params: Any) -> Any:
         """The JSON at a path below `/api/v2` on a chain; parameters that are None are left out.

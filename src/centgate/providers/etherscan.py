@@ -84,6 +84,19 @@ class Etherscan(Provider):
             raise self.nothing("nothing of how this address came to be")
         return _created(rows[0])
 
+    @reported
+    async def probe(self) -> str:
+        """Ask for the key's own allowance, which counts no call.
+
+        https://docs.etherscan.io/api-reference/endpoint/getapilimit
+        """
+        asked = {"chainid": "1", "module": "getapilimit", "action": "getapilimit", "apikey": self.key or ""}
+        body: dict[str, Any] = (await self.upstream.get(self.url("/v2/api"), params=asked)).json()
+        if str(body.get("status")) != "1":
+            raise self._refusal(1, str(body.get("result") or body.get("message")))
+        left = body["result"].get("creditsAvailable")
+        return "takes the key" + (f", which has {left:,} calls left" if isinstance(left, int) else "")
+
     async def _get(self, chain_id: int, module: str, action: str, **params: str) -> list[dict[str, Any]]:
         """The rows of a result; empty when the answer is that there is nothing."""
         if refusal := self._standing_refusal(chain_id, action):

@@ -133,6 +133,22 @@ class Firecrawl(Provider):
             raise self.nothing(f"no pages of {cleaned(url, 200)}")
         return list(distinct(_once(found), most))
 
+    @reported
+    async def probe(self) -> str:
+        """Ask for the credits that are left, which costs none; an instance of one's own may not count them.
+
+        https://docs.firecrawl.dev/api-reference/endpoint/credit-usage
+        """
+        headers = {"Authorization": f"Bearer {self.key}"} if self.key else {}
+        reply = await self.upstream.get(
+            self.url("/v2/team/credit-usage"), headers=headers, accept=range(400, 500)
+        )
+        if reply.status in (401, 402, 403, 429):
+            raise self.upstream.failure(reply)
+        body = _object_in(reply) if reply.status < 300 else None
+        left = at(body, "data", "remainingCredits")
+        return "answers" + (f", {left:,.0f} credits are left" if isinstance(left, int | float) else "")
+
     @property
     def _milliseconds(self) -> int:
         """What it may take itself, so that it says what is wrong before it is cut off."""

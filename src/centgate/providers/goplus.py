@@ -133,6 +133,16 @@ class GoPlus(Provider):
             return first
         return second if _code(first) == TOO_OFTEN or _code(second) in (OK, PARTIAL) else first
 
+    @reported
+    async def probe(self) -> str:
+        """Ask which chains it covers, with the key if there is one.
+
+        https://docs.gopluslabs.io/reference/getchainslistusingget
+        """
+        body = await self._body("/api/v1/supported_chains", {})
+        self._check(body)
+        return "takes the key" if self.key else "answers"
+
     async def _body(self, path: str, params: Mapping[str, str]) -> dict[str, Any]:
         """An answer, whatever it says; with a fresh access token where the one in use has expired."""
         access = await self._authorization()

@@ -101,7 +101,10 @@ class Rpc(Provider):
             chain: _urls(settings, chain) for chain in chains if settings.provider(f"rpc_{chain}").enabled
         }
         self._nodes = {
-            chain: [Node(url, self.way_out(resources, settings)) for url in nodes]
+            chain: [
+                Node(url, self.way_out(resources, settings, part=f"{chain}:{number}"))
+                for number, url in enumerate(nodes)
+            ]
             for chain, nodes in urls.items()
         }
         self._without_multicall: set[int] = set()
@@ -196,6 +199,31 @@ class Rpc(Provider):
             end = span.start - 1
         found.sort(key=lambda log: (log.block, log.index))
         return Logs(tuple(found), end + 1, to_block)
+
+    @reported
+    async def probe(self) -> str:
+        """Ask every node which chain it is on; warns of those that fail where another stands in."""
+        chains = [chain for chain, nodes in self._nodes.items() if nodes]
+        failures = await asyncio.gather(*map(self._probed, chains))
+        for chain, failed in zip(chains, failures, strict=True):
+            if len(failed) == len(self._nodes[chain]):
+                raise failed[0]
+            for failure in failed:
+                self.record.warn(failure.message)
+        return f"nodes of {len(chains)} chains answer"
+
+    async def _probed(self, chain_id: int) -> list[ProviderFailure]:
+        """What is wrong with each node of a chain that is not as it should be."""
+        failures: list[ProviderFailure] = []
+        for number, node in enumerate(self._nodes[chain_id], 1):
+            try:
+                (answer,) = await Nodes([node], self.left).each([("eth_chainId", [])], _number)
+                if answer != chain_id:
+                    raise node.failed(f"is on chain {answer}, and set for chain {chain_id}")
+            except ProviderFailure as failure:
+                failure.message += f" (chain {chain_id}, node {number})"
+                failures.append(failure)
+        return failures
 
     def _on(self, chain_id: int) -> Nodes:
         nodes = self._nodes.get(chain_id)

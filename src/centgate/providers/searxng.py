@@ -79,6 +79,19 @@ class SearXNG(Provider):
             self.record.warn(stray)
         return Found(distinct(hits, most))
 
+    @reported
+    async def probe(self) -> str:
+        """Ask for nothing, in JSON: an instance that speaks JSON says that there is no query."""
+        question = {"format": "json"}
+        headers = {"Authorization": f"Bearer {self.key}"} if self.key else {}
+        url = self.url("/search")
+        reply = await self.upstream.get(url, params=question, headers=headers, accept=range(300, 500))
+        if reply.status == 403 and reply.body.lstrip()[:1] == b"<":
+            raise self._without_json()
+        if reply.status != 400 and reply.status >= 300:
+            raise self.upstream.failure(reply)
+        return "answers in JSON"
+
     async def _ask(self, question: Mapping[str, str]) -> dict[str, Any]:
         headers = {"Authorization": f"Bearer {self.key}"} if self.key else {}
         reply = await self.upstream.get(self.url("/search"), params=question, headers=headers, accept=(403,))

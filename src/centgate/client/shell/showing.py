@@ -35,6 +35,8 @@ def answer_page(answer: Answer, payee: str | None, width: int) -> RenderableType
             footer.add_row(Text(label, style="yellow"), plain(each))
     footer.add_row("sources", Text.assemble(*_sources(answer, datetime.now(UTC))))
     footer.add_row("receipt", plain(receipt_line(answer, payee)))
+    if answer.receipt and answer.receipt.signer:
+        footer.add_row("signed by", answer.receipt.signer)
     return Group(shown(answer.data, width), line(""), footer)
 
 
@@ -57,6 +59,8 @@ def answer_json(answer: Answer, payee: str | None) -> dict[str, Any]:
         "network": paid.network,
         "amountUsd": str(paid.amount),
         "replayed": paid.replayed,
+        "signer": paid.signer,
+        "paymentResponse": paid.header,
     }
     return {**answer.envelope, "receipt": receipt, "notes": list(answer.notes)}
 
@@ -120,6 +124,7 @@ def receipts_json(records: Iterable[Record]) -> list[dict[str, Any]]:
             "transaction": record.transaction,
             "requestId": record.request_id,
             "why": record.why,
+            "paymentResponse": record.receipt,
         }
         for record in last_of_each(records)
     ]

@@ -34,7 +34,7 @@ from centgate.errors import CentgateError, InternalError, InvalidRequest, Issue,
 from centgate.faces.mcp.mounting import refusal
 from centgate.faces.mcp.tools import RECEIPT, REPLAYED, REQUEST_ID, Context, result_of, server_of, tools_of
 from centgate.payments.authorization import MAX_HEADER
-from centgate.payments.journal import StoredAnswer
+from centgate.payments.claiming import StoredAnswer
 from centgate.payments.terms import ASKED
 from centgate.pipeline import Call, serve
 from centgate.service import AnyService

@@ -97,6 +97,8 @@ def _delivery(answer: Answer) -> CallToolResult:
     if answer.receipt:
         receipt = asdict(answer.receipt)
         meta[REPLAYED], meta[PAID] = receipt.pop("replayed"), f"${receipt.pop('amount')}"
+        # what was signed is for the body as the API wrote it, and not for this
+        del receipt["header"], receipt["signer"]
         meta[RECEIPT] = {"success": True, **receipt}
     if answer.notes:
         meta[NOTES] = list(answer.notes)

@@ -111,6 +111,13 @@ def admitted_proofs(x402: Any) -> list[str]:
     return [each for each in proofs if isinstance(each, str) and re.fullmatch(_SIGNATURE, each)]
 
 
+def admitted_signer(x402: Any) -> str | None:
+    """Who signs offers and receipts, where the API says so."""
+    said = cast(dict[str, Any], x402) if isinstance(x402, dict) else {}
+    signer = said.get("receiptSigner")
+    return signer if isinstance(signer, str) and re.fullmatch(_TERMS["pay_to"], signer) else None
+
+
 def _check(given: object, forms: Mapping[str, str], beginning: str) -> None:
     for field, form in forms.items():
         value = str(getattr(given, field))

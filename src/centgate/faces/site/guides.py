@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -15,7 +16,7 @@ from centgate.client.catalog import Entry
 from centgate.envelope import ERRORS
 from centgate.faces.error_examples import error_examples
 from centgate.faces.site import discovery
-from centgate.faces.site.admission import admitted_proofs
+from centgate.faces.site.admission import admitted_proofs, admitted_signer
 from centgate.faces.site.deployment import Deployment, State
 from centgate.faces.site.networks import FAUCET, Network, network_of
 from centgate.faces.site.page import Page
@@ -25,6 +26,7 @@ from centgate.faces.site.reference import Reference
 from centgate.faces.site.settings_rows import buying, operating
 from centgate.faces.site.snippets import WALLET, snippets
 from centgate.faces.site.sources import all_sources
+from centgate.receipts.typed_data import ANSWER, OFFER, RECEIPT
 from centgate.settings import Settings
 
 FIRST = "phishing-check"
@@ -89,6 +91,15 @@ def guides(deployment: Deployment) -> tuple[Page, ...]:
             facts=_trust(deployment),
         ),
         Page(
+            "/receipt",
+            "Check a receipt",
+            "What a signed receipt proves, and how to check one: here, by command, or by hand.",
+            "receipt",
+            layout="receipt.html.j2",
+            facts=_receipt(deployment),
+            offline=True,
+        ),
+        Page(
             "/operate",
             "Run your own",
             "What it takes to run a Centgate of your own and be paid for it.",
@@ -138,6 +149,7 @@ def _paying(deployment: Deployment) -> dict[str, Any]:
         "states": STATES,
         "retries": RETRIES,
         "redeem_hours": redeem_hours(),
+        "signer": admitted_signer(deployment.x402),
         "buying": buying(),
     }
 
@@ -215,11 +227,22 @@ def _trust(deployment: Deployment) -> dict[str, Any]:
         "service": (service := first_service(deployment)),
         "body": quote(json.dumps(service.input_example)),
         "proofs": admitted_proofs(deployment.x402),
+        "signer": admitted_signer(deployment.x402),
         "redeem_hours": redeem_hours(),
         "cache_minutes": max(service.cache_seconds for service in deployment.services) // 60,
         "sources": all_sources(deployment),
         "security_txt": discovery.reportable(deployment),
         "licence": deployment.openapi["info"]["license"]["name"],
+    }
+
+
+def _receipt(deployment: Deployment) -> dict[str, Any]:
+    statements = {"offer": OFFER, "receipt": RECEIPT, "answer": ANSWER}
+    return {
+        "signer": admitted_signer(deployment.x402),
+        "statements": {
+            name: {**asdict(each), "fields": list(each.fields.items())} for name, each in statements.items()
+        },
     }
 
 

@@ -22,6 +22,8 @@ class Page:
     """The word that leads to it in every page's head; empty for what stands in the foot alone."""
     facts: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """What its templates are given besides `page` and `deployment`."""
+    offline: bool = False
+    """Whether its scripts may ask nobody anything, which browsers then see to."""
 
     @property
     def twin(self) -> str:

@@ -20,6 +20,14 @@ def policy_in_page(deployment: Deployment) -> str:
     )
 
 
+def offline_policy() -> str:
+    """The same for a page that sends nothing to anybody; it holds beside what the server's header says."""
+    return (
+        "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; "
+        "connect-src 'none'; form-action 'none'; base-uri 'none'"
+    )
+
+
 def safety(deployment: Deployment) -> dict[str, str]:
     """The headers of every response; wallets open windows of their own, so openers are kept for pop-ups."""
     return {

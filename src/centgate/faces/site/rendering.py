@@ -12,7 +12,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from centgate.faces.site.deployment import Deployment, moment
 from centgate.faces.site.page import Page
-from centgate.faces.site.policy import policy_in_page
+from centgate.faces.site.policy import offline_policy, policy_in_page
 from centgate.faces.site.prose import document
 from centgate.faces.site.structured import structured
 from centgate.faces.site.wording import cell, code, fenced, outside
@@ -42,7 +42,7 @@ def html(page: Page, deployment: Deployment, pages: tuple[Page, ...]) -> str:
         deployment=deployment,
         content=content,
         pages=pages,
-        policy=policy_in_page(deployment),
+        policy=offline_policy() if page.offline else policy_in_page(deployment),
         structured=structured,
         **page.facts,
     )

@@ -20,12 +20,16 @@ OPERATING = (
     "operator",
     "ownership_proofs",
     "well_known",
+    "receipt_key",
     "database_url",
+    "cache_url",
     "redeem_hours",
     "payment_window",
     "allowed_origins",
     "port",
     "workers",
+    "metrics_port",
+    "alert_webhook",
 )
 """The settings that an operator thinks about first."""
 BUYING = ("wallet", "wallet_key", "cap_per_call", "cap_total", "payee", "ledger")

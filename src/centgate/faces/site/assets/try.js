@@ -275,6 +275,7 @@ function answer({ header, ...content }, message) {
   list("sources", providers.map(source));
   fill("transaction", transaction(receipt.transaction));
   fill("payer", receipt.payer);
+  fill("receipt", header("PAYMENT-RESPONSE"));
   fill("request", requestId);
   say(data ? "Paid, and answered." : "Paid. That the sources know nothing of it is the answer.");
   reveal("answer");

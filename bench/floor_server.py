@@ -1,0 +1,110 @@
+"""The floor: the least that a durable paid call can be, without a facilitator, a framework or a service.
+
+    python bench/floor_server.py DATABASE_URL
+
+A bare ASGI application that decodes the payment, recovers its signer, commits twice and encodes an answer.
+One uvicorn worker on a free loopback port; says `ready http://...` once it answers.
+"""
+
+from __future__ import annotations
+
+import socket
+import sys
+import time
+from base64 import b64encode
+from functools import partial
+from typing import Any
+
+import orjson
+import uvicorn
+
+from centgate.payments.authorization import PaymentKey, read_payment
+from centgate.payments.queries import change, insert_payment
+from centgate.payments.store import Store, open_store
+from centgate.payments.terms import terms_of
+from centgate.services.phishing_check import phishing_check
+from centgate.settings import Settings
+
+WORKER = "the floor"
+ANSWER = {"service": "phishing-check", "data": {"domain": "wallet-ethereum.net", "status": "unknown"}}
+
+
+class Floor:
+    """One route, whatever the path."""
+
+    def __init__(self, settings: Settings, store: Store) -> None:
+        self._terms = terms_of(phishing_check, settings)
+        self._store = store
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        if scope["type"] != "http":
+            return
+        body = (await receive())["body"]
+        header = dict(scope["headers"]).get(b"payment-signature")
+        if header is None:
+            await _send(send, 402, b"{}", [(b"payment-required", self._terms.header.encode())])
+            return
+        payment = read_payment(header.decode(), self._terms, time.time())
+        orjson.loads(body)
+        await self._store.run(partial(insert_payment, payment.key, _row(payment.proof)))
+        await self._store.run(partial(change, payment.key, WORKER, {"state": "delivered", "owner": None}))
+        answer, receipt = orjson.dumps(ANSWER), b64encode(orjson.dumps(_receipt(payment.key)))
+        await _send(send, 200, answer, [(b"payment-response", receipt)])
+
+
+def _row(proof: str) -> dict[str, Any]:
+    now = time.time()
+    absent = (
+        "identifier",
+        "transaction",
+        "reason",
+        "signed",
+        "retry_at",
+        "settled_at",
+        "request_id",
+        "status",
+    )
+    given = {"state": "settling", "owner": WORKER, "binding": proof, "service": "floor", "proof": proof}
+    more = {"signer_known": 1, "amount": "10000", "pay_to": "", "valid_before": 0, "attempts": 0}
+    return {**dict.fromkeys(absent), **given, **more, "created_at": now, "updated_at": now}
+
+
+def _receipt(key: PaymentKey) -> dict[str, Any]:
+    return {"success": True, "payer": key.payer, "transaction": key.nonce, "network": key.network}
+
+
+async def _send(send: Any, status: int, body: bytes, headers: list[tuple[bytes, bytes]]) -> None:
+    fixed = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
+    await send({"type": "http.response.start", "status": status, "headers": [*fixed, *headers]})
+    await send({"type": "http.response.body", "body": body})
+
+
+class Announced(uvicorn.Server):
+    """A server that says `ready` once it answers."""
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        port = self.servers[0].sockets[0].getsockname()[1]
+        print(f"ready http://127.0.0.1:{port}", flush=True)  # noqa: T201
+
+
+def main() -> None:
+    """Serve until ended."""
+    settings = Settings(pay_to="0x" + "22" * 20, network="eip155:84532", database_url=sys.argv[1])
+    floor = Floor(settings, open_store(settings.database_url))
+    config = uvicorn.Config(
+        floor,
+        port=0,
+        loop="uvloop",
+        http="httptools",
+        lifespan="off",
+        access_log=False,
+        log_level="warning",
+        server_header=False,
+        proxy_headers=False,
+    )
+    Announced(config).run()
+
+
+if __name__ == "__main__":
+    main()

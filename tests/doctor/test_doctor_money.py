@@ -1,0 +1,244 @@
+"""What can be wrong with money: address, token, facilitator, node, clock. Each test breaks one thing."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import pytest
+from databases import Postgres
+from deployments import KIND, NETWORK, NOWHERE, behind, changed, facilitator_says, finding, instead, skewed
+from fronts import limited
+from pydantic import SecretStr
+from standins import StandIns
+
+from centgate.devchain.accounts import BUYERS, FACILITATOR
+from centgate.dollars import USDC
+from centgate.settings import Settings
+
+MINE = "0x2e988A386a799F506693793c6A5AF6B54dfAaBfB"
+TRUE = "0x" + "1".rjust(64, "0")
+
+
+async def test_an_address_without_its_checksum_is_told_with_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CENTGATE_PAY_TO", MINE.lower())
+
+    told = await finding(Settings(), "pay-to")
+
+    assert told.status == "warning"
+    assert f"CENTGATE_PAY_TO={MINE}" in (told.mend or "")
+
+
+async def test_an_address_with_its_checksum_is_right(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CENTGATE_PAY_TO", MINE)
+
+    assert (await finding(Settings(), "pay-to")).status == "ok"
+
+
+@pytest.mark.parametrize(
+    ("address", "why"),
+    [
+        (None, "not set"),
+        ("0x000000000000000000000000000000000000dEaD", "nobody's"),
+        ("0x0000000000000000000000000000000000000004", "nobody's"),
+        (BUYERS[0].address, "known to the whole world"),
+        (FACILITATOR.address, "known to the whole world"),
+        ("0xcE47ca7E00000000000000000000000000000402", "nobody has its key"),
+        (USDC["eip155:8453"].address, "the token itself"),
+    ],
+    ids=["none", "burn", "precompiled", "test key", "test facilitator", "test merchant", "token"],
+)
+async def test_an_address_that_is_nobodys_is_refused(address: str | None, why: str) -> None:
+    told = await finding(Settings(pay_to=address), "pay-to")
+
+    assert (told.status, why in told.what) == ("failed", True), told
+
+
+@pytest.mark.parametrize(
+    ("code", "status", "why"),
+    [("0x6001", "warning", "Safe"), ("0xef0100" + "11" * 20, "warning", "EIP-7702"), ("0x", "ok", "")],
+    ids=["contract", "delegated", "plain"],
+)
+async def test_what_stands_at_the_address_is_told(
+    chain_settings: Settings, upstreams: StandIns, code: str, status: str, why: str
+) -> None:
+    settings = behind(upstreams, chain_settings, instead("eth_getCode", code))
+
+    told = await finding(settings, "pay-to-account")
+
+    assert (told.status, why in f"{told.what} {told.mend}") == (status, True), told
+
+
+async def test_an_address_that_the_token_blocks_is_told(
+    chain_settings: Settings, upstreams: StandIns
+) -> None:
+    settings = behind(upstreams, chain_settings, instead("eth_call", TRUE, data="0xfe575a87"))
+
+    told = await finding(settings, "pay-to-account")
+
+    assert (told.status, "blocks" in told.what) == ("failed", True), told
+
+
+@pytest.mark.parametrize(
+    ("changes", "why"),
+    [
+        ({"asset": USDC[NETWORK].address, "asset_name": "USD Coin"}, "the contract says name 'USDC'"),
+        ({"asset": USDC[NETWORK].address, "asset_name": "USDC", "asset_version": "1"}, "version '2'"),
+        ({"asset": MINE, "asset_name": "USDC"}, "no token stands at"),
+    ],
+    ids=["name", "version", "address"],
+)
+async def test_a_token_that_is_another_on_the_chain_is_told(
+    chain_settings: Settings, changes: dict[str, Any], why: str
+) -> None:
+    told = await finding(changed(chain_settings, **changes), "token")
+
+    assert (told.status, why in told.what) == ("failed", True), told
+
+
+async def test_a_token_with_other_decimals_is_told(chain_settings: Settings, upstreams: StandIns) -> None:
+    eighteen = "0x" + f"{18:x}".rjust(64, "0")
+    settings = behind(upstreams, chain_settings, instead("eth_call", eighteen, data="0x313ce567"))
+
+    told = await finding(settings, "token")
+
+    assert (told.status, "18 decimals" in told.what) == ("failed", True), told
+
+
+async def test_without_a_node_real_money_is_warned_of_and_test_money_is_not(settings: Settings) -> None:
+    real = changed(settings, network="eip155:8453")
+
+    assert (await finding(real, "node")).status == "warning"
+    assert (await finding(settings, "node")).status == "skipped"
+
+
+@pytest.mark.parametrize(
+    ("kinds", "status", "verify", "why"),
+    [
+        ([{**KIND, "network": "eip155:1"}], 200, 400, "does not settle on eip155:84532"),
+        ([{**KIND, "scheme": "upto"}], 200, 400, "does not settle"),
+        ([{**KIND, "x402Version": 1}], 200, 400, "does not settle"),
+        ([KIND], 401, 400, "refuses this deployment"),
+        ([KIND], 200, 403, "refuses this deployment"),
+        ([KIND], 503, 400, "status 503"),
+        (["nonsense"], 200, 400, "not a facilitator's answer"),
+    ],
+    ids=["network", "scheme", "version", "key", "key to verify", "down", "nonsense"],
+)
+async def test_a_facilitator_that_would_not_settle_is_told(
+    settings: Settings, upstreams: StandIns, kinds: list[Any], status: int, verify: int, why: str
+) -> None:
+    url = facilitator_says(upstreams, *kinds, status=status, verify=verify)
+
+    told = await finding(changed(settings, facilitator_url=url), "facilitator")
+
+    assert (told.status, why in told.what, bool(told.mend)) == ("failed", True, True), told
+
+
+async def test_a_facilitator_that_settles_is_asked_with_the_key(
+    settings: Settings, upstreams: StandIns
+) -> None:
+    url = facilitator_says(upstreams, KIND)
+    keyed = changed(settings, facilitator_url=url, facilitator_token=SecretStr("the-token"))
+
+    told = await finding(keyed, "facilitator")
+
+    assert told.status == "ok", told
+    keys = [asked.headers.get("authorization") for asked in upstreams.calls("facilitator")]
+    assert keys == ["Bearer the-token", "Bearer the-token"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "why"),
+    [
+        ({"facilitator_url": NOWHERE}, "no answer"),
+        ({"network": "eip155:8453", "facilitator_url": None}, "wants a key"),
+        ({"cdp_api_key_id": "id", "cdp_api_key_secret": SecretStr("bm9uZQ==")}, "SECRET"),
+    ],
+    ids=["address", "no key", "bad key"],
+)
+async def test_a_facilitator_that_is_set_up_wrongly_is_told(
+    settings: Settings, changes: dict[str, Any], why: str
+) -> None:
+    told = await finding(changed(settings, **changes), "facilitator")
+
+    assert (told.status, why in told.what) == ("failed", True), told
+
+
+def block(age: float) -> dict[str, str]:
+    """A block of some age, in seconds."""
+    return {"number": "0x10", "timestamp": hex(int(time.time() - age))}
+
+
+@pytest.mark.parametrize(
+    ("method", "result", "status", "why"),
+    [
+        ("eth_chainId", "0x1", "failed", "on chain 1"),
+        ("eth_getBlockByNumber", block(120), "warning", "s old"),
+        ("eth_getBlockByNumber", block(1200), "warning", "s old"),
+        ("eth_getBlockByNumber", "nonsense", "failed", "as a node does"),
+    ],
+    ids=["chain", "behind", "development chain", "nonsense"],
+)
+async def test_a_node_that_cannot_tell_is_told(
+    chain_settings: Settings, upstreams: StandIns, method: str, result: Any, status: str, why: str
+) -> None:
+    told = await finding(behind(upstreams, chain_settings, instead(method, result)), "node")
+
+    assert (told.status, why in told.what) == (status, True), told
+
+
+async def test_a_node_that_gives_few_logs_is_told(chain_settings: Settings, upstreams: StandIns) -> None:
+    refuses = limited(500, "query exceeds max block range 500")
+
+    def change(request: dict[str, Any]) -> tuple[int, Any] | None:
+        newest = {"number": "0x100000", "timestamp": hex(int(time.time()))}
+        return refuses(request) or instead("eth_getBlockByNumber", newest)(request)
+
+    told = await finding(behind(upstreams, chain_settings, change), "node")
+
+    assert (told.status, "500 blocks at a time" in told.what) == ("failed", True), told
+
+
+async def test_an_old_block_where_money_is_real_is_a_failure(
+    chain_settings: Settings, upstreams: StandIns
+) -> None:
+    def change(request: dict[str, Any]) -> tuple[int, Any] | None:
+        old = instead("eth_getBlockByNumber", block(1200))
+        return instead("eth_chainId", "0x2105")(request) or old(request)
+
+    front = behind(upstreams, chain_settings, change)
+    real = changed(front, network="eip155:8453", providers={"rpc_8453": front.provider("rpc_84532")})
+
+    assert (await finding(real, "node")).status == "failed"
+
+
+@pytest.mark.parametrize(
+    ("ahead", "status", "why"),
+    [(90, "failed", "behind"), (-90, "failed", "ahead of"), (3.5, "warning", "behind"), (0, "ok", "within")],
+    ids=["behind", "ahead", "drifting", "right"],
+)
+async def test_a_clock_that_is_wrong_is_told(settings: Settings, ahead: float, status: str, why: str) -> None:
+    with skewed(ahead) as url:
+        told = await finding(changed(settings, facilitator_url=url), "clock")
+
+    assert (told.status, why in told.what) == (status, True), told
+
+
+async def test_a_block_of_the_future_tells_of_a_slow_clock(
+    chain_settings: Settings, upstreams: StandIns
+) -> None:
+    settings = behind(upstreams, chain_settings, instead("eth_getBlockByNumber", block(-60)))
+
+    told = await finding(settings, "clock")
+
+    assert (told.status, "newest block" in told.what) == ("failed", True), told
+
+
+async def test_the_databases_clock_is_compared_too(settings: Settings, postgres: Postgres) -> None:
+    lonely = changed(settings, facilitator_url=NOWHERE)
+
+    assert (await finding(lonely, "clock")).status == "skipped"
+    told = await finding(changed(lonely, database_url=postgres.url), "clock")
+
+    assert (told.status, "the database's" in told.what) == ("ok", True), told

@@ -1,0 +1,115 @@
+"""Journals with payments in them that nobody made."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable
+from typing import Any
+
+from sqlalchemy import insert
+
+from centgate.payments.statements import Ask, Asking, statement
+from centgate.payments.store import open_store
+from centgate.payments.tables import metadata
+
+NOW = 1_795_000_000.0
+KEEP = 86_400.0
+LAPSED = NOW - KEEP
+TOKENS = (
+    ("eip155:8453", "0x" + "83" * 20),
+    ("eip155:8453", "0x" + "84" * 20),
+    ("eip155:84532", "0x" + "03" * 20),
+)
+
+Row = dict[str, Any]
+_ENTER = {table.name: statement(insert(table)) for table in metadata.sorted_tables}
+
+
+def row(number: int, state: str = "delivered", **changes: Any) -> Row:
+    """A payment, told apart by its number; it was presented a minute before NOW."""
+    at = changes.get("created_at", NOW - 60)
+    taken = state in ("settled", "delivered")
+    usual: Row = {
+        "network": TOKENS[0][0],
+        "asset": TOKENS[0][1],
+        "payer": f"0x{number % 5:040x}",
+        "nonce": f"0x{number:064x}",
+        "state": state,
+        "owner": None,
+        "binding": "b",
+        "service": "phishing-check",
+        "identifier": None,
+        "proof": "the proof",
+        "signer_known": 1,
+        "amount": "10000",
+        "pay_to": "0x" + "ce" * 20,
+        "valid_before": int(at) + 120,
+        "transaction": f"0x{number + (1 << 200):064x}" if taken else None,
+        "reason": "insufficient_funds" if state == "refused" else None,
+        "created_at": at,
+        "updated_at": at + 1,
+        "signed": '{"signature": "0xsecret"}' if state == "settling" else None,
+        "attempts": 0,
+        "retry_at": None,
+        "settled_at": at + 1 if taken else None,
+        "request_id": f"req_{number:024x}" if state == "delivered" else None,
+        "status": 200 if state == "delivered" else None,
+    }
+    return usual | changes
+
+
+def random_rows(seed: int, count: int) -> tuple[list[Row], list[Row], list[Row]]:
+    """Payments of a week that may be anything, many at the same moment; refunds of some; workers."""
+    dice = random.Random(seed)
+    rows: list[Row] = []
+    for number in range(count):
+        network, asset = dice.choice(TOKENS)
+        at = NOW - dice.choice([dice.randrange(7 * 86_400), 86_400 * dice.randrange(7), 5000])
+        settled = at + dice.choice([0.25, 1.5, 700])
+        state = dice.choice(["settling", "settled", "delivered", "delivered", "refused"])
+        changes: Row = {"settled_at": settled} if state in ("settled", "delivered") else {}
+        rows.append(
+            row(
+                number,
+                state,
+                network=network,
+                asset=asset,
+                created_at=at,
+                updated_at=settled + (dice.choice([0.5, 59, 60, 4000]) if state == "delivered" else 0),
+                amount=str(dice.choice([10_000, 1, 20_000_001])),
+                service=dice.choice(["phishing-check", "neuralweb-search"]),
+                owner=dice.choice([None, "host/1/alive", "host/1/alive/upkeep", "host/2/dead"]),
+                attempts=dice.choice([0, 0, 3]),
+                **changes,
+            )
+        )
+    late = [each for each in rows if each["state"] == "settled" and each["updated_at"] < LAPSED]
+    refunds = [refund_of(each) for each in late if dice.random() < 0.5]
+    return rows, refunds, [{"id": "host/1/alive", "seen_at": 9e9}, {"id": "host/2/dead", "seen_at": NOW}]
+
+
+def refund_of(paid: Row) -> Row:
+    """That a payment was paid back."""
+    key = {name: paid[name] for name in ("network", "asset", "payer", "nonce")}
+    return {**key, "transaction": "0x" + "f0" * 32, "at": NOW - 10}
+
+
+def answer_to(paid: Row, body: bytes) -> Row:
+    """What was delivered for a payment."""
+    key = {name: paid[name] for name in ("network", "asset", "payer", "nonce")}
+    said = {"status": 200, "request_id": paid["request_id"], "receipt": "cmVjZWlwdA==", "stored_at": NOW - 50}
+    return {**key, **said, "body": body}
+
+
+async def enter(url: str, **tables: Iterable[Row]) -> None:
+    """Fill a journal's tables, which are made if need be."""
+
+    def entering() -> Asking[None]:
+        for name, rows in tables.items():
+            for each in rows:
+                yield Ask(_ENTER[name], each)
+
+    store = open_store(url)
+    await store.migrate()
+    await store.run(entering)
+    await store.close()

@@ -1,0 +1,255 @@
+"""What an operator hears of by webhook: settlements that fail, and payments that stay unresolved."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any
+
+import aiohttp
+import pytest
+from buyer import Api, Buyer, encoded, pay, payment_for
+from facilitators import StubFacilitator, said
+from pasts import PATIENCE, left_open
+from pydantic import SecretStr
+from standins import StandIns
+
+from centgate.payments.alerts import Alerts
+from centgate.payments.facilitator import NotSettled, Outcome, Settled, Unresolved
+from centgate.payments.journal import Journal
+from centgate.payments.store import open_store
+from centgate.settings import Settings
+
+MINUTE, HOUR = 60.0, 3600.0
+SECRET = "T00000000-xoxb-of-the-operator"
+FAILED, WENT_WELL, REFUSED = Unresolved("error", "nonsense"), Settled({}), NotSettled("insufficient_funds")
+
+Alert = dict[str, Any]
+
+
+@dataclass
+class Clock:
+    now: float = field(default_factory=time.time)
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def alerted(settings: Settings, upstreams: StandIns) -> Settings:
+    """A deployment whose alerts go to a webhook that takes them."""
+    upstreams.says("hook", "/" + SECRET, "ok", method="POST")
+    return settings.model_copy(update={"alert_webhook": f"{upstreams.at('hook')}/{SECRET}"})
+
+
+def heard(upstreams: StandIns) -> list[tuple[str, str]]:
+    """Kind and state of each alert that was sent."""
+    return [(call.body["kind"], call.body["state"]) for call in upstreams.calls("hook")]
+
+
+def heard_in_time(upstreams: StandIns, kind: str, state: str) -> Alert:
+    """The first alert of a kind and state, once there is one."""
+    deadline = time.monotonic() + PATIENCE
+    while (kind, state) not in heard(upstreams):
+        assert time.monotonic() < deadline, heard(upstreams)
+        time.sleep(0.05)
+    return upstreams.calls("hook")[heard(upstreams).index((kind, state))].body
+
+
+@asynccontextmanager
+async def alerts_of(settings: Settings, clock: Clock, *names: str) -> AsyncGenerator[list[Alerts]]:
+    """The alerts of as many servers on one journal."""
+    store = open_store(settings.database_url)
+    journal = Journal(store, keep_seconds=HOUR)
+    async with aiohttp.ClientSession() as session:
+        yield [Alerts(settings, journal.part(name), session, clock=clock) for name in names]
+    await store.close()
+
+
+def notice(alerts: Alerts, *outcomes: Outcome) -> None:
+    for outcome in outcomes:
+        alerts.notice(outcome)
+
+
+def test_settlements_that_fail_are_told_and_that_it_is_over(
+    api: Api, alerted: Settings, upstreams: StandIns, facilitator: StubFacilitator
+) -> None:
+    client = api(alerted)
+    facilitator.usually = said(502, "<html>")
+    payments = [payment_for(client, Buyer(number)) for number in range(3)]
+    assert {pay(client, payment).status_code for payment in payments} == {502}
+
+    raised = heard_in_time(upstreams, "settlements_failing", "raised")
+    facilitator.usually = facilitator.settle
+    assert {pay(client, payment).status_code for payment in payments} == {200}
+    heard_in_time(upstreams, "settlements_failing", "over")
+
+    assert raised["count"] >= 3
+    assert raised["network"] == "eip155:84532"
+    assert raised["message"] in raised["text"]
+    assert "://" not in raised["text"]
+    assert heard(upstreams).count(("settlements_failing", "raised")) == 1
+
+
+async def test_a_payment_that_stays_unresolved_is_told_and_that_it_is_over(
+    api: Api, alerted: Settings, upstreams: StandIns, facilitator: StubFacilitator, buyer: Buyer
+) -> None:
+    facilitator.usually = said(502, "<html>")
+    payload = await left_open(alerted, buyer, ago=3600)
+    await left_open(alerted, Buyer(1), ago=60)  # not for long yet
+    client = api(alerted)
+
+    raised = heard_in_time(upstreams, "payments_unresolved", "raised")
+    facilitator.usually = facilitator.settle
+    served = pay(client, encoded(payload))
+    heard_in_time(upstreams, "payments_unresolved", "over")
+
+    assert (raised["count"], served.status_code) == (1, 200)
+    assert 3600 <= raised["oldestSeconds"] < 3700
+    assert "1 payment is unresolved" in raised["text"]
+    assert heard(upstreams).count(("payments_unresolved", "raised")) == 1
+
+
+async def test_an_alert_holds_nothing_that_should_not_leave(
+    alerted: Settings, upstreams: StandIns, buyer: Buyer
+) -> None:
+    keys = {"facilitator_token": SecretStr("t0k3n"), "receipt_key": SecretStr("0x" + "5e" * 32)}
+    keyed = alerted.model_copy(update=keys)
+    payload = await left_open(keyed, buyer, ago=3600)
+    async with alerts_of(keyed, Clock(), "one") as (alerts,):
+        await alerts.unresolved()
+
+    (call,) = upstreams.calls("hook")
+    said_in_all = json.dumps([call.body, dict(call.headers)]).lower()
+    signed = payload["payload"]
+    secrets = [signed["signature"][2:40], signed["authorization"]["nonce"][2:], "t0k3n", "5e5e", SECRET]
+    assert [secret for secret in secrets if secret.lower() in said_in_all] == []
+    assert set(call.body) == {
+        *("kind", "state", "message", "text", "count", "oldestSeconds", "network", "server", "time")
+    }
+
+
+async def test_what_lasts_is_told_again_at_growing_intervals(
+    alerted: Settings, upstreams: StandIns, buyer: Buyer
+) -> None:
+    clock = Clock()
+    began = clock.now
+    await left_open(alerted, buyer, ago=3600)
+    told: list[float] = []
+    async with alerts_of(alerted, clock, "one") as (alerts,):
+        while clock.now < began + 100 * HOUR:
+            before = len(upstreams.calls("hook"))
+            await alerts.unresolved()
+            told += [clock.now - began] * (len(upstreams.calls("hook")) - before)
+            clock.now += 15 * MINUTE
+
+    pauses = [later - earlier for earlier, later in pairwise(told)]
+    assert told[0] == 0
+    assert pauses == [HOUR / 2, HOUR, 2 * HOUR, 4 * HOUR, 8 * HOUR, 16 * HOUR, 24 * HOUR, 24 * HOUR]
+    assert [state for _, state in heard(upstreams)] == ["raised"] + ["reminder"] * len(pauses)
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "told"),
+    [
+        ([FAILED] * 2, False),
+        ([FAILED] * 3, True),
+        ([FAILED, FAILED, WENT_WELL, FAILED, FAILED], False),
+        ([FAILED, FAILED, REFUSED, FAILED, FAILED], False),
+        ([REFUSED] * 20, False),
+        ([FAILED, WENT_WELL] * 10, True),
+        ([FAILED, WENT_WELL, WENT_WELL] * 7, False),
+    ],
+    ids=["two", "three in a row", "one well between", "a refusal between", "refusals", "half", "a third"],
+)
+async def test_what_is_worth_an_alert(
+    alerted: Settings,
+    upstreams: StandIns,
+    outcomes: list[Outcome],
+    told: bool,  # noqa: FBT001 - a parameter
+) -> None:
+    async with alerts_of(alerted, Clock(), "one") as (alerts,):
+        notice(alerts, *outcomes)
+        await alerts.settlements()
+
+    assert heard(upstreams) == ([("settlements_failing", "raised")] if told else [])
+
+
+async def test_failures_of_long_ago_are_forgotten(alerted: Settings, upstreams: StandIns) -> None:
+    clock = Clock()
+    async with alerts_of(alerted, clock, "one") as (alerts,):
+        notice(alerts, *[FAILED] * 3)
+        await alerts.settlements()
+        clock.now += HOUR
+        await alerts.settlements()
+        await alerts.settlements()
+
+    assert [state for _, state in heard(upstreams)] == ["raised", "over"]
+
+
+async def test_one_server_speaks_for_all_that_see_settlements_fail(
+    alerted: Settings, upstreams: StandIns
+) -> None:
+    async with alerts_of(alerted, Clock(), "one", "another") as servers:
+        for _ in range(3):
+            for alerts in servers:
+                notice(alerts, *[FAILED] * 3)
+                await alerts.settlements()
+        assert heard(upstreams) == [("settlements_failing", "raised")]
+
+        notice(servers[0], *[WENT_WELL] * 3)
+        for alerts in servers:
+            await alerts.settlements()
+
+    assert [state for _, state in heard(upstreams)] == ["raised", "over", "raised"]  # the other's still fail
+
+
+@pytest.mark.parametrize(
+    "answer", [(500, "no"), (302, "elsewhere"), (404, "gone")], ids=["500", "302", "404"]
+)
+async def test_an_alert_that_did_not_arrive_is_sent_again(
+    alerted: Settings, upstreams: StandIns, buyer: Buyer, answer: tuple[int, str]
+) -> None:
+    clock = Clock()
+    await left_open(alerted, buyer, ago=3600)
+    upstreams.answers("hook", "/" + SECRET, lambda _: answer, method="POST")
+    async with alerts_of(alerted, clock, "one") as (alerts,):
+        await alerts.unresolved()
+        await alerts.unresolved()
+        assert len(heard(upstreams)) == 1
+        upstreams.says("hook", "/" + SECRET, "ok", method="POST")
+        clock.now += MINUTE
+        await alerts.unresolved()
+        await alerts.unresolved()
+
+    assert [state for _, state in heard(upstreams)] == ["raised", "raised"]
+
+
+async def test_a_webhook_that_is_slow_or_dead_holds_up_no_payment(
+    api: Api, alerted: Settings, upstreams: StandIns, facilitator: StubFacilitator
+) -> None:
+    upstreams.delay = 20
+    await left_open(alerted, Buyer(8), ago=3600)
+    await left_open(alerted, Buyer(9), ago=3600)
+    facilitator.next += [said(500, "")] * 2
+    client = api(alerted)
+    deadline = time.monotonic() + PATIENCE
+    while not upstreams.calls("hook"):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)  # noqa: ASYNC251 - the server runs in a thread of its own
+
+    responses = [pay(client, payment_for(client, Buyer(number))) for number in range(3)]
+
+    assert {response.status_code for response in responses} == {200}
+
+
+async def test_without_a_webhook_nothing_is_counted(settings: Settings, buyer: Buyer) -> None:
+    await left_open(settings, buyer, ago=3600)
+    async with alerts_of(settings, Clock(), "one") as (alerts,):
+        notice(alerts, *[FAILED] * 3)
+        await alerts.settlements()
+        await alerts.unresolved()

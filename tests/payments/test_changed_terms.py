@@ -1,0 +1,271 @@
+"""What was paid on earlier terms is still good for what it bought, and nothing else is let in that way."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Generator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from buyer import Api, Buyer, decoded, encoded, identified, note, pay, payment_for
+from facilitators import StubFacilitator, said, settings_in
+from houses import House, open_house
+from pasts import left_open, presented, terms_in
+
+from centgate.payments.claiming import StoredAnswer
+from centgate.payments.terms import Terms, terms_of
+from centgate.services.phishing_check import phishing_check
+from centgate.settings import Settings
+
+HASH = "0x" + "ab" * 32
+ELSEWHERE = "0x1111111111111111111111111111111111111111"
+ANSWER = StoredAnswer(200, b'{"as it":"was"}', "req_0123456789abcdef01234567", "e30=")
+Payload = dict[str, Any]
+
+
+def dearer(settings: Settings) -> Terms:
+    return replace(terms_of(phishing_check, settings), amount=25_000)
+
+
+def with_settings(**changes: Any) -> Callable[[Settings], Terms]:
+    def terms(settings: Settings) -> Terms:
+        return terms_of(phishing_check, Settings(**{**settings.model_dump(), **changes}))
+
+    return terms
+
+
+# what the terms were when the payment was made
+EARLIER: dict[str, Callable[[Settings], Terms]] = {
+    "recipient": with_settings(pay_to=ELSEWHERE),
+    "price": dearer,
+    "window": with_settings(payment_window=300),
+    "token": with_settings(asset=ELSEWHERE, asset_name="Another Dollar"),
+    "token's version": with_settings(
+        asset="0x036CbD53842c5426634e7929541eC2318f3dCF7e", asset_name="USDC", asset_version="1"
+    ),
+    "network": with_settings(network="eip155:8453"),
+    "public address": with_settings(public_url="https://old.example"),
+}
+each_change = pytest.mark.parametrize("earlier", EARLIER.values(), ids=EARLIER.keys())
+
+
+def bought_on(terms: Terms, buyer: Buyer, **changes: Any) -> Payload:
+    return buyer.payload(terms.header, now=int(time.time()), **changes)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the API keeps its journal."""
+    return tmp_path_factory.mktemp("house")
+
+
+@pytest.fixture(scope="module")
+def house(folder: Path) -> Generator[House]:
+    """An API that takes payments."""
+    with open_house(folder) as house:
+        yield house
+
+
+@pytest.fixture
+def home(house: House, folder: Path) -> Settings:
+    """Its settings."""
+    return settings_in(folder, house.facilitator.url)
+
+
+@each_change
+async def test_what_was_settled_on_earlier_terms_is_redeemed_and_its_receipt_names_them(
+    house: House,
+    home: Settings,
+    buyer: Buyer,
+    earlier: Callable[[Settings], Terms],
+) -> None:
+    terms = earlier(home)
+    asked = house.facilitator.asked
+    payment = encoded(bought_on(terms, buyer))
+    await presented(home, payment, int(time.time()), transaction=HASH, terms=terms)
+
+    first, again = (pay(house.client, payment) for _ in range(2))
+
+    assert (first.status_code, again.content) == (200, first.content)
+    receipt = decoded(first.headers["PAYMENT-RESPONSE"])
+    assert receipt["success"] is True
+    assert (receipt["network"], receipt["amount"]) == (terms.network, str(terms.amount))
+    assert (receipt["transaction"], receipt["payer"]) == (HASH, buyer.address.lower())
+    assert house.facilitator.asked == asked
+
+
+@each_change
+async def test_what_was_delivered_on_earlier_terms_is_repeated(
+    house: House,
+    home: Settings,
+    buyer: Buyer,
+    earlier: Callable[[Settings], Terms],
+) -> None:
+    terms = earlier(home)
+    asked = house.facilitator.asked
+    payment = encoded(bought_on(terms, buyer))
+    await presented(home, payment, int(time.time()), transaction=HASH, answer=ANSWER, terms=terms)
+
+    response = pay(house.client, payment)
+
+    assert (response.status_code, response.content) == (200, ANSWER.body)
+    assert response.headers["Idempotent-Replayed"] == "true"
+    assert house.facilitator.asked == asked
+
+
+@each_change
+async def test_it_is_good_for_nothing_else(
+    house: House,
+    home: Settings,
+    buyer: Buyer,
+    earlier: Callable[[Settings], Terms],
+) -> None:
+    terms = earlier(home)
+    asked = house.facilitator.asked
+    payment = encoded(bought_on(terms, buyer))
+    await presented(home, payment, int(time.time()), transaction=HASH, terms=terms)
+
+    response = pay(house.client, payment, body={"url": "https://example.com/"})
+
+    assert response.status_code == 402
+    assert response.json()["error"]["details"]["reason"] == "payment_already_used"
+    assert house.facilitator.asked == asked
+
+
+@pytest.mark.parametrize("earlier", [name for name in EARLIER if name != "public address"])
+def test_a_fresh_payment_on_earlier_terms_buys_nothing(
+    house: House, home: Settings, buyer: Buyer, earlier: str
+) -> None:
+    asked = house.facilitator.asked
+
+    response = pay(house.client, encoded(bought_on(EARLIER[earlier](home), buyer)))
+
+    assert response.status_code == 402
+    assert note(response) == {"state": "unused", "charged": False, "retry": "new_payment"}
+    assert "PAYMENT-REQUIRED" in response.headers
+    assert house.facilitator.asked == asked
+
+
+ODD: dict[str, Payload] = {
+    "amount of nothing": {"amount": "0"},
+    "amount of all": {"amount": str(2**256 - 1)},
+    "amount beyond": {"amount": "9" * 78},
+    "amount with a sign": {"amount": "-1"},
+    "amount in other digits": {"amount": "\u0661\u0660\u0660\u0660\u0660"},
+    "network without a number": {"network": "eip155:"},
+    "network of nothing": {"network": "eip155:0"},
+    "network beyond": {"network": "eip155:" + "9" * 19},
+    "network with a line": {"network": "eip155:8453\n"},
+    "another kind of network": {"network": "solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp"},
+    "asset of nobody": {"asset": "0x" + "00" * 20},
+    "asset that is none": {"asset": "0x\u0000"},
+    "recipient of nobody": {"payTo": "0x" + "00" * 20},
+    "a window beyond": {"maxTimeoutSeconds": 2**70},
+    "a window before": {"maxTimeoutSeconds": -1},
+    "no extra": {"extra": {}},
+    "extra of its own": {"extra": {"name": "\u0000", "version": None, "paymentFlow": "authorization"}},
+    "another scheme": {"scheme": "upto"},
+}
+
+
+@pytest.mark.parametrize("signs_for_it", [True, False], ids=["and signed", "and not signed"])
+@pytest.mark.parametrize("odd", ODD.values(), ids=ODD.keys())
+def test_a_fresh_payment_that_accepts_something_odd_buys_nothing(
+    house: House,
+    buyer: Buyer,
+    odd: Payload,
+    signs_for_it: bool,  # noqa: FBT001 - a parameter of the test
+) -> None:
+    payload = decoded(payment_for(house.client, buyer))
+    payload["accepted"] |= odd
+    if signs_for_it:
+        signed = payload["payload"]["authorization"]
+        signed["to"] = odd.get("payTo", signed["to"])
+        signed["value"] = odd.get("amount", signed["value"])
+    asked = house.facilitator.asked
+
+    response = pay(house.client, encoded(payload))
+
+    assert response.status_code == 402
+    assert response.json()["error"]["code"] == "payment_required"
+    assert house.facilitator.asked == asked
+
+
+@pytest.mark.parametrize("money", [("to", ELSEWHERE), ("value", "1")], ids=["recipient", "amount"])
+async def test_a_second_signature_over_other_money_is_not_taken_for_the_first(
+    api: Api, settings: Settings, facilitator: StubFacilitator, buyer: Buyer, money: tuple[str, str]
+) -> None:
+    first = await left_open(settings, buyer, ago=1)
+    nonce = first["payload"]["authorization"]["nonce"]
+    name, value = money
+    changes: dict[str, Any] = {"nonce": nonce, name: value}
+    second = buyer.payload(terms_in(settings), now=int(time.time()), **changes)
+    second["accepted"] = second["accepted"] | {"to": {"payTo": value}, "value": {"amount": value}}[name]
+
+    response = pay(api(settings), encoded(second))
+
+    assert response.status_code == 402
+    assert note(response)["state"] == "in_flight"
+    assert facilitator.asked == 0
+
+
+async def test_a_payment_of_earlier_terms_is_not_what_today_s_terms_ask(
+    api: Api, settings: Settings, facilitator: StubFacilitator, buyer: Buyer
+) -> None:
+    terms = EARLIER["recipient"](settings)
+    first = bought_on(terms, buyer)
+    await presented(settings, encoded(first), int(time.time()), transaction=HASH, terms=terms)
+    nonce = first["payload"]["authorization"]["nonce"]
+
+    response = pay(api(settings), encoded(bought_on(terms_of(phishing_check, settings), buyer, nonce=nonce)))
+
+    assert response.status_code == 402
+    assert response.json()["error"]["details"]["reason"] == "payment_already_used"
+    assert facilitator.asked == 0
+
+
+async def test_while_it_is_open_what_was_signed_first_is_presented(
+    api: Api, settings: Settings, facilitator: StubFacilitator, buyer: Buyer
+) -> None:
+    """Otherwise the second could land after the first was found to have ended unused."""
+    first = await left_open(settings, buyer, ago=1)
+    nonce = first["payload"]["authorization"]["nonce"]
+    second = buyer.payload(terms_in(settings), now=int(time.time()), seconds=300, nonce=nonce)
+
+    response = pay(api(settings), encoded(second))
+
+    assert response.status_code == 200
+    assert facilitator.body["paymentPayload"]["payload"] == first["payload"]
+
+
+def test_who_was_paid_elsewhere_cannot_ask_for_an_answer_by_its_key(house: House, buyer: Buyer) -> None:
+    key = "a-key-that-was-used-elsewhere"
+    bought = decoded(payment_for(house.client, buyer))
+    assert pay(house.client, identified(bought, key)).status_code == 200
+    elsewhere = buyer.payload(
+        encoded({"accepts": [bought["accepted"] | {"payTo": ELSEWHERE}], "resource": {"url": "https://x"}}),
+        now=int(time.time()),
+    )
+
+    response = pay(house.client, identified(elsewhere, key))
+
+    assert response.status_code == 402
+    assert note(response)["state"] == "unused"
+
+
+async def test_what_is_open_on_earlier_terms_is_presented_on_those(
+    api: Api, settings: Settings, facilitator: StubFacilitator, buyer: Buyer
+) -> None:
+    terms = EARLIER["recipient"](settings)
+    payload = bought_on(terms, buyer)
+    await presented(settings, encoded(payload), int(time.time()), terms=terms)
+    facilitator.next.append(said(502, ""))
+    client = api(settings)
+
+    unsure, served = (pay(client, encoded(payload)) for _ in range(2))
+
+    assert (unsure.status_code, served.status_code) == (502, 200)
+    assert "PAYMENT-REQUIRED" not in unsure.headers
+    assert facilitator.body["paymentRequirements"]["payTo"] == ELSEWHERE

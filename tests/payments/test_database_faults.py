@@ -1,0 +1,313 @@
+"""What a PostgreSQL can do to a server: be away, die, hang, be full, change; nothing of anybody's is lost."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import socket
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Generator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+
+import httpx
+import pytest
+from buyer import PHISHING, Api, Buyer, note, pay, payment_for
+from databases import Postgres, Wire, postgres_server
+from facilitators import StubFacilitator
+from houses import running, running_pair
+
+from centgate.payments.statements import Ask, Asking, Statement
+from centgate.payments.store import BadAddress, JournalUnavailable, open_store
+from centgate.settings import Settings
+
+PATIENCE = 40.0
+LATEST = 30.0
+"""Seconds in which an answer must come, whatever the database does."""
+UNTOUCHED = {"state": "unused", "charged": False, "retry": "same_payment"}
+
+
+@pytest.fixture
+def own_postgres() -> Generator[Postgres]:
+    """A cluster that may be harmed."""
+    with postgres_server() as server:
+        yield server
+
+
+@pytest.fixture
+def wire(postgres: Postgres) -> Generator[Wire]:
+    """A way to the cluster that can be cut."""
+    wire = Wire(postgres.port)
+    yield wire
+    wire.close()
+
+
+def until(done: Callable[[], bool]) -> None:
+    """Wait until something is so."""
+    deadline = time.monotonic() + PATIENCE
+    while not done():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def ready(client: httpx.Client, url: str = "") -> bool:
+    return client.get(url + "/readyz").status_code == 200
+
+
+def is_plain(response: httpx.Response) -> bool:
+    """Whether a failure says what it is, what became of the money, and to send the same payment again."""
+    return (
+        response.status_code == 500
+        and response.json()["error"]["code"] == "internal_error"
+        and note(response)["retry"] == "same_payment"
+        and (note(response)["state"] == "settled" or note(response)["charged"] is False)
+        and int(response.headers["Retry-After"]) > 0
+        and "PAYMENT-REQUIRED" not in response.headers
+    )
+
+
+def test_a_postgresql_that_is_killed_under_load_loses_nothing(
+    own_postgres: Postgres, settings: Settings, facilitator: StubFacilitator
+) -> None:
+    facilitator.usually = facilitator.slow(0.1)
+    url = own_postgres.new_database()
+    dead = threading.Event()
+    with running_pair(settings, DATABASE_URL=url) as processes, httpx.Client(timeout=LATEST) as client:
+        addresses = [process.url + PHISHING for process in processes] * 30
+        payments = [payment_for(client, Buyer(n % 10), addresses[0]) for n in range(60)]
+
+        def send(payment: str, address: str) -> httpx.Response:
+            if payment in payments[40:]:  # some come while it is away
+                dead.wait(PATIENCE)
+            return pay(client, payment, address)
+
+        with ThreadPoolExecutor(30) as pool:
+            sent = pool.map(send, payments, addresses)
+            until(lambda: facilitator.asked >= 10)
+            own_postgres.kill()
+            dead.set()
+            first = list(sent)
+        own_postgres.start()
+        until(lambda: all(ready(client, process.url) for process in processes))
+        with ThreadPoolExecutor(10) as pool:
+            second = list(pool.map(partial(pay, client), payments, reversed(addresses)))
+            third = list(pool.map(partial(pay, client), payments, addresses))
+
+    failed = [response for response in first if response.status_code != 200]
+    states = own_postgres.run("SELECT state, count(*) FROM payments GROUP BY state", url)
+    assert len(failed) >= 20
+    assert all(map(is_plain, failed)), [response.text for response in failed if not is_plain(response)]
+    assert {response.status_code for response in second} == {200}
+    assert [response.content for response in third] == [response.content for response in second]
+    assert all(a.status_code != 200 or a.content == b.content for a, b in zip(first, second, strict=True))
+    assert sorted(facilitator.moved.values()) == [1] * 60
+    assert states == "delivered|60"
+
+
+def test_a_restart_that_is_quick_is_not_noticed(
+    own_postgres: Postgres, api: Api, settings: Settings, facilitator: StubFacilitator, buyer: Buyer
+) -> None:
+    client = api(settings.model_copy(update={"database_url": own_postgres.new_database()}))
+    arrived, release = threading.Event(), threading.Event()
+    facilitator.next.append(facilitator.held(arrived, release))
+
+    with ThreadPoolExecutor(1) as pool:
+        response = pool.submit(pay, client, payment_for(client, buyer))
+        arrived.wait(10)
+        own_postgres.kill()
+        own_postgres.start()
+        release.set()
+
+    assert response.result().status_code == 200
+    assert facilitator.asked == 1
+
+
+def test_a_server_starts_without_its_database_and_works_when_it_comes(
+    own_postgres: Postgres, settings: Settings, buyer: Buyer, tmp_path: Path
+) -> None:
+    url = own_postgres.new_database()
+    own_postgres.kill()
+    log = tmp_path / "log"
+    with (
+        running(settings, log=log, DATABASE_URL=url) as process,
+        httpx.Client(base_url=process.url, timeout=LATEST) as client,
+    ):
+        payment = payment_for(client, buyer)
+        before = client.get("/readyz").status_code
+        refused = pay(client, payment)
+        own_postgres.start()
+        until(lambda: ready(client))
+        served = pay(client, payment)
+
+    assert (before, served.status_code) == (503, 200)
+    assert (is_plain(refused), note(refused)) == (True, UNTOUCHED)
+    assert "the database cannot be used yet" in log.read_text()
+
+
+@contextmanager
+def locked(postgres: Postgres, url: str) -> Generator[None]:
+    """Another session holds the payments, and lets nobody read or write."""
+    psql = [str(postgres.programs / "psql"), "-XAtq", url]
+    with subprocess.Popen(psql, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as session:
+        assert session.stdin
+        assert session.stdout
+        session.stdin.write("BEGIN; LOCK TABLE payments; SELECT 'locked';\n")
+        session.stdin.flush()
+        assert session.stdout.readline() == "locked\n"
+        yield
+
+
+def test_connections_that_are_all_taken_are_waited_for_and_then_told(
+    postgres: Postgres,
+    postgres_url: str,
+    api: Api,
+    settings: Settings,
+    facilitator: StubFacilitator,
+    buyer: Buyer,
+) -> None:
+    client = api(settings.model_copy(update={"database_url": postgres_url, "database_connections": 1}))
+    payments = [payment_for(client, buyer) for _ in range(8)]
+    until(lambda: ready(client))
+
+    with locked(postgres, postgres_url), ThreadPoolExecutor(8) as pool:
+        refused = list(pool.map(partial(pay, client), payments))
+    asked = facilitator.asked
+    served = [pay(client, payment) for payment in payments]
+
+    assert all(map(is_plain, refused)), [response.text for response in refused]
+    assert asked == 0
+    assert {response.status_code for response in served} == {200}
+    assert sorted(facilitator.moved.values()) == [1] * 8
+
+
+ENTRIES = {
+    "claimed": b"\0\0\0\x08settling",
+    "settled": b"\0\0\0\x07settled",
+    "delivered": b'"status":"blocked"',
+}
+"""What is sent with an entry and with no other: a value after its length, or a part of an answer."""
+
+
+@pytest.mark.parametrize("entry", ENTRIES.values(), ids=ENTRIES.keys())
+def test_an_entry_that_was_made_unheard_is_not_made_twice(
+    api: Api,
+    settings: Settings,
+    postgres_url: str,
+    wire: Wire,
+    facilitator: StubFacilitator,
+    buyer: Buyer,
+    entry: bytes,
+) -> None:
+    far = httpx.URL(postgres_url).copy_with(port=wire.port)
+    client = api(settings.model_copy(update={"database_url": str(far)}))
+    payment = payment_for(client, buyer)
+    until(lambda: ready(client))
+    wire.cut_after(entry)
+
+    first, again = pay(client, payment), pay(client, payment)
+
+    assert wire.cuts == 1
+    assert (first.status_code, again.content) == (200, first.content)
+    assert facilitator.asked == 1
+
+
+def test_a_table_that_changes_its_types_under_way_goes_on_serving(
+    postgres: Postgres, postgres_url: str, api: Api, settings: Settings, buyer: Buyer
+) -> None:
+    client = api(settings.model_copy(update={"database_url": postgres_url, "database_connections": 1}))
+    payment = payment_for(client, buyer)
+    first = pay(client, payment)
+    pay(client, payment)  # so that every statement is prepared
+    postgres.run("ALTER TABLE payments ALTER valid_before TYPE numeric, ADD COLUMN new text", postgres_url)
+
+    again, other = pay(client, payment), pay(client, payment_for(client, buyer))
+
+    assert (again.content, other.status_code) == (first.content, 200)
+
+
+async def test_every_commit_waits_for_the_disk_whatever_the_server_is_set_to(
+    postgres: Postgres, postgres_url: str
+) -> None:
+    postgres.run(f"ALTER DATABASE {postgres_url.rpartition('/')[2]} SET synchronous_commit = off")
+    store = open_store(postgres_url)
+
+    def asked() -> Asking[str]:
+        rows = yield Ask(Statement((), "SHOW synchronous_commit", ()), {})
+        return rows[0]["synchronous_commit"]
+
+    try:
+        assert await store.run(asked) == "on"
+    finally:
+        await store.close()
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "postgresql://centgate:sec?ret@127.0.0.1/x",
+        "postgresql://centgate:sec/ret@127.0.0.1/x",
+        "postgresql://centgate:secret@127.0.0.1/x?sslmode=always",
+        "postgresql://centgate:secret@127.0.0.1:99999/x",
+    ],
+)
+async def test_an_address_that_is_none_is_told_without_its_secrets(address: str) -> None:
+    store = open_store(address)
+
+    with pytest.raises(BadAddress) as caught:
+        await store.check()
+
+    assert "sec" not in str(caught.value)
+
+
+async def test_a_server_without_tls_is_not_talked_to_where_it_is_demanded(postgres_url: str) -> None:
+    store = open_store(postgres_url + "?sslmode=require")
+
+    with pytest.raises(JournalUnavailable, match="payment journal") as caught:
+        await store.check()
+
+    assert "SSL" in caught.value.why
+
+
+async def test_what_the_driver_does_not_know_is_named(postgres_url: str) -> None:
+    store = open_store(postgres_url + "?channel_binding=require")
+
+    with pytest.raises(BadAddress, match="channel_binding"):
+        await store.check()
+
+
+async def test_nobody_queues_for_a_server_that_does_not_answer() -> None:
+    def nothing() -> Asking[None]:
+        yield Ask(Statement((), "SELECT 1", ()), {})
+
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        store = open_store(f"postgresql://centgate@127.0.0.1:{silent.getsockname()[1]}/x")
+        async with asyncio.timeout(20):
+            told = await asyncio.gather(*(store.run(nothing) for _ in range(20)), return_exceptions=True)
+
+    assert {type(error) for error in told} == {JournalUnavailable}
+
+
+async def test_who_waits_for_a_server_that_hangs_can_be_cut_off(postgres_url: str) -> None:
+    def backend() -> Asking[int]:
+        rows = yield Ask(Statement((), "SELECT pg_backend_pid() AS number", ()), {})
+        return rows[0]["number"]
+
+    store = open_store(postgres_url, connections=1)
+    number = await store.run(backend)
+    os.kill(number, signal.SIGSTOP)
+    try:
+        waiting = asyncio.create_task(store.run(backend))
+        _, cut_off = await asyncio.wait([waiting], timeout=0.5)
+        for task in cut_off:
+            task.cancel()
+        await asyncio.wait([waiting], timeout=20)
+    finally:
+        os.kill(number, signal.SIGCONT)
+    await store.close()
+
+    assert waiting.cancelled()

@@ -1,0 +1,165 @@
+"""Buyers who hang up: charged at most once, and whoever sends the request again gets the answer."""
+
+from __future__ import annotations
+
+import json
+import socket
+import struct
+import threading
+import time
+from collections.abc import Callable, Generator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import httpx
+import pytest
+from buyer import PHISHING, QUESTION, Buyer, pay, payment_for
+from facilitators import StubFacilitator, settings_in
+from standins import Asked, StandIns
+
+from centgate.server import serving
+
+POOL = "/services/pool-snapshot"
+TOKEN = {"chain": "base", "tokenAddress": "0x833589fcd6edb6e08f4c7c32d4f71b54bda02913"}
+PATIENCE = 20.0
+
+
+@dataclass(frozen=True)
+class Shop:
+    """An API whose settlements and services take as long as a test wants."""
+
+    client: httpx.Client
+    facilitator: StubFacilitator
+    upstreams: StandIns
+
+
+@pytest.fixture
+def shop(
+    database_url: str, tmp_path: Path, facilitator: StubFacilitator, upstreams: StandIns
+) -> Generator[Shop]:
+    """An API that takes payments, on either database."""
+    settings = settings_in(
+        tmp_path,
+        facilitator.url,
+        database_url=database_url,
+        providers=upstreams.providers("dexscreener"),
+        pinned=("pool-snapshot=dexscreener",),
+    )
+    with serving(settings) as url, httpx.Client(base_url=url, timeout=30) as client:
+        yield Shop(client, facilitator, upstreams)
+
+
+def connected(shop: Shop) -> socket.socket:
+    """A bare connection to the API."""
+    parts = urlsplit(str(shop.client.base_url))
+    return socket.create_connection((parts.hostname or "", parts.port or 0), timeout=30)
+
+
+def asking(shop: Shop, path: str, body: Any, payment: str) -> socket.socket:
+    """A connection on which a paid request was sent."""
+    connection = connected(shop)
+    content = json.dumps(body).encode()
+    head = [f"POST {path} HTTP/1.1", "Host: a", "Content-Type: application/json"]
+    head += [f"PAYMENT-SIGNATURE: {payment}", f"Content-Length: {len(content)}", "", ""]
+    connection.sendall("\r\n".join(head).encode() + content)
+    return connection
+
+
+def close(connection: socket.socket) -> None:
+    connection.close()
+
+
+def reset(connection: socket.socket) -> None:
+    """Break the connection off, as a machine that went away."""
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    connection.close()
+
+
+def half_close(connection: socket.socket) -> None:
+    """Say that nothing more will be sent, and stop listening."""
+    connection.shutdown(socket.SHUT_WR)
+    connection.close()
+
+
+each_end = pytest.mark.parametrize("end", [close, reset, half_close])
+
+
+@each_end
+def test_who_hangs_up_while_the_payment_settles_gets_the_answer_later(
+    shop: Shop, buyer: Buyer, end: Callable[[socket.socket], None]
+) -> None:
+    arrived, release = threading.Event(), threading.Event()
+    shop.facilitator.next.append(shop.facilitator.held(arrived, release))
+    payment = payment_for(shop.client, buyer)
+
+    connection = asking(shop, PHISHING, QUESTION, payment)
+    assert arrived.wait(PATIENCE)
+    end(connection)
+    release.set()
+    first, again = pay(shop.client, payment), pay(shop.client, payment)
+
+    assert (first.status_code, again.content) == (200, first.content)
+    assert shop.facilitator.asked == 1
+
+
+@each_end
+def test_who_hangs_up_while_the_service_runs_gets_the_answer_later(
+    shop: Shop, buyer: Buyer, end: Callable[[socket.socket], None]
+) -> None:
+    arrived, release = threading.Event(), threading.Event()
+    shop.upstreams.answers(
+        "dexscreener", f"/token-pairs/v1/base/{TOKEN['tokenAddress']}", partial(_held, arrived, release)
+    )
+    payment = payment_for(shop.client, buyer, POOL, TOKEN)
+
+    connection = asking(shop, POOL, TOKEN, payment)
+    assert arrived.wait(PATIENCE)
+    end(connection)
+    release.set()
+    first, again = [pay(shop.client, payment, POOL, TOKEN) for _ in range(2)]
+
+    assert (first.status_code, again.content) == (404, first.content)  # nothing is known: an answer
+    assert shop.facilitator.asked == 1
+    paths = [call.path for call in shop.upstreams.calls("dexscreener")]
+    assert sorted(paths) == sorted(set(paths))  # the service has run once
+
+
+def test_a_body_that_never_comes_costs_nothing(shop: Shop, buyer: Buyer) -> None:
+    payment = payment_for(shop.client, buyer)
+    with connected(shop) as connection:
+        head = [f"POST {PHISHING} HTTP/1.1", "Host: a", f"PAYMENT-SIGNATURE: {payment}", "Content-Length: 99"]
+        connection.sendall("\r\n".join([*head, "", '{"url":']).encode())
+
+    response = pay(shop.client, payment)
+
+    assert "Idempotent-Replayed" not in response.headers
+    assert shop.facilitator.asked == 1
+
+
+def test_fifty_who_hang_up_at_any_moment_are_charged_once_each(shop: Shop) -> None:
+    shop.facilitator.usually = shop.facilitator.erratic(seed=1, seconds=0.1)
+    payments = [payment_for(shop.client, Buyer(number % 10)) for number in range(50)]
+
+    def hang_up(number: int) -> None:
+        connection = asking(shop, PHISHING, QUESTION, payments[number])
+        time.sleep(number * 0.005)
+        (close, reset, half_close)[number % 3](connection)
+
+    with ThreadPoolExecutor(25) as pool:
+        list(pool.map(hang_up, range(50)))
+        answers = list(pool.map(partial(pay, shop.client), payments))
+    again = [pay(shop.client, payment) for payment in payments]
+
+    assert {answer.status_code for answer in answers} == {200}
+    assert [answer.content for answer in again] == [answer.content for answer in answers]
+    assert shop.facilitator.moved.total() == shop.facilitator.asked == 50
+
+
+def _held(arrived: threading.Event, release: threading.Event, _asked: Asked) -> tuple[int, Any]:
+    arrived.set()
+    release.wait(PATIENCE)
+    return 200, []

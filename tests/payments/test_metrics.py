@@ -1,0 +1,471 @@
+"""What Prometheus reads: the numbers are those of what was done, on a port of their own."""
+
+# prometheus_client is typed in parts
+# pyright: reportUnknownMemberType=false, reportUnknownArgumentType=false
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Generator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+import yaml
+from buyer import Buyer, encoded, pay, payment_for
+from databases import Redis
+from facilitators import StubFacilitator, refused, said, settings_in, stub_facilitator
+from houses import Process, off_duty, running
+from pasts import presented
+from prometheus_client.openmetrics import parser as openmetrics
+from prometheus_client.parser import text_string_to_metric_families
+from standins import StandIns, stand_ins
+
+from centgate.metrics import declared
+from centgate.metrics.open_payments import OpenPayments
+from centgate.metrics.page import markdown
+from centgate.payments.store import open_store
+from centgate.payments.terms import terms_of
+from centgate.services.phishing_check import phishing_check
+from centgate.settings import Settings
+from centgate.upstream import Breaker
+
+ROOT = Path(__file__).parents[2]
+SEARCH = "/services/neuralweb/search"
+SLUG = "neuralweb-search"
+PHISHING = "phishing-check"
+OPTIONAL = {declared.CACHE_UP.name, declared.CACHE_FAILURES.name}
+"""Not there without a shared cache."""
+
+Samples = dict[tuple[str, frozenset[tuple[str, str]]], float]
+
+
+@dataclass(frozen=True)
+class Metered:
+    """A server whose metrics can be read."""
+
+    process: Process
+    client: httpx.Client
+    metrics: str
+    facilitator: StubFacilitator
+    folder: Path
+
+    def text(self) -> str:
+        return httpx.get(self.metrics, timeout=30).text
+
+    def read(self) -> Samples:
+        """Every sample by its name and labels."""
+        return {
+            (sample.name, frozenset(sample.labels.items())): sample.value
+            for family in text_string_to_metric_families(self.text())
+            for sample in family.samples
+        }
+
+    def value(self, name: str, **labels: str) -> float | None:
+        """One sample, None where it is absent."""
+        return self.read().get((name, frozenset(labels.items())))
+
+
+@contextmanager
+def metered(folder: Path, **more: str) -> Generator[Metered]:
+    """A server with its metrics on a free port; `more` are settings as the environment spells them."""
+    log = folder / "log"
+    with stub_facilitator() as stub:
+        settings = settings_in(folder, stub.url)
+        with (
+            running(settings, log=log, METRICS_PORT="0", **more) as process,
+            httpx.Client(base_url=process.url, timeout=30) as client,
+        ):
+            lines = (json.loads(line) for line in log.read_text().splitlines() if line.startswith("{"))
+            port = next(line["port"] for line in lines if line["event"] == "metrics")
+            yield Metered(process, client, f"http://127.0.0.1:{port}/metrics", stub, folder)
+
+
+@pytest.fixture(scope="module")
+def upstreams() -> Generator[StandIns]:
+    """Where searches are made."""
+    with stand_ins() as standing:
+        standing.says("searxng", "/search", FOUND)
+        yield standing
+
+
+@pytest.fixture(scope="module")
+def server(upstreams: StandIns, tmp_path_factory: pytest.TempPathFactory) -> Generator[Metered]:
+    """A server that nobody has paid yet."""
+    folder = tmp_path_factory.mktemp("metered")
+    with metered(folder, SEARXNG_URL=upstreams.at("searxng")) as one:
+        assert until(lambda: one.value("centgate_journal_up"), lambda up: up == 1)
+        off_duty(folder)
+        yield one
+
+
+FOUND: dict[str, Any] = {
+    "query": "q",
+    "results": [{"url": "https://example.com/", "title": "A page", "content": "It has words."}],
+    "answers": [],
+    "corrections": [],
+    "infoboxes": [],
+    "suggestions": [],
+    "unresponsive_engines": [],
+}
+
+
+@pytest.fixture(scope="module")
+def busy(server: Metered, upstreams: StandIns) -> Samples:
+    """What was read after much had been done: see `DONE`."""
+    shop, buyer = server.client, Buyer()
+    payment = payment_for(shop, buyer)
+    for each in (payment, payment, payment_for(shop, buyer)):
+        assert pay(shop, each).status_code == 200
+    server.facilitator.next[:] = [refused("insufficient_funds"), said(502, "")]
+    assert pay(shop, payment_for(shop, buyer)).status_code == 402
+    assert pay(shop, payment_for(shop, buyer)).status_code == 502
+    search = partial(payment_for, shop, buyer, SEARCH)
+    asked = {"query": "rollups"}
+    for _ in range(2):
+        assert pay(shop, search(asked), SEARCH, asked).status_code == 200
+    upstreams.faults["searxng"] = "500"
+    for other in ({"query": "bridges"}, {"query": "oracles"}):
+        owed = search(other)
+        assert pay(shop, owed, SEARCH, other).status_code == 502
+    upstreams.faults.clear()
+    assert pay(shop, owed, SEARCH, other).status_code == 200
+    for path in ("/services", "/nope", "/nope/2", "/services/nope"):
+        shop.get(path)
+    assert until(lambda: server.value("centgate_requests_in_flight"), lambda value: value == 0)
+    return server.read()
+
+
+DONE: dict[str, tuple[str, dict[str, str], float]] = {
+    "taken up": ("centgate_payments_total", {"service": PHISHING, "state": "settling"}, 4),
+    "settled": ("centgate_payments_total", {"service": PHISHING, "state": "settled"}, 2),
+    "delivered": ("centgate_payments_total", {"service": PHISHING, "state": "delivered"}, 2),
+    "refused": ("centgate_payments_total", {"service": PHISHING, "state": "refused"}, 1),
+    "earned": ("centgate_settled_dollars_total", {"service": SLUG}, 0.04),
+    "replayed": ("centgate_replayed_total", {"service": PHISHING}, 1),
+    "redeemed": ("centgate_redeemed_total", {"service": SLUG}, 1),
+    "not redeemed": ("centgate_redeemed_total", {"service": PHISHING}, 0),
+    "settlements": ("centgate_settle_duration_seconds_count", {"outcome": "settled"}, 6),
+    "refusals": ("centgate_settle_duration_seconds_count", {"outcome": "refused"}, 1),
+    "unknown outcomes": ("centgate_settle_duration_seconds_count", {"outcome": "unresolved"}, 1),
+    "still unresolved": ("centgate_payments_open", {"state": "settling"}, 1),
+    "still redeemable": ("centgate_payments_open", {"state": "redeemable"}, 1),
+    "journal": ("centgate_journal_up", {}, 1),
+    "hits": ("centgate_cache_lookups_total", {"service": SLUG, "cache": "local", "result": "hit"}, 1),
+    "misses": ("centgate_cache_lookups_total", {"service": SLUG, "cache": "local", "result": "miss"}, 4),
+    "answers": ("centgate_provider_calls_total", {"provider": "searxng", "outcome": "ok"}, 2),
+    "failures": ("centgate_provider_calls_total", {"provider": "searxng", "outcome": "error"}, 2),
+    "questions": ("centgate_provider_call_duration_seconds_count", {"provider": "searxng"}, 4),
+    "paid": ("centgate_request_duration_seconds_count", {"service": PHISHING, "status": "2xx"}, 3),
+    "asked to pay": ("centgate_request_duration_seconds_count", {"service": PHISHING, "status": "4xx"}, 5),
+    "failed": ("centgate_request_duration_seconds_count", {"service": SLUG, "status": "5xx"}, 2),
+    "free": ("centgate_request_duration_seconds_count", {"service": "free", "status": "2xx"}, 1),
+    "unknown": ("centgate_request_duration_seconds_count", {"service": "unknown", "status": "4xx"}, 3),
+    "in flight": ("centgate_requests_in_flight", {}, 0),
+}
+
+
+@pytest.mark.parametrize(("name", "labels", "value"), DONE.values(), ids=DONE.keys())
+def test_the_numbers_are_those_of_what_was_done(
+    busy: Samples, name: str, labels: dict[str, str], value: float
+) -> None:
+    assert busy[name, frozenset(labels.items())] == pytest.approx(value)
+
+
+def test_a_payment_that_is_unresolved_ages(busy: Samples, server: Metered) -> None:
+    name = "centgate_payments_oldest_unresolved_seconds"
+
+    later = until(lambda: server.value(name), lambda age: age is not None and age > busy[name, frozenset()])
+
+    assert later
+
+
+def test_every_commit_of_the_journal_was_timed(busy: Samples) -> None:
+    commits = busy["centgate_journal_commit_duration_seconds_count", frozenset()]
+    entries = busy["centgate_journal_commit_entries_sum", frozenset()]
+
+    assert entries >= commits >= 8 * 3
+
+
+def test_what_is_read_is_what_is_declared(busy: Samples, server: Metered) -> None:
+    families = text_string_to_metric_families(server.text())
+    read = {family.name: family.type for family in families}
+
+    wanted = {
+        each.name.removesuffix("_total"): each.kind for each in declared.ALL if each.name not in OPTIONAL
+    }
+    assert read == wanted
+
+
+def test_labels_are_those_declared(busy: Samples) -> None:
+    kinds = {each.name: set(each.labels) for each in declared.ALL}
+    suffix = re.compile(r"_(bucket|sum|count)$")
+
+    for name, labels in busy:
+        declared_labels = kinds.get(name) or kinds[suffix.sub("", name)]
+        assert {label for label, _ in labels} - {"le"} == declared_labels, name
+
+
+def test_nothing_names_a_buyer_a_path_or_a_request(busy: Samples, server: Metered) -> None:
+    text = server.text().lower()
+
+    assert Buyer().address.lower() not in text
+    assert "0x" not in text
+    assert "/" not in re.sub(r"(?m)^#.*$", "", text)
+    assert "req_" not in text
+
+
+def test_what_is_in_flight_is_seen(server: Metered) -> None:
+    arrived, release = threading.Event(), threading.Event()
+    server.facilitator.next[:] = [server.facilitator.held(arrived, release)]
+    payment = payment_for(server.client, Buyer())
+
+    with ThreadPoolExecutor(1) as pool:
+        response = pool.submit(pay, server.client, payment)
+        assert arrived.wait(10)
+        during = server.value("centgate_requests_in_flight")
+        release.set()
+
+    assert (during, response.result().status_code) == (1, 200)
+
+
+def test_openmetrics_and_gzip_are_given_to_who_asks(server: Metered) -> None:
+    accept = "application/openmetrics-text;version=1.0.0,text/plain;version=0.0.4;q=0.5"
+
+    response = httpx.get(server.metrics, headers={"Accept": accept, "Accept-Encoding": "gzip"})
+
+    assert response.headers["content-type"].startswith("application/openmetrics-text; version=1.0.0")
+    assert response.headers["content-encoding"] == "gzip"
+    assert list(openmetrics.text_string_to_metric_families(response.text))
+
+
+def test_metrics_have_a_port_of_their_own(server: Metered) -> None:
+    base = server.metrics.removesuffix("/metrics")
+
+    assert server.client.get("/metrics").status_code == 404
+    assert [httpx.get(base + path).status_code for path in ("/", "/services", "/metrics/")] == [404, 404, 404]
+    assert httpx.post(server.metrics).status_code == 405
+
+
+@pytest.fixture(scope="module")
+def pair(tmp_path_factory: pytest.TempPathFactory) -> Generator[Metered]:
+    """A server of two processes."""
+    with metered(tmp_path_factory.mktemp("pair"), WORKERS="2") as both:
+        yield both
+
+
+def test_what_two_processes_count_is_added_up(pair: Metered) -> None:
+    count = 30
+
+    with ThreadPoolExecutor(6) as pool:
+        payments = [payment_for(pair.client, Buyer()) for _ in range(count)]
+        statuses = set(pool.map(partial(_alone, pair.process.url), payments))
+
+    samples = pair.read()
+    state = {"service": PHISHING, "state": "delivered"}
+    busy_workers = [
+        value for (name, _), value in samples.items() if name == "process_cpu_seconds_total" and value > 0
+    ]
+    assert statuses == {200}
+    assert samples["centgate_payments_total", frozenset(state.items())] == count
+    assert len(busy_workers) == 2
+
+
+def test_a_process_that_is_killed_leaves_its_counts_and_not_its_gauges(pair: Metered) -> None:
+    arrived, release = threading.Event(), threading.Event()
+    payment = payment_for(pair.client, Buyer())
+    settled: dict[str, str] = {"service": PHISHING, "state": "settled"}
+    before = pair.value("centgate_payments_total", **settled)
+    assert before is not None
+    assert _alone(pair.process.url, payment_for(pair.client, Buyer())) == 200
+    pair.facilitator.next[:] = [pair.facilitator.held(arrived, release)]
+
+    with ThreadPoolExecutor(1) as pool:
+        lost = pool.submit(_alone, pair.process.url, payment)
+        assert arrived.wait(10)
+        during = pair.value("centgate_requests_in_flight")
+        for pid in _workers(pair.process):
+            os.kill(pid, signal.SIGKILL)
+        release.set()
+        assert isinstance(lost.exception(30), httpx.HTTPError)
+
+    assert during == 1
+    assert until(lambda: pair.value("centgate_requests_in_flight"), lambda value: not value)
+    after = pair.value("centgate_payments_total", **settled)
+    assert after is not None
+    assert after > before
+
+
+async def test_open_payments_are_counted_in_each_database(
+    database_url: str, settings: Settings, buyer: Buyer
+) -> None:
+    deployment = settings.model_copy(update={"database_url": database_url})
+    now = int(time.time())
+    for transaction, at in ((None, now - 100), (None, now - 50), ("0x1", now - 10), ("0x2", now - 9000)):
+        payment = encoded(buyer.payload(terms_of(phishing_check, deployment).header, now=at))
+        await presented(deployment, payment, at, transaction=transaction)
+    store = open_store(database_url)
+    journal = OpenPayments(store, keep_seconds=3600)
+
+    await journal.ask()
+    await store.close()
+
+    values = {
+        (sample.name, *sample.labels.values()): sample.value
+        for metric in journal.collect()
+        for sample in metric.samples
+    }
+    assert values["centgate_payments_open", "settling"] == 2
+    assert values["centgate_payments_open", "redeemable"] == 1
+    assert values["centgate_payments_oldest_unresolved_seconds",] == pytest.approx(100, abs=30)
+    assert values["centgate_payments_oldest_redeemable_seconds",] == pytest.approx(10, abs=30)
+
+
+def test_without_a_database_the_gauges_are_absent_and_that_is_said(server: Metered, busy: Samples) -> None:
+    """The last of this server: its journal is spoilt."""
+    assert server.value("centgate_payments_open", state="settling") is not None
+    for file in server.folder.glob("journal.db*"):
+        file.write_bytes(b"no database, but a long enough text in its place " * 1000)
+
+    samples = server.read()
+
+    assert samples["centgate_journal_up", frozenset()] == 0
+    assert not [name for name, _ in samples if name.startswith("centgate_payments_o")]
+    assert server.client.get("/livez").status_code == 200
+
+
+def test_the_shared_cache_is_counted_apart_and_its_failure_is_seen(
+    redis: Redis, upstreams: StandIns, tmp_path: Path
+) -> None:
+    asked = {"query": "sequencers"}
+    with metered(tmp_path, SEARXNG_URL=upstreams.at("searxng"), CACHE_URL=redis.url) as server:
+        assert until(lambda: server.value("centgate_shared_cache_up"), lambda up: up == 1)
+        search = partial(payment_for, server.client, Buyer(), SEARCH)
+        assert pay(server.client, search(asked), SEARCH, asked).status_code == 200
+        looked = server.value("centgate_cache_lookups_total", service=SLUG, cache="shared", result="miss")
+
+        redis.kill()
+        for query in ("rollups", "bridges"):  # one of them is the first to notice
+            pay(server.client, search({"query": query}), SEARCH, {"query": query})
+
+        assert looked == 1
+        assert until(lambda: server.value("centgate_shared_cache_up"), lambda up: up == 0)
+        assert until(lambda: server.value("centgate_shared_cache_failures_total"), lambda count: count != 0)
+
+
+def test_a_breaker_is_counted_once_when_it_opens_and_once_when_it_closes() -> None:
+    told: list[int] = []
+    breaker = Breaker(told.append)
+
+    for failure in [True] * (Breaker.LIMIT + 2) + [False] * 2:
+        breaker.saw(failure=failure)
+
+    assert told == [1, -1]
+
+
+def test_a_port_that_is_taken_is_told_at_the_start(tmp_path: Path) -> None:
+    with closing(socket.create_server(("127.0.0.1", 0))) as taken:
+        port = taken.getsockname()[1]
+
+        done = _served(tmp_path, CENTGATE_METRICS_PORT=str(port))
+
+    assert done.returncode == 1
+    assert f"centgate: cannot listen on 127.0.0.1:{port} for /metrics: Address already in use" in done.stderr
+    assert "CENTGATE_METRICS_PORT" in done.stderr
+
+
+def test_the_port_of_the_api_is_refused(tmp_path: Path) -> None:
+    with closing(socket.create_server(("127.0.0.1", 0))) as probe:
+        port = probe.getsockname()[1]
+
+    done = _served(tmp_path, CENTGATE_PORT=str(port), CENTGATE_METRICS_PORT=str(port))
+
+    assert done.returncode == 1
+    assert f"CENTGATE_METRICS_PORT is the port of the API, {port}" in done.stderr
+
+
+def test_where_nobody_listens_nothing_is_loaded() -> None:
+    program = """
+import sys
+from centgate.faces.api import app
+from centgate.metrics.starting import metered
+from centgate.settings import Settings
+with metered(Settings()) as meter:
+    app(Settings(), meter)
+print([name for name in sys.modules if name.startswith("prometheus_client")])
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True
+    )
+
+    assert done.stdout == "[]\n"
+
+
+def test_the_page_is_what_is_declared() -> None:
+    assert (ROOT / "docs" / "metrics.md").read_text(encoding="utf-8") == markdown()
+
+
+@pytest.mark.parametrize("file", ["alerts.yml", "grafana-dashboard.json"])
+def test_rules_and_dashboard_ask_for_what_there_is(file: str) -> None:
+    known = {each.name for each in declared.ALL}
+    known |= {
+        each.name + end for each in declared.ALL if each.buckets for end in ("_bucket", "_sum", "_count")
+    }
+
+    asked = set(re.findall(r"\b(?:centgate|process)_[a-z_]+", " ".join(_expressions(file))))
+
+    assert asked
+    assert asked - known == set()
+
+
+def _expressions(file: str) -> list[str]:
+    text = (ROOT / "deploy" / file).read_text(encoding="utf-8")
+    if file.endswith(".yml"):
+        return [rule["expr"] for group in yaml.safe_load(text)["groups"] for rule in group["rules"]]
+    panels: list[dict[str, Any]] = json.loads(text)["panels"]
+    return [target["expr"] for panel in panels for target in panel.get("targets", [])]
+
+
+def until(ask: Callable[[], float | None], good: Callable[[float | None], bool]) -> bool:
+    """Ask again and again until it is good, for a while."""
+    deadline = time.monotonic() + 20
+    while not good(ask()):
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.05)
+    return True
+
+
+def _alone(url: str, payment: str) -> int:
+    """The status of a paid request over a connection of its own, which any process may take."""
+    with httpx.Client(base_url=url, timeout=30) as client:
+        return pay(client, payment).status_code
+
+
+def _workers(process: Process) -> list[int]:
+    """The server processes of a server that has several."""
+    pid = process.popen.pid
+    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    return [int(child) for child in children if b"spawn_main" in Path(f"/proc/{child}/cmdline").read_bytes()]
+
+
+def _served(folder: Path, **more: str) -> subprocess.CompletedProcess[str]:
+    """`centgate serve`, which is expected to end by itself."""
+    environment = {**os.environ, "CENTGATE_PORT": "0", "CENTGATE_DATABASE_URL": "sqlite:///j.db", **more}
+    command = [sys.executable, "-m", "centgate", "serve"]
+    return subprocess.run(
+        command, cwd=folder, env=environment, capture_output=True, text=True, timeout=60, check=False
+    )

@@ -1,0 +1,429 @@
+"""`centgate payments` as an operator types it, beside servers that run."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, cast
+
+import pytest
+from buyer import PHISHING, Api, Buyer, pay, payment_for
+from databases import Postgres
+from entered import NOW, answer_to, enter, row
+from facilitators import StubFacilitator, refused, said
+from typer.testing import CliRunner, Result
+
+from centgate.cli import app
+from centgate.payments.columns import COLUMNS, DAILY, OWED
+from centgate.payments.migrations import HEAD
+from centgate.settings import Settings
+
+REFUND = "0x" + "F0" * 32
+DAY = 86_400.0
+
+
+def run(
+    *arguments: str, url: str, width: int = 120, settings: Mapping[str, str] = MappingProxyType({})
+) -> Result:
+    """Run `centgate payments …` to its end."""
+    env = {"COLUMNS": str(width), "CENTGATE_DATABASE_URL": url, **settings}
+    return CliRunner().invoke(app, ["payments", *arguments], env=env)
+
+
+def listed(url: str, *arguments: str) -> Any:
+    shown = run("list", "--json", *arguments, url=url)
+    assert shown.exit_code == 0, shown.output
+    return json.loads(shown.stdout)["payments"]
+
+
+def at_once(url: str, **tables: Any) -> None:
+    """Fill a journal from a test that is not asynchronous."""
+    import asyncio
+
+    asyncio.run(enter(url, **tables))
+
+
+def old(number: int, state: str = "settled", days: float = 3, **changes: Any) -> Any:
+    """A payment presented so many days ago."""
+    return row(number, state, created_at=time.time() - days * DAY, **changes)
+
+
+def test_what_was_paid_is_shown_while_the_server_runs(
+    api: Api, settings: Settings, database_url: str, facilitator: StubFacilitator, buyer: Buyer
+) -> None:
+    client = api(settings.model_copy(update={"database_url": database_url}))
+    facilitator.next = [facilitator.settle, refused("insufficient_funds"), said(500, "no")]
+    answers = [pay(client, payment_for(client, buyer)) for _ in range(3)]
+
+    unknown, rejected, delivered = listed(database_url)
+    shown = run("show", f"{delivered['payer']}:{delivered['nonce']}", "--json", "--body", url=database_url)
+    summary = json.loads(run("summary", "--json", url=database_url).stdout)
+
+    assert [answer.status_code for answer in answers] == [200, 402, 502]
+    assert (delivered["state"], delivered["status"]) == ("delivered", 200)
+    assert delivered["requestId"] == answers[0].headers["X-Request-Id"]
+    assert (delivered["price"], delivered["amount"], delivered["route"]) == ("0.010000", "10000", PHISHING)
+    assert (rejected["state"], rejected["reason"]) == ("refused", "insufficient_funds")
+    assert (unknown["state"], unknown["standing"]) == ("settling", "open")
+    assert json.loads(shown.stdout)["payments"][0]["answer"]["body"] == answers[0].text
+    assert summary["totals"][0] | {"payments": 3, "dollars": "0.010000"} == summary["totals"][0]
+
+
+def test_an_open_payment_is_resolved_by_command(
+    api: Api, settings: Settings, database_url: str, facilitator: StubFacilitator, buyer: Buyer
+) -> None:
+    client = api(settings.model_copy(update={"database_url": database_url}))
+    facilitator.next = [facilitator.then(said(500, "no"))]
+    payment = payment_for(client, buyer)
+    assert pay(client, payment).status_code == 502
+    given = {
+        "CENTGATE_PAY_TO": str(settings.pay_to),
+        "CENTGATE_NETWORK": settings.network,
+        "CENTGATE_FACILITATOR_URL": facilitator.url,
+    }
+
+    dry = run("reconcile", "--dry-run", "--json", url=database_url, settings=given)
+    asked_dry = facilitator.asked
+    done = run("reconcile", "--json", url=database_url, settings=given)
+
+    deadline = time.monotonic() + 30
+    while listed(database_url)[0]["state"] == "settling" and time.monotonic() < deadline:
+        done = run("reconcile", "--json", url=database_url, settings=given)
+    assert (dry.exit_code, asked_dry) == (1, 1)
+    assert done.exit_code == 0, done.output
+    assert json.loads(done.stdout)["open"] == []
+    assert listed(database_url)[0]["standing"] == "redeemable"
+    assert pay(client, payment).status_code == 200
+    assert sum(facilitator.moved.values()) == 1
+
+
+def test_what_stays_open_is_said_and_counts_as_failure(
+    database_url: str, facilitator: StubFacilitator
+) -> None:
+    at_once(database_url, payments=[old(1, "settling")])
+    given = {"CENTGATE_PAY_TO": "0x" + "ce" * 20, "CENTGATE_FACILITATOR_URL": facilitator.url}
+
+    shown = run("reconcile", "--rpc", "http://127.0.0.1:9", url=database_url, settings=given)
+
+    assert shown.exit_code == 1, shown.output
+    assert "Open before: 1, now: 1" in shown.stdout
+
+
+def test_a_list_goes_on_where_the_page_before_ended(database_url: str) -> None:
+    at_once(database_url, payments=[row(each, created_at=NOW + each) for each in range(5)])
+    pages: list[list[str]] = []
+    after: list[str] = []
+    while True:
+        page = json.loads(run("list", "--json", "--limit", "2", *after, url=database_url).stdout)
+        pages.append([each["nonce"][-1] for each in page["payments"]])
+        if page["next"] is None:
+            break
+        after = ["--after", page["next"]]
+
+    assert pages == [["4", "3"], ["2", "1"], ["0"]]
+
+
+@pytest.mark.parametrize("width", [44, 80, 120, 220])
+def test_a_table_fits_its_terminal(tmp_path: Path, width: int) -> None:
+    url = f"sqlite:///{tmp_path / 'journal.db'}"
+    at_once(url, payments=[old(1), old(2, "delivered", service="libdocs-resolve-library"), old(3, "refused")])
+
+    tables = [run("list", url=url, width=width), run("summary", url=url, width=width)]
+
+    for table in tables:
+        assert table.exit_code == 0, table.output
+        assert max(map(len, table.stdout.splitlines())) <= width
+    assert "0.020000" in tables[1].stdout
+    assert all(word in tables[0].stdout for word in ("refundable", "delivered", "refused"))
+
+
+def test_a_shortened_id_of_the_table_names_its_payment(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'journal.db'}"
+    at_once(url, payments=[old(1, "delivered")])
+    short = run("list", url=url).stdout.split()[-1]
+
+    shown = run("show", short, url=url)
+
+    assert "…" in short
+    assert shown.exit_code == 0
+    assert row(1)["transaction"] in shown.stdout
+
+
+@pytest.mark.parametrize(
+    ("payment", "said_of_it"),
+    [
+        (old(1, "settling"), ["open (settling)", "whether the money moved is open", "payments reconcile"]),
+        (old(1, "settled", 0.1), ["redeemable (settled)", "An answer, until", "the buyer's turn"]),
+        (
+            old(1, "settled"),
+            ["refundable (settled)", "can no longer be fetched", "Centgate moves no money", "--in"],
+        ),
+        (old(1, "delivered"), ["delivered: HTTP 200", "no longer kept", "Nothing."]),
+        (old(1, "refused"), ["refused (insufficient_funds): no money moved", "Nothing."]),
+    ],
+    ids=["open", "redeemable", "refundable", "delivered", "refused"],
+)
+def test_a_payment_is_told_in_words(tmp_path: Path, payment: Any, said_of_it: list[str]) -> None:
+    url = f"sqlite:///{tmp_path / 'journal.db'}"
+    at_once(url, payments=[payment])
+
+    shown = run("show", payment["nonce"], url=url, width=200)
+
+    assert shown.exit_code == 0, shown.output
+    assert [each for each in said_of_it if each not in " ".join(shown.stdout.split())] == []
+    assert "secret" not in shown.output
+    assert "the proof" not in shown.output
+
+
+def test_a_stored_answer_is_told_by_its_size_and_shown_when_asked_for(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'journal.db'}"
+    paid = old(1, "delivered")
+    at_once(url, payments=[paid], answers=[answer_to(paid, b'{"data": "\x1b[2J"}')])
+
+    usual, whole = run("show", paid["nonce"], url=url), run("show", paid["nonce"], "--body", url=url)
+
+    assert "HTTP 200, 16 bytes" in usual.stdout
+    assert '"data"' not in usual.stdout
+    assert '{"data": "' in whole.stdout
+    assert "\x1b" not in whole.stdout
+
+
+def test_an_export_has_every_payment_under_the_names_that_help_gives(database_url: str) -> None:
+    paid = [old(1, "delivered"), old(2, "settled"), old(3, "refused", days=9)]
+    at_once(database_url, payments=paid)
+
+    as_csv = run("export", "--format", "csv", "--since", "7d", url=database_url)
+    as_lines = run("export", "--format", "jsonl", url=database_url)
+    days = run("export", "--daily", "--format", "csv", url=database_url)
+
+    rows = list(csv.DictReader(io.StringIO(as_csv.stdout)))
+    assert [list(each) for each in rows] == [list(COLUMNS)] * 2
+    assert {each["nonce"] for each in rows} == {paid[0]["nonce"], paid[1]["nonce"]}
+    lines = [json.loads(line) for line in as_lines.stdout.splitlines()]
+    assert [list(line) for line in lines] == [list(COLUMNS)] * 3
+    assert sum(int(each["payments"]) for each in csv.DictReader(io.StringIO(days.stdout))) == 3
+
+
+@pytest.mark.parametrize("start", ["=", "+", "-", "@", "\t", "\r", "\uff1d"])
+def test_a_spreadsheet_is_given_no_formula(tmp_path: Path, start: str) -> None:
+    url = f"sqlite:///{tmp_path / 'journal.db'}"
+    at_once(url, payments=[old(1, "refused", reason=f'{start}HYPERLINK("http://x","y")')])
+
+    run("export", "--out", str(tmp_path / "out.csv"), url=url)
+
+    written = (tmp_path / "out.csv").read_bytes().decode()
+    [exported] = csv.DictReader(io.StringIO(written, newline=""))
+    assert exported["reason"].startswith(f"'{start}")
+
+
+def test_a_file_is_there_only_when_it_is_whole(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'journal.db'}"
+    at_once(url, payments=[old(1), old(2, amount="not a number")])
+    (tmp_path / "out.jsonl").write_text("as before")
+
+    failed = run("export", "--out", str(tmp_path / "out.jsonl"), url=url)
+
+    assert failed.exit_code != 0
+    assert (tmp_path / "out.jsonl").read_text() == "as before"
+    assert not list(tmp_path.glob(".out*"))
+
+
+def test_what_is_owed_is_listed_entered_as_paid_back_and_gone(database_url: str) -> None:
+    at_once(
+        database_url, payments=[old(1), old(2), old(3, days=0.1), old(4, "delivered"), old(5, "settling")]
+    )
+    owed = json.loads(run("refund-list", "--json", url=database_url).stdout)
+    name = f"{row(1)['payer']}:{row(1)['nonce']}"
+
+    entered = run("refunded", name, "--in", REFUND, url=database_url)
+    again = run("refunded", name, "--in", REFUND, url=database_url)
+    other = run("refunded", name, "--in", "0x" + "ab" * 32, url=database_url)
+    left = json.loads(run("refund-list", "--json", "--all", url=database_url).stdout)
+
+    assert [list(each) for each in owed["payments"]] == [list(OWED)] * 2
+    assert owed["totals"][0]["dollars"] == "0.020000"
+    assert (entered.exit_code, again.exit_code, other.exit_code) == (0, 0, 1), entered.output
+    assert "already" in other.stderr
+    assert [each["standing"] for each in left["payments"]] == ["refundable", "redeemable"]
+    [refunded] = listed(database_url, "--state", "refunded")
+    assert (refunded["refundTransaction"], refunded["state"]) == (REFUND.lower(), "settled")
+
+
+def test_the_list_of_refunds_says_that_it_moves_no_money(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'journal.db'}"
+    at_once(url, payments=[old(1)])
+
+    shown = run("refund-list", url=url)
+
+    assert "Centgate moves no money" in shown.stdout
+    assert "Payments: 1, 0.010000 dollars in all" in shown.stdout
+    assert row(1)["payer"] in shown.stdout
+
+
+@pytest.mark.parametrize(
+    ("payment", "why"),
+    [
+        (old(1, "settled", 0.1), "could be had twice"),
+        (old(1, "delivered"), "the payment is delivered"),
+        (old(1, "settling"), "the payment is open"),
+        (old(1, "refused"), "the payment is refused"),
+    ],
+    ids=["redeemable", "delivered", "open", "refused"],
+)
+def test_only_what_is_owed_is_entered_as_paid_back(tmp_path: Path, payment: Any, why: str) -> None:
+    url = f"sqlite:///{tmp_path / 'journal.db'}"
+    at_once(url, payments=[payment])
+
+    shown = run("refunded", payment["nonce"], "--in", REFUND, url=url)
+
+    assert shown.exit_code == 1
+    assert why in shown.stderr
+    assert listed(url)[0]["refundTransaction"] is None
+
+
+READING = [
+    ["list"],
+    ["list", "--json"],
+    ["summary"],
+    ["export", "--format", "csv"],
+    ["refund-list"],
+    ["reconcile"],
+]
+
+
+@pytest.mark.parametrize("arguments", READING, ids=" ".join)
+def test_a_journal_that_is_not_there_is_said_and_not_made(tmp_path: Path, arguments: list[str]) -> None:
+    shown = run(*arguments, url=f"sqlite:///{tmp_path / 'none.db'}")
+
+    assert shown.exit_code == 0, shown.output
+    if "--json" in arguments:
+        assert json.loads(shown.stdout) == {"payments": [], "next": None}
+    else:
+        assert "there is no journal yet" in shown.stderr
+        assert str(tmp_path / "none.db") in shown.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_empty_database_on_a_server_is_left_empty(postgres: Postgres, postgres_url: str) -> None:
+    shown = run("list", url=postgres_url)
+
+    assert shown.exit_code == 0
+    assert "has no tables of Centgate's" in shown.stderr
+    assert postgres.run("SELECT count(*) FROM pg_tables WHERE schemaname = 'public'", postgres_url) == "0"
+
+
+@pytest.mark.parametrize(
+    ("version", "advice"), [("0001", "run `centgate migrate`"), ("9999", "a newer Centgate")]
+)
+def test_another_schema_is_told_in_a_sentence(tmp_path: Path, version: str, advice: str) -> None:
+    import sqlite3
+
+    url = f"sqlite:///{tmp_path / 'journal.db'}"
+    at_once(url)
+    connection = sqlite3.connect(tmp_path / "journal.db")
+    connection.execute("UPDATE alembic_version SET version_num = ?", (version,))
+    connection.commit()
+    connection.close()
+
+    shown = run("list", url=url)
+
+    assert shown.exit_code == 1
+    assert advice in shown.stderr
+    assert HEAD in shown.stderr
+    assert len(shown.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "sentence"),
+    [
+        (["list", "--state", "paid"], 2, "--state is one of settling"),
+        (["list", "--since", "soon"], 2, "is no time"),
+        (["list", "--after", "x"], 2, "--after is what"),
+        (["list", "--after", "WzEsMl0"], 2, "--after is what"),
+        (["export"], 2, "--format csv"),
+        (["export", "--out", "no/such/folder/x.csv"], 1, "cannot be written"),
+        (["refunded", "0x12", "--in", "0x12"], 2, "64 hexadecimal"),
+        (["refunded", "0x12", "--in", REFUND], 1, "no payment is known"),
+        (["reconcile", "--rpc", "ftp://x"], 2, "a node's address"),
+        (["show", "0x12"], 1, "no payment is known"),
+    ],
+    ids=lambda value: " ".join(map(str, cast(list[Any], value))) if isinstance(value, list) else None,
+)
+def test_what_cannot_be_meant_ends_in_a_sentence(
+    tmp_path: Path, arguments: list[str], code: int, sentence: str
+) -> None:
+    url = f"sqlite:///{tmp_path / 'journal.db'}"
+    at_once(url)
+
+    shown = run(*arguments, url=url)
+
+    assert shown.exit_code == code, shown.output
+    assert sentence in shown.stderr
+    assert len(shown.stderr.splitlines()) == 1
+    assert shown.stdout == ""
+
+
+@pytest.mark.parametrize(
+    "url", ["sqlite:///{folder}", "sqlite:///{folder}/text", "postgresql://nobody:secret@127.0.0.1:9/none"]
+)
+def test_a_database_that_cannot_be_read_is_said(tmp_path: Path, url: str) -> None:
+    (tmp_path / "text").write_text("no database " * 100)
+
+    shown = run("list", url=url.format(folder=tmp_path))
+
+    assert shown.exit_code == 1
+    assert "the payment journal cannot be read" in shown.stderr
+    assert "secret" not in shown.output
+
+
+def test_the_journal_is_not_exported_over_itself(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'journal.db'}"
+    at_once(url, payments=[old(1)])
+
+    shown = run("export", "--format", "csv", "--out", str(tmp_path / "journal.db"), url=url)
+
+    assert shown.exit_code == 2
+    assert len(listed(url)) == 1
+
+
+@pytest.mark.parametrize(
+    ("command", "columns"),
+    [("list", COLUMNS), ("export", COLUMNS), ("summary", DAILY), ("refund-list", OWED)],
+)
+def test_help_names_every_column_and_exit_code(command: str, columns: dict[str, str]) -> None:
+    shown = run(command, "--help", url="sqlite:///none.db", width=200)
+
+    words = shown.stdout.split()
+    assert [column for column in columns if column not in words] == []
+    assert "Exit codes:" in shown.stdout
+
+
+def test_who_stops_reading_stops_the_export(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'journal.db'}"
+    at_once(url, payments=[old(each) for each in range(2000)])
+    command = [sys.executable, "-m", "centgate", "payments", "export", "--format", "csv"]
+    process = subprocess.Popen(
+        command,
+        env={**os.environ, "CENTGATE_DATABASE_URL": url},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    assert process.stdout
+    assert process.stderr
+
+    first = process.stdout.readline()
+    process.stdout.close()
+    said_at_the_end = process.stderr.read()
+
+    assert first.startswith(b"time,")
+    assert process.wait(60) == 0
+    assert said_at_the_end == b""
+    process.stderr.close()

@@ -1,0 +1,65 @@
+"""Servers are killed at random while hundreds pay: afterwards the books balance, to the cent.
+
+The same, longer and on a chain alone, is `make siege`.
+"""
+
+from __future__ import annotations
+
+import secrets
+from pathlib import Path
+
+from facilitators import StubFacilitator, settings_in
+from siege import PRICE, audit, besieged, failed_on, height
+
+from centgate.devchain.house import DevChain
+from centgate.evm import checksummed
+
+REPLICAS = {"sqlite": 1, "postgresql": 2}
+
+
+def replicas_on(database_url: str) -> int:
+    """How many servers share such a journal."""
+    return REPLICAS[database_url.partition(":")[0]]
+
+
+async def test_five_hundred_payments_survive_random_deaths(
+    database_url: str, tmp_path: Path, facilitator: StubFacilitator
+) -> None:
+    facilitator.usually = facilitator.erratic(seed=6, seconds=0.4)
+    settings = settings_in(tmp_path, facilitator.url, database_url=database_url)
+
+    async with besieged(settings, tmp_path / "log", replicas=replicas_on(database_url), seed=6) as siege:
+        await siege.lay(500, deaths=5)
+        left = await audit(siege, lambda payer, nonce: facilitator.moved[payer, nonce] == 1)
+        await siege.relieve()
+        found = await audit(siege, lambda payer, nonce: facilitator.moved[payer, nonce] == 1)
+        await siege.repeat()
+
+    assert left.charged == left.states["settled"] + left.states["delivered"] + left.open
+    assert found.states == {"delivered": 500}
+    assert facilitator.moved.total() == 500
+    assert siege.deaths.total() > 1
+    assert siege.broken > 1
+
+
+async def test_the_chain_and_the_journal_agree_after_random_deaths(
+    postgres_url: str, tmp_path: Path, devchain: DevChain
+) -> None:
+    shop, since = checksummed("0x" + secrets.token_hex(20)), height(devchain)
+    settings = settings_in(tmp_path, devchain.facilitator_url, database_url=postgres_url, pay_to=shop)
+    node = devchain.rpc_url
+
+    async with besieged(
+        settings, tmp_path / "log", replicas=replicas_on(postgres_url), seed=7, RPC_84532_URL=node
+    ) as siege:
+        await siege.lay(60, deaths=3)
+        left, held = await audit(siege, devchain.authorization_used), devchain.balance(shop)
+        await siege.relieve()
+        found = await audit(siege, devchain.authorization_used)
+        await siege.repeat()
+
+    assert held == left.charged * PRICE
+    assert left.charged == left.states["settled"] + left.states["delivered"] + left.open
+    assert found.states == {"delivered": 60}
+    assert devchain.balance(shop) == 60 * PRICE
+    assert failed_on(devchain, since) == 0

@@ -1,0 +1,212 @@
+"""What a client library would tidy up before it is sent, sent as it is: no service is reached unpaid."""
+
+from __future__ import annotations
+
+import json
+import socket
+from base64 import b64encode
+from collections.abc import Generator
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+import pytest
+from buyer import PHISHING, QUESTION, Buyer, encoded, pay, payload_for, payment_for
+from houses import House, open_house
+
+BODY = json.dumps(QUESTION)
+FREE_OF_CHARGE = (400, 402, 404, 405)
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What came back."""
+
+    status: int
+    body: bytes
+
+    @property
+    def code(self) -> str | None:
+        """The error's code, None for what is no error."""
+        return json.loads(self.body).get("error", {}).get("code") if self.body.startswith(b"{") else None
+
+
+@pytest.fixture(scope="module")
+def house(tmp_path_factory: pytest.TempPathFactory) -> Generator[House]:
+    """An API that takes payments."""
+    with open_house(tmp_path_factory.mktemp("house")) as house:
+        yield house
+
+
+def send(house: House, target: str, *headers: str, body: str = BODY, method: str = "POST") -> Answer:
+    """Send a request line and headers as they stand."""
+    parts = urlsplit(str(house.client.base_url))
+    lines = [f"{method} {target} HTTP/1.1", "Content-Type: application/json", "Connection: close"]
+    if not any(header.lower().startswith("host:") for header in headers):
+        lines.append(f"Host: {parts.netloc}")
+    request = "\r\n".join([*lines, f"Content-Length: {len(body)}", *headers, "", body])
+    with socket.create_connection((parts.hostname or "", parts.port or 0), timeout=30) as connection:
+        connection.sendall(request.encode("latin-1"))
+        answer = b"".join(iter(lambda: connection.recv(65536), b""))
+    head, _, content = answer.partition(b"\r\n\r\n")
+    return Answer(int(head.split()[1]), content)
+
+
+HOST = "127.0.0.1"
+# spellings of a paid route's path
+PATHS = {
+    "an encoded letter": "/services/%70hishing-check",
+    "an encoded slash": "/services%2Fphishing-check",
+    "an encoded slash in front": "/%2Fservices/phishing-check",
+    "everything encoded": "".join(f"%{ord(letter):02x}" for letter in PHISHING),
+    "encoded twice": "/services/%2570hishing-check",
+    "a doubled slash": "/services//phishing-check",
+    "a doubled slash in front": "//services/phishing-check",
+    "a slash at the end": "/services/phishing-check/",
+    "another case": "/Services/Phishing-Check",
+    "a dot": "/services/./phishing-check",
+    "two dots": "/services/x/../phishing-check",
+    "encoded dots": "/services/%2e%2e/services/phishing-check",
+    "a dot at the end": "/services/phishing-check/.",
+    "parameters": "/services/phishing-check;v=1",
+    "a backslash": "/services\\phishing-check",
+    "an encoded backslash": "/services%5cphishing-check",
+    "an encoded null": "/services/phishing-check%00",
+    "an encoded line end": "/services/phishing-check%0d%0a",
+    "an encoded question mark": "/services/phishing-check%3Fa=1",
+    "an encoded space": "/services/phishing-check%20",
+    "a letter that looks alike": "/services/phi%C5%BFhing-check",
+    "bytes that are not UTF-8": "/services/phishing-check%ff",
+    "a percent sign alone": "/services/phishing-check%",
+    "no slash": "services/phishing-check",
+    "an asterisk": "*",
+}
+ROUTE_ITSELF = {
+    "a query": PHISHING + "?a=1",
+    "an empty query": PHISHING + "?",
+    "a fragment": PHISHING + "#a",
+    "an absolute form": f"http://{HOST}{PHISHING}",
+    "an absolute form of another host": f"http://elsewhere.test{PHISHING}",
+}
+
+
+@pytest.mark.parametrize("path", [*PATHS.values(), *ROUTE_ITSELF.values()], ids=[*PATHS, *ROUTE_ITSELF])
+def test_no_spelling_of_a_path_reaches_a_service_unpaid(house: House, path: str) -> None:
+    answer = send(house, path)
+
+    assert answer.status in FREE_OF_CHARGE
+    assert b'"data"' not in answer.body
+
+
+@pytest.mark.parametrize("path", PATHS.values(), ids=PATHS)
+def test_a_payment_sent_to_another_spelling_is_not_taken(house: House, path: str) -> None:
+    payment = payment_for(house.client, Buyer())
+    asked = house.facilitator.asked
+
+    answer = send(house, path, f"PAYMENT-SIGNATURE: {payment}")
+
+    assert answer.status in (400, 404)
+    assert house.facilitator.asked == asked
+    assert pay(house.client, payment).status_code == 200
+
+
+@pytest.mark.parametrize("path", [each for name, each in ROUTE_ITSELF.items() if "form" not in name])
+def test_a_query_makes_no_difference(house: House, path: str) -> None:
+    payment = payment_for(house.client, Buyer())
+    first = pay(house.client, payment)
+
+    answer = send(house, path, f"PAYMENT-SIGNATURE: {payment}")
+
+    assert (answer.status, answer.body) == (200, first.content)
+
+
+@pytest.mark.parametrize("host", ["elsewhere.test", "127.0.0.1:1", "user@elsewhere.test", "", "a b"])
+def test_another_host_gets_the_same_answer_or_none(house: House, host: str) -> None:
+    payment = payment_for(house.client, Buyer())
+    first = pay(house.client, payment)
+    asked = house.facilitator.asked
+
+    answer = send(house, PHISHING, f"Host: {host}", f"PAYMENT-SIGNATURE: {payment}")
+
+    assert answer.body == first.content or answer.status == 400
+    assert house.facilitator.asked == asked
+
+
+@pytest.mark.parametrize(
+    "header", ["X-Original-URL", "X-Rewrite-URL", "X-Forwarded-Prefix", "X-HTTP-Method-Override"]
+)
+def test_headers_that_rewrite_requests_elsewhere_do_nothing_here(house: House, header: str) -> None:
+    answer = send(house, "/livez", f"{header}: {PHISHING}", method="GET", body="")
+
+    assert json.loads(answer.body) == {"status": "ok"}
+
+
+def test_two_payments_in_one_request_are_refused(house: House) -> None:
+    payments = [payment_for(house.client, Buyer(number)) for number in (0, 1)]
+    asked = house.facilitator.asked
+
+    answer = send(house, PHISHING, *(f"PAYMENT-SIGNATURE: {payment}" for payment in payments))
+
+    assert (answer.status, answer.code) == (402, "payment_required")
+    assert house.facilitator.asked == asked
+
+
+def test_the_same_payment_twice_in_one_request_is_refused(house: House) -> None:
+    payment = payment_for(house.client, Buyer())
+    asked = house.facilitator.asked
+
+    answer = send(house, PHISHING, f"PAYMENT-SIGNATURE: {payment}", f"payment-signature: {payment}")
+
+    assert answer.status == 402
+    assert house.facilitator.asked == asked
+    assert pay(house.client, payment).status_code == 200
+
+
+def test_a_payment_under_version_1s_name_is_no_payment(house: House) -> None:
+    payment = payment_for(house.client, Buyer())
+
+    answer = send(house, PHISHING, f"X-PAYMENT: {payment}")
+
+    assert (answer.status, answer.code) == (402, "payment_required")
+
+
+# a key that stands twice in the payment, before or after the one that was signed
+TWICE = {
+    "another amount first": ('"amount": "10000"', '"amount": "1", "amount": "10000"'),
+    "another amount last": ('"amount": "10000"', '"amount": "10000", "amount": "1"'),
+    "another value first": ('"value": "10000"', '"value": "1", "value": "10000"'),
+    "another value last": ('"value": "10000"', '"value": "10000", "value": "1"'),
+    "another scheme last": ('"scheme": "exact"', '"scheme": "exact", "scheme": "upto"'),
+    "another version last": ('"x402Version": 2', '"x402Version": 2, "x402Version": 1'),
+    "an empty payload last": ('"x402Version": 2', '"x402Version": 2, "payload": {}'),
+}
+
+
+@pytest.mark.parametrize(("once", "twice"), TWICE.values(), ids=TWICE)
+def test_a_key_that_stands_twice_does_not_fool_us(house: House, once: str, twice: str) -> None:
+    """Whichever of them is read, the facilitator is given the same as we have checked."""
+    payload = payload_for(house.client, Buyer())
+    text = json.dumps(payload)
+    assert text.count(once) == 1
+
+    response = pay(house.client, encoded_text(text.replace(once, twice)))
+
+    assert response.status_code in (200, 402)
+    if response.status_code == 200:
+        assert house.facilitator.body["paymentRequirements"] == payload["accepted"]
+        settled = house.facilitator.body["paymentPayload"]
+        assert settled["payload"]["authorization"]["value"] == "10000"
+
+
+def encoded_text(text: str) -> str:
+    """JSON as it stands, as a header carries it."""
+    return b64encode(text.encode()).decode()
+
+
+def test_what_the_facilitator_gets_is_what_was_checked(house: House) -> None:
+    payload = payload_for(house.client, Buyer())
+    first = payload | {"accepted": payload["accepted"] | {"payTo": payload["accepted"]["payTo"].lower()}}
+
+    response = pay(house.client, encoded(first))
+
+    assert response.status_code == 200
+    assert house.facilitator.body["paymentPayload"]["accepted"] == payload["accepted"]

@@ -1,0 +1,318 @@
+"""What the server signs: an offer with every 402, a receipt with every delivery, and what the answer was."""
+
+# x402 and eth-account are typed, and do not say so
+# pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Generator
+from contextlib import ExitStack
+from functools import partial
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from buyer import PHISHING, QUESTION, Buyer, decoded, encoded, pay, payload_for, payment_for
+from eth_account import Account
+from eth_account.messages import encode_typed_data
+from facilitators import StubFacilitator, refused, settings_in
+from houses import House, open_house
+from moods import MOODY, WHY, Moods, moody_on_the_shelf
+from pydantic import ValidationError
+from x402.extensions.bazaar import validate_discovery_extension, validate_discovery_extension_spec
+from x402.schemas import PaymentRequired, SettleResponse
+
+from centgate.catalog import all_services
+from centgate.errors import NoData
+from centgate.evm import keccak
+from centgate.payments.terms import MOST_HEADER, OFFER_KEPT
+from centgate.server import serving
+from centgate.service import AnyService
+from centgate.settings import Settings
+
+KEY = "0x" + "5e" * 32
+SIGNER = str(Account.from_key(KEY).address)
+WINDOW = 120
+URL = "https://api.centgate.example"
+
+DOMAIN = [
+    {"name": "name", "type": "string"},
+    {"name": "version", "type": "string"},
+    {"name": "chainId", "type": "uint256"},
+]
+OFFER = {
+    "version": "uint256",
+    "resourceUrl": "string",
+    "scheme": "string",
+    "network": "string",
+    "asset": "string",
+    "payTo": "string",
+    "amount": "string",
+    "validUntil": "uint256",
+}
+RECEIPT = {
+    "version": "uint256",
+    "network": "string",
+    "resourceUrl": "string",
+    "payer": "string",
+    "issuedAt": "uint256",
+    "transaction": "string",
+}
+ANSWER = {"receipt": "bytes32", "bodySha256": "bytes32"}
+
+each_service = pytest.mark.parametrize("service", all_services(), ids=lambda service: service.slug)
+
+
+@pytest.fixture(scope="module")
+def moods() -> Generator[Moods]:
+    """A service that fails as a test says."""
+    with moody_on_the_shelf() as moods:
+        yield moods
+
+
+@pytest.fixture(scope="module")
+def house(moods: Moods, tmp_path_factory: pytest.TempPathFactory) -> Generator[House]:
+    """An API that signs."""
+    folder = tmp_path_factory.mktemp("house")
+    with open_house(folder, receipt_key=KEY, public_url=URL, payment_window=WINDOW) as house:
+        yield house
+
+
+@pytest.fixture
+def shop(house: House) -> httpx.Client:
+    """A client of it."""
+    return house.client
+
+
+def message_of(name: str, domain: str, fields: dict[str, str], payload: Any) -> Any:
+    """A statement as eth-account encodes it."""
+    return encode_typed_data(
+        full_message={
+            "domain": {"name": domain, "version": "1", "chainId": 1},
+            "types": {
+                "EIP712Domain": DOMAIN,
+                name: [{"name": field, "type": kind} for field, kind in fields.items()],
+            },
+            "primaryType": name,
+            "message": payload,
+        }
+    )
+
+
+def signer_of(name: str, domain: str, fields: dict[str, str], signed: Any) -> str:
+    """Who signed a statement, as eth-account recovers it."""
+    assert signed["format"] == "eip712"
+    message = message_of(name, domain, fields, signed["payload"])
+    return Account.recover_message(message, signature=signed["signature"])
+
+
+def receipt_of(response: httpx.Response) -> Any:
+    return decoded(response.headers["PAYMENT-RESPONSE"])["extensions"]["offer-receipt"]["info"]["receipt"]
+
+
+def answer_of(response: httpx.Response) -> Any:
+    return decoded(response.headers["PAYMENT-RESPONSE"])["extensions"]["centgate-answer"]["info"]["answer"]
+
+
+@each_service
+def test_every_402_carries_an_offer_of_its_terms(house: House, service: AnyService) -> None:
+    before = time.time()
+
+    required = decoded(house.client.post(service.path).headers["PAYMENT-REQUIRED"])
+
+    (offer,) = required["extensions"]["offer-receipt"]["info"]["offers"]
+    (terms,) = required["accepts"]
+    until = offer["payload"]["validUntil"]
+    assert signer_of("Offer", "x402 offer", OFFER, offer) == SIGNER
+    assert offer["acceptIndex"] == 0
+    assert offer["payload"] == {
+        "version": 1,
+        "resourceUrl": URL + service.path,
+        **{name: terms[name] for name in ("scheme", "network", "asset", "payTo", "amount")},
+        "validUntil": until,
+    }
+    assert before + WINDOW < until < before + WINDOW + OFFER_KEPT + 60
+
+
+@each_service
+def test_the_terms_with_an_offer_are_x402s_and_short(house: House, service: AnyService) -> None:
+    header = house.client.post(service.path).headers["PAYMENT-REQUIRED"]
+
+    required = decoded(header)
+    block = required["extensions"]["bazaar"]
+    read = PaymentRequired.model_validate(required).model_dump(mode="json", by_alias=True, exclude_none=True)
+    assert len(header) <= MOST_HEADER
+    assert read["extensions"] == required["extensions"]
+    assert validate_discovery_extension_spec(block).errors == []
+    assert validate_discovery_extension(block).errors == []
+    assert set(service.input_example) <= set(
+        block["schema"]["properties"]["input"]["properties"]["body"]["properties"]
+    )
+
+
+def test_an_offer_is_signed_once_and_not_for_each_who_asks(shop: httpx.Client) -> None:
+    headers = {shop.post(PHISHING).headers["PAYMENT-REQUIRED"] for _ in range(20)}
+
+    ends = {
+        decoded(each)["extensions"]["offer-receipt"]["info"]["offers"][0]["payload"]["validUntil"]
+        for each in headers
+    }
+    assert len(headers) == len(ends) <= 2
+    assert {(each - WINDOW) % OFFER_KEPT for each in ends} == {0}
+
+
+def test_a_402_with_a_reason_is_as_short_and_carries_the_offer(shop: httpx.Client, buyer: Buyer) -> None:
+    payment = encoded(payload_for(shop, buyer, validBefore="1"))
+
+    response = pay(shop, payment)
+
+    required = decoded(response.headers["PAYMENT-REQUIRED"])
+    assert required["error"] == "invalid_exact_evm_payload_authorization_valid_before"
+    assert len(response.headers["PAYMENT-REQUIRED"]) <= MOST_HEADER
+    (offer,) = required["extensions"]["offer-receipt"]["info"]["offers"]
+    assert signer_of("Offer", "x402 offer", OFFER, offer) == SIGNER
+
+
+def test_a_delivery_carries_a_receipt(shop: httpx.Client, buyer: Buyer) -> None:
+    before = int(time.time())
+
+    response = pay(shop, payment_for(shop, buyer))
+
+    settled = decoded(response.headers["PAYMENT-RESPONSE"])
+    receipt = receipt_of(response)
+    issued = receipt["payload"]["issuedAt"]
+    assert signer_of("Receipt", "x402 receipt", RECEIPT, receipt) == SIGNER
+    assert receipt["payload"] == {
+        "version": 1,
+        "network": settled["network"],
+        "resourceUrl": URL + PHISHING,
+        "payer": buyer.address.lower(),
+        "issuedAt": issued,
+        "transaction": settled["transaction"],
+    }
+    assert before <= issued <= time.time()
+    assert SettleResponse.model_validate(settled).success
+
+
+def test_the_bytes_of_the_answer_are_signed_for(shop: httpx.Client, buyer: Buyer) -> None:
+    response = pay(shop, payment_for(shop, buyer))
+
+    answer = answer_of(response)
+    message = message_of("Receipt", "x402 receipt", RECEIPT, receipt_of(response)["payload"])
+    digest = keccak(b"\x19" + message.version + message.header + message.body)
+    assert signer_of("Answer", "Centgate answer", ANSWER, answer) == SIGNER
+    assert answer["payload"] == {
+        "receipt": "0x" + digest.hex(),
+        "bodySha256": "0x" + sha256(response.content).hexdigest(),
+    }
+
+
+def test_that_nothing_is_known_is_an_answer_with_a_receipt(
+    shop: httpx.Client, moods: Moods, buyer: Buyer
+) -> None:
+    moods.then(partial(NoData, "nobody knows"))
+
+    response = pay(shop, payment_for(shop, buyer, MOODY, WHY), MOODY, WHY)
+
+    assert response.json()["error"]["code"] == "no_data"
+    assert signer_of("Receipt", "x402 receipt", RECEIPT, receipt_of(response)) == SIGNER
+    assert answer_of(response)["payload"]["bodySha256"] == "0x" + sha256(response.content).hexdigest()
+
+
+def test_a_refused_payment_has_no_receipt(house: House, buyer: Buyer) -> None:
+    house.facilitator.next.append(refused("insufficient_funds"))
+
+    response = pay(house.client, payment_for(house.client, buyer))
+
+    assert response.status_code == 402
+    assert "extensions" not in decoded(response.headers["PAYMENT-RESPONSE"])
+
+
+@pytest.fixture
+def replicas(
+    database_url: str, tmp_path: Path, facilitator: StubFacilitator
+) -> Generator[list[httpx.Client]]:
+    """Clients of two APIs that sign and share a journal."""
+    changes = {"database_url": database_url, "receipt_key": KEY, "public_url": URL}
+    with ExitStack() as opened:
+        settings = settings_in(tmp_path, facilitator.url, **changes)
+        urls = [opened.enter_context(serving(settings)) for _ in range(2)]
+        yield [opened.enter_context(httpx.Client(base_url=url, timeout=30)) for url in urls]
+
+
+def test_a_repetition_gets_the_same_receipt_from_any_replica(
+    replicas: list[httpx.Client], buyer: Buyer
+) -> None:
+    payment = payment_for(replicas[0], buyer)
+    first = pay(replicas[0], payment)
+
+    again = [pay(replica, payment) for replica in replicas]
+
+    assert [each.headers["PAYMENT-RESPONSE"] for each in again] == [first.headers["PAYMENT-RESPONSE"]] * 2
+    assert [each.content for each in again] == [first.content] * 2
+    assert [each.headers["Idempotent-Replayed"] for each in again] == ["true"] * 2
+    assert signer_of("Receipt", "x402 receipt", RECEIPT, receipt_of(first)) == SIGNER
+
+
+def test_who_signs_is_published(shop: httpx.Client) -> None:
+    well_known = shop.get("/.well-known/x402").json()
+    document = shop.get("/openapi.json").json()
+
+    assert well_known["receiptSigner"] == SIGNER
+    assert document["x-offer-receipt"] == {"format": "eip712", "receiptSigner": SIGNER}
+
+
+def test_without_a_key_nothing_is_signed(client: httpx.Client, buyer: Buyer) -> None:
+    payload = payload_for(client, buyer)
+
+    response = pay(client, encoded(payload))
+
+    assert decoded(response.headers["PAYMENT-RESPONSE"]) == {
+        "success": True,
+        "payer": buyer.address.lower(),
+        "transaction": payload["payload"]["authorization"]["nonce"],
+        "network": "eip155:84532",
+        "amount": "10000",
+    }
+    required = decoded(client.post(PHISHING, json=QUESTION).headers["PAYMENT-REQUIRED"])
+    assert list(required["extensions"]) == ["bazaar", "payment-identifier"]
+    assert "output" in required["extensions"]["bazaar"]["info"]
+    assert "receiptSigner" not in client.get("/.well-known/x402").json()
+    assert "x-offer-receipt" not in client.get("/openapi.json").json()
+
+
+@pytest.mark.parametrize(
+    "key",
+    ["", "0x", "abc", "5e" * 31, "5e" * 33, "zz" * 32, "00" * 32, "ff" * 32],
+    ids=["empty", "prefix", "odd", "short", "long", "no hex", "zero", "beyond the curve"],
+)
+def test_what_is_no_key_is_refused_in_a_sentence_that_does_not_repeat_it(key: str) -> None:
+    with pytest.raises(ValidationError) as error:
+        Settings(receipt_key=key)  # pyright: ignore[reportArgumentType]
+
+    (found,) = error.value.errors()
+    assert found["loc"] == ("receipt_key",)
+    assert found["msg"] == (
+        "Value error, this is no private key: it takes 64 hex digits, as `openssl rand -hex 32` makes them"
+    )
+
+
+def test_a_server_does_not_start_with_what_is_no_key() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "centgate", "serve", "--port", "0"],
+        env={**os.environ, "CENTGATE_RECEIPT_KEY": "secret" * 11},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("centgate: CENTGATE_RECEIPT_KEY: this is no private key")
+    assert "secretsecret" not in done.stderr

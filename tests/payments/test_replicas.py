@@ -1,0 +1,112 @@
+"""Two servers on one PostgreSQL, paid on the development chain by its real facilitator."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import Any
+
+import httpx
+import pytest
+from buyer import PHISHING, Buyer, decoded, pay, payment_for
+from databases import Postgres
+from facilitators import StubFacilitator, settings_in, stub_facilitator
+from houses import Process, running_pair
+from starlette.responses import JSONResponse, Response
+
+from centgate.dev import MERCHANT
+from centgate.devchain.house import DevChain
+from centgate.devchain.node import ask
+
+
+@pytest.fixture(scope="module")
+def facilitator(devchain: DevChain) -> Generator[StubFacilitator]:
+    """The chain's facilitator, behind one that counts."""
+
+    async def passed_on(body: dict[str, Any]) -> Response:
+        async with httpx.AsyncClient(timeout=30) as client:
+            response = await client.post(devchain.facilitator_url + "/settle", json=body)
+        return JSONResponse(response.json(), response.status_code)
+
+    with stub_facilitator() as counting:
+        counting.usually = passed_on
+        yield counting
+
+
+@pytest.fixture(scope="module")
+def replicas(
+    postgres: Postgres,
+    facilitator: StubFacilitator,
+    devchain: DevChain,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Generator[tuple[Process, Process]]:
+    """Two servers that ask the chain as well."""
+    settings = settings_in(tmp_path_factory.mktemp("replicas"), facilitator.url)
+    node = {f"RPC_{devchain.chain_id}_URL": devchain.rpc_url}
+    with running_pair(settings, DATABASE_URL=postgres.new_database(), **node) as processes:
+        yield processes
+
+
+@pytest.fixture
+def client() -> Generator[httpx.Client]:
+    """A client of both."""
+    with httpx.Client(timeout=30) as client:
+        yield client
+
+
+def height(devchain: DevChain) -> int:
+    """The number of the newest block."""
+    return int(ask(devchain.rpc_url, "eth_blockNumber"), 16)
+
+
+def transactions_since(devchain: DevChain, block: int) -> list[Any]:
+    """The receipts of all transactions after a block."""
+    later = range(block + 1, height(devchain) + 1)
+    hashes = [
+        mined
+        for number in later
+        for mined in ask(devchain.rpc_url, "eth_getBlockByNumber", hex(number), False)["transactions"]  # noqa: FBT003
+    ]
+    return [ask(devchain.rpc_url, "eth_getTransactionReceipt", mined) for mined in hashes]
+
+
+def test_a_burst_over_both_is_one_transaction_and_none_that_fails(
+    replicas: tuple[Process, Process],
+    client: httpx.Client,
+    facilitator: StubFacilitator,
+    devchain: DevChain,
+    buyer: Buyer,
+) -> None:
+    addresses = [replica.url + PHISHING for replica in replicas]
+    payment = payment_for(client, buyer, addresses[0])
+    asked, block, before = facilitator.asked, height(devchain), devchain.balance(MERCHANT)
+
+    with ThreadPoolExecutor(50) as pool:
+        burst = list(pool.map(partial(pay, client, payment), addresses * 50))
+    later = [pay(client, payment, address) for address in addresses]
+
+    assert {(response.status_code, response.content) for response in burst} == {(200, burst[0].content)}
+    assert {response.content for response in later} == {burst[0].content}
+    assert facilitator.asked == asked + 1
+    assert [mined["status"] for mined in transactions_since(devchain, block)] == ["0x1"]
+    assert devchain.balance(MERCHANT) == before + 10_000
+    assert decoded(burst[0].headers["PAYMENT-RESPONSE"])["success"] is True
+
+
+def test_payments_of_several_buyers_over_both_are_each_settled_once(
+    replicas: tuple[Process, Process], client: httpx.Client, facilitator: StubFacilitator, devchain: DevChain
+) -> None:
+    addresses = [replica.url + PHISHING for replica in replicas]
+    payments = [payment_for(client, Buyer(number), addresses[0]) for number in range(5)]
+    asked, block, before = facilitator.asked, height(devchain), devchain.balance(MERCHANT)
+    sent = [payment for payment in payments for _ in range(8)]
+
+    with ThreadPoolExecutor(20) as pool:
+        responses = list(pool.map(partial(pay, client), sent, addresses * 20))
+
+    assert {response.status_code for response in responses} == {200}
+    assert len({response.content for response in responses}) == len(payments)
+    assert facilitator.asked == asked + len(payments)
+    assert [mined["status"] for mined in transactions_since(devchain, block)] == ["0x1"] * len(payments)
+    assert devchain.balance(MERCHANT) == before + len(payments) * 10_000

@@ -1,0 +1,369 @@
+"""What became of an open payment is found out without its buyer, by one process at a time."""
+
+from __future__ import annotations
+
+import secrets
+import signal
+import sqlite3
+import threading
+import time
+from collections.abc import Generator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from buyer import Api, Buyer, note, pay, payment_for
+from buyer import encoded as header
+from databases import Postgres
+from deeds import cancel, settling_on, spend_elsewhere
+from facilitators import StubFacilitator, refused, said, settings_in
+from houses import running
+from pasts import PATIENCE, left_open, row_of, row_when, terms_in
+
+from centgate.devchain.house import DevChain
+from centgate.devchain.node import ask
+from centgate.payments.upkeep import reconcile
+from centgate.settings import Settings
+
+HASH = "0x" + "ab" * 32
+DAY = 86400
+
+
+@pytest.fixture
+def deployment(tmp_path: Path, facilitator: StubFacilitator, database_url: str) -> Settings:
+    """A deployment with a journal on each kind of database."""
+    return settings_in(tmp_path, facilitator.url, database_url=database_url)
+
+
+@pytest.fixture
+def stubbed(chain_settings: Settings, facilitator: StubFacilitator) -> Settings:
+    """A deployment on the development chain whose facilitator does what the test says."""
+    return chain_settings.model_copy(update={"facilitator_url": facilitator.url})
+
+
+@pytest.fixture
+def held(facilitator: StubFacilitator) -> Generator[tuple[threading.Event, threading.Event]]:
+    """The facilitator's next answer is held back: set when it is asked for, and to let it go."""
+    arrived, release = threading.Event(), threading.Event()
+    facilitator.next.append(facilitator.held(arrived, release))
+    yield arrived, release
+    release.set()
+
+
+def nonce_of(payload: dict[str, Any]) -> str:
+    return payload["payload"]["authorization"]["nonce"]
+
+
+def is_settled(row: dict[str, Any]) -> bool:
+    return row["state"] == "settled"
+
+
+def enter(settings: Settings, statement: str, *values: str) -> None:
+    """Change a journal in SQLite behind everybody's back."""
+    with closing(sqlite3.connect(settings.database_url.removeprefix("sqlite:///"))) as journal, journal:
+        journal.execute(statement, values)
+
+
+def reached(arrived: threading.Event) -> None:
+    """Wait until the facilitator has been asked."""
+    assert arrived.wait(PATIENCE)
+
+
+async def test_an_open_payment_is_settled_without_its_buyer_who_then_redeems_it(
+    api: Api, deployment: Settings, facilitator: StubFacilitator, buyer: Buyer
+) -> None:
+    payload = await left_open(deployment, buyer)
+    client = api(deployment)
+
+    row = await row_when(deployment, payload, lambda row: is_settled(row) and row["owner"] is None)
+    served, again = (pay(client, header(payload)) for _ in range(2))
+
+    assert row["signed"] is None
+    assert (served.status_code, again.content) == (200, served.content)
+    assert facilitator.asked == 1
+
+
+async def test_what_it_presents_is_what_the_buyer_signed(
+    deployment: Settings, facilitator: StubFacilitator, buyer: Buyer
+) -> None:
+    payload = await left_open(deployment, buyer)
+
+    await reconcile(deployment)
+
+    assert facilitator.body["paymentPayload"]["payload"] == payload["payload"]
+    assert facilitator.body["paymentPayload"]["accepted"] == payload["accepted"]
+    assert facilitator.body["paymentRequirements"] == payload["accepted"]
+
+
+async def test_two_replicas_ask_once_about_each(
+    settings: Settings, postgres_url: str, facilitator: StubFacilitator
+) -> None:
+    deployment = settings.model_copy(update={"database_url": postgres_url})
+    payloads = [await left_open(deployment, Buyer(number % 10)) for number in range(12)]
+
+    with running(deployment), running(deployment):
+        for payload in payloads:
+            await row_when(deployment, payload, is_settled)
+
+    assert facilitator.asked == len(payloads)
+    assert set(facilitator.moved.values()) == {1}
+
+
+async def test_the_duty_passes_on_when_the_process_that_has_it_is_killed(
+    settings: Settings, postgres: Postgres, postgres_url: str, facilitator: StubFacilitator, buyer: Buyer
+) -> None:
+    deployment = settings.model_copy(update={"database_url": postgres_url})
+    facilitator.usually = said(500, "")
+    payload = await left_open(deployment, buyer)
+    with running(deployment) as one, running(deployment) as other:
+        await row_when(deployment, payload, lambda row: row["attempts"] > 0)
+        on_duty = postgres.run("SELECT worker FROM duties WHERE name = 'upkeep'", postgres_url)
+        first = next(each for each in (one, other) if f"/{each.popen.pid}/" in on_duty)
+        first.kill()
+        facilitator.usually = facilitator.settle
+
+        row = await row_when(deployment, payload, is_settled)
+
+    assert row["transaction"] == nonce_of(payload)
+
+
+async def test_a_buyer_who_comes_while_it_is_looked_into_waits_and_is_served(
+    api: Api,
+    settings: Settings,
+    facilitator: StubFacilitator,
+    buyer: Buyer,
+    held: tuple[threading.Event, threading.Event],
+) -> None:
+    payload = await left_open(settings, buyer)
+    client = api(settings)
+    arrived, release = held
+    reached(arrived)
+
+    with ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(pay, client, header(payload))
+        other = pay(client, payment_for(client, Buyer(1)))
+        assert not waiting.done()
+        release.set()
+
+    assert (waiting.result().status_code, other.status_code) == (200, 200)
+    assert facilitator.moved[buyer.address.lower(), nonce_of(payload)] == 1
+    assert facilitator.asked == 2
+
+
+async def test_what_is_still_open_is_asked_about_ever_more_seldom(
+    settings: Settings, facilitator: StubFacilitator, buyer: Buyer
+) -> None:
+    payload = await left_open(settings, buyer)
+    facilitator.usually = said(500, "")
+    pauses: list[float] = []
+
+    for attempt in range(1, 10):
+        now = time.time()
+        await reconcile(settings)
+        row = await row_of(settings, payload)
+        pauses.append(row["retry_at"] - now)
+        assert row["attempts"] == attempt
+
+    assert 8 <= pauses[0] < 16
+    assert pauses[1] > pauses[0]
+    assert 400 < pauses[-1] < 800
+
+
+async def test_what_is_not_due_yet_is_left_alone(
+    api: Api, settings: Settings, facilitator: StubFacilitator, buyer: Buyer
+) -> None:
+    facilitator.usually = said(500, "")
+    early, late = await left_open(settings, buyer), await left_open(settings, Buyer(1))
+    await reconcile(settings)
+    facilitator.usually = facilitator.settle
+    asked = facilitator.asked
+    third = await left_open(settings, Buyer(2))
+
+    api(settings)
+    await row_when(settings, third, is_settled)
+
+    assert facilitator.asked == asked + 1
+    assert [(await row_of(settings, each))["state"] for each in (early, late)] == ["settling"] * 2
+
+
+async def test_a_facilitator_that_never_answers_holds_up_neither_requests_nor_the_end(
+    settings: Settings,
+    facilitator: StubFacilitator,
+    buyer: Buyer,
+    held: tuple[threading.Event, threading.Event],
+) -> None:
+    payload = await left_open(settings, buyer)
+    with running(settings) as process:
+        reached(held[0])
+
+        async with httpx.AsyncClient() as client:
+            healthy = await client.get(process.url + "/health")
+        began = time.monotonic()
+        ended = process.end()
+
+    assert healthy.status_code == 200
+    assert ended in (0, -signal.SIGTERM)
+    assert time.monotonic() - began < 15
+    row = await row_of(settings, payload)
+    assert (row["state"], row["owner"]) == ("settling", None)
+
+
+async def test_one_that_cannot_be_understood_does_not_hold_up_the_others(
+    api: Api, settings: Settings, facilitator: StubFacilitator
+) -> None:
+    spoilt = [await left_open(settings, Buyer(number % 10), ago=600) for number in range(25)]
+    good = await left_open(settings, Buyer(9))
+    enter(settings, "UPDATE payments SET signed = '{}' WHERE nonce <> ?", nonce_of(good))
+
+    api(settings)
+    await row_when(settings, good, is_settled)
+
+    row = await row_of(settings, spoilt[0])
+    assert (row["state"], row["attempts"]) == ("settling", 1)
+    assert facilitator.asked == 1
+
+
+async def test_what_a_process_died_with_is_taken_up(
+    settings: Settings, facilitator: StubFacilitator, buyer: Buyer
+) -> None:
+    payload = await left_open(settings, buyer)
+    enter(settings, "UPDATE payments SET owner = 'elsewhere:1/2/3/upkeep'")
+
+    (resolution,) = await reconcile(settings)
+
+    assert (resolution.before, resolution.after) == ("settling", "settled")
+    assert (await row_of(settings, payload))["owner"] is None
+
+
+async def test_what_a_living_process_works_on_is_left_to_it(
+    settings: Settings, facilitator: StubFacilitator, buyer: Buyer
+) -> None:
+    await left_open(settings, buyer)
+    enter(settings, "UPDATE payments SET owner = 'elsewhere:1/2/3/upkeep'")
+    enter(settings, "INSERT INTO workers VALUES ('elsewhere:1/2/3', 1e12)")
+
+    assert await reconcile(settings) == []
+    assert facilitator.asked == 0
+
+
+# what the facilitator says when a payment is presented again, no node being set, and what that means
+REPLIES = {
+    "success": (None, "settled"),
+    "nonce used": (refused("invalid_exact_evm_nonce_already_used"), "settled"),
+    "expired": (refused("invalid_exact_evm_payload_authorization_valid_before"), "settling"),
+    "no balance": (refused("insufficient_funds"), "settling"),
+    "pending": (
+        said(
+            200, {"success": False, "errorReason": "settlement_pending", "transaction": HASH, "network": ""}
+        ),
+        "settling",
+    ),
+    "nonsense": (said(502, "<html>"), "settling"),
+}
+
+
+@pytest.mark.parametrize(("reply", "after"), REPLIES.values(), ids=REPLIES.keys())
+async def test_without_a_node_the_facilitator_s_word_counts(
+    settings: Settings, facilitator: StubFacilitator, buyer: Buyer, reply: Any, after: str
+) -> None:
+    payload = await left_open(settings, buyer)
+    facilitator.usually = reply or facilitator.settle
+
+    (resolution,) = await reconcile(settings)
+
+    row = await row_of(settings, payload)
+    assert (resolution.before, resolution.after, row["state"]) == ("settling", after, after)
+    assert (resolution.reason is None) == (after == "settled")
+    assert resolution.key.nonce == nonce_of(payload)
+
+
+async def test_what_was_paid_on_chain_is_settled_and_served(
+    api: Api, stubbed: Settings, devchain: DevChain, facilitator: StubFacilitator, buyer: Buyer
+) -> None:
+    client = api(stubbed)
+    paid = payment_for(client, buyer)
+    facilitator.next.append(settling_on(devchain, said(502, "")))
+    assert pay(client, paid).status_code == 502
+
+    (resolution,) = await reconcile(stubbed)
+
+    assert resolution.after == "settled"
+    assert ask(devchain.rpc_url, "eth_getTransactionReceipt", resolution.transaction)["status"] == "0x1"
+    assert facilitator.asked == 1
+    assert pay(client, paid).status_code == 200
+
+
+async def test_what_expired_unused_is_refused_and_its_buyer_may_sign_anew(
+    api: Api, stubbed: Settings, devchain: DevChain, facilitator: StubFacilitator, buyer: Buyer
+) -> None:
+    payload = await left_open(stubbed, buyer, ago=3600)
+    cancel(
+        devchain, Buyer(8), nonce_of(await left_open(stubbed, Buyer(8), ago=3600))
+    )  # a block after its end
+
+    found = {each.key.payer: each for each in await reconcile(stubbed)}
+    again = pay(api(stubbed), header(payload))
+
+    expired = found[buyer.address.lower()]
+    assert (expired.after, expired.reason) == (
+        "refused",
+        "invalid_exact_evm_payload_authorization_valid_before",
+    )
+    assert found[Buyer(8).address.lower()].reason == "invalid_transaction_state"
+    assert again.status_code == 402
+    assert note(again) == {"state": "refused", "charged": False, "retry": "new_payment"}
+    assert facilitator.asked == 0
+
+
+async def test_a_nonce_spent_on_somebody_else_is_refused(
+    stubbed: Settings, devchain: DevChain, facilitator: StubFacilitator, buyer: Buyer
+) -> None:
+    payload = await left_open(stubbed, buyer)
+    spend_elsewhere(devchain, terms_in(stubbed), buyer, nonce_of(payload))
+
+    (resolution,) = await reconcile(stubbed)
+
+    assert (resolution.after, resolution.reason) == ("refused", "invalid_transaction_state")
+    assert facilitator.asked == 0
+
+
+async def test_a_payment_on_another_network_is_not_looked_for_on_today_s(
+    stubbed: Settings, devchain: DevChain, facilitator: StubFacilitator, buyer: Buyer
+) -> None:
+    before = stubbed.model_copy(update={"network": "eip155:8453", "providers": {}})
+    payload = await left_open(before, buyer, ago=DAY)
+    facilitator.usually = refused("insufficient_funds")
+
+    (resolution,) = await reconcile(stubbed)
+
+    assert resolution.after == "settling"
+    assert facilitator.body["paymentRequirements"] == payload["accepted"]
+
+
+async def test_it_goes_on_where_payments_are_no_longer_taken(
+    stubbed: Settings, devchain: DevChain, facilitator: StubFacilitator, buyer: Buyer
+) -> None:
+    await left_open(stubbed, buyer, ago=3600)
+    cancel(devchain, Buyer(8), "0x" + secrets.token_hex(32))
+    closed = stubbed.model_copy(update={"pay_to": None})
+
+    (resolution,) = await reconcile(closed)
+
+    assert resolution.after == "refused"
+
+
+async def test_a_journal_that_comes_back_is_looked_after_again(
+    api: Api, settings: Settings, facilitator: StubFacilitator, buyer: Buyer
+) -> None:
+    payload = await left_open(settings, buyer)
+    enter(settings, "ALTER TABLE duties RENAME TO gone")
+    assert api(settings).get("/health").status_code == 200
+    assert (await row_of(settings, payload))["state"] == "settling"
+    enter(settings, "ALTER TABLE gone RENAME TO duties")
+
+    await row_when(settings, payload, is_settled)
+
+    assert facilitator.asked == 1

@@ -1,0 +1,135 @@
+"""Payers with code: the chain's token and the facilitator say what their signatures are worth, not we."""
+
+# eth-account is typed in parts
+# pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false, reportUnknownVariableType=false
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import httpx
+import pytest
+from buyer import Buyer, encoded, note, pay, payload_for
+from eth_account import Account
+from wallets import Contracts, contracts_on, signature_over
+
+from centgate.dev import paid_on
+from centgate.devchain.house import DevChain
+from centgate.server import serving
+from centgate.settings import Settings
+
+Sign = Callable[[dict[str, Any]], bytes]
+"""Makes a signature for an authorization."""
+
+
+@dataclass(frozen=True)
+class Shop:
+    """An API that is paid on the chain."""
+
+    client: httpx.Client
+    chain: DevChain
+    contracts: Contracts
+
+    def payment(self, payer: str, sign: Sign) -> str:
+        """A payment of a payer; `sign` makes the bytes for its authorization."""
+        payload = payload_for(self.client, Buyer(), **{"from": payer})
+        payload["payload"]["signature"] = "0x" + sign(payload["payload"]["authorization"]).hex()
+        return encoded(payload)
+
+
+@pytest.fixture(scope="module")
+def shop(devchain: DevChain, tmp_path_factory: pytest.TempPathFactory) -> Generator[Shop]:
+    """An API that takes payments."""
+    settings = paid_on(devchain, Settings(port=0), tmp_path_factory.mktemp("shop"))
+    with (
+        contracts_on(devchain) as contracts,
+        serving(settings) as url,
+        httpx.Client(base_url=url, timeout=30) as client,
+    ):
+        yield Shop(client, devchain, contracts)
+
+
+def plainly(key: Any) -> Sign:
+    """A key's own signature."""
+    return partial(signature_over, key)
+
+
+def of_wallet(key: Any) -> Sign:
+    """What the wallet takes from its owner."""
+
+    def sign(authorization: dict[str, Any]) -> bytes:
+        return b"\1" + signature_over(key, authorization)
+
+    return sign
+
+
+def counterfactual(shop: Shop, owner: Any) -> Sign:
+    """What a wallet's owner signs before there is a wallet."""
+
+    def sign(authorization: dict[str, Any]) -> bytes:
+        return shop.contracts.counterfactual(owner.address, of_wallet(owner)(authorization))
+
+    return sign
+
+
+def test_a_wallet_with_code_buys_one_answer(shop: Shop) -> None:
+    owner = Account.create()
+    wallet = shop.contracts.make_wallet(owner.address)
+    shop.contracts.fund(wallet)
+    payment = shop.payment(wallet, of_wallet(owner))
+
+    first, again = pay(shop.client, payment), pay(shop.client, payment)
+
+    assert (first.status_code, again.content) == (200, first.content)
+    assert shop.chain.balance(wallet) == 10_000
+
+
+@pytest.mark.parametrize("by", ["a stranger", "a stranger in 65 bytes", "its owner in 65 bytes"])
+def test_what_the_wallet_does_not_accept_buys_nothing(shop: Shop, by: str) -> None:
+    owner, stranger = Account.create(), Account.create()
+    wallet = shop.contracts.make_wallet(owner.address)
+    shop.contracts.fund(wallet)
+    key = owner if "owner" in by else stranger
+    sign = of_wallet(key) if by == "a stranger" else plainly(key)
+
+    response = pay(shop.client, shop.payment(wallet, sign))
+
+    assert response.status_code == 402
+    assert note(response) == {"state": "refused", "charged": False, "retry": "new_payment"}
+    assert shop.chain.balance(wallet) == 20_000
+
+
+def test_a_wallet_that_the_facilitator_will_not_make_buys_nothing(shop: Shop) -> None:
+    owner = Account.create()
+    wallet = shop.contracts.wallet_to_be(owner.address)
+    shop.contracts.fund(wallet)
+
+    response = pay(shop.client, shop.payment(wallet, counterfactual(shop, owner)))
+
+    assert response.json()["error"]["details"]["reason"] == "eip6492_factory_not_allowed"
+    assert note(response)["charged"] is False
+    assert shop.chain.balance(wallet) == 20_000
+
+
+def test_an_account_that_delegates_to_code_which_takes_its_key_buys(shop: Shop) -> None:
+    key = shop.contracts.delegated(shop.contracts.delegate)
+    shop.contracts.fund(key.address)
+
+    response = pay(shop.client, shop.payment(key.address, plainly(key)))
+
+    assert response.status_code == 200
+    assert shop.chain.balance(key.address) == 10_000
+
+
+def test_an_account_that_delegates_to_code_which_does_not_buys_nothing(shop: Shop) -> None:
+    key = shop.contracts.delegated(shop.contracts.wallet)
+    shop.contracts.fund(key.address)
+
+    response = pay(shop.client, shop.payment(key.address, plainly(key)))
+
+    assert response.status_code == 402
+    assert note(response)["charged"] is False
+    assert shop.chain.balance(key.address) == 20_000

@@ -1,0 +1,159 @@
+"""Asked to end, a server ends within twenty seconds whatever hangs on it, and no payment is lost over it."""
+
+from __future__ import annotations
+
+import json
+import signal
+import socket
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Generator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import httpx
+import pytest
+from buyer import PHISHING, Buyer, encoded, pay, terms_of
+from facilitators import StubFacilitator, settings_in
+from houses import Process, running
+
+from centgate.settings import Settings
+
+ENDS_WITHIN = 20.0
+AT_ONCE = 20
+
+
+def connect(url: str) -> socket.socket:
+    """A bare connection to a server."""
+    parts = urlsplit(url)
+    return socket.create_connection((parts.hostname or "", parts.port or 0), timeout=30)
+
+
+def idle(process: Process) -> socket.socket:
+    """A connection that was used once and is kept open."""
+    connection = connect(process.url)
+    connection.sendall(b"GET /livez HTTP/1.1\r\nHost: a\r\n\r\n")
+    assert connection.recv(4096).startswith(b"HTTP/1.1 200")
+    return connection
+
+
+def half_asked(process: Process) -> socket.socket:
+    """A request that does not come to its end."""
+    connection = connect(process.url)
+    connection.sendall(f"POST {PHISHING} HTTP/1.1\r\nHost: a\r\nContent-Length: 50\r\n\r\n".encode())
+    return connection
+
+
+def not_reading(process: Process) -> socket.socket:
+    """A reader who asks for more than fits in the network's buffers, and reads none of it."""
+    connection = connect(process.url)
+    with suppress(TimeoutError):
+        connection.settimeout(2)
+        connection.sendall(b"GET /openapi.json HTTP/1.1\r\nHost: a\r\n\r\n" * 200)
+    return connection
+
+
+HANGERS = {"an idle connection": idle, "half a request": half_asked, "a reader who does not": not_reading}
+
+
+@pytest.fixture
+def settings(database_url: str, tmp_path: Path, facilitator: StubFacilitator) -> Settings:
+    """A deployment whose facilitator can be made to wait."""
+    return settings_in(tmp_path, facilitator.url, database_url=database_url)
+
+
+@contextmanager
+def ending(process: Process) -> Generator[None]:
+    """Ask it to end, and let things happen meanwhile; it must have ended in time, by itself."""
+    asked = time.monotonic()
+    process.popen.terminate()
+    yield
+    assert process.popen.wait(timeout=ENDS_WITHIN + asked - time.monotonic()) in (0, -signal.SIGTERM)
+
+
+def asked_for(client: httpx.Client, payment: str) -> tuple[int, bytes]:
+    """What a buyer gets whose server may end over the request; 0 when it breaks off."""
+    try:
+        response = pay(client, payment)
+    except httpx.TransportError:
+        return 0, b""
+    return response.status_code, response.content
+
+
+def test_a_server_ends_whatever_hangs_on_it(
+    tmp_path: Path, facilitator: StubFacilitator, buyer: Buyer
+) -> None:
+    """An idle connection, half a request, a reader who does not read, a facilitator that does not answer."""
+    release = threading.Event()
+    facilitator.usually = facilitator.held(threading.Event(), release)
+    settings = settings_in(tmp_path, facilitator.url)
+
+    with ExitStack() as hanging, running(settings, WORKERS="2") as process:
+        client = hanging.enter_context(client_of(process))
+        payments = _payments(client, buyer, AT_ONCE)
+        for hang in HANGERS.values():
+            hanging.enter_context(hang(process))
+        with ThreadPoolExecutor(AT_ONCE) as pool:
+            paid = [pool.submit(asked_for, client, payment) for payment in payments]
+            _wait_until(lambda: facilitator.asked == AT_ONCE)
+            with ending(process):
+                _wait_until(lambda: refuses(process.url))
+            answers = [each.result() for each in paid]
+        release.set()
+
+    facilitator.usually = facilitator.settle
+    assert all(status == 0 or _retry(content) == "same_payment" for status, content in answers)
+    with running(settings) as process, client_of(process) as client:
+        assert {pay(client, payment).status_code for payment in payments} == {200}
+    assert set(facilitator.moved.values()) == {1}
+
+
+def test_a_hundred_in_flight_are_finished_first(settings: Settings, facilitator: StubFacilitator) -> None:
+    release = threading.Event()
+    facilitator.usually = facilitator.held(threading.Event(), release)
+
+    with running(settings) as process, client_of(process) as client, ThreadPoolExecutor(100) as pool:
+        payments = _payments(client, Buyer(), 100)
+        paid = [pool.submit(asked_for, client, payment) for payment in payments]
+        _wait_until(lambda: facilitator.asked == len(payments))
+        with ending(process):
+            _wait_until(lambda: refuses(process.url))
+            release.set()
+        statuses = Counter(each.result()[0] for each in paid)
+
+    assert statuses == {200: len(payments)}
+    assert facilitator.moved.total() == len(payments)
+
+
+def client_of(process: Process) -> httpx.Client:
+    """A client with a connection for each request."""
+    limits = httpx.Limits(max_connections=None)
+    return httpx.Client(base_url=process.url, timeout=60, limits=limits)
+
+
+def refuses(url: str) -> bool:
+    """Whether a server takes no new connections."""
+    try:
+        connect(url).close()
+    except ConnectionRefusedError:
+        return True
+    return False
+
+
+def _payments(client: httpx.Client, buyer: Buyer, count: int) -> list[str]:
+    terms = terms_of(client)
+    return [encoded(buyer.payload(terms, now=int(time.time()))) for _ in range(count)]
+
+
+def _wait_until(happened: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + ENDS_WITHIN
+    while not happened():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def _retry(content: bytes) -> str:
+    return json.loads(content)["error"]["details"]["payment"]["retry"]

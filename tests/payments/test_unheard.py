@@ -1,0 +1,188 @@
+"""Entries that the database made and could not tell of, and claims that meet on one row."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncGenerator
+from functools import partial
+from pathlib import Path
+from typing import Any, TypeVar
+
+import pytest
+from buyer import Buyer, encoded, identified
+from facilitators import settings_in
+
+from centgate.payments import queries
+from centgate.payments.authorization import Payment, read_payment
+from centgate.payments.claiming import Order, StoredAnswer
+from centgate.payments.journal import Journal
+from centgate.payments.statements import Asking
+from centgate.payments.store import JournalUnavailable, Store, Unit, open_store
+from centgate.payments.terms import terms_of
+from centgate.payments.upkeep import beating
+from centgate.payments.worker import Worker
+from centgate.services.phishing_check import phishing_check
+
+T = TypeVar("T")
+ORDER = Order(phishing_check.slug, "binding")
+HASH = "0x" + "ab" * 32
+
+
+class Wayward:
+    """A store whose connection fails as the test says."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self.deaf = False
+        """Whether each unit is begun anew after it was through."""
+        self.failing: list[Exception] = []
+        """Raised when the next units are through."""
+        self.runs = 0
+
+    async def run(self, unit: Unit[T]) -> T:
+        self.runs += 1
+        done = await self._store.run(unit)
+        if self.deaf:
+            done = await self._store.run(unit)
+        if self.failing:
+            raise self.failing.pop(0)
+        return done
+
+    async def read(self, unit: Unit[T]) -> T:
+        return await self._store.read(unit)
+
+    async def check(self) -> None:
+        await self._store.check()
+
+    async def migrate(self) -> str | None:
+        return await self._store.migrate()
+
+    async def close(self) -> None:
+        await self._store.close()
+
+
+@pytest.fixture
+async def store(database_url: str) -> AsyncGenerator[Wayward]:
+    store = open_store(database_url)
+    yield Wayward(store)
+    await store.close()
+
+
+def journal_in(store: Store) -> Journal:
+    return Journal(store, keep_seconds=3600)
+
+
+def payment_of(buyer: Buyer, key: str | None = None, payload: Any = None) -> tuple[Payment, Any]:
+    """A payment and its payload; the same one again for a payload."""
+    terms = terms_of(phishing_check, settings_in(Path(), "http://127.0.0.1:9"))
+    payload = payload or buyer.payload(terms.header, now=int(time.time()))
+    header = identified(payload, key) if key else encoded(payload)
+    return read_payment(header, terms, time.time()), payload
+
+
+async def test_each_entry_may_be_made_twice(store: Wayward, buyer: Buyer) -> None:
+    store.deaf = True
+    journal = journal_in(store)
+    payment, _ = payment_of(buyer)
+
+    async with journal.claim(payment, ORDER) as claim:
+        fresh = not claim.doubtful
+        await journal.refused(claim, "insufficient_funds")
+    async with journal.claim(payment, ORDER) as claim:
+        fresh = fresh and not claim.doubtful
+        await journal.pending(claim, HASH)
+    async with journal.take_up(payment.key) as claim:
+        assert claim is not None
+        await journal.later(claim, 1.0)
+        await journal.settled(claim, HASH)
+    async with journal.claim(payment, ORDER) as claim:
+        await journal.delivered(claim, StoredAnswer(200, b"{}", "req_1", "receipt"))
+
+    assert fresh
+    assert claim.state == "delivered"
+
+
+@pytest.mark.parametrize("doubted", [False, True], ids=["claimed", "taken up"])
+async def test_what_was_taken_unheard_is_let_go_of_for_another_server(
+    store: Wayward, buyer: Buyer, *, doubted: bool
+) -> None:
+    elsewhere = Worker("elsewhere:1/2/3", "elsewhere:1/2/3")
+    one, other = Journal(store, keep_seconds=3600, worker=elsewhere), journal_in(store)
+    payment, _ = payment_of(buyer)
+    if doubted:
+        async with one.claim(payment, ORDER):
+            pass
+    store.failing.append(JournalUnavailable(OSError("gone")))
+    with pytest.raises(JournalUnavailable):
+        async with one.take_up(payment.key) if doubted else one.claim(payment, ORDER):
+            pytest.fail("it was not heard")
+
+    await one.beat()
+
+    async with beating(one), asyncio.timeout(20), other.claim(payment, ORDER) as claim:
+        assert claim.doubtful
+
+
+async def test_two_requests_of_one_server_never_work_on_one_row(store: Wayward, buyer: Buyer) -> None:
+    journal = journal_in(store)
+    first, payload = payment_of(buyer, "one-key-of-a-buyer")
+    async with journal.claim(first, ORDER):
+        pass
+    again, _ = payment_of(buyer, payload=payload)
+    under_its_key, _ = payment_of(buyer, "one-key-of-a-buyer")
+
+    async def bought() -> StoredAnswer | None:
+        async with journal.claim(under_its_key, ORDER) as claim:
+            return claim.answer
+
+    async with journal.claim(again, ORDER) as claim:
+        second = asyncio.create_task(bought())
+        for _ in range(3):
+            await journal.note(again)
+        early = second.done()
+        await journal.settled(claim, HASH)
+        await journal.delivered(claim, StoredAnswer(200, b"{}", "req_1", "receipt"))
+    answer = await second
+
+    assert not early
+    assert answer is not None
+    assert answer.request_id == "req_1"
+
+
+async def test_a_sign_of_life_goes_on_after_a_failure_that_nobody_foresaw(store: Wayward) -> None:
+    journal = journal_in(store)
+    store.failing.append(ZeroDivisionError())
+
+    async with beating(journal), asyncio.timeout(20):
+        while store.runs < 3:  # noqa: ASYNC110 - it is said once a second
+            await asyncio.sleep(0.1)
+
+    assert not store.failing
+
+
+async def test_what_another_server_has_entered_meanwhile_is_looked_at_again(
+    postgres_url: str, buyer: Buyer
+) -> None:
+    (one, _), (other, _) = payment_of(buyer), payment_of(buyer)
+    tries: list[int] = []
+    store = open_store(postgres_url)
+
+    def collides_once() -> Asking[int]:
+        tries.append(1)
+        values = {"identifier": "one-key-of-a-buyer" if len(tries) == 1 else "another-key-of-a-buyer"}
+        row = yield from queries.find(other.key)
+        assert row is not None
+        yield from queries.change_seen(row, values)
+        return len(tries)
+
+    journal = journal_in(store)
+    for payment in (one, other):
+        async with journal.claim(payment, ORDER):
+            pass
+    row = await store.run(partial(queries.find, one.key))
+    assert row is not None
+    await store.run(partial(queries.change_seen, row, {"identifier": "one-key-of-a-buyer"}))
+
+    assert await store.run(collides_once) == 2
+    await store.close()

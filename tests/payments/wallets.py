@@ -1,0 +1,153 @@
+"""Payers that are contracts on the development chain: deployed, about to be, or delegated to."""
+
+# eth-account and web3 are typed in parts
+# pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+
+import requests
+from eth_abi.abi import encode
+from eth_account import Account
+from web3 import HTTPProvider, Web3
+
+from centgate.devchain.accounts import BUYERS
+from centgate.devchain.house import DevChain
+from centgate.devchain.token import CHAIN_ID, TOKEN, artefact
+from centgate.eip3009 import domain_separator, transfer_digest
+
+# takes its owner's signature with a byte in front, so that it is not 65 bytes long (ERC-1271)
+WALLET = """
+owner: public(address)
+
+@external
+def set_up(owner: address):
+    assert self.owner == empty(address)
+    self.owner = owner
+
+@external
+@view
+def isValidSignature(digest: bytes32, signature: Bytes[66]) -> bytes4:
+    v: uint256 = convert(slice(signature, 65, 1), uint256)
+    r: uint256 = extract32(signature, 1, output_type=uint256)
+    s: uint256 = extract32(signature, 33, output_type=uint256)
+    if ecrecover(digest, v, r, s) == self.owner:
+        return 0x1626ba7e
+    return 0xffffffff
+"""
+FACTORY = """
+interface Wallet:
+    def set_up(owner: address): nonpayable
+
+@external
+def deploy(wallet: address, owner: address) -> address:
+    made: address = create_minimal_proxy_to(wallet, salt=convert(owner, bytes32))
+    extcall Wallet(made).set_up(owner)
+    return made
+"""
+# what an account can delegate to that goes on signing with its own key (ERC-7702)
+DELEGATE = """
+@external
+@view
+def isValidSignature(digest: bytes32, signature: Bytes[65]) -> bytes4:
+    v: uint256 = convert(slice(signature, 64, 1), uint256)
+    r: uint256 = extract32(signature, 0, output_type=uint256)
+    s: uint256 = extract32(signature, 32, output_type=uint256)
+    if ecrecover(digest, v, r, s) == self:
+        return 0x1626ba7e
+    return 0xffffffff
+"""
+# the last 32 bytes of a signature for a contract that is not there yet (ERC-6492)
+COUNTERFACTUAL = bytes.fromhex("6492" * 16)
+GAS = {"gas": 1_000_000, "maxFeePerGas": 10**9, "maxPriorityFeePerGas": 10**6}
+SPONSOR = BUYERS[9]
+
+
+@dataclass(frozen=True)
+class Contracts:
+    """What stands on the chain for all payers here, and a way to it."""
+
+    w3: Web3
+    factory: Any
+    wallet: str
+    delegate: str
+
+    def make_wallet(self, owner: str) -> str:
+        """The address of a new wallet."""
+        address = self.wallet_to_be(owner)
+        _sent(self.w3, self.factory.functions.deploy(self.wallet, owner))
+        return address
+
+    def wallet_to_be(self, owner: str) -> str:
+        """Where a wallet will be once it is made."""
+        return self.factory.functions.deploy(self.wallet, owner).call()
+
+    def counterfactual(self, owner: str, signature: bytes) -> bytes:
+        """A signature by a wallet that is to be made first."""
+        make = bytes.fromhex(self.factory.encode_abi("deploy", [self.wallet, owner]).removeprefix("0x"))
+        parts = encode(["address", "bytes", "bytes"], [self.factory.address, make, signature])
+        return parts + COUNTERFACTUAL
+
+    def delegated(self, to: str) -> Any:
+        """A new key, whose account delegates to a contract."""
+        key = Account.create()
+        signed = key.sign_authorization({"chainId": CHAIN_ID, "address": to, "nonce": 0})
+        # sent to nobody in particular: what counts is the list
+        _mined(self.w3, {"to": SPONSOR.address, "value": 0, "data": "0x", "authorizationList": [signed]})
+        return key
+
+    def fund(self, payer: str) -> None:
+        """Give a payer what two calls cost."""
+        token = self.w3.eth.contract(address=Web3.to_checksum_address(TOKEN), abi=artefact()["abi"])
+        _sent(self.w3, token.functions.transfer(payer, 20_000))
+
+
+@contextmanager
+def contracts_on(devchain: DevChain) -> Generator[Contracts]:
+    """The contracts, compiled and put on the chain."""
+    with requests.Session() as session:
+        session.trust_env = False
+        w3 = Web3(HTTPProvider(devchain.rpc_url, session=session))
+        wallet, factory, delegate = (_deployed(w3, source) for source in (WALLET, FACTORY, DELEGATE))
+        yield Contracts(w3, factory, wallet.address, delegate.address)
+
+
+def signature_over(key: Any, authorization: dict[str, Any]) -> bytes:
+    """A key's 65 bytes for an authorization, whoever it names as payer."""
+    digest = transfer_digest(
+        domain_separator("USDC", "2", CHAIN_ID, TOKEN),
+        payer=authorization["from"],
+        to=authorization["to"],
+        value=int(authorization["value"]),
+        valid_after=int(authorization["validAfter"]),
+        valid_before=int(authorization["validBefore"]),
+        nonce=authorization["nonce"],
+    )
+    return bytes(key.unsafe_sign_hash(digest).signature)
+
+
+def _deployed(w3: Web3, source: str) -> Any:
+    vyper: Any = import_module("vyper")  # its types are not worth having
+    compiled = vyper.compile_code(source, output_formats=["abi", "bytecode"])
+    contract = w3.eth.contract(abi=compiled["abi"], bytecode=compiled["bytecode"])
+    return w3.eth.contract(address=_sent(w3, contract.constructor())["contractAddress"], abi=compiled["abi"])
+
+
+def _sent(w3: Web3, function: Any) -> Any:
+    return _mined(w3, function.build_transaction({"from": SPONSOR.address, "nonce": 0, **GAS}))
+
+
+def _mined(w3: Web3, transaction: dict[str, Any]) -> Any:
+    """The receipt of a transaction that somebody else pays the gas for."""
+    nonce = w3.eth.get_transaction_count(Web3.to_checksum_address(SPONSOR.address))
+    whole = {**transaction, **GAS, "nonce": nonce, "chainId": CHAIN_ID}
+    raw = Account.from_key(SPONSOR.private_key).sign_transaction(whole).raw_transaction
+    receipt = w3.eth.wait_for_transaction_receipt(w3.eth.send_raw_transaction(raw))
+    assert receipt["status"] == 1
+    return receipt

@@ -1,0 +1,252 @@
+"""`centgate receipt verify`, and what it is made of: who signed, for what, and that nothing was changed."""
+
+from __future__ import annotations
+
+import json
+import socket
+from base64 import b64encode
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from signed import BODY, OFFER, OTHER, SIGNER, TAMPERED, TERMS, URL, altered, delivery, demand
+from typer.testing import CliRunner, Result
+
+from centgate.cli import app
+from centgate.receipts.checking import examine
+
+Verify = Callable[..., Result]
+
+
+@pytest.fixture
+def verify(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Verify:
+    """The command, in a process that has no network: `verify(receipt, *options, body=..., offer=...)`."""
+
+    def refuse(*_: object) -> None:
+        raise AssertionError("somebody was asked")
+
+    monkeypatch.setattr(socket.socket, "connect", refuse)
+    monkeypatch.chdir(tmp_path)
+
+    def run(receipt: bytes | str, *options: str, **files: bytes | str) -> Result:
+        given = [f"--{name}={written(tmp_path / name, content)}" for name, content in files.items()]
+        file = written(tmp_path / "receipt", receipt)
+        return CliRunner().invoke(app, ["receipt", "verify", file, *given, *options])
+
+    return run
+
+
+def written(file: Path, content: bytes | str) -> str:
+    file.write_bytes(content.encode() if isinstance(content, str) else content)
+    return str(file)
+
+
+def header(message: Any) -> str:
+    return b64encode(json.dumps(message).encode()).decode()
+
+
+def states(result: Result) -> dict[str, str]:
+    """Each check's state, from `--json`."""
+    return {check["name"]: check["state"] for check in json.loads(result.stdout)["checks"]}
+
+
+def test_who_signed_and_for_what_is_told(verify: Verify) -> None:
+    result = verify(header(delivery()), f"--signer={SIGNER.address}", body=BODY, offer=header(demand()))
+
+    assert result.exit_code == 0, result.output
+    for told in (SIGNER.address, URL, TERMS["network"], delivery()["payer"], delivery()["transaction"]):
+        assert told in result.stdout
+    assert "2026-09-21 14:13:20 UTC" in result.stdout
+    assert result.stdout.count("ok  ") == 6
+    assert "not checked" not in result.stdout
+
+
+def test_programs_get_it_as_json(verify: Verify) -> None:
+    result = verify(header(delivery()), "--json", body=BODY)
+
+    told = json.loads(result.stdout)
+    assert (told["ok"], told["signer"]) == (True, SIGNER.address)
+    assert told["receipt"] == delivery()["extensions"]["offer-receipt"]["info"]["receipt"]["payload"]
+    assert states(result) == {
+        "receipt": "ok",
+        "settlement": "ok",
+        "answer": "ok",
+        "body": "ok",
+        "offer": "not checked",
+        "signer": "not checked",
+    }
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        json.dumps(delivery()),
+        header(delivery()).rstrip("="),
+        header(delivery()) + "\r\n",
+        f"HTTP/1.1 200 OK\r\nvary: Origin\r\npayment-response: {header(delivery())}\r\nx: 1\r\n",
+        f"PAYMENT-RESPONSE:{header(delivery())}",
+        "\ufeff" + json.dumps(delivery(), indent=2),
+    ],
+    ids=["JSON", "no padding", "line's end", "all headers", "one header", "byte order mark"],
+)
+def test_it_is_read_as_it_was_saved(verify: Verify, form: str) -> None:
+    result = verify(form, body=BODY)
+
+    assert result.exit_code == 0, result.output
+
+
+def test_it_is_read_from_standard_input() -> None:
+    result = CliRunner().invoke(app, ["receipt", "verify", "-"], input=header(delivery()))
+
+    assert result.exit_code == 0, result.output
+
+
+@pytest.mark.parametrize("tampered", TAMPERED.values(), ids=TAMPERED.keys())
+def test_whatever_was_changed_is_noticed(verify: Verify, tampered: dict[str, Any]) -> None:
+    result = verify(json.dumps(tampered), "--json", body=BODY)
+
+    assert result.exit_code == 1
+    assert "failed" in states(result).values()
+
+
+@pytest.mark.parametrize("body", [BODY + b"\n", BODY[:-1], b"", BODY.replace(b"blocked", b"allowed")])
+def test_another_body_is_noticed(verify: Verify, body: bytes) -> None:
+    result = verify(header(delivery()), "--json", body=body)
+
+    assert result.exit_code == 1
+    assert states(result)["body"] == "failed"
+
+
+def test_another_signer_is_noticed(verify: Verify) -> None:
+    result = verify(header(delivery(OTHER)), "--json", f"--signer={SIGNER.address}", body=BODY)
+
+    assert result.exit_code == 1
+    assert states(result) | {"offer": ""} == {
+        "receipt": "ok",
+        "settlement": "ok",
+        "answer": "ok",
+        "body": "ok",
+        "offer": "",
+        "signer": "failed",
+    }
+
+
+PAYLOAD = (*OFFER, "payload")
+
+
+@pytest.mark.parametrize(
+    "offer",
+    [
+        *(altered(demand(), (*PAYLOAD, name), "0x" + "11" * 20) for name in (*TERMS, "resourceUrl")),
+        altered(demand(), (*PAYLOAD, "validUntil"), 1),
+        altered(demand(), (*OFFER, "signature"), "0x"),
+        altered(demand(), ("accepts", 0, "payTo"), "0x" + "11" * 20),
+        altered(demand(), ("accepts", 0), None),
+        altered(demand(), OFFER[:-1], []),
+        altered(demand(), ("extensions",), None),
+        demand(OTHER),
+        demand(url=URL + "s"),
+    ],
+    ids=[
+        *TERMS,
+        "resource",
+        "validity",
+        "signature",
+        "terms beside it",
+        "no terms beside it",
+        "no offers",
+        "no extensions",
+        "another signer",
+        "another route",
+    ],
+)
+def test_an_offer_that_does_not_belong_to_it_is_noticed(verify: Verify, offer: dict[str, Any]) -> None:
+    result = verify(header(delivery()), "--json", offer=header(offer))
+
+    assert result.exit_code == 1
+    assert states(result)["offer"] == "failed"
+
+
+def test_an_offer_can_be_given_by_itself(verify: Verify) -> None:
+    (offer,) = demand()["extensions"]["offer-receipt"]["info"]["offers"]
+
+    result = verify(header(delivery()), "--json", offer=json.dumps(offer))
+
+    assert states(result)["offer"] == "ok"
+
+
+def test_a_receipt_of_another_server_is_checked_as_far_as_it_goes(verify: Verify) -> None:
+    settled = delivery()
+    del settled["extensions"]["centgate-answer"]
+
+    without, with_body = (verify(header(settled), "--json", **given) for given in ({}, {"body": BODY}))
+
+    assert (without.exit_code, states(without)["answer"]) == (0, "not checked")
+    assert (with_body.exit_code, states(with_body)["body"]) == (1, "failed")
+
+
+def test_optional_fields_that_are_missing_are_signed_as_empty() -> None:
+    settled = delivery(transaction="")
+    del settled["extensions"]["offer-receipt"]["info"]["receipt"]["payload"]["transaction"]
+
+    verdict = examine(settled, body=BODY)
+
+    assert verdict.holds
+    assert verdict.signer == SIGNER.address
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("", "it is empty: it has to hold the value of PAYMENT-RESPONSE"),
+        ("not base64!", "it is neither the value of PAYMENT-RESPONSE nor JSON"),
+        (b"\xff\xfe\x00", "it is neither the value of PAYMENT-RESPONSE nor JSON"),
+        ('{"success": ', "it is no JSON, and no header in base64 of JSON"),
+        (b64encode(b"[1]"), "it is no JSON object"),
+        (b64encode(b"null"), "it is no JSON object"),
+        ("[" * 100_000, "it is neither"),
+        ('{"a":' * 100_000, "it is no JSON, and no header"),
+        ("x" * 1_100_000, "it is longer than 1024 KiB"),
+    ],
+    ids=["empty", "text", "bytes", "cut", "list", "null", "brackets", "deep", "long"],
+)
+def test_what_is_no_receipt_is_said_in_a_sentence(verify: Verify, content: Any, said: str) -> None:
+    result = verify(content)
+
+    assert result.exit_code == 1
+    assert result.stderr.startswith("centgate: ")
+    assert said in result.stderr
+    assert result.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--signer=0x12"], "--signer is an address, 0x and 40 hex digits, and not '0x12'"),
+        (["--body=nowhere"], "nowhere cannot be read: No such file or directory"),
+        (["--offer=nowhere"], "nowhere cannot be read: No such file or directory"),
+        (["--body=."], ". cannot be read: Is a directory"),
+    ],
+)
+def test_bad_options_are_said_in_a_sentence(verify: Verify, options: list[str], said: str) -> None:
+    result = verify(header(delivery()), *options)
+
+    assert (result.exit_code, result.stderr) == (1, f"centgate: {said}\n")
+
+
+def test_text_of_strangers_does_not_steer_the_terminal(verify: Verify) -> None:
+    settled = delivery(payer="\x1b[2J\u202e")
+
+    result = verify(header(settled), body=BODY)
+
+    assert result.exit_code == 0
+    assert "\x1b[2J" not in result.stdout
+    assert "\u202e" not in result.stdout
+
+
+def test_a_file_that_is_not_there_is_said(tmp_path: Path) -> None:
+    result = CliRunner().invoke(app, ["receipt", "verify", str(tmp_path / "nowhere")])
+
+    assert result.exit_code == 1
+    assert "nowhere cannot be read: No such file or directory" in result.stderr

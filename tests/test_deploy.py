@@ -1,0 +1,219 @@
+"""What `deploy/` says is so: variables are settings, commands and paths exist, files are well-formed."""
+
+# compose_spec and yaml are typed in parts
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import compose_spec
+import pytest
+import typer
+import yaml
+
+from centgate.catalog import all_providers, all_services
+from centgate.cli import app
+from centgate.faces.api import routes
+from centgate.settings import Settings, as_given
+
+ROOT = Path(__file__).parent.parent
+DEPLOY = ROOT / "deploy"
+MANIFESTS = sorted(DEPLOY.glob("kubernetes/*.yaml"))
+OURS = [DEPLOY / name for name in ("Dockerfile", "compose.yaml", "Caddyfile", "README.md")] + MANIFESTS
+COMPOSES = {"CENTGATE_DOMAIN"}
+"""A variable of compose.yaml's own."""
+ADDRESS = "0x1111111111111111111111111111111111111111"
+CONTENTS = {
+    "database_url": "postgresql://centgate:word@postgres:5432/centgate\n",
+    "cdp_api_key_secret": "\n",
+    "receipt_key": "22" * 32 + "\n",
+    "database_password": "word\n",
+}
+
+
+def loaded(path: Path) -> list[dict[str, Any]]:
+    """The documents in a file."""
+    return list(yaml.safe_load_all(path.read_text()))
+
+
+def manifest(kind: str) -> dict[str, Any]:
+    """The one manifest of a kind."""
+    documents = [each for path in MANIFESTS for each in loaded(path) if each["kind"] == kind]
+    assert len(documents) == 1
+    return documents[0]
+
+
+def compose() -> dict[str, Any]:
+    """compose.yaml, its merges made."""
+    return loaded(DEPLOY / "compose.yaml")[0]
+
+
+def pods() -> Mapping[str, dict[str, Any]]:
+    """The pods that run the image, by the kind of what makes them."""
+    return {kind: manifest(kind)["spec"]["template"]["spec"] for kind in ("Deployment", "Job")}
+
+
+def known() -> set[str]:
+    """The names of every setting, of chains with the id of Base."""
+    providers = all_providers(all_services()).values()
+    every = [name.replace("*", "8453") for provider in providers for name in provider.about.settings]
+    return {f"CENTGATE_{name.upper()}" for name in [*Settings.model_fields, *every]}
+
+
+@pytest.mark.parametrize("path", OURS, ids=lambda path: path.name)
+def test_every_variable_is_a_setting(path: Path) -> None:
+    named = set(re.findall(r"\bCENTGATE_[A-Z0-9_]+[A-Z0-9]", path.read_text()))
+
+    unknown = {name for name in named if name.removesuffix("_FILE") not in known() | COMPOSES}
+
+    assert unknown == set()
+
+
+def interpolated(text: str, given: Mapping[str, str]) -> str:
+    """A value with compose's `${NAME:-default}` and `${NAME:?message}` filled in."""
+    return re.sub(r"\$\{(\w+):[-?]([^}]*)\}", lambda found: given.get(found[1], found[2]), text)
+
+
+def test_the_settings_of_compose_can_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    given = {"CENTGATE_PAY_TO": ADDRESS, "CENTGATE_DOMAIN": "facts.example"}
+    for name, content in CONTENTS.items():
+        (tmp_path / name).write_text(content)
+    for name, value in compose()["services"]["centgate"]["environment"].items():
+        filled = interpolated(value, given).replace("/run/secrets", str(tmp_path))
+        monkeypatch.setenv(name, filled)
+
+    settings = Settings()
+
+    assert settings.pay_to == ADDRESS
+    assert settings.public_url == "https://facts.example"
+    assert settings.database_url == CONTENTS["database_url"].strip()
+    assert settings.receipt_key
+    assert not settings.cdp_api_key_secret
+
+
+def test_the_settings_of_kubernetes_can_be_read_once_they_are_filled_in(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for name, value in {**manifest("ConfigMap")["data"], **manifest("Secret")["stringData"]}.items():
+        monkeypatch.setenv(name, value)
+    with pytest.raises(ValueError, match="zero address"):
+        Settings()  # as it is shipped, so that nobody is paid by mistake
+    monkeypatch.setenv("CENTGATE_PAY_TO", ADDRESS)
+
+    assert Settings().database_url.startswith("postgresql://")
+    assert as_given("RECEIPT_KEY") is None
+
+
+def test_every_command_that_is_run_exists() -> None:
+    dockerfile = (DEPLOY / "Dockerfile").read_text()
+    commands = re.findall(r'^CMD \["(\w+)"\]$', dockerfile, re.MULTILINE)
+    commands += compose()["services"]["migrate"]["command"]
+    commands += [pod["containers"][0]["args"][0] for pod in pods().values()]
+    commands += re.findall(r"centgate (doctor|migrate)\b", (DEPLOY / "README.md").read_text())
+    group: Any = typer.main.get_command(app)
+
+    assert {"serve", "migrate", "doctor"} <= set(commands)
+    assert [name for name in commands if group.get_command(None, name) is None] == []
+    assert 'ENTRYPOINT ["centgate"]' in dockerfile
+
+
+def test_every_probe_asks_a_path_that_there_is(settings: Settings) -> None:
+    there = {route.path for route in routes(settings)}
+    container = pods()["Deployment"]["containers"][0]
+    asked = {container[f"{kind}Probe"]["httpGet"]["path"] for kind in ("startup", "liveness", "readiness")}
+    asked |= set(re.findall(r"\}(/\w+)'", (DEPLOY / "Dockerfile").read_text()))
+
+    assert asked == {"/livez", "/readyz"}
+    assert asked <= there
+
+
+def test_ports_agree() -> None:
+    dockerfile = (DEPLOY / "Dockerfile").read_text()
+    ports = {port["name"]: port["containerPort"] for port in pods()["Deployment"]["containers"][0]["ports"]}
+    data = manifest("ConfigMap")["data"]
+    service = compose()["services"]["centgate"]
+
+    assert f"EXPOSE {ports['http']}\n" in dockerfile
+    assert f"CENTGATE_PORT={ports['http']} " in dockerfile
+    assert f"centgate {ports['http']} {{" in (DEPLOY / "Caddyfile").read_text()
+    assert data["CENTGATE_METRICS_PORT"] == service["environment"]["CENTGATE_METRICS_PORT"]
+    assert data["CENTGATE_METRICS_PORT"] == str(ports["metrics"])
+    assert service["expose"] == [str(ports["http"]), str(ports["metrics"])]
+    assert "ports" not in service
+    assert [port["targetPort"] for port in manifest("Service")["spec"]["ports"]] == ["http"]
+
+
+@pytest.mark.parametrize("kind", ["Deployment", "Job"])
+def test_pods_run_without_rights(kind: str) -> None:
+    pod = pods()[kind]
+    container = pod["containers"][0]["securityContext"]
+
+    assert pod["securityContext"]["runAsNonRoot"] is True
+    assert container == {
+        "allowPrivilegeEscalation": False,
+        "readOnlyRootFilesystem": True,
+        "capabilities": {"drop": ["ALL"]},
+    }
+    # a Service called centgate would otherwise set CENTGATE_PORT to an address
+    assert pod["enableServiceLinks"] is False
+
+
+def test_a_replica_has_the_time_it_takes_to_stop() -> None:
+    from centgate.runtime import DRAIN
+    from centgate.server import STOP_WITHIN
+
+    pod = pods()["Deployment"]
+    pause = int(pod["containers"][0]["lifecycle"]["preStop"]["exec"]["command"][1])
+
+    assert pod["terminationGracePeriodSeconds"] >= pause + STOP_WITHIN + DRAIN
+    assert (
+        int(compose()["services"]["centgate"]["stop_grace_period"].removesuffix("s")) >= STOP_WITHIN + DRAIN
+    )
+
+
+def test_everything_is_in_the_kustomization_but_the_example() -> None:
+    (kustomization,) = loaded(DEPLOY / "kubernetes/kustomization.yaml")
+    others = {path.name for path in MANIFESTS} - {"kustomization.yaml", "secret.example.yaml"}
+
+    assert set(kustomization["resources"]) == others
+    assert kustomization["images"][0]["name"] == pods()["Deployment"]["containers"][0]["image"]
+
+
+def test_what_the_image_is_made_of_is_let_in() -> None:
+    copied = re.findall(r"^COPY (?!--from)(.*) \S+$", (DEPLOY / "Dockerfile").read_text(), re.MULTILINE)
+    let_in = {line[1:] for line in (ROOT / ".dockerignore").read_text().splitlines() if line.startswith("!")}
+
+    assert {name for names in copied for name in names.split()} == let_in
+    assert all((ROOT / name).exists() for name in let_in)
+
+
+def test_compose_knows_every_key() -> None:
+    parsed = compose_spec.PyCompose.from_yaml(yaml.safe_dump(compose()))
+
+    assert parsed.validate() is None
+
+
+@pytest.mark.parametrize(
+    "path", [path for path in MANIFESTS if path.name != "kustomization.yaml"], ids=lambda path: path.name
+)
+def test_manifests_are_what_kubernetes_takes(path: Path) -> None:
+    import kubernetes_validate
+
+    for document in loaded(path):
+        kubernetes_validate.validate(document, kubernetes_validate.latest_version(), strict=True)
+
+
+def test_the_dockerfile_has_nothing_to_lint() -> None:
+    hadolint = shutil.which("hadolint", path=str(Path(sys.executable).parent))
+    assert hadolint
+
+    done = subprocess.run([hadolint, str(DEPLOY / "Dockerfile")], capture_output=True, text=True, check=False)
+
+    assert (done.returncode, done.stdout) == (0, "")
