@@ -9,13 +9,16 @@ metadata = MetaData()
 _Seconds = BigInteger().with_variant(Integer, "sqlite")
 _OPEN = text("state IN ('settling', 'settled')")
 
+
+def _key() -> list[Column[str]]:
+    """What identifies a payment: the primary key of every table that has a row for one."""
+    return [Column(name, String, primary_key=True) for name in ("network", "asset", "payer", "nonce")]
+
+
 payments = Table(
     "payments",
     metadata,
-    Column("network", String, primary_key=True),
-    Column("asset", String, primary_key=True),
-    Column("payer", String, primary_key=True),
-    Column("nonce", String, primary_key=True),
+    *_key(),
     Column("state", String, nullable=False),  # settling, settled, delivered, refused
     Column("owner", String),  # the process that works on it, if one does
     Column("binding", String, nullable=False),  # digest of method, path and canonical body
@@ -30,9 +33,7 @@ payments = Table(
     Column("reason", String),  # why it was refused
     Column("created_at", Float, nullable=False),  # seconds since 1970, as are all times here
     Column("updated_at", Float, nullable=False),
-    Column(
-        "signed", String
-    ),  # while it is settling: what lets it be presented again without its buyer, as JSON
+    Column("signed", String),  # `authorization.Payment.signed`, while it is settling
     Column("attempts", Integer, nullable=False, server_default="0"),  # to find out what became of it
     Column("retry_at", Float),  # when to try that next
     Column("settled_at", Float),
@@ -55,10 +56,7 @@ payments = Table(
 answers = Table(
     "answers",
     metadata,
-    Column("network", String, primary_key=True),
-    Column("asset", String, primary_key=True),
-    Column("payer", String, primary_key=True),
-    Column("nonce", String, primary_key=True),
+    *_key(),
     Column("status", Integer, nullable=False),
     Column("request_id", String, nullable=False),
     Column("receipt", String, nullable=False),  # PAYMENT-RESPONSE as sent
@@ -70,10 +68,7 @@ answers = Table(
 refunds = Table(
     "refunds",
     metadata,
-    Column("network", String, primary_key=True),
-    Column("asset", String, primary_key=True),
-    Column("payer", String, primary_key=True),
-    Column("nonce", String, primary_key=True),
+    *_key(),
     Column("transaction", String, nullable=False),  # of the transfer that paid it back
     Column("at", Float, nullable=False),  # when the operator entered it
 )
