@@ -321,7 +321,8 @@ def test_an_empty_database_on_a_server_is_left_empty(postgres: Postgres, postgre
 
 
 @pytest.mark.parametrize(
-    ("version", "advice"), [("0001", "run `centgate migrate`"), ("9999", "a newer Centgate")]
+    ("version", "advice"),
+    [("0001", "run `centgate migrate`"), ("0999", "a newer Centgate")],
 )
 def test_another_schema_is_told_in_a_sentence(tmp_path: Path, version: str, advice: str) -> None:
     import sqlite3

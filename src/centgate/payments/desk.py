@@ -15,7 +15,8 @@ from rich.table import Table
 from centgate.client.shell.printing import as_json, console, line, write_nowhere
 from centgate.log import set_up_logs
 from centgate.payments.entries import Outlook
-from centgate.payments.looking import Books, OtherSchema, open_books, reason
+from centgate.payments.looking import Books, open_books, reason
+from centgate.payments.migrations import SchemaMismatch
 from centgate.payments.store import BadAddress, JournalUnavailable
 from centgate.settings import Settings
 from centgate.terminal import say, settings_given
@@ -50,7 +51,7 @@ def perform(work: Callable[[Desk], Awaitable[ExitCode]]) -> ExitCode:
     except (BadArgument, BadAddress) as error:
         say(str(error))
         return 2
-    except OtherSchema as error:
+    except SchemaMismatch as error:
         say(str(error))
     except JournalUnavailable as error:
         say(

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar, cast
 
-from centgate.payments.migrations import HEAD
+from centgate.payments.migrations import require_current
 from centgate.payments.records import Reader
 from centgate.payments.statements import Asking
 from centgate.payments.store import JournalUnavailable, Store, Unit, open_store
@@ -20,10 +20,6 @@ T = TypeVar("T")
 _VERSION = "SELECT version_num FROM alembic_version"
 PATIENCE = 10
 """Seconds to wait for a database."""
-
-
-class OtherSchema(Exception):
-    """The journal is of another version than this program reads; says what to do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,12 +35,12 @@ class Books:
 
 @asynccontextmanager
 async def open_books(url: str) -> AsyncGenerator[Books]:
-    """The journal at a database URL; JournalUnavailable, OtherSchema or BadAddress."""
+    """The journal at a database URL; JournalUnavailable, SchemaMismatch or BadAddress."""
     found = await schema_of(url)
     if found is None:
         yield Books(_Nothing(), None, f"there is no journal yet: {_place(url)}")
         return
-    _require_known(found)
+    require_current(found)
     store = open_store(url, connections=1)
     try:
         yield Books(store, store, None)
@@ -87,17 +83,6 @@ def _place(url: str) -> str:
     if url.startswith("sqlite:"):
         return f"{file_of(url)} is not there, or empty (CENTGATE_DATABASE_URL names it)"
     return "the database that CENTGATE_DATABASE_URL names has no tables of Centgate's"
-
-
-def _require_known(found: str) -> None:
-    if found < HEAD:
-        raise OtherSchema(
-            f"the journal has schema {found}, this Centgate needs {HEAD}: run `centgate migrate`"
-        )
-    if found > HEAD:
-        raise OtherSchema(
-            f"the journal was made by a newer Centgate (schema {found}, this one knows {HEAD}): use that one"
-        )
 
 
 def _schema_of_file(path: Path) -> str | None:

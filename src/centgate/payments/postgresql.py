@@ -22,7 +22,7 @@ from sqlalchemy.ext.asyncio import create_async_engine
 from sqlalchemy.pool import NullPool
 
 from centgate.meter import SILENT, Meter
-from centgate.payments.migrations import HEAD, SchemaMismatch, bring_up_to_date, require_known, version
+from centgate.payments.migrations import SchemaMismatch, bring_up_to_date, require_current, version
 from centgate.payments.statements import Ask, Asking, Row
 from centgate.payments.store import BadAddress, JournalUnavailable, Unit
 
@@ -205,13 +205,10 @@ def _set_up(connection: Connection) -> None:
     """Make the tables of an empty database; an older one may be in use by others, and is left as it is."""
     with connection.begin():
         found = version(connection)
-    require_known(found)
     if found is None:
         bring_up_to_date(connection)
-    elif found != HEAD:
-        raise SchemaMismatch(
-            f"the database has schema {found}, this Centgate needs {HEAD}: run `centgate migrate`"
-        )
+    else:
+        require_current(found)
 
 
 async def _answered(asking: Asking[T], connection: Any, seconds: float) -> T:

@@ -56,6 +56,15 @@ def require_known(found: str | None) -> None:
     )
 
 
+def require_current(found: str) -> None:
+    """SchemaMismatch for any version but the one this program works with."""
+    require_known(found)
+    if found != HEAD:
+        raise SchemaMismatch(
+            f"the database has schema {found}, this Centgate needs {HEAD}: run `centgate migrate`"
+        )
+
+
 def _known() -> set[str]:
     """Every version there has been."""
     return {path.name.partition("_")[0] for path in (Path(__file__).parent / "versions").glob("0*.py")}
