@@ -1,6 +1,6 @@
 """Servers killed at random while many pay on the development chain; afterwards the books are audited.
 
-    PYTHONPATH=tests:tests/payments .venv/bin/python bench/random_kills.py [--payments 500] [--deaths 40]
+    PYTHONPATH=tests:tests/payments .venv/bin/python bench/random_kills.py [--payments 500] [--deaths 20]
 
 Once on SQLite with one server, once on PostgreSQL with two. Ends with 1 where the books do not balance.
 """
@@ -32,7 +32,7 @@ def main() -> None:
     """Lay a siege to each database, and say what it did."""
     reader = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     reader.add_argument("--payments", type=int, default=500)
-    reader.add_argument("--deaths", type=int, default=40, help="at most")
+    reader.add_argument("--deaths", type=int, default=20)
     reader.add_argument("--seed", type=int, default=int(time.time()))
     asked = reader.parse_args()
     set_up_logs("error")

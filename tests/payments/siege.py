@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-import subprocess
 import time
 from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -28,10 +27,6 @@ from centgate.payments.tables import payments
 from centgate.settings import Settings
 
 STEPS = ("claimed", "settled", "produced", "delivered")
-LIFE = (0.1, 1.0)
-"""Seconds for which a server lives after it has said that it is ready."""
-FAULT_WITHIN = 3.0
-"""Seconds in which one that is to die at a step must have come to it."""
 BUYERS = 24
 """Buyers who ask at the same time."""
 IMPATIENT = 0.15
@@ -105,12 +100,6 @@ class Replica:
         if process:
             await asyncio.to_thread(process.kill)
 
-    async def live(self, seconds: float) -> None:
-        """Let it live for so long, or until it dies by itself."""
-        assert self.process
-        with suppress(subprocess.TimeoutExpired):
-            await asyncio.to_thread(self.process.popen.wait, FAULT_WITHIN if self.fault else seconds)
-
 
 @dataclass
 class Siege:
@@ -123,20 +112,22 @@ class Siege:
     """How often a server died, by the step it was told to die at."""
     broken: int = 0
     """Requests whose server died over them."""
-    over: bool = False
+    allowed: asyncio.Semaphore = field(default_factory=partial(asyncio.Semaphore, 0))
+    """Purchases that may begin."""
+    left: int = 0
+    """Purchases whose buyer was answered, or went away."""
     seconds: float = 0
 
     async def lay(self, count: int, deaths: int) -> None:
-        """Buy so much, and meanwhile kill servers, at most so often."""
+        """Buy so much, and meanwhile kill servers, so often."""
         self.purchases = await asyncio.to_thread(signed, self.replicas[0].url or "", count)
         started = time.monotonic()
         async with asyncio.timeout(PATIENCE), asyncio.TaskGroup() as group:
-            group.create_task(self._rage(deaths))
+            group.create_task(self._rage(count, deaths))
             async with httpx.AsyncClient(timeout=30, trust_env=False) as client:
                 queue = iter(self.purchases)
                 await asyncio.gather(*(self._shop(client, queue) for _ in range(BUYERS)))
             self.seconds = time.monotonic() - started
-            self.over = True
 
     async def relieve(self) -> None:
         """Let one server work in peace, and every buyer without an answer come back for it."""
@@ -157,11 +148,13 @@ class Siege:
 
     async def _shop(self, client: httpx.AsyncClient, queue: Iterator[Purchase]) -> None:
         for purchase in queue:
+            await self.allowed.acquire()
             patient = self.random.random() > IMPATIENT
             await self._ask(client, purchase)
             while purchase.answer is None and patient:
                 await asyncio.sleep(0.02)
                 await self._ask(client, purchase)
+            self.left += 1
 
     async def _insist(self, client: httpx.AsyncClient, queue: Iterator[Purchase]) -> None:
         for purchase in queue:
@@ -187,13 +180,21 @@ class Siege:
         elif response.status_code not in (500, 502, 504) or _retry(response) != "same_payment":
             raise Broken(f"{purchase.nonce} got {response.status_code} {response.text}")
 
-    async def _rage(self, deaths: int) -> None:
-        """Kill a server at any moment, or have it die at a step; start it again, and go on."""
+    async def _rage(self, count: int, deaths: int) -> None:
+        """Kill a server at any moment, or have it die at a step; start it again, and go on.
+
+        Before each death a portion of the purchases may begin, so that a server is paid while it dies
+        however quick the machine is.
+        """
         faults: list[str | None] = []
-        while not self.over and self.deaths.total() < deaths:
+        portion = count // (deaths + 1)
+        for number in range(deaths):
+            self._allow(portion)
             dead = [replica for replica in self.replicas if replica.dead]
             replica = self.random.choice(dead or self.replicas)
-            await replica.live(self.random.uniform(*LIFE))
+            moment = portion * number + self.random.randrange(portion)
+            while not replica.dead and self.left < moment:  # noqa: ASYNC110 - a death has no event
+                await asyncio.sleep(0.005)
             self.deaths[(replica.fault if replica.dead else None) or ANY_MOMENT] += 1
             await replica.kill()
             faults = faults or self._shuffled()
@@ -202,6 +203,11 @@ class Siege:
             if replica.fault:
                 await replica.kill()
                 await replica.start()
+        self._allow(count - portion * deaths)
+
+    def _allow(self, purchases: int) -> None:
+        for _ in range(purchases):
+            self.allowed.release()
 
     def _shuffled(self) -> list[str | None]:
         faults = [*STEPS, *[None] * 4]

@@ -38,8 +38,8 @@ async def test_five_hundred_payments_survive_random_deaths(
     assert left.charged == left.states["settled"] + left.states["delivered"] + left.open
     assert found.states == {"delivered": 500}
     assert facilitator.moved.total() == 500
-    assert siege.deaths.total() > 1
-    assert siege.broken > 1
+    assert siege.deaths.total() == 5
+    assert siege.broken
 
 
 async def test_the_chain_and_the_journal_agree_after_random_deaths(
