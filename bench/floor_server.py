@@ -3,12 +3,11 @@
     python bench/floor_server.py DATABASE_URL
 
 A bare ASGI application that decodes the payment, recovers its signer, commits twice and encodes an answer.
-One uvicorn worker on a free loopback port; says `ready http://...` once it answers.
+Says `ready http://...` on a line of its own once it answers.
 """
 
 from __future__ import annotations
 
-import socket
 import sys
 import time
 from base64 import b64encode
@@ -16,7 +15,7 @@ from functools import partial
 from typing import Any
 
 import orjson
-import uvicorn
+from announcing import serve
 
 from centgate.payments.authorization import PaymentKey, read_payment
 from centgate.payments.queries import change, insert_payment
@@ -79,31 +78,10 @@ async def _send(send: Any, status: int, body: bytes, headers: list[tuple[bytes, 
     await send({"type": "http.response.body", "body": body})
 
 
-class Announced(uvicorn.Server):
-    """A server that says `ready` once it answers."""
-
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        await super().startup(sockets)
-        port = self.servers[0].sockets[0].getsockname()[1]
-        print(f"ready http://127.0.0.1:{port}", flush=True)  # noqa: T201
-
-
 def main() -> None:
     """Serve until ended."""
     settings = Settings(pay_to="0x" + "22" * 20, network="eip155:84532", database_url=sys.argv[1])
-    floor = Floor(settings, open_store(settings.database_url))
-    config = uvicorn.Config(
-        floor,
-        port=0,
-        loop="uvloop",
-        http="httptools",
-        lifespan="off",
-        access_log=False,
-        log_level="warning",
-        server_header=False,
-        proxy_headers=False,
-    )
-    Announced(config).run()
+    serve(Floor(settings, open_store(settings.database_url)))
 
 
 if __name__ == "__main__":

@@ -2,16 +2,15 @@
 
     python bench/middleware_server.py upfront|authorization FACILITATOR_URL
 
-One uvicorn worker with uvloop and httptools on a free loopback port; says `ready http://...` once it answers.
+Says `ready http://...` on a line of its own once it answers.
 """
 
 from __future__ import annotations
 
-import socket
 import sys
 from typing import Any
 
-import uvicorn
+from announcing import serve
 from fastapi import FastAPI
 from x402 import x402ResourceServer
 from x402.http import FacilitatorConfig, HTTPFacilitatorClient
@@ -46,28 +45,10 @@ def app(flow: str, facilitator: str) -> FastAPI:
     return application
 
 
-class Announced(uvicorn.Server):
-    """A server that says `ready` once it answers."""
-
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        await super().startup(sockets)
-        port = self.servers[0].sockets[0].getsockname()[1]
-        print(f"ready http://127.0.0.1:{port}", flush=True)  # noqa: T201
-
-
 def main() -> None:
     """Serve until ended."""
     flow, facilitator = sys.argv[1:]
-    config = uvicorn.Config(
-        app(flow, facilitator),
-        port=0,
-        loop="uvloop",
-        http="httptools",
-        access_log=False,
-        log_level="warning",
-        server_header=False,
-    )
-    Announced(config).run()
+    serve(app(flow, facilitator))
 
 
 if __name__ == "__main__":
