@@ -125,9 +125,7 @@ def fill_file(file: Path, many: int) -> None:
         'req_' || lower(hex(randomblob(12))), 200 FROM n"""
     )
     connection.execute("COMMIT")
-    connection.execute(
-        _old_answers("SELECT network, asset, payer, nonce FROM payments LIMIT ", "zeroblob(900)")
-    )
+    connection.execute(_old_answers("zeroblob(900)"))
     for text in indexes:
         connection.execute(text)
     connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
@@ -138,11 +136,11 @@ def _indexes(ask: Callable[[str], Any]) -> list[str]:
     return [ask(name).fetchone()[0] for name in INDEXES]
 
 
-def _old_answers(keys: str, body: str) -> str:
+def _old_answers(body: str) -> str:
     return (
-        "INSERT INTO answers (network, asset, payer, nonce, status, request_id, receipt, body, stored_at) "
-        f"SELECT network, asset, payer, nonce, 200, 'req_0', 'receipt', {body}, 1760000000 "
-        f"FROM ({keys} {OLD_ANSWERS}) AS old"
+        "INSERT INTO answers (payment, status, request_id, receipt, body, stored_at) "
+        f"SELECT id, 200, 'req_0', 'receipt', {body}, 1760000000 "
+        f"FROM (SELECT id FROM payments LIMIT {OLD_ANSWERS}) AS old"
     )
 
 
@@ -166,9 +164,7 @@ def fill_server(postgres: Postgres, address: str, many: int) -> None:
         seconds=FILL_WITHIN,
     )
     postgres.run(
-        _old_answers(
-            "SELECT network, asset, payer, nonce FROM payments LIMIT", "decode(repeat('00', 900), 'hex')"
-        ),
+        _old_answers("decode(repeat('00', 900), 'hex')"),
         address,
     )
     for text in [*indexes, "VACUUM ANALYZE", "CHECKPOINT"]:

@@ -23,7 +23,6 @@ from centgate.payments.gate import receipt_header
 from centgate.runtime import Runtime
 from centgate.schema import Request
 from centgate.service import AnyService
-from centgate.settings import Settings
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +46,7 @@ async def serve(runtime: Runtime, service: AnyService, call: Call) -> StoredAnsw
     """
     if not call.body and call.signature is None:
         raise runtime.gate.asking(service.slug)  # this is how directories look for the terms
-    query = read(service, call.body, call.content_type, admitted(runtime.settings))  # 400
+    query = read(service, call.body, call.content_type, runtime.admitted)  # 400
     service.require_honoured(query, runtime.providers[service.slug])  # 400
     payment = await runtime.gate.demand(service.slug, call.signature, key=call.idempotency_key)  # 402
     await require_configured(runtime, service, query, payment)  # 503
@@ -68,7 +67,8 @@ async def fulfil(
         settlement = await runtime.gate.settle(payment, claim)  # 402, 502, 504
         _fault(runtime, "settled")
         transaction = settlement["transaction"]
-        status, body = await produce(runtime, service, query, request_id, transaction)  # 404, 429, 502, 504
+        produced = produce(runtime, service, query, order, request_id, transaction)
+        status, body = await produced  # 404, 429, 502, 504
         _fault(runtime, "produced")
         receipt = receipt_header(payment.terms.delivered(settlement, body))
         answer = StoredAnswer(status, body, request_id, receipt)
@@ -80,7 +80,7 @@ async def fulfil(
 
 
 async def produce(
-    runtime: Runtime, service: AnyService, query: Request, request_id: str, transaction: str
+    runtime: Runtime, service: AnyService, query: Request, order: Order, request_id: str, transaction: str
 ) -> tuple[int, bytes]:
     """Run the service, or take its answer from the cache: status and body. "Nothing known" is an answer too.
 
@@ -89,7 +89,7 @@ async def produce(
     owed = PaymentNote("settled", charged=True, retry="same_payment", transaction=transaction)
     work = partial(service.ask, query, runtime.providers[service.slug])
     try:
-        answered, hit = await _fresh(runtime, service, query, work)
+        answered, hit = await _fresh(runtime, service, order.binding, work)
         return 200, envelope.success(service.slug, request_id, answered, hit=hit)
     except NoData as empty:
         empty.payment = PaymentNote("delivered", charged=True, retry="none", transaction=transaction)
@@ -104,12 +104,12 @@ async def produce(
 
 
 async def _fresh(
-    runtime: Runtime, service: AnyService, query: Request, work: Callable[[], Awaitable[Answered]]
+    runtime: Runtime, service: AnyService, name: str, work: Callable[[], Awaitable[Answered]]
 ) -> tuple[Answered, bool]:
-    """An answer, and whether it was kept from before."""
+    """An answer, and whether it was kept from before, under the name of its request."""
     hit = False
     try:
-        answered, hit = await runtime.answers.get(binding(service, query), service.fresh_for, work)
+        answered, hit = await runtime.answers.get(name, service.fresh_for, work)
         return answered, hit
     finally:
         if service.fresh_for:
@@ -129,14 +129,9 @@ async def require_configured(runtime: Runtime, service: AnyService, query: Reque
         raise
 
 
-def admitted(settings: Settings) -> dict[str, Any]:
-    """What this deployment admits in a request beyond the rules for all."""
-    return {"development_chain": settings.development_chain, "fetch_policy": settings.fetch_policy}
-
-
 def binding(service: AnyService, query: Request) -> str:
     """A digest of what a payment is for: method, path and the request in its one spelling."""
-    canonical: Any = orjson.dumps(query.canonical(), option=orjson.OPT_SORT_KEYS)
+    canonical: Any = orjson.dumps(query.canonical, option=orjson.OPT_SORT_KEYS)
     return sha256(b"POST " + service.path.encode() + b"\n" + canonical).hexdigest()
 
 

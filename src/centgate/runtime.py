@@ -7,7 +7,8 @@ import gc
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import aiohttp
 
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
 
 DRAIN = 4
 """Seconds that payments in flight get to finish when the process is asked to end."""
+YOUNG = 10_000
+"""Objects made and not dropped after which the collector looks for cycles; each look takes a call's time."""
 LEAVE = 2
 """Seconds to say so in the journal, and to close that; its database may be away."""
 
@@ -52,6 +55,12 @@ class Runtime:
     """What servers share; None unless the operator has set it up."""
     meter: Meter = SILENT
     flights: Flights = field(default_factory=Flights)
+
+    @cached_property
+    def admitted(self) -> dict[str, Any]:
+        """What this deployment admits in a request beyond the rules for all."""
+        settings = self.settings
+        return {"development_chain": settings.development_chain, "fetch_policy": settings.fetch_policy}
 
 
 def rehearse(settings: Settings) -> None:
@@ -109,6 +118,7 @@ async def open_runtime(settings: Settings, meter: Meter = SILENT) -> AsyncGenera
         # what is here stays; a collector that walks it again and again doubles the slowest answers
         gc.collect()
         gc.freeze()
+        gc.set_threshold(YOUNG)
         try:
             async with beating(journal):
                 upkeep.start()

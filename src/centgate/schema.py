@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Annotated, Any, TypeVar, cast
 
 from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler
@@ -52,6 +53,7 @@ class Request(BaseModel):
         """The id of the chain asked about; None for what is on no chain."""
         return None
 
+    @cached_property
     def canonical(self) -> dict[str, Any]:
         """The request in its one spelling: defaults filled in, nothing that makes no difference."""
         return self.model_dump(mode="json", by_alias=True, exclude_none=True)

@@ -132,7 +132,7 @@ class Service(Generic[R, D]):
 
     def require_honoured(self, request: R, providers: Mapping[str, Provider]) -> None:
         """Raise `UnsupportedOptions` when no source that is set up can honour all options of the request."""
-        asked = request.canonical()
+        asked = request.canonical
         able = (providers[source.about.name] for source in self.sources if source.leads)
         lacks = [lead.cannot(asked) for lead in able if lead.configured and lead.covers(request.on)]
         if lacks and all(lacks):
@@ -153,7 +153,7 @@ class Service(Generic[R, D]):
 
     async def ask(self, request: R, providers: Mapping[str, Provider]) -> Answered:
         """Run the service for one request: its data, and what its sources did."""
-        record, asked = Record.begun(), request.canonical()
+        record, asked = Record.begun(), request.canonical
         bound = [_bound(providers[source.about.name], asked, record) for source in self.sources]
         data: Data = await self.answer(request, *bound)
         content = orjson.dumps(data.model_dump(mode="json", by_alias=True))

@@ -15,6 +15,8 @@ from centgate.payments.tables import metadata
 NOW = 1_795_000_000.0
 KEEP = 86_400.0
 LAPSED = NOW - KEEP
+FIRST = 1_000_000
+"""The number of the first payment: far from those that a database gives."""
 TOKENS = (
     ("eip155:8453", "0x" + "83" * 20),
     ("eip155:8453", "0x" + "84" * 20),
@@ -30,6 +32,7 @@ def row(number: int, state: str = "delivered", **changes: Any) -> Row:
     at = changes.get("created_at", NOW - 60)
     taken = state in ("settled", "delivered")
     usual: Row = {
+        "id": FIRST + number,
         "network": TOKENS[0][0],
         "asset": TOKENS[0][1],
         "payer": f"0x{number % 5:040x}",
@@ -90,15 +93,13 @@ def random_rows(seed: int, count: int) -> tuple[list[Row], list[Row], list[Row]]
 
 def refund_of(paid: Row) -> Row:
     """That a payment was paid back."""
-    key = {name: paid[name] for name in ("network", "asset", "payer", "nonce")}
-    return {**key, "transaction": "0x" + "f0" * 32, "at": NOW - 10}
+    return {"payment": paid["id"], "transaction": "0x" + "f0" * 32, "at": NOW - 10}
 
 
 def answer_to(paid: Row, body: bytes) -> Row:
     """What was delivered for a payment."""
-    key = {name: paid[name] for name in ("network", "asset", "payer", "nonce")}
     said = {"status": 200, "request_id": paid["request_id"], "receipt": "cmVjZWlwdA==", "stored_at": NOW - 50}
-    return {**key, **said, "body": body}
+    return {"payment": paid["id"], **said, "body": body}
 
 
 async def enter(url: str, **tables: Iterable[Row]) -> None:

@@ -138,6 +138,10 @@ def test_what_the_first_version_wrote_down_is_there_after_all_others(run: Run) -
     ]
     assert [bytes(body) for (body,) in run(executed("SELECT body FROM answers"))] == [b"\0{}"]
 
+    run(at("0001"))
+
+    assert run(executed("SELECT nonce, request_id, stored_at FROM answers")) == [("0xc", "req_1", 2.25)]
+
 
 def test_it_can_be_taken_back_to_the_first_version_and_forward_again(run: Run) -> None:
     run(bring_up_to_date)

@@ -35,10 +35,7 @@ def deployment(tmp_path: Path, facilitator: StubFacilitator, database_url: str) 
 def entered(first: int, last: int, stored_at: float) -> Asking[None]:
     for number in range(first, last):
         row: dict[str, Any] = {
-            "network": "eip155:84532",
-            "asset": "0x" + "11" * 20,
-            "payer": f"0x{number % 7:040x}",
-            "nonce": f"0x{number:064x}",
+            "payment": 1000 + number,
             "status": 200,
             "request_id": "req_",
             "receipt": "e30=",

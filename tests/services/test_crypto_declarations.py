@@ -180,14 +180,14 @@ def test_a_chain_by_slug_and_by_id_is_the_same_request(service: AnyService):
     by_slug = service.request.model_validate(asking(service, chain="bsc"))
     by_id = service.request.model_validate(asking(service, chainId=56))
 
-    assert by_slug.canonical() == by_id.canonical()
+    assert by_slug.canonical == by_id.canonical
 
 
 @pytest.mark.parametrize("service", CHAINED, ids=name)
 def test_an_address_is_read_in_lower_case(service: AnyService):
     request = service.request.model_validate(asking(service, chainId=1))
 
-    assert ADDRESS.lower() in request.canonical().values()
+    assert ADDRESS.lower() in request.canonical.values()
 
 
 @pytest.mark.parametrize(

@@ -177,7 +177,7 @@ def test_what_is_outside_the_bounds_is_refused_by_validator_and_schema_alike(
 def test_what_is_left_out_has_its_default(service: AnyService) -> None:
     required = {key: service.input_example[key] for key in service.input_schema(None)["required"]}
 
-    asked = service.request.model_validate(required, by_name=False).canonical()
+    asked = service.request.model_validate(required, by_name=False).canonical
 
     assert asked == {**required, **DEFAULTS.get(service.slug, {})}
 

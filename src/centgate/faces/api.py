@@ -59,14 +59,15 @@ def app(settings: Settings, meter: Meter = SILENT) -> ASGIApp:
         lifespan=partial(_lifespan, settings, meter),
     )
     starlette.router.redirect_slashes = False
+    counter = Counter(every, starlette)
     cors = CORSMiddleware(  # around Starlette, so that a page of another origin can read a 500 too
-        Counter(every, starlette),
+        counter,
         allow_origins=settings.allowed_origins,
         allow_methods=["GET", "HEAD", "POST"],
         allow_headers=["*"],
         expose_headers=EXPOSED,
     )
-    return Door(cors, meter)
+    return Door(counter, cors, meter)
 
 
 def app_from_environment() -> ASGIApp:
@@ -327,8 +328,10 @@ def _json(status: int, body: bytes, headers: dict[str, str]) -> Response:
 class Door:
     """Gives every request its id and its line in the log, and lets no exception out."""
 
-    def __init__(self, inner: ASGIApp, meter: Meter = SILENT) -> None:
+    def __init__(self, inner: ASGIApp, for_browsers: ASGIApp, meter: Meter = SILENT) -> None:
+        """`for_browsers` does what `inner` does, and answers as pages of other origins need it."""
         self._inner = inner
+        self._for_browsers = for_browsers
         self._meter = meter
         self._log = structlog.get_logger()
 
@@ -344,8 +347,10 @@ class Door:
         if b"%" in scope.get("raw_path", b""):
             # a route has one spelling: what a proxy in front compares is what is compared here
             scope["path"] = scope["raw_path"].decode("latin-1")
+        by_browser = any(name == b"origin" for name, _ in scope["headers"])
+        inner = self._for_browsers if by_browser or scope["method"] != "POST" else self._inner
         try:
-            await self._inner(scope, receive, _with_id(send, notes))
+            await inner(scope, receive, _with_id(send, notes))
         except Exception:  # noqa: BLE001 - the outermost door; the apology has been sent
             self._log.exception("unexpected", request_id=notes["request_id"])
         finally:

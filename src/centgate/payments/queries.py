@@ -12,7 +12,6 @@ from sqlalchemy import (
     BigInteger,
     Float,
     String,
-    Table,
     bindparam,
     delete,
     exists,
@@ -22,7 +21,6 @@ from sqlalchemy import (
     or_,
     select,
     text,
-    tuple_,
     update,
 )
 from sqlalchemy.dialects.postgresql import insert
@@ -30,7 +28,7 @@ from sqlalchemy.sql.elements import ColumnElement, and_
 
 from centgate.payments.authorization import PaymentKey
 from centgate.payments.statements import HIT, Ask, Asking, Row, change_then_insert, now, statement
-from centgate.payments.tables import answers, duties, payments, refunds, workers
+from centgate.payments.tables import KEY, answers, duties, payments, refunds, workers
 
 FORGET_AT_ONCE = 100
 """Old answers that are removed in one go, so that nobody waits long for the writer."""
@@ -38,22 +36,25 @@ FIRST_RETRY = 10
 """Seconds after which an open payment's outcome is asked for without its buyer for the first time."""
 
 
-def _at(table: Table) -> ColumnElement[bool]:
-    """The row of the payment that `_key` names."""
-    columns = (table.c.network, table.c.asset, table.c.payer, table.c.nonce)
-    return and_(*(column == bindparam(f"at_{column.name}") for column in columns))
+_AT = and_(*(column == bindparam(f"at_{column.name}") for column in KEY))
+"""The payment that `_key` names."""
 
 
 def _key(key: PaymentKey) -> dict[str, Any]:
     return {"at_network": key.network, "at_asset": key.asset, "at_payer": key.payer, "at_nonce": key.nonce}
 
 
-_INSERT_PAYMENT = statement(insert(payments).on_conflict_do_nothing().returning(HIT))
+_INSERT_PAYMENT = statement(
+    insert(payments)
+    .values({column.name: bindparam(column.name) for column in payments.c if not column.primary_key})
+    .on_conflict_do_nothing()
+    .returning(HIT)
+)
 _ROW = select(
     payments,
-    exists().where(*(refunds.c[key.name] == key for key in payments.primary_key)).label("refunded"),
+    exists().where(refunds.c.payment == payments.c.id).label("refunded"),
 )
-_FIND = statement(_ROW.where(_at(payments)))
+_FIND = statement(_ROW.where(_AT))
 _FIND_BY_IDENTIFIER = statement(
     _ROW.where(payments.c.payer == bindparam("of"), payments.c.identifier == bindparam("identified"))
 )
@@ -62,13 +63,14 @@ _AS_SEEN = and_(
     _HELD, payments.c.state == bindparam("in_state"), payments.c.updated_at == bindparam("last_changed")
 )
 _ENTER_REFUND = change_then_insert(
-    update(payments).where(_at(payments), _AS_SEEN).values(owner=bindparam("to_owner")),
+    update(payments).where(_AT, _AS_SEEN).values(owner=bindparam("to_owner")),
+    _AT,
     refunds,
     ("transaction", "at"),
 )
 _DELIVER = change_then_insert(
     update(payments)
-    .where(_at(payments), _HELD)
+    .where(_AT, _HELD)
     .values(
         state=literal_column("'delivered'"),
         owner=null(),
@@ -76,16 +78,17 @@ _DELIVER = change_then_insert(
         status=bindparam("status"),
         request_id=bindparam("request_id"),
     ),
+    _AT,
     answers,
     ("status", "request_id", "receipt", "body", "stored_at"),
 )
-_FIND_ANSWER = statement(select(answers).where(_at(answers)))
+_FIND_ANSWER = statement(select(answers).join(payments, answers.c.payment == payments.c.id).where(_AT))
 _OLD = answers.alias("old")
 _FORGET = statement(
     delete(answers)
     .where(
-        tuple_(*answers.primary_key.columns).in_(
-            select(*(_OLD.c[column.name] for column in answers.primary_key.columns))
+        answers.c.payment.in_(
+            select(_OLD.c.payment)
             .where(_OLD.c.stored_at < bindparam("before", type_=Float))
             .order_by(_OLD.c.stored_at)
             .limit(literal_column(str(FORGET_AT_ONCE)))
@@ -102,7 +105,7 @@ _HELD_BY_THE_LIVING = exists().where(
     workers.c.seen_at > now() - bindparam("lease", type_=Float),
 )
 _OPEN_PAYMENTS = statement(
-    select(payments.c.network, payments.c.asset, payments.c.payer, payments.c.nonce)
+    select(*KEY)
     .where(_UNRESOLVED, bindparam("due_at", type_=Float) >= _DUE_AT)
     .where(or_(payments.c.owner.is_(None), ~_HELD_BY_THE_LIVING))
     .order_by(_DUE_AT)
@@ -152,7 +155,7 @@ _TAKE_DUTY = statement(
 @cache
 def _change(columns: tuple[str, ...], condition: ColumnElement[bool]) -> Any:
     values: dict[str, Any] = {column: bindparam(f"to_{column}") for column in columns}
-    return statement(update(payments).where(_at(payments), condition).values(values).returning(HIT))
+    return statement(update(payments).where(_AT, condition).values(values).returning(HIT))
 
 
 def insert_payment(key: PaymentKey, values: dict[str, Any]) -> Asking[bool]:

@@ -19,7 +19,7 @@ from centgate.payments.authorization import PaymentKey
 from centgate.payments.claiming import LEASE, State
 from centgate.payments.statements import HIT, Ask, Asking, Row, Statement, now, statement
 from centgate.payments.store import Unit
-from centgate.payments.tables import payments, refunds, workers
+from centgate.payments.tables import KEY, payments, refunds, workers
 
 T = TypeVar("T")
 
@@ -161,14 +161,16 @@ def named(name: str) -> Asking[list[Record]]:
     return [_record(row) for row in rows]
 
 
-_TIME_AND_KEY: tuple[Column[Any], ...] = (payments.c.created_at, *payments.primary_key.columns)
+_TIME_AND_KEY: tuple[Column[Any], ...] = (payments.c.created_at, *KEY)
 
 
 def _starts(name: ColumnElement[Any], start: ColumnElement[Any]) -> ColumnElement[bool]:
     return func.substr(name, literal_column("1"), func.length(start)) == start
 
 
-_SHOWN = tuple(column for column in payments.c if column.name not in ("binding", "proof", "signed", "owner"))
+_SHOWN = tuple(
+    column for column in payments.c if column.name not in ("id", "binding", "proof", "signed", "owner")
+)
 _BUSY = and_(
     payments.c.owner.is_not(None),
     exists(
@@ -181,13 +183,12 @@ _BUSY = and_(
         )
     ),
 )
-_PAID_BACK = and_(*(refunds.c[column.name] == column for column in payments.primary_key.columns))
 _ALL = select(
     *_SHOWN,
     _BUSY.label("busy"),
     refunds.c.transaction.label("refund"),
     refunds.c.at.label("refunded_at"),
-).select_from(payments.outerjoin(refunds, _PAID_BACK))
+).select_from(payments.outerjoin(refunds, refunds.c.payment == payments.c.id))
 
 
 def is_state(state: State) -> ColumnElement[bool]:
@@ -229,11 +230,7 @@ _NEXT_TOKEN = statement(
     .limit(literal_column("1"))
     .offset(literal_column("0"))
 )
-_ONE = statement(
-    _ALL.where(
-        *(column == bindparam(f"at_{column.name}") for column in payments.primary_key.columns),
-    )
-)
+_ONE = statement(_ALL.where(*(column == bindparam(f"at_{column.name}") for column in KEY)))
 
 _NEWEST = statement(select(func.max(payments.c.created_at).label("at")))
 

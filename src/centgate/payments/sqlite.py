@@ -34,7 +34,12 @@ T = TypeVar("T")
 GROUP = 256
 """At most this many units share one commit."""
 QUICK = 0.001
-"""Seconds of a commit for which the event loop is held up."""
+"""Seconds of a commit for which the event loop is held up: of each four units in it, or fewer."""
+AGAIN = 200
+"""Commits of a thread after which the event loop makes one, to see whether the disk is quick by now.
+
+A thread cannot tell: its commits take as long as the loop keeps it from going on.
+"""
 BUSY_SECONDS = 10.0
 """How long another process's write is waited for."""
 TIDY_EVERY = 500
@@ -62,7 +67,7 @@ class SqliteStore:
             raise BadAddress("a journal in memory would forget who has paid; name a file")
         self._meter = meter
         self._waiting = deque[_Job]()
-        self._running: asyncio.Future[None] | None = None
+        self._running: asyncio.Future[float] | None = None
         self._due = False
         # threads of our own: others may keep all of those that are shared waiting, as for a name server
         self._threads = ThreadPoolExecutor(2, thread_name_prefix="journal")
@@ -73,7 +78,9 @@ class SqliteStore:
         self._seen = False
         """Whether the schema was seen to be up to date by one who only reads."""
         self._commit_takes = 0.0
-        """Seconds, as of late."""
+        """Seconds, as of late, in the event loop."""
+        self._elsewhere = 0
+        """Commits of the thread since the event loop made one."""
 
     async def run(self, unit: Unit[T]) -> T:
         """Run one unit; it is on the disk when this returns."""
@@ -114,17 +121,25 @@ class SqliteStore:
         self._due = False
         while self._waiting and self._running is None:
             jobs = self._some()
-            if self._connection is None or self._commit_takes > QUICK or not self._locked():
-                self._commit_elsewhere(jobs)
-            else:
-                self._commit(jobs)
+            if self._quick() and self._locked():
+                seconds = self._commit(jobs)
+                seconds /= max(1, len(jobs) / 4)
+                self._commit_takes += (seconds - self._commit_takes) / (1 if self._elsewhere else 8)
+                self._elsewhere = 0
                 self._tell(jobs)
+            else:
+                self._commit_elsewhere(jobs)
+                self._elsewhere += 1
+
+    def _quick(self) -> bool:
+        """Whether the event loop is to commit, as far as can be known."""
+        return self._connection is not None and (self._commit_takes <= QUICK or self._elsewhere >= AGAIN)
 
     def _some(self) -> list[_Job]:
         return [self._waiting.popleft() for _ in range(min(GROUP, len(self._waiting)))]
 
     def _commit_elsewhere(self, jobs: Sequence[_Job]) -> None:
-        def committed(_: asyncio.Future[None]) -> None:
+        def committed(_: asyncio.Future[float]) -> None:
             self._running = None
             self._tell(jobs)
             self._go_on()
@@ -154,13 +169,12 @@ class SqliteStore:
             return False
         return True
 
-    def _commit(self, jobs: Sequence[_Job]) -> None:
-        """All jobs in one transaction; what fails is written down with each."""
+    def _commit(self, jobs: Sequence[_Job]) -> float:
+        """All jobs in one transaction; the seconds of its commit. What fails is written down with each."""
         try:
             connection = self._connection = self._connection or _opened(self._path)
             started = self._commit_together(connection, jobs)
             seconds = time.perf_counter() - started
-            self._commit_takes += (seconds - self._commit_takes) / 8
             self._meter.committed(seconds, len(jobs))
             if any(isinstance(job.error, sqlite3.OperationalError) for job in jobs):
                 self._abandon()
@@ -168,6 +182,8 @@ class SqliteStore:
             self._abandon()
             for job in jobs:
                 job.error = JournalUnavailable(error)
+            return 0.0
+        return seconds
 
     def _commit_together(self, connection: sqlite3.Connection, jobs: Sequence[_Job]) -> float:
         """When the commit began. When a job fails, all are done once more with a way back before each."""

@@ -59,19 +59,21 @@ def statement(what: ClauseElement) -> Statement:
     return Statement((_named(what),), *_numbered(what))
 
 
-def change_then_insert(change: Update, into: Table, values: tuple[str, ...]) -> Statement:
-    """A change of one row and, if it hit, a row with the same key in another table.
+def change_then_insert(
+    change: Update, row: ColumnElement[bool], into: Table, values: tuple[str, ...]
+) -> Statement:
+    """A change of one row and, if it hit, a row in another table, whose primary key is the `id` of the first.
 
-    `values` are the columns of that row besides the key; parameters are called as the columns are.
+    `row` names what was changed, before and after. `values` are the columns of the new row besides its key;
+    parameters are called as the columns are.
     """
-    key = [column.name for column in into.primary_key.columns]
-    changed = change.returning(*(change.table.c[name] for name in key)).cte("changed")
+    [key] = into.primary_key.columns
+    columns = [key.name, *values]
     given = [bindparam(name, type_=into.c[name].type) for name in values]
-    both = insert(into).from_select([*key, *values], select(*(changed.c[name] for name in key), *given))
-    alone = insert(into).values(
-        {**{name: bindparam(f"at_{name}") for name in key}, **{name: bindparam(name) for name in values}}
-    )
-    texts = (_named(change.returning(HIT)), _named(alone.returning(HIT)))
+    changed = change.returning(change.table.c.id).cte("changed")
+    both = insert(into).from_select(columns, select(changed.c.id, *given))
+    after = insert(into).from_select(columns, select(change.table.c.id, *given).where(row))
+    texts = (_named(change.returning(HIT)), _named(after.returning(HIT)))
     return Statement(texts, *_numbered(both.returning(HIT)))
 
 

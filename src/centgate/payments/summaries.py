@@ -126,11 +126,7 @@ _DAILY = statement(
         *(func.count().filter(condition).label(f"n_{name}") for name, condition in _COUNTED.items()),
         _AMOUNT.label("n_amount"),
     )
-    .select_from(
-        payments.outerjoin(
-            refunds, and_(*(refunds.c[column.name] == column for column in payments.primary_key.columns))
-        )
-    )
+    .select_from(payments.outerjoin(refunds, refunds.c.payment == payments.c.id))
     .where(
         payments.c.created_at >= bindparam("since", type_=Float),
         payments.c.created_at < bindparam("until", type_=Float),

@@ -2,23 +2,40 @@
 
 from __future__ import annotations
 
-from sqlalchemy import BigInteger, Column, Float, Index, Integer, LargeBinary, MetaData, String, Table, text
+from sqlalchemy import (
+    BigInteger,
+    Column,
+    Float,
+    Identity,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    String,
+    Table,
+    UniqueConstraint,
+    text,
+)
 
 metadata = MetaData()
 
-_Seconds = BigInteger().with_variant(Integer, "sqlite")
+_Long = BigInteger().with_variant(Integer, "sqlite")
 _OPEN = text("state IN ('settling', 'settled')")
 
 
-def _key() -> list[Column[str]]:
-    """What identifies a payment: the primary key of every table that has a row for one."""
-    return [Column(name, String, primary_key=True) for name in ("network", "asset", "payer", "nonce")]
+def _of_payment() -> Column[int]:
+    """The `id` of a payment, in a table that has at most one row for each."""
+    return Column("payment", _Long, primary_key=True, autoincrement=False)
 
 
 payments = Table(
     "payments",
     metadata,
-    *_key(),
+    Column("id", _Long, Identity(), primary_key=True),  # in the order they came in
+    Column("network", String, nullable=False),
+    Column("asset", String, nullable=False),
+    Column("payer", String, nullable=False),
+    Column("nonce", String, nullable=False),
     Column("state", String, nullable=False),  # settling, settled, delivered, refused
     Column("owner", String),  # the process that works on it, if one does
     Column("binding", String, nullable=False),  # digest of method, path and canonical body
@@ -28,7 +45,7 @@ payments = Table(
     Column("signer_known", Integer, nullable=False),
     Column("amount", String, nullable=False),  # base units
     Column("pay_to", String, nullable=False),
-    Column("valid_before", _Seconds, nullable=False),  # since 1970
+    Column("valid_before", _Long, nullable=False),  # since 1970
     Column("transaction", String),
     Column("reason", String),  # why it was refused
     Column("created_at", Float, nullable=False),  # seconds since 1970, as are all times here
@@ -39,6 +56,7 @@ payments = Table(
     Column("settled_at", Float),
     Column("request_id", String),  # of the answer that was delivered
     Column("status", Integer),  # HTTP's, of that answer
+    UniqueConstraint("network", "asset", "payer", "nonce", name="payments_key"),
     Index(
         "payments_identifier",
         "payer",
@@ -49,14 +67,16 @@ payments = Table(
     ),
     Index("payments_open", "state", "updated_at", sqlite_where=_OPEN, postgresql_where=_OPEN),
     Index("payments_created", "created_at"),
-    sqlite_with_rowid=False,
 )
 """One row a payment; `settling` is written before the facilitator is asked, so a crash hides nothing."""
+
+KEY = (payments.c.network, payments.c.asset, payments.c.payer, payments.c.nonce)
+"""What identifies a payment to the world."""
 
 answers = Table(
     "answers",
     metadata,
-    *_key(),
+    _of_payment(),
     Column("status", Integer, nullable=False),
     Column("request_id", String, nullable=False),
     Column("receipt", String, nullable=False),  # PAYMENT-RESPONSE as sent
@@ -68,7 +88,7 @@ answers = Table(
 refunds = Table(
     "refunds",
     metadata,
-    *_key(),
+    _of_payment(),
     Column("transaction", String, nullable=False),  # of the transfer that paid it back
     Column("at", Float, nullable=False),  # when the operator entered it
 )

@@ -8,7 +8,7 @@ from typing import Any
 
 from sqlalchemy import Connection, inspect, text
 
-HEAD = "0003"
+HEAD = "0004"
 """The version this program works with."""
 
 _LOCK = 0x43656E74
