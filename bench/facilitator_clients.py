@@ -1,4 +1,4 @@
-"""What one call to a facilitator costs its caller: aiohttp, httpx2, and a kept-alive connection alone.
+"""What one call to a facilitator costs its caller: aiohttp, httpx2, and the connections that the API has.
 
     .venv/bin/python bench/facilitator_clients.py
 
@@ -14,10 +14,9 @@ import random
 import sys
 import tempfile
 from collections.abc import Awaitable, Callable
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, closing
 from pathlib import Path
 from statistics import median
-from typing import cast
 
 import aiohttp
 import httpx2
@@ -27,6 +26,8 @@ from processes import cpu_seconds, python, running
 from rich.console import Console
 from rich.table import Table
 from yarl import URL
+
+from centgate.payments.wire import Wire
 
 AT_ONCE = 16
 CALLS = 1500
@@ -55,9 +56,9 @@ def main() -> None:
     table = Table(title=f"one call to a facilitator, {AT_ONCE} at once, median of {SLICES} slices")
     table.add_column("client")
     table.add_column("CPU us/call", justify="right")
-    table.add_column("to aiohttp", justify="right")
+    table.add_column("to ours", justify="right")
     for client, cost in costs.items():
-        table.add_row(client, f"{cost:,.0f}", f"x {cost / costs['aiohttp']:.2f}")
+        table.add_row(client, f"{cost:,.0f}", f"x {cost / costs['ours']:.2f}")
     Console(width=None if sys.stdout.isatty() else 120).print(table)
 
 
@@ -68,9 +69,7 @@ async def measured(url: str) -> dict[str, float]:
             aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0))
         )
         client = await stack.enter_async_context(httpx2.AsyncClient(timeout=30))
-        wires = asyncio.Queue[Wire]()
-        for _ in range(AT_ONCE):
-            wires.put_nowait(await Wire.opened(url))
+        wire = stack.enter_context(closing(Wire(url, most=64 * 1024)))
 
         async def by_aiohttp() -> bytes:
             async with session.post(URL(url), data=BODY, headers=HEADERS) as response:
@@ -80,13 +79,9 @@ async def measured(url: str) -> dict[str, float]:
             return (await client.post(url, content=BODY, headers=HEADERS)).content
 
         async def by_wire() -> bytes:
-            wire = await wires.get()
-            try:
-                return await wire.post(BODY)
-            finally:
-                wires.put_nowait(wire)
+            return (await wire.post(BODY, {})).content
 
-        calls: dict[str, Call] = {"aiohttp": by_aiohttp, "httpx2": by_httpx2, "connection alone": by_wire}
+        calls: dict[str, Call] = {"aiohttp": by_aiohttp, "httpx2": by_httpx2, "ours": by_wire}
         return await compared(calls)
 
 
@@ -112,47 +107,6 @@ async def sliced(call: Call) -> float:
     before = cpu_seconds(os.getpid())
     await asyncio.gather(*(several() for _ in range(AT_ONCE)))
     return (cpu_seconds(os.getpid()) - before) / (CALLS // AT_ONCE * AT_ONCE) * 1e6
-
-
-class Wire(asyncio.Protocol):
-    """HTTP/1.1 as far as this stub needs it: what any client would have to do at least."""
-
-    def __init__(self, url: str) -> None:
-        self._head = (
-            b"POST /settle HTTP/1.1\r\nhost: %b\r\n"
-            b"content-type: application/json\r\ncontent-length: %d\r\n\r\n"
-        )
-        self._host = url.split("/")[2].encode()
-        self._received = b""
-        self._answer: asyncio.Future[bytes] | None = None
-        self._transport: asyncio.Transport | None = None
-
-    @staticmethod
-    async def opened(url: str) -> Wire:
-        """A connection to the server of an address."""
-        host, port = url.split("/")[2].split(":")
-        _, wire = await asyncio.get_running_loop().create_connection(lambda: Wire(url), host, int(port))
-        return wire
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport = cast(asyncio.Transport, transport)
-
-    async def post(self, body: bytes) -> bytes:
-        """The answer's body."""
-        assert self._transport is not None
-        self._answer = asyncio.get_running_loop().create_future()
-        self._transport.write(self._head % (self._host, len(body)) + body)
-        return await self._answer
-
-    def data_received(self, data: bytes) -> None:
-        self._received += data
-        head, found, rest = self._received.partition(b"\r\n\r\n")
-        if not found or self._answer is None:
-            return
-        size = int(head.lower().partition(b"content-length:")[2].split(b"\r\n")[0])
-        if len(rest) >= size:
-            self._received = rest[size:]
-            self._answer.set_result(rest[:size])
 
 
 if __name__ == "__main__":

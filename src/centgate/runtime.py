@@ -18,7 +18,7 @@ from centgate.cache.shared_answers import SharedAnswers
 from centgate.catalog import all_providers, all_services
 from centgate.meter import SILENT, Meter
 from centgate.payments.alerts import Alerts
-from centgate.payments.facilitator import authorize
+from centgate.payments.facilitator import Facilitator, authorize
 from centgate.payments.flights import Flights
 from centgate.payments.gate import Gate, open_gate
 from centgate.payments.journal import Journal
@@ -95,12 +95,13 @@ async def open_runtime(settings: Settings, meter: Meter = SILENT) -> AsyncGenera
     store = open_store(settings.database_url, connections=settings.database_connections, meter=meter)
     journal = Journal(store, keep_seconds=settings.redeem_hours * 3600, meter=meter)
     async with (
-        _money_session() as session,
+        aiohttp.ClientSession(trust_env=False) as session,  # to the nodes of the chain, and who is alerted
         _open_shared(settings) as shared,
         open_resources(settings, shared, meter=meter) as resources,
         meter.watching(shared),
     ):
         alerts = Alerts(settings, journal.part("alerts"), session)
+        facilitator = Facilitator(settings, notice=alerts.notice)
         providers = {name: kind(settings, resources) for name, kind in all_providers(catalog).items()}
         runtime = Runtime(
             settings=settings,
@@ -109,12 +110,12 @@ async def open_runtime(settings: Settings, meter: Meter = SILENT) -> AsyncGenera
                 service.slug: service.among(providers, settings.pin(service.slug)) for service in catalog
             },
             journal=journal,
-            gate=open_gate(settings, catalog, journal, session, notice=alerts.notice),
+            gate=open_gate(settings, catalog, journal, facilitator, session),
             answers=Answers(MemoryCache(), SharedAnswers(shared) if shared else None),
             shared=shared,
             meter=meter,
         )
-        upkeep = open_upkeep(settings, catalog, journal, session, alerts=alerts)
+        upkeep = open_upkeep(settings, catalog, journal, facilitator, session, alerts=alerts)
         # what is here stays; a collector that walks it again and again doubles the slowest answers
         gc.collect()
         gc.freeze()
@@ -127,6 +128,7 @@ async def open_runtime(settings: Settings, meter: Meter = SILENT) -> AsyncGenera
                 finally:
                     await asyncio.gather(upkeep.stop(), runtime.flights.land(DRAIN))
         finally:
+            facilitator.close()
             with suppress(TimeoutError):
                 async with asyncio.timeout(LEAVE):
                     await journal.leave()
@@ -142,13 +144,3 @@ async def _open_shared(settings: Settings) -> AsyncGenerator[Shared | None]:
 
     async with open_shared(settings.cache_url) as shared:
         yield shared
-
-
-def _money_session() -> aiohttp.ClientSession:
-    """Connections to the facilitator and the node; headers and cookies that neither needs cost time."""
-    return aiohttp.ClientSession(
-        trust_env=False,
-        connector=aiohttp.TCPConnector(limit=0),
-        cookie_jar=aiohttp.DummyCookieJar(),
-        skip_auto_headers=("Accept", "Accept-Encoding"),
-    )

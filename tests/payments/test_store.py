@@ -15,8 +15,9 @@ import pytest
 from sqlalchemy import insert
 
 from centgate.errors import NotFound
-from centgate.payments import queries
-from centgate.payments.sqlite import GROUP, TIDY_EVERY, SqliteStore
+from centgate.meter import Silent
+from centgate.payments import queries, sqlite
+from centgate.payments.sqlite import AGAIN, GROUP, TIDY_EVERY, SqliteStore
 from centgate.payments.statements import Ask, Asking, Statement, statement
 from centgate.payments.store import BadAddress, JournalUnavailable, Store, Unit, open_store
 from centgate.payments.tables import workers
@@ -204,6 +205,34 @@ async def test_it_is_not_held_up_by_other_work_in_threads(tmp_path: Path) -> Non
         finally:
             release.set()
     await asyncio.gather(*others)
+
+
+class Committers(Silent):
+    """Remembers the threads that commit."""
+
+    def __init__(self) -> None:
+        self.seen: list[threading.Thread] = []
+
+    def committed(self, seconds: float, units: int) -> None:
+        self.seen.append(threading.current_thread())
+
+
+async def test_on_a_slow_disk_the_loop_tries_now_and_then_whether_it_still_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sqlite, "QUICK", -1.0)  # no disk is that quick
+    meter = Committers()
+    store = SqliteStore(f"sqlite:///{tmp_path / 'journal.db'}", meter)
+    for number in range(AGAIN + 2):
+        await store.run(partial(enter, f"worker {number}"))
+    tried = meter.seen.count(threading.main_thread())
+    monkeypatch.setattr(sqlite, "QUICK", 60.0)  # and now every one is
+    await store.run(partial(enter, "the last"))
+    await store.close()
+
+    assert tried == 1
+    assert meter.seen[-1] is threading.main_thread()
+    assert len(workers_in(tmp_path / "journal.db")) == AGAIN + 3
 
 
 async def test_the_log_is_moved_into_the_file_beside_the_commits(tmp_path: Path) -> None:

@@ -13,12 +13,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal, cast
 
-import aiohttp
 import orjson
 from x402.schemas import SettleResponse
 
 from centgate.payments.authorization import Payment, PaymentKey
 from centgate.payments.terms import X402_VERSION
+from centgate.payments.wire import NoResponse, Wire
 from centgate.settings import Settings
 
 NAME = "facilitator"
@@ -73,19 +73,16 @@ Outcome = Settled | NotSettled | Unresolved
 class Facilitator:
     """A facilitator's HTTP interface (x402 version 2, section 7)."""
 
-    def __init__(
-        self,
-        session: aiohttp.ClientSession,
-        settings: Settings,
-        *,
-        notice: Callable[[Outcome], None] = lambda _: None,
-    ) -> None:
-        self._session = session
+    def __init__(self, settings: Settings, *, notice: Callable[[Outcome], None] = lambda _: None) -> None:
         self._settings = settings
         self._notice = notice
         """Told what comes of each settlement."""
         self._settle_url = settings.facilitator + "/settle"
-        self._timeout = aiohttp.ClientTimeout(total=settings.facilitator_timeout)
+        self._wire = Wire(self._settle_url, MAX_ANSWER)
+
+    def close(self) -> None:
+        """Let go of its connections."""
+        self._wire.close()
 
     async def settle(self, payment: Payment) -> Outcome:
         """Have the payment broadcast; never raises for anything the facilitator does."""
@@ -102,19 +99,15 @@ class Facilitator:
             }
         )
         try:
-            async with self._session.post(
-                self._settle_url,
-                data=body,
-                headers={"Content-Type": "application/json", **authorize(self._settings, self._settle_url)},
-                timeout=self._timeout,
-                allow_redirects=False,
-            ) as response:
-                content = await _read(response)
-                return meaning(payment, response.status, content)
+            async with asyncio.timeout(self._settings.facilitator_timeout):
+                response = await self._wire.post(body, authorize(self._settings, self._settle_url))
         except TimeoutError:
             return Unresolved("timeout", "the facilitator did not answer in time")
-        except (aiohttp.ClientError, OSError, asyncio.IncompleteReadError) as error:
-            return Unresolved("error", f"the facilitator could not be asked: {type(error).__name__}")
+        except NoResponse as error:
+            return Unresolved("error", f"the facilitator {error}")
+        except OSError as error:
+            return Unresolved("error", f"the facilitator could not be reached: {type(error).__name__}")
+        return meaning(payment, response.status, response.content)
 
 
 def authorize(settings: Settings, url: str, *, method: str = "POST") -> dict[str, str]:
@@ -127,15 +120,6 @@ def authorize(settings: Settings, url: str, *, method: str = "POST") -> dict[str
     if settings.facilitator_token:
         return {"Authorization": f"Bearer {settings.facilitator_token.get_secret_value()}"}
     return {}
-
-
-async def _read(response: aiohttp.ClientResponse) -> bytes:
-    chunks = bytearray()
-    async for chunk in response.content.iter_any():
-        chunks += chunk
-        if len(chunks) > MAX_ANSWER:
-            break
-    return bytes(chunks)
 
 
 def meaning(payment: Payment, status: int, content: bytes) -> Outcome:

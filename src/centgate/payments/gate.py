@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from base64 import b64encode
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import aiohttp
@@ -56,16 +56,15 @@ def open_gate(
     settings: Settings,
     catalog: Sequence[AnyService],
     journal: Journal,
+    facilitator: Facilitator,
     session: aiohttp.ClientSession,
-    *,
-    notice: Callable[[Outcome], None] = lambda _: None,
 ) -> Gate:
-    """The gate of a deployment; `notice` is told what comes of each settlement."""
+    """The gate of a deployment; nodes of the chain are asked over the session."""
     priced = catalog if settings.pay_to else ()
     return Gate(
         terms={service.slug: terms_of(service, settings) for service in priced},
         journal=journal,
-        facilitator=Facilitator(session, settings, notice=notice),
+        facilitator=facilitator,
         chains=Chains(session, settings),
     )
 

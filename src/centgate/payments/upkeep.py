@@ -10,7 +10,7 @@ import asyncio
 import random
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager, closing, suppress
 from dataclasses import dataclass
 
 import aiohttp
@@ -21,7 +21,7 @@ from centgate.errors import CentgateError
 from centgate.payments.alerts import Alerts
 from centgate.payments.authorization import PaymentKey
 from centgate.payments.claiming import LEASE, Claim, LostClaim, State
-from centgate.payments.facilitator import NotSettled, Outcome, Unresolved
+from centgate.payments.facilitator import Facilitator, NotSettled, Outcome, Unresolved
 from centgate.payments.gate import Gate, open_gate
 from centgate.payments.journal import Journal
 from centgate.payments.queries import FIRST_RETRY, FORGET_AT_ONCE
@@ -63,13 +63,14 @@ def open_upkeep(
     settings: Settings,
     catalog: Sequence[AnyService],
     journal: Journal,
+    facilitator: Facilitator,
     session: aiohttp.ClientSession,
     *,
     alerts: Alerts,
 ) -> Upkeep:
     """The upkeep of a server, to be started; the journal is that of its process."""
     part = journal.part("upkeep")
-    gate = open_gate(settings, catalog, part, session, notice=alerts.notice)
+    gate = open_gate(settings, catalog, part, facilitator, session)
     return Upkeep(part, Resolver(part, gate), alerts)
 
 
@@ -84,8 +85,9 @@ async def reconcile(settings: Settings) -> list[Resolution]:
     try:
         async with aiohttp.ClientSession(trust_env=False) as session, beating(journal):
             part = journal.part("reconcile")
-            gate = open_gate(settings, all_services(), part, session)
-            return await Resolver(part, gate).resolve_all()
+            with closing(Facilitator(settings)) as facilitator:
+                gate = open_gate(settings, all_services(), part, facilitator, session)
+                return await Resolver(part, gate).resolve_all()
     finally:
         await journal.leave()
         await store.close()

@@ -33,6 +33,10 @@ class Authority:
         pem = self._certificate.public_bytes(Encoding.PEM).decode()
         return ssl.create_default_context(cadata=pem)
 
+    def vouch(self, file: Path) -> None:
+        """Write down the certificate that says who this is."""
+        file.write_bytes(self._certificate.public_bytes(Encoding.PEM))
+
     def server(self, host: str, *, expired: bool = False) -> ssl.SSLContext:
         """Has a certificate for a name or an address."""
         key = ec.generate_private_key(ec.SECP256R1())
