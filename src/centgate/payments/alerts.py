@@ -24,6 +24,7 @@ import structlog
 
 from centgate.payments.facilitator import Outcome, Unresolved
 from centgate.payments.journal import Journal
+from centgate.payments.periods import age
 from centgate.settings import Settings
 from centgate.text import timestamp
 
@@ -179,6 +180,5 @@ def _waiting(count: int, oldest: float) -> Finding:
     if not count:
         return Finding(trouble=False, message="no payment is unresolved for long any more")
     some = "1 payment is" if count == 1 else f"{count} payments are"
-    age = f"{oldest / 60:.0f} minutes" if oldest < 7200 else f"{oldest / 3600:.0f} hours"
-    message = f"{some} unresolved, the oldest for {age}: it is not known whether the money moved"
+    message = f"{some} unresolved, the oldest for {age(oldest)}: it is not known whether the money moved"
     return Finding(trouble=True, message=message, count=count, oldest_seconds=int(oldest))
