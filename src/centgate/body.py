@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from functools import lru_cache
 from typing import Any, TypeVar, cast
 
 import orjson
@@ -51,7 +52,7 @@ def parse(body: bytes) -> dict[str, Any]:
         raise _whole(f"the body is larger than {MAX_BODY} bytes")
     try:
         orjson.loads(body)  # refuses NaN, lone surrogates and what is not UTF-8, none of which `json` does
-        content = json.loads(body, object_pairs_hook=_object, parse_float=_number)
+        content = _DECODER.decode(body.decode())
     except RecursionError:
         raise _whole("the body is nested too deeply") from None
     except ValueError as error:
@@ -61,7 +62,9 @@ def parse(body: bytes) -> dict[str, Any]:
     return cast(dict[str, Any], content)
 
 
+@lru_cache(64)
 def _check_type(content_type: str) -> None:
+    """Raise InvalidRequest for what cannot be JSON in UTF-8."""
     media, *parameters = (part.strip() for part in content_type.lower().split(";"))
     if (
         media
@@ -91,6 +94,9 @@ def _number(text: str) -> float | int:
     """JSON has one kind of number, so 5.0 is as good an integer as 5 (JSON Schema 2020-12, section 4.2.3)."""
     number = float(text)
     return int(number) if math.isfinite(number) and number.is_integer() and abs(number) < 2**63 else number
+
+
+_DECODER = json.JSONDecoder(object_pairs_hook=_object, parse_float=_number)
 
 
 def _reason(error: ValueError) -> str:

@@ -71,7 +71,7 @@ class Data(BaseModel):
     model_config = ConfigDict(alias_generator=camel, validate_by_name=True, frozen=True)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Beyond:
     """The upstream options that one cent does not pay for, so that they are refused by name.
 
@@ -84,9 +84,19 @@ class Beyond:
 
     def asked_for(self, body: Mapping[str, Any]) -> list[str]:
         """The keys of `body` that ask for more than one cent pays for, as they were spelled."""
-        names = {_plain(name) for name in self.names}
-        values = {_plain(name): allowed for name, allowed in (self.values or {}).items()}
-        return [key for key in body if _plain(key) in names or _outside(body[key], values.get(_plain(key)))]
+        return [
+            key
+            for key in body
+            if (plain := _plain(key)) in self._names or _outside(body[key], self._values.get(plain))
+        ]
+
+    @cached_property
+    def _names(self) -> set[str]:
+        return {_plain(name) for name in self.names}
+
+    @cached_property
+    def _values(self) -> dict[str, frozenset[Any]]:
+        return {_plain(name): allowed for name, allowed in (self.values or {}).items()}
 
 
 def _plain(name: str) -> str:

@@ -60,12 +60,13 @@ class _Signed(BaseModel):
     authorization: Authorization
 
 
-class _Kept(BaseModel):
-    """What was signed beyond the payment's key, its recipient and its amount."""
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """What was signed beyond the payment's key, its recipient and its amount, as x402 names it."""
 
     signature: str
-    valid_after: str = Field(alias="validAfter")
-    valid_before: str = Field(alias="validBefore")
+    validAfter: str  # noqa: N815
+    validBefore: str  # noqa: N815
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,13 +146,13 @@ def presented_before(key: PaymentKey, terms: Terms, signed: str) -> Payment:
 
     `terms` are those it was made for, `signed` is its `Payment.signed`.
     """
-    kept = _Kept.model_validate_json(signed)
+    kept = _Kept(**orjson.loads(signed))
     authorization = {
         "from": checksummed(key.payer),
         "to": checksummed(terms.pay_to.lower()),
         "value": str(terms.amount),
-        "validAfter": kept.valid_after,
-        "validBefore": kept.valid_before,
+        "validAfter": kept.validAfter,
+        "validBefore": kept.validBefore,
         "nonce": key.nonce,
     }
     return Payment(
@@ -164,7 +165,7 @@ def presented_before(key: PaymentKey, terms: Terms, signed: str) -> Payment:
             "payload": {"signature": kept.signature, "authorization": authorization},
         },
         signed=signed,
-        valid_before=min(int(kept.valid_before), 2**62),
+        valid_before=min(int(kept.validBefore), 2**62),
         unfit=None,
         signer_known=False,
         proof=sha256(bytes.fromhex(kept.signature[2:])).hexdigest(),
@@ -230,12 +231,8 @@ def _relayed(raw: dict[str, Any], signed: _Signed, terms: Terms) -> dict[str, An
 
 
 def _kept(signed: _Signed) -> str:
-    authorization = signed.authorization
-    return _Kept(
-        signature=signed.signature,
-        validAfter=authorization.valid_after,
-        validBefore=authorization.valid_before,
-    ).model_dump_json(by_alias=True)
+    kept = _Kept(signed.signature, signed.authorization.valid_after, signed.authorization.valid_before)
+    return orjson.dumps(kept).decode()
 
 
 def _misfit(accepted: PaymentRequirements, terms: Terms) -> PaymentRequired | None:
