@@ -32,7 +32,7 @@ from rich.table import Table
 from signing import offer_of, signed_payments
 
 SEED = 20261121
-SLICES = 7
+SLICES = 9
 SLICE_SECONDS = 1.0
 WARM_UP = 300
 AT_MOST = 4_000
@@ -76,7 +76,7 @@ def main() -> None:
             for contender in contenders:
                 contender.memory.append(resident_mb(contender.server.pid))
             measure(contenders, load)
-            half_load([one for one in contenders if one.name in (SQLITE, POSTGRES)], load)
+            half_load([one for one in contenders if one.name in (SQLITE, POSTGRES, FLOOR)], load)
             for contender in contenders:
                 contender.memory.append(resident_mb(contender.server.pid))
             for kind in CONNECTIONS:
