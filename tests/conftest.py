@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
-import shutil
-import subprocess
-from collections.abc import Generator
+from collections.abc import AsyncGenerator, Callable, Generator
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 
 import httpx
 import pytest
 from buyer import Api, Buyer
+from certificates import Authority
 from databases import Postgres, Redis, postgres_server, redis_server
-from facilitators import StubFacilitator, settings_in, stub_facilitator
+from facilitators import StubFacilitator, settings_in, stub_facilitators
+from node_packages import installed
+from small_site import Reaching, reaching_in
 from standins import StandIns, recordings, stand_ins
 
 from centgate.dev import paid_on
 from centgate.devchain.house import DevChain, open_devchain
 from centgate.log import set_up_logs
+from centgate.resources import PARSERS, READER_MEGABYTES
+from centgate.sandbox import Sandbox
 from centgate.server import serving
 from centgate.settings import Settings
 
@@ -26,6 +31,16 @@ from centgate.settings import Settings
 def quiet_logs() -> None:
     """Only what goes wrong is written."""
     set_up_logs("error")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def one_authority(tmp_path_factory: pytest.TempPathFactory) -> Generator[None]:
+    """Nothing here is asked for over the Internet, but each client reads the authorities there: so, one."""
+    file = tmp_path_factory.mktemp("authority") / "authority.pem"
+    Authority().vouch(file)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SSL_CERT_FILE", str(file))
+        yield
 
 
 @pytest.fixture(autouse=True)
@@ -45,11 +60,17 @@ def devchain() -> Generator[DevChain]:
         yield chain
 
 
+@pytest.fixture(scope="session")
+def facilitators() -> Generator[Callable[[], StubFacilitator]]:
+    """Gives facilitators, one after the other."""
+    with stub_facilitators() as another:
+        yield another
+
+
 @pytest.fixture
-def facilitator() -> Generator[StubFacilitator]:
+def facilitator(facilitators: Callable[[], StubFacilitator]) -> StubFacilitator:
     """A facilitator that does what the test says."""
-    with stub_facilitator() as stub:
-        yield stub
+    return facilitators()
 
 
 @pytest.fixture
@@ -92,16 +113,27 @@ def chain_settings(devchain: DevChain, tmp_path: Path) -> Settings:
     return paid_on(devchain, Settings(port=0), tmp_path)
 
 
+@pytest.fixture(scope="session")
+def ending() -> Generator[Callable[[ExitStack], None]]:
+    """Ends what a test has opened while the next test runs."""
+    with ThreadPoolExecutor(4) as pool:
+        ended: list[Future[None]] = []
+        yield lambda open_parts: ended.append(pool.submit(open_parts.close))
+        for each in ended:
+            each.result()
+
+
 @pytest.fixture
-def api() -> Generator[Api]:
-    """Serves the API for settings: `api(settings)` gives a client of it. All end with the test."""
-    with ExitStack() as open_parts:
+def api(ending: Callable[[ExitStack], None]) -> Generator[Api]:
+    """Serves the API for settings: `api(settings)` gives a client of it. All end after the test."""
+    open_parts = ExitStack()
 
-        def start(settings: Settings) -> httpx.Client:
-            url = open_parts.enter_context(serving(settings))
-            return open_parts.enter_context(httpx.Client(base_url=url, timeout=30))
+    def start(settings: Settings) -> httpx.Client:
+        url = open_parts.enter_context(serving(settings))
+        return open_parts.enter_context(httpx.Client(base_url=url, timeout=30))
 
-        yield start
+    yield start
+    ending(open_parts)
 
 
 @pytest.fixture
@@ -117,6 +149,20 @@ def upstreams() -> Generator[StandIns]:
         yield standing
 
 
+@pytest.fixture(scope="module")
+async def readers() -> AsyncGenerator[Sandbox]:
+    """Where pages are parsed; its processes take longer to start than a page to be read."""
+    sandbox = Sandbox(2, megabytes=READER_MEGABYTES, modules=PARSERS)
+    yield sandbox
+    await sandbox.close()
+
+
+@pytest.fixture
+def reaching(readers: Sandbox, tmp_path: Path) -> Reaching:
+    """Opens a deployment that reads pages of the sites it is given."""
+    return partial(reaching_in, readers, tmp_path)
+
+
 @pytest.fixture(scope="session")
 def replayed() -> Generator[str]:
     """The address of the recorded upstreams: `<address>/<upstream>`."""
@@ -127,17 +173,7 @@ def replayed() -> Generator[str]:
 @pytest.fixture(scope="session")
 def npm_tools(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the packages of `tests/npm` installed; skips where there is no npm."""
-    npm = shutil.which("npm")
-    if npm is None or shutil.which("node") is None:
-        pytest.skip("npm is not on this machine")
-    folder = tmp_path_factory.mktemp("npm")
-    for name in ("package.json", "package-lock.json"):
-        shutil.copy(Path(__file__).parent / "npm" / name, folder)
-    command = [npm, "ci", "--no-audit", "--no-fund", "--ignore-scripts"]
-    done = subprocess.run(command, cwd=folder, capture_output=True, timeout=240, check=False)
-    if done.returncode:
-        pytest.skip("npm cannot install the packages here")
-    return folder
+    return installed(tmp_path_factory, "npm", (Path(__file__).parent / "npm").glob("*.json"), "ci")
 
 
 @pytest.fixture

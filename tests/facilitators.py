@@ -151,19 +151,38 @@ async def _happened(event: threading.Event, seconds: float) -> None:
 
 
 @contextmanager
-def stub_facilitator() -> Generator[StubFacilitator]:
-    """A stub facilitator on a loopback port."""
-    stub = StubFacilitator()
-    app = Starlette(routes=[Route("/settle", stub.answer, methods=["POST"])])
+def stub_facilitators() -> Generator[Callable[[], StubFacilitator]]:
+    """Gives any number of stub facilitators, which share a loopback port."""
+    stubs: list[StubFacilitator] = []
+
+    async def answer(request: Request) -> Response:
+        number: int = request.path_params["number"]
+        return await stubs[number].answer(request)
+
+    app = Starlette(routes=[Route("/{number:int}/settle", answer, methods=["POST"])])
     server = uvicorn.Server(uvicorn.Config(app, port=0, log_config=None, lifespan="off"))
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()
     while not server.started:
         time.sleep(0.005)
-    stub.url = f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}"
-    yield stub
+    port = server.servers[0].sockets[0].getsockname()[1]
+
+    def another() -> StubFacilitator:
+        stub = StubFacilitator()
+        stub.url = f"http://127.0.0.1:{port}/{len(stubs)}"
+        stubs.append(stub)
+        return stub
+
+    yield another
     server.should_exit = server.force_exit = True
     thread.join()
+
+
+@contextmanager
+def stub_facilitator() -> Generator[StubFacilitator]:
+    """A stub facilitator on a loopback port of its own."""
+    with stub_facilitators() as another:
+        yield another()
 
 
 def settings_in(folder: Path, facilitator_url: str, **changes: Any) -> Settings:

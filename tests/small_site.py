@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import threading
 from collections.abc import AsyncGenerator, Generator
-from contextlib import asynccontextmanager, contextmanager
-from dataclasses import dataclass, field
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
+from dataclasses import dataclass, field, replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from facilitators import settings_in
 
-from centgate.resources import Resources, open_resources
+from centgate.resources import Resources, open_resources, user_agent
+from centgate.sandbox import Sandbox
 from centgate.settings import Settings
+from centgate.sites.robots import Robots
 
 HTML = "text/html; charset=utf-8"
 XML = "application/xml"
@@ -101,14 +103,30 @@ def small_site() -> Generator[SmallSite]:
         server.server_close()
 
 
+class Reaching(Protocol):
+    """Opens a deployment that may fetch from these sites; `changes` are settings."""
+
+    def __call__(
+        self, *sites: SmallSite, **changes: Any
+    ) -> AbstractAsyncContextManager[tuple[Settings, Resources]]: ...
+
+
 @asynccontextmanager
-async def reaching(
-    folder: Path, *sites: SmallSite, **changes: Any
+async def reading_in(readers: Sandbox, settings: Settings) -> AsyncGenerator[Resources]:
+    """What a deployment works with, but for where it parses pages."""
+    async with open_resources(settings) as own:
+        robots = Robots(own.fetcher, readers, user_agent(settings))
+        yield replace(own, readers=readers, robots=robots)
+
+
+@asynccontextmanager
+async def reaching_in(
+    readers: Sandbox, folder: Path, *sites: SmallSite, **changes: Any
 ) -> AsyncGenerator[tuple[Settings, Resources]]:
-    """A deployment that may fetch from these sites."""
+    """A deployment that may fetch from these sites, and parses pages in these processes."""
     allowed = tuple(site.address for site in sites)
     settings = settings_in(folder, "http://127.0.0.1:9", fetch_allowed=allowed, **changes)
-    async with open_resources(settings) as resources:
+    async with reading_in(readers, settings) as resources:
         yield settings, resources
 
 

@@ -99,6 +99,26 @@ def test_a_secret_can_lie_in_a_file(monkeypatch: Environment, tmp_path: Path) ->
     assert token.get_secret_value() == "s3cret"
 
 
+def test_a_token_is_what_a_header_can_say(monkeypatch: Environment) -> None:
+    monkeypatch.setenv("CENTGATE_FACILITATOR_TOKEN", " s3cret\n")
+
+    token = Settings().facilitator_token
+
+    assert token is not None
+    assert token.get_secret_value() == "s3cret"
+    monkeypatch.setenv("CENTGATE_FACILITATOR_TOKEN", "s3cret\r\nX-Other: 1")
+    with pytest.raises(ValueError, match="a token is of"):
+        Settings()
+
+
+@pytest.mark.parametrize(
+    "url", ["http://a..b/x", "http://host:99999", "http://:80", "http://[::1", f"https://{'a' * 64}.example"]
+)
+def test_a_facilitator_must_have_an_address_that_can_be(url: str) -> None:
+    with pytest.raises(ValueError, match="CENTGATE_FACILITATOR_URL: there can be no such address"):
+        rehearse(Settings(facilitator_url=url))
+
+
 def test_a_value_wins_over_its_file(monkeypatch: Environment, tmp_path: Path) -> None:
     (tmp_path / "port").write_text("9001", encoding="utf-8")
     monkeypatch.setenv("CENTGATE_PORT_FILE", str(tmp_path / "port"))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, ConfigDict, Field, JsonValue, StringConstraints
@@ -109,10 +108,9 @@ class OnNamedChain(Request):
         elif "chain" not in body:
             yield from _unsupported(body["chainId"], context)
 
-    @cached_property
-    def canonical(self) -> dict[str, Any]:
+    def _canonical(self) -> dict[str, Any]:
         """With the chain as its id, however it was named."""
-        return {name: value for name, value in super().canonical.items() if name != "chain"} | {
+        return {name: value for name, value in super()._canonical().items() if name != "chain"} | {
             "chainId": self.on
         }
 

@@ -71,6 +71,10 @@ def rehearse(settings: Settings) -> None:
     for pin in settings.pinned:
         _check_pin(pin, catalog)
     authorize(settings, settings.facilitator)
+    try:
+        Facilitator(settings).close()
+    except ValueError as error:
+        raise ValueError(f"{PREFIX}FACILITATOR_URL: there can be no such address") from error
     if settings.cache_url is not None:
         from centgate.cache.shared import check_address
 

@@ -56,6 +56,9 @@ class Request(BaseModel):
     @cached_property
     def canonical(self) -> dict[str, Any]:
         """The request in its one spelling: defaults filled in, nothing that makes no difference."""
+        return self._canonical()
+
+    def _canonical(self) -> dict[str, Any]:
         return self.model_dump(mode="json", by_alias=True, exclude_none=True)
 
 

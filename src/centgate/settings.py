@@ -257,6 +257,14 @@ class Settings(BaseSettings):
     def _allowed(cls, value: tuple[str, ...]) -> tuple[str, ...]:
         return Policy(allowed=value).allowed
 
+    @field_validator("facilitator_token")
+    @classmethod
+    def _in_a_header(cls, value: SecretStr | None) -> SecretStr | None:
+        token = value.get_secret_value().strip() if value else ""
+        if not re.fullmatch(r"[!-~]*", token):
+            raise ValueError("a token is of ASCII letters, digits and signs")
+        return SecretStr(token) if token else None
+
     @field_validator("receipt_key")
     @classmethod
     def _private_key(cls, value: SecretStr | None) -> SecretStr | None:

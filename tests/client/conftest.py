@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from hostile import HostileApi, hostile_api
-from shopping import HASTY, Client, InThread, Shop
+from shopping import HASTY, NOBODY, Client, InThread, Shop
 
 from centgate.client.asynchronous import AsyncCentgate
 from centgate.client.sync import Centgate
@@ -31,6 +31,7 @@ async def shop(request: pytest.FixtureRequest) -> AsyncGenerator[Shop]:
             given: dict[str, Any] = {
                 "wallet": Wallet.from_key(BUYERS[0].private_key),
                 "patience": HASTY,
+                "tls": NOBODY,
             } | options
             if request.param == "sync":
                 client = Centgate(url, **given)

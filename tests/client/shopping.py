@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ssl
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, Protocol
@@ -17,6 +18,8 @@ from centgate.client.terms import Quote
 
 HASTY = Patience(deadline=20, attempts=4, answer=10, connect=5, pause=0.01, longest_pause=0.05)
 """Patience for tests, in which nobody waits long."""
+NOBODY = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+"""Whom a client trusts where no connection is encrypted: reading authorities takes longer than a call."""
 
 
 class Client(Protocol):

@@ -7,6 +7,8 @@ import signal
 import subprocess
 import sys
 import threading
+from collections.abc import Generator
+from contextlib import contextmanager
 
 import pytest
 from hostile import DATA, SLUG, Asked, HostileApi, Said
@@ -16,10 +18,12 @@ from centgate.client.wallet import Wallet
 from centgate.devchain.accounts import BUYERS
 
 KEY = BUYERS[0].private_key
+PATIENCE = 60
 BEGIN = """
-import logging, os, sys
+import logging, os, signal, sys
 from centgate.client import Centgate, Wallet
 
+signal.signal(signal.SIGINT, signal.default_int_handler)  # what a shell runs in the background ignores it
 logging.getLogger("asyncio").setLevel(logging.ERROR)  # that a machine is slow is no fault
 client = Centgate(sys.argv[1], Wallet.from_key(sys.argv[2]))
 """
@@ -46,10 +50,15 @@ def client(hostile: HostileApi) -> Centgate:
     return Centgate(hostile.url, Wallet.from_key(KEY))
 
 
-def started(program: str, url: str) -> subprocess.Popen[str]:
-    """A process with a client, in which a warning is an error."""
+@contextmanager
+def started(program: str, url: str) -> Generator[subprocess.Popen[str]]:
+    """A process with a client, in which a warning is an error; it is gone after the block."""
     command = [sys.executable, "-X", "dev", "-W", "error", "-c", BEGIN + program, url, KEY]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
 
 
 def threads() -> list[threading.Thread]:
@@ -61,15 +70,15 @@ def test_an_interrupt_ends_the_call_and_the_client_goes_on(hostile: HostileApi) 
 
     def hold(asked: Asked) -> Said:
         arrived.set()
-        release.wait(30)
+        release.wait(PATIENCE)
         return Said(fault="no_response")
 
     hostile.paid = [hold]
-    process = started(INTERRUPTED, hostile.url)
-    assert arrived.wait(30)
+    with started(INTERRUPTED, hostile.url) as process:
+        assert arrived.wait(PATIENCE)
 
-    process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=30)
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=PATIENCE)
     release.set()
 
     assert (out, err) == ("interrupted\nmoved\n", "")
@@ -78,18 +87,16 @@ def test_an_interrupt_ends_the_call_and_the_client_goes_on(hostile: HostileApi) 
 
 @pytest.mark.parametrize("end", ["", "client.close()", "del client"])
 def test_a_process_ends_without_a_warning(hostile: HostileApi, end: str) -> None:
-    process = started(f'client.call("some-facts", {{}})\n{end}', hostile.url)
-
-    out, err = process.communicate(timeout=30)
+    with started(f'client.call("some-facts", {{}})\n{end}', hostile.url) as process:
+        out, err = process.communicate(timeout=PATIENCE)
 
     assert (process.returncode, out, err) == (0, "", "")
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no fork")
 def test_a_process_that_was_forked_has_a_thread_of_its_own(hostile: HostileApi) -> None:
-    process = started(FORKED, hostile.url)
-
-    _, err = process.communicate(timeout=60)
+    with started(FORKED, hostile.url) as process:
+        _, err = process.communicate(timeout=PATIENCE)
 
     assert (process.returncode, err) == (0, "")
     assert len(hostile.taken) == 4

@@ -13,7 +13,7 @@ from buyer import encoded
 from hostile import SLUG, Asked, Fault, HostileApi, Said, envelope, hostile_api, offer, receipt
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from shopping import HASTY
+from shopping import HASTY, NOBODY
 
 from centgate.client.answers import Answer
 from centgate.client.asynchronous import AsyncCentgate
@@ -130,13 +130,13 @@ def bought(kind: str, url: str, ledger: Ledger) -> Answer | BuyerError:
     wallet = Wallet.from_key(BUYERS[0].private_key)
 
     async def asynchronously() -> Answer:
-        async with AsyncCentgate(url, wallet, ledger=ledger, patience=HASTY) as client:
+        async with AsyncCentgate(url, wallet, ledger=ledger, patience=HASTY, tls=NOBODY) as client:
             return await client.call(SLUG, {})
 
     try:
         if kind == "async":
             return anyio.run(asynchronously)
-        with Centgate(url, wallet, ledger=ledger, patience=HASTY) as client:
+        with Centgate(url, wallet, ledger=ledger, patience=HASTY, tls=NOBODY) as client:
             return client.call(SLUG, {})
     except BuyerError as error:
         return error

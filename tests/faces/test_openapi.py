@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import subprocess
 from collections import Counter
@@ -17,6 +16,7 @@ import httpx
 import pytest
 from buyer import Api, Buyer, pay, payment_for
 from jsonschema import Draft202012Validator
+from node_packages import SURROUNDINGS
 from openapi_spec_validator import OpenAPIV31SpecValidator
 
 from centgate.catalog import all_services
@@ -326,13 +326,15 @@ def test_the_document_passes_the_recommended_ruleset_of_redocly(
     (tmp_path / "openapi.json").write_text(json.dumps(document), encoding="utf-8")
     quiet = {"REDOCLY_TELEMETRY": "off", "REDOCLY_SUPPRESS_UPDATE_NOTICE": "true", "NO_COLOR": "1"}
     redocly = ["npx", "--yes", REDOCLY]
-    if subprocess.run([*redocly, "--version"], cwd=tmp_path, capture_output=True, check=False).returncode:
+    if subprocess.run(
+        [*redocly, "--version"], cwd=tmp_path, env=SURROUNDINGS, capture_output=True, check=False
+    ).returncode:
         pytest.skip(f"{REDOCLY} cannot be had here")
 
     lint = subprocess.run(
         [*redocly, "lint", "--extends", "recommended", "openapi.json"],
         cwd=tmp_path,
-        env={**os.environ, **quiet},
+        env={**SURROUNDINGS, **quiet},
         capture_output=True,
         text=True,
         check=False,

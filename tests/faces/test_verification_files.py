@@ -171,8 +171,7 @@ def test_every_name_of_ours_is_reserved(reader: httpx.Client, house_settings: Se
     assert made <= OURS
 
 
-@pytest.mark.parametrize("workers", ["1", "2"])
-@pytest.mark.parametrize("trouble", ["absent", "file", "hides"])
+@pytest.mark.parametrize(("trouble", "workers"), [("absent", "1"), ("file", "2"), ("hides", "1")])
 def test_a_start_that_cannot_serve_them_ends_in_a_sentence(folder: Path, trouble: str, workers: str) -> None:
     given = folder / "absent" if trouble == "absent" else folder
     if trouble == "hides":

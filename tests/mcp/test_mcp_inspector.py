@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -13,6 +12,7 @@ from typing import Any
 import httpx
 import pytest
 from buyer import QUESTION, Buyer, decoded, encoded, payload_for, terms_of
+from node_packages import installed
 
 from centgate.devchain.accounts import BUYERS
 from centgate.devchain.house import DevChain
@@ -20,7 +20,7 @@ from centgate.devchain.house import DevChain
 PACKAGE = "@modelcontextprotocol/inspector"
 RELEASE = "2.12.0"
 SLUG = "phishing-check"
-INSTALL_WITHIN, ANSWER_WITHIN = 240, 90
+ANSWER_WITHIN = 90
 CALL = ["--method", "tools/call", "--tool-name", SLUG, "--tool-arg", f"url={QUESTION['url']}"]
 ERAS = ["legacy", "modern"]
 
@@ -28,17 +28,11 @@ ERAS = ["legacy", "modern"]
 @pytest.fixture(scope="session")
 def inspector(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     """The inspector's command; skips where it cannot be had."""
-    npm, node = shutil.which("npm"), shutil.which("node")
-    if npm is None or node is None:
-        pytest.skip("npm is not on this machine")
-    folder = tmp_path_factory.mktemp("inspector")
-    (folder / "package.json").write_text("{}")
-    command = [npm, "install", f"{PACKAGE}@{RELEASE}", "--no-audit", "--no-fund", "--ignore-scripts"]
-    done = subprocess.run(command, cwd=folder, capture_output=True, timeout=INSTALL_WITHIN, check=False)
-    if done.returncode:
-        pytest.skip("npm cannot install the inspector here")
-    declared = json.loads((folder / "node_modules" / PACKAGE / "package.json").read_text())
-    return [node, str(folder / "node_modules" / PACKAGE / declared["bin"]["mcp-inspector"]), "--cli"]
+    wanted = tmp_path_factory.mktemp("wanted") / "package.json"
+    wanted.write_text(json.dumps({"dependencies": {PACKAGE: RELEASE}}))
+    package = installed(tmp_path_factory, "inspector", [wanted], "install") / "node_modules" / PACKAGE
+    declared = json.loads((package / "package.json").read_text())
+    return ["node", str(package / declared["bin"]["mcp-inspector"]), "--cli"]
 
 
 def ask(command: list[str], home: Path, *arguments: str) -> tuple[int, dict[str, Any]]:

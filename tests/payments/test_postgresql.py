@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from buyer import Api, Buyer, pay, payment_for
+from entered import enter, row
 from facilitators import StubFacilitator
 
+from centgate.payments.authorization import PaymentKey
+from centgate.payments.queries import insert_payment
+from centgate.payments.store import open_store
 from centgate.settings import Settings
 
 
@@ -19,3 +25,15 @@ def test_a_payment_is_served_once_and_then_repeated(
     assert (first.status_code, first.content) == (200, again.content)
     assert again.headers["Idempotent-Replayed"] == "true"
     assert facilitator.asked == 1
+
+
+async def test_numbers_go_on_after_those_of_rows_that_were_copied(postgres_url: str) -> None:
+    await enter(postgres_url, payments=[row(number, id=1 + number) for number in range(50)])
+    new = row(50)
+    key = PaymentKey(*(new.pop(name) for name in ("network", "asset", "payer", "nonce")))
+    store = open_store(postgres_url)
+
+    taken = [await store.run(partial(insert_payment, key, new)) for _ in range(2)]
+    await store.close()
+
+    assert taken == [True, False]

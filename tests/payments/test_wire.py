@@ -35,9 +35,11 @@ class Server:
     url: str = ""
     requests: list[bytes] = field(default_factory=list[bytes])
     connections: int = 0
+    open: int = 0
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.connections += 1
+        self.open += 1
         with closing(writer):
             while head := await _head(reader):
                 length = int(head.lower().partition(b"content-length: ")[2].partition(b"\r\n")[0])
@@ -45,11 +47,12 @@ class Server:
                 said = self.says[min(len(self.requests), len(self.says)) - 1]
                 if said is None:
                     await reader.read()
-                    return
+                    break
                 writer.write(said)
                 await writer.drain()
                 if self.hangs_up:
-                    return
+                    break
+        self.open -= 1
 
 
 async def _head(reader: asyncio.StreamReader) -> bytes:
@@ -235,6 +238,29 @@ async def test_a_connection_that_has_been_idle_is_not_used_again(monkeypatch: py
         await there.post(b"{}", {})
 
     assert server.connections == 2
+
+
+async def test_connections_that_are_not_needed_any_more_are_let_go(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with serving(WHOLE) as (server, there):
+        await asyncio.gather(*(there.post(b"{}", {}) for _ in range(20)))
+        monkeypatch.setattr(wire, "IDLE", 0.05)
+        await asyncio.sleep(0.1)
+        await there.post(b"{}", {})
+        async with asyncio.timeout(10):
+            while server.open > 1:  # noqa: ASYNC110 - the other side has no event
+                await asyncio.sleep(0.01)
+
+
+async def test_a_response_that_comes_after_the_end_leaves_nothing_open() -> None:
+    async with serving(WHOLE) as (server, there):
+        asked = asyncio.ensure_future(there.post(b"{}", {}))
+        await asyncio.sleep(0)
+        there.close()
+
+        assert await asked == ANSWER
+        async with asyncio.timeout(10):
+            while server.open:  # noqa: ASYNC110 - the other side has no event
+                await asyncio.sleep(0.01)
 
 
 async def test_a_connection_that_the_server_has_closed_is_not_used_again() -> None:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import AsyncGenerator, Generator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Callable, Generator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -12,12 +12,13 @@ from typing import Any
 
 import pytest
 from facilitators import settings_in
+from small_site import reading_in
 
 from centgate.errors import NoData, PageUnread, ProviderUnconfigured
 from centgate.facts.web import Page, Unread
 from centgate.provider import Record
 from centgate.providers.pagereader import PageReader
-from centgate.resources import open_resources
+from centgate.sandbox import Sandbox
 from centgate.settings import ProviderSettings
 
 STORY = (
@@ -73,9 +74,12 @@ def site() -> Generator[Site]:
     server.server_close()
 
 
-@asynccontextmanager
-async def reader(site: Site, folder: Path, **given: Any) -> AsyncGenerator[PageReader]:
-    """A reader that may fetch from the site; `given` are settings."""
+Reader = Callable[..., AbstractAsyncContextManager[PageReader]]
+
+
+@pytest.fixture
+def reader(site: Site, readers: Sandbox, tmp_path: Path) -> Reader:
+    """Opens a reader that may fetch from the site: `reader(**given)`, which are settings."""
     port = int(site.url.rsplit(":", 1)[1])
     changes = {
         "fetch_ports": (port,),
@@ -83,15 +87,20 @@ async def reader(site: Site, folder: Path, **given: Any) -> AsyncGenerator[PageR
         "operator": "mailto:op@example.org",
         "providers": {"pagereader": ProviderSettings(timeout=30)},
     }
-    settings = settings_in(folder, "http://127.0.0.1:9").model_copy(update={**changes, **given})
-    async with open_resources(settings) as resources:
-        yield PageReader(settings, resources).on(Record())
+
+    @asynccontextmanager
+    async def opened(**given: Any) -> AsyncGenerator[PageReader]:
+        settings = settings_in(tmp_path, "http://127.0.0.1:9").model_copy(update={**changes, **given})
+        async with reading_in(readers, settings) as resources:
+            yield PageReader(settings, resources).on(Record())
+
+    return opened
 
 
-async def test_a_page_is_read_with_what_is_known_of_it(site: Site, tmp_path: Path) -> None:
+async def test_a_page_is_read_with_what_is_known_of_it(site: Site, reader: Reader) -> None:
     url = site.says("/story", STORY)
 
-    async with reader(site, tmp_path) as pagereader:
+    async with reader() as pagereader:
         page = await pagereader.read(url, only_main_content=True)
 
     assert page.markdown.startswith("# Story\n\nOnce there was")
@@ -111,23 +120,23 @@ async def test_a_page_is_read_with_what_is_known_of_it(site: Site, tmp_path: Pat
     assert site.asked[1][1].endswith("(+mailto:op@example.org)")
 
 
-async def test_the_whole_page_is_read_when_it_is_asked_for(site: Site, tmp_path: Path) -> None:
+async def test_the_whole_page_is_read_when_it_is_asked_for(site: Site, reader: Reader) -> None:
     url = site.says("/story", STORY)
 
-    async with reader(site, tmp_path) as pagereader:
+    async with reader() as pagereader:
         page = await pagereader.read(url, only_main_content=False)
 
     assert f"[Home]({site.url}/)" in page.markdown
     assert page.markdown.endswith("Imprint")
 
 
-async def test_a_page_that_only_sends_on_is_followed_once(site: Site, tmp_path: Path) -> None:
+async def test_a_page_that_only_sends_on_is_followed_once(site: Site, reader: Reader) -> None:
     refresh = "<meta http-equiv=refresh content='0; url={}'>"
     url = site.says("/old", refresh.format("/story"))
     site.says("/story", STORY)
     circle = site.says("/circle", refresh.format("/circle") + "<p>Wait.")
 
-    async with reader(site, tmp_path) as pagereader:
+    async with reader() as pagereader:
         page = await pagereader.read(url, only_main_content=True)
         again = await pagereader.read(circle, only_main_content=True)
 
@@ -138,23 +147,23 @@ async def test_a_page_that_only_sends_on_is_followed_once(site: Site, tmp_path: 
 
 @pytest.mark.parametrize("onward", ["http://169.254.169.254/latest", "http://[::1]/", "/secret"])
 async def test_a_page_sends_nobody_where_nothing_may_be_fetched(
-    onward: str, site: Site, tmp_path: Path
+    onward: str, site: Site, reader: Reader
 ) -> None:
     site.says("/robots.txt", "User-agent: *\nDisallow: /secret", "text/plain")
     url = site.says("/old", f"<meta http-equiv=refresh content='0; url={onward}'>")
 
-    async with reader(site, tmp_path) as pagereader:
+    async with reader() as pagereader:
         with pytest.raises(PageUnread) as unread:
             await pagereader.read(url, only_main_content=True)
 
     assert unread.value.reason == ("robots" if onward == "/secret" else "blocked_address")
 
 
-async def test_links_start_from_where_redirects_lead(site: Site, tmp_path: Path) -> None:
+async def test_links_start_from_where_redirects_lead(site: Site, reader: Reader) -> None:
     site.says("/old", "/new/place", status=302)
     site.says("/new/place", "<p>text and a <a href=here>link</a>")
 
-    async with reader(site, tmp_path) as pagereader:
+    async with reader() as pagereader:
         page = await pagereader.read(f"{site.url}/old", only_main_content=True)
 
     assert (page.url, page.final_url) == (f"{site.url}/old", f"{site.url}/new/place")
@@ -162,10 +171,10 @@ async def test_links_start_from_where_redirects_lead(site: Site, tmp_path: Path)
 
 
 @pytest.mark.parametrize("status", [404, 410])
-async def test_a_page_that_is_not_there_is_nothing_known(site: Site, tmp_path: Path, status: int) -> None:
+async def test_a_page_that_is_not_there_is_nothing_known(site: Site, reader: Reader, status: int) -> None:
     url = site.says("/gone", "<h1>Not found</h1>", status=status)
 
-    async with reader(site, tmp_path) as pagereader:
+    async with reader() as pagereader:
         with pytest.raises(NoData, match=f"no page at this address: 127.0.0.1:.* {status}"):
             await pagereader.read(url, only_main_content=True)
 
@@ -199,36 +208,36 @@ async def test_a_page_that_is_not_there_is_nothing_known(site: Site, tmp_path: P
     ],
 )
 async def test_a_page_that_cannot_be_read_says_why(
-    site: Site, tmp_path: Path, status: int, kind: str, body: str, reason: str, said: str
+    site: Site, reader: Reader, status: int, kind: str, body: str, reason: str, said: str
 ) -> None:
     url = site.says("/page", body, kind, status)
 
-    async with reader(site, tmp_path) as pagereader:
+    async with reader() as pagereader:
         with pytest.raises(PageUnread, match=said) as failure:
             await pagereader.read(url, only_main_content=True)
 
     assert failure.value.reason == reason
 
 
-async def test_robots_are_heeded_unless_the_operator_says_otherwise(site: Site, tmp_path: Path) -> None:
+async def test_robots_are_heeded_unless_the_operator_says_otherwise(site: Site, reader: Reader) -> None:
     url = site.says("/story", STORY)
     site.says("/robots.txt", "User-agent: *\nDisallow: /story", "text/plain")
 
-    async with reader(site, tmp_path) as pagereader:
+    async with reader() as pagereader:
         with pytest.raises(PageUnread, match=r"robots\.txt") as failure:
             await pagereader.read(url, only_main_content=True)
         assert [path for path, _ in site.asked] == ["/robots.txt"]
-    async with reader(site, tmp_path, fetch_robots=False) as pagereader:
+    async with reader(fetch_robots=False) as pagereader:
         page = await pagereader.read(url, only_main_content=True)
 
     assert failure.value.reason == "robots"
     assert page.title == "Story"
 
 
-async def test_a_shell_with_some_text_is_given_with_a_warning(site: Site, tmp_path: Path) -> None:
+async def test_a_shell_with_some_text_is_given_with_a_warning(site: Site, reader: Reader) -> None:
     url = site.says("/app", "<body><div id=app>Loading the shop</div><script src=a.js></script>")
 
-    async with reader(site, tmp_path) as pagereader:
+    async with reader() as pagereader:
         page = await pagereader.read(url, only_main_content=True)
 
     assert page.markdown == "Loading the shop"
@@ -238,15 +247,15 @@ async def test_a_shell_with_some_text_is_given_with_a_warning(site: Site, tmp_pa
 @pytest.mark.parametrize(
     "url", ["http://127.0.0.1:9/", "http://169.254.169.254/latest/meta-data", "http://[::1]/"]
 )
-async def test_addresses_that_must_not_be_fetched_are_not(site: Site, tmp_path: Path, url: str) -> None:
-    async with reader(site, tmp_path) as pagereader:
+async def test_addresses_that_must_not_be_fetched_are_not(site: Site, reader: Reader, url: str) -> None:
+    async with reader() as pagereader:
         with pytest.raises(PageUnread) as failure:
             await pagereader.read(url, only_main_content=True)
 
     assert failure.value.reason == "blocked_address"
 
 
-async def test_several_pages_are_read_at_once_and_fail_each_for_itself(site: Site, tmp_path: Path) -> None:
+async def test_several_pages_are_read_at_once_and_fail_each_for_itself(site: Site, reader: Reader) -> None:
     urls = [
         site.says("/story", STORY),
         f"{site.url}/missing",
@@ -257,7 +266,7 @@ async def test_several_pages_are_read_at_once_and_fail_each_for_itself(site: Sit
         ),
     ]
 
-    async with reader(site, tmp_path) as pagereader:
+    async with reader() as pagereader:
         pages = await pagereader.contents(urls, 10_000)
         status = pagereader.record.providers["pagereader"]["status"]
 
@@ -272,10 +281,10 @@ async def test_several_pages_are_read_at_once_and_fail_each_for_itself(site: Sit
     assert status == "ok"
 
 
-async def test_a_reader_that_is_switched_off_is_not_asked(site: Site, tmp_path: Path) -> None:
+async def test_a_reader_that_is_switched_off_is_not_asked(site: Site, reader: Reader) -> None:
     off = {"pagereader": ProviderSettings(enabled=False)}
 
-    async with reader(site, tmp_path, providers=off) as pagereader:
+    async with reader(providers=off) as pagereader:
         with pytest.raises(ProviderUnconfigured):
             await pagereader.read(site.url, only_main_content=True)
 

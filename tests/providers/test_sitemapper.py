@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import gzip
-from collections.abc import Generator
-from pathlib import Path
+from collections.abc import Awaitable, Callable, Generator
 from typing import Any
 
 import pytest
-from small_site import XML, SmallSite, reaching, small_site, urlset
+from small_site import XML, Reaching, SmallSite, small_site, urlset
 
 from centgate.errors import NoData, PageUnread, ProviderFailure
 from centgate.facts.web import Hit
@@ -37,25 +36,27 @@ class Mapped:
         self.paths = [hit.url.removeprefix(site.url) for hit in hits]
 
 
-async def mapped(
-    site: SmallSite,
-    folder: Path,
-    path: str = "/",
-    search: str | None = None,
-    *,
-    seconds: float = 15,
-    **changes: Any,
-) -> Mapped:
-    """The map of a site, or whatever comes instead."""
-    record = Record.begun()
-    async with reaching(folder, site, **changes) as (settings, resources):
-        mapper = SiteMapper(settings, resources).on(record)
-        mapper.timeout = seconds
-        return Mapped(site, await mapper.links(site.at(path), search, 100), record)
+Map = Callable[..., Awaitable[Mapped]]
 
 
-async def test_a_page_without_a_sitemap_gives_its_own_links(site: SmallSite, tmp_path: Path) -> None:
-    found = await mapped(site, tmp_path)
+@pytest.fixture
+def mapped(reaching: Reaching) -> Map:
+    """Maps a site, or raises what comes instead: `mapped(site, path, search)`; `changes` are settings."""
+
+    async def links(
+        site: SmallSite, path: str = "/", search: str | None = None, *, seconds: float = 15, **changes: Any
+    ) -> Mapped:
+        record = Record.begun()
+        async with reaching(site, **changes) as (settings, resources):
+            mapper = SiteMapper(settings, resources).on(record)
+            mapper.timeout = seconds
+            return Mapped(site, await mapper.links(site.at(path), search, 100), record)
+
+    return links
+
+
+async def test_a_page_without_a_sitemap_gives_its_own_links(site: SmallSite, mapped: Map) -> None:
+    found = await mapped(site)
 
     assert found.paths == LINKED
     assert found.hits[0] == Hit(site.at("/"), "A small site", "All there is.")
@@ -66,21 +67,21 @@ async def test_a_page_without_a_sitemap_gives_its_own_links(site: SmallSite, tmp
     assert agent.startswith("Centgate/")
 
 
-async def test_a_sitemap_in_the_usual_place_is_read(site: SmallSite, tmp_path: Path) -> None:
+async def test_a_sitemap_in_the_usual_place_is_read(site: SmallSite, mapped: Map) -> None:
     site.sitemap("/sitemap.xml", "/about", "/blog/1", "/", "https://other.example/x")
 
-    found = await mapped(site, tmp_path)
+    found = await mapped(site)
 
     assert found.paths == [*LINKED, "/blog/1"]
     assert "/sitemap_index.xml" not in site.asked
 
 
-async def test_an_index_in_the_usual_place_is_followed(site: SmallSite, tmp_path: Path) -> None:
+async def test_an_index_in_the_usual_place_is_followed(site: SmallSite, mapped: Map) -> None:
     site.index("/sitemap_index.xml", "/1.xml", "/2.xml")
     site.sitemap("/1.xml", "/one")
     site.sitemap("/2.xml", "/two")
 
-    found = await mapped(site, tmp_path)
+    found = await mapped(site)
 
     assert {"/one", "/two"} < set(found.paths)
 
@@ -99,86 +100,84 @@ async def test_an_index_in_the_usual_place_is_followed(site: SmallSite, tmp_path
     ],
 )
 async def test_sitemaps_that_robots_txt_names_are_read_whatever_they_are(
-    body: str, kind: str, site: SmallSite, tmp_path: Path
+    body: str, kind: str, site: SmallSite, mapped: Map
 ) -> None:
     site.robots(f"Sitemap: {site.url}/map")
     site.says("/map", body.replace("{0}", site.url), kind)
 
-    found = await mapped(site, tmp_path)
+    found = await mapped(site)
 
     assert "/new" in found.paths
     assert "/sitemap.xml" not in site.asked
 
 
 @pytest.mark.parametrize("coding", [{}, {"Content-Encoding": "gzip"}], ids=["file", "coding"])
-async def test_a_gzip_sitemap_is_inflated(coding: dict[str, Any], site: SmallSite, tmp_path: Path) -> None:
+async def test_a_gzip_sitemap_is_inflated(coding: dict[str, Any], site: SmallSite, mapped: Map) -> None:
     site.robots("Sitemap: /map.xml.gz")
     body = gzip.compress(urlset(site.at("/new")).encode())
     site.says("/map.xml.gz", body, "application/x-gzip", **coding)
 
-    found = await mapped(site, tmp_path)
+    found = await mapped(site)
 
     assert "/new" in found.paths
 
 
 async def test_a_sitemap_may_lie_on_another_host_but_its_pages_may_not(
-    site: SmallSite, tmp_path: Path
+    site: SmallSite, reaching: Reaching
 ) -> None:
     with small_site() as store:
         site.robots(f"Sitemap: {store.url}/map.xml")
         store.sitemap("/map.xml", site.at("/new"), "/theirs")
-        async with reaching(tmp_path, site, store) as (settings, resources):
+        async with reaching(site, store) as (settings, resources):
             hits = await SiteMapper(settings, resources).links(site.url, None, 100)
 
     assert [hit.url for hit in hits] == [site.at(path) for path in [*LINKED, "/new"]]
 
 
-async def test_no_more_than_five_sitemaps_are_fetched(site: SmallSite, tmp_path: Path) -> None:
+async def test_no_more_than_five_sitemaps_are_fetched(site: SmallSite, mapped: Map) -> None:
     names = [f"/{n}.xml" for n in range(9)]
     site.robots(*(f"Sitemap: {site.at(name)}" for name in names))
     for name in names:
         site.sitemap(name, f"/page{name}")
 
-    found = await mapped(site, tmp_path)
+    found = await mapped(site)
 
     assert len([path for path in site.asked if path in names]) == 5
     assert found.warnings == ["the site has more sitemaps than were read"]
 
 
-async def test_those_of_an_index_that_match_the_search_are_read_first(
-    site: SmallSite, tmp_path: Path
-) -> None:
+async def test_those_of_an_index_that_match_the_search_are_read_first(site: SmallSite, mapped: Map) -> None:
     site.robots("Sitemap: /index.xml")
     names = [f"/products-{n}.xml" for n in range(9)]
     site.index("/index.xml", *names, "/blog-posts.xml")
     site.sitemap("/blog-posts.xml", "/blog/fish")
 
-    found = await mapped(site, tmp_path, search="blog about fish")
+    found = await mapped(site, search="blog about fish")
 
     assert found.paths[0] == "/blog/fish"
     assert len([path for path in site.asked if path.endswith(".xml")]) == 5
 
 
-async def test_an_index_is_followed_for_one_level(site: SmallSite, tmp_path: Path) -> None:
+async def test_an_index_is_followed_for_one_level(site: SmallSite, mapped: Map) -> None:
     site.robots("Sitemap: /1.xml")
     site.index("/1.xml", "/2.xml", "/pages.xml")
     site.index("/2.xml", "/3.xml")
     site.index("/3.xml", "/4.xml")
     site.sitemap("/pages.xml", "/new")
 
-    found = await mapped(site, tmp_path)
+    found = await mapped(site)
 
     assert "/new" in found.paths
     assert not {"/3.xml", "/4.xml"} & set(site.asked)
     assert found.warnings == ["the site has more sitemaps than were read"]
 
 
-async def test_sitemaps_that_name_one_another_are_read_once(site: SmallSite, tmp_path: Path) -> None:
+async def test_sitemaps_that_name_one_another_are_read_once(site: SmallSite, mapped: Map) -> None:
     site.robots("Sitemap: /1.xml", "Sitemap: /2.xml")
     site.index("/1.xml", "/1.xml", "/2.xml", "/2.xml")
     site.index("/2.xml", "/1.xml", "/2.xml")
 
-    found = await mapped(site, tmp_path)
+    found = await mapped(site)
 
     assert found.paths == LINKED
     assert sorted(path for path in site.asked if path.endswith(".xml")) == ["/1.xml", "/2.xml"]
@@ -203,14 +202,12 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize("body", HOSTILE.values(), ids=HOSTILE)
-async def test_a_hostile_sitemap_costs_only_itself(
-    body: str | bytes, site: SmallSite, tmp_path: Path
-) -> None:
+async def test_a_hostile_sitemap_costs_only_itself(body: str | bytes, site: SmallSite, mapped: Map) -> None:
     site.robots("Sitemap: /map.xml", "Sitemap: /good.xml")
     site.says("/map.xml", body.replace("{0}", site.url) if isinstance(body, str) else body, XML)
     site.sitemap("/good.xml", "/new")
 
-    found = await mapped(site, tmp_path)
+    found = await mapped(site)
 
     assert found.paths == [*LINKED, "/new"]
     assert "/secret" not in site.asked
@@ -218,12 +215,12 @@ async def test_a_hostile_sitemap_costs_only_itself(
 
 @pytest.mark.parametrize(("status", "cause"), [(500, "status 500"), (403, "status 403"), (404, "status 404")])
 async def test_a_named_sitemap_that_cannot_be_read_is_said(
-    status: int, cause: str, site: SmallSite, tmp_path: Path
+    status: int, cause: str, site: SmallSite, mapped: Map
 ) -> None:
     site.robots("Sitemap: /map.xml")
     site.says("/map.xml", "", XML, status=status)
 
-    found = await mapped(site, tmp_path)
+    found = await mapped(site)
 
     assert found.paths == LINKED
     (warning,) = found.warnings
@@ -232,33 +229,33 @@ async def test_a_named_sitemap_that_cannot_be_read_is_said(
 
 
 async def test_an_answer_in_html_where_a_sitemap_is_guessed_says_nothing(
-    site: SmallSite, tmp_path: Path
+    site: SmallSite, mapped: Map
 ) -> None:
     site.says("/sitemap.xml", HOME)
     site.says("/sitemap_index.xml", HOME)
 
-    found = await mapped(site, tmp_path)
+    found = await mapped(site)
 
     assert found.paths == LINKED
     assert found.warnings == []
 
 
-async def test_sitemaps_that_never_answer_do_not_cost_the_page(site: SmallSite, tmp_path: Path) -> None:
+async def test_sitemaps_that_never_answer_do_not_cost_the_page(site: SmallSite, mapped: Map) -> None:
     site.robots("Sitemap: /never.xml", "Sitemap: /good.xml")
     site.silent.add("/never.xml")
     site.sitemap("/good.xml", "/new")
 
-    found = await mapped(site, tmp_path, seconds=10)
+    found = await mapped(site, seconds=10)
 
     assert found.paths == [*LINKED, "/new"]
     assert found.warnings
 
 
-async def test_a_page_that_never_answers_does_not_cost_the_sitemaps(site: SmallSite, tmp_path: Path) -> None:
+async def test_a_page_that_never_answers_does_not_cost_the_sitemaps(site: SmallSite, mapped: Map) -> None:
     site.sitemap("/sitemap.xml", "/a", "/b")
     site.silent.add("/")
 
-    found = await mapped(site, tmp_path, seconds=10)
+    found = await mapped(site, seconds=10)
 
     assert found.paths == ["/a", "/b"]
     (warning,) = found.warnings
@@ -267,43 +264,43 @@ async def test_a_page_that_never_answers_does_not_cost_the_sitemaps(site: SmallS
 
 @pytest.mark.parametrize(("status", "reason"), [(500, "failed"), (403, "blocked"), (404, "not_found")])
 async def test_without_the_page_the_sitemaps_are_the_map(
-    status: int, reason: str, site: SmallSite, tmp_path: Path
+    status: int, reason: str, site: SmallSite, mapped: Map
 ) -> None:
     site.says("/", HOME, status=status)
     site.sitemap("/sitemap.xml", "/a", "/b")
 
-    found = await mapped(site, tmp_path)
+    found = await mapped(site)
 
     assert found.paths == ["/a", "/b"]
     assert f"status {status}" in found.warnings[0]
 
 
-async def test_what_robots_txt_bans_is_named_and_not_fetched(site: SmallSite, tmp_path: Path) -> None:
+async def test_what_robots_txt_bans_is_named_and_not_fetched(site: SmallSite, mapped: Map) -> None:
     site.robots("User-agent: *", "Disallow: /", "Sitemap: /map.xml")
     site.sitemap("/map.xml", "/private", "/")
 
-    found = await mapped(site, tmp_path)
+    found = await mapped(site)
 
     assert found.paths == ["/", "/private"]
     assert "/" not in site.asked
     assert "does not allow it" in found.warnings[0]
 
 
-async def test_a_ban_holds_for_sitemaps_that_are_only_guessed(site: SmallSite, tmp_path: Path) -> None:
+async def test_a_ban_holds_for_sitemaps_that_are_only_guessed(site: SmallSite, mapped: Map) -> None:
     site.robots("User-agent: *", "Disallow: /")
 
     with pytest.raises(PageUnread) as caught:
-        await mapped(site, tmp_path)
+        await mapped(site)
 
     assert caught.value.reason == "robots"
     assert site.asked == ["/robots.txt"]
 
 
-async def test_an_operator_can_do_without_robots_txt(site: SmallSite, tmp_path: Path) -> None:
+async def test_an_operator_can_do_without_robots_txt(site: SmallSite, mapped: Map) -> None:
     site.robots("User-agent: *", "Disallow: /")
     site.sitemap("/sitemap.xml", "/new")
 
-    found = await mapped(site, tmp_path, fetch_robots=False)
+    found = await mapped(site, fetch_robots=False)
 
     assert found.paths == [*LINKED, "/new"]
 
@@ -312,12 +309,12 @@ async def test_an_operator_can_do_without_robots_txt(site: SmallSite, tmp_path: 
     ("status", "reason"), [(500, "failed"), (503, "failed"), (403, "blocked"), (451, "blocked")]
 )
 async def test_when_everything_fails_the_page_says_why(
-    status: int, reason: str, site: SmallSite, tmp_path: Path
+    status: int, reason: str, site: SmallSite, mapped: Map
 ) -> None:
     site.says("/", HOME, status=status)
 
     with pytest.raises(PageUnread) as caught:
-        await mapped(site, tmp_path)
+        await mapped(site)
 
     assert caught.value.reason == reason
     assert f"status {status}" in caught.value.message
@@ -325,39 +322,39 @@ async def test_when_everything_fails_the_page_says_why(
 
 @pytest.mark.parametrize("status", [404, 410])
 async def test_a_page_that_is_not_there_on_a_site_without_sitemaps_is_nothing(
-    status: int, site: SmallSite, tmp_path: Path
+    status: int, site: SmallSite, mapped: Map
 ) -> None:
     site.says("/", HOME, status=status)
 
     with pytest.raises(NoData):
-        await mapped(site, tmp_path)
+        await mapped(site)
 
 
 async def test_a_page_that_is_not_there_beside_an_unread_sitemap_is_a_failure(
-    site: SmallSite, tmp_path: Path
+    site: SmallSite, mapped: Map
 ) -> None:
     site.robots("Sitemap: /map.xml")
     site.says("/map.xml", "", XML, status=503)
 
     with pytest.raises(PageUnread) as caught:
-        await mapped(site, tmp_path, "/gone")
+        await mapped(site, "/gone")
 
     assert caught.value.reason == "not_found"
 
 
-async def test_a_site_that_is_not_there_is_unreachable(tmp_path: Path) -> None:
+async def test_a_site_that_is_not_there_is_unreachable(mapped: Map) -> None:
     with small_site() as gone:
         pass
 
     with pytest.raises(PageUnread) as caught:
-        await mapped(gone, tmp_path)
+        await mapped(gone)
 
     assert caught.value.reason == "unreachable"
 
 
-async def test_an_address_inside_is_blocked(site: SmallSite, tmp_path: Path) -> None:
+async def test_an_address_inside_is_blocked(site: SmallSite, reaching: Reaching) -> None:
     record = Record.begun()
-    async with reaching(tmp_path) as (settings, resources):
+    async with reaching() as (settings, resources):
         with pytest.raises(PageUnread) as caught:
             await SiteMapper(settings, resources).on(record).links(site.url, None, 100)
 
@@ -367,49 +364,49 @@ async def test_an_address_inside_is_blocked(site: SmallSite, tmp_path: Path) -> 
 
 
 async def test_a_site_that_never_answers_is_a_timeout(
-    site: SmallSite, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    site: SmallSite, mapped: Map, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("centgate.sites.robots.FETCH_SECONDS", 0.5)
     site.silent |= {"/robots.txt", "/", "/sitemap.xml", "/sitemap_index.xml"}
 
     with pytest.raises(PageUnread) as caught:
-        await mapped(site, tmp_path, seconds=4)
+        await mapped(site, seconds=4)
 
     assert caught.value.reason == "timeout"
 
 
-async def test_a_page_that_its_scripts_make_is_still_a_link(site: SmallSite, tmp_path: Path) -> None:
+async def test_a_page_that_its_scripts_make_is_still_a_link(site: SmallSite, mapped: Map) -> None:
     site.says("/", "<title>App</title><div id=root></div><script src=/app.js></script>")
 
-    found = await mapped(site, tmp_path)
+    found = await mapped(site)
 
     assert [(hit.url, hit.title) for hit in found.hits] == [(site.at("/"), "App")]
     assert found.warnings == ["the page has no links of its own: those that scripts make are not seen"]
 
 
 @pytest.mark.parametrize("body", ["", "\0", "<" * 1_000_000, "<div>" * 300_000, "<a href=/about>" * 100_000])
-async def test_a_hostile_page_is_still_a_link(body: str, site: SmallSite, tmp_path: Path) -> None:
+async def test_a_hostile_page_is_still_a_link(body: str, site: SmallSite, mapped: Map) -> None:
     site.says("/", body)
 
-    found = await mapped(site, tmp_path)
+    found = await mapped(site)
 
     assert found.paths[0] == "/"
 
 
-async def test_a_page_of_another_kind_is_unsupported(site: SmallSite, tmp_path: Path) -> None:
+async def test_a_page_of_another_kind_is_unsupported(site: SmallSite, mapped: Map) -> None:
     site.says("/film", b"\0\1\2", "video/mp4")
 
     with pytest.raises(PageUnread) as caught:
-        await mapped(site, tmp_path, "/film")
+        await mapped(site, "/film")
 
     assert caught.value.reason == "unsupported"
 
 
-async def test_a_map_of_a_feed_is_what_it_names(site: SmallSite, tmp_path: Path) -> None:
+async def test_a_map_of_a_feed_is_what_it_names(site: SmallSite, mapped: Map) -> None:
     item = f"<item><title>First post</title><link>{site.url}/1</link></item>"
     site.says("/feed", f"<rss><channel>{item}</channel></rss>", "application/rss+xml")
 
-    found = await mapped(site, tmp_path, "/feed")
+    found = await mapped(site, "/feed")
 
     assert [(hit.url, hit.title) for hit in found.hits] == [
         (site.at("/feed"), None),
@@ -417,53 +414,53 @@ async def test_a_map_of_a_feed_is_what_it_names(site: SmallSite, tmp_path: Path)
     ]
 
 
-async def test_links_start_from_where_the_page_was_found(site: SmallSite, tmp_path: Path) -> None:
+async def test_links_start_from_where_the_page_was_found(site: SmallSite, mapped: Map) -> None:
     site.says("/old", "", status=301, Location="/new/home.html")
     site.says("/new/home.html", "<title>New</title><a href=next.html>Next one</a>")
 
-    found = await mapped(site, tmp_path, "/old")
+    found = await mapped(site, "/old")
 
     assert found.paths == ["/new/home.html", "/new/next.html"]
 
 
-async def test_where_the_page_leads_is_listed_and_said(site: SmallSite, tmp_path: Path) -> None:
+async def test_where_the_page_leads_is_listed_and_said(site: SmallSite, reaching: Reaching) -> None:
     with small_site() as moved:
         site.says("/", "", status=301, Location=moved.at("/"))
         moved.says("/", "<title>Moved</title><a href=/there>There</a>")
         record = Record.begun()
-        async with reaching(tmp_path, site, moved) as (settings, resources):
+        async with reaching(site, moved) as (settings, resources):
             hits = await SiteMapper(settings, resources).on(record).links(site.at("/"), None, 100)
 
     assert [hit.url for hit in hits] == [moved.at("/"), moved.at("/there")]
     assert record.warnings == [f"the address leads to {moved.at('/')}, whose site is listed as well"]
 
 
-async def test_a_hundred_of_many_pages_are_named(site: SmallSite, tmp_path: Path) -> None:
+async def test_a_hundred_of_many_pages_are_named(site: SmallSite, mapped: Map) -> None:
     site.sitemap("/sitemap.xml", *(f"/{n}" for n in range(1000)))
 
-    found = await mapped(site, tmp_path)
+    found = await mapped(site)
 
     assert len(found.paths) == len(set(found.paths)) == 100
     assert found.paths[:4] == LINKED
 
 
-async def test_a_search_orders_the_whole_of_a_large_site(site: SmallSite, tmp_path: Path) -> None:
+async def test_a_search_orders_the_whole_of_a_large_site(site: SmallSite, mapped: Map) -> None:
     site.sitemap("/sitemap.xml", *(f"/products/item-{n}" for n in range(9_999)), "/products/blue-fish")
 
-    found = await mapped(site, tmp_path, search="blue fish")
+    found = await mapped(site, search="blue fish")
 
     assert found.paths[0] == "/products/blue-fish"
     assert len(found.paths) == 100
 
 
-async def test_a_search_finds_anchor_texts(site: SmallSite, tmp_path: Path) -> None:
+async def test_a_search_finds_anchor_texts(site: SmallSite, mapped: Map) -> None:
     site.says("/", "<a href=/1>Imprint</a><a href=/2>Terms of delivery</a>")
 
-    assert (await mapped(site, tmp_path, search="delivery terms")).paths[0] == "/2"
+    assert (await mapped(site, search="delivery terms")).paths[0] == "/2"
 
 
-async def test_without_resources_it_fails_as_not_set_up(tmp_path: Path, site: SmallSite) -> None:
-    async with reaching(tmp_path, site) as (settings, _):
+async def test_without_resources_it_fails_as_not_set_up(reaching: Reaching, site: SmallSite) -> None:
+    async with reaching(site) as (settings, _):
         mapper = SiteMapper(settings)
 
     with pytest.raises(ProviderFailure):

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Generator
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from threading import Barrier
 from typing import Any, cast
@@ -15,7 +13,6 @@ import pytest
 from buyer import Api, Buyer
 from eth_abi.abi import decode, encode
 from eth_account import Account as Wallet
-from facilitators import StubFacilitator, stub_facilitator
 from standins import FAULTS, Asked, Fault, StandIns, bought, recorded, set_up
 
 from centgate.cache import answers
@@ -27,7 +24,6 @@ from centgate.inquiries import allowances
 from centgate.inquiries.erc20 import ALLOWANCE, APPROVAL, BALANCE_OF, DECIMALS, SYMBOL, TOTAL_SUPPLY, topic
 from centgate.providers.goplus import GoPlus
 from centgate.providers.rpc import AGGREGATE, MULTICALL
-from centgate.server import serving
 from centgate.settings import ProviderSettings, Settings
 from centgate.verdicts.approval_rules import RULES_VERSION
 
@@ -45,34 +41,6 @@ NOT_NONE = "None was found, which does not mean that there are none."
 SOME_FAULTS: tuple[Fault, ...] = ("timeout", "429", "200 page", "wrong types")
 
 Body = dict[str, Any]
-
-
-@pytest.fixture(scope="module")
-def facilitator() -> Generator[StubFacilitator]:
-    """One for all of these tests, none of which asks anything else of it than to settle."""
-    with stub_facilitator() as stub:
-        yield stub
-
-
-@pytest.fixture(scope="module")
-def ending() -> Generator[ThreadPoolExecutor]:
-    """Ends a test's server while the next test runs."""
-    with ThreadPoolExecutor(4) as pool:
-        yield pool
-
-
-@pytest.fixture
-def api(ending: ThreadPoolExecutor) -> Generator[Api]:
-    """Serves the API for settings: `api(settings)` gives a client of it."""
-    open_parts = ExitStack()
-
-    def start(settings: Settings) -> httpx.Client:
-        url = open_parts.enter_context(serving(settings))
-        # without certificates, which take longer to read than an answer does
-        return open_parts.enter_context(httpx.Client(base_url=url, timeout=30, verify=False))
-
-    yield start
-    ending.submit(open_parts.close)
 
 
 @pytest.fixture(autouse=True)

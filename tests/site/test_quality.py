@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 import httpx
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, Request
+from playwright.sync_api import Browser, BrowserContext, Page, Request, ViewportSize
 from visitors import Site, violations
 
 from centgate.faces.site.pages import all_pages
@@ -46,23 +46,17 @@ def narrow(chromium: Browser, shop: Site) -> Generator[Page]:
     context.close()
 
 
-def looking(chromium: Browser, shop: Site, scheme: Literal["dark", "light"], width: int) -> BrowserContext:
-    """A browser into which axe can be put."""
-    return chromium.new_context(
-        base_url=shop.url, bypass_csp=True, color_scheme=scheme, viewport={"width": width, "height": 900}
-    )
-
-
 @pytest.mark.parametrize(("scheme", "width"), [("dark", 1280), ("light", NARROW)])
 def test_axe_finds_nothing_against_any_page(
     chromium: Browser, shop: Site, axe: Path, paths: list[str], scheme: Literal["dark", "light"], width: int
 ) -> None:
-    context = looking(chromium, shop, scheme, width)
+    viewport: ViewportSize = {"width": width, "height": 900}
+    context = chromium.new_context(base_url=shop.url, color_scheme=scheme, viewport=viewport)
+    context.add_init_script(path=axe)
     page = context.new_page()
     found: dict[str, Any] = {}
     for path in paths:
         page.goto(path)
-        page.add_script_tag(path=axe)
         found[path] = violations(page)
     context.close()
 
@@ -81,15 +75,16 @@ def test_no_page_scrolls_sideways_on_the_smallest_phone(narrow: Page, paths: lis
 def test_pages_load_without_complaint_and_from_nowhere_else(
     context: BrowserContext, shop: Site, paths: list[str]
 ) -> None:
-    page = context.new_page()
     said: list[str] = []
     asked: set[str] = set()
-    page.on("console", lambda message: said.append(f"{page.url}: {message.text}"))
-    page.on("pageerror", lambda error: said.append(f"{page.url}: {error}"))
-    page.on("request", lambda request: asked.add(origin(request)))
-    for path in paths:
-        if path != NOWHERE:  # its status alone is an error on the console
-            page.goto(path, wait_until="networkidle")
+    context.on("request", lambda request: asked.add(origin(request)))
+    tabs = {path: context.new_page() for path in paths if path != NOWHERE}  # whose status alone is an error
+    for path, tab in tabs.items():
+        tab.on("console", lambda message, path=path: said.append(f"{path}: {message.text}"))
+        tab.on("pageerror", lambda error, path=path: said.append(f"{path}: {error}"))
+        tab.goto(path)
+    for tab in tabs.values():
+        tab.wait_for_load_state("networkidle")
 
     assert said == []
     assert asked <= {shop.url, shop.deployment.api}

@@ -5,11 +5,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Generator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from pathlib import Path
 from typing import Protocol
 
 import pytest
-from small_site import SmallSite, reaching, small_site
+from small_site import Reaching, SmallSite, small_site
 
 from centgate.resources import user_agent
 from centgate.sites.robots import MOST_BYTES, MOST_SITEMAPS, Robots, named_sitemaps, permits
@@ -30,12 +29,12 @@ class Opened(Protocol):
 
 
 @pytest.fixture
-def opened(tmp_path: Path) -> Opened:
+def opened(reaching: Reaching) -> Opened:
     """Opens what keeps the rules of sites."""
 
     @asynccontextmanager
     async def open_robots(*sites: SmallSite) -> AsyncGenerator[Robots]:
-        async with reaching(tmp_path, *sites) as (settings, resources):
+        async with reaching(*sites) as (settings, resources):
             yield Robots(resources.fetcher, resources.readers, user_agent(settings))
 
     return open_robots

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
-import shutil
-import subprocess
 import sys
 from collections.abc import Generator, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
+from node_packages import installed
 from snippet_shop import PAYER, knowing
 from standins import set_up, stand_ins
 
@@ -20,7 +19,6 @@ from centgate.faces.site.deployment import Deployment, read_deployment
 from centgate.server import serving
 from centgate.settings import Settings
 
-INSTALL_WITHIN = 240
 CLIENTS = Path(__file__).parents[1] / "clients"
 
 
@@ -58,14 +56,4 @@ def environment(tmp_path: Path) -> Mapping[str, str]:
 @pytest.fixture(scope="session")
 def node_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the packages that the TypeScript snippet names; skips where there is no npm."""
-    npm = shutil.which("npm")
-    if npm is None or shutil.which("node") is None:
-        pytest.skip("npm is not on this machine")
-    folder = tmp_path_factory.mktemp("node")
-    for name in ("package.json", "package-lock.json"):
-        shutil.copy(CLIENTS / name, folder)
-    command = [npm, "ci", "--no-audit", "--no-fund", "--ignore-scripts"]
-    done = subprocess.run(command, cwd=folder, capture_output=True, timeout=INSTALL_WITHIN, check=False)
-    if done.returncode:
-        pytest.skip("npm cannot install the packages here")
-    return folder
+    return installed(tmp_path_factory, "clients", CLIENTS.glob("*.json"), "ci")

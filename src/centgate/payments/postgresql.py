@@ -16,7 +16,7 @@ from functools import partial
 from typing import Any, TypeVar, cast
 
 import asyncpg
-from sqlalchemy import Connection
+from sqlalchemy import Connection, text
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import create_async_engine
 from sqlalchemy.pool import NullPool
@@ -201,6 +201,14 @@ async def _leave_as_it_is(_connection: Any) -> None:
     """Between two units: no unit changes anything about its connection, so nothing need be undone."""
 
 
+_NUMBER_ON = text(
+    "SELECT setval(numbers, highest) FROM (SELECT max(id) AS highest,"
+    " CAST(pg_get_serial_sequence('payments', 'id') AS regclass) AS numbers FROM payments) AS there"
+    " WHERE highest > coalesce(pg_sequence_last_value(numbers), 0)"
+)
+"""Numbers go on after those of rows that were copied here: the same again would look like a known payment."""
+
+
 def _set_up(connection: Connection) -> None:
     """Make the tables of an empty database; an older one may be in use by others, and is left as it is."""
     with connection.begin():
@@ -209,6 +217,8 @@ def _set_up(connection: Connection) -> None:
         bring_up_to_date(connection)
     else:
         require_current(found)
+        with connection.begin():
+            connection.execute(_NUMBER_ON)
 
 
 async def _answered(asking: Asking[T], connection: Any, seconds: float) -> T:

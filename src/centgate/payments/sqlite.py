@@ -16,6 +16,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
 from dataclasses import dataclass
+from math import inf
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
@@ -35,10 +36,13 @@ GROUP = 256
 """At most this many units share one commit."""
 QUICK = 0.001
 """Seconds of a commit for which the event loop is held up: of each four units in it, or fewer."""
+BEARABLE = 0.01
+"""Seconds of a commit for which the event loop is held up once, to see how long it takes."""
 AGAIN = 200
 """Commits of a thread after which the event loop makes one, to see whether the disk is quick by now.
 
-A thread cannot tell: its commits take as long as the loop keeps it from going on.
+A thread cannot tell: its commits take as long as the loop keeps it from going on. But none of them takes less
+than the disk does.
 """
 BUSY_SECONDS = 10.0
 """How long another process's write is waited for."""
@@ -67,7 +71,7 @@ class SqliteStore:
             raise BadAddress("a journal in memory would forget who has paid; name a file")
         self._meter = meter
         self._waiting = deque[_Job]()
-        self._running: asyncio.Future[float] | None = None
+        self._running: asyncio.Future[float | None] | None = None
         self._due = False
         # threads of our own: others may keep all of those that are shared waiting, as for a name server
         self._threads = ThreadPoolExecutor(2, thread_name_prefix="journal")
@@ -81,6 +85,8 @@ class SqliteStore:
         """Seconds, as of late, in the event loop."""
         self._elsewhere = 0
         """Commits of the thread since the event loop made one."""
+        self._best = inf
+        """Seconds of the quickest of them."""
 
     async def run(self, unit: Unit[T]) -> T:
         """Run one unit; it is on the disk when this returns."""
@@ -122,10 +128,7 @@ class SqliteStore:
         while self._waiting and self._running is None:
             jobs = self._some()
             if self._quick() and self._locked():
-                seconds = self._commit(jobs)
-                seconds /= max(1, len(jobs) / 4)
-                self._commit_takes += (seconds - self._commit_takes) / (1 if self._elsewhere else 8)
-                self._elsewhere = 0
+                self._took(self._commit(jobs), len(jobs))
                 self._tell(jobs)
             else:
                 self._commit_elsewhere(jobs)
@@ -133,14 +136,23 @@ class SqliteStore:
 
     def _quick(self) -> bool:
         """Whether the event loop is to commit, as far as can be known."""
-        return self._connection is not None and (self._commit_takes <= QUICK or self._elsewhere >= AGAIN)
+        again = self._elsewhere >= AGAIN and self._best < BEARABLE
+        return self._connection is not None and (self._commit_takes <= QUICK or again)
+
+    def _took(self, seconds: float | None, units: int) -> None:
+        """The event loop has made a commit."""
+        if seconds is not None:
+            weight = 1 if self._elsewhere >= AGAIN else 1 / 8
+            self._commit_takes += weight * (seconds / max(1, units / 4) - self._commit_takes)
+        self._elsewhere, self._best = 0, inf
 
     def _some(self) -> list[_Job]:
         return [self._waiting.popleft() for _ in range(min(GROUP, len(self._waiting)))]
 
     def _commit_elsewhere(self, jobs: Sequence[_Job]) -> None:
-        def committed(_: asyncio.Future[float]) -> None:
+        def committed(done: asyncio.Future[float | None]) -> None:
             self._running = None
+            self._best = min(self._best, done.result() or inf)
             self._tell(jobs)
             self._go_on()
 
@@ -169,8 +181,11 @@ class SqliteStore:
             return False
         return True
 
-    def _commit(self, jobs: Sequence[_Job]) -> float:
-        """All jobs in one transaction; the seconds of its commit. What fails is written down with each."""
+    def _commit(self, jobs: Sequence[_Job]) -> float | None:
+        """All jobs in one transaction; the seconds of its commit, if it came to that.
+
+        What fails is written down with each.
+        """
         try:
             connection = self._connection = self._connection or _opened(self._path)
             started = self._commit_together(connection, jobs)
@@ -182,7 +197,7 @@ class SqliteStore:
             self._abandon()
             for job in jobs:
                 job.error = JournalUnavailable(error)
-            return 0.0
+            return None
         return seconds
 
     def _commit_together(self, connection: sqlite3.Connection, jobs: Sequence[_Job]) -> float:

@@ -10,9 +10,9 @@ import asyncio
 import socket
 import ssl
 from base64 import b64encode
+from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import partial
 from importlib.metadata import version
 from typing import cast
 
@@ -45,64 +45,78 @@ class Wire:
     """Posts JSON to one address; as many connections as there are requests at once."""
 
     def __init__(self, url: str, most: int) -> None:
-        """`most`: bytes of a response's body that are read."""
+        """`most`: bytes of a response's body that are read. ValueError for an address that cannot be one."""
         address = URL(url)
         self._host, self._port = address.raw_host or "", address.port or 0
+        self._host.encode("idna")  # what looks names up does so too, when it is late for a word on it
         self._tls = ssl.create_default_context() if address.scheme == "https" else None
         self._most = most
         self._start = (
             f"POST {address.raw_path_qs} HTTP/1.1\r\nHost: {address.raw_authority.rpartition('@')[2]}\r\n"
             f"User-Agent: {AGENT}\r\nContent-Type: application/json\r\n"
         )
+        self._fields: dict[str, str] = {}
         if address.user is not None:
             credentials = f"{address.user}:{address.password or ''}".encode()
-            self._start += f"Authorization: Basic {b64encode(credentials).decode()}\r\n"
-        self._idle: list[tuple[float, _Connection]] = []
+            self._fields["Authorization"] = f"Basic {b64encode(credentials).decode()}"
+        self._idle = deque[tuple[float, _Connection]]()
+        """Connections that can take a request, and since when; the last used is the last."""
+        self._closed = False
 
     async def post(self, body: bytes, headers: Mapping[str, str]) -> Response:
         """What is answered to a body.
 
         OSError when the server cannot be reached, NoResponse when it does not answer wholly and properly.
         """
-        lines = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
+        fields = {**self._fields, **headers}.items()
+        lines = "".join(f"{name}: {value}\r\n" for name, value in fields)
         head = f"{self._start}{lines}Content-Length: {len(body)}\r\n\r\n".encode()
         connection = self._unused() or await self._connected()
         try:
-            response = await connection.ask(head + body)
+            return await connection.ask(head + body)
         finally:
-            if connection.reusable:
+            if connection.reusable and not self._closed:
                 self._idle.append((asyncio.get_running_loop().time(), connection))
             else:
                 connection.close()
-        return response
+            self._let_go()
 
     def close(self) -> None:
-        """Let go of the connections that are not in use."""
+        """Let go of all connections, those in use when they are through."""
+        self._closed = True
         while self._idle:
             self._idle.pop()[1].close()
 
     def _unused(self) -> _Connection | None:
         """A connection from before, the last that was used first, so that the others can go."""
-        now = asyncio.get_running_loop().time()
+        self._let_go()
         while self._idle:
-            since, connection = self._idle.pop()
-            if connection.reusable and now - since < IDLE:
+            _, connection = self._idle.pop()
+            if connection.reusable:
                 return connection
             connection.close()
         return None
+
+    def _let_go(self) -> None:
+        """Close what was not used for long."""
+        before = asyncio.get_running_loop().time() - IDLE
+        while self._idle and self._idle[0][0] <= before:
+            self._idle.popleft()[1].close()
 
     async def _connected(self) -> _Connection:
         loop = asyncio.get_running_loop()
         addresses = await loop.getaddrinfo(self._host, self._port, type=socket.SOCK_STREAM)
         reached = await start_connection(addresses, happy_eyeballs_delay=SECOND_TRY)
+        connection = _Connection(self._most)
         try:
-            _, connection = await loop.create_connection(
-                partial(_Connection, self._most),
+            await loop.create_connection(
+                lambda: connection,
                 sock=reached,
                 ssl=self._tls,
                 server_hostname=self._host if self._tls else None,
             )
         except BaseException:
+            connection.close()  # first, since a transport that is left goes on with the socket's number
             reached.close()
             raise
         return connection
@@ -115,8 +129,14 @@ class _Connection(asyncio.Protocol):
         self._most = most
         self._transport: asyncio.WriteTransport | None = None
         self._answer: asyncio.Future[Response] | None = None
-        self.reusable = False
+        self._begun = self._measured = False
+        self._kept = False
+        """Whether the server keeps it, and nothing has come that was not asked for."""
+
+    @property
+    def reusable(self) -> bool:
         """Whether it can take another request."""
+        return self._kept and self._transport is not None and not self._transport.is_closing()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.WriteTransport, transport)  # uvloop's is none by its class
@@ -124,7 +144,7 @@ class _Connection(asyncio.Protocol):
     async def ask(self, request: bytes) -> Response:
         """Send a request; NoResponse unless all of the response comes."""
         assert self._transport
-        self.reusable = False
+        self._kept = False
         self._parser = HttpResponseParser(self)
         self._parser.set_dangerous_leniencies(  # deviations that are common, and harmless
             lenient_headers=True, lenient_optional_cr_before_lf=True, lenient_spaces_after_chunk_size=True
@@ -137,7 +157,6 @@ class _Connection(asyncio.Protocol):
         return await self._answer
 
     def close(self) -> None:
-        self.reusable = False
         if self._transport:
             self._transport.abort()
 
@@ -154,14 +173,13 @@ class _Connection(asyncio.Protocol):
             self._fail("answered more than is read")
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self.reusable = False
         if exc is None and self._begun and not self._measured:  # such a body ends with the connection
             self._complete()
         self._fail("hung up before it had answered")
 
     def on_message_begin(self) -> None:
         if not self._waiting:  # a second answer to one request
-            self.reusable = False
+            self._kept = False
 
     def on_header(self, name: bytes, _value: bytes) -> None:
         self._measured |= name.lower() in (b"content-length", b"transfer-encoding")
@@ -176,7 +194,7 @@ class _Connection(asyncio.Protocol):
         if not self._begun:  # an interim response
             self._measured = False
         elif self._waiting:
-            self.reusable = self._parser.should_keep_alive()
+            self._kept = self._parser.should_keep_alive() and self._parser.get_status_code() == 200
             self._complete()
 
     @property
