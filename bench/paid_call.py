@@ -37,8 +37,10 @@ SLICE_SECONDS = 1.0
 WARM_UP = 300
 AT_MOST = 4_000
 """Requests in a slice."""
-CROWD, ALONE, HALF, SLOW = "32 connections", "1 connection", "half load", "64 connections, facilitator 300 ms"
+CROWD, ALONE, SLOW = "32 connections", "1 connection", "64 connections, facilitator 300 ms"
 CONNECTIONS = {CROWD: 32, ALONE: 1}
+STEADY = {"a quarter": 0.25, "a half": 0.5}
+"""Loads that come steadily, by their part of what 32 connections get done."""
 STARTS = 5
 DELAY_MS = 300
 
@@ -76,7 +78,7 @@ def main() -> None:
             for contender in contenders:
                 contender.memory.append(resident_mb(contender.server.pid))
             measure(contenders, load)
-            half_load([one for one in contenders if one.name in (SQLITE, POSTGRES, FLOOR)], load)
+            steadily([one for one in contenders if one.name in (SQLITE, POSTGRES, FLOOR)], load)
             for contender in contenders:
                 contender.memory.append(resident_mb(contender.server.pid))
             for kind in CONNECTIONS:
@@ -141,15 +143,16 @@ def measure(contenders: list[Contender], load: ProcessPoolExecutor) -> None:
             contender.slices.setdefault(kind, []).append(done)
 
 
-def half_load(contenders: list[Contender], load: ProcessPoolExecutor) -> None:
-    """Requests that come steadily, at half the rate that each was found to keep up with."""
+def steadily(contenders: list[Contender], load: ProcessPoolExecutor) -> None:
+    """Requests that come at a steady rate, a part of that at which each answers 32 connections."""
     targets = {contender.name: contender.target() for contender in contenders}
     for _ in range(SLICES):
         for one in contenders:
-            rate = one.median(CROWD, lambda slice_: slice_.rate) / 2
-            count = int(rate * 2 * SLICE_SECONDS)
-            done = load.submit(run_paced, targets[one.name], CONNECTIONS[CROWD], count, rate).result()
-            one.slices.setdefault(HALF, []).append(done)
+            for kind, part in STEADY.items():
+                rate = one.median(CROWD, lambda slice_: slice_.rate) * part
+                count = int(rate * 2 * SLICE_SECONDS)
+                done = load.submit(run_paced, targets[one.name], CONNECTIONS[CROWD], count, rate).result()
+                one.slices.setdefault(kind, []).append(done)
 
 
 def measure_waiting(contenders: list[Contender], load: ProcessPoolExecutor) -> None:
@@ -186,18 +189,23 @@ def throughput(contenders: list[Contender], kind: str) -> Table:
 
 
 def latencies(contenders: list[Contender]) -> Table:
-    """How long a call takes when the server is half busy."""
-    table = captioned("paid call at half load, median of slices; the facilitator answers at once")
+    """How long a call takes when requests come steadily."""
+    table = captioned("paid calls that come steadily, median of slices; the facilitator answers at once")
     table.add_column("server", no_wrap=True)
-    for column in ("calls/s", "p50 ms", "p99 ms"):
+    table.add_column("of its rate above")
+    for column in ("calls/s", "p50 ms", "p99 ms", "CPU us/call", "CPU used"):
         table.add_column(column, justify="right")
     for one in contenders:
-        if HALF in one.slices:
+        for kind in (kind for kind in STEADY if kind in one.slices):
+            rate, cpu = rate_and_cpu(one, kind)
             table.add_row(
                 one.name,
-                f"{one.median(HALF, lambda slice_: slice_.rate):,.0f}",
-                f"{one.median(HALF, lambda slice_: slice_.percentile(50)):,.2f}",
-                f"{one.median(HALF, lambda slice_: slice_.percentile(99)):,.2f}",
+                kind,
+                f"{rate:,.0f}",
+                f"{one.median(kind, lambda slice_: slice_.percentile(50)):,.2f}",
+                f"{one.median(kind, lambda slice_: slice_.percentile(99)):,.2f}",
+                f"{cpu:,.0f}",
+                f"{one.median(kind, lambda slice_: slice_.server_cpu / slice_.seconds):.0%}",
             )
     return table
 
