@@ -19,6 +19,10 @@ from centgate.metrics.starting import metered, metered_together
 from centgate.settings import PREFIX, Settings
 
 FACTORY = "centgate.faces.api:app_from_environment"
+IDLE = 75
+"""Seconds that a connection is kept between two requests: longer than proxies and clients keep theirs, or a
+request would now and then be sent on one that is just being closed.
+"""
 STOP_WITHIN = 8
 """Seconds that open connections get to finish after SIGTERM; payments without one get those of `DRAIN` then.
 
@@ -69,6 +73,7 @@ def config(settings: Settings, meter: Meter = SILENT) -> uvicorn.Config:
         log_config=None,
         access_log=False,
         server_header=False,
+        timeout_keep_alive=IDLE,
         proxy_headers=False,  # the public URL is a setting, and nothing here asks who calls
         timeout_graceful_shutdown=STOP_WITHIN,
     )

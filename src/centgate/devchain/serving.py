@@ -31,7 +31,14 @@ def served(app: "Starlette", port: int) -> Generator[str]:
         listening.bind((HOST, port))
         listening.listen()  # from here on clients connect, and wait until the loop below runs
         # no level and no access_log=False: uvicorn would set them for every server of this process
-        config = uvicorn.Config(app, log_config=None, lifespan="off", ws="none", timeout_graceful_shutdown=2)
+        config = uvicorn.Config(
+            app,
+            log_config=None,
+            lifespan="off",
+            ws="none",
+            timeout_keep_alive=3600,  # else a connection may end just as the next request is sent on it
+            timeout_graceful_shutdown=2,
+        )
         server = uvicorn.Server(config)
         url = f"http://{HOST}:{listening.getsockname()[1]}"
         thread = threading.Thread(
