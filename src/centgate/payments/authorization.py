@@ -61,15 +61,6 @@ class _Signed(BaseModel):
 
 
 @dataclass(frozen=True, slots=True)
-class _Kept:
-    """What was signed beyond the payment's key, its recipient and its amount, as x402 names it."""
-
-    signature: str
-    validAfter: str  # noqa: N815
-    validBefore: str  # noqa: N815
-
-
-@dataclass(frozen=True, slots=True)
 class PaymentKey:
     """What identifies a payment: never the header's text, which can be spelled in many ways."""
 
@@ -146,13 +137,13 @@ def presented_before(key: PaymentKey, terms: Terms, signed: str) -> Payment:
 
     `terms` are those it was made for, `signed` is its `Payment.signed`.
     """
-    kept = _Kept(**orjson.loads(signed))
+    kept: dict[str, str] = orjson.loads(signed)
     authorization = {
         "from": checksummed(key.payer),
         "to": checksummed(terms.pay_to.lower()),
         "value": str(terms.amount),
-        "validAfter": kept.validAfter,
-        "validBefore": kept.validBefore,
+        "validAfter": kept["validAfter"],
+        "validBefore": kept["validBefore"],
         "nonce": key.nonce,
     }
     return Payment(
@@ -162,13 +153,13 @@ def presented_before(key: PaymentKey, terms: Terms, signed: str) -> Payment:
             "x402Version": X402_VERSION,
             "resource": {"url": terms.url},
             "accepted": terms.requirements,
-            "payload": {"signature": kept.signature, "authorization": authorization},
+            "payload": {"signature": kept["signature"], "authorization": authorization},
         },
         signed=signed,
-        valid_before=min(int(kept.validBefore), 2**62),
+        valid_before=min(int(kept["validBefore"]), 2**62),
         unfit=None,
         signer_known=False,
-        proof=sha256(bytes.fromhex(kept.signature[2:])).hexdigest(),
+        proof=sha256(bytes.fromhex(kept["signature"][2:])).hexdigest(),
         identifier=None,
     )
 
@@ -231,8 +222,12 @@ def _relayed(raw: dict[str, Any], signed: _Signed, terms: Terms) -> dict[str, An
 
 
 def _kept(signed: _Signed) -> str:
-    kept = _Kept(signed.signature, signed.authorization.valid_after, signed.authorization.valid_before)
-    return orjson.dumps(kept).decode()
+    """What was signed beyond the payment's key, its recipient and its amount, as x402 names it."""
+    window = {
+        "validAfter": signed.authorization.valid_after,
+        "validBefore": signed.authorization.valid_before,
+    }
+    return orjson.dumps({"signature": signed.signature, **window}).decode()
 
 
 def _misfit(accepted: PaymentRequirements, terms: Terms) -> PaymentRequired | None:

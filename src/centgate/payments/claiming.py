@@ -189,7 +189,7 @@ def _taken_over(attempt: Attempt, row: Row) -> Asking[Claim | Held]:
         raise _too_late(payment, row)
     if not (yield from free(row["owner"], worker)):
         return Held()
-    attempt.touched.add(_key(row))
+    attempt.touched.add(queries.key_of(row))
     if not (yield from queries.change_seen(row, {"owner": worker.name})):
         return Held()  # another was quicker
     return _claim(row, worker)
@@ -198,10 +198,10 @@ def _taken_over(attempt: Attempt, row: Row) -> Asking[Claim | Held]:
 def _again(attempt: Attempt, row: Row) -> Asking[Claim | Held]:
     """A payment that was refused moved nothing: it may be presented again, for anything."""
     payment = attempt.payment
-    if payment.unfit and _key(row) == payment.key:
+    if payment.unfit and queries.key_of(row) == payment.key:
         payment.unfit.payment = _note(row)
     require_fit(payment)
-    if _key(row) != payment.key:  # the refused one only shares its idempotency key with this one
+    if queries.key_of(row) != payment.key:  # the refused one only shares its idempotency key with this one
         yield from queries.change_seen(row, {"identifier": None})
         return Held()
     if not (yield from queries.change_seen(row, _values(attempt))):
@@ -210,7 +210,7 @@ def _again(attempt: Attempt, row: Row) -> Asking[Claim | Held]:
 
 
 def _redelivery(attempt: Attempt, row: Row) -> Asking[Claim]:
-    kept = yield from queries.find_answer(_key(row))
+    kept = yield from queries.find_answer(queries.key_of(row))
     if kept is None:
         raise _too_late(attempt.payment, row)
     answer = StoredAnswer(kept["status"], kept["body"], kept["request_id"], kept["receipt"], replayed=True)
@@ -236,7 +236,7 @@ def _fresh(attempt: Attempt) -> Claim:
 def _claim(row: Row, worker: Worker, answer: StoredAnswer | None = None) -> Claim:
     """The right to what a row says was begun."""
     return Claim(
-        _key(row),
+        queries.key_of(row),
         worker,
         row["state"],
         doubtful=row["state"] == "settling",
@@ -278,10 +278,6 @@ def _values(attempt: Attempt) -> dict[str, Any]:
     }
 
 
-def _key(row: Row) -> PaymentKey:
-    return PaymentKey(row["network"], row["asset"], row["payer"], row["nonce"])
-
-
 def _by_identifier(payment: Payment) -> Asking[Row | None]:
     """The payment that this payer made under the same idempotency key, once the signature proved who asks."""
     if payment.identifier is None or not payment.signer_known:
@@ -297,7 +293,7 @@ def _may_ask(row: Row, payment: Payment) -> bool:
 def _same_money(row: Row, payment: Payment) -> bool:
     """Whether a payment is over the same as what was first presented under its nonce."""
     theirs = (payment.terms.pay_to.lower(), str(payment.terms.amount))
-    return _key(row) != payment.key or (row["pay_to"], row["amount"]) == theirs
+    return queries.key_of(row) != payment.key or (row["pay_to"], row["amount"]) == theirs
 
 
 def _note(row: Row) -> PaymentNote:
@@ -318,13 +314,13 @@ def _note(row: Row) -> PaymentNote:
 
 
 def _bound_elsewhere(payment: Payment, row: Row) -> CentgateError:
-    if _key(row) != payment.key:
+    if queries.key_of(row) != payment.key:
         return _key_taken("the idempotency key stands for another request")
     return _used("the payment was already used for another request", row)
 
 
 def _too_late(payment: Payment, row: Row) -> CentgateError:
-    if _key(row) != payment.key:
+    if queries.key_of(row) != payment.key:
         return _key_taken("the idempotency key stands for a payment that was used; take another key")
     if row["refunded"]:
         return _used("the payment was paid back, and buys nothing any more", row)

@@ -44,6 +44,11 @@ def _key(key: PaymentKey) -> dict[str, Any]:
     return {"at_network": key.network, "at_asset": key.asset, "at_payer": key.payer, "at_nonce": key.nonce}
 
 
+def key_of(row: Row) -> PaymentKey:
+    """Which payment a row is of."""
+    return PaymentKey(row["network"], row["asset"], row["payer"], row["nonce"])
+
+
 _INSERT_PAYMENT = statement(
     insert(payments)
     .values({column.name: bindparam(column.name) for column in payments.c if not column.primary_key})
@@ -198,8 +203,12 @@ def enter_refund(seen: Row, worker: str, transaction: str, at: float) -> Asking[
 
 
 def _as_seen(seen: Row) -> dict[str, Any]:
-    key = {f"at_{name}": seen[name] for name in ("network", "asset", "payer", "nonce")}
-    return {**key, "held_by": seen["owner"], "in_state": seen["state"], "last_changed": seen["updated_at"]}
+    return {
+        **_key(key_of(seen)),
+        "held_by": seen["owner"],
+        "in_state": seen["state"],
+        "last_changed": seen["updated_at"],
+    }
 
 
 def _changed(values: dict[str, Any]) -> dict[str, Any]:
@@ -225,7 +234,7 @@ def forget_answers(before: float) -> Asking[int]:
 def open_payments(due_at: float, lease: float, most: int) -> Asking[list[PaymentKey]]:
     """Payments whose outcome is unknown, to be asked about until `due_at`, and held by no living process."""
     rows = yield Ask(_OPEN_PAYMENTS, {"due_at": due_at, "lease": lease, "most": most})
-    return [PaymentKey(row["network"], row["asset"], row["payer"], row["nonce"]) for row in rows]
+    return [key_of(row) for row in rows]
 
 
 def unresolved(before: float) -> Asking[tuple[int, float]]:

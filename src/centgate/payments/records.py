@@ -17,6 +17,7 @@ from sqlalchemy.sql.elements import ColumnElement, literal_column
 
 from centgate.payments.authorization import PaymentKey
 from centgate.payments.claiming import LEASE, State
+from centgate.payments.queries import key_of
 from centgate.payments.statements import HIT, Ask, Asking, Row, Statement, now, statement
 from centgate.payments.store import Unit
 from centgate.payments.tables import KEY, payments, refunds, workers
@@ -320,7 +321,7 @@ def _pattern(name: str) -> str:
 
 def _record(row: Row) -> Record:
     return Record(
-        key=PaymentKey(row["network"], row["asset"], row["payer"], row["nonce"]),
+        key=key_of(row),
         state=row["state"],
         service=row["service"],
         amount=int(row["amount"]),
