@@ -36,6 +36,7 @@ docs: setup
 	$(RUN)centgate settings > docs/settings.md
 	$(RUN)centgate settings --env > .env.example
 	$(RUN)python -m centgate.metrics.page > docs/metrics.md
+	$(RUN)python -m centgate.payments.settle_reasons_page > docs/facilitator-reasons.md
 
 client: setup
 	$(RUN)python -m centgate.faces.typed_client src/centgate/client
