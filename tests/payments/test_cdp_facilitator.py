@@ -1,0 +1,151 @@
+"""The simulator of Coinbase's hosted facilitator: it checks tokens, and answers in the published shapes."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from buyer import Api, Buyer, decoded, pay, payload_for, payment_for
+from cdp_facilitator import (
+    ERRORS,
+    KEY_ID,
+    CdpFacilitator,
+    cdp_error,
+    cdp_facilitator,
+    cdp_settle_rejection,
+    cdp_settlement_pending,
+    cdp_verify_rejection,
+)
+from facilitators import Reply, settings_in
+from jsonschema import validate
+
+from centgate.payments.cdp import cdp_token
+
+HASH = "^0x[0-9a-fA-F]{64}$"
+TEXT = {"type": "string", "minLength": 1}
+REJECTION = {
+    "success": {"const": False},
+    "errorReason": TEXT,
+    "errorMessage": TEXT,
+    "payer": TEXT,
+    "network": TEXT,
+}
+SHAPES: dict[str, tuple[Reply, int, dict[str, Any]]] = {
+    "settle rejection": (cdp_settle_rejection("insufficient_funds"), 400, REJECTION),
+    "settle rejection with a hash": (
+        cdp_settle_rejection("invalid_exact_evm_failed_to_get_receipt", transaction="hash"),
+        400,
+        REJECTION | {"transaction": {"type": "string", "pattern": HASH}},
+    ),
+    "verify rejection": (
+        cdp_verify_rejection("invalid_payload"),
+        400,
+        {"isValid": {"const": False}, "invalidReason": TEXT, "invalidMessage": TEXT, "payer": TEXT},
+    ),
+    "settlement pending": (
+        cdp_settlement_pending(),
+        500,
+        {
+            "success": {"const": False},
+            "errorReason": {"const": "settlement_pending"},
+            "transaction": {"type": "string", "pattern": HASH},
+            "network": TEXT,
+        },
+    ),
+    **{
+        name: (
+            cdp_error(name),
+            status,
+            {
+                "errorType": {"const": name},
+                "errorMessage": TEXT,
+                "correlationId": TEXT,
+                "errorLink": {"type": "string", "pattern": r"^https?://.*$", "minLength": 11},
+            },
+        )
+        for name, (status, _) in ERRORS.items()
+    },
+}
+
+
+@pytest.fixture
+def cdp() -> Generator[CdpFacilitator]:
+    """Coinbase's facilitator, which does what the test says."""
+    with cdp_facilitator() as simulator:
+        yield simulator
+
+
+@pytest.fixture
+def body(api: Api, cdp: CdpFacilitator, buyer: Buyer, tmp_path: Path) -> dict[str, Any]:
+    """A settle call as the API would make it."""
+    client = api(settings_in(tmp_path, **cdp.settings))
+    payload = payload_for(client, buyer)
+    return {"x402Version": 2, "paymentPayload": payload, "paymentRequirements": payload["accepted"]}
+
+
+def settle(cdp: CdpFacilitator, body: Any, *, signed_for: str = "", secret: str = "") -> httpx.Response:
+    """Call `/settle` with a token for an address, which is its own unless `signed_for` is another."""
+    url = cdp.url + "/settle"
+    token = cdp_token(KEY_ID, secret or cdp.secret, "POST", signed_for or url)
+    return httpx.post(url, json=body, headers={"Authorization": f"Bearer {token}"})
+
+
+def test_cdp_facilitator_settles_a_payment_of_the_api(
+    api: Api, cdp: CdpFacilitator, buyer: Buyer, tmp_path: Path
+) -> None:
+    client = api(settings_in(tmp_path, **cdp.settings))
+
+    response = pay(client, payment_for(client, buyer))
+
+    assert response.status_code == 200
+    assert decoded(response.headers["PAYMENT-RESPONSE"])["success"] is True
+    assert (sum(cdp.moved.values()), cdp.asked, cdp.unauthorized) == (1, 1, 0)
+
+
+def test_token_for_another_path_is_unauthorized(cdp: CdpFacilitator, body: dict[str, Any]) -> None:
+    response = settle(cdp, body, signed_for=cdp.url + "/verify")
+
+    assert (response.status_code, response.json()["errorType"]) == (401, "unauthorized")
+    assert (cdp.unauthorized, cdp.asked, sum(cdp.moved.values())) == (1, 0, 0)
+
+
+def test_token_of_another_key_is_unauthorized(cdp: CdpFacilitator, body: dict[str, Any]) -> None:
+    response = settle(cdp, body, secret=CdpFacilitator().secret)
+
+    assert (response.status_code, response.json()["errorType"]) == (401, "unauthorized")
+
+
+@pytest.mark.parametrize("path", ["/settle", "/verify", "/supported"])
+def test_call_without_a_token_is_unauthorized(cdp: CdpFacilitator, path: str) -> None:
+    response = httpx.request("GET" if path == "/supported" else "POST", cdp.url + path)
+
+    assert response.status_code == 401
+
+
+def test_body_without_a_payment_is_an_invalid_request(cdp: CdpFacilitator) -> None:
+    response = settle(cdp, {"x402Version": 2})
+
+    assert (response.status_code, response.json()["errorType"]) == (400, "invalid_request")
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_reply_has_the_published_shape(cdp: CdpFacilitator, body: dict[str, Any], shape: str) -> None:
+    reply, status, properties = SHAPES[shape]
+    cdp.next.append(cdp.then(reply))
+
+    response = settle(cdp, body)
+
+    assert response.status_code == status
+    assert sum(cdp.moved.values()) == 1
+    validate(
+        response.json(),
+        {
+            "type": "object",
+            "properties": properties,
+            "required": sorted(properties),
+            "additionalProperties": False,
+        },
+    )
