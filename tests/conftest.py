@@ -176,6 +176,14 @@ def npm_tools(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return installed(tmp_path_factory, "npm", (Path(__file__).parent / "npm").glob("*.json"), "ci")
 
 
+@pytest.fixture(scope="session")
+def typescript_sdk(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the TypeScript SDK, for `sdk_facilitators.typescript_facilitator`; skips without npm."""
+    from sdk_facilitators import typescript_packages  # loads web3, which few need
+
+    return typescript_packages(tmp_path_factory)
+
+
 @pytest.fixture
 def buyer() -> Buyer:
     """The first of the ten payers."""

@@ -12,6 +12,7 @@ def test_the_packages_are_pinned() -> None:
     package = json.loads((HERE / "package.json").read_text(encoding="utf-8"))
 
     assert package["dependencies"] == {
+        "@x402/core": "2.27.0",
         "@x402/evm": "2.27.0",
         "@x402/extensions": "2.27.0",
         "@x402/fetch": "2.27.0",

@@ -1,0 +1,150 @@
+"""Facilitators made of the official SDKs' parts alone, which settle on a development chain.
+
+The facilitator of `centgate.devchain` is not one of them: it remembers what it settled, simulates once more
+before it sends, and corrects the SDK's count of nonces. These pass on what the SDKs answer, in the way of the
+SDKs' examples: an answer of the SDK with status 200, an exception with status 500.
+"""
+
+# x402 is typed, and does not say so
+# pyright: reportMissingTypeStubs=false
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from collections.abc import Callable, Generator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from node_packages import installed
+from pydantic import BaseModel
+from requests import Session
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+from web3 import HTTPProvider
+from x402 import x402FacilitatorSync
+from x402.mechanisms.evm.exact import ExactEvmFacilitatorScheme
+from x402.mechanisms.evm.exact.facilitator import ExactEvmSchemeConfig
+from x402.mechanisms.evm.signers import FacilitatorWeb3Signer
+from x402.schemas import PaymentPayload, PaymentRequirements
+
+from centgate.devchain.accounts import BUYERS
+from centgate.devchain.house import DevChain
+from centgate.devchain.serving import served
+
+PYTHON_SIGNER, TYPESCRIPT_SIGNER = BUYERS[8:10]
+"""Who pays the gas: accounts of their own, since the Python SDK counts nonces by itself."""
+
+CONFIRMATION_TIMEOUT = 30.0
+"""Seconds that a facilitator waits for a receipt before it says `settlement_pending`."""
+
+_PROGRAMS = Path(__file__).parent / "clients"
+
+Ask = Callable[[PaymentPayload, PaymentRequirements], BaseModel]
+
+
+class ClosableSigner(FacilitatorWeb3Signer):
+    """The SDK's signer with a session that can be closed, and that heeds no proxy."""
+
+    def __init__(self, private_key: str, rpc_url: str, *, confirmation_timeout: float) -> None:
+        super().__init__(private_key, rpc_url, confirmation_timeout_seconds=confirmation_timeout)
+        self._session = Session()
+        self._session.trust_env = False
+        self._w3.provider = HTTPProvider(rpc_url, session=self._session)
+
+    def close(self) -> None:
+        """Close its connections."""
+        self._session.close()
+
+
+@contextmanager
+def python_facilitator(
+    chain: DevChain, *, confirmation_timeout: float = CONFIRMATION_TIMEOUT, simulate_in_settle: bool = False
+) -> Generator[str]:
+    """Serve the Python SDK's facilitator on a development chain; yields its URL."""
+    facilitator = x402FacilitatorSync()
+    with closing(
+        ClosableSigner(PYTHON_SIGNER.private_key, chain.rpc_url, confirmation_timeout=confirmation_timeout)
+    ) as signer:
+        config = ExactEvmSchemeConfig(simulate_in_settle=simulate_in_settle)
+        facilitator.register([f"eip155:{chain.chain_id}"], ExactEvmFacilitatorScheme(signer, config))
+        with served(_python_app(facilitator), 0) as url:
+            yield url
+
+
+def _python_app(facilitator: x402FacilitatorSync) -> Starlette:
+    def answering(ask: Ask) -> Callable[[Request], Any]:
+        async def endpoint(request: Request) -> Response:
+            body = json.loads(await request.body())
+            try:
+                payload = PaymentPayload.model_validate(body["paymentPayload"])
+                requirements = PaymentRequirements.model_validate(body["paymentRequirements"])
+                answer = await run_in_threadpool(ask, payload, requirements)
+            except Exception as error:  # noqa: BLE001 - whatever the SDK raises, its examples answer with status 500
+                return JSONResponse({"detail": str(error)}, 500)
+            return JSONResponse(_dump(answer))
+
+        return endpoint
+
+    async def supported(_request: Request) -> Response:
+        return JSONResponse(_dump(facilitator.get_supported()))
+
+    return Starlette(
+        routes=[
+            Route("/verify", answering(facilitator.verify), methods=["POST"]),
+            Route("/settle", answering(facilitator.settle), methods=["POST"]),
+            Route("/supported", supported, methods=["GET"]),
+        ]
+    )
+
+
+def _dump(answer: BaseModel) -> dict[str, Any]:
+    return answer.model_dump(mode="json", by_alias=True, exclude_none=True)
+
+
+def typescript_packages(factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with the TypeScript SDK and the facilitator's program; skips where there is no npm."""
+    files = (_PROGRAMS / "facilitator.mjs", *_PROGRAMS.glob("*.json"))
+    return installed(factory, "clients", files, "ci")
+
+
+@contextmanager
+def typescript_facilitator(
+    packages: Path,
+    chain: DevChain,
+    *,
+    confirmation_timeout: float = CONFIRMATION_TIMEOUT,
+    simulate_in_settle: bool = False,
+) -> Generator[str]:
+    """Run the TypeScript SDK's facilitator on a development chain; yields its URL.
+
+    `packages` is the folder of `typescript_packages`.
+    """
+    environment = {
+        **os.environ,
+        "RPC_URL": chain.rpc_url,
+        "CHAIN_ID": str(chain.chain_id),
+        "PRIVATE_KEY": TYPESCRIPT_SIGNER.private_key,
+        "CONFIRMATION_TIMEOUT_MS": str(int(confirmation_timeout * 1000)),
+        "SIMULATE_IN_SETTLE": "1" if simulate_in_settle else "0",
+    }
+    with subprocess.Popen(
+        ["node", "facilitator.mjs"], cwd=packages, env=environment, stdout=subprocess.PIPE, text=True
+    ) as process:
+        try:
+            yield _read_url(process)
+        finally:
+            process.terminate()
+
+
+def _read_url(process: subprocess.Popen[str]) -> str:
+    assert process.stdout is not None
+    word, _, url = process.stdout.readline().strip().partition(" ")
+    assert word == "ready", "the facilitator's program did not start"
+    return url
