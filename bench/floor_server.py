@@ -62,9 +62,17 @@ def _row(proof: str) -> dict[str, Any]:
         "settled_at",
         "request_id",
         "status",
+        "claim_block",
     )
     given = {"state": "settling", "owner": WORKER, "binding": proof, "service": "floor", "proof": proof}
-    more = {"signer_known": 1, "amount": "10000", "pay_to": "", "valid_before": 0, "attempts": 0}
+    more = {
+        "signer_known": 1,
+        "amount": "10000",
+        "pay_to": "",
+        "valid_before": 0,
+        "attempts": 0,
+        "presentations": 1,
+    }
     return {**dict.fromkeys(absent), **given, **more, "created_at": now, "updated_at": now}
 
 

@@ -58,6 +58,8 @@ class StubFacilitator:
         self.headers: Mapping[str, str] = {}
         self.body: dict[str, Any] = {}
         """What the last of them brought."""
+        self.contents: list[bytes] = []
+        """The bodies of all settle calls, as they came."""
         self._lock = threading.Lock()
 
     async def settle(self, body: dict[str, Any]) -> Response:
@@ -137,7 +139,8 @@ class StubFacilitator:
         """`POST /settle`."""
         self.asked += 1
         self.headers = request.headers
-        self.body = body = json.loads(await request.body())
+        self.contents.append(await request.body())
+        self.body = body = json.loads(self.contents[-1])
         reply = self.next.pop(0) if self.next else self.usually
         return await reply(body)
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from contextlib import AbstractAsyncContextManager, nullcontext
 from typing import Literal, Protocol
 
-PaymentState = Literal["settling", "settled", "delivered", "refused"]
-Settlement = Literal["settled", "refused", "unresolved"]
+PaymentState = Literal["settling", "settled", "delivered", "refused", "unused"]
+Settlement = Literal["settled", "refused", "unsent", "unresolved"]
 Asked = Literal["ok", "no_data", "error", "timeout", "rate_limited", "unread", "cancelled"]
 """What came of a question to a provider. `unread`: the page it was to read cannot be read, which is not its
 fault; `cancelled`: who asked has stopped waiting.

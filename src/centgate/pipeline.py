@@ -59,7 +59,8 @@ async def fulfil(
     runtime: Runtime, service: AnyService, query: Request, payment: Payment, order: Order, request_id: str
 ) -> StoredAnswer:
     """Claim the payment, settle it unless it is settled, run the service, and deliver its answer for good."""
-    async with runtime.journal.claim(payment, order) as claim:
+    newest_block = await runtime.gate.newest_block(payment)
+    async with runtime.journal.claim(payment, order, claim_block=newest_block) as claim:
         if claim.answer:
             return claim.answer
         _fault(runtime, "claimed")

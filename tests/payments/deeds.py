@@ -52,6 +52,15 @@ def cancel(devchain: DevChain, buyer: Buyer, nonce: str) -> None:
     assert _mined(devchain, BUYERS[9], data)["status"] == "0x1"
 
 
+def reverted_transaction(devchain: DevChain) -> str:
+    """Send a transfer that the token reverts; return its hash."""
+    selector = keccak(b"transferFrom(address,address,uint256)")[:4].hex()
+    words = [int(BUYERS[7].address, 16), int(BUYERS[9].address, 16), 1]
+    receipt = _mined(devchain, BUYERS[9], "0x" + selector + "".join(f"{word:064x}" for word in words))
+    assert receipt["status"] == "0x0"
+    return receipt["transactionHash"]
+
+
 def _mined(devchain: DevChain, sender: Wallet, data: str) -> dict[str, Any]:
     """The receipt of a transaction to the token."""
     transaction = {

@@ -53,6 +53,8 @@ def row(number: int, state: str = "delivered", **changes: Any) -> Row:
         "updated_at": at + 1,
         "signed": '{"signature": "0xsecret"}' if state == "settling" else None,
         "attempts": 0,
+        "claim_block": None,
+        "presentations": 1,
         "retry_at": None,
         "settled_at": at + 1 if taken else None,
         "request_id": f"req_{number:024x}" if state == "delivered" else None,

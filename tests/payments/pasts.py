@@ -7,14 +7,16 @@ import time
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
 from buyer import QUESTION, Buyer, encoded
+from sqlalchemy import update
 
 from centgate.payments import queries
 from centgate.payments.authorization import read_payment
 from centgate.payments.claiming import Order, StoredAnswer
 from centgate.payments.journal import Journal
+from centgate.payments.statements import HIT, Ask, Asking, Statement, statement
 from centgate.payments.store import Store, open_store
 from centgate.payments.tables import payments
 from centgate.payments.terms import Terms, terms_of
@@ -98,3 +100,16 @@ async def pruned(settings: Settings) -> None:
     """Have the journal forget every answer that was delivered."""
     async with journal_of(settings) as store:
         assert await Journal(store, keep_seconds=0).prune() > 0
+
+
+async def pruned_rows(settings: Settings, state: Literal["refused", "unused"], *, ended: bool = False) -> int:
+    """Prune payments of a state; with `ended` their authorizations end first. Return how many rows went."""
+    async with journal_of(settings) as store:
+        if ended:
+            past = statement(update(payments).values(valid_before=1).returning(HIT))
+            await store.run(partial(_ask, past))
+        return await store.run(partial(queries.prune_payments, state, 0.0))
+
+
+def _ask(asked: Statement) -> Asking[None]:
+    yield Ask(asked, {})

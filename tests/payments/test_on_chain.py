@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from buyer import Api, Buyer, decoded, encoded, identified, note, pay, payload_for, terms_of
-from deeds import cancel, settling_on, spend_elsewhere
+from deeds import cancel, reverted_transaction, settling_on, spend_elsewhere
 from facilitators import StubFacilitator, refused, said
 from pasts import presented
 from standins import StandIns
@@ -115,12 +115,12 @@ def test_a_payment_that_somebody_else_broadcast_first_is_served(
     assert decoded(served.headers["PAYMENT-RESPONSE"])["transaction"] != HASH
 
 
-def test_a_transaction_that_failed_by_itself_is_a_refusal(
-    api: Api, stubbed: Settings, facilitator: StubFacilitator, buyer: Buyer
+def test_a_transaction_that_was_reverted_is_a_refusal(
+    api: Api, stubbed: Settings, devchain: DevChain, facilitator: StubFacilitator, buyer: Buyer
 ) -> None:
     client = api(stubbed)
-    failed = {"success": False, "errorReason": "transaction_failed", "transaction": HASH, "network": ""}
-    facilitator.next.append(said(200, failed))
+    failed = {"success": False, "errorReason": "transaction_failed", "network": ""}
+    facilitator.next.append(said(200, failed | {"transaction": reverted_transaction(devchain)}))
 
     response = pay(client, encoded(payload_for(client, buyer)))
 
@@ -227,7 +227,7 @@ def test_a_node_that_does_not_answer_leaves_the_outcome_open(
     node = ProviderSettings(url=facilitator.url + "/settle" if rpc == "stub" else rpc)
     client = api(stubbed.model_copy(update={"providers": {"rpc_84532": node}}))
     payment = encoded(payload_for(client, buyer))
-    facilitator.next += [said(502, ""), said(200, {"jsonrpc": "2.0", "id": 1, "error": {"code": -32000}})]
+    facilitator.usually = said(200, {"jsonrpc": "2.0", "id": 1, "error": {"code": -32000}})
     pay(client, payment)
 
     response = pay(client, payment)
@@ -256,7 +256,7 @@ def test_a_node_that_answers_anything_but_the_fact_leaves_the_outcome_open(
     node = ProviderSettings(url=upstreams.at("node") + "/")
     client = api(stubbed.model_copy(update={"providers": {"rpc_84532": node}}))
     payment = encoded(payload_for(client, buyer))
-    facilitator.next.append(said(502, ""))
+    facilitator.usually = said(502, "")
     pay(client, payment)
 
     response = pay(client, payment)
@@ -296,10 +296,9 @@ def test_an_open_payment_of_a_payer_with_code_stays_open_when_no_node_answers(
     node = ProviderSettings(url=upstreams.at("node") + "/")
     client = api(stubbed.model_copy(update={"providers": {"rpc_84532": node}}))
     payment = encoded(payload_for(client, Buyer(), **{"from": Buyer(1).address}))
-    facilitator.next.append(said(502, ""))
+    facilitator.usually = said(502, "")
     pay(client, payment)
 
     response = pay(client, payment)
 
     assert (response.status_code, note(response)["retry"]) == (502, "same_payment")
-    assert facilitator.asked == 1

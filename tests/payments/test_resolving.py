@@ -252,7 +252,7 @@ async def test_what_a_living_process_works_on_is_left_to_it(
 # what the facilitator says when a payment is presented again, no node being set, and what that means
 REPLIES = {
     "success": (None, "settled"),
-    "nonce used": (refused("invalid_exact_evm_nonce_already_used"), "settled"),
+    "nonce used": (refused("invalid_exact_evm_nonce_already_used"), "settling"),
     "expired": (refused("invalid_exact_evm_payload_authorization_valid_before"), "settling"),
     "no balance": (refused("insufficient_funds"), "settling"),
     "pending": (

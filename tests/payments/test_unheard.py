@@ -91,7 +91,7 @@ async def test_each_entry_may_be_made_twice(store: Wayward, buyer: Buyer) -> Non
         await journal.refused(claim, "insufficient_funds")
     async with journal.claim(payment, ORDER) as claim:
         fresh = fresh and not claim.doubtful
-        await journal.pending(claim, HASH)
+        await journal.pending(claim, HASH, None)
     async with journal.take_up(payment.key) as claim:
         assert claim is not None
         await journal.later(claim, 1.0)

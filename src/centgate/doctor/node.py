@@ -8,7 +8,7 @@ from centgate.doctor.check import Finding, failed, ok, skipped, warning
 from centgate.doctor.deployment import Deployment, host, in_the_clear
 from centgate.errors import ProviderFailure
 from centgate.evm import keccak
-from centgate.payments.reconcile import SPAN
+from centgate.payments.onchain import SPAN
 
 OLD, STALLED = 60, 300
 """Seconds of age of the newest block."""

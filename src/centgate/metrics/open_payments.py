@@ -10,7 +10,7 @@ from functools import partial
 
 from prometheus_client.core import Metric
 from prometheus_client.registry import Collector
-from sqlalchemy import Float, String, bindparam, func, literal_column, select, text, union_all
+from sqlalchemy import Float, String, bindparam, func, literal_column, select, union_all
 from sqlalchemy.sql.elements import ColumnElement
 
 from centgate.errors import CentgateError
@@ -18,13 +18,10 @@ from centgate.metrics import declared
 from centgate.metrics.families import gauge
 from centgate.payments.statements import Ask, Asking, statement
 from centgate.payments.store import Store
-from centgate.payments.tables import payments
+from centgate.payments.tables import UNDELIVERED, payments
 
 PATIENCE = 3.0
 """Seconds that the database has to answer, fewer than Prometheus waits for all."""
-
-# the index of open payments is for this condition, which SQLite wants to see spelled the same way
-_OPEN = text("state IN ('settling', 'settled')")
 
 
 def _word(word: str) -> ColumnElement[str]:
@@ -37,9 +34,9 @@ _COUNT = statement(
             _word("settling").label("state"),
             func.count().label("number"),
             func.min(payments.c.created_at).label("oldest"),
-        ).where(_OPEN, payments.c.state == _word("settling")),
+        ).where(UNDELIVERED, payments.c.state == _word("settling")),
         select(_word("redeemable"), func.count(), func.min(payments.c.updated_at)).where(
-            _OPEN,
+            UNDELIVERED,
             payments.c.state == _word("settled"),
             payments.c.updated_at >= bindparam("since", type_=Float),
         ),

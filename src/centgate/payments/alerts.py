@@ -22,7 +22,7 @@ from typing import Any, Literal
 import aiohttp
 import structlog
 
-from centgate.payments.facilitator import Outcome, Unresolved
+from centgate.payments.facilitator import REVERTED, Outcome, Unresolved, Unsent
 from centgate.payments.journal import Journal
 from centgate.payments.periods import age
 from centgate.settings import Settings
@@ -46,6 +46,9 @@ TRIES = 20
 """How often it is tried to say that something is over."""
 HOLD = 60.0
 """Seconds for which one server speaks for all of those that see settlements fail."""
+
+CAUSED_BY_BUYERS = frozenset({REVERTED, "invalid_exact_evm_nonce_already_used", "invalid_transaction_state"})
+"""Reasons in doubt that follow from a nonce that its owner has used."""
 
 Kind = Literal["settlements_failing", "payments_unresolved"]
 
@@ -93,8 +96,9 @@ class Alerts:
         self._told: dict[Kind, _Told] = {"settlements_failing": _Told(), "payments_unresolved": _Told()}
 
     def notice(self, outcome: Outcome) -> None:
-        """Remember what came of a settlement; a refusal is none of the facilitator's failures."""
-        self._latest.append((self._clock(), isinstance(outcome, Unresolved)))
+        """Record a settlement outcome; what buyers can cause does not count as the facilitator's failure."""
+        doubtful = isinstance(outcome, Unresolved) and outcome.reason not in CAUSED_BY_BUYERS
+        self._latest.append((self._clock(), doubtful or isinstance(outcome, Unsent)))
 
     async def settlements(self) -> None:
         """Tell that settlements fail, or do no longer; one server speaks for all. JournalUnavailable."""

@@ -10,7 +10,7 @@ import re
 from binascii import a2b_base64
 from dataclasses import dataclass, replace
 from hashlib import sha256
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal, NotRequired, TypedDict, cast
 
 import orjson
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
@@ -20,13 +20,23 @@ from centgate.dollars import USDC, Asset
 from centgate.eip3009 import recover, transfer_digest
 from centgate.errors import UNUSED, PaymentRequired
 from centgate.evm import checksummed
-from centgate.payments.terms import SCHEME, X402_VERSION, Terms, idempotency_key
+from centgate.payments.terms import (
+    PAYMENT_IDENTIFIER,
+    SCHEME,
+    X402_VERSION,
+    Terms,
+    idempotency_key,
+    payment_identifier,
+)
 
 MAX_HEADER = 16 * 1024
 """Bytes of `PAYMENT-SIGNATURE` that are read; an ordinary one has one to three thousand."""
 
 MARGIN = 6
 """Seconds an authorization must still have, as the official facilitator asks, to be settled in time."""
+
+MAX_EXTRA_WINDOW = 600
+"""Seconds that an authorization may be valid beyond the offered window, and so stay open at most."""
 
 _Address = Annotated[str, Field(pattern=r"^0x[0-9a-fA-F]{40}$")]
 
@@ -38,6 +48,31 @@ def _uint256(value: str) -> str:
 
 
 _Decimal = Annotated[str, Field(pattern=r"^(0|[1-9][0-9]{0,77})$"), AfterValidator(_uint256)]
+
+
+KEY_SIGNATURE_LENGTH = 65
+COUNTERFACTUAL_SUFFIX = bytes.fromhex("6492" * 16)
+"""End of a signature of a wallet that is yet to be deployed (ERC-6492)."""
+SignatureForm = Literal["key", "contract", "counterfactual"]
+"""By its length and end, the kind of account that could have made a signature: `contract` is ERC-1271."""
+
+
+class SignedPayment(TypedDict):
+    """Parts of a payment beside its key, recipient and amount, kept to present it again byte for byte."""
+
+    signature: str
+    validAfter: str
+    validBefore: str
+    window: int
+    """`maxTimeoutSeconds` of the terms, as is their token's EIP-712 domain in the next two."""
+    name: str
+    version: str
+    url: str
+    """The address that was paid for."""
+    listing: NotRequired[str]
+    """Digest of the discovery block that was relayed, if the buyer's client echoed it."""
+    identifier: NotRequired[str]
+    """The payment identifier that was relayed, if there was one."""
 
 
 class Authorization(BaseModel):
@@ -77,15 +112,14 @@ class Payment:
     key: PaymentKey
     terms: Terms
     """What it was signed for: our terms, or others that may have been ours when it was `unfit`."""
-    payload: dict[str, Any]
-    """x402's PaymentPayload for the facilitator, in the spelling that is taken everywhere."""
     signed: str
-    """What the payer signed beyond the key and the terms, with the signature: `Signed` as JSON."""
+    """Members of `SignedPayment` as JSON: from them every presentation to the facilitator is built."""
     valid_before: int
     unfit: PaymentRequired | None
     """Why it cannot be settled now, if so; it can still redeem what it paid for."""
     signer_known: bool
     """Whether the payer's own key was recovered from the signature; else only the facilitator can tell."""
+    signature_form: SignatureForm
     proof: str
     """SHA-256 of the signature: who presents a payment again whose signer is unknown must have it too."""
     identifier: str | None
@@ -101,7 +135,7 @@ def read_payment(header: str, terms: Terms, now: float, *, key: str | None = Non
     Raises `PaymentRequired` with x402's reason for anything that does not fit. An authorization past its
     window, or over terms that are not ours today, comes as `unfit`, since it may have been settled before.
     """
-    payload, signed, raw = _decode(header)
+    payload, signed = _decode(header)
     authorization = signed.authorization
     misfit = _misfit(payload.accepted, terms)
     if misfit and not _may_have_fitted(payload.accepted, authorization):
@@ -113,7 +147,6 @@ def read_payment(header: str, terms: Terms, now: float, *, key: str | None = Non
         identifier = idempotency_key(payload.extensions, key)
     except ValueError as error:
         raise _unfit(str(error), "invalid_payload") from error
-    late = int(authorization.valid_before) < now + MARGIN
     return Payment(
         key=PaymentKey(
             asked.network,
@@ -122,51 +155,130 @@ def read_payment(header: str, terms: Terms, now: float, *, key: str | None = Non
             authorization.nonce.lower(),
         ),
         terms=asked,
-        payload=_relayed(raw, signed, asked),
-        signed=_kept(signed),
+        signed=_serialize_signed(signed, asked, payload.extensions),
         valid_before=min(int(authorization.valid_before), 2**62),
-        unfit=misfit or (_expired() if late else None),
+        unfit=misfit or _window_problem(authorization, asked, now),
         signer_known=_signer(authorization, asked, signature) == authorization.payer.lower(),
+        signature_form=_signature_form(signature),
         proof=sha256(signature).hexdigest(),
         identifier=None if misfit else identifier,
     )
 
 
 def presented_before(key: PaymentKey, terms: Terms, signed: str) -> Payment:
-    """A payment as it was signed, from what was kept of it, to be presented again without its buyer.
+    """Return a payment as it was first presented, from what was kept of it.
 
     `terms` are those it was made for, `signed` is its `Payment.signed`.
     """
-    kept: dict[str, str] = orjson.loads(signed)
-    authorization = {
-        "from": checksummed(key.payer),
-        "to": checksummed(terms.pay_to.lower()),
-        "value": str(terms.amount),
-        "validAfter": kept["validAfter"],
-        "validBefore": kept["validBefore"],
-        "nonce": key.nonce,
-    }
+    kept = _signed_members(signed, terms)
+    signature = bytes.fromhex(kept["signature"][2:])
     return Payment(
         key=key,
         terms=terms,
-        payload={
-            "x402Version": X402_VERSION,
-            "resource": {"url": terms.url},
-            "accepted": terms.requirements,
-            "payload": {"signature": kept["signature"], "authorization": authorization},
-        },
         signed=signed,
         valid_before=min(int(kept["validBefore"]), 2**62),
         unfit=None,
         signer_known=False,
-        proof=sha256(bytes.fromhex(kept["signature"][2:])).hexdigest(),
+        signature_form=_signature_form(signature),
+        proof=sha256(signature).hexdigest(),
         identifier=None,
     )
 
 
-def needs_contract(payment: Payment) -> bool:
-    """Whether only a contract at the payer's address could make this signature good."""
-    return not payment.signer_known and len(payment.payload["payload"]["signature"]) <= 2 + 2 * 65
+def build_settle_request(payment: Payment) -> bytes:
+    """Return the body of `POST /settle`: the same bytes for every presentation of a payment.
+
+    Nothing in it is the buyer's as it came: the version, scheme, resource, terms and discovery block are
+    ours, the authorization and the signature were validated. Raises TermsChanged when what we say of the
+    route has changed since the payment was first presented.
+    """
+    key, terms = payment.key, payment.terms
+    kept = _signed_members(payment.signed, terms)
+    requirements = {
+        "scheme": SCHEME,
+        "network": key.network,
+        "asset": checksummed(key.asset),
+        "amount": str(terms.amount),
+        "payTo": checksummed(terms.pay_to.lower()),
+        "maxTimeoutSeconds": kept["window"],
+        "extra": {"name": kept["name"], "version": kept["version"], "paymentFlow": "upfront"},
+    }
+    authorization = {
+        "from": checksummed(key.payer),
+        "to": requirements["payTo"],
+        "value": requirements["amount"],
+        "validAfter": kept["validAfter"],
+        "validBefore": kept["validBefore"],
+        "nonce": key.nonce,
+    }
+    payload: dict[str, Any] = {
+        "x402Version": X402_VERSION,
+        "resource": _relayed_resource(kept, terms),
+        "accepted": requirements,
+        "payload": {"signature": kept["signature"], "authorization": authorization},
+    }
+    if extensions := _relayed_extensions(kept, terms):
+        payload["extensions"] = extensions
+    request = {"x402Version": X402_VERSION, "paymentPayload": payload, "paymentRequirements": requirements}
+    return orjson.dumps(request)
+
+
+class TermsChanged(Exception):
+    """The discovery block of a route is not the one that was relayed with a payment."""
+
+
+def _relayed_resource(kept: SignedPayment, terms: Terms) -> dict[str, Any]:
+    """Return our resource: in full where the buyer's client echoed the discovery block."""
+    if "listing" not in kept:
+        return {"url": kept["url"]}
+    if kept["listing"] != terms.listing_digest:
+        raise TermsChanged
+    return terms.resource
+
+
+def _relayed_extensions(kept: SignedPayment, terms: Terms) -> dict[str, Any]:
+    """Return the known extensions: the payment identifier, and our discovery block if it was echoed."""
+    extensions: dict[str, Any] = {}
+    if "identifier" in kept:
+        extensions[PAYMENT_IDENTIFIER] = {"info": {"required": False, "id": kept["identifier"]}}
+    if "listing" in kept:
+        extensions["bazaar"] = terms.listing
+    return extensions
+
+
+def _signed_members(signed: str, terms: Terms) -> SignedPayment:
+    """Read `Payment.signed`; what an earlier version did not keep is as in the terms."""
+    missing = {
+        "window": terms.window,
+        "name": terms.asset.name,
+        "version": terms.asset.version,
+        "url": terms.url,
+    }
+    return cast(SignedPayment, missing | orjson.loads(signed))
+
+
+def _serialize_signed(signed: _Signed, terms: Terms, extensions: dict[str, Any] | None) -> str:
+    authorization = signed.authorization
+    kept: SignedPayment = {
+        "signature": signed.signature,
+        "validAfter": authorization.valid_after,
+        "validBefore": authorization.valid_before,
+        "window": terms.window,
+        "name": terms.asset.name,
+        "version": terms.asset.version,
+        "url": terms.url,
+    }
+    if extensions and "bazaar" in extensions:
+        kept["listing"] = terms.listing_digest
+    if identifier := payment_identifier(extensions):
+        kept["identifier"] = identifier
+    return orjson.dumps(kept).decode()
+
+
+def _signature_form(signature: bytes) -> SignatureForm:
+    if signature.endswith(COUNTERFACTUAL_SUFFIX):
+        return "counterfactual"
+    return "key" if len(signature) <= KEY_SIGNATURE_LENGTH else "contract"
 
 
 def require_fit(payment: Payment) -> None:
@@ -180,15 +292,25 @@ def bad_signature() -> PaymentRequired:
     return _unfit("the signature is not the payer's", "invalid_exact_evm_payload_signature")
 
 
-def _expired() -> PaymentRequired:
-    return _unfit("the payment has expired", "invalid_exact_evm_payload_authorization_valid_before")
+def _window_problem(authorization: Authorization, terms: Terms, now: float) -> PaymentRequired | None:
+    """Return why an authorization ends too early or too late to be settled now, None if it does not."""
+    reason = "invalid_exact_evm_payload_authorization_valid_before"
+    end = int(authorization.valid_before)
+    if end < now + MARGIN:
+        return _unfit("the payment has expired", reason)
+    if end > now + terms.window + MAX_EXTRA_WINDOW:
+        limit = terms.window + MAX_EXTRA_WINDOW
+        return _unfit(
+            f"the payment is valid for more than {limit} seconds: sign one that ends earlier", reason
+        )
+    return None
 
 
 def _unfit(message: str, reason: str) -> PaymentRequired:
     return PaymentRequired(message, reason=reason, payment=UNUSED)
 
 
-def _decode(header: str) -> tuple[PaymentPayload, _Signed, dict[str, Any]]:
+def _decode(header: str) -> tuple[PaymentPayload, _Signed]:
     if len(header) > MAX_HEADER:
         raise _unfit(f"PAYMENT-SIGNATURE is longer than {MAX_HEADER} bytes", "invalid_payload")
     try:
@@ -196,38 +318,11 @@ def _decode(header: str) -> tuple[PaymentPayload, _Signed, dict[str, Any]]:
         if (version := raw.get("x402Version", X402_VERSION)) != X402_VERSION:
             raise _unfit(f"x402 version {str(version)[:16]} is not spoken here", "invalid_x402_version")
         payload = PaymentPayload.model_validate(raw)
-        orjson.dumps([raw])  # reads deeper nesting than it writes, and the facilitator must be given it
-        return payload, _Signed.model_validate(payload.payload), raw
-    except (ValueError, AttributeError, orjson.JSONEncodeError) as error:
+        return payload, _Signed.model_validate(payload.payload)
+    except (ValueError, AttributeError) as error:
         raise _unfit(
             "PAYMENT-SIGNATURE is not the base64 of an x402 payment for scheme exact", "invalid_payload"
         ) from error
-
-
-def _relayed(raw: dict[str, Any], signed: _Signed, terms: Terms) -> dict[str, Any]:
-    """The payment with its addresses in checksum case, which some facilitators insist on."""
-    authorization = signed.authorization
-    return {
-        **raw,
-        "accepted": terms.requirements,
-        "payload": {
-            "signature": signed.signature,
-            "authorization": {
-                **raw["payload"]["authorization"],
-                "from": checksummed(authorization.payer.lower()),
-                "to": checksummed(authorization.to.lower()),
-            },
-        },
-    }
-
-
-def _kept(signed: _Signed) -> str:
-    """What was signed beyond the payment's key, its recipient and its amount, as x402 names it."""
-    window = {
-        "validAfter": signed.authorization.valid_after,
-        "validBefore": signed.authorization.valid_before,
-    }
-    return orjson.dumps({"signature": signed.signature, **window}).decode()
 
 
 def _misfit(accepted: PaymentRequirements, terms: Terms) -> PaymentRequired | None:

@@ -22,10 +22,13 @@ from centgate.payments.authorization import Payment, PaymentKey, bad_signature, 
 from centgate.payments.statements import Asking, Row
 from centgate.payments.worker import Worker, process_of
 
+_PRESENTABLE = ("refused", "unused")
+"""States of payments that moved nothing and may be presented again."""
 LEASE = 3.0
 """Seconds after which a process that was not seen is taken for dead."""
 
-State = Literal["settling", "settled", "delivered", "refused"]
+State = Literal["settling", "settled", "delivered", "refused", "unused"]
+"""`unused`: it never reached the facilitator, and may be presented again, for anything."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +70,10 @@ class Claim:
     pay_to: str
     signed: str | None
     """`Payment.signed` of when it was first presented, while its outcome is unknown."""
+    claim_block: int | None = None
+    """Newest block number known when the payment was first presented."""
+    presentations: int = 1
+    """How often it was presented to the facilitator, counting one that may have been cut off."""
     transaction: str | None = None
     attempts: int = 0
     """How often its outcome was asked for without its buyer."""
@@ -89,6 +96,8 @@ class Attempt:
     now: float
     lapsed: float
     """What was settled before this can no longer be redeemed."""
+    claim_block: int | None
+    """Newest block number known now."""
     touched: set[PaymentKey]
     """Payments that may have been taken: they are named here before."""
 
@@ -101,11 +110,13 @@ def taken(attempt: Attempt) -> Asking[Claim | Held]:
     payment = attempt.payment
     attempt.touched.add(payment.key)
     if not payment.unfit and (yield from queries.insert_payment(payment.key, _values(attempt))):
-        return _fresh(attempt)
+        return _fresh(attempt, attempt.now, attempt.claim_block)
     row = yield from queries.find(payment.key)
-    if row and (row["owner"], row["created_at"]) == (attempt.worker.name, attempt.now):
-        return _fresh(attempt)  # entered just now, which could not be heard
-    if row is None or row["state"] == "refused":  # its idempotency key may have bought something since
+    if row and (row["owner"], row["updated_at"]) == (attempt.worker.name, attempt.now):
+        return _fresh(
+            attempt, row["created_at"], row["claim_block"]
+        )  # entered just now, which could not be heard
+    if row is None or row["state"] in _PRESENTABLE:  # its idempotency key may have bought something since
         row = (yield from _by_identifier(payment)) or row
     if row is None:
         require_fit(payment)
@@ -125,6 +136,17 @@ def taken_up(key: PaymentKey, worker: Worker) -> Asking[Claim | None]:
 def change(key: PaymentKey, worker: Worker, values: dict[str, Any]) -> Asking[None]:
     """Change a row that the worker holds; LostClaim when another has taken it over."""
     if (yield from queries.change(key, worker.name, values)):
+        return
+    row = yield from queries.find(key)
+    if row is None or any(row[column] != value for column, value in values.items()):
+        raise LostClaim  # else it was us, and could not be heard
+
+
+def change_with_event(
+    key: PaymentKey, worker: Worker, values: dict[str, Any], event: dict[str, Any]
+) -> Asking[None]:
+    """Change a row that the worker holds and append an event; LostClaim when another has taken it over."""
+    if (yield from queries.change_with_event(key, worker.name, values, event)):
         return
     row = yield from queries.find(key)
     if row is None or any(row[column] != value for column, value in values.items()):
@@ -177,7 +199,7 @@ def beat(worker: Worker) -> Asking[None]:
 
 def _taken_over(attempt: Attempt, row: Row) -> Asking[Claim | Held]:
     payment, worker = attempt.payment, attempt.worker
-    if row["state"] == "refused":
+    if row["state"] in _PRESENTABLE:
         return (yield from _again(attempt, row))
     if not _may_ask(row, payment):
         raise bad_signature()
@@ -196,17 +218,28 @@ def _taken_over(attempt: Attempt, row: Row) -> Asking[Claim | Held]:
 
 
 def _again(attempt: Attempt, row: Row) -> Asking[Claim | Held]:
-    """A payment that was refused moved nothing: it may be presented again, for anything."""
+    """Claim a payment that moved nothing once more, for anything."""
     payment = attempt.payment
     if payment.unfit and queries.key_of(row) == payment.key:
-        payment.unfit.payment = _note(row)
+        payment.unfit.payment = replace(_note(row), retry="new_payment")
     require_fit(payment)
-    if queries.key_of(row) != payment.key:  # the refused one only shares its idempotency key with this one
+    if queries.key_of(row) != payment.key:  # the one before only shares its idempotency key with this one
         yield from queries.change_seen(row, {"identifier": None})
         return Held()
-    if not (yield from queries.change_seen(row, _values(attempt))):
+    values = _values(attempt) | _first_presentation(row)
+    if not (yield from queries.change_seen(row, values)):
         return Held()
-    return _fresh(attempt)
+    return _fresh(attempt, values["created_at"], values["claim_block"])
+
+
+def _first_presentation(row: Row) -> dict[str, Any]:
+    """Return what stays of a payment's first presentation, where that never reached the facilitator.
+
+    After a refusal the next presentation is the first: a transfer before it is not what it bought.
+    """
+    if row["state"] == "refused":
+        return {}
+    return {"created_at": row["created_at"], "claim_block": row["claim_block"]}
 
 
 def _redelivery(attempt: Attempt, row: Row) -> Asking[Claim]:
@@ -217,15 +250,16 @@ def _redelivery(attempt: Attempt, row: Row) -> Asking[Claim]:
     return _claim(row, attempt.worker, answer)
 
 
-def _fresh(attempt: Attempt) -> Claim:
+def _fresh(attempt: Attempt, since: float, claim_block: int | None) -> Claim:
     payment = attempt.payment
     return Claim(
         payment.key,
         attempt.worker,
         "settling",
         doubtful=False,
-        since=attempt.now,
+        since=since,
         valid_before=payment.valid_before,
+        claim_block=claim_block,
         service=attempt.order.service,
         amount=payment.terms.amount,
         pay_to=payment.terms.pay_to.lower(),
@@ -246,6 +280,8 @@ def _claim(row: Row, worker: Worker, answer: StoredAnswer | None = None) -> Clai
         amount=int(row["amount"]),
         pay_to=row["pay_to"],
         signed=row["signed"],
+        claim_block=row["claim_block"],
+        presentations=row["presentations"],
         transaction=row["transaction"],
         attempts=row["attempts"],
         answer=answer,
@@ -275,6 +311,8 @@ def _values(attempt: Attempt) -> dict[str, Any]:
         "settled_at": None,
         "request_id": None,
         "status": None,
+        "claim_block": attempt.claim_block,
+        "presentations": 1,
     }
 
 
@@ -309,6 +347,8 @@ def _note(row: Row) -> PaymentNote:
             return PaymentNote(
                 "delivered", charged=True, retry="same_payment", transaction=row["transaction"]
             )
+        case "unused":
+            return UNTOUCHED
         case _:
             return PaymentNote("refused", charged=False, retry="new_payment")
 

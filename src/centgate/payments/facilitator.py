@@ -1,47 +1,43 @@
-"""The facilitator: who broadcasts a payment, spoken to over HTTP; and what each of its answers means.
+"""Client of a facilitator, and what each of its answers to one presentation of a payment means.
 
-Only two answers end a settlement: `success: true` for the payment that was asked about, and a refusal whose
-reason says that nothing can have moved. Whatever else comes, a timeout, another status, HTML, a cut body,
-`settlement_pending`, leaves the outcome open: the money may have moved.
+The body is read first, then the status. Nothing is certain but `success: true` about this payment under a
+status of success, a refusal whose reason is in the closed table of `settle_reasons`, and a request that never
+reached the facilitator. All else leaves the outcome open: the facilitator may have broadcast the payment.
 """
 
 from __future__ import annotations
 
-import asyncio
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal, cast
 
 import orjson
-from x402.schemas import SettleResponse
 
-from centgate.payments.authorization import Payment, PaymentKey
-from centgate.payments.terms import X402_VERSION
-from centgate.payments.wire import NoResponse, Wire
+from centgate.payments.authorization import Payment, PaymentKey, TermsChanged, build_settle_request
+from centgate.payments.settle_reasons import certainty_of
+from centgate.payments.wire import NoResponse, NotConnected, Wire
 from centgate.settings import Settings
 
 NAME = "facilitator"
 MAX_ANSWER = 64 * 1024
 """Bytes of an answer that are read."""
 
-_CERTAIN = re.compile(
-    r"(invalid_(?!transaction_state)\w{1,80}|insufficient_\w{1,80}|unsupported_\w{1,80}|missing_eip712_domain"
-    r"|network_mismatch|asset_not_deployed_contract|eip6492_factory_not_allowed|smart_wallet_deployment_failed)",
-    re.ASCII,
-)
-"""Reasons after which nothing can have moved: x402's vocabulary and the official facilitator's."""
+NOT_SENT_STATUSES = frozenset({401, 403, 404, 405, 411, 413, 414, 415, 429, 431})
+"""Statuses by which a request was refused unread, unless the body says otherwise.
 
-_HASH = re.compile(r"0x[0-9a-fA-F]{64}")
-_NAME = re.compile(r"[!-~]{1,200}")
-"""What a transaction may be called in a success: some facilitators answer with a name of their own for it."""
+A bare 400 is not among them: facilitators answer so for what they have broadcast, too.
+"""
 
-_ABSENT: dict[str, Any] = {"transaction": "", "network": ""}
-"""Required by the schema, left out by facilitators that have nothing to say there."""
+MAX_REASON = 64
+"""Characters of an unknown reason that are repeated."""
 
-NONCE_USED = "invalid_exact_evm_nonce_already_used"
 REVERTED = "transaction_failed"
 """The facilitator's own transaction failed; the same authorization may have landed in another."""
+
+_HASH = re.compile(r"0x(?!0{64})[0-9a-fA-F]{64}")
+_NAME = re.compile(r"[!-~]{1,200}")
+"""Name of a transaction in a success: some facilitators have names of their own for them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,9 +49,20 @@ class Settled:
 
 @dataclass(frozen=True, slots=True)
 class NotSettled:
-    """Nothing moved and nothing will; `reason` in x402's vocabulary."""
+    """The presentation was refused, and sent nothing."""
 
     reason: str
+    """In x402's vocabulary."""
+    certainty: Literal["payload", "chain_state"] = "payload"
+    """`chain_state`: the reason may be the effect of an earlier sending, so that the chain is to be asked."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unsent:
+    """The presentation never reached the facilitator: nothing was sent."""
+
+    kind: Literal["timeout", "error"]
+    message: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,9 +72,12 @@ class Unresolved:
     kind: Literal["timeout", "error"]
     message: str
     transaction: str | None = None
+    """The transaction that the facilitator named."""
+    reason: str | None = None
+    """Why the facilitator refused, if it did."""
 
 
-Outcome = Settled | NotSettled | Unresolved
+Outcome = Settled | NotSettled | Unsent | Unresolved
 
 
 class Facilitator:
@@ -91,23 +101,21 @@ class Facilitator:
         return result
 
     async def _settle(self, payment: Payment) -> Outcome:
-        body = orjson.dumps(
-            {
-                "x402Version": X402_VERSION,
-                "paymentPayload": payment.payload,
-                "paymentRequirements": payment.terms.requirements,
-            }
-        )
         try:
-            async with asyncio.timeout(self._settings.facilitator_timeout):
-                response = await self._wire.post(body, authorize(self._settings, self._settle_url))
-        except TimeoutError:
-            return Unresolved("timeout", "the facilitator did not answer in time")
+            body = build_settle_request(payment)
+        except TermsChanged:
+            return Unresolved("error", "the payment was presented by another version of this server")
+        headers = authorize(self._settings, self._settle_url)
+        try:
+            response = await self._wire.post(body, headers, max_wait=self._settings.facilitator_timeout)
+        except NotConnected as error:
+            kind = "timeout" if error.timed_out else "error"
+            return Unsent(kind, f"the facilitator could not be reached: {error}")
         except NoResponse as error:
             return Unresolved("error", f"the facilitator {error}")
-        except OSError as error:
-            return Unresolved("error", f"the facilitator could not be reached: {type(error).__name__}")
-        return meaning(payment, response.status, response.content)
+        except TimeoutError:
+            return Unresolved("timeout", "the facilitator did not answer in time")
+        return interpret_answer(payment, response.status, response.content)
 
 
 def authorize(settings: Settings, url: str, *, method: str = "POST") -> dict[str, str]:
@@ -122,40 +130,77 @@ def authorize(settings: Settings, url: str, *, method: str = "POST") -> dict[str
     return {}
 
 
-def meaning(payment: Payment, status: int, content: bytes) -> Outcome:
-    """What an answer to `/settle` says of the money."""
-    if status != 200:
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    """A SettleResponse, or a VerifyResponse that refuses, as far as it counts."""
+
+    success: bool
+    reason: str
+    transaction: str
+    network: str
+    payer: str | None
+    amount: str | None
+
+    @property
+    def hash(self) -> str | None:
+        """The transaction, if it is a hash."""
+        return self.transaction if _HASH.fullmatch(self.transaction) else None
+
+
+def interpret_answer(payment: Payment, status: int, content: bytes) -> Outcome:
+    """Return what an answer to `/settle` means for this presentation of the payment."""
+    answer = _read_answer(content)
+    if answer is None:
+        if status in NOT_SENT_STATUSES:
+            return Unsent("error", f"the facilitator turned the request away with status {status}")
+        if status == 200:
+            return Unresolved("error", "the facilitator's answer is not an x402 settlement")
         return Unresolved("error", f"the facilitator answered with status {status}")
-    try:
-        answer = SettleResponse.model_validate({**_ABSENT, **_present(orjson.loads(content))}, strict=True)
-    except (ValueError, TypeError):
-        return Unresolved("error", "the facilitator's answer is not an x402 settlement")
     if answer.success:
-        return _success(payment, answer)
-    # a transaction that failed has a hash; without one its broadcast failed, and it may still arrive
-    transaction = answer.transaction if _HASH.fullmatch(answer.transaction) else None
-    reverted = answer.error_reason == REVERTED and transaction
-    if reverted or _CERTAIN.fullmatch(answer.error_reason or ""):
-        return NotSettled(answer.error_reason or "")
-    reason = (answer.error_reason or "no reason given")[:64]
-    return Unresolved("error", f"the facilitator left the settlement open: {reason}", transaction)
+        if not 200 <= status < 300:
+            return Unresolved("error", f"the facilitator answered with status {status}", answer.hash)
+        return _interpret_success(payment, answer)
+    certainty = certainty_of(answer.reason)
+    if certainty == "in_doubt" or answer.hash:
+        reason = answer.reason[:MAX_REASON] or "no reason given"
+        message = f"the facilitator left the settlement open: {reason}"
+        return Unresolved("error", message, answer.hash, reason)
+    return NotSettled(answer.reason, certainty)
 
 
-def _present(answer: Any) -> dict[str, Any]:
+def _read_answer(content: bytes) -> _Answer | None:
+    """Read a SettleResponse, or a VerifyResponse with `isValid: false`; None for all else."""
+    try:
+        answer = orjson.loads(content)
+    except ValueError:
+        return None
     if not isinstance(answer, dict):
-        raise TypeError("not an object")
-    return {name: value for name, value in cast(dict[str, Any], answer).items() if value is not None}
+        return None
+    members = cast(dict[str, Any], answer)
+    success = members.get("success", False if members.get("isValid") is False else None)
+    names = ("transaction", "network", "payer", "amount", "errorReason", "invalidReason")
+    texts = {name: members.get(name) for name in names}
+    if not isinstance(success, bool) or not all(isinstance(text, str | None) for text in texts.values()):
+        return None
+    return _Answer(
+        success,
+        texts["errorReason"] or texts["invalidReason"] or "",
+        texts["transaction"] or "",
+        texts["network"] or "",
+        texts["payer"],
+        texts["amount"],
+    )
 
 
-def _success(payment: Payment, answer: SettleResponse) -> Outcome:
-    """A success counts when it names a transaction and is about this payment."""
+def _interpret_success(payment: Payment, answer: _Answer) -> Outcome:
+    """Return what a success means: it counts when it names a transaction and is about this payment."""
     ours = (
         answer.network == payment.terms.network
         and (answer.payer or payment.key.payer).lower() == payment.key.payer
         and (answer.amount or str(payment.terms.amount)) == str(payment.terms.amount)
     )
     if not ours:
-        return Unresolved("error", "the facilitator answered about another payment")
+        return Unresolved("error", "the facilitator answered about another payment", answer.hash)
     if not _NAME.fullmatch(answer.transaction):
         return Unresolved("error", "the facilitator named no transaction")
     return Settled(receipt(payment.key, payment.terms.amount, answer.transaction))

@@ -1,4 +1,4 @@
-"""Demand and settle: what stands between a request and its answer when money is involved."""
+"""Verify and settle: what stands between a request and its answer when money is involved."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import aiohttp
 import orjson
 
 from centgate.errors import (
+    UNTOUCHED,
     CentgateError,
     PaymentNotConfigured,
     PaymentNote,
@@ -26,18 +27,22 @@ from centgate.payments.authorization import (
     PaymentKey,
     bad_signature,
     earlier_terms,
-    needs_contract,
     presented_before,
     read_payment,
 )
 from centgate.payments.claiming import Claim
-from centgate.payments.facilitator import Facilitator, NotSettled, Outcome, Settled, Unresolved
+from centgate.payments.facilitator import Facilitator, NotSettled, Outcome, Settled, Unresolved, Unsent
 from centgate.payments.journal import Journal
-from centgate.payments.reconcile import Chains, ChainUnreachable, Fate, Paid, Sought
+from centgate.payments.onchain import TIMEOUT, Chains, ChainUnreachable, OnchainStatus, Paid, PaymentQuery
 from centgate.payments.terms import ASKED, Terms, terms_of
 from centgate.service import AnyService
 from centgate.settings import Settings
 
+MAX_OPEN = 10_000
+"""Payments that may be neither settled nor refused at once; while there are more, no new ones are taken."""
+OVERLOAD_RETRY_AFTER = 60
+_NEVER_MOVED = ("unused", "expired_unsafe", "expired")
+"""On-chain statuses of a nonce that is unused so far."""
 RETRY_AFTER = 5
 """Seconds a buyer is asked to wait before presenting a payment again whose outcome is unknown."""
 
@@ -97,37 +102,46 @@ class Gate:
         if header is None or slug not in self.terms:
             raise self.asking(slug)
         payment = read_payment(header, self.terms[slug], time.time(), key=key)
-        if payment.unfit and await self._journal.note(payment) is None:
-            raise payment.unfit
-        if payment.unfit or not needs_contract(payment) or await self._contract_at(payment):
-            return payment
-        if await self._journal.note(payment) is None:  # else its outcome may be unknown, and no node answers
-            raise bad_signature()
+        problem = payment.unfit or await self._signature_problem(payment) or self._overload()
+        if problem and await self._journal.note(payment) is None:
+            raise problem
         return payment
 
+    async def newest_block(self, payment: Payment) -> int | None:
+        """Return the newest block number known of the payment's network, None if none is."""
+        chain = self._chains.of(payment.key.network)
+        return await chain.newest_block() if chain else None
+
     async def settle(self, payment: Payment, claim: Claim) -> dict[str, Any]:
-        """The receipt of a payment that is ours: settled now, or found to have been settled before.
+        """Return the receipt of a payment that is ours: settled now, or found to have been settled before.
 
         Raises PaymentRequired when it was refused for certain, ProviderTimeout or ProviderError of the
-        facilitator while its outcome is unknown.
+        facilitator while its outcome is unknown, or when the facilitator was not reached.
         """
         if claim.state == "settled":
             return outcome.receipt(claim.key, claim.amount, claim.transaction or "")
         if claim.signed is None and claim.key == payment.key:  # it is older than the column
             claim.signed = payment.signed
-        result = await (self._resolve(claim) if claim.doubtful else self._settle_first(payment, claim))
+        result = await (
+            self._resolve(claim, TIMEOUT) if claim.doubtful else self._settle_first(payment, claim)
+        )
         await self._enter(claim, result)
         match result:
             case Settled(receipt):
                 return receipt
             case NotSettled(reason):
                 raise _refused(claim.key, reason)
+            case Unsent():
+                raise _unsent(result)
             case Unresolved():
                 raise _unresolved(result, claim.transaction)
 
-    async def resolve(self, claim: Claim) -> Outcome:
-        """Find out what became of a payment, and enter it; its buyer need not be there."""
-        result = await self._resolve(claim)
+    async def resolve(self, claim: Claim, *, max_wait: float) -> Outcome:
+        """Find out what became of a payment, and enter it; its buyer need not be there.
+
+        `max_wait`: seconds that nodes have.
+        """
+        result = await self._resolve(claim, max_wait)
         await self._enter(claim, result)
         return result
 
@@ -137,61 +151,107 @@ class Gate:
                 await self._journal.settled(claim, receipt["transaction"])
             case NotSettled(reason):
                 await self._journal.refused(claim, reason)
-            case Unresolved(_, _, str(transaction)):
-                await self._journal.pending(claim, transaction)
+            case Unsent(_, message):
+                await self._journal.unsent(claim, message)
             case Unresolved():
-                pass
+                await self._enter_transaction(claim, result)
+
+    async def _enter_transaction(self, claim: Claim, result: Unresolved) -> None:
+        if result.transaction and result.transaction != claim.transaction:
+            await self._journal.pending(claim, result.transaction, result.reason)
 
     async def _settle_first(self, payment: Payment, claim: Claim) -> Outcome:
-        """Settle what was not presented before.
+        """Settle a payment that was not presented before.
 
-        A transaction of the facilitator's that failed moved nothing, but fails as well when somebody else
-        has broadcast the authorization before it.
+        A refusal because of the chain's state, or one that may be said after sending, may be the effect of a
+        transfer: of a proxy that repeated our request, or of the facilitator's own transaction. The chain is
+        asked before it is believed.
         """
         result = await self._present(payment)
-        if result == NotSettled(outcome.REVERTED) and self._chains.of(claim.key.network):
-            seen = await self._look(claim)
-            return result if seen in ("unused", "expired") else _meaning(seen, claim)
-        return result
+        match result:
+            case NotSettled(_, "chain_state"):
+                return await self._check_refusal(claim, result)
+            case Unresolved(transaction=transaction, reason=reason) if transaction or reason:
+                await self._enter_transaction(claim, result)
+                return await self._check_doubt(claim, result)
+            case _:
+                return result
 
-    async def _resolve(self, claim: Claim) -> Outcome:
-        """What became of an earlier, unresolved attempt: the chain says, else the facilitator."""
-        if self._chains.of(claim.key.network) is None:
-            return await self._present_again(claim)
-        seen = await self._look(claim)
-        if seen == "unused":
-            return await self._present_again(claim)
-        return _meaning(seen, claim)
-
-    async def _look(self, claim: Claim) -> Fate | None:
-        """What the chain says; None while it cannot be asked."""
-        chain = self._chains.of(claim.key.network)
-        sought = Sought(claim.key, claim.pay_to, claim.amount, claim.valid_before, claim.since)
+    async def _check_refusal(self, claim: Claim, refusal: NotSettled) -> Outcome:
+        """Return the refusal if the nodes show the nonce unused, or if none answers."""
         try:
-            return await chain.fate(sought) if chain else None
+            status = await self._payment_status(claim, TIMEOUT)
+        except ChainUnreachable as error:
+            unused = all(answer in _NEVER_MOVED for answer in error.answers)
+            return refusal if unused else _unknown(f"nodes disagree about a refusal: {refusal.reason}")
+        return refusal if status in (None, *_NEVER_MOVED) else _outcome_of(status, claim)
+
+    async def _check_doubt(self, claim: Claim, doubt: Unresolved) -> Outcome:
+        """Return what the chain says of a first presentation that was refused but may have been sent."""
+        try:
+            status = await self._payment_status(claim, TIMEOUT)
+            if status in ("unused", "expired_unsafe") and await self._is_reverted(claim):
+                return NotSettled(doubt.reason or outcome.REVERTED)
         except ChainUnreachable:
-            return None
+            return doubt
+        return doubt if status in (None, "unused", "expired_unsafe") else _outcome_of(status, claim)
+
+    async def _resolve(self, claim: Claim, max_wait: float) -> Outcome:
+        """Return what became of an earlier, unresolved attempt: the chain decides, else the facilitator.
+
+        While nodes show the nonce unused, a transaction that the facilitator named may still be mined, so
+        that the payment is not presented once more beside it.
+        """
+        try:
+            status = await self._payment_status(claim, max_wait)
+            if status == "unused" and claim.transaction:
+                if await self._is_reverted(claim):
+                    return NotSettled(outcome.REVERTED)
+                if claim.presentations == 1:
+                    return _unknown("the transaction that the facilitator named is not mined yet")
+        except ChainUnreachable:
+            status = None
+        if status in (None, "unused"):
+            return await self._present_again(claim)
+        return _outcome_of(status, claim)
+
+    async def _payment_status(self, claim: Claim, max_wait: float) -> OnchainStatus | None:
+        """Return what the chain says, None where there is no node. Raises ChainUnreachable."""
+        chain = self._chains.of(claim.key.network)
+        query = PaymentQuery(
+            claim.key, claim.pay_to, claim.amount, claim.valid_before, claim.since, claim.claim_block
+        )
+        return await chain.payment_status(query, max_wait=max_wait) if chain else None
+
+    async def _is_reverted(self, claim: Claim) -> bool:
+        """True if the only presentation of a payment named a transaction, and that was reverted."""
+        chain = self._chains.of(claim.key.network)
+        if chain is None or claim.transaction is None or claim.presentations > 1:
+            return False
+        return await chain.transaction_status(claim.transaction) == "reverted"
 
     async def _present_again(self, claim: Claim) -> Outcome:
-        """Settle once more what may have been settled already: what was signed then, whoever asks now.
+        """Present once more what may have been settled already: what was signed then, whoever asks now.
 
-        The authorization can move money once, so presenting it again never charges twice. Without a node to
-        ask, a nonce that the facilitator calls used was used by our own first attempt: only its owner could
-        have used it otherwise, by cancelling a payment that he then presents. Any other refusal leaves the
-        first attempt as open as before.
+        The authorization can move money once, so this never charges twice. The facilitator's success settles
+        the payment. Anything else leaves the attempts before as open as they were; a nonce that is used
+        proves nothing, since it may have been used before the payment came here.
         """
         terms = self._terms_of(claim)
         if claim.signed is None or terms is None or not terms.asset.name:
-            return Unresolved("error", "the payment was made on terms that cannot be presented again")
+            return _unknown("the payment was made on terms that cannot be presented again")
+        await self._journal.presenting(claim)
         result = await self._present(presented_before(claim.key, terms, claim.signed))
-        if not isinstance(result, NotSettled):
-            return result
-        if result.reason == outcome.NONCE_USED and self._chains.of(claim.key.network) is None:
-            return Settled(outcome.receipt(claim.key, claim.amount, claim.transaction or ""))
-        return Unresolved("error", f"the facilitator refused a payment that is still open: {result.reason}")
+        match result:
+            case NotSettled(reason):
+                return _unknown(f"the facilitator refused a payment that is still open: {reason}")
+            case Unsent(kind, message):
+                return Unresolved(kind, message)
+            case _:
+                return result
 
     async def _present(self, payment: Payment) -> Outcome:
-        """What the facilitator says."""
+        """Present a payment to the facilitator."""
         started = time.perf_counter()
         result = await self._facilitator.settle(payment)
         self._journal.meter.presented(_word(result), time.perf_counter() - started)
@@ -208,12 +268,33 @@ class Gate:
             amount=claim.amount,
         )
 
-    async def _contract_at(self, payment: Payment) -> bool:
+    async def _signature_problem(self, payment: Payment) -> PaymentRequired | None:
+        """Return the refusal of a signature that cannot be the payer's, None for one that may be.
+
+        One that is not by the payer's own key needs code at the payer's address (ERC-1271), or deploys it
+        (ERC-6492). Where a node should know and none answers, the facilitator decides.
+        """
+        if payment.signer_known or payment.signature_form == "counterfactual":
+            return None
         chain = self._chains.of(payment.key.network)
         try:
-            return chain is not None and await chain.has_code(payment.key.payer)
+            may_be = (
+                await chain.has_code(payment.key.payer) if chain else payment.signature_form == "contract"
+            )
         except ChainUnreachable:
-            return False
+            return None
+        return None if may_be else bad_signature()
+
+    def _overload(self) -> ProviderError | None:
+        """Return the refusal of new payments while too many are open."""
+        if self._journal.open_count < MAX_OPEN:
+            return None
+        return ProviderError(
+            outcome.NAME,
+            "too many payments are open with the facilitator: send the same payment again later",
+            payment=UNTOUCHED,
+            retry_after=OVERLOAD_RETRY_AFTER,
+        )
 
 
 def _word(result: Outcome) -> Settlement:
@@ -222,23 +303,27 @@ def _word(result: Outcome) -> Settlement:
             return "settled"
         case NotSettled():
             return "refused"
+        case Unsent():
+            return "unsent"
         case Unresolved():
             return "unresolved"
 
 
-def _meaning(seen: Fate | None, claim: Claim) -> Outcome:
-    """What the chain's word says of the money."""
-    match seen:
+def _outcome_of(status: OnchainStatus | None, claim: Claim) -> Outcome:
+    """Map an on-chain status to a settlement outcome."""
+    match status:
         case Paid(transaction):
             return Settled(outcome.receipt(claim.key, claim.amount, transaction))
-        case "lost":
+        case "spent":
             return NotSettled("invalid_transaction_state")
         case "expired":
             return NotSettled("invalid_exact_evm_payload_authorization_valid_before")
-        case "unsure" | "unused":
-            return Unresolved("error", "the chain has not said its last word on the payment")
-        case None:
-            return Unresolved("error", "the chain could not be asked what became of the payment")
+        case "spent_unsafe" | "expired_unsafe" | "unused" | None:
+            return _unknown("no safe block shows yet what became of the payment")
+
+
+def _unknown(message: str) -> Unresolved:
+    return Unresolved("error", message)
 
 
 def _refused(key: PaymentKey, reason: str) -> PaymentRequired:
@@ -250,8 +335,19 @@ def _refused(key: PaymentKey, reason: str) -> PaymentRequired:
     )
 
 
+def _unsent(result: Unsent) -> CentgateError:
+    """Return the error for a payment that is as good as before: never a fresh 402."""
+    kind = ProviderTimeout if result.kind == "timeout" else ProviderError
+    return kind(
+        outcome.NAME,
+        f"{result.message}; the payment was not sent on: send the same payment again",
+        payment=UNTOUCHED,
+        retry_after=RETRY_AFTER,
+    )
+
+
 def _unresolved(result: Unresolved, transaction: str | None) -> CentgateError:
-    """Never a fresh 402: a buyer would sign and pay again."""
+    """Return the error for a payment that may have moved: never a 402, or a buyer would pay again."""
     kind = ProviderTimeout if result.kind == "timeout" else ProviderError
     return kind(
         outcome.NAME,

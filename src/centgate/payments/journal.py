@@ -4,7 +4,8 @@ A payment is claimed by inserting its primary key; whoever inserts it works on i
 that work or is told. The states of a row:
 
     settling ──> settled ──> delivered
-        └──────> refused ──> settling        nothing moved, so it may be presented again
+        ├──────> refused ──> settling        nothing moved, so it may be presented again
+        └──────> unused ───> settling        the facilitator never got it, so likewise
 
 `settling` is on the disk before the facilitator hears of the payment, so a row found in it, with nobody at
 work, is a payment whose outcome is unknown; one found `settled` is money taken for an answer still owed.
@@ -31,6 +32,8 @@ from centgate.payments.worker import Worker, new_worker
 
 POLL = 0.05
 """Seconds between two looks at a payment that another process works on."""
+MOVED_NOTHING_KEPT = 2 * 86400
+"""Seconds that a refused payment is kept at least: its day is audited first."""
 RELEASED_AT_ONCE = 1000
 """So few that a process still says in time that it lives."""
 
@@ -54,6 +57,8 @@ class Journal:
         self._clock = clock
         self.meter = meter
         self.worker = worker or new_worker()
+        self.open_count = 0
+        """Payments that are neither settled nor refused, as last counted."""
         self._claims = count(1)
         self._unreleased: set[tuple[PaymentKey, Worker]] = set()
         """What nobody works on, or would not know of it, although the journal could not be told so."""
@@ -69,15 +74,19 @@ class Journal:
         )
 
     @asynccontextmanager
-    async def claim(self, payment: Payment, order: Order) -> AsyncGenerator[Claim]:
+    async def claim(
+        self, payment: Payment, order: Order, *, claim_block: int | None = None
+    ) -> AsyncGenerator[Claim]:
         """Take the payment for this order, waiting while another process works on it.
+
+        `claim_block` is the newest block number known, which is kept with a payment that is new here.
 
         Raises PaymentRequired when it is bound to another order, was redeemed too late or can no longer be
         settled, PaymentConflict when its idempotency key stands for another order, JournalUnavailable when
         the journal cannot be written. At the end whatever was not delivered is let go, for the next request
         to take up.
         """
-        claim = await self._take(payment, order)
+        claim = await self._take(payment, order, claim_block)
         try:
             yield claim
         finally:
@@ -117,8 +126,13 @@ class Journal:
         return await self._store.read(partial(queries.unresolved, before))
 
     async def prune(self) -> int:
-        """Remove some of the answers that need not be kept any longer; how many."""
-        return await self._store.run(partial(queries.forget_answers, self._clock() - self._keep))
+        """Remove some of what need not be kept any longer; the largest number of rows of one kind."""
+        keep = max(self._keep, MOVED_NOTHING_KEPT)
+        return max(
+            await self._store.run(partial(queries.forget_answers, self._clock() - self._keep)),
+            await self._store.run(partial(queries.prune_payments, "refused", keep)),
+            await self._store.run(partial(queries.prune_payments, "unused", 0)),
+        )
 
     async def take_duty(self, name: str, seconds: float) -> bool:
         """Take, or keep for so long, what one process does for all; False while another has it."""
@@ -139,13 +153,30 @@ class Journal:
 
     async def refused(self, claim: Claim, reason: str) -> None:
         """Enter that nothing moved and nothing will."""
-        await self._enter(claim, "refused", transaction=None, reason=reason, owner=None, signed=None)
+        event = {"event": "refused", "reason": reason, "transaction": claim.transaction}
+        values = {"transaction": None, "reason": reason, "owner": None, "signed": None}
+        await self._enter_event(claim, "refused", values, event)
         self.meter.entered("refused", claim.service)
 
-    async def pending(self, claim: Claim, transaction: str) -> None:
-        """Enter the transaction that an unresolved settlement may have landed in."""
-        await self._enter(claim, "settling", transaction=transaction)
+    async def unsent(self, claim: Claim, reason: str) -> None:
+        """Enter that the payment never reached the facilitator: it is as good as before."""
+        await self._enter(claim, "unused", reason=reason, owner=None, signed=None)
+        self.meter.entered("unused", claim.service)
+
+    async def presenting(self, claim: Claim) -> None:
+        """Enter that the payment is presented once more, before it is."""
+        await self._enter(claim, "settling", presentations=claim.presentations + 1)
+        claim.presentations += 1
+
+    async def pending(self, claim: Claim, transaction: str, reason: str | None) -> None:
+        """Enter the transaction that the facilitator named for a settlement whose outcome is unknown."""
+        event = {"event": "in_doubt", "reason": reason, "transaction": transaction}
+        await self._enter_event(claim, "settling", {"transaction": transaction}, event)
         claim.transaction = transaction
+
+    async def count_open(self, most: int) -> None:
+        """Count payments that are neither settled nor refused, up to `most`. Raises JournalUnavailable."""
+        self.open_count = await self._store.read(partial(queries.count_open, most))
 
     async def delivered(self, claim: Claim, answer: StoredAnswer) -> None:
         """Enter the answer; from here on it is what every repetition gets."""
@@ -204,6 +235,18 @@ class Journal:
         )
         claim.state = state
 
+    async def _enter_event(
+        self, claim: Claim, state: State, values: dict[str, Any], event: dict[str, Any]
+    ) -> None:
+        now = self._clock()
+        changed = {"state": state, "updated_at": now, **values}
+        entry = partial(claiming.change_with_event, claim.key, claim.worker, changed, {"at": now, **event})
+        await self._run(
+            entry,
+            PaymentNote("in_flight", charged=False, retry="same_payment", transaction=claim.transaction),
+        )
+        claim.state = state
+
     async def _run(self, unit: Unit[T], otherwise: PaymentNote) -> T:
         """Run a unit; should the database fail, `otherwise` is what the buyer is told of the payment."""
         try:
@@ -212,12 +255,12 @@ class Journal:
             error.payment = otherwise
             raise
 
-    async def _take(self, payment: Payment, order: Order) -> Claim:
+    async def _take(self, payment: Payment, order: Order, claim_block: int | None) -> Claim:
         worker, touched = self._claimant(), set[PaymentKey]()
         with self._taking(touched, worker):
             while True:
                 now = self._clock()
-                attempt = Attempt(payment, order, worker, now, now - self._keep, touched)
+                attempt = Attempt(payment, order, worker, now, now - self._keep, claim_block, touched)
                 found = await self._run(partial(claiming.taken, attempt), UNTOUCHED)
                 if isinstance(found, Claim):
                     break

@@ -6,7 +6,7 @@ Nothing relies on two of them happening together: what is changed is named with 
 from __future__ import annotations
 
 from functools import cache
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 from sqlalchemy import (
     BigInteger,
@@ -20,7 +20,6 @@ from sqlalchemy import (
     null,
     or_,
     select,
-    text,
     update,
 )
 from sqlalchemy.dialects.postgresql import insert
@@ -28,7 +27,17 @@ from sqlalchemy.sql.elements import ColumnElement, and_
 
 from centgate.payments.authorization import PaymentKey
 from centgate.payments.statements import HIT, Ask, Asking, Row, change_then_insert, now, statement
-from centgate.payments.tables import KEY, answers, duties, payments, refunds, workers
+from centgate.payments.tables import (
+    ENDED,
+    KEY,
+    UNDELIVERED,
+    answers,
+    duties,
+    payment_events,
+    payments,
+    refunds,
+    workers,
+)
 
 FORGET_AT_ONCE = 100
 """Old answers that are removed in one go, so that nobody waits long for the writer."""
@@ -103,7 +112,7 @@ _FORGET = statement(
     .returning(HIT)
 )
 # the words of the index over open payments, or it is not used
-_UNRESOLVED = and_(text("state IN ('settling', 'settled')"), payments.c.state == literal_column("'settling'"))
+_UNRESOLVED = and_(UNDELIVERED, payments.c.state == literal_column("'settling'"))
 _DUE_AT = func.coalesce(payments.c.retry_at, payments.c.updated_at + literal_column(str(FIRST_RETRY)))
 _HELD_BY_THE_LIVING = exists().where(
     func.substr(payments.c.owner, literal_column("1"), func.length(workers.c.id)) == workers.c.id,
@@ -122,6 +131,40 @@ _COUNT_UNRESOLVED = statement(
         _UNRESOLVED, payments.c.created_at < bindparam("before", type_=Float)
     )
 )
+_OPEN_COUNT = statement(
+    select(func.count().label("count")).select_from(
+        select(HIT)
+        .where(UNDELIVERED, payments.c.state.in_([literal_column("'settling'"), literal_column("'unused'")]))
+        .limit(bindparam("most", type_=BigInteger))
+        .offset(literal_column("0"))
+        .subquery()
+    )
+)
+_EVENTS = statement(
+    select(payment_events)
+    .join(payments, payment_events.c.payment == payments.c.id)
+    .where(_AT)
+    .order_by(payment_events.c.id)
+)
+_OLD_PAYMENTS = payments.alias("old_payments")
+_PRUNABLE = (
+    select(_OLD_PAYMENTS.c.id)
+    .where(_OLD_PAYMENTS.c.updated_at < now() - bindparam("keep", type_=Float))
+    .where(_OLD_PAYMENTS.c.valid_before < now())
+    .order_by(_OLD_PAYMENTS.c.updated_at)
+    .limit(literal_column(str(FORGET_AT_ONCE)))
+    .offset(literal_column("0"))
+)
+_PRUNE = {
+    state: (
+        statement(delete(payment_events).where(payment_events.c.payment.in_(prunable)).returning(HIT)),
+        statement(delete(payments).where(payments.c.id.in_(prunable)).returning(HIT)),
+    )
+    for state, prunable in {
+        "refused": _PRUNABLE.where(ENDED),
+        "unused": _PRUNABLE.where(UNDELIVERED, _OLD_PAYMENTS.c.state == literal_column("'unused'")),
+    }.items()
+}
 _UNSEEN_FOR = statement(
     select((now() - workers.c.seen_at).label("seconds")).where(workers.c.id == bindparam("worker"))
 )
@@ -161,6 +204,13 @@ _TAKE_DUTY = statement(
 def _change(columns: tuple[str, ...], condition: ColumnElement[bool]) -> Any:
     values: dict[str, Any] = {column: bindparam(f"to_{column}") for column in columns}
     return statement(update(payments).where(_AT, condition).values(values).returning(HIT))
+
+
+@cache
+def _change_with_event(columns: tuple[str, ...]) -> Any:
+    values: dict[str, Any] = {column: bindparam(f"to_{column}") for column in columns}
+    changed = update(payments).where(_AT, _HELD).values(values)
+    return change_then_insert(changed, _AT, payment_events, ("event", "at", "reason", "transaction"))
 
 
 def insert_payment(key: PaymentKey, values: dict[str, Any]) -> Asking[bool]:
@@ -213,6 +263,32 @@ def _as_seen(seen: Row) -> dict[str, Any]:
 
 def _changed(values: dict[str, Any]) -> dict[str, Any]:
     return {f"to_{column}": value for column, value in values.items()}
+
+
+def change_with_event(
+    key: PaymentKey, worker: str, values: dict[str, Any], event: dict[str, Any]
+) -> Asking[bool]:
+    """Change a payment's row if `worker` still holds it, and append an event (columns of
+    `payment_events`)."""
+    parameters = {**_key(key), "held_by": worker, **_changed(values), **event}
+    return bool((yield Ask(_change_with_event(tuple(values)), parameters)))
+
+
+def find_events(key: PaymentKey) -> Asking[list[Row]]:
+    """The events of a payment, oldest first."""
+    return (yield Ask(_EVENTS, _key(key)))
+
+
+def count_open(most: int) -> Asking[int]:
+    """Count payments that are neither settled nor refused, up to `most`."""
+    return (yield Ask(_OPEN_COUNT, {"most": most}))[0]["count"]
+
+
+def prune_payments(state: Literal["refused", "unused"], keep: float) -> Asking[int]:
+    """Remove some payments that moved nothing and are unchanged for `keep` seconds; return how many."""
+    events, rows = _PRUNE[state]
+    yield Ask(events, {"keep": keep})
+    return len((yield Ask(rows, {"keep": keep})))
 
 
 def deliver(key: PaymentKey, worker: str, answer: dict[str, Any]) -> Asking[bool]:

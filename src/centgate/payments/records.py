@@ -12,7 +12,7 @@ from functools import cache, partial
 from math import nextafter
 from typing import Any, Literal, Protocol, TypeVar, get_args
 
-from sqlalchemy import Column, Float, Integer, and_, bindparam, exists, func, not_, or_, select, text, tuple_
+from sqlalchemy import Column, Float, Integer, and_, bindparam, exists, func, not_, or_, select, tuple_
 from sqlalchemy.sql.elements import ColumnElement, literal_column
 
 from centgate.payments.authorization import PaymentKey
@@ -20,7 +20,7 @@ from centgate.payments.claiming import LEASE, State
 from centgate.payments.queries import key_of
 from centgate.payments.statements import HIT, Ask, Asking, Row, Statement, now, statement
 from centgate.payments.store import Unit
-from centgate.payments.tables import KEY, payments, refunds, workers
+from centgate.payments.tables import KEY, UNDELIVERED, payments, refunds, workers
 
 T = TypeVar("T")
 
@@ -197,22 +197,21 @@ def is_state(state: State) -> ColumnElement[bool]:
     return payments.c.state == literal_column(f"'{state}'")
 
 
-# named as the index names it, since a planner only takes it then
-_UNDELIVERED = text("state IN ('settling', 'settled')")
 _LAPSED = payments.c.updated_at < bindparam("lapsed", type_=Float)
 STANDS: dict[str, ColumnElement[bool]] = {
-    "settling": and_(is_state("settling"), _UNDELIVERED),
-    "settled": and_(is_state("settled"), _UNDELIVERED),
+    "settling": and_(is_state("settling"), UNDELIVERED),
+    "settled": and_(is_state("settled"), UNDELIVERED),
     "delivered": is_state("delivered"),
     "refused": is_state("refused"),
+    "unused": and_(is_state("unused"), UNDELIVERED),
     "open": and_(
         is_state("settling"),
-        _UNDELIVERED,
+        UNDELIVERED,
         or_(payments.c.attempts > literal_column("0"), not_(_BUSY)),
     ),
-    "redeemable": and_(is_state("settled"), _UNDELIVERED, refunds.c.at.is_(None), not_(_LAPSED)),
-    "refundable": and_(is_state("settled"), _UNDELIVERED, refunds.c.at.is_(None), _LAPSED),
-    "refunded": and_(is_state("settled"), _UNDELIVERED, refunds.c.at.is_not(None)),
+    "redeemable": and_(is_state("settled"), UNDELIVERED, refunds.c.at.is_(None), not_(_LAPSED)),
+    "refundable": and_(is_state("settled"), UNDELIVERED, refunds.c.at.is_(None), _LAPSED),
+    "refunded": and_(is_state("settled"), UNDELIVERED, refunds.c.at.is_not(None)),
 }
 """The condition that each of STATES is."""
 

@@ -62,13 +62,12 @@ def statement(what: ClauseElement) -> Statement:
 def change_then_insert(
     change: Update, row: ColumnElement[bool], into: Table, values: tuple[str, ...]
 ) -> Statement:
-    """A change of one row and, if it hit, a row in another table, whose primary key is the `id` of the first.
+    """A change of one row and, if it hit, a row in another table, whose `payment` is the `id` of the first.
 
-    `row` names what was changed, before and after. `values` are the columns of the new row besides its key;
+    `row` names what was changed, before and after. `values` are the columns of the new row besides `payment`;
     parameters are called as the columns are.
     """
-    [key] = into.primary_key.columns
-    columns = [key.name, *values]
+    columns = [into.c.payment.name, *values]
     given = [bindparam(name, type_=into.c[name].type) for name in values]
     changed = change.returning(change.table.c.id).cte("changed")
     both = insert(into).from_select(columns, select(changed.c.id, *given))

@@ -20,7 +20,10 @@ from sqlalchemy import (
 metadata = MetaData()
 
 _Long = BigInteger().with_variant(Integer, "sqlite")
-_OPEN = text("state IN ('settling', 'settled')")
+UNDELIVERED = text("state IN ('settling', 'settled', 'unused')")
+"""Condition of the partial index over payments that are not through, in the words of the index."""
+ENDED = text("state = 'refused'")
+"""Condition of the partial index over refused payments."""
 
 
 def _of_payment() -> Column[int]:
@@ -36,7 +39,7 @@ payments = Table(
     Column("asset", String, nullable=False),
     Column("payer", String, nullable=False),
     Column("nonce", String, nullable=False),
-    Column("state", String, nullable=False),  # settling, settled, delivered, refused
+    Column("state", String, nullable=False),  # settling, settled, delivered, refused, unused
     Column("owner", String),  # the process that works on it, if one does
     Column("binding", String, nullable=False),  # digest of method, path and canonical body
     Column("service", String, nullable=False),
@@ -56,6 +59,8 @@ payments = Table(
     Column("settled_at", Float),
     Column("request_id", String),  # of the answer that was delivered
     Column("status", Integer),  # HTTP's, of that answer
+    Column("claim_block", _Long),  # newest block number known when it was first presented
+    Column("presentations", Integer, nullable=False, server_default="1"),  # to the facilitator
     UniqueConstraint("network", "asset", "payer", "nonce", name="payments_key"),
     Index(
         "payments_identifier",
@@ -65,7 +70,8 @@ payments = Table(
         sqlite_where=text("identifier IS NOT NULL"),
         postgresql_where=text("identifier IS NOT NULL"),
     ),
-    Index("payments_open", "state", "updated_at", sqlite_where=_OPEN, postgresql_where=_OPEN),
+    Index("payments_open", "state", "updated_at", sqlite_where=UNDELIVERED, postgresql_where=UNDELIVERED),
+    Index("payments_refused", "updated_at", sqlite_where=ENDED, postgresql_where=ENDED),
     Index("payments_created", "created_at"),
 )
 """One row a payment; `settling` is written before the facilitator is asked, so a crash hides nothing."""
@@ -93,6 +99,18 @@ refunds = Table(
     Column("at", Float, nullable=False),  # when the operator entered it
 )
 """Payments that were settled, never delivered, and paid back by their operator."""
+
+payment_events = Table(
+    "payment_events",
+    metadata,
+    Column("id", _Long, Identity(), primary_key=True),
+    Column("payment", _Long, nullable=False, index=True),  # `payments.id`
+    Column("at", Float, nullable=False),
+    Column("event", String, nullable=False),  # refused, in_doubt, refunded, noted
+    Column("reason", String),
+    Column("transaction", String),
+)
+"""What a row of a payment would overwrite, appended: a refusal, a transaction that was named, a refund."""
 
 workers = Table(
     "workers",

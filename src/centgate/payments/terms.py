@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import cached_property, lru_cache
+from hashlib import sha256
 from typing import Any, cast
 
 import orjson
@@ -33,7 +34,7 @@ MOST_HEADER = 3072
 _ROOM = MOST_HEADER // 4 * 3 - 48
 """Bytes of JSON in such a header, less what the longest of x402's reasons takes in place of `ASKED`."""
 
-_IDENTIFIER = "payment-identifier"
+PAYMENT_IDENTIFIER = "payment-identifier"
 _IDENTIFIER_EXTENSION: dict[str, Any] = {
     "info": {"required": False},
     "schema": {
@@ -128,11 +129,11 @@ class Terms:
     def _offer(self, ends: int) -> dict[str, Any]:
         """PaymentRequired; beside a signed offer, directories are told what there is room for."""
         if self.signer is None:
-            return self._with({"bazaar": self._bazaar, _IDENTIFIER: _IDENTIFIER_EXTENSION})
+            return self._with({"bazaar": self.listing, PAYMENT_IDENTIFIER: _IDENTIFIER_EXTENSION})
         signed = self.signer.offer(self.requirements, self.url, until=ends)
         offer: dict[str, Any] = {}
-        for listing in _shorter(self._bazaar):
-            offer = self._with({"bazaar": listing, _IDENTIFIER: _IDENTIFIER_EXTENSION, **signed})
+        for listing in _shorter(self.listing):
+            offer = self._with({"bazaar": listing, PAYMENT_IDENTIFIER: _IDENTIFIER_EXTENSION, **signed})
             if len(orjson.dumps(offer)) <= _ROOM:
                 break
         return offer
@@ -141,13 +142,7 @@ class Terms:
         return {
             "x402Version": X402_VERSION,
             "error": ASKED,
-            "resource": {
-                "url": self.url,
-                "description": self.service.summary,
-                "mimeType": "application/json",
-                "serviceName": "Centgate",
-                "tags": list(self.service.tags),
-            },
+            "resource": self.resource,
             "accepts": [self.requirements],
             "extensions": extensions,
         }
@@ -164,7 +159,23 @@ class Terms:
         }
 
     @cached_property
-    def _bazaar(self) -> dict[str, Any]:
+    def listing_digest(self) -> str:
+        """A digest of `resource` and `listing`, by which another version of this program knows its own."""
+        return sha256(orjson.dumps([self.resource, self.listing])).hexdigest()[:16]
+
+    @cached_property
+    def resource(self) -> dict[str, Any]:
+        """x402's ResourceInfo."""
+        return {
+            "url": self.url,
+            "description": self.service.summary,
+            "mimeType": "application/json",
+            "serviceName": "Centgate",
+            "tags": list(self.service.tags),
+        }
+
+    @cached_property
+    def listing(self) -> dict[str, Any]:
         """How a directory lists the route: an example of input and output, and the schema they keep to."""
         request = _terse(self.service.input_schema(self.development_chain))
         return {
@@ -261,7 +272,7 @@ def idempotency_key(extensions: dict[str, Any] | None, header: str | None) -> st
     The header may be quoted, as the IETF's draft has it (draft-ietf-httpapi-idempotency-key-header).
     Raises ValueError for one that is malformed, and for two that differ.
     """
-    inside = _payment_identifier(extensions)
+    inside = payment_identifier(extensions)
     if header is None:
         return inside
     quoted = len(header) > 1 and header[0] == header[-1] == '"'
@@ -271,8 +282,9 @@ def idempotency_key(extensions: dict[str, Any] | None, header: str | None) -> st
     return beside
 
 
-def _payment_identifier(extensions: dict[str, Any] | None) -> str | None:
-    extension = (extensions or {}).get(_IDENTIFIER)
+def payment_identifier(extensions: dict[str, Any] | None) -> str | None:
+    """Return the payment identifier of a payload's extensions. Raises ValueError for a malformed one."""
+    extension = (extensions or {}).get(PAYMENT_IDENTIFIER)
     info = cast(dict[str, Any], extension).get("info") if isinstance(extension, dict) else None
     value = cast(dict[str, Any], info).get("id") if isinstance(info, dict) else None
     return None if value is None else _plain(value, "the payment identifier")

@@ -21,9 +21,10 @@ from centgate.errors import CentgateError
 from centgate.payments.alerts import Alerts
 from centgate.payments.authorization import PaymentKey
 from centgate.payments.claiming import LEASE, Claim, LostClaim, State
-from centgate.payments.facilitator import Facilitator, NotSettled, Outcome, Unresolved
-from centgate.payments.gate import Gate, open_gate
+from centgate.payments.facilitator import Facilitator, NotSettled, Outcome, Unresolved, Unsent
+from centgate.payments.gate import MAX_OPEN, Gate, open_gate
 from centgate.payments.journal import Journal
+from centgate.payments.onchain import BACKGROUND_TIMEOUT
 from centgate.payments.queries import FIRST_RETRY, FORGET_AT_ONCE
 from centgate.payments.store import JournalUnavailable, open_store
 from centgate.service import AnyService
@@ -109,6 +110,7 @@ async def _beat(journal: Journal) -> None:
     while True:
         try:
             await journal.beat()
+            await journal.count_open(MAX_OPEN)
         except CentgateError as error:
             log.warning("the journal cannot be written", error=str(error.__cause__ or error))
         except Exception:
@@ -161,7 +163,7 @@ class Resolver:
 
     async def _outcome(self, claim: Claim) -> Outcome:
         try:
-            return await self._gate.resolve(claim)
+            return await self._gate.resolve(claim, max_wait=BACKGROUND_TIMEOUT)
         except CentgateError:
             raise
         except Exception:  # noqa: BLE001 - one payment that nobody foresaw must not hold up the others
@@ -178,7 +180,7 @@ def _reason(result: Outcome) -> str | None:
     match result:
         case NotSettled(reason):
             return reason
-        case Unresolved(_, message, _):
+        case Unresolved(_, message) | Unsent(_, message):
             return message
         case _:
             return None

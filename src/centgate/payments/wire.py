@@ -33,6 +33,14 @@ class NoResponse(OSError):
     """No whole response came."""
 
 
+class NotConnected(OSError):
+    """No connection came about, so that nothing of the request was sent."""
+
+    def __init__(self, message: str, *, timed_out: bool = False) -> None:
+        super().__init__(message)
+        self.timed_out = timed_out
+
+
 @dataclass(frozen=True, slots=True)
 class Response:
     """A response as it came."""
@@ -63,17 +71,20 @@ class Wire:
         """Connections that can take a request, and since when; the last used is the last."""
         self._closed = False
 
-    async def post(self, body: bytes, headers: Mapping[str, str]) -> Response:
-        """What is answered to a body.
+    async def post(self, body: bytes, headers: Mapping[str, str], *, max_wait: float = 30.0) -> Response:
+        """Return the response to a body.
 
-        OSError when the server cannot be reached, NoResponse when it does not answer wholly and properly.
+        Raises NotConnected when nothing was sent, else TimeoutError after `max_wait` seconds in all, or
+        NoResponse when no whole and proper response comes.
         """
+        deadline = asyncio.get_running_loop().time() + max_wait
         fields = {**self._fields, **headers}.items()
         lines = "".join(f"{name}: {value}\r\n" for name, value in fields)
         head = f"{self._start}{lines}Content-Length: {len(body)}\r\n\r\n".encode()
-        connection = self._unused() or await self._connected()
+        connection = self._unused() or await self._connect(deadline)
         try:
-            return await connection.ask(head + body)
+            async with asyncio.timeout_at(deadline):
+                return await connection.ask(head + body)
         finally:
             if connection.reusable and not self._closed:
                 self._idle.append((asyncio.get_running_loop().time(), connection))
@@ -102,6 +113,16 @@ class Wire:
         before = asyncio.get_running_loop().time() - IDLE
         while self._idle and self._idle[0][0] <= before:
             self._idle.popleft()[1].close()
+
+    async def _connect(self, deadline: float) -> _Connection:
+        """Open a connection. Raises NotConnected."""
+        try:
+            async with asyncio.timeout_at(deadline):
+                return await self._connected()
+        except TimeoutError as error:
+            raise NotConnected("no connection in time", timed_out=True) from error
+        except (OSError, UnicodeError) as error:
+            raise NotConnected(type(error).__name__) from error
 
     async def _connected(self) -> _Connection:
         loop = asyncio.get_running_loop()

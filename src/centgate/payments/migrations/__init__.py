@@ -8,7 +8,7 @@ from typing import Any
 
 from sqlalchemy import Connection, inspect, text
 
-HEAD = "0004"
+HEAD = "0005"
 """The version this program works with."""
 
 _LOCK = 0x43656E74

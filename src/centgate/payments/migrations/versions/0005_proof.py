@@ -1,0 +1,57 @@
+"""What proof of payment needs: the block at the claim, the number of presentations, and a list of events.
+
+The index over open payments takes in those that never reached the facilitator, another one finds refused ones
+that can be pruned.
+"""
+
+import sqlalchemy as sa
+from alembic import op
+
+revision = "0005"
+down_revision = "0004"
+
+_LONG = sa.BigInteger().with_variant(sa.Integer, "sqlite")
+
+
+def upgrade() -> None:
+    op.add_column("payments", sa.Column("claim_block", _LONG))
+    op.add_column(
+        "payments", sa.Column("presentations", sa.Integer, nullable=False, server_default=sa.text("1"))
+    )
+    _index_open("'settling', 'settled', 'unused'")
+    refused = sa.text("state = 'refused'")
+    op.create_index(
+        "payments_refused", "payments", ["updated_at"], sqlite_where=refused, postgresql_where=refused
+    )
+    op.create_table(
+        "payment_events",
+        sa.Column("id", _LONG, sa.Identity(), primary_key=True),
+        sa.Column("payment", _LONG, nullable=False),
+        sa.Column("at", sa.Float, nullable=False),
+        sa.Column("event", sa.String, nullable=False),
+        sa.Column("reason", sa.String),
+        sa.Column("transaction", sa.String),
+    )
+    op.create_index("ix_payment_events_payment", "payment_events", ["payment"])
+
+
+def downgrade() -> None:
+    # the version before knows no such state: nothing was sent for these, as for refused ones
+    op.execute("UPDATE payments SET state = 'refused' WHERE state = 'unused'")
+    op.drop_table("payment_events")
+    op.drop_index("payments_refused", "payments")
+    _index_open("'settling', 'settled'")
+    for column in ("presentations", "claim_block"):
+        op.drop_column("payments", column)
+
+
+def _index_open(states: str) -> None:
+    condition = sa.text(f"state IN ({states})")
+    op.drop_index("payments_open", "payments")
+    op.create_index(
+        "payments_open",
+        "payments",
+        ["state", "updated_at"],
+        sqlite_where=condition,
+        postgresql_where=condition,
+    )

@@ -1,0 +1,105 @@
+"""Nodes that are asked about payments: those of the operator, else three public ones of different operators.
+
+They are used for nothing but `eth_getCode` of payers, the newest block number, and the status of payments
+whose outcome is unknown.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from yarl import URL
+
+from centgate.dollars import TEST_NETWORKS
+from centgate.settings import Settings
+
+PUBLIC_NODES: Mapping[str, tuple[str, str, str]] = {
+    "eip155:1": (
+        "https://ethereum-rpc.publicnode.com",
+        "https://eth.drpc.org",
+        "https://1rpc.io/eth",
+    ),
+    "eip155:137": (
+        "https://polygon-bor-rpc.publicnode.com",
+        "https://polygon.drpc.org",
+        "https://1rpc.io/matic",
+    ),
+    "eip155:8453": (
+        "https://mainnet.base.org",
+        "https://base-rpc.publicnode.com",
+        "https://base.drpc.org",
+    ),
+    "eip155:42161": (
+        "https://arb1.arbitrum.io/rpc",
+        "https://arbitrum-one-rpc.publicnode.com",
+        "https://arbitrum.drpc.org",
+    ),
+    "eip155:43114": (
+        "https://api.avax.network/ext/bc/C/rpc",
+        "https://avalanche-c-chain-rpc.publicnode.com",
+        "https://avalanche.drpc.org",
+    ),
+    "eip155:84532": (
+        "https://sepolia.base.org",
+        "https://base-sepolia-rpc.publicnode.com",
+        "https://base-sepolia.drpc.org",
+    ),
+}
+"""Three nodes of different operators for each network with known USDC, as their documentation names them."""
+
+PUBLIC_QUORUM = 2
+"""Public nodes that must give the same answer. An operator's own node is believed alone."""
+
+
+@dataclass(frozen=True, slots=True)
+class NodeSet:
+    """The nodes of one network, and how many of them must agree."""
+
+    network: str
+    urls: tuple[str, ...]
+    quorum: int
+    origin: Literal["own", "public", "none"]
+
+    @property
+    def description(self) -> str:
+        """The nodes in a few words, for logs and commands; addresses of own nodes may hold keys."""
+        match self.origin:
+            case "own":
+                own = "1 own node" if len(self.urls) == 1 else f"{len(self.urls)} own nodes"
+                return f"{own} of {self.network}"
+            case "public":
+                hosts = ", ".join(URL(url).host or "" for url in self.urls)
+                return f"public nodes of {self.network} ({hosts}), of which {self.quorum} must agree"
+            case "none":
+                return f"no node of {self.network}"
+
+
+def payment_nodes(settings: Settings, network: str) -> NodeSet:
+    """Return the nodes to ask about payments on a network.
+
+    `CENTGATE_RPC_<CHAINID>_URL` replaces the public ones, `CENTGATE_RPC_<CHAINID>_ENABLED=false` switches all
+    off. A test network that is settled by a facilitator on this machine is a development chain, which no
+    public node knows.
+    """
+    own = settings.provider(f"rpc_{network.removeprefix('eip155:')}")
+    if not own.enabled:
+        return NodeSet(network, (), 1, "none")
+    if own.url:
+        urls = tuple(url.strip() for url in own.url.split(",") if url.strip())
+        return NodeSet(network, urls, 1, "own")
+    if network not in PUBLIC_NODES or _is_development_chain(settings, network):
+        return NodeSet(network, (), 1, "none")
+    return NodeSet(network, PUBLIC_NODES[network], PUBLIC_QUORUM, "public")
+
+
+def _is_development_chain(settings: Settings, network: str) -> bool:
+    if network not in TEST_NETWORKS:
+        return False
+    host = URL(settings.facilitator).host or ""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"

@@ -1,0 +1,432 @@
+"""Status of payments on the chain, which decides where a facilitator left the outcome of a settlement open.
+
+A used nonce does not prove that we were paid: its owner can cancel an authorization or spend the nonce on
+somebody else, and the payment may have bought an answer elsewhere before it came here. Proof is a transaction
+that succeeded, in a block younger than our claim, in which the token's next event after
+`AuthorizationUsed(payer, nonce)` is the `Transfer` of our amount from the payer to us: EIP-3009's reference
+implementation and Circle's tokens write the two one after the other.
+
+"Paid" is believed of the newest block, as facilitators do. "Never will be paid" is final for a buyer whose
+money may yet move, so it takes a block that the network calls `safe`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from itertools import islice, zip_longest
+from typing import Any, Literal, TypeVar, cast
+
+import aiohttp
+import orjson
+from cachetools import TTLCache
+
+from centgate.evm import keccak
+from centgate.payments.authorization import PaymentKey
+from centgate.payments.nodes import NodeSet, payment_nodes
+from centgate.settings import Settings
+
+T = TypeVar("T")
+
+_AUTHORIZATION_STATE = keccak(b"authorizationState(address,bytes32)")[:4].hex()
+_AUTHORIZATION_USED = "0x" + keccak(b"AuthorizationUsed(address,bytes32)").hex()
+_AUTHORIZATION_CANCELED = "0x" + keccak(b"AuthorizationCanceled(address,bytes32)").hex()
+_TRANSFER = "0x" + keccak(b"Transfer(address,address,uint256)").hex()
+
+TIMEOUT = 5.0
+"""Seconds that nodes have together while a buyer waits."""
+BACKGROUND_TIMEOUT = 60.0
+"""Seconds that they have when nobody waits: an old payment may take many questions."""
+HEDGE_DELAY = 1.5
+"""Seconds after which the next node is asked beside one that has not answered."""
+SPAN = 2000
+"""Blocks of one `eth_getLogs`: public nodes refuse longer ranges."""
+MAX_SPANS = 60
+"""Spans that are searched at most, from the claim on."""
+CLOCK_ALLOWANCE = 600
+"""Seconds that clocks may be wrong, where no block number was known when a payment was claimed."""
+CONFIRMATIONS = 32
+"""Blocks after which a block is taken for safe, where a node knows no `safe` block."""
+MAX_ANSWER = 4 << 20
+"""Bytes of an answer that are read."""
+BLOCK_REFRESH = 5.0
+"""Seconds between two readings of the newest block number while payments arrive."""
+BLOCK_WAIT = 1.0
+"""Seconds that a payment waits for the newest block number after a pause."""
+BLOCK_MAX_AGE = 600.0
+"""Seconds for which a block number that cannot be refreshed is used."""
+CODE_TTL = 4 * 3600
+NO_CODE_TTL = 60
+"""Seconds for which code, and no code, at an address is remembered: a wallet may be deployed at any time."""
+CODE_CACHE_SIZE = 10_000
+WITHOUT_TRANSACTIONS = False
+_DEVELOPMENT = ("anvil", "hardhat")
+"""Prefixes of `web3_clientVersion` on development nodes."""
+
+
+class ChainUnreachable(Exception):
+    """No node, or not enough of them, gave an answer that holds together; `answers` are those that came."""
+
+    def __init__(self, message: str, answers: tuple[Any, ...] = ()) -> None:
+        super().__init__(message)
+        self.answers = answers
+
+
+@dataclass(frozen=True, slots=True)
+class PaymentQuery:
+    """A payment as the chain knows it, and since when we have."""
+
+    key: PaymentKey
+    pay_to: str
+    amount: int
+    valid_before: int
+    """Seconds since 1970."""
+    presented_at: float
+    """Seconds since 1970; counts only where `claim_block` is None."""
+    claim_block: int | None
+    """Newest block number known when the payment was first presented: its transfer must be in a later one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Paid:
+    """The payment reached us in `transaction`, after our claim."""
+
+    transaction: str
+
+
+OnchainStatus = Paid | Literal["unused", "expired_unsafe", "expired", "spent_unsafe", "spent"]
+"""`unused`: can still be settled; `expired`: never can; `spent`: used for anything but paying us after our
+claim.
+
+`_unsafe`: so far, by blocks that may yet be undone.
+"""
+
+TransactionStatus = Literal["succeeded", "reverted", "unknown"]
+"""`unknown`: there is no receipt."""
+
+
+class Chains:
+    """The networks that payments are or were made on."""
+
+    def __init__(self, session: aiohttp.ClientSession, settings: Settings) -> None:
+        self._session = session
+        self._settings = settings
+        self._chains: dict[str, Chain | None] = {}
+
+    def of(self, network: str) -> Chain | None:
+        """Return the chain of a network (CAIP-2), None where there is no node for it."""
+        if network not in self._chains:
+            nodes = payment_nodes(self._settings, network)
+            self._chains[network] = Chain(self._session, nodes) if nodes.urls else None
+        return self._chains[network]
+
+
+class Node:
+    """A JSON-RPC node, which must be of the chain it was set for."""
+
+    def __init__(self, session: aiohttp.ClientSession, url: str, chain_id: int) -> None:
+        self._session = session
+        self._url = url
+        self._chain_id = chain_id
+        self._timeout = aiohttp.ClientTimeout(total=10)
+        self._chain_checked = False
+
+    async def ask(self, method: str, *params: Any) -> Any:
+        """Return the result of one call, None for `null`. Raises ChainUnreachable."""
+        if not self._chain_checked:
+            if _number(await self._post("eth_chainId")) != self._chain_id:
+                raise ChainUnreachable("the node is of another chain")
+            self._chain_checked = True
+        return await self._post(method, *params)
+
+    async def block(self, number: str) -> dict[str, Any]:
+        """Return a block by its number in hex or its name. Raises ChainUnreachable."""
+        found = await self.ask("eth_getBlockByNumber", number, WITHOUT_TRANSACTIONS)
+        if found is None:
+            raise ChainUnreachable(f"the node has no block {number}")
+        return cast(dict[str, Any], found)
+
+    async def is_for_development(self) -> bool:
+        """True for a chain made on one machine, where no block is undone and few come by themselves."""
+        try:
+            version = await self.ask("web3_clientVersion")
+        except ChainUnreachable:
+            return False
+        return str(version).lower().startswith(_DEVELOPMENT)
+
+    async def timestamp(self, number: int) -> int:
+        """Return the time of a block in seconds since 1970. Raises ChainUnreachable."""
+        return _number((await self.block(hex(number)))["timestamp"])
+
+    async def _post(self, method: str, *params: Any) -> Any:
+        body = orjson.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params})
+        try:
+            async with self._session.post(
+                self._url,
+                data=body,
+                headers={"Content-Type": "application/json"},
+                timeout=self._timeout,
+                allow_redirects=False,
+            ) as response:
+                if response.status != 200:
+                    raise ChainUnreachable(f"{method}: status {response.status}")
+                return orjson.loads(await _read(response))["result"]
+        except (aiohttp.ClientError, OSError, TimeoutError, ValueError, KeyError, TypeError) as error:
+            raise ChainUnreachable(f"{method} failed") from error
+
+
+class Chain:
+    """A network, asked about payments through its nodes; as many as the quorum must agree."""
+
+    def __init__(self, session: aiohttp.ClientSession, nodes: NodeSet) -> None:
+        chain_id = int(nodes.network.removeprefix("eip155:"))
+        self._nodes = [Node(session, url, chain_id) for url in nodes.urls]
+        self._quorum = nodes.quorum
+        self._code = TTLCache[str, bool](CODE_CACHE_SIZE, CODE_TTL)
+        self._no_code = TTLCache[str, bool](CODE_CACHE_SIZE, NO_CODE_TTL)
+        self._block: int | None = None
+        self._block_at = self._refreshed_at = -BLOCK_MAX_AGE
+        """Monotonic times: of the block number known, and of the last attempt to read it."""
+        self._refresh: asyncio.Task[None] | None = None
+
+    async def has_code(self, address: str) -> bool:
+        """True if there is code at the address, its own or delegated. Raises ChainUnreachable."""
+        if address in self._code:
+            return True
+        if address in self._no_code:
+            return False
+        found = await self._agreed(lambda node: _has_code(node, address), TIMEOUT)
+        (self._code if found else self._no_code)[address] = found
+        return found
+
+    async def payment_status(self, query: PaymentQuery, *, max_wait: float = TIMEOUT) -> OnchainStatus:
+        """Return the status of a payment. Raises ChainUnreachable."""
+        return await self._agreed(lambda node: _payment_status(node, query), max_wait)
+
+    async def transaction_status(self, transaction: str) -> TransactionStatus:
+        """Return the status of a transaction by its hash. Raises ChainUnreachable."""
+        return await self._agreed(lambda node: _transaction_status(node, transaction), TIMEOUT)
+
+    async def newest_block(self) -> int | None:
+        """Return the newest block number known, None if none is; waits a second at most, after a pause."""
+        now = time.monotonic()
+        if now - self._block_at >= BLOCK_REFRESH and now - self._refreshed_at >= BLOCK_REFRESH:
+            self._refreshed_at = now
+            self._refresh = asyncio.create_task(self._read_block())
+        if self._refresh and now - self._block_at >= 2 * BLOCK_REFRESH:
+            await asyncio.wait([self._refresh], timeout=max(0.0, BLOCK_WAIT - (now - self._refreshed_at)))
+        return self._block if time.monotonic() - self._block_at < BLOCK_MAX_AGE else None
+
+    async def _read_block(self) -> None:
+        """Read the newest block number: the highest that as many nodes as the quorum have reached."""
+        asked = (_or_none(node.ask("eth_blockNumber")) for node in self._nodes)
+        found = sorted((each for each in await asyncio.gather(*asked) if each is not None), reverse=True)
+        if len(found) >= self._quorum:
+            self._block, self._block_at = found[self._quorum - 1], time.monotonic()
+
+    async def _agreed(self, question: Callable[[Node], Awaitable[T]], max_wait: float) -> T:
+        """Return the answer that as many nodes give as the quorum; one that fails or is slow is replaced."""
+        answers: list[T] = []
+        try:
+            async with asyncio.timeout(max_wait):
+                return await self._first_agreed(question, answers)
+        except TimeoutError as error:
+            raise ChainUnreachable("the nodes did not answer in time", tuple(answers)) from error
+
+    async def _first_agreed(self, question: Callable[[Node], Awaitable[T]], answers: list[T]) -> T:
+        left = iter(self._nodes)
+        tasks = {asyncio.ensure_future(_answer(question, node)) for node in islice(left, self._quorum)}
+        failure = ChainUnreachable("there is no node")
+        try:
+            while tasks:
+                done, tasks = await asyncio.wait(
+                    tasks, timeout=HEDGE_DELAY, return_when=asyncio.FIRST_COMPLETED
+                )
+                for task in done:
+                    if isinstance(error := task.exception(), ChainUnreachable):
+                        failure = error
+                    else:
+                        answers.append(task.result())
+                        if answers.count(task.result()) >= self._quorum:
+                            return task.result()
+                if (following := next(left, None)) is not None:
+                    tasks.add(asyncio.ensure_future(_answer(question, following)))
+        finally:
+            for task in tasks:
+                task.cancel()
+        raise ChainUnreachable("the nodes do not agree" if answers else str(failure), tuple(answers))
+
+
+async def _answer(question: Callable[[Node], Awaitable[T]], node: Node) -> T:
+    """Ask one node. Raises ChainUnreachable, also for an answer in an unknown shape."""
+    try:
+        return await question(node)
+    except (LookupError, TypeError, AttributeError, ValueError) as error:
+        raise ChainUnreachable("the node answered in a shape that is not known") from error
+
+
+async def _or_none(number: Awaitable[Any]) -> int | None:
+    try:
+        return _number(await number)
+    except ChainUnreachable:
+        return None
+
+
+async def _has_code(node: Node, address: str) -> bool:
+    return (await node.ask("eth_getCode", address, "latest")) not in (None, "", "0x")
+
+
+async def _transaction_status(node: Node, transaction: str) -> TransactionStatus:
+    receipt = await node.ask("eth_getTransactionReceipt", transaction)
+    if receipt is None:
+        return "unknown"
+    return "succeeded" if _number(receipt["status"]) == 1 else "reverted"
+
+
+async def _payment_status(node: Node, query: PaymentQuery) -> OnchainStatus:
+    latest = await node.block("latest")
+    number = _number(latest["number"])
+    if not await _is_used(node, query, "latest"):
+        if _number(latest["timestamp"]) < query.valid_before:
+            return "unused"
+        return await _expiry_status(node, query, number)
+    first = await _first_block(node, query, number)
+    log = await _find_event(node, query, first, number)
+    if log is None:
+        return await _earlier_use(node, query, first - 1, number)
+    transaction = str(log["transactionHash"]).lower()
+    if await _pays_us(node, query, transaction):
+        return Paid(transaction)
+    safe = await _safe_block(node, number)
+    return "spent" if _number(log["blockNumber"]) <= _number(safe["number"]) else "spent_unsafe"
+
+
+async def _expiry_status(node: Node, query: PaymentQuery, latest: int) -> OnchainStatus:
+    """Return `expired` if the nonce is unused in a safe block past the end of the authorization."""
+    safe = await _safe_block(node, latest)
+    if _number(safe["timestamp"]) < query.valid_before or await _is_used(node, query, safe["number"]):
+        return "expired_unsafe"
+    return "expired"
+
+
+async def _earlier_use(node: Node, query: PaymentQuery, before: int, latest: int) -> OnchainStatus:
+    """Return the status of a nonce that is used, but has no event since our claim.
+
+    A node may lack events, so that the nonce was used by then must be in the state of that block. Raises
+    ChainUnreachable if it is not, or if the node has no such state any more.
+    """
+    if before < 0 or not await _is_used(node, query, hex(before)):
+        raise ChainUnreachable("the node has no event for a nonce that is used")
+    safe = _number((await _safe_block(node, latest))["number"])
+    return "spent" if before <= safe or await _is_used(node, query, hex(safe)) else "spent_unsafe"
+
+
+async def _safe_block(node: Node, latest: int) -> dict[str, Any]:
+    """Return the newest block that the network calls safe: on a rollup, one whose data is on its base."""
+    if await node.is_for_development():
+        return await node.block(hex(latest))
+    try:
+        return await node.block("safe")
+    except ChainUnreachable:
+        return await node.block(hex(max(0, latest - CONFIRMATIONS)))
+
+
+async def _is_used(node: Node, query: PaymentQuery, block: str) -> bool:
+    data = f"0x{_AUTHORIZATION_STATE}{_word(query.key.payer)}{query.key.nonce[2:]}"
+    return _number(await node.ask("eth_call", {"to": query.key.asset, "data": data}, block)) != 0
+
+
+async def _first_block(node: Node, query: PaymentQuery, latest: int) -> int:
+    """Return the first block in which a transfer counts: the one after our claim.
+
+    Where no block number was known then, time decides: the first block that is not older than the claim by
+    more than clocks may be wrong.
+    """
+    if query.claim_block is not None:
+        return query.claim_block + 1
+    earliest = query.presented_at - CLOCK_ALLOWANCE
+    high, low = latest + 1, max(0, latest - SPAN)
+    while low > 0 and await node.timestamp(low) >= earliest:
+        high, low = low, max(0, low - 2 * (latest - low))
+    while low < high:
+        middle = (low + high) // 2
+        if await node.timestamp(middle) >= earliest:
+            high = middle
+        else:
+            low = middle + 1
+    return low
+
+
+async def _find_event(node: Node, query: PaymentQuery, first: int, latest: int) -> dict[str, Any] | None:
+    """Return the event by which the nonce was used or cancelled, None if there is none since `first`.
+
+    Raises ChainUnreachable when there are more blocks than are searched.
+    """
+    for start in range(first, latest + 1, SPAN):
+        if start >= first + MAX_SPANS * SPAN:
+            raise ChainUnreachable("too many blocks since the payment came")
+        logs_filter = {
+            "address": query.key.asset,
+            "fromBlock": hex(start),
+            "toBlock": hex(min(latest, start + SPAN - 1)),
+            "topics": [
+                [_AUTHORIZATION_USED, _AUTHORIZATION_CANCELED],
+                "0x" + _word(query.key.payer),
+                query.key.nonce,
+            ],
+        }
+        logs = cast(list[dict[str, Any]], await node.ask("eth_getLogs", logs_filter))
+        for log in logs:
+            in_range = first <= _number(log["blockNumber"]) <= latest
+            if in_range and _ends_authorization(log, query) and not log.get("removed"):
+                return log
+    return None
+
+
+async def _pays_us(node: Node, query: PaymentQuery, transaction: str) -> bool:
+    receipt = cast(dict[str, Any] | None, await node.ask("eth_getTransactionReceipt", transaction))
+    if receipt is None or _number(receipt["status"]) != 1:
+        raise ChainUnreachable("the node has an event without its transaction")
+    events = [log for log in receipt["logs"] if log["address"].lower() == query.key.asset]
+    for event, following in zip_longest(events, events[1:]):
+        if _ends_authorization(event, query):
+            used = event["topics"][0].lower() == _AUTHORIZATION_USED
+            return used and following is not None and _is_transfer_to_us(following, query)
+    raise ChainUnreachable("the node has an event that its transaction has not")
+
+
+def _ends_authorization(log: dict[str, Any], query: PaymentQuery) -> bool:
+    """True for the use or the cancellation of this authorization."""
+    topics = [topic.lower() for topic in log["topics"]]
+    return (
+        log["address"].lower() == query.key.asset
+        and topics[:1] in ([_AUTHORIZATION_USED], [_AUTHORIZATION_CANCELED])
+        and topics[1:] == ["0x" + _word(query.key.payer), query.key.nonce]
+    )
+
+
+def _is_transfer_to_us(log: dict[str, Any], query: PaymentQuery) -> bool:
+    expected = [_TRANSFER, "0x" + _word(query.key.payer), "0x" + _word(query.pay_to)]
+    return [topic.lower() for topic in log["topics"]] == expected and _number(log["data"]) == query.amount
+
+
+async def _read(response: aiohttp.ClientResponse) -> bytes:
+    body = bytearray()
+    async for chunk in response.content.iter_any():
+        body += chunk
+        if len(body) > MAX_ANSWER:
+            raise ValueError("the node's answer is too long")
+    return bytes(body)
+
+
+def _word(address: str) -> str:
+    return address.lower().removeprefix("0x").rjust(64, "0")
+
+
+def _number(quantity: Any) -> int:
+    try:
+        return int(quantity, 16)
+    except (TypeError, ValueError) as error:
+        raise ChainUnreachable(f"not a number: {str(quantity)[:80]}") from error

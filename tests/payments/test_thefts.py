@@ -1,0 +1,275 @@
+"""Attempts to get an answer without paying for it: by nonces that were used before, here or elsewhere."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from typing import Any
+
+import httpx
+import orjson
+import pytest
+from buyer import Api, Buyer, encoded, note, pay, payload_for, terms_of
+from deeds import reverted_transaction, settling_on
+from facilitators import Reply, StubFacilitator, refused, said
+from fronts import forward, in_front
+from standins import StandIns
+
+from centgate.devchain.house import DevChain
+from centgate.devchain.token import TOKEN
+from centgate.settings import ProviderSettings, Settings
+
+Payload = dict[str, Any]
+NONCE_USED = "invalid_exact_evm_nonce_already_used"
+OTHER = {"url": "https://example.com/"}
+JUNK = "0x" + "5a" * 66
+
+
+@pytest.fixture
+def stubbed(chain_settings: Settings, facilitator: StubFacilitator) -> Settings:
+    """A deployment on the development chain whose facilitator does what the test says."""
+    return chain_settings.model_copy(update={"facilitator_url": facilitator.url})
+
+
+@pytest.fixture
+def without_node(stubbed: Settings) -> Settings:
+    """The same without a node."""
+    return stubbed.model_copy(update={"providers": {"rpc_84532": ProviderSettings(enabled=False)}})
+
+
+def spend(devchain: DevChain, payload: Payload) -> None:
+    """Have a payment settled for somebody else with the same recipient."""
+    body = {"x402Version": 2, "paymentPayload": payload, "paymentRequirements": payload["accepted"]}
+    answer = httpx.post(devchain.facilitator_url + "/settle", json=body, timeout=30).json()
+    assert answer["success"], answer
+
+
+def strict(body: dict[str, Any]) -> Any:
+    """A facilitator that reads what it is sent: 400 without a version, else the nonce is used."""
+    complete = body["paymentPayload"].get("x402Version") == 2
+    return (refused(NONCE_USED) if complete else said(400, {}))(body)
+
+
+FIRST: dict[str, Reply] = {
+    "a 400": said(400, {}),
+    "a 429": said(429, {}),
+    "a 500": said(500, ""),
+    "a nonce that is used": refused(NONCE_USED),
+    "no version": strict,
+}
+each_first = pytest.mark.parametrize("first", FIRST.values(), ids=FIRST.keys())
+
+
+@each_first
+@pytest.mark.parametrize("node", ["node", "no node"])
+def test_nonce_spent_before_its_claim_buys_nothing(
+    api: Api,
+    stubbed: Settings,
+    without_node: Settings,
+    devchain: DevChain,
+    facilitator: StubFacilitator,
+    buyer: Buyer,
+    first: Reply,
+    node: str,
+) -> None:
+    client = api(stubbed if node == "node" else without_node)
+    payload = payload_for(client, buyer)
+    spend(devchain, payload)
+    facilitator.next.append(first)
+    facilitator.usually = refused(NONCE_USED)
+    del payload["x402Version"]
+
+    responses = [pay(client, encoded(payload)) for _ in range(3)]
+
+    assert 200 not in [response.status_code for response in responses]
+    if node == "node":
+        assert note(responses[-1])["state"] == "refused"
+
+
+@pytest.mark.parametrize("node", ["node", "no node"])
+def test_junk_signature_for_used_nonce_of_contract_buys_nothing(
+    api: Api, stubbed: Settings, without_node: Settings, facilitator: StubFacilitator, node: str
+) -> None:
+    client = api(stubbed if node == "node" else without_node)
+    payload = payload_for(client, Buyer(), **{"from": TOKEN})
+    payload["payload"]["signature"] = JUNK
+    facilitator.next.append(said(500, ""))
+    facilitator.usually = refused(NONCE_USED)
+
+    responses = [pay(client, encoded(payload)) for _ in range(3)]
+
+    assert 200 not in [response.status_code for response in responses]
+
+
+def test_long_signature_of_account_without_code_is_refused_here(
+    api: Api, stubbed: Settings, facilitator: StubFacilitator
+) -> None:
+    client = api(stubbed)
+    payload = payload_for(client, Buyer(), **{"from": Buyer(1).address})
+    payload["payload"]["signature"] = JUNK
+
+    response = pay(client, encoded(payload))
+
+    assert response.json()["error"]["details"]["reason"] == "invalid_exact_evm_payload_signature"
+    assert facilitator.asked == 0
+
+
+def test_long_signature_of_wallet_to_be_deployed_is_left_to_the_facilitator(
+    api: Api, stubbed: Settings, facilitator: StubFacilitator
+) -> None:
+    client = api(stubbed)
+    payload = payload_for(client, Buyer(), **{"from": Buyer(1).address})
+    payload["payload"]["signature"] = "0x" + "5a" * 100 + "6492" * 16
+
+    pay(client, encoded(payload))
+
+    assert facilitator.asked == 1
+
+
+def test_payment_of_another_deployment_is_not_served_when_its_repetition_reverts(
+    api: Api, stubbed: Settings, devchain: DevChain, facilitator: StubFacilitator, buyer: Buyer
+) -> None:
+    client = api(stubbed)
+    payload = payload_for(client, buyer)
+    spend(devchain, payload)
+    reverted = {"success": False, "errorReason": "transaction_failed", "network": "eip155:84532"}
+    facilitator.usually = said(200, reverted | {"transaction": reverted_transaction(devchain)})
+
+    responses = [pay(client, encoded(payload)) for _ in range(2)]
+
+    assert [response.status_code for response in responses] == [402, 402]
+
+
+def test_payment_made_after_its_claim_is_served(
+    api: Api, stubbed: Settings, devchain: DevChain, facilitator: StubFacilitator, buyer: Buyer
+) -> None:
+    """The facilitator broadcasts, and a proxy in front of it repeats the request."""
+    client = api(stubbed)
+    payload = payload_for(client, buyer)
+    facilitator.next.append(settling_on(devchain, refused(NONCE_USED)))
+
+    response = pay(client, encoded(payload))
+
+    assert response.status_code == 200
+
+
+@pytest.mark.parametrize("ahead", [-600, 600])
+def test_clock_of_the_server_does_not_decide_what_is_younger(
+    api: Api,
+    stubbed: Settings,
+    devchain: DevChain,
+    facilitator: StubFacilitator,
+    upstreams: StandIns,
+    buyer: Buyer,
+    ahead: int,
+) -> None:
+    """Blocks are ten minutes younger or older than the server's clock says."""
+    client = api(
+        stubbed.model_copy(update={"providers": {"rpc_84532": _shifted(upstreams, devchain, ahead)}})
+    )
+    early, honest = payload_for(client, buyer), payload_for(client, buyer)
+    spend(devchain, early)
+    facilitator.next += [refused(NONCE_USED), settling_on(devchain, refused(NONCE_USED))]
+
+    stolen, served = pay(client, encoded(early)), pay(client, encoded(honest))
+
+    assert (stolen.status_code, served.status_code) == (402, 200)
+
+
+def test_transfer_in_an_older_block_is_no_proof(
+    api: Api,
+    stubbed: Settings,
+    devchain: DevChain,
+    facilitator: StubFacilitator,
+    upstreams: StandIns,
+    buyer: Buyer,
+) -> None:
+    """After a reorganisation the transfer is in a block below the claim's: the remaining risk of a buyer."""
+    node = _after_reorganisation(upstreams, devchain)
+    client = api(stubbed.model_copy(update={"providers": {"rpc_84532": node}}))
+    payload = payload_for(client, buyer)
+    facilitator.next.append(settling_on(devchain, refused(NONCE_USED)))
+
+    response = pay(client, encoded(payload))
+
+    assert (response.status_code, note(response)["state"]) == (402, "refused")
+
+
+def test_nothing_of_the_buyers_object_is_relayed(
+    api: Api, without_node: Settings, facilitator: StubFacilitator, buyer: Buyer
+) -> None:
+    client = api(without_node)
+    payload = payload_for(client, buyer)
+    payload["resource"] = {"url": "https://elsewhere.example/", "note": "planted"}
+    payload["accepted"] = payload["accepted"] | {"planted": True}
+    payload["planted"] = "planted"
+    payload["payload"]["planted"] = "planted"
+    payload["payload"]["authorization"]["planted"] = "planted"
+    payload["extensions"] = {"planted": {"info": "planted"}, "bazaar": {"info": "planted"}}
+
+    pay(client, encoded(payload))
+
+    sent = facilitator.contents[-1]
+    relayed = orjson.loads(sent)["paymentPayload"]
+    assert b"planted" not in sent
+    assert relayed["resource"]["url"].endswith("/services/phishing-check")
+    assert relayed["x402Version"] == 2
+    assert "info" in relayed["extensions"]["bazaar"]
+
+
+@pytest.mark.parametrize("echoes", [True, False], ids=["extensions echoed", "no extensions"])
+def test_all_presentations_send_the_same_bytes(
+    api: Api, without_node: Settings, facilitator: StubFacilitator, buyer: Buyer, *, echoes: bool
+) -> None:
+    client = api(without_node)
+    payload = payload_for(client, buyer)
+    if echoes:
+        identifier = {"info": {"required": False, "id": "an-identifier-" + secrets.token_hex(8)}}
+        payload["extensions"] = {"bazaar": {}, "payment-identifier": identifier}
+    facilitator.next += [said(500, "")] * 2
+
+    responses = [pay(client, encoded(payload)) for _ in range(3)]
+
+    assert responses[-1].status_code == 200
+    assert len(set(facilitator.contents)) == 1
+
+
+def test_authorization_that_ends_too_late_is_refused_here(
+    api: Api, stubbed: Settings, facilitator: StubFacilitator, buyer: Buyer
+) -> None:
+    client = api(stubbed)
+    payload = buyer.payload(terms_of(client), now=int(time.time()), seconds=120 + 660)
+
+    response = pay(client, encoded(payload))
+
+    reason = "invalid_exact_evm_payload_authorization_valid_before"
+    assert response.json()["error"]["details"]["reason"] == reason
+    assert facilitator.asked == 0
+
+
+def _shifted(upstreams: StandIns, devchain: DevChain, ahead: int) -> ProviderSettings:
+    """A node whose blocks have other times."""
+
+    def change(request: dict[str, Any]) -> tuple[int, Any] | None:
+        if request["method"] != "eth_getBlockByNumber":
+            return None
+        answer = forward(devchain.rpc_url, request)
+        block = answer["result"]
+        return 200, answer | {"result": {**block, "timestamp": hex(int(block["timestamp"], 16) + ahead)}}
+
+    return ProviderSettings(url=in_front(upstreams, "node", devchain.rpc_url, change) + "/")
+
+
+def _after_reorganisation(upstreams: StandIns, devchain: DevChain) -> ProviderSettings:
+    """A node whose newest block was far higher when the payment was claimed."""
+
+    def change(request: dict[str, Any]) -> tuple[int, Any] | None:
+        if request["method"] == "eth_blockNumber":
+            answer = forward(devchain.rpc_url, request)
+            return 200, answer | {"result": hex(int(answer["result"], 16) + 1_000)}
+        if request["method"] == "eth_call":  # also for blocks of the branch that is gone
+            call, _ = request["params"]
+            return 200, forward(devchain.rpc_url, request | {"params": [call, "latest"]})
+        return None
+
+    return ProviderSettings(url=in_front(upstreams, "node", devchain.rpc_url, change) + "/")

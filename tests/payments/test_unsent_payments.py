@@ -1,0 +1,134 @@
+"""A payment that certainly never reached the facilitator is as good as before."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Generator
+from contextlib import closing
+
+import httpx
+import pytest
+from buyer import Buyer, encoded, note, pay, payload_for, payment_for
+from facilitators import StubFacilitator, refused, said
+from houses import House, open_house
+from pasts import pruned_rows, row_of
+
+from centgate.settings import Settings
+
+OTHER = {"url": "https://example.com/"}
+NOT_SENT = (401, 403, 404, 405, 411, 413, 414, 415, 429, 431)
+
+
+@pytest.fixture(scope="module")
+def house(tmp_path_factory: pytest.TempPathFactory) -> Generator[House]:
+    """An API that takes payments and has no node to ask."""
+    with open_house(tmp_path_factory.mktemp("house")) as house:
+        yield house
+
+
+@pytest.mark.parametrize("status", NOT_SENT)
+def test_status_that_refuses_the_request_leaves_payment_unused(
+    house: House, buyer: Buyer, status: int
+) -> None:
+    house.facilitator.next.append(said(status, {"errorType": "rate_limit_exceeded"}))
+
+    response = pay(house.client, payment_for(house.client, buyer))
+
+    _is_unused(response)
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["http://127.0.0.1:9", "http://facilitator.invalid", "https://127.0.0.1:{port}"],
+    ids=["connection refused", "name not resolved", "failed TLS handshake"],
+)
+def test_unreachable_facilitator_leaves_payment_unused(
+    tmp_path_factory: pytest.TempPathFactory, buyer: Buyer, url: str
+) -> None:
+    with closing(_server_without_tls()) as port_of:
+        address = url.format(port=port_of.getsockname()[1])
+        with open_house(tmp_path_factory.mktemp("alone"), facilitator_url=address) as house:
+            response = pay(house.client, payment_for(house.client, buyer))
+
+    _is_unused(response)
+
+
+def test_bare_400_leaves_payment_in_doubt(house: House, buyer: Buyer) -> None:
+    house.facilitator.next.append(said(400, {"errorType": "invalid_request"}))
+
+    response = pay(house.client, payment_for(house.client, buyer))
+
+    assert note(response)["state"] == "in_flight"
+
+
+def test_unused_payment_buys_another_request(house: House, buyer: Buyer) -> None:
+    payment = payment_for(house.client, buyer)
+    house.facilitator.next.append(said(429, {}))
+    pay(house.client, payment)
+
+    response = pay(house.client, payment, body=OTHER)
+
+    assert response.status_code == 200
+
+
+def test_unused_payment_may_be_refused(house: House, buyer: Buyer) -> None:
+    payment = payment_for(house.client, buyer)
+    house.facilitator.next += [said(429, {}), refused("insufficient_funds")]
+    pay(house.client, payment)
+
+    response = pay(house.client, payment)
+
+    assert (response.status_code, note(response)["state"]) == (402, "refused")
+
+
+async def test_unused_payment_keeps_its_first_presentation(
+    client: httpx.Client, settings: Settings, facilitator: StubFacilitator, buyer: Buyer
+) -> None:
+    payload = payload_for(client, buyer)
+    facilitator.usually = said(429, {})
+    pay(client, encoded(payload))
+    first = await row_of(settings, payload)
+    pay(client, encoded(payload))
+
+    again = await row_of(settings, payload)
+
+    assert (first["state"], again["state"]) == ("unused", "unused")
+    assert again["created_at"] == first["created_at"]
+    assert again["updated_at"] > first["updated_at"]
+
+
+async def test_unused_payment_is_pruned_after_its_end(
+    client: httpx.Client, settings: Settings, facilitator: StubFacilitator, buyer: Buyer
+) -> None:
+    facilitator.usually = said(429, {})
+    pay(client, payment_for(client, buyer))
+
+    early = await pruned_rows(settings, "unused")
+    late = await pruned_rows(settings, "unused", ended=True)
+
+    assert (early, late) == (0, 1)
+
+
+def _is_unused(response: httpx.Response) -> None:
+    assert response.status_code in (502, 504)
+    assert response.json()["error"]["provider"] == "facilitator"
+    assert note(response) == {"state": "unused", "charged": False, "retry": "same_payment"}
+    assert int(response.headers["Retry-After"]) >= 1
+    assert "PAYMENT-REQUIRED" not in response.headers
+
+
+def _server_without_tls() -> socket.socket:
+    """A listening socket that closes whatever connects."""
+    listening = socket.create_server(("127.0.0.1", 0))
+
+    def close_connections() -> None:
+        while True:
+            try:
+                connection, _ = listening.accept()
+            except OSError:
+                return
+            connection.close()
+
+    threading.Thread(target=close_connections, daemon=True).start()
+    return listening
