@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any, Literal
 
 from buyer import QUESTION, Buyer, encoded
-from sqlalchemy import update
+from sqlalchemy import literal_column, update
 
 from centgate.payments import queries
 from centgate.payments.authorization import read_payment
@@ -106,9 +106,11 @@ async def pruned_rows(settings: Settings, state: Literal["refused", "unused"], *
     """Prune payments of a state; with `ended` their authorizations end first. Return how many rows went."""
     async with journal_of(settings) as store:
         if ended:
-            past = statement(update(payments).values(valid_before=1).returning(HIT))
+            past = statement(update(payments).values(valid_before=literal_column("1")).returning(HIT))
             await store.run(partial(_ask, past))
-        return await store.run(partial(queries.prune_payments, state, 0.0))
+        if state == "unused":
+            return await store.run(queries.prune_unused)
+        return await store.run(partial(queries.prune_refused, 0.0, 0.0, ()))
 
 
 def _ask(asked: Statement) -> Asking[None]:

@@ -1,0 +1,87 @@
+"""The audit of the last day, which one process does for all about once an hour."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from functools import partial
+
+import aiohttp
+import structlog
+
+from centgate.payments import audit_queries
+from centgate.payments.audit import Auditor, AuditResult, own_recipient, range_by_time, save_position
+from centgate.payments.audit_queries import AuditPosition, Recipient
+from centgate.payments.nodes import networks_with_nodes
+from centgate.payments.onchain import Chains, ChainUnreachable
+from centgate.payments.store import Store
+from centgate.settings import Settings
+
+DAY = 86_400
+FIRST_PERIOD = 2 * DAY
+"""Seconds that the first audit of a journal reaches back: refused payments are kept as long."""
+LONGEST_PERIOD = 30 * DAY
+"""Seconds that an audit reaches back at most, after an interruption."""
+FRESH = 1800
+"""Seconds for which the audit of another process counts."""
+
+
+class DailyAudit:
+    """Audits the last day of every recipient whose network has nodes, and all that was missed before."""
+
+    def __init__(self, settings: Settings, store: Store, session: aiohttp.ClientSession) -> None:
+        self._settings = settings
+        self._store = store
+        self._chains = Chains(session, settings)
+        self._auditor = Auditor(store)
+        self.networks = networks_with_nodes(settings)
+
+    async def run(self) -> Mapping[str, int] | None:
+        """Audit, unless another process just has; return how many findings of each kind there are.
+
+        None if nothing can be audited, or a part of it could not, and nothing was found in the rest. Raises
+        JournalUnavailable.
+        """
+        now = time.time()
+        positions = {each.recipient: each for each in await self._store.read(audit_queries.positions)}
+        done = [each for each in positions.values() if each.completed_at is not None]
+        if done and min(each.completed_at or 0 for each in done) > now - FRESH:
+            return _sum(each.findings for each in done)
+        results = [await self._audit(each, now, positions.get(each)) for each in await self._recipients(now)]
+        if not results:
+            return None
+        complete = {each.recipient: each.counts for each in results if each.problem is None}
+        if len(complete) == len(results):
+            await self._store.run(partial(audit_queries.enter_results, complete))
+        counts = _sum(each.counts for each in results)
+        return counts if counts or len(complete) == len(results) else None
+
+    async def _recipients(self, now: float) -> list[Recipient]:
+        """Return who is paid today, or was in the last day, on networks that have nodes."""
+        own = own_recipient(self._settings)
+        found = await self._store.read(partial(audit_queries.recipients, now - DAY, now))
+        return sorted(each for each in {own, *found} if each and each.network in self.networks)
+
+    async def _audit(self, recipient: Recipient, now: float, before: AuditPosition | None) -> AuditResult:
+        chain, result = self._chains.of(recipient.network), AuditResult(recipient)
+        assert chain is not None
+        try:
+            await self._auditor.audit(chain, result, await range_by_time(chain, _since(now, before), now))
+        except ChainUnreachable as error:
+            result.problem = str(error)
+            structlog.get_logger().warning(
+                "the audit is not complete", pay_to=recipient.pay_to, error=str(error)
+            )
+        await save_position(self._store, result, before)
+        return result
+
+
+def _since(now: float, before: AuditPosition | None) -> float:
+    if before is None or before.block_time is None:
+        return now - FIRST_PERIOD
+    return max(now - LONGEST_PERIOD, min(now - DAY, before.block_time))
+
+
+def _sum(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
+    return dict(sum((Counter(each) for each in counts), Counter[str]()))
