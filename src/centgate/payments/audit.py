@@ -28,7 +28,7 @@ KINDS: tuple[FindingKind, ...] = get_args(FindingKind)
 MEANINGS: Mapping[FindingKind, str] = {
     "refused": "paid on the chain, and the buyer was told that no money moved",
     "open": "paid on the chain, and not settled here yet",
-    "unknown": "paid on the chain, and not by a payment that this journal had taken up by then",
+    "unknown": "paid on the chain, and not by a payment of this journal",
     "not_on_chain": "settled here, and not paid on the chain",
 }
 ADVICE: Mapping[FindingKind, str] = {
@@ -102,10 +102,16 @@ class AuditResult:
         return {kind: counted[kind] for kind in KINDS if counted[kind]}
 
 
-async def range_by_time(chain: Chain, since: float, until: float) -> BlockRange:
-    """Return the safe blocks of a period. Raises ChainUnreachable."""
+def describe_counts(counts: Mapping[str, int]) -> str:
+    """Return findings by kind in words."""
+    return "; ".join(f"{count} {MEANINGS[kind]}" for kind in KINDS if (count := counts.get(kind, 0)))
+
+
+async def range_by_time(chain: Chain, since: float, until: float, *, after: int | None = None) -> BlockRange:
+    """Return the safe blocks of a period, and all those after a block. Raises ChainUnreachable."""
     blocks = await _safe_range(chain)
     first = await chain.first_block_since(since, blocks.safe)
+    first = first if after is None else min(first, after + 1)
     last = await chain.first_block_since(until, blocks.safe) - 1
     return replace(blocks, first=first, last=last, since=since, until=min(until, blocks.complete_time))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -38,6 +39,15 @@ class AuditPosition:
     """When the last audit of a day ended; None if this recipient was not part of it."""
     findings: Mapping[str, int]
     """How many of each kind that found."""
+
+
+@dataclass(frozen=True, slots=True)
+class LastAudit:
+    """The last audit of a day."""
+
+    completed_at: float
+    findings: Mapping[str, int]
+    """How many of each kind there were."""
 
 
 _RECIPIENT = (payments.c.network, payments.c.asset, payments.c.pay_to)
@@ -125,6 +135,16 @@ def positions() -> Asking[list[AuditPosition]]:
         )
         for row in rows
     ]
+
+
+def last_audit() -> Asking[LastAudit | None]:
+    """Return the last audit of a day over all recipients, None if there was none."""
+    found = yield from positions()
+    times = [each.completed_at for each in found if each.completed_at is not None]
+    if not times:
+        return None
+    counted = sum((Counter(each.findings) for each in found), Counter[str]())
+    return LastAudit(min(times), dict(counted))
 
 
 def enter_position(recipient: Recipient, block: int, block_time: float) -> Asking[None]:

@@ -11,10 +11,17 @@ import aiohttp
 import structlog
 
 from centgate.payments import audit_queries
-from centgate.payments.audit import Auditor, AuditResult, own_recipient, range_by_time, save_position
+from centgate.payments.audit import (
+    Auditor,
+    AuditResult,
+    BlockRange,
+    own_recipient,
+    range_by_time,
+    save_position,
+)
 from centgate.payments.audit_queries import AuditPosition, Recipient
 from centgate.payments.nodes import networks_with_nodes
-from centgate.payments.onchain import Chains, ChainUnreachable
+from centgate.payments.onchain import Chain, Chains, ChainUnreachable
 from centgate.payments.store import Store
 from centgate.settings import Settings
 
@@ -22,7 +29,7 @@ DAY = 86_400
 FIRST_PERIOD = 2 * DAY
 """Seconds that the first audit of a journal reaches back: refused payments are kept as long."""
 LONGEST_PERIOD = 30 * DAY
-"""Seconds that an audit reaches back at most, after an interruption."""
+"""Seconds of an interruption after which an audit begins as the first one does."""
 FRESH = 1800
 """Seconds for which the audit of another process counts."""
 
@@ -45,9 +52,9 @@ class DailyAudit:
         """
         now = time.time()
         positions = {each.recipient: each for each in await self._store.read(audit_queries.positions)}
-        done = [each for each in positions.values() if each.completed_at is not None]
-        if done and min(each.completed_at or 0 for each in done) > now - FRESH:
-            return _sum(each.findings for each in done)
+        last = await self._store.read(audit_queries.last_audit)
+        if last is not None and last.completed_at > now - FRESH:
+            return last.findings
         results = [await self._audit(each, now, positions.get(each)) for each in await self._recipients(now)]
         if not results:
             return None
@@ -66,8 +73,10 @@ class DailyAudit:
     async def _audit(self, recipient: Recipient, now: float, before: AuditPosition | None) -> AuditResult:
         chain, result = self._chains.of(recipient.network), AuditResult(recipient)
         assert chain is not None
+        if before and (before.block_time or 0) < now - LONGEST_PERIOD:
+            before = None  # what was missed since is too much to read
         try:
-            await self._auditor.audit(chain, result, await range_by_time(chain, _since(now, before), now))
+            await self._auditor.audit(chain, result, await _range(chain, now, before))
         except ChainUnreachable as error:
             result.problem = str(error)
             structlog.get_logger().warning(
@@ -77,10 +86,11 @@ class DailyAudit:
         return result
 
 
-def _since(now: float, before: AuditPosition | None) -> float:
+async def _range(chain: Chain, now: float, before: AuditPosition | None) -> BlockRange:
+    """Return the blocks of the last day, and those before it that were not audited yet."""
     if before is None or before.block_time is None:
-        return now - FIRST_PERIOD
-    return max(now - LONGEST_PERIOD, min(now - DAY, before.block_time))
+        return await range_by_time(chain, now - FIRST_PERIOD, now)
+    return await range_by_time(chain, min(now - DAY, before.block_time), now, after=before.block)
 
 
 def _sum(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
