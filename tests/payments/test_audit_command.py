@@ -13,8 +13,8 @@ from audits import delivered_for_nothing, fresh, height, later, mine, nonce_of, 
 from buyer import Buyer
 from entered import enter, row
 from fronts import in_front
+from payments_shell import run
 from standins import StandIns
-from test_payments_commands import run
 from typer.testing import Result
 
 from centgate.devchain.house import DevChain
@@ -37,6 +37,7 @@ def audit(settings: Settings, *arguments: str, node: str | None = None, width: i
         "CENTGATE_NETWORK": settings.network,
         "CENTGATE_FACILITATOR_URL": "http://127.0.0.1:9",
         "CENTGATE_RPC_84532_URL": node or str(settings.rpc_url),
+        "CENTGATE_RPC_84532_ENABLED": "true",
     }
     return run("audit", *arguments, url=settings.database_url, width=width, settings=given)
 

@@ -108,8 +108,9 @@ State = Annotated[
     str | None,
     typer.Option(
         metavar="STATE",
-        help="settling, settled, delivered or refused; open: not known what became of it; redeemable: paid, "
-        "and its answer can be fetched; refundable: paid, too late for that; refunded.",
+        help="settling, settled, delivered, refused or unused (never sent to the facilitator); open: not "
+        "known what became of it; redeemable: paid, and its answer can be fetched; refundable: paid, too late "
+        "for that; refunded.",
     ),
 ]
 Service = Annotated[str | None, typer.Option(metavar="SLUG", help="Presented for this service.")]
@@ -240,11 +241,20 @@ def refunded(
     transaction: Annotated[
         str, typer.Option("--in", metavar="HASH", help="The transaction that paid it back.")
     ],
+    unchecked: Annotated[
+        bool, typer.Option("--unchecked", help="Without looking the transaction up on the chain.")
+    ] = False,
 ) -> None:
-    """Enter that a payment was paid back, so that it leaves the list."""
+    """Enter that a payment was paid back, so that it leaves the list.
+
+    The transaction is looked up: it must have moved what is owed, of the payment's token, to its payer. One
+    transaction can pay back several payments of a payer. A payment that was refused can be entered too if
+    the chain shows that its money came all the same.
+    """
     from centgate.payments import desk, owing
 
-    raise typer.Exit(desk.perform(partial(owing.enter, name=name, transaction=transaction)))
+    work = partial(owing.enter, name=name, transaction=transaction, unchecked=unchecked)
+    raise typer.Exit(desk.perform(work))
 
 
 @app.command(epilog=f"{_ASKED}\n\n{_RECONCILED}")

@@ -148,6 +148,31 @@ _EVENTS = statement(
     .where(_AT)
     .order_by(payment_events.c.id)
 )
+_WAS_REFUNDED = exists().where(
+    payment_events.c.payment == payments.c.id, payment_events.c.event == literal_column("'refunded'")
+)
+_ENTER_REFUND_EVENT = statement(
+    insert(payment_events)
+    .from_select(
+        ["payment", "event", "at", "reason", "transaction"],
+        select(
+            payments.c.id,
+            literal_column("'refunded'", String),
+            bindparam("at", type_=Float),
+            bindparam("reason", type_=String),
+            bindparam("transaction", type_=String),
+        ).where(_AT, ~_WAS_REFUNDED),
+    )
+    .returning(HIT)
+)
+_REFUNDED_AMOUNTS = statement(
+    select(payments.c.amount)
+    .join(refunds, refunds.c.payment == payments.c.id)
+    .where(
+        refunds.c.transaction == bindparam("transaction"),
+        *(column == bindparam(f"at_{column.name}") for column in KEY[:3]),
+    )
+)
 _OLD_PAYMENTS = payments.alias("old_payments")
 _COMMA = literal_column("','", String)
 _LISTED = bindparam("audited", type_=String)
@@ -266,6 +291,20 @@ def enter_refund(seen: Row, worker: str, transaction: str, at: float) -> Asking[
     """
     entry = {"to_owner": worker, "transaction": transaction, "at": at}
     return bool((yield Ask(_ENTER_REFUND, {**_as_seen(seen), **entry})))
+
+
+def enter_refund_event(key: PaymentKey, transaction: str, at: float, reason: str | None) -> Asking[None]:
+    """Append the event of a refund, unless it is there already."""
+    event = {"transaction": transaction, "at": at, "reason": reason}
+    yield Ask(_ENTER_REFUND_EVENT, {**_key(key), **event})
+
+
+def refunded_amount(key: PaymentKey, transaction: str) -> Asking[int]:
+    """Return how much of a token is entered as paid back to a payer in a transaction."""
+    parameters = {**_key(key), "transaction": transaction}
+    del parameters["at_nonce"]
+    rows = yield Ask(_REFUNDED_AMOUNTS, parameters)
+    return sum(int(row["amount"]) for row in rows)
 
 
 def _as_seen(seen: Row) -> dict[str, Any]:
