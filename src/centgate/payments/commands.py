@@ -109,8 +109,8 @@ State = Annotated[
     typer.Option(
         metavar="STATE",
         help="settling, settled, delivered, refused or unused (never sent to the facilitator); open: not "
-        "known what became of it; redeemable: paid, and its answer can be fetched; refundable: paid, too late "
-        "for that; refunded.",
+        "known what became of it; redeemable: paid, and its answer can be fetched; refundable: paid, too "
+        "late for that; refunded.",
     ),
 ]
 Service = Annotated[str | None, typer.Option(metavar="SLUG", help="Presented for this service.")]

@@ -24,8 +24,8 @@ LATE = 60
 class Figures:
     """How many payments, and how much money.
 
-    `payments` is `settling` + `refused` + `unused` + `settled`; `settled` is `delivered` + `redeemable` + `refundable` +
-    `refunded`; `late` is a part of `delivered`.
+    `payments` is `settling` + `refused` + `unused` + `settled`; `settled` is `delivered` + `redeemable` +
+    `refundable` + `refunded`; `late` is a part of `delivered`.
     """
 
     payments: int = 0
