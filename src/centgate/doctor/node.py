@@ -17,8 +17,8 @@ from centgate.upstream import Upstream
 
 OLD, STALLED = 60, 300
 """Seconds of age of the newest block."""
-TIMEOUT = 5
-"""Seconds that a node has for each answer."""
+TIMEOUT = 7.0
+"""Seconds that each node has."""
 USED = "0x" + keccak(b"AuthorizationUsed(address,bytes32)").hex()
 NOBODY = "0x" + "0" * 63 + "1"
 """The nonce of a payment that nobody made."""
@@ -52,7 +52,7 @@ async def check_nodes(deployment: Deployment, nodes: NodeSet) -> Finding:
     """Ask each node, and see whether enough of them answer."""
     if nodes.origin == "none":
         return without_node(deployment, "outcomes that a facilitator leaves open are asked of it alone")
-    found = await asyncio.gather(*(_ask(deployment, url) for url in nodes.urls))
+    found = await asyncio.gather(*(_ask_in_time(deployment, url) for url in nodes.urls))
     answered = sorted((each for each in found if isinstance(each, _Answers)), key=lambda each: each.age)
     named = zip(nodes.urls, found, strict=True)
     unfit = [(url, each) for url, each in named if isinstance(each, _Unfit)]
@@ -61,10 +61,18 @@ async def check_nodes(deployment: Deployment, nodes: NodeSet) -> Finding:
     return _judged(deployment, nodes, answered[nodes.quorum - 1], unfit)
 
 
+async def _ask_in_time(deployment: Deployment, url: str) -> _Answers | _Unfit:
+    try:
+        async with asyncio.timeout(TIMEOUT):
+            return await _ask(deployment, url)
+    except TimeoutError:
+        return _Unfit("the node does not answer in time", f"see {deployment.node_setting}")
+
+
 async def _ask(deployment: Deployment, url: str) -> _Answers | _Unfit:
     """Ask one node for all that payments need of it."""
     session = deployment.resources.session
-    asked = Node(url, Upstream("node", "the node", session, max_bytes=4 * MEGABYTE, patience=TIMEOUT))
+    asked = Node(url, Upstream("node", "the node", session, max_bytes=4 * MEGABYTE, patience=5))
     setting, chain_id = deployment.node_setting, deployment.settings.chain_id
     try:
         chain, block = await asked.ask(
@@ -127,8 +135,8 @@ def _judged(
     without = f"; without an answer: {_listed(unfit)}" if unfit else ""
     if nodes.origin == "public":
         return ok(
-            f"public nodes, {nodes.quorum} of {len(nodes.urls)} must agree; set {setting} to rely on your own; "
-            f"{block}{without}"
+            f"public nodes, {nodes.quorum} of {len(nodes.urls)} must agree; "
+            f"set {setting} to rely on your own; {block}{without}"
         )
     if any(map(in_the_clear, nodes.urls)):
         return warning("the node is asked over http, in the clear", "reach it over https")

@@ -96,7 +96,9 @@ async def audit(desk: Desk, *, period: Period, shape: Shape) -> ExitCode:
         results = [await command.run(each, positions.get(each)) for each in recipients]
     _print(results, shape)
     for result in results:
-        await save_position(store, result, positions.get(result.recipient))
+        before = positions.get(result.recipient)
+        if before is not None or period.resume or period == Period():  # a short period is no beginning
+            await save_position(store, result, before)
     complete = all(result.problem is None for result in results)
     if results and complete and period == Period():
         await store.run(
