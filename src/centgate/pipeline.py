@@ -1,4 +1,7 @@
-"""The way of a paid request, top to bottom: read, demand, configured?, claim, settle, produce, deliver."""
+"""The way of a paid request, top to bottom.
+
+Read, demand, configured?, available?, claim, settle, produce, deliver.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,14 @@ import structlog
 from centgate import envelope
 from centgate.body import read
 from centgate.envelope import Answered
-from centgate.errors import CentgateError, InternalError, NoData, PaymentNote, ProviderUnconfigured
+from centgate.errors import (
+    UNTOUCHED,
+    CentgateError,
+    InternalError,
+    NoData,
+    PaymentNote,
+    ProviderUnconfigured,
+)
 from centgate.payments.authorization import Payment
 from centgate.payments.claiming import Order, StoredAnswer
 from centgate.payments.gate import receipt_header
@@ -51,6 +61,7 @@ async def serve(runtime: Runtime, service: AnyService, call: Call) -> StoredAnsw
     payment = await runtime.gate.demand(service.slug, call.signature, key=call.idempotency_key)  # 402
     await require_configured(runtime, service, query, payment)  # 503
     order = Order(service.slug, binding(service, query))
+    await require_available(runtime, service, query, payment, order)  # 502
     work = partial(fulfil, runtime, service, query, payment, order, call.request_id)
     return await runtime.flights.join(payment, order, work)
 
@@ -128,6 +139,28 @@ async def require_configured(runtime: Runtime, service: AnyService, query: Reque
             return
         error.payment = known or PaymentNote("unused", charged=False, retry="none")
         raise
+
+
+async def require_available(
+    runtime: Runtime, service: AnyService, query: Request, payment: Payment, order: Order
+) -> None:
+    """Refuse a new payment, uncharged, while every source that could answer is known to be down.
+
+    A payment that is known already goes on, as does a request that has a fresh answer in the cache. Once a
+    trial is due, one request goes on as the trial.
+    """
+    outage = service.outage(query, runtime.providers[service.slug])
+    if outage is None or payment.unfit:
+        return
+    known = await runtime.journal.note(payment)
+    if known and known.state != "refused":
+        return
+    if await runtime.answers.has(order.binding, service.fresh_for):
+        return
+    # from here on nothing else runs before the flight begins, so that a copy of the trial joins it
+    if runtime.flights.is_under_way(payment, order) or outage.admit_trial():
+        return
+    raise outage.error(UNTOUCHED)
 
 
 def binding(service: AnyService, query: Request) -> str:
