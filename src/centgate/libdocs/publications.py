@@ -35,6 +35,11 @@ class Publications:
         self._turns = WeakValueDictionary[tuple[str, str], asyncio.Lock]()
         self._missing = TTLCache[tuple[str, str], bool](MOST_KNOWN, MISSING_SECONDS)
 
+    @property
+    def upstreams(self) -> tuple[Upstream, ...]:
+        """The upstreams of all registries."""
+        return self._pypi.upstream, self._npm.upstream
+
     def upstreams_of(self, candidates: Sequence[Candidate]) -> list[Upstream]:
         """Return the upstreams of the registries that have to be asked about these packages, each once."""
         unknown = [each for each in candidates if (each.registry, each.name) not in self._missing]

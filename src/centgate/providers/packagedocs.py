@@ -82,7 +82,10 @@ class PackageDocs(Provider):
         self._shelves = Shelves(settings.packagedocs_folder)
 
     def upstreams_for(self, chain_id: int | None, asked: Mapping[str, Any]) -> Sequence[Upstream]:
-        """Return those of the registries that the packages asked for can be in."""
+        """Return those of the registries that the packages asked for can be in; all while all are up."""
+        every = self._published.upstreams
+        if not any(upstream.breaker.is_open for upstream in every):
+            return every
         library_id = asked.get("libraryId")
         wanted = read_id(str(library_id)) if library_id is not None else None
         packages = wanted.packages if wanted else candidates(str(asked.get("libraryName", "")))
