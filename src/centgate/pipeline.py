@@ -153,7 +153,7 @@ async def require_available(
     if outage is None or payment.unfit:
         return
     known = await runtime.journal.note(payment)
-    if known and known.state != "refused":
+    if known and known.state not in ("refused", "unused"):
         return
     if await runtime.answers.has(order.binding, service.fresh_for):
         return
