@@ -77,12 +77,13 @@ def terms_in(settings: Settings) -> str:
 
 
 async def row_of(settings: Settings, payload: dict[str, Any]) -> dict[str, Any]:
-    """What the journal has of a payment."""
+    """The columns that the journal has of a payment, and its `events`."""
     payment = read_payment(encoded(payload), terms_of(phishing_check, settings), 0)
     async with journal_of(settings) as store:
         row = await store.read(partial(queries.find, payment.key))
+        events = await store.read(partial(queries.find_events, payment.key))
     assert row is not None
-    return {column.name: row[column.name] for column in payments.columns}
+    return {column.name: row[column.name] for column in payments.columns} | {"events": events}
 
 
 async def row_when(
