@@ -52,6 +52,7 @@ async def presented(
         journal = Journal(store, keep_seconds=3600, clock=lambda: at)
         payment = read_payment(header, terms or terms_of(phishing_check, settings), at)
         order = Order(phishing_check.slug, binding(phishing_check, PhishingCheckRequest(**QUESTION)))
+        await journal.beat()  # or a server on the same journal may take it up in between
         async with journal.claim(payment, order) as claim:
             if transaction:
                 await journal.settled(claim, transaction)

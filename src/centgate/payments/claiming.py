@@ -20,7 +20,7 @@ from centgate.errors import (
 from centgate.payments import queries
 from centgate.payments.authorization import Payment, PaymentKey, bad_signature, require_fit
 from centgate.payments.statements import Asking, Row
-from centgate.payments.worker import Worker, process_of
+from centgate.payments.worker import Worker
 
 LEASE = 3.0
 """Seconds after which a process that was not seen is taken for dead."""
@@ -160,19 +160,20 @@ def known(payment: Payment) -> Asking[PaymentNote | None]:
 
 
 def free(owner: str | None, worker: Worker) -> Asking[bool]:
-    """Whether nobody else is at work: no owner, this very claim, or a process that has died."""
-    if owner is None or owner == worker.name or worker.surely_dead(owner):
+    """Whether nobody else is at work: no owner, this very claim, or a process whose lease has ended."""
+    if owner is None or owner == worker.name:
         return True
-    if process_of(owner) == worker.process:  # which lives, and lets go of what nobody works on
+    if worker.shares_process(owner):  # which lives, and lets go of what nobody works on
         return False
-    unseen = yield from queries.unseen_for(process_of(owner))
+    unseen = yield from queries.unseen_for(owner)
     return unseen is None or unseen > LEASE
 
 
-def beat(worker: Worker) -> Asking[None]:
-    """Say that a process lives, and forget those that died long ago."""
-    yield from queries.beat(worker.process)
+def beat(worker: Worker) -> Asking[float]:
+    """Say that a process lives, and forget those that died long ago; returns the database's time."""
+    told = yield from queries.beat(worker.process)
     yield from queries.forget_workers(100 * LEASE)
+    return told
 
 
 def _taken_over(attempt: Attempt, row: Row) -> Asking[Claim | Held]:

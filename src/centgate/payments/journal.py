@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, Generator
+from collections.abc import AsyncGenerator, Callable, Generator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from functools import partial
 from itertools import count, islice
@@ -26,6 +26,7 @@ from centgate.meter import SILENT, Meter
 from centgate.payments import claiming, queries
 from centgate.payments.authorization import Payment, PaymentKey
 from centgate.payments.claiming import LEASE, Attempt, Claim, Order, State, StoredAnswer
+from centgate.payments.clock import DatabaseClock
 from centgate.payments.store import JournalUnavailable, Store, Unit
 from centgate.payments.worker import Worker, new_worker
 
@@ -46,12 +47,13 @@ class Journal:
         *,
         keep_seconds: float,
         worker: Worker | None = None,
-        clock: Any = time.time,
+        clock: Callable[[], float] | None = None,
         meter: Meter = SILENT,
     ) -> None:
+        """`clock` gives the time in place of the database's."""
         self._store = store
         self._keep = keep_seconds
-        self._clock = clock
+        self._clock = clock or DatabaseClock()
         self.meter = meter
         self.worker = worker or new_worker()
         self._claims = count(1)
@@ -91,6 +93,7 @@ class Journal:
         Raises JournalUnavailable.
         """
         worker = self._claimant()
+        await self.now()
         with self._taking({key}, worker):
             claim = await self._store.run(partial(claiming.taken_up, key, worker))
         try:
@@ -116,9 +119,15 @@ class Journal:
         """How many payments presented before a time are still unresolved, and when the oldest was."""
         return await self._store.read(partial(queries.unresolved, before))
 
+    async def now(self) -> float:
+        """Return the database's time, in seconds since 1970. Raises JournalUnavailable."""
+        if isinstance(self._clock, DatabaseClock) and not self._clock.is_set:
+            await self.beat()  # which also makes the first claim that of a process known to live
+        return self._clock()
+
     async def prune(self) -> int:
         """Remove some of the answers that need not be kept any longer; how many."""
-        return await self._store.run(partial(queries.forget_answers, self._clock() - self._keep))
+        return await self._store.run(partial(queries.forget_answers, self._keep))
 
     async def take_duty(self, name: str, seconds: float) -> bool:
         """Take, or keep for so long, what one process does for all; False while another has it."""
@@ -130,8 +139,9 @@ class Journal:
 
     async def settled(self, claim: Claim, transaction: str) -> None:
         """Enter that the money is ours and the answer is owed."""
+        settled_at = await self.now()
         await self._enter(
-            claim, "settled", transaction=transaction, reason=None, signed=None, settled_at=self._clock()
+            claim, "settled", transaction=transaction, reason=None, signed=None, settled_at=settled_at
         )
         claim.transaction = transaction
         self.meter.entered("settled", claim.service)
@@ -149,7 +159,7 @@ class Journal:
 
     async def delivered(self, claim: Claim, answer: StoredAnswer) -> None:
         """Enter the answer; from here on it is what every repetition gets."""
-        entry = partial(claiming.deliver, claim.key, claim.worker, answer, self._clock())
+        entry = partial(claiming.deliver, claim.key, claim.worker, answer, await self.now())
         await self._run(
             entry, PaymentNote("settled", charged=True, retry="same_payment", transaction=claim.transaction)
         )
@@ -161,8 +171,11 @@ class Journal:
         return await self._run(partial(claiming.known, payment), UNTOUCHED)
 
     async def beat(self) -> None:
-        """Say that this process lives."""
-        await self._store.run(partial(claiming.beat, self.worker))
+        """Say that this process lives, and learn the database's time."""
+        asked_at = time.monotonic()
+        told = await self._run(partial(claiming.beat, self.worker), UNTOUCHED)
+        if isinstance(self._clock, DatabaseClock):
+            self._clock.correct(told, asked_at=asked_at)
         await self.release_again()
 
     async def release_again(self) -> None:
@@ -196,7 +209,7 @@ class Journal:
             self._unreleased.add((claim.key, claim.worker))
 
     async def _enter(self, claim: Claim, state: State, **values: Any) -> None:
-        changed = {"state": state, "updated_at": self._clock(), **values}
+        changed = {"state": state, "updated_at": await self.now(), **values}
         entry = partial(claiming.change, claim.key, claim.worker, changed)
         await self._run(
             entry,
@@ -216,7 +229,7 @@ class Journal:
         worker, touched = self._claimant(), set[PaymentKey]()
         with self._taking(touched, worker):
             while True:
-                now = self._clock()
+                now = await self.now()
                 attempt = Attempt(payment, order, worker, now, now - self._keep, touched)
                 found = await self._run(partial(claiming.taken, attempt), UNTOUCHED)
                 if isinstance(found, Claim):
