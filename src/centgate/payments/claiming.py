@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
+from centgate.dollars import is_test_network
 from centgate.errors import (
     UNTOUCHED,
     CentgateError,
@@ -186,6 +187,8 @@ def _taken_over(attempt: Attempt, row: Row) -> Asking[Claim | Held]:
         raise _bound_elsewhere(payment, row)
     if row["state"] == "delivered":
         return (yield from _redelivery(attempt, row))
+    if is_test_network(row["network"]) != payment.asks_test_money:
+        raise _other_kind_of_money(payment, row)
     if row["state"] == "settled" and (row["refunded"] or row["updated_at"] < attempt.lapsed):
         raise _too_late(payment, row)
     if not (yield from free(row["owner"], worker)):
@@ -326,6 +329,17 @@ def _too_late(payment: Payment, row: Row) -> CentgateError:
     if row["refunded"]:
         return _used("the payment was paid back, and buys nothing any more", row)
     return _used("the payment was used, and its answer is no longer kept", row)
+
+
+def _other_kind_of_money(payment: Payment, row: Row) -> CentgateError:
+    """Refuse test money where real money is asked for, and the other way round.
+
+    What was delivered is repeated all the same; what would run the service is not taken.
+    """
+    if queries.key_of(row) != payment.key or payment.unfit is None:
+        return _key_taken("the idempotency key stands for a payment on another network; take another key")
+    payment.unfit.payment = replace(_note(row), retry="new_payment")
+    return payment.unfit
 
 
 def _key_taken(message: str) -> PaymentConflict:
