@@ -13,6 +13,7 @@ from rich.console import RenderableType
 from rich.table import Table
 
 from centgate.client.shell.printing import as_json, console, line, write_nowhere
+from centgate.dollars import is_test_network
 from centgate.log import set_up_logs
 from centgate.payments.entries import Outlook
 from centgate.payments.looking import Books, open_books, reason
@@ -92,4 +93,5 @@ async def _desk(settings: Settings) -> AsyncGenerator[Desk]:
     routes = {service.slug: service.path for service in all_services()}
     async with open_books(settings.database_url) as books:
         now = await books.reader.read(read_time) or time.time()  # without a journal there is nothing to date
-        yield Desk(settings, books, Outlook(now, settings.redeem_hours * 3600, routes))
+        test_money = is_test_network(settings.network)
+        yield Desk(settings, books, Outlook(now, settings.redeem_hours * 3600, routes, test_money))

@@ -21,6 +21,7 @@ from itertools import count, islice
 from math import inf
 from typing import Any, TypeVar
 
+from centgate.dollars import is_test_network
 from centgate.errors import UNTOUCHED, CentgateError, PaymentNote
 from centgate.meter import SILENT, Meter
 from centgate.payments import claiming, queries
@@ -145,7 +146,8 @@ class Journal:
         )
         claim.transaction = transaction
         self.meter.entered("settled", claim.service)
-        self.meter.earned(claim.service, claim.amount)
+        test_network = is_test_network(claim.key.network)
+        self.meter.earned(claim.service, claim.amount, test_network=test_network)
 
     async def refused(self, claim: Claim, reason: str) -> None:
         """Enter that nothing moved and nothing will."""
