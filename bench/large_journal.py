@@ -30,6 +30,7 @@ from databases import Postgres, postgres_server
 from rich.console import Console
 from rich.table import Table
 
+from centgate.dollars import is_test_network
 from centgate.payments import queries
 from centgate.payments.authorization import Payment, PaymentKey
 from centgate.payments.claiming import Order, StoredAnswer
@@ -219,6 +220,7 @@ def payment() -> Payment:
         signer_known=True,
         proof=secrets.token_hex(32),
         identifier=None,
+        asks_test_money=is_test_network(NETWORK),
     )
 
 

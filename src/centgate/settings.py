@@ -64,8 +64,8 @@ class Settings(BaseSettings):
     asset: str | None = Field(
         default=None,
         pattern=r"^0x[0-9a-fA-F]{40}$",
-        description="The token to be paid in. Known for USDC on Base, Ethereum, Polygon, Arbitrum, Avalanche "
-        "and Base Sepolia; needed on any other network.",
+        description="The token to be paid in, a dollar with 6 decimals. Known for USDC on Base, Ethereum, "
+        "Polygon, Arbitrum, Avalanche and Base Sepolia; needed on any other network.",
     )
     asset_name: str | None = Field(
         default=None, description="The token's EIP-712 domain name, when `CENTGATE_ASSET` is set."

@@ -55,6 +55,8 @@ def off_duty(folder: Path) -> None:
 class Process:
     """`centgate serve` as an operator runs it."""
 
+    program: tuple[str, ...] = (sys.executable, "-m", "centgate")
+
     def __init__(self, settings: Settings, *, log: Path | None = None, **more: str) -> None:
         environment = {name: value for name, value in os.environ.items() if not name.startswith("CENTGATE_")}
         given = {
@@ -66,7 +68,7 @@ class Process:
         }
         with (log or Path(os.devnull)).open("ab") as errors:
             self.popen = subprocess.Popen(
-                [sys.executable, "-m", "centgate", "serve", "--port", "0"],
+                [*self.program, "serve", "--port", "0"],
                 cwd=_without_env(settings),
                 env=environment | {f"CENTGATE_{name}": value for name, value in given.items()},
                 stdout=subprocess.PIPE,

@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any, Literal
 
 from buyer import QUESTION, Buyer, encoded
-from sqlalchemy import update
+from sqlalchemy import literal_column, update
 
 from centgate.payments import queries
 from centgate.payments.authorization import read_payment
@@ -54,6 +54,7 @@ async def presented(
         journal = Journal(store, keep_seconds=3600, clock=lambda: at)
         payment = read_payment(header, terms or terms_of(phishing_check, settings), at)
         order = Order(phishing_check.slug, binding(phishing_check, PhishingCheckRequest(**QUESTION)))
+        await journal.beat()  # or a server on the same journal may take it up in between
         async with journal.claim(payment, order) as claim:
             if transaction:
                 await journal.settled(claim, transaction)
@@ -107,7 +108,7 @@ async def pruned_rows(settings: Settings, state: Literal["refused", "unused"], *
     """Prune payments of a state; with `ended` their authorizations end first. Return how many rows went."""
     async with journal_of(settings) as store:
         if ended:
-            past = statement(update(payments).values(valid_before=1).returning(HIT))
+            past = statement(update(payments).values(valid_before=literal_column("1")).returning(HIT))
             await store.run(partial(_ask, past))
         return await store.run(partial(queries.prune_payments, state, 0.0))
 

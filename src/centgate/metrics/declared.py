@@ -35,7 +35,16 @@ PAYMENTS = Declared(
     ("state", "service"),
 )
 EARNED = Declared(
-    "centgate_settled_dollars_total", "counter", "Money that was settled, in US dollars.", ("service",)
+    "centgate_settled_dollars_total",
+    "counter",
+    "Money that was settled, in US dollars. That of test networks is not among it.",
+    ("service",),
+)
+EARNED_TEST = Declared(
+    "centgate_settled_test_dollars_total",
+    "counter",
+    "Money of test networks that was settled, in dollars that are worth nothing.",
+    ("service",),
 )
 REDEEMED = Declared(
     "centgate_redeemed_total",
@@ -131,6 +140,7 @@ LAG = Declared(
 COUNTED = (
     PAYMENTS,
     EARNED,
+    EARNED_TEST,
     REDEEMED,
     REPLAYED,
     SETTLE,

@@ -44,6 +44,7 @@ class PrometheusMeter:
         self._dollar = 10**decimals
         self._payments = _Children(_counter(declared.PAYMENTS, registry))
         self._earned = _Children(_counter(declared.EARNED, registry))
+        self._earned_test = _Children(_counter(declared.EARNED_TEST, registry))
         self._redeemed = _Children(_counter(declared.REDEEMED, registry))
         self._replayed = _Children(_counter(declared.REPLAYED, registry))
         self._settle = _Children(_histogram(declared.SETTLE, registry))
@@ -63,7 +64,7 @@ class PrometheusMeter:
         for service in services:
             for state in get_args(PaymentState):
                 self._payments[state, service].inc(0)
-            for each in (self._earned, self._redeemed, self._replayed):
+            for each in (self._earned, self._earned_test, self._redeemed, self._replayed):
                 each[(service,)].inc(0)
         for outcome in get_args(Settlement):
             self._settle[(outcome,)]
@@ -71,8 +72,9 @@ class PrometheusMeter:
     def entered(self, state: PaymentState, service: str) -> None:
         self._payments[state, service].inc()
 
-    def earned(self, service: str, base_units: int) -> None:
-        self._earned[(service,)].inc(base_units / self._dollar)
+    def earned(self, service: str, base_units: int, *, test_network: bool) -> None:
+        counter = self._earned_test if test_network else self._earned
+        counter[(service,)].inc(base_units / self._dollar)
 
     def redeemed(self, service: str) -> None:
         self._redeemed[(service,)].inc()

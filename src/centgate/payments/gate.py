@@ -101,7 +101,7 @@ class Gate:
         """
         if header is None or slug not in self.terms:
             raise self.asking(slug)
-        payment = read_payment(header, self.terms[slug], time.time(), key=key)
+        payment = read_payment(header, self.terms[slug], await self._journal.now(), key=key)
         problem = payment.unfit or await self._signature_problem(payment) or self._overload()
         if problem and await self._journal.note(payment) is None:
             raise problem

@@ -213,6 +213,7 @@ class _Run:
             signature_form="key",
             proof="proof",
             identifier=None,
+            asks_test_money=False,
         )
 
 
