@@ -32,7 +32,7 @@ MAX_HEADERS = 100
 MAX_PIPELINED = 32
 """Requests that may wait on a connection for the response to an earlier one."""
 FEED_BYTES = 16 * 1024
-"""Bytes given to the parser at a time, so that limits are checked between them."""
+"""Bytes given to the parser at a time; incomplete headers exceed their limit by no more than that."""
 LINGER = 2.0
 """Seconds that a client gets to read an error: closing at once could reset the connection before it has."""
 LINGER_BYTES = 1024 * 1024
@@ -52,8 +52,8 @@ class ConnectionLimits:
     """From the end of the headers."""
     write_timeout: float = 60
     """For which bytes of a response may wait for the client to read."""
-    connections: int = 2000
-    connections_per_address: int = 256
+    connections: int = 4096
+    connections_per_address: int = 1024
     trusted_proxies: tuple[str, ...] = ()
     """Addresses and networks that are not bounded per address."""
     sweep_interval: float = 1
@@ -116,6 +116,9 @@ class ConnectionTable:
 
     def _sweep(self, loop: asyncio.AbstractEventLoop) -> None:
         """Check the deadlines of all connections. One timer for all is cheaper than one for each request."""
+        self._sweeping = bool(self._open)
+        if self._sweeping:
+            self._schedule_sweep(loop)
         now = loop.time()
         for connection in tuple(self._open):
             connection.check_deadlines(now)
@@ -124,9 +127,6 @@ class ConnectionTable:
                 "connections_rejected", rejected=self._rejected, open=len(self._open)
             )
             self._rejected = 0
-        self._sweeping = bool(self._open)
-        if self._sweeping:
-            self._schedule_sweep(loop)
 
 
 class Phase(Enum):
@@ -277,7 +277,7 @@ class LimitedProtocol(HttpToolsProtocol):
         except httptools.HttpParserUpgrade:
             pass  # only HTTP/1.1 is spoken here: the request is answered as if it had not asked
         except httptools.HttpParserError:
-            self._refuse(400, "this is not HTTP/1.1")
+            self._refuse(400, "the request is not valid HTTP/1.1")
         if self._phase is not Phase.HEADERS and self._phase is not Phase.BODY:
             return
         if self._bytes_since_progress > self._limits.header_bytes or len(self.headers) > MAX_HEADERS:
@@ -297,8 +297,8 @@ class LimitedProtocol(HttpToolsProtocol):
         limit = self._limits.header_bytes
         if self._bytes_since_progress + FEED_BYTES <= limit:
             return False
-        size = len(self.url)  # the rest of the request line is no longer than the blank line is short of
-        return size + sum(len(name) + len(value) + 4 for name, value in self.headers) > limit
+        fields = sum(len(name) + len(value) + len(b": \r\n") for name, value in self.headers)
+        return len(b"POST  HTTP/1.1\r\n") + len(self.url) + fields > limit
 
     def _refuse_header(self) -> None:
         limit = f"{self._limits.header_bytes} bytes or {MAX_HEADERS} fields"
@@ -336,7 +336,11 @@ class LimitedProtocol(HttpToolsProtocol):
         if self.transport.is_closing():
             return
         self.transport.write(self._error_response)
-        self.transport.write_eof()
+        try:
+            self.transport.write_eof()
+        except OSError:  # the client has reset the connection
+            self.transport.abort()
+            return
         self.flow.resume_reading()  # or the end of the client's side would not be seen
         self._bytes_since_progress = 0
         self._deadline = self.loop.time() + LINGER

@@ -174,13 +174,13 @@ class Settings(BaseSettings):
     port: int = Field(default=8402, ge=0, le=65535, description="The port to listen on; 0 takes a free one.")
     workers: int = Field(default=1, ge=1, le=64, description="Server processes.")
     connections: int = Field(
-        default=2000,
+        default=4096,
         ge=1,
         description="Connections that each server process keeps open; never more than half of the files that "
         "it may open.",
     )
     connections_per_address: int = Field(
-        default=256,
+        default=1024,
         ge=1,
         description="Connections that each server process keeps open with one IPv4 address, or one /64 of "
         "IPv6.",
