@@ -130,7 +130,7 @@ class ConnectionTable:
 
 
 class Phase(Enum):
-    """How far the latest request of a connection has been received."""
+    """Progress in receiving the latest request of a connection."""
 
     CONNECTED = "nothing has been sent yet"
     HEADERS = "its headers are being sent"
