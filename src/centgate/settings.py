@@ -173,6 +173,18 @@ class Settings(BaseSettings):
     host: str = Field(default="127.0.0.1", description="The address to listen on.")
     port: int = Field(default=8402, ge=0, le=65535, description="The port to listen on; 0 takes a free one.")
     workers: int = Field(default=1, ge=1, le=64, description="Server processes.")
+    connections: int = Field(
+        default=4096,
+        ge=1,
+        description="Connections that each server process keeps open; never more than half of the files that "
+        "it may open.",
+    )
+    connections_per_address: int = Field(
+        default=1024,
+        ge=1,
+        description="Connections that each server process keeps open with one IPv4 address, or one /64 of "
+        "IPv6.",
+    )
     log_level: Literal["debug", "info", "warning", "error"] = Field(
         default="info", description="The least important kind of log line that is written."
     )
