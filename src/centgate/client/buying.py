@@ -11,7 +11,7 @@ from typing import Self
 import httpx2
 
 from centgate.client.asking import PATIENCE, Patience
-from centgate.client.caps import CAPS, Caps, Purse
+from centgate.client.caps import CAPS, Caps
 from centgate.client.exchange import Proxies, async_http, proxies_set
 from centgate.client.ledger import Ledger
 from centgate.client.origin import origin_of, require_private_or_tls
@@ -48,7 +48,7 @@ class Client(ABC):
         self._buyer = Buyer(
             origin,
             wallet=wallet,
-            purse=Purse(caps),
+            caps=caps,
             payee=read_payee(payee) if payee is not None else None,
             ledger=ledger or Ledger(),
             allowed=allowed,

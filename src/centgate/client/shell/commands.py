@@ -67,6 +67,15 @@ MaxPrice = Annotated[
 ]
 KeyFile = Annotated[Path | None, typer.Option(help="The key file; CENTGATE_WALLET unless given.")]
 Rpc = Annotated[str | None, typer.Option(help="An Ethereum node that is asked for the balance.")]
+NodeToAsk = Annotated[
+    str | None,
+    typer.Option(
+        "--rpc",
+        help="An Ethereum node of yours. Payments whose nonce it shows unused, ten minutes after their window, "
+        "no longer count.",
+    ),
+]
+Reset = Annotated[bool, typer.Option("--reset", help="Begin a new count: what was signed before is dropped.")]
 
 
 @app.command(epilog=_EXITS)
@@ -120,3 +129,17 @@ def receipts(*, as_json: Json = False) -> None:
     from centgate.client.shell.holding import show_receipts
 
     raise typer.Exit(show_receipts(json=as_json))
+
+
+@wallet.command("cap")
+def cap(
+    *,
+    path: KeyFile = None,
+    rpc: NodeToAsk = None,
+    reset: Reset = False,
+    as_json: Json = False,
+) -> None:
+    """Show what the wallet has signed for in all, as the ledger counts, and what its cap leaves."""
+    from centgate.client.shell.total_cap import show_cap
+
+    raise typer.Exit(show_cap(path, rpc, reset=reset, json=as_json))
