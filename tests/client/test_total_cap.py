@@ -155,9 +155,7 @@ async def test_a_dry_run_says_that_the_cap_is_spent(shop: Shop, hostile: Hostile
 
 def test_a_new_count_begins_for_a_client_that_runs(hostile: HostileApi, path: Path) -> None:
     wallet = Wallet.from_key(BUYERS[0].private_key)
-    with Centgate(
-        hostile.url, wallet, caps=CENT, ledger=Ledger(path), patience=HASTY, tls=NOBODY
-    ) as client:
+    with Centgate(hostile.url, wallet, caps=CENT, ledger=Ledger(path), patience=HASTY, tls=NOBODY) as client:
         client.call(SLUG, {"n": 1})
         with Ledger(path).entry() as entry:
             entry.reset_cap(wallet.address)
@@ -321,9 +319,7 @@ def test_what_a_node_cannot_know_still_counts(shell: Shell, expired: str, answer
     assert (told["signedUsd"], told["unused"], told["used"]) == ("0.01", [], [])
 
 
-def test_a_payment_within_its_window_is_not_asked_for(
-    shell: Shell, hostile: HostileApi, path: Path
-) -> None:
+def test_a_payment_within_its_window_is_not_asked_for(shell: Shell, hostile: HostileApi, path: Path) -> None:
     hostile.paid = [failure(402, "payment_required", note=REFUSED)]
     shell("call", SLUG, "--body", "{}")
 

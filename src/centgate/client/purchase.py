@@ -265,7 +265,7 @@ class Buyer:
 def _never_taken(refused: PaymentRefused, payment: Payment, began: float) -> bool:
     """Whether a payment was not taken, and could not be any more when the call began (seconds since 1970)."""
     ended = began > payment.valid_before
-    return refused.money == "not_moved" and refused.reason == EXPIRED and ended
+    return refused.money == "reported_not_moved" and refused.reason == EXPIRED and ended
 
 
 def _noting(answer: Answer, note: str) -> Answer:

@@ -20,7 +20,7 @@ from centgate.client.shell.arguments import BadArguments, command, read_body, re
 from centgate.client.shell.listing import entry_json, read_services, service_page, services_table
 from centgate.client.shell.printing import as_json, console, line, write_nowhere
 from centgate.client.shell.showing import answer_json, answer_page, quote_json, quote_page
-from centgate.client.shell.telling import ExitCode, say, settings_given, told
+from centgate.client.shell.telling import UNMOVED, ExitCode, say, settings_given, told
 
 Watch = Callable[[str], None]
 
@@ -217,7 +217,7 @@ def stopped(wanted: Wanted, began: datetime) -> ExitCode:
     if ended := [each for each in records if each.payment.fits(wanted.order)]:
         how = "answered" if ended[-1].event == "delivered" else "refused"
         say(f"stopped after the payment was {how}: `centgate wallet receipts` has it")
-        return 4 if ended[-1].money == "not_moved" else 5
+        return 4 if ended[-1].money in UNMOVED else 5
     say("stopped: nothing was signed")
     return 130
 

@@ -19,10 +19,11 @@ app.add_typer(wallet)
 _EXITS = """\b
 Exit codes:
 0  an answer
-1  it failed, and no money moved
+1  it failed: nothing was signed, or the API says that no money moved
 2  wrong input or usage
 3  nothing is known of it: an answer too, and paid for
-4  refused, and no money moved: a cap, the terms, the wallet or the balance
+4  refused by a cap, the terms, the wallet or the balance: nothing was signed,
+   or the API says that no money moved
 5  paid and not delivered yet, or not known whether it was paid: run the same
    command again, it sends the same payment
 130  stopped before anything was signed

@@ -92,9 +92,7 @@ def _word(value: str) -> str:
     return value.removeprefix("0x").lower().rjust(64, "0")
 
 
-def _show(
-    settings: BuyerSettings, payer: str, signed: Decimal, found: NodeFindings, *, json: bool
-) -> None:
+def _show(settings: BuyerSettings, payer: str, signed: Decimal, found: NodeFindings, *, json: bool) -> None:
     left = max(settings.cap_total - signed, Decimal(0))
     if json:
         content: dict[str, Any] = {
@@ -118,7 +116,9 @@ def _show(
     if found.unused:
         lines["returned"] = f"{_sum(found.unused)}: the node shows these payments unused after their window"
     if found.used:
-        lines["used"] = f"{_sum(found.used)}: the node shows these nonces used: {', '.join(_nonces(found.used))}"
+        lines["used"] = (
+            f"{_sum(found.used)}: the node shows these nonces used: {', '.join(_nonces(found.used))}"
+        )
     console().print(pairs_page(lines), soft_wrap=True)
 
 

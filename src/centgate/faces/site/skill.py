@@ -52,7 +52,7 @@ def _lines(deployment: Deployment) -> Iterator[str]:
     yield "3. With any x402 client: `POST` the JSON; 402 holds the terms in `PAYMENT-REQUIRED`; sign"
     yield "   them, and send the same request with `PAYMENT-SIGNATURE`."
     yield from ("", "## When it fails", "")
-    yield "- 400: mend the input as `error.details.issues` says. Nothing was charged."
+    yield "- 400: mend the input as `error.details.issues` says. Nothing needs to be signed for that."
     yield "- 429, 500, 502, 504, a timeout, a lost connection: send the same payment again. Never sign twice"
     yield "  for one request."
     yield f"- Else do what `error.details.payment.retry` says. All codes: {site}/errors.md"
