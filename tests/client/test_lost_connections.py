@@ -164,7 +164,7 @@ async def test_a_rate_limit_before_payment_is_asked_again(shop: Shop, hostile: H
 async def test_a_rate_limit_that_lasts_is_told_with_nothing_signed(shop: Shop, hostile: HostileApi) -> None:
     hostile.unpaid = [failure(429, "rate_limited", after=60)]
 
-    with pytest.raises(ServiceFailed, match="rate_limited.*Nothing was signed") as error:
+    with pytest.raises(ServiceFailed, match=r"rate_limited.*Nothing was signed") as error:
         await shop(hostile.url).call(SLUG, {})
 
     assert (error.value.money, hostile.payments) == ("not_moved", [])

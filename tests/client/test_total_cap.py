@@ -134,15 +134,16 @@ async def test_an_open_payment_is_sent_again_although_the_cap_is_spent(
     assert (answer.money, len(set(hostile.payments))) == ("moved", 1)
 
 
-async def test_a_ledger_that_is_removed_does_not_empty_the_count_of_a_client(
-    shop: Shop, hostile: HostileApi, path: Path
+def test_a_ledger_that_is_removed_does_not_empty_the_count_of_a_client(
+    hostile: HostileApi, path: Path
 ) -> None:
-    client = shop(hostile.url, caps=CENT, ledger=Ledger(path))
-    await client.call(SLUG, {"n": 1})
-    path.unlink()
+    wallet = Wallet.from_key(BUYERS[0].private_key)
+    with Centgate(hostile.url, wallet, caps=CENT, ledger=Ledger(path), tls=NOBODY) as client:
+        client.call(SLUG, {"n": 1})
+        path.unlink()
 
-    with pytest.raises(CapExceeded):
-        await client.call(SLUG, {"n": 2})
+        with pytest.raises(CapExceeded):
+            client.call(SLUG, {"n": 2})
 
 
 async def test_a_dry_run_says_that_the_cap_is_spent(shop: Shop, hostile: HostileApi, path: Path) -> None:

@@ -103,7 +103,8 @@ def _no_data(reply: Reply, failure: Failure, payment: Payment) -> Judged:
     charged = receipt is not None or (failure.note is not None and failure.note.charged)
     paid = "paid for" if charged else f"whether the ${payment.usd} moved is not known"
     error = NoData(
-        f"nothing is known of it, the API says: {failure.message}. This is an answer, and {paid}: do not ask again",
+        f"nothing is known of it, the API says: {failure.message}. This is an answer, and {paid}: do not ask "
+        "again",
         receipt,
         money="moved" if charged else "unknown",
         request_id=failure.request_id,

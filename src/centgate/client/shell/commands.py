@@ -66,14 +66,22 @@ MaxPrice = Annotated[
     str | None,
     typer.Option(metavar="USD", help="What the call may cost; CENTGATE_CAP_PER_CALL (0.02) unless given."),
 ]
+Networks = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="NETWORK",
+        help="A network that may be paid on, such as eip155:8453; may be given again. CENTGATE_NETWORKS "
+        "unless given, and else test networks alone.",
+    ),
+]
 KeyFile = Annotated[Path | None, typer.Option(help="The key file; CENTGATE_WALLET unless given.")]
 Rpc = Annotated[str | None, typer.Option(help="An Ethereum node that is asked for the balance.")]
 NodeToAsk = Annotated[
     str | None,
     typer.Option(
         "--rpc",
-        help="An Ethereum node of yours. Payments whose nonce it shows unused, ten minutes after their window, "
-        "no longer count.",
+        help="An Ethereum node of yours. Payments whose nonce it shows unused, ten minutes after their "
+        "window, no longer count.",
     ),
 ]
 Reset = Annotated[bool, typer.Option("--reset", help="Begin a new count: what was signed before is dropped.")]
@@ -87,6 +95,7 @@ def call(
     body: Body = None,
     api: Api = None,
     max_price: MaxPrice = None,
+    network: Networks = None,
     dry_run: DryRun = False,
     as_json: Json = False,
 ) -> None:
@@ -96,7 +105,9 @@ def call(
     """
     from centgate.client.shell.calling import Question, buy, show_terms
 
-    question = Question(slug, tuple(pairs or ()), body, api=api, max_price=max_price)
+    question = Question(
+        slug, tuple(pairs or ()), body, api=api, max_price=max_price, networks=tuple(network or ())
+    )
     raise typer.Exit((show_terms if dry_run else buy)(question, json=as_json))
 
 
