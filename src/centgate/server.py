@@ -74,7 +74,7 @@ def config(settings: Settings, meter: Meter = SILENT) -> uvicorn.Config:
         access_log=False,
         server_header=False,
         timeout_keep_alive=IDLE,
-        proxy_headers=False,  # the public URL is a setting, and nothing here asks who calls
+        proxy_headers=False,  # the public URL is a setting, and who calls is read in `client_address`
         timeout_graceful_shutdown=STOP_WITHIN,
     )
 
