@@ -16,7 +16,15 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 from starlette.types import Scope
 
 from centgate.client_address import ClientAddresses
-from centgate.errors import UNTOUCHED, CentgateError, PaymentNote, PaymentRequired, RateLimited, Refused
+from centgate.errors import (
+    UNTOUCHED,
+    CentgateError,
+    PaymentConflict,
+    PaymentNote,
+    PaymentRequired,
+    RateLimited,
+    Refused,
+)
 from centgate.meter import SILENT, LimitedBy, Meter
 from centgate.payments.authorization import Payment, PaymentKey, read_payment
 
@@ -36,8 +44,8 @@ ACCEPTED = frozenset({"in_flight", "settled", "delivered"})
 """States of a payment that was accepted."""
 
 K = TypeVar("K", bound=Hashable)
-Pair = tuple[str, PaymentKey]
-"""A client's name, and a payment that it has presented."""
+Pair = tuple[str, str, str, str, str]
+"""A client's name, and the parts of the key of a payment it has presented: as strings they hash quickly."""
 
 
 class TokenBuckets(Generic[K]):
@@ -182,7 +190,7 @@ class Admission:
         Raises RateLimited when it came with too many other requests, or when too many payments of this payer
         were refused and the journal does not know this one.
         """
-        pair = (self.client, payment.key)
+        pair = self._pair_with(payment.key)
         under_way = self._limits.presented.get(pair, {})
         # those under way may turn out to be wrong: all at once must not be more than one after the other
         others = len(under_way) - (binding in under_way)
@@ -223,9 +231,12 @@ class Admission:
         note = await journal.note(payment) if payment else None
         if payment is None or not _is_accepted(note):
             raise self.refusal(UNTOUCHED)
-        self._pair = (self.client, payment.key)
+        self._pair = self._pair_with(payment.key)
         if not self._limits.wrong_requests.has(self._pair):
             raise await self._wrong_request(self._pair, payment, journal)
+
+    def _pair_with(self, key: PaymentKey) -> Pair:
+        return (self.client, key.network, key.asset, key.payer, key.nonce)
 
     async def _wrong_request(self, pair: Pair, payment: Payment, journal: Journal) -> RateLimited:
         """Return the error for a payment that came with too many requests it was not made for.
@@ -248,9 +259,8 @@ class Admission:
         if not isinstance(error, Refused) and _is_accepted(error.payment):
             self._give_back()
         elif self._pair and not isinstance(error, RateLimited):
-            wrong = isinstance(error, PaymentRequired) and error.reason == "payment_already_used"
             # without tokens, a known payment must not be the way around the limit for any refused work
-            if wrong or self.is_limited:
+            if self.is_limited or _is_for_another(error):
                 self._limits.wrong_requests.spend(self._pair)
 
     def _give_back(self) -> None:
@@ -271,6 +281,12 @@ class Admission:
 
 def _is_accepted(note: PaymentNote | None) -> bool:
     return note is not None and note.state in ACCEPTED
+
+
+def _is_for_another(error: CentgateError) -> bool:
+    """Return whether the payment, or its idempotency key, was made for another request."""
+    used = isinstance(error, PaymentRequired) and error.reason == "payment_already_used"
+    return used or isinstance(error, PaymentConflict)
 
 
 def _decode(request: Presented, gate: Gate) -> Payment | None:

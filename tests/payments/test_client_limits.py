@@ -11,7 +11,19 @@ from typing import Any
 
 import httpx
 import pytest
-from buyer import PHISHING, QUESTION, Api, Buyer, encoded, note, pay, payload_for, payment_for, terms_of
+from buyer import (
+    PHISHING,
+    QUESTION,
+    Api,
+    Buyer,
+    encoded,
+    identified,
+    note,
+    pay,
+    payload_for,
+    payment_for,
+    terms_of,
+)
 from facilitators import StubFacilitator, refused, said
 from standins import Asked, StandIns
 
@@ -316,6 +328,17 @@ def test_wrong_requests_with_another_header_are_of_the_same_payment(limited: Sta
     responses = [pay(client, header, body=OTHER).status_code for header in headers]
 
     assert responses == [402] * 10 + [429] * 2
+
+
+def test_wrong_requests_for_an_idempotency_key_are_bounded(limited: Start, buyer: Buyer) -> None:
+    client = limited(free_burst=1000)
+    pay(client, identified(payload_for(client, buyer), "the-key-of-one-request"))
+    another = identified(payload_for(client, buyer), "the-key-of-one-request")
+
+    responses = [pay(client, another, body=OTHER) for _ in range(12)]
+
+    assert [response.status_code for response in responses] == [409] * 10 + [429] * 2
+    assert note(responses[-1])["state"] == "unused"
 
 
 def test_a_known_payment_is_no_way_around_the_limit_for_invalid_requests(
