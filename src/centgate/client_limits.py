@@ -246,7 +246,8 @@ class Admission:
         would tell that the guess was good. The buyer at another address has a bucket of its own.
         """
         wait = self._limits.wrong_requests.wait(pair)
-        note = replace(await journal.note(payment) or UNTOUCHED, retry="same_payment")
+        itself = replace(payment, identifier=None)  # not what another payment under the same key has bought
+        note = replace(await journal.note(itself) or UNTOUCHED, retry="same_payment")
         message = "this payment came with too many requests that it was not made for"
         return self._limited("payment", message, wait, note)
 
@@ -258,10 +259,11 @@ class Admission:
         """Give the token back for an accepted payment, or count a request that it was not made for."""
         if not isinstance(error, Refused) and _is_accepted(error.payment):
             self._give_back()
-        elif self._pair and not isinstance(error, RateLimited):
-            # without tokens, a known payment must not be the way around the limit for any refused work
-            if self.is_limited or _is_for_another(error):
-                self._limits.wrong_requests.spend(self._pair)
+            return
+        # without tokens, a known payment must not be the way around the limit for any refused work
+        counts = self.is_limited or _is_for_another(error)
+        if self._pair and counts and not isinstance(error, RateLimited):
+            self._limits.wrong_requests.spend(self._pair)
 
     def _give_back(self) -> None:
         if self._tokens:
