@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import time
 from collections import OrderedDict
-from collections.abc import AsyncGenerator, Callable, Generator, Hashable
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncGenerator, Awaitable, Callable, Hashable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from math import ceil
 from typing import TYPE_CHECKING, Generic, TypeVar
@@ -44,6 +44,7 @@ ACCEPTED = frozenset({"in_flight", "settled", "delivered"})
 """States of a payment that was accepted."""
 
 K = TypeVar("K", bound=Hashable)
+T = TypeVar("T")
 Pair = tuple[str, str, str, str, str]
 """A client's name, and the parts of the key of a payment it has presented: as strings they hash quickly."""
 
@@ -205,9 +206,8 @@ class Admission:
             message = "too many payments of this payer were refused"
             raise self._limited("payer", message, self._limits.payers.wait(payer), UNTOUCHED)
 
-    @contextmanager
-    def settling(self, payment: Payment, claim: Claim) -> Generator[None]:
-        """Count what comes of a settlement, which happens inside.
+    async def count_settlement(self, settlement: Awaitable[T], payment: Payment, claim: Claim) -> T:
+        """Wait for a settlement, count its outcome, and return its result.
 
         A refusal counts against the payer, but only one whose own key has signed: anybody can have another
         payment refused in a payer's name. A payment that is settled for the first time also makes up for the
@@ -215,13 +215,14 @@ class Admission:
         """
         is_new = claim.state != "settled"
         try:
-            yield
+            result = await settlement
         except PaymentRequired:
             if payment.signer_known:
                 self._limits.payers.spend(payment.key.payer)
             raise
         self._tokens += is_new
         self._give_back()
+        return result
 
     async def _require_known(self, request: Presented, gate: Gate, journal: Journal) -> None:
         """Refuse what is not about a payment that was accepted before."""

@@ -80,8 +80,8 @@ async def fulfil(
             return claim.answer
         _fault(runtime, "claimed")
         redeeming = claim.state == "settled"
-        with call.admission.settling(payment, claim):
-            settlement = await runtime.gate.settle(payment, claim)  # 402, 502, 504
+        settled = runtime.gate.settle(payment, claim)  # 402, 502, 504
+        settlement = await call.admission.count_settlement(settled, payment, claim)
         _fault(runtime, "settled")
         transaction = settlement["transaction"]
         produced = produce(runtime, service, query, order, call.request_id, transaction)
