@@ -38,6 +38,8 @@ MAX_KEYS = 100_000
 """Buckets that are remembered of each kind: some 20 MB."""
 WRONG_REQUESTS = 10
 """Requests a minute, from one address, that a payment may come with although it was made for another one."""
+REFUSED_COST = 10
+"""Tokens of a request whose payment the facilitator refused: it and perhaps nodes were asked."""
 _ROUNDING = 1e-6
 """Seconds that sums of times may be off: a clock of days has fewer digits after the point than a token."""
 ACCEPTED = frozenset({"in_flight", "settled", "delivered"})
@@ -84,10 +86,10 @@ class TokenBuckets(Generic[K]):
         self._store(key, full_at, now)
         return True
 
-    def spend(self, key: K) -> None:
-        """Take a token whether there is one or not: the next ones come the later."""
+    def spend(self, key: K, tokens: int = 1) -> None:
+        """Take tokens whether they are there or not: the next ones come the later."""
         now = self._clock()
-        self._store(key, max(self._full_at.get(key, now), now) + self._interval, now)
+        self._store(key, max(self._full_at.get(key, now), now) + tokens * self._interval, now)
 
     def give_back(self, key: K, tokens: int = 1) -> None:
         """Put tokens back, as many as the bucket holds."""
@@ -209,14 +211,16 @@ class Admission:
     async def count_settlement(self, settlement: Awaitable[T], payment: Payment, claim: Claim) -> T:
         """Wait for a settlement, count its outcome, and return its result.
 
-        A refusal counts against the payer, but only one whose own key has signed: anybody can have another
-        payment refused in a payer's name. A payment that is settled for the first time also makes up for the
-        request that asked for its terms.
+        A refusal costs the address ten tokens, since the facilitator and perhaps nodes were asked, and any
+        number of keys can be made. It counts against the payer as well, but only one whose own key has
+        signed: anybody can have another payment refused in a payer's name. A payment that is settled for the
+        first time also makes up for the request that asked for its terms.
         """
         is_new = claim.state != "settled"
         try:
             result = await settlement
         except PaymentRequired:
+            self._limits.addresses.spend(self.client, REFUSED_COST - 1)
             if payment.signer_known:
                 self._limits.payers.spend(payment.key.payer)
             raise

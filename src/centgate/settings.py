@@ -172,14 +172,14 @@ class Settings(BaseSettings):
         default=("*",), description="Browser origins that may call, separated by commas; * for all."
     )
     free_per_minute: int = Field(
-        default=600,
+        default=1200,
         ge=0,
         description="Requests a minute without an accepted payment that one client address may make of each "
         "server process, health checks aside: an IPv4 address, or the /64 of an IPv6 address. More are "
         "refused with 429. 0 switches it off.",
     )
     free_burst: int = Field(
-        default=300, ge=1, description="How many of those requests may come at once after a pause."
+        default=1200, ge=1, description="How many of those requests may come at once after a pause."
     )
     refused_per_minute: int = Field(
         default=30,

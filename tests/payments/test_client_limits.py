@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -397,3 +398,16 @@ def test_nothing_is_limited_at_0_a_minute(limited: Start, buyer: Buyer) -> None:
 
     assert {guess().status_code for guess in guesses(client, payment, 15)} == {402}
     assert {terms_of(client) for _ in range(15)}
+
+
+def test_refused_payments_of_many_payers_count_ten_times_against_their_address(
+    limited: Start, facilitator: StubFacilitator
+) -> None:
+    client = limited(free_per_minute=1, free_burst=25)
+    terms = terms_of(client)
+    facilitator.usually = refused("insufficient_funds")
+    payments = [encoded(Buyer(number).payload(terms, now=int(time.time()))) for number in range(4)]
+
+    statuses = [pay(client, payment).status_code for payment in payments]
+
+    assert statuses == [402, 402, 402, 429]
