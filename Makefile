@@ -37,6 +37,7 @@ docs: setup
 	$(RUN)centgate settings --env > .env.example
 	$(RUN)python -m centgate.metrics.page > docs/metrics.md
 	$(RUN)python -m centgate.payments.settle_reasons_page > docs/facilitator-reasons.md
+	$(RUN)python -m centgate.payments.settlement_outcomes_page > docs/settlement-outcomes.md
 
 client: setup
 	$(RUN)python -m centgate.faces.typed_client src/centgate/client

@@ -30,6 +30,7 @@ from databases import Postgres, postgres_server
 from rich.console import Console
 from rich.table import Table
 
+from centgate.dollars import is_test_network
 from centgate.payments import queries
 from centgate.payments.authorization import Payment, PaymentKey
 from centgate.payments.claiming import Order, StoredAnswer
@@ -212,13 +213,14 @@ def payment() -> Payment:
     return Payment(
         key,
         TERMS,
-        payload={},
-        signed="{}" + " " * 240,
+        signed="{}" + " " * 400,
         valid_before=1900000000,
         unfit=None,
         signer_known=True,
+        signature_form="key",
         proof=secrets.token_hex(32),
         identifier=None,
+        asks_test_money=is_test_network(NETWORK),
     )
 
 

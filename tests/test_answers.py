@@ -111,6 +111,17 @@ async def test_each_who_is_told_of_a_failure_has_an_error_of_their_own(answers: 
     }
 
 
+async def test_answer_is_reported_only_while_it_is_kept(answers: Answers) -> None:
+    before = await answers.has("k", FRESH)
+    await answers.get("k", FRESH, Work(answered()))
+
+    assert (before, await answers.has("k", FRESH), await answers.has("k", timedelta(0))) == (
+        False,
+        True,
+        False,
+    )
+
+
 async def test_a_service_without_a_time_is_asked_each_time(answers: Answers) -> None:
     work = Work(answered(), answered())
 

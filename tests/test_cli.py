@@ -143,6 +143,13 @@ def test_every_process_is_ready(running: Running) -> None:
         assert {client.get("/readyz").status_code for _ in range(10)} == {200}
 
 
+def test_every_process_limits_headers(running: Running) -> None:
+    with httpx.Client(base_url=running.url) as client:
+        responses = [client.get("/livez", headers={"A": "a" * 70_000}) for _ in range(10)]
+
+    assert {response.status_code for response in responses} == {431}
+
+
 def test_without_an_address_to_pay_to_it_serves_the_catalogue(running: Running) -> None:
     entry = httpx.get(f"{running.url}/services/phishing-check").json()
 

@@ -152,6 +152,21 @@ async def test_what_one_server_made_the_other_has(replicas: tuple[Replica, Repli
     assert work.done == 1
 
 
+async def test_answer_another_server_made_is_reported_and_kept_here(
+    server: Redis, replicas: tuple[Replica, Replica], key: str
+) -> None:
+    one, other = replicas
+    before = await other.answers.has(key, FRESH)
+    await one.get(key, Work(seconds=0))
+
+    after = await other.answers.has(key, FRESH)
+
+    client, name = kept(server, key)
+    client.delete(name)
+    assert (before, after) == (False, True)
+    assert await other.get(key, Work()) == (answered(), True)
+
+
 async def test_servers_that_ask_at_once_do_the_work_once(replicas: tuple[Replica, Replica], key: str) -> None:
     work = Work()
 

@@ -224,6 +224,54 @@ def test_what_fails_again_and_again_is_left_alone_until_one_try_succeeds() -> No
     assert breaker.lets_through()
 
 
+def opened() -> Breaker:
+    """A breaker that has just opened."""
+    breaker = Breaker()
+    for _ in range(Breaker.LIMIT):
+        breaker.saw(failure=True)
+    return breaker
+
+
+def test_breaker_that_is_closed_has_nothing_to_wait_for() -> None:
+    breaker = Breaker()
+
+    for _ in range(Breaker.LIMIT - 1):
+        breaker.saw(failure=True)
+
+    assert (breaker.is_open, breaker.wait) == (False, 0)
+
+
+def test_breaker_that_opens_tells_how_long_to_wait() -> None:
+    assert 0 < opened().wait <= Breaker.PAUSE
+
+
+def test_breaker_whose_pause_is_over_stays_open_until_a_call_succeeds(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(Breaker, "PAUSE", 0.0)
+    breaker = opened()
+
+    due = breaker.is_open, breaker.wait
+    breaker.saw(failure=False)
+
+    assert due == (True, 0)
+    assert not breaker.is_open
+
+
+def test_trial_is_reserved_once_and_begins_in_spite_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Breaker, "PAUSE", 0.0)
+    breaker = opened()
+    breaker.PAUSE = 60
+    breaker.reserve_trial()
+    reserved = breaker.wait
+
+    breaker.PAUSE = 600
+    breaker.reserve_trial()
+
+    assert 0 < breaker.wait <= reserved
+    assert breaker.lets_through()
+
+
 async def test_an_upstream_that_is_down_is_not_asked_for_a_while(upstreams: StandIns, way: Upstream) -> None:
     upstreams.faults["oracle"] = "500"
 

@@ -132,6 +132,7 @@ def house(till: StubFacilitator, tmp_path_factory: pytest.TempPathFactory) -> Ge
             facilitator_url=till.url,
             database_url=f"sqlite:///{folder / 'journal.db'}",
             port=0,
+            free_per_minute=0,  # all tests come from one address
         )
     with serving(settings) as url, httpx.Client(base_url=url, timeout=30) as client:
         yield client

@@ -24,6 +24,7 @@ ROOMS = {
     "faces/site": "reads the API it tells of",
     "doctor": "asks whatever this deployment depends on whether it answers",
     "metrics": "listens, on a port of its own",
+    "connection_limits.py": "bounds the connections that come in",
 }
 
 

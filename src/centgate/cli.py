@@ -72,8 +72,9 @@ def serve(
     from centgate.faces import verification
     from centgate.log import set_up_logs
     from centgate.payments.migrations.commands import require_schema
+    from centgate.payments.token_decimals import check_decimals
     from centgate.runtime import rehearse
-    from centgate.terminal import fail, settings_given
+    from centgate.terminal import fail, say, settings_given
 
     settings = settings_given(host=host, port=port, workers=workers)
     set_up_logs(settings.log_level)
@@ -82,6 +83,8 @@ def serve(
     try:
         rehearse(settings)
         verification.files(settings.well_known)
+        if warning := check_decimals(settings):
+            say(warning)
         require_schema(settings)
         server.run(settings)
     except (ValueError, OSError) as error:

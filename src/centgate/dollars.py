@@ -28,3 +28,8 @@ USDC: Mapping[str, Asset] = {
 
 TEST_NETWORKS = frozenset({"eip155:31337", "eip155:84532"})
 """Networks whose money is worth nothing: a local node's default id, and Base Sepolia."""
+
+
+def is_test_network(network: str) -> bool:
+    """True where money is worth nothing."""
+    return network in TEST_NETWORKS

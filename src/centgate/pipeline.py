@@ -1,4 +1,7 @@
-"""The way of a paid request, top to bottom: read, demand, configured?, claim, settle, produce, deliver."""
+"""The way of a paid request, top to bottom.
+
+Read, demand, configured?, available?, claim, settle, produce, deliver.
+"""
 
 from __future__ import annotations
 
@@ -15,8 +18,16 @@ import structlog
 
 from centgate import envelope
 from centgate.body import read
+from centgate.client_limits import Admission
 from centgate.envelope import Answered
-from centgate.errors import CentgateError, InternalError, NoData, PaymentNote, ProviderUnconfigured
+from centgate.errors import (
+    UNTOUCHED,
+    CentgateError,
+    InternalError,
+    NoData,
+    PaymentNote,
+    ProviderUnconfigured,
+)
 from centgate.payments.authorization import Payment
 from centgate.payments.claiming import Order, StoredAnswer
 from centgate.payments.gate import receipt_header
@@ -34,6 +45,8 @@ class Call:
     content_type: str
     signature: str | None
     """`PAYMENT-SIGNATURE`, if it came."""
+    admission: Admission
+    """Its token of the limits on free work."""
     idempotency_key: str | None = None
     """`Idempotency-Key`, if it came."""
 
@@ -51,12 +64,14 @@ async def serve(runtime: Runtime, service: AnyService, call: Call) -> StoredAnsw
     payment = await runtime.gate.demand(service.slug, call.signature, key=call.idempotency_key)  # 402
     await require_configured(runtime, service, query, payment)  # 503
     order = Order(service.slug, binding(service, query))
-    work = partial(fulfil, runtime, service, query, payment, order, call.request_id)
+    await call.admission.present(payment, order.binding, runtime.journal)  # 429
+    await require_available(runtime, service, query, payment, order)  # 502
+    work = partial(fulfil, runtime, service, query, payment, order, call)
     return await runtime.flights.join(payment, order, work)
 
 
 async def fulfil(
-    runtime: Runtime, service: AnyService, query: Request, payment: Payment, order: Order, request_id: str
+    runtime: Runtime, service: AnyService, query: Request, payment: Payment, order: Order, call: Call
 ) -> StoredAnswer:
     """Claim the payment, settle it unless it is settled, run the service, and deliver its answer for good."""
     newest_block = await runtime.gate.newest_block(payment)
@@ -65,14 +80,15 @@ async def fulfil(
             return claim.answer
         _fault(runtime, "claimed")
         redeeming = claim.state == "settled"
-        settlement = await runtime.gate.settle(payment, claim)  # 402, 502, 504
+        settled = runtime.gate.settle(payment, claim)  # 402, 502, 504
+        settlement = await call.admission.count_settlement(settled, payment, claim)
         _fault(runtime, "settled")
         transaction = settlement["transaction"]
-        produced = produce(runtime, service, query, order, request_id, transaction)
+        produced = produce(runtime, service, query, order, call.request_id, transaction)
         status, body = await produced  # 404, 429, 502, 504
         _fault(runtime, "produced")
         receipt = receipt_header(payment.terms.delivered(settlement, body))
-        answer = StoredAnswer(status, body, request_id, receipt)
+        answer = StoredAnswer(status, body, call.request_id, receipt)
         await runtime.journal.delivered(claim, answer)
         _fault(runtime, "delivered")
         if redeeming:
@@ -128,6 +144,28 @@ async def require_configured(runtime: Runtime, service: AnyService, query: Reque
             return
         error.payment = known or PaymentNote("unused", charged=False, retry="none")
         raise
+
+
+async def require_available(
+    runtime: Runtime, service: AnyService, query: Request, payment: Payment, order: Order
+) -> None:
+    """Refuse a new payment, uncharged, while every source that could answer is known to be down.
+
+    A payment that is known already goes on, as does a request that has a fresh answer in the cache. Once a
+    trial is due, one request goes on as the trial.
+    """
+    outage = service.outage(query, runtime.providers[service.slug])
+    if outage is None or payment.unfit:
+        return
+    known = await runtime.journal.note(payment)
+    if known and known.state not in ("refused", "unused"):
+        return
+    if await runtime.answers.has(order.binding, service.fresh_for):
+        return
+    # from here on nothing else runs before the flight begins, so that a copy of the trial joins it
+    if runtime.flights.is_under_way(payment, order) or outage.admit_trial():
+        return
+    raise outage.error(UNTOUCHED)
 
 
 def binding(service: AnyService, query: Request) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import math
 import time
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import wraps
@@ -81,6 +81,8 @@ class Role:
     """
 
     name: RoleName | Literal["leg"]
+    replaces_failed: bool = True
+    """False for a fallback that answers only where no other source is set up, or where those know nothing."""
 
 
 P = TypeVar("P", bound="Provider")
@@ -88,6 +90,7 @@ Primary = Annotated[P, Role("primary")]
 Secondary = Annotated[P, Role("secondary")]
 Enrichment = Annotated[P, Role("enrichment")]
 Fallback = Annotated[P, Role("fallback")]
+GapFallback = Annotated[P, Role("fallback", replaces_failed=False)]
 Leg = Annotated[P, Role("leg")]
 
 _WEIGHT: dict[Status, int] = {
@@ -202,6 +205,14 @@ class Provider:
         `asked` is the request as JSON with its defaults. It is then not asked, and never gives less instead.
         """
         return ()
+
+    def upstreams_for(self, chain_id: int | None, asked: Mapping[str, Any]) -> Sequence[Upstream]:
+        """Return the upstreams of which one must answer for this request; none where no upstream is needed.
+
+        `asked` is the request as JSON with its defaults. For providers that ask more than one upstream, or
+        that keep what they were told.
+        """
+        return (self.upstream,)
 
     def url(self, path: str) -> str:
         """The address of a path (with its leading slash) of this upstream's API."""

@@ -14,6 +14,7 @@ from contextlib import contextmanager
 import uvicorn
 from uvicorn.supervisors import Multiprocess
 
+from centgate.connection_limits import ConnectionLimits, LimitedConfig
 from centgate.meter import SILENT, Meter
 from centgate.metrics.starting import metered, metered_together
 from centgate.settings import PREFIX, Settings
@@ -59,23 +60,34 @@ def listen(settings: Settings) -> tuple[socket.socket, Settings]:
     return listener, settings.model_copy(update={"port": listener.getsockname()[1]})
 
 
-def config(settings: Settings, meter: Meter = SILENT) -> uvicorn.Config:
+def config(
+    settings: Settings, meter: Meter = SILENT, limits: ConnectionLimits | None = None
+) -> uvicorn.Config:
     """How uvicorn runs the API."""
     from centgate.faces.api import app
 
-    return uvicorn.Config(
+    return LimitedConfig(
         FACTORY if settings.workers > 1 else app(settings, meter),
+        limits or connection_limits(settings),
         factory=settings.workers > 1,
         workers=settings.workers,
-        http="httptools",
         ws="none",
         loop="uvloop",
         log_config=None,
         access_log=False,
         server_header=False,
         timeout_keep_alive=IDLE,
-        proxy_headers=False,  # the public URL is a setting, and nothing here asks who calls
+        proxy_headers=False,  # the public URL is a setting, and who calls is read in `client_address`
         timeout_graceful_shutdown=STOP_WITHIN,
+    )
+
+
+def connection_limits(settings: Settings) -> ConnectionLimits:
+    """Return the limits on connections of this deployment."""
+    return ConnectionLimits(
+        connections=settings.connections,
+        connections_per_address=settings.connections_per_address,
+        trusted_proxies=settings.trusted_proxies,
     )
 
 
@@ -93,10 +105,10 @@ class Announced(uvicorn.Server):
 
 
 @contextmanager
-def serving(settings: Settings) -> Generator[str]:
+def serving(settings: Settings, limits: ConnectionLimits | None = None) -> Generator[str]:
     """The API in a thread of this process, for a demonstration or a test; gives the address it answers at."""
     listener, settings = listen(settings)
-    running = uvicorn.Server(config(settings))
+    running = uvicorn.Server(config(settings, limits=limits))
     thread = threading.Thread(target=running.run, kwargs={"sockets": [listener]}, daemon=True)
     thread.start()
     try:

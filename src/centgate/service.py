@@ -20,8 +20,10 @@ import orjson
 from centgate.chains import admit_development_chain
 from centgate.envelope import Answered
 from centgate.errors import ProviderUnconfigured, UnsupportedOptions
+from centgate.outage import Outage
 from centgate.provider import About, Provider, Record, Role, RoleName
 from centgate.schema import Beyond, Data, Request, json_schema
+from centgate.upstream import Breaker
 
 R = TypeVar("R", bound=Request)
 D = TypeVar("D", bound=Data)
@@ -150,6 +152,32 @@ class Service(Generic[R, D]):
             raise ProviderUnconfigured(
                 leads[0].name, f"{self.slug}{where} needs {names}, which this deployment has not set up"
             )
+
+    def outage(self, request: R, providers: Mapping[str, Provider]) -> Outage | None:
+        """Return the outage of every source that could answer, or None while one is not known to be down.
+
+        Looks at circuit breakers in memory. A source that stands in where there is no other does not count
+        while there is one, since it does not replace a source that failed.
+        """
+        able = self._able(request, providers)
+        sources = [provider for source, provider in able if source.declared.replaces_failed]
+        sources = sources or [provider for _, provider in able]
+        breakers: list[Breaker] = []
+        for provider in sources:
+            own = [each.breaker for each in provider.upstreams_for(request.on, request.canonical)]
+            if not own or not all(breaker.is_open for breaker in own):
+                return None
+            breakers += own
+        return Outage(sources, breakers) if sources else None
+
+    def _able(self, request: R, providers: Mapping[str, Provider]) -> list[tuple[Source, Provider]]:
+        """Return the leading sources that can be asked this very request, with their providers."""
+        leads = [(source, providers[source.about.name]) for source in self.sources if source.leads]
+        return [
+            (source, provider)
+            for source, provider in leads
+            if provider.configured and provider.covers(request.on) and not provider.cannot(request.canonical)
+        ]
 
     async def ask(self, request: R, providers: Mapping[str, Provider]) -> Answered:
         """Run the service for one request: its data, and what its sources did."""

@@ -14,6 +14,7 @@ from pydantic import BeforeValidator, Field, SecretStr, field_validator, model_v
 from pydantic_settings import BaseSettings, NoDecode, PydanticBaseSettingsSource, SettingsConfigDict
 
 from centgate.client.settings import BuyerSettings
+from centgate.client_address import read_network
 from centgate.dollars import TEST_NETWORKS, USDC, Asset
 from centgate.evm import checksummed
 from centgate.safefetch.policy import Policy
@@ -64,8 +65,8 @@ class Settings(BaseSettings):
     asset: str | None = Field(
         default=None,
         pattern=r"^0x[0-9a-fA-F]{40}$",
-        description="The token to be paid in. Known for USDC on Base, Ethereum, Polygon, Arbitrum, Avalanche "
-        "and Base Sepolia; needed on any other network.",
+        description="The token to be paid in, a dollar with 6 decimals. Known for USDC on Base, Ethereum, "
+        "Polygon, Arbitrum, Avalanche and Base Sepolia; needed on any other network.",
     )
     asset_name: str | None = Field(
         default=None, description="The token's EIP-712 domain name, when `CENTGATE_ASSET` is set."
@@ -170,9 +171,43 @@ class Settings(BaseSettings):
     allowed_origins: Annotated[tuple[str, ...], NoDecode, BeforeValidator(_split)] = Field(
         default=("*",), description="Browser origins that may call, separated by commas; * for all."
     )
+    free_per_minute: int = Field(
+        default=1200,
+        ge=0,
+        description="Requests a minute without an accepted payment that one client address may make of each "
+        "server process, health checks aside: an IPv4 address, or the /64 of an IPv6 address. More are "
+        "refused with 429. 0 switches it off.",
+    )
+    free_burst: int = Field(
+        default=1200, ge=1, description="How many of those requests may come at once after a pause."
+    )
+    refused_per_minute: int = Field(
+        default=30,
+        ge=0,
+        description="Payments a minute, signed by the payer's own key, that the facilitator may refuse "
+        "before no new payment of this payer is tried for a while. 0 switches it off.",
+    )
+    trusted_proxies: Annotated[tuple[str, ...], NoDecode, BeforeValidator(_split)] = Field(
+        default=(),
+        description="Proxies in front of this server, as addresses or networks separated by commas, whose "
+        "`X-Forwarded-For` tells the client's address. Without it the address of the connection counts, and "
+        "behind a proxy all clients share one limit.",
+    )
     host: str = Field(default="127.0.0.1", description="The address to listen on.")
     port: int = Field(default=8402, ge=0, le=65535, description="The port to listen on; 0 takes a free one.")
     workers: int = Field(default=1, ge=1, le=64, description="Server processes.")
+    connections: int = Field(
+        default=4096,
+        ge=1,
+        description="Connections that each server process keeps open; never more than half of the files that "
+        "it may open.",
+    )
+    connections_per_address: int = Field(
+        default=1024,
+        ge=1,
+        description="Connections that each server process keeps open with one IPv4 address, or one /64 of "
+        "IPv6.",
+    )
     log_level: Literal["debug", "info", "warning", "error"] = Field(
         default="info", description="The least important kind of log line that is written."
     )
@@ -256,6 +291,13 @@ class Settings(BaseSettings):
     @classmethod
     def _allowed(cls, value: tuple[str, ...]) -> tuple[str, ...]:
         return Policy(allowed=value).allowed
+
+    @field_validator("trusted_proxies")
+    @classmethod
+    def _networks(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        for each in value:
+            read_network(each)  # refuses what is neither an address nor a network
+        return value
 
     @field_validator("facilitator_token")
     @classmethod

@@ -44,6 +44,11 @@ class Shelf(Generic[T]):
         self._fetched_at = self._failed_at = -math.inf
         self._under_way: asyncio.Task[None] | None = None
 
+    @property
+    def is_usable(self) -> bool:
+        """True while the last thing fetched may be used when no newer one can be had."""
+        return self._kept is not None and self.clock() - self._fetched_at <= STALE_SECONDS
+
     async def get(self, patience: float) -> Kept[T]:
         """The thing. With an old one at hand a newer one is waited for at most `patience` seconds.
 

@@ -144,6 +144,30 @@ class Breaker:
         self._tell = tell
         self._failures = 0
         self._next_try = 0.0
+        self._reserved_until = 0.0
+        self._reserved_try: float | None = None
+
+    @property
+    def is_open(self) -> bool:
+        """True from the failure that opened it until a call succeeds, also when the next trial is due."""
+        return self._failures >= self.LIMIT
+
+    @property
+    def wait(self) -> float:
+        """Seconds until a new request may begin the next trial; 0 when it is due, or none is needed."""
+        if not self.is_open:
+            return 0.0
+        return max(0.0, max(self._next_try, self._reserved_until) - time.monotonic())
+
+    def reserve_trial(self) -> None:
+        """Keep the trial that is due for one request: `wait` holds others back for a pause.
+
+        Each trial is reserved once. A request that never asks the upstream, because its payment fails, can
+        thus delay the trial by one pause and no more. `lets_through` does not look at reservations.
+        """
+        if self.is_open and self._reserved_try != self._next_try:
+            self._reserved_try = self._next_try
+            self._reserved_until = time.monotonic() + self.PAUSE
 
     def lets_through(self) -> bool:
         """Whether to ask now; who is let through while it is open keeps others out for a pause."""
@@ -213,6 +237,11 @@ class Upstream:
         self._breaker = Breaker(partial(meter.tripped, name))
         self._max_bytes = max_bytes
         self._patience = patience
+
+    @property
+    def breaker(self) -> Breaker:
+        """The circuit breaker of this connection."""
+        return self._breaker
 
     async def get(
         self,

@@ -94,12 +94,22 @@ def demand(terms: Any) -> Said:
     return Said(402, body, {"PAYMENT-REQUIRED": terms if isinstance(terms, str) else encoded(terms)})
 
 
-def failure(status: int, code: str, *, note: Mapping[str, Any] | None = None, **details: Any) -> Said:
-    """An error as a Centgate tells it."""
+def failure(
+    status: int,
+    code: str,
+    *,
+    note: Mapping[str, Any] | None = None,
+    provider: str | None = None,
+    after: int | None = None,
+    **details: Any,
+) -> Said:
+    """An error as a Centgate tells it; `after` is its Retry-After."""
     told = {**details, **({"payment": dict(note)} if note else {})}
-    return Said(
-        status, {"error": {"code": code, "message": "so it is", "details": told}, "requestId": "req_2"}
+    error = {"code": code, "message": "so it is", "details": told} | (
+        {"provider": provider} if provider else {}
     )
+    headers = {} if after is None else {"Retry-After": str(after)}
+    return Said(status, {"error": error, "requestId": "req_2"}, headers)
 
 
 def envelope() -> dict[str, Any]:

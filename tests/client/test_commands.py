@@ -410,7 +410,7 @@ def test_a_payee_that_changed_is_refused(hostile: HostileApi, some_facts: Shell)
         (NoData("x", None, money="unknown"), 3),
         (NotFound("x"), 2),
         (CapExceeded("x"), 4),
-        (PaymentRefused("x", None, money="not_moved"), 4),
+        (PaymentRefused("x", None, money="reported_not_moved"), 4),
         (PaymentRefused("x", None, money="moved"), 5),
         (Drift("x"), 1),
     ],

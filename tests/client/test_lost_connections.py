@@ -72,7 +72,26 @@ PASSING: dict[str, Reply] = {
     "429 settled": taking(
         failure(429, "provider_rate_limited", note=note("settled", charged=True, retry="same_payment"))
     ),
+    "429 unused": failure(429, "rate_limited", note=note("unused", charged=False, retry="same_payment")),
     "500 unused": failure(500, "internal_error", note=note("unused", charged=False, retry="same_payment")),
+    "502 before the facilitator": failure(
+        502,
+        "provider_error",
+        note=note("unused", charged=False, retry="same_payment"),
+        provider="facilitator",
+        after=0,
+    ),
+    "504 before the facilitator": failure(
+        504,
+        "provider_timeout",
+        note=note("unused", charged=False, retry="same_payment"),
+        provider="facilitator",
+        after=0,
+    ),
+    "429 rate limited": failure(429, "rate_limited", after=0),
+    "429 rate limited, unused": failure(
+        429, "rate_limited", note=note("unused", charged=False, retry="same_payment"), after=0
+    ),
     "200 that is html": taking(Said(200, b"<html>")),
     "200 that is empty": taking(Said(200, b"")),
     "200 that is compressed": taking(Said(200, envelope(), {"Content-Encoding": "gzip"})),
@@ -105,8 +124,51 @@ async def test_when_patience_ends_the_next_call_goes_on_with_the_same_payment(
 
     assert (answer.data, len(hostile.payments), len(set(hostile.payments))) == (DATA, 5, 1)
     assert len([asked for asked in hostile.asked if asked.method == "POST"]) == 6
-    assert error.value.money != "not_moved" or not isinstance(error.value, Unresolved)
+    assert error.value.money != "not_moved"
     assert [record.event for record in ledger.records()] == ["signed", "unresolved", "delivered"]
+
+
+async def test_a_facilitator_that_was_not_reached_is_waited_for(shop: Shop, hostile: HostileApi) -> None:
+    unused = note("unused", charged=False, retry="same_payment")
+    hostile.paid = [failure(502, "provider_error", note=unused, provider="facilitator", after=1)]
+    told: list[str] = []
+
+    answer = await shop(hostile.url, watch=told.append).call(SLUG, {})
+
+    assert (answer.money, len(set(hostile.payments))) == ("moved", 1)
+    assert "sending the same payment again in 1.0 s" in told[-1]
+
+
+async def test_a_facilitator_that_stays_away_leaves_one_payment_for_later(
+    shop: Shop, hostile: HostileApi
+) -> None:
+    unused = note("unused", charged=False, retry="same_payment")
+    hostile.paid = [failure(502, "provider_error", note=unused, provider="facilitator", after=3600)]
+    ledger = Ledger()
+
+    with pytest.raises(ServiceFailed, match="The API says that no money moved") as error:
+        await shop(hostile.url, ledger=ledger).call(SLUG, {})
+    await shop(hostile.url, ledger=ledger).call(SLUG, {})
+
+    assert (error.value.provider, error.value.retry) == ("facilitator", "same_payment")
+    assert (error.value.money, len(set(hostile.payments))) == ("reported_not_moved", 1)
+
+
+async def test_a_rate_limit_before_payment_is_asked_again(shop: Shop, hostile: HostileApi) -> None:
+    hostile.unpaid = [failure(429, "rate_limited", after=0)]
+
+    answer = await shop(hostile.url).call(SLUG, {})
+
+    assert (answer.money, len(hostile.payments)) == ("moved", 1)
+
+
+async def test_a_rate_limit_that_lasts_is_told_with_nothing_signed(shop: Shop, hostile: HostileApi) -> None:
+    hostile.unpaid = [failure(429, "rate_limited", after=60)]
+
+    with pytest.raises(ServiceFailed, match=r"rate_limited.*Nothing was signed") as error:
+        await shop(hostile.url).call(SLUG, {})
+
+    assert (error.value.money, hostile.payments) == ("not_moved", [])
 
 
 async def test_another_body_is_another_payment(shop: Shop, hostile: HostileApi) -> None:
@@ -154,7 +216,7 @@ ENDING: dict[str, tuple[Said, type[BuyerError], str]] = {
     "a 402 that says refused": (
         failure(402, "payment_required", note=note("refused", charged=False, retry="new_payment")),
         PaymentRefused,
-        "not_moved",
+        "reported_not_moved",
     ),
     "a 402 that says in flight": (
         taking(failure(402, "payment_required", note=note("in_flight", charged=False, retry="none"))),
@@ -174,7 +236,7 @@ ENDING: dict[str, tuple[Said, type[BuyerError], str]] = {
     "no source": (
         failure(503, "provider_unconfigured", note=note("unused", charged=False, retry="none")),
         Unavailable,
-        "not_moved",
+        "reported_not_moved",
     ),
     "another shape": (taking(Said(200, {"data": 5})), Drift, "unknown"),
     "a list": (taking(Said(200, [])), Drift, "unknown"),
@@ -256,6 +318,19 @@ async def test_the_api_says_how_long_to_wait(shop: Shop, hostile: HostileApi) ->
     assert "in 1.0 s" in told[-1]
 
 
+async def test_a_request_without_a_payment_waits_as_long_as_the_limit_says(
+    shop: Shop, hostile: HostileApi
+) -> None:
+    limited = failure(429, "rate_limited")
+    hostile.unpaid = [Said(429, limited.body, {"Retry-After": "1"})]
+    started = time.monotonic()
+
+    answer = await shop(hostile.url, patience=Patience(longest_pause=2)).call(SLUG, {})
+
+    assert (answer.data, len(hostile.payments)) == (DATA, 1)
+    assert time.monotonic() - started >= 1
+
+
 async def test_a_server_that_hangs_is_given_up(shop: Shop, hostile: HostileApi) -> None:
     release = threading.Event()
 
@@ -324,7 +399,7 @@ async def test_a_payment_that_expired_untaken_while_its_window_is_open_is_not_re
     with pytest.raises(PaymentRefused, match="clock") as error:
         await shop(hostile.url).call(SLUG, {})
 
-    assert (error.value.money, len(set(hostile.payments))) == ("not_moved", 1)
+    assert (error.value.money, len(set(hostile.payments))) == ("reported_not_moved", 1)
 
 
 async def test_a_payment_whose_window_ended_before_it_was_taken_is_replaced_once(

@@ -153,7 +153,7 @@ async def test_a_wallet_without_money_is_told_so(shop: Shop, api: Api, chain_set
     with pytest.raises(InsufficientBalance, match=f"{poor.address} holds less than") as error:
         await shop(url_of(api(chain_settings)), wallet=poor).call(CHECK, QUESTION)
 
-    assert error.value.money == "not_moved"
+    assert error.value.money == "reported_not_moved"
 
 
 async def test_no_data_is_an_answer_that_is_charged(
@@ -204,10 +204,10 @@ async def test_an_api_without_payments_is_unavailable(shop: Shop, api: Api, sett
 async def test_a_service_without_its_source_is_unavailable_and_free(
     shop: Shop, client: httpx.Client, facilitator: StubFacilitator
 ) -> None:
-    with pytest.raises(Unavailable, match="another may serve it") as error:
+    with pytest.raises(Unavailable, match="Another deployment may serve it") as error:
         await shop(url_of(client)).call("crawler-search", {"query": "x402"})
 
-    assert (error.value.money, facilitator.asked) == ("not_moved", 0)
+    assert (error.value.money, facilitator.asked) == ("reported_not_moved", 0)
 
 
 async def test_a_refused_payment_moved_nothing_and_is_not_sent_again(
@@ -216,12 +216,12 @@ async def test_a_refused_payment_moved_nothing_and_is_not_sent_again(
     facilitator.next = [refused("invalid_exact_evm_transaction_simulation_failed")]
     buyer = shop(url_of(client))
 
-    with pytest.raises(PaymentRefused, match="no money moved") as error:
+    with pytest.raises(PaymentRefused, match=r"the API .* says that no money moved") as error:
         await buyer.call(CHECK, QUESTION)
     answer = await buyer.call(CHECK, QUESTION)
 
     assert (error.value.money, error.value.reason) == (
-        "not_moved",
+        "reported_not_moved",
         "invalid_exact_evm_transaction_simulation_failed",
     )
     assert (answer.money, facilitator.asked, len(facilitator.moved)) == ("moved", 2, 1)

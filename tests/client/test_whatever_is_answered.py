@@ -1,9 +1,11 @@
-"""Whatever an API answers: one payment a request, and never "no money moved" where it did."""
+"""Whatever an API answers, true or not: one payment a request, and no false word on the money."""
 
 from __future__ import annotations
 
 import base64
+import re
 from collections.abc import Generator
+from decimal import Decimal
 from functools import partial
 from typing import Any, get_args
 
@@ -38,6 +40,7 @@ CODES = (
     "provider_error",
     "provider_unconfigured",
     "provider_timeout",
+    "rate_limited",
     "something_else",
 )
 REASONS = (
@@ -62,7 +65,7 @@ HEADERS = st.fixed_dictionaries(
 
 @st.composite
 def replies(draw: st.DrawFn) -> dict[str, Any]:
-    """A reply in plain words, of which `said` makes one. What it says of the money is true."""
+    """A reply in plain words, of which `said` makes one."""
     return {
         "status": draw(st.sampled_from(STATUSES + FAILURES)),
         "takes": draw(st.booleans()),
@@ -81,8 +84,8 @@ def replies(draw: st.DrawFn) -> dict[str, Any]:
     }
 
 
-def said(api: HostileApi, plan: dict[str, Any], asked: Asked) -> Said:
-    """The reply that was drawn, to this request."""
+def said(api: HostileApi, plan: dict[str, Any], asked: Asked, *, lies: bool = False) -> Said:
+    """The reply that was drawn, to this request; what it says of the money is true unless it `lies`."""
     taken = bool(asked.payment) and (plan["takes"] or asked.nonce in api.taken)
     headers = dict(plan["headers"])
     if plan["terms"] != "none":
@@ -94,19 +97,19 @@ def said(api: HostileApi, plan: dict[str, Any], asked: Asked) -> Said:
     if asked.payment and plan["receipt"] != "none":
         true = receipt(asked, success=taken and plan["receipt"] == "true")
         headers["PAYMENT-RESPONSE"] = "=" if plan["receipt"] == "junk" else true
-    body = content(plan, taken=taken)
+    body = content(plan, taken=taken != lies, message="nothing was charged" if lies else "so")
     return Said(plan["status"], body, headers, plan["fault"], takes=plan["takes"])
 
 
-def content(plan: dict[str, Any], *, taken: bool) -> Any:
-    """A body; its `details.payment` is true."""
+def content(plan: dict[str, Any], *, taken: bool, message: str) -> Any:
+    """A body; its `details.payment` says what was `taken`."""
     which: int = plan["note"]
     state, charged = (TAKEN if taken else UNTAKEN)[which]
     note: dict[str, Any] = {"state": state, "charged": charged, "retry": plan["retry"]}
     details: dict[str, Any] = {"payment": note} if plan["body"] == "noted" else {}
     if plan["reason"]:
         details["reason"] = plan["reason"]
-    told: dict[str, Any] = {"code": plan["code"], "message": "so", "details": details}
+    told: dict[str, Any] = {"code": plan["code"], "message": message, "details": details}
     error: dict[str, Any] = {"error": told, "requestId": "req_1"}
     bodies: dict[str, Any] = {
         "answer": envelope(),
@@ -158,7 +161,7 @@ def test_one_payment_a_request_and_no_false_word_on_the_money(
 
     assert len(set(api.payments)) <= 1
     assert len({asked.body for asked in api.asked if asked.method == "POST"}) <= 1
-    if first.money == "not_moved":
+    if first.money in ("not_moved", "reported_not_moved"):
         assert not api.taken
     if first.money == "moved":
         assert api.taken
@@ -172,3 +175,28 @@ def test_one_payment_a_request_and_no_false_word_on_the_money(
     assert isinstance(second, Answer)
     if still_open:
         assert len(api.taken) == len(set(api.payments)) == 1
+
+
+UNCHARGED = re.compile("no money moved|nothing (moved|was charged)|not charged", re.IGNORECASE)
+
+
+@pytest.mark.parametrize("kind", ["sync", "async"])
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(paid=st.lists(replies(), min_size=1, max_size=6))
+def test_a_lie_about_the_money_is_told_as_the_word_of_the_api(
+    kind: str, api: HostileApi, paid: list[dict[str, Any]]
+) -> None:
+    api.asked.clear()
+    api.taken.clear()
+    api.unpaid, api.paid = [], [partial(said, api, plan, lies=True) for plan in paid]
+    ledger = Ledger()
+
+    first = bought(kind, api.url, ledger)
+
+    assert len(set(api.payments)) == 1
+    assert first.money != "not_moved"
+    assert {record.money for record in ledger.records()} & {"not_moved"} == set()
+    if isinstance(first, BuyerError) and (claim := UNCHARGED.search(str(first))):
+        assert "the api" in str(first)[: claim.start()].lower()
+    with ledger.entry() as entry:
+        assert entry.signed_usd(None) == Decimal("0.01")

@@ -15,13 +15,15 @@ from facilitators import said as answers
 from jsonschema import Draft202012Validator
 from mcp.shared.exceptions import MCPError
 from speaking import PAIR, POOL, RECEIPT, Speak, meta, paid, payload_of, said, text
-from standins import StandIns
+from standins import StandIns, bought
 
 from centgate.dev import MERCHANT
 from centgate.devchain.house import DevChain
 from centgate.settings import Settings
+from centgate.upstream import Breaker
 
 SLUG = "phishing-check"
+POOL_PATH = "/services/pool-snapshot"
 CENT = 10_000
 PAGE = {"url": "https://example.org/"}
 
@@ -249,6 +251,30 @@ async def test_a_payment_that_bought_nothing_yet_buys_the_answer_later(
     assert error["details"]["payment"]["retry"] == "same_payment"
     assert said(later)["error"]["code"] == "no_data"
     assert facilitator.asked == 1
+
+
+async def test_new_payment_while_all_sources_are_down_is_not_settled(
+    speak: Speak,
+    unlisted: httpx.Client,
+    upstreams: StandIns,
+    facilitator: StubFacilitator,
+    buyer: Buyer,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(Breaker, "PAUSE", 60.0)
+    upstreams.faults |= {"dexscreener": "500", "geckoterminal": "500"}
+    for _ in range(3 * Breaker.LIMIT):
+        bought(unlisted, POOL_PATH, PAIR)
+    charged = facilitator.asked
+
+    async with speak(unlisted) as mcp:
+        payment = payload_of(await mcp.call_tool(POOL, PAIR), buyer)
+        result = await paid(mcp, POOL, PAIR, payment)
+
+    error = said(result)["error"]
+    assert (error["code"], error["provider"]) == ("provider_error", "dexscreener")
+    assert error["details"]["payment"] == {"state": "unused", "charged": False, "retry": "same_payment"}
+    assert facilitator.asked == charged
 
 
 async def test_a_deployment_that_takes_no_payments_says_so(

@@ -206,7 +206,7 @@ async def test_an_empty_wallet_is_told_and_nothing_moves(
         result = await local.call_tool(SLUG, QUESTION)
 
     error = said(result)["error"]
-    assert (error["code"], error["money"]) == ("insufficient_balance", "not_moved")
+    assert (error["code"], error["money"]) == ("insufficient_balance", "reported_not_moved")
 
 
 async def test_a_tool_the_api_does_not_have_is_an_error_of_the_protocol(

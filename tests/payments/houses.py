@@ -55,6 +55,8 @@ def off_duty(folder: Path) -> None:
 class Process:
     """`centgate serve` as an operator runs it."""
 
+    program: tuple[str, ...] = (sys.executable, "-m", "centgate")
+
     def __init__(self, settings: Settings, *, log: Path | None = None, **more: str) -> None:
         environment = {name: value for name, value in os.environ.items() if not name.startswith("CENTGATE_")}
         given = {
@@ -62,11 +64,13 @@ class Process:
             "NETWORK": settings.network,
             "FACILITATOR_URL": settings.facilitator,
             "DATABASE_URL": settings.database_url,
+            "FREE_PER_MINUTE": str(settings.free_per_minute),
+            "REFUSED_PER_MINUTE": str(settings.refused_per_minute),
             **more,
         }
         with (log or Path(os.devnull)).open("ab") as errors:
             self.popen = subprocess.Popen(
-                [sys.executable, "-m", "centgate", "serve", "--port", "0"],
+                [*self.program, "serve", "--port", "0"],
                 cwd=_without_env(settings),
                 env=environment | {f"CENTGATE_{name}": value for name, value in given.items()},
                 stdout=subprocess.PIPE,

@@ -54,6 +54,7 @@ async def presented(
         journal = Journal(store, keep_seconds=3600, clock=lambda: at)
         payment = read_payment(header, terms or terms_of(phishing_check, settings), at)
         order = Order(phishing_check.slug, binding(phishing_check, PhishingCheckRequest(**QUESTION)))
+        await journal.beat()  # or a server on the same journal may take it up in between
         async with journal.claim(payment, order) as claim:
             if transaction:
                 await journal.settled(claim, transaction)
@@ -77,12 +78,13 @@ def terms_in(settings: Settings) -> str:
 
 
 async def row_of(settings: Settings, payload: dict[str, Any]) -> dict[str, Any]:
-    """What the journal has of a payment."""
+    """The columns that the journal has of a payment, and its `events`."""
     payment = read_payment(encoded(payload), terms_of(phishing_check, settings), 0)
     async with journal_of(settings) as store:
         row = await store.read(partial(queries.find, payment.key))
+        events = await store.read(partial(queries.find_events, payment.key))
     assert row is not None
-    return {column.name: row[column.name] for column in payments.columns}
+    return {column.name: row[column.name] for column in payments.columns} | {"events": events}
 
 
 async def row_when(

@@ -45,7 +45,7 @@ EARLIER: dict[str, Callable[[Settings], Terms]] = {
     "token's version": with_settings(
         asset="0x036CbD53842c5426634e7929541eC2318f3dCF7e", asset_name="USDC", asset_version="1"
     ),
-    "network": with_settings(network="eip155:8453"),
+    "network": with_settings(network="eip155:31337", asset=ELSEWHERE, asset_name="Another Dollar"),
     "public address": with_settings(public_url="https://old.example"),
 }
 each_change = pytest.mark.parametrize("earlier", EARLIER.values(), ids=EARLIER.keys())

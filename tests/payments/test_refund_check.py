@@ -79,8 +79,8 @@ def test_one_transaction_pays_back_as_many_payments_as_it_has_money_for(
 @pytest.mark.parametrize(
     ("to", "amount", "why"),
     [
-        (PAYER, 9_999, "moved 0.009999 dollars"),
-        (BUYERS[4].address, 10_000, "moved 0.000000 dollars"),
+        (PAYER, 9_999, "moved 0.009999 test dollars"),
+        (BUYERS[4].address, 10_000, "moved 0.000000 test dollars"),
     ],
     ids=["too little", "to somebody else"],
 )
@@ -101,7 +101,7 @@ def test_payers_own_transfer_to_himself_is_no_refund(tmp_path: Path, devchain: D
 
     shown = refunded(url, paid, transfer(devchain, Buyer(3), PAYER, 10_000), node=devchain.rpc_url)
 
-    assert (shown.exit_code, "moved 0.000000 dollars" in shown.stderr) == (1, True), shown.output
+    assert (shown.exit_code, "moved 0.000000 test dollars" in shown.stderr) == (1, True), shown.output
 
 
 def test_transaction_that_is_not_there_or_failed_is_refused(tmp_path: Path, devchain: DevChain) -> None:

@@ -17,7 +17,6 @@ import httpx
 import pytest
 from buyer import Api, Buyer, note, pay, payment_for
 from buyer import encoded as header
-from databases import Postgres
 from deeds import cancel, settling_on, spend_elsewhere
 from facilitators import StubFacilitator, refused, said, settings_in
 from houses import running
@@ -113,19 +112,18 @@ async def test_two_replicas_ask_once_about_each(
 
 
 async def test_the_duty_passes_on_when_the_process_that_has_it_is_killed(
-    settings: Settings, postgres: Postgres, postgres_url: str, facilitator: StubFacilitator, buyer: Buyer
+    settings: Settings, postgres_url: str, facilitator: StubFacilitator, buyer: Buyer
 ) -> None:
     deployment = settings.model_copy(update={"database_url": postgres_url})
     facilitator.usually = said(500, "")
     payload = await left_open(deployment, buyer)
-    with running(deployment) as one, running(deployment) as other:
+    with running(deployment) as on_duty:
         await row_when(deployment, payload, lambda row: row["attempts"] > 0)
-        on_duty = postgres.run("SELECT worker FROM duties WHERE name = 'upkeep'", postgres_url)
-        first = next(each for each in (one, other) if f"/{each.popen.pid}/" in on_duty)
-        first.kill()
-        facilitator.usually = facilitator.settle
+        with running(deployment):
+            on_duty.kill()
+            facilitator.usually = facilitator.settle
 
-        row = await row_when(deployment, payload, is_settled)
+            row = await row_when(deployment, payload, is_settled)
 
     assert row["transaction"] == nonce_of(payload)
 

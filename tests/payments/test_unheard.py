@@ -107,9 +107,10 @@ async def test_each_entry_may_be_made_twice(store: Wayward, buyer: Buyer) -> Non
 async def test_what_was_taken_unheard_is_let_go_of_for_another_server(
     store: Wayward, buyer: Buyer, *, doubted: bool
 ) -> None:
-    elsewhere = Worker("elsewhere:1/2/3", "elsewhere:1/2/3")
+    elsewhere = Worker("elsewhere", "elsewhere")
     one, other = Journal(store, keep_seconds=3600, worker=elsewhere), journal_in(store)
     payment, _ = payment_of(buyer)
+    await one.beat()
     if doubted:
         async with one.claim(payment, ORDER):
             pass
@@ -122,6 +123,19 @@ async def test_what_was_taken_unheard_is_let_go_of_for_another_server(
 
     async with beating(one), asyncio.timeout(20), other.claim(payment, ORDER) as claim:
         assert claim.doubtful
+
+
+async def test_a_paid_call_asks_the_database_for_no_time(store: Wayward, buyer: Buyer) -> None:
+    journal = journal_in(store)
+    payment, _ = payment_of(buyer)
+    await journal.beat()
+    before = store.runs
+
+    async with journal.claim(payment, ORDER) as claim:
+        await journal.settled(claim, HASH)
+        await journal.delivered(claim, StoredAnswer(200, b"{}", "req_1", "receipt"))
+
+    assert store.runs - before == 3
 
 
 async def test_two_requests_of_one_server_never_work_on_one_row(store: Wayward, buyer: Buyer) -> None:

@@ -282,7 +282,18 @@ def test_the_caps_that_are_told_are_those_of_the_client(paid: Reading) -> None:
 
     text = paid.text("/agents.md")
 
-    assert f"at most ${settings.cap_per_call} for one call and ${settings.cap_total} in one process" in text
+    assert f"at most ${settings.cap_per_call} for one call and ${settings.cap_total} in all" in text
+
+
+@pytest.mark.parametrize("page", ["/agents.md", "/start.md", "/.well-known/agent-skills/centgate/SKILL.md"])
+def test_what_pays_names_the_network_that_is_charged_on(paid: Reading, page: str) -> None:
+    header = paid.api.post("/services/token-risk").headers["PAYMENT-REQUIRED"]
+    network = decoded(header)["accepts"][0]["network"]
+
+    text = paid.text(page)
+
+    shown = text.count(f"--network {network}") + text.count(f'"--network",\n        "{network}"')
+    assert shown >= 2
 
 
 def test_who_is_paid_is_whom_the_402_names(paid: Reading) -> None:

@@ -352,11 +352,12 @@ def test_the_command_serves_and_says_when_it_is_ready(shop: Site) -> None:
     url = process.stdout.readline().removeprefix("ready ").strip()
 
     response = httpx.get(url, timeout=WAIT)
+    too_large = httpx.get(url, timeout=WAIT, headers={"A": "a" * 70_000})
 
     process.send_signal(signal.SIGTERM)
     process.wait(WAIT)
     process.stdout.close()
-    assert response.status_code == 200
+    assert (response.status_code, too_large.status_code) == (200, 431)
     assert f'<link rel="canonical" href="{url}/">' in response.text
 
 

@@ -78,7 +78,7 @@ def test_what_the_api_says_of_the_input_stands_at_the_fields(page: Page) -> None
     expect(field).to_have_attribute("aria-invalid", "true")
     expect(field).to_be_focused()
     expect(field).to_have_accessible_description(re.compile("String should match pattern"))
-    expect(page.get_by_role("alert").first).to_contain_text("Nothing was charged")
+    expect(page.get_by_role("alert").first).to_contain_text("Nothing was signed")
     expect(page.locator("#try-issues")).to_contain_text("tokenAddress")
 
 

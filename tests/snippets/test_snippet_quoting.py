@@ -98,7 +98,8 @@ def test_curl_sends_the_example(query: str) -> None:
 def test_the_command_line_means_the_example(query: str) -> None:
     (command,) = words(codes(query)["Command line"])
 
-    assert command == ["centgate", "call", "crawler-search", f"query={query}", "limit=3", "--api", API]
+    options = ["--api", API, "--network", SEARCH.payment.network]
+    assert command == ["centgate", "call", "crawler-search", f"query={query}", "limit=3", *options]
     assert read_pairs(command[3:5], PLAIN) == {"query": query, "limit": 3}
 
 
@@ -147,7 +148,7 @@ def test_an_address_is_no_code(api: str) -> None:
     (asked,) = words(found["curl"])
     (called,) = words(found["Command line"])
     assert api + SEARCH.path in asked
-    assert called[-1] == api
+    assert called[called.index("--api") + 1] == api
     assert api in [
         node.value for node in ast.walk(ast.parse(found["Python"])) if isinstance(node, ast.Constant)
     ]
@@ -156,8 +157,38 @@ def test_an_address_is_no_code(api: str) -> None:
         "mcp",
         "--api",
         api,
+        "--network",
+        SEARCH.payment.network,
     ]
     assert json.loads(found["MCP over HTTP"])["mcpServers"]["centgate"]["url"] == f"{api}/mcp"
+
+
+def test_the_network_that_is_charged_on_is_named() -> None:
+    payment = SEARCH.payment.model_copy(update={"network": "eip155:8453"})
+    service = SEARCH.model_copy(update={"payment": payment})
+    found = {each.label: each.code for each in snippets(service, of_one(service))}
+
+    (called,) = words(found["Command line"])
+    (client,) = (
+        node
+        for node in ast.walk(ast.parse(found["Python"]))
+        if isinstance(node, ast.Call) and ast.unparse(node.func) == "Centgate"
+    )
+    named = {each.arg: each.value for each in client.keywords}
+    server = json.loads(found["MCP, paid from a wallet"])["mcpServers"]["centgate"]
+
+    assert called[-2:] == server["args"][-2:] == ["--network", "eip155:8453"]
+    assert ast.literal_eval(named["networks"]) == ["eip155:8453"]
+
+
+@pytest.mark.parametrize("network", ["", "base", "x'; touch pwned; '", 'x"$(touch pwned)`'])
+def test_what_is_no_network_is_not_named(network: str) -> None:
+    payment = SEARCH.payment.model_copy(update={"network": network})
+    service = SEARCH.model_copy(update={"payment": payment})
+
+    found = {each.label: each.code for each in snippets(service, of_one(service))}
+
+    assert "network" not in found["Python"] + found["Command line"] + found["MCP, paid from a wallet"]
 
 
 @each_nasty
@@ -173,6 +204,6 @@ def test_the_command_line_is_one_that_the_command_reads_back(slug: str) -> None:
     entry = Entry.model_validate(full_entry(service, Settings(pay_to=MERCHANT)))
     code = {each.label: each.code for each in snippets(entry, of_one(entry))}["Command line"]
 
-    _, _, _, *pairs, _, _ = shlex.split(code.replace("\\\n", ""))
+    _, _, _, *pairs, _, _, _, _ = shlex.split(code.replace("\\\n", ""))
 
     assert read_pairs(pairs, entry.input_schema) == service.input_example

@@ -62,6 +62,18 @@ class Answers:
         except CentgateError as error:
             raise error.again() from error
 
+    async def has(self, key: str, fresh_for: timedelta) -> bool:
+        """Report whether a fresh answer is kept under `key`, here or where servers share theirs."""
+        if not fresh_for:
+            return False
+        if (kept := await self._cache.get(key)) and _read(kept):
+            return True
+        found = await self._shared.find(key) if self._shared else None
+        if found is None or not _read(found.content):
+            return False
+        await self._cache.put(key, found.content, found.seconds)
+        return True
+
     def _done(self, key: str, task: asyncio.Task[tuple[Answered, bool]]) -> None:
         del self._at_work[key]
         if not task.cancelled():

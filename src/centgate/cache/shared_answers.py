@@ -26,6 +26,12 @@ FIRST_LOOK, LAST_LOOK = 0.02, 0.1
 MOST_BYTES = 1 << 20
 """The longest answer that is shared."""
 
+_FIND = """
+-- KEYS: answer. Gives the answer with the milliseconds it has left, or nothing.
+local answer = redis.call('GET', KEYS[1])
+if answer then return {answer, redis.call('PTTL', KEYS[1])} end
+return {}
+"""
 _TAKE = """
 -- KEYS: answer, lease. ARGV: token, milliseconds.
 -- Gives the answer with the milliseconds it has left; nothing to whom is to make it; else a word to wait.
@@ -99,6 +105,15 @@ class SharedAnswers:
         self._lease = lease
         # answers of another version of Centgate may have another shape
         self._prefix = f"answer:{version('centgate')}:"
+
+    async def find(self, key: str) -> Found | None:
+        """Return the answer that a server has made, without waiting for one that is being made."""
+        asked = time.monotonic()
+        match await self._shared.run(_FIND, (self._prefix + key,), ()):
+            case [bytes(content), int(left)]:
+                return Found(content, left / 1000 - (time.monotonic() - asked))
+            case _:
+                return None
 
     @asynccontextmanager
     async def turn(self, key: str) -> AsyncGenerator[Turn]:

@@ -24,7 +24,7 @@ class AsyncCentgate(Client, AsyncServices):
         self._http = connect()
 
     async def call(self, slug: str, body: Mapping[str, Any], *, payment: Payment | None = None) -> Answer:
-        """The answer of a service, paid for. Raises BuyerError, which says whether money moved.
+        """The answer of a service, paid for. Raises BuyerError, which says what is known of the money.
 
         A payment that an earlier call for the same request has left open is sent again, and nothing is
         signed; `payment` is such a one that the ledger does not know.

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import ssl
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Self
 
 import httpx2
 
 from centgate.client.asking import PATIENCE, Patience
-from centgate.client.caps import CAPS, Caps, Purse
+from centgate.client.caps import CAPS, Caps
 from centgate.client.exchange import Proxies, async_http, proxies_set
 from centgate.client.ledger import Ledger
 from centgate.client.origin import origin_of, require_private_or_tls
@@ -31,6 +31,7 @@ class Client(ABC):
         caps: Caps = CAPS,
         payee: str | None = None,
         ledger: Ledger | None = None,
+        networks: Iterable[str] | None = None,
         allowed: Allowed = ALLOWED,
         patience: Patience = PATIENCE,
         proxies: Proxies = "none",
@@ -39,19 +40,21 @@ class Client(ABC):
     ) -> None:
         """A client that has sent nothing yet.
 
-        `payee` is the only address it pays; without one it pays whoever the API asked for first, as long as
-        the ledger remembers. Without a `ledger` that is as long as this object. `watch` is told in sentences
-        what goes on. Raises AddressRefused for an API that may not be called, ValueError for no payee.
+        `networks` are those it pays on (CAIP-2), in place of those of `allowed`; unless they are named, test
+        networks alone. `payee` is the only address it pays; without one it pays whoever the API asked for
+        first, as long as the ledger remembers. The ledger counts against the total cap too. Without a
+        `ledger` both last as long as this object. `watch` is told in sentences what goes on. Raises
+        AddressRefused for an API that may not be called, ValueError for no payee or network.
         """
         origin = origin_of(api)
         require_private_or_tls(origin, allowed.plain_http)
         self._buyer = Buyer(
             origin,
             wallet=wallet,
-            purse=Purse(caps),
+            caps=caps,
             payee=read_payee(payee) if payee is not None else None,
             ledger=ledger or Ledger(),
-            allowed=allowed,
+            allowed=allowed if networks is None else allowed.with_networks(networks),
             patience=patience,
             watch=watch,
         )
@@ -68,6 +71,7 @@ class Client(ABC):
             given.open_wallet,
             caps=given.caps,
             payee=given.payee,
+            networks=given.networks or None,
             ledger=Ledger(given.ledger),
             proxies=proxies_set(given.proxy),
             watch=watch,

@@ -1,17 +1,14 @@
-"""What a client may spend, and what it has spent of that."""
+"""Limits on what a wallet signs for, and the amounts that count against them."""
 
 from __future__ import annotations
 
-import threading
 from dataclasses import dataclass
 from decimal import Decimal
-
-from centgate.client.errors import CapExceeded
 
 
 @dataclass(frozen=True, slots=True)
 class Caps:
-    """US dollars that may be spent on one call, and in all by one client object."""
+    """US dollars that may be signed for: for one call, and by a wallet in all, as its ledger counts."""
 
     per_call: Decimal = Decimal("0.02")
     total: Decimal = Decimal("1.00")
@@ -21,49 +18,59 @@ class Caps:
             if not cap.is_finite() or cap < 0:
                 raise ValueError(f"a cap is an amount in US dollars, not {cap}")
 
+    def objection(self, usd: Decimal, *, signed: Decimal) -> str | None:
+        """Return why an amount may not be signed for after `signed` in all; None when it may."""
+        if usd > self.per_call:
+            return (
+                f"the price is ${usd}, above the cap of ${self.per_call} a call: raise the "
+                "cap (CENTGATE_CAP_PER_CALL) if you mean to pay it"
+            )
+        if signed + usd > self.total:
+            return (
+                f"${signed} of the cap of ${self.total} in all is signed for, and this call "
+                f"costs ${usd}: raise the cap (CENTGATE_CAP_TOTAL) if you mean to go on"
+            )
+        return None
+
 
 CAPS = Caps()
 """What may be spent unless the caller says otherwise."""
 
 
-class Purse:
-    """What is spent. Threads and tasks may share it.
+class SignedAmounts:
+    """The payments that count against the total cap, by payer.
 
-    It counts as spent before a payment is signed, and stays so whatever the API says came of it: an API may
-    say that it refused, and use the signature all the same.
+    A payment is known by its nonce and counts once, however often its record is read.
     """
 
-    def __init__(self, caps: Caps) -> None:
-        self.caps = caps
-        self._spent = Decimal(0)
-        self._lock = threading.Lock()
+    def __init__(self) -> None:
+        self._amounts: dict[str, dict[str, Decimal]] = {}
+        self._totals: dict[str, Decimal] = {}
 
-    def objection(self, usd: Decimal) -> str | None:
-        """Why so much may not be spent; None when it may."""
-        with self._lock:
-            return self._objection(usd)
+    def add(self, payer: str, nonce: str, usd: Decimal) -> None:
+        """Count a payment that was signed."""
+        amounts = self._amounts.setdefault(payer.lower(), {})
+        if nonce not in amounts:
+            amounts[nonce] = usd
+            self._totals[payer.lower()] = self.total(payer) + usd
 
-    def spend(self, usd: Decimal) -> None:
-        """Count an amount that is about to be signed for; CapExceeded when there is not so much."""
-        with self._lock:
-            if objection := self._objection(usd):
-                raise CapExceeded(objection)
-            self._spent += usd
+    def remove(self, payer: str, nonce: str) -> None:
+        """Stop counting a payment that can no longer move."""
+        usd = self._amounts.get(payer.lower(), {}).pop(nonce, None)
+        if usd is not None:
+            self._totals[payer.lower()] -= usd
 
-    def give_back(self, usd: Decimal) -> None:
-        """Nothing was signed for it, or nobody will hear of it."""
-        with self._lock:
-            self._spent -= usd
+    def reset(self, payer: str) -> None:
+        """Begin a new count for a payer."""
+        self._amounts.pop(payer.lower(), None)
+        self._totals.pop(payer.lower(), None)
 
-    def _objection(self, usd: Decimal) -> str | None:
-        if usd > self.caps.per_call:
-            return (
-                f"the price is ${usd}, above the cap of ${self.caps.per_call} a call: raise the "
-                "cap (CENTGATE_CAP_PER_CALL) if you mean to pay it"
-            )
-        if self._spent + usd > self.caps.total:
-            return (
-                f"${self._spent} of the cap of ${self.caps.total} in all is signed for, and this call "
-                f"costs ${usd}: raise the cap (CENTGATE_CAP_TOTAL) if you mean to go on"
-            )
-        return None
+    def nonces(self, payer: str) -> frozenset[str]:
+        """Return the nonces of a payer's payments that count."""
+        return frozenset(self._amounts.get(payer.lower(), ()))
+
+    def total(self, payer: str | None) -> Decimal:
+        """Return the sum for a payer; for None the largest of all payers."""
+        if payer is None:
+            return max(self._totals.values(), default=Decimal(0))
+        return self._totals.get(payer.lower(), Decimal(0))

@@ -1,4 +1,4 @@
-"""What can go wrong for a buyer, as a tree; each error says whether money moved.
+"""What can go wrong for a buyer, as a tree; each error says what is known of the money.
 
 BuyerError
 ├── AddressRefused         the API's address is none, or is called without TLS over public networks
@@ -30,7 +30,11 @@ if TYPE_CHECKING:
     from centgate.client.answers import Receipt
     from centgate.client.payment import Payment
 
-Money = Literal["not_moved", "moved", "unknown"]
+Money = Literal["not_moved", "reported_not_moved", "moved", "unknown"]
+"""`not_moved`: known by this client itself, since nothing was signed, or by a node of the wallet's owner.
+
+`reported_not_moved`: a payment was sent, and the API says that no money moved. An API can lie.
+"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -103,7 +103,8 @@ def _no_data(reply: Reply, failure: Failure, payment: Payment) -> Judged:
     charged = receipt is not None or (failure.note is not None and failure.note.charged)
     paid = "paid for" if charged else f"whether the ${payment.usd} moved is not known"
     error = NoData(
-        f"nothing is known of it: {failure.message}. This is an answer, and {paid}: do not ask again",
+        f"nothing is known of it, the API says: {failure.message}. This is an answer, and {paid}: do not ask "
+        "again",
         receipt,
         money="moved" if charged else "unknown",
         request_id=failure.request_id,
@@ -119,7 +120,7 @@ def _noted(reply: Reply, failure: Failure, payment: Payment, *, doubtful: bool) 
     if note.retry == "same_payment":
         return _owed(reply, failure, payment, untaken=untaken)
     if note.charged:
-        used = f"the payment is used up: {failure.message}. Nothing more can be had for it"
+        used = f"the API says that the payment is used up: {failure.message}. Nothing more can be had for it"
         refusal = PaymentRefused(used, failure.reason, money="moved", request_id=failure.request_id)
         return Judged(refusal, "refused")
     if not untaken:
@@ -128,10 +129,15 @@ def _noted(reply: Reply, failure: Failure, payment: Payment, *, doubtful: bool) 
         )
     if failure.code == "provider_unconfigured":
         gone = (
-            f"this deployment does not serve it: {failure.message}. Nothing was charged; another may serve it"
+            f"the API does not serve it, and says that nothing was charged: {failure.message}. Another "
+            "deployment may serve it"
         )
         # not refused for good: should the source be set up in time, the same payment buys the answer
-        return Judged(Unavailable(gone, request_id=failure.request_id), "unresolved", doubtful=False)
+        return Judged(
+            Unavailable(gone, money="reported_not_moved", request_id=failure.request_id),
+            "unresolved",
+            doubtful=False,
+        )
     return Judged(_refusal(failure, payment), "refused", doubtful=False)
 
 
@@ -152,18 +158,18 @@ def _owed(reply: Reply, failure: Failure, payment: Payment, *, untaken: bool) ->
     note = failure.note
     assert note is not None
     if not note.charged and not untaken:
-        return _again(payment, f"{failure.message} ({failure.code})", reply, failure)
-    kept = "No money moved; the same call sends the same payment again"
+        return _again(payment, f"the API says: {failure.message} ({failure.code})", reply, failure)
+    kept = "The API says that no money moved; the same call sends the same payment again"
     if note.charged:
         kept = (
             "It is paid for: the same call, made again within a day, sends the same payment and costs no more"
         )
     error = ServiceFailed(
-        f"{failure.message} ({failure.code}). {kept}",
+        f"the API says: {failure.message} ({failure.code}). {kept}",
         failure.code or "",
         failure.provider,
         retry=note.retry,
-        money="moved" if note.charged else "not_moved",
+        money="moved" if note.charged else "reported_not_moved",
         request_id=failure.request_id,
     )
     return Judged(
@@ -172,16 +178,17 @@ def _owed(reply: Reply, failure: Failure, payment: Payment, *, untaken: bool) ->
 
 
 def _refusal(failure: Failure, payment: Payment) -> PaymentRefused:
-    kind, sentence = PaymentRefused, f"the payment was refused, and no money moved: {failure.message}"
+    kind = PaymentRefused
+    sentence = f"the API refused the payment, and says that no money moved: {failure.message}"
     if failure.reason in TOO_POOR:
         kind = InsufficientBalance
         sentence = (
-            f"the wallet {payment.payer} holds less than ${payment.usd} in USDC on {payment.network}: send "
-            "it some and call again. No money moved"
+            f"the API says that the wallet {payment.payer} holds less than ${payment.usd} in USDC on "
+            f"{payment.network}, and that no money moved: send it some and call again"
         )
     elif failure.reason == EXPIRED:
         sentence += ". Look whether this machine's clock is right, and call again"
-    return kind(sentence, failure.reason, money="not_moved", request_id=failure.request_id)
+    return kind(sentence, failure.reason, money="reported_not_moved", request_id=failure.request_id)
 
 
 def _again(payment: Payment, why: str, reply: Reply, failure: Failure | None = None) -> Judged:

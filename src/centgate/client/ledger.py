@@ -2,6 +2,9 @@
 
 A payment that was signed and has neither been delivered nor refused is pending: the next call for the same
 request sends it again. Several processes may share a file; each entry is made under its lock.
+
+What was signed counts against the total cap, for all who share the file, until a record says that a node
+shows it unused after its window, or that a new count begins.
 """
 
 from __future__ import annotations
@@ -15,12 +18,14 @@ import time
 from collections.abc import Generator
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from decimal import Decimal
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
+from centgate.client.caps import SignedAmounts
 from centgate.client.errors import LedgerUnwritable, Money
 from centgate.client.payment import Order, Payment
 
@@ -30,7 +35,8 @@ REDEEMABLE = 24 * 3600
 PATIENCE = 10.0
 """Seconds that a ledger is waited for which others hold."""
 
-Event = Literal["signed", "delivered", "refused", "unresolved"]
+Event = Literal["signed", "delivered", "refused", "unresolved", "unused"]
+"""`unused`: its window has ended, and a node shows that its nonce was not used."""
 _log = logging.getLogger(__name__)
 
 
@@ -49,6 +55,16 @@ class Record(BaseModel):
     """What went wrong, if anything did."""
     receipt: str | None = None
     """PAYMENT-RESPONSE as it came, where its receipt is signed."""
+
+
+class CapReset(BaseModel):
+    """The line after which a new count begins for a payer's total cap."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    time: datetime
+    event: Literal["cap_reset"]
+    payer: str
 
 
 class Ledger:
@@ -164,6 +180,18 @@ class Entry:
         """Who was paid last at an API."""
         return self._pages.payees.get(api)
 
+    def signed_usd(self, payer: str | None) -> Decimal:
+        """Return the US dollars that count against a payer's total cap; for None the most of any payer."""
+        return self._pages.signed.total(payer)
+
+    def counted(self, payer: str) -> frozenset[str]:
+        """Return the nonces of the payments that count against a payer's total cap."""
+        return self._pages.signed.nonces(payer)
+
+    def reset_cap(self, payer: str) -> None:
+        """Begin a new count for a payer's total cap; LedgerUnwritable when that is not on the disk."""
+        self._append(CapReset(time=datetime.now(UTC), event="cap_reset", payer=payer))
+
     def write(
         self,
         event: Event,
@@ -186,6 +214,9 @@ class Entry:
             why=why,
             receipt=receipt,
         )
+        self._append(record)
+
+    def _append(self, record: Record | CapReset) -> None:
         if self._file is None:
             self._pages.add(record)
             return
@@ -203,6 +234,8 @@ class _Pages:
         """Every record, where they are kept."""
         self.pending: dict[str, Payment] = {}
         self.payees: dict[str, str] = {}
+        self.signed = SignedAmounts()
+        """What counts against total caps; kept when the file is removed, so that the cap is not lost."""
         self._keep = keep
         self._file: tuple[int, int] | None = None
         self._read_to = 0
@@ -222,8 +255,11 @@ class _Pages:
         self.records, self.pending, self.payees = [], {}, {}
         self._file, self._read_to, self._lines = file, 0, 0
 
-    def add(self, record: Record) -> None:
+    def add(self, record: Record | CapReset) -> None:
         """Take in one record."""
+        if isinstance(record, CapReset):
+            self.signed.reset(record.payer)
+            return
         payment = record.payment
         if self._keep:
             self.records.append(record)
@@ -231,8 +267,12 @@ class _Pages:
             case "signed":
                 self.pending[payment.nonce] = payment
                 self.payees[payment.api] = payment.payee
+                self.signed.add(payment.payer, payment.nonce, payment.usd)
             case "delivered" | "refused":
                 self.pending.pop(payment.nonce, None)
+            case "unused":
+                self.pending.pop(payment.nonce, None)
+                self.signed.remove(payment.payer, payment.nonce)
             case "unresolved":
                 pass
 
@@ -242,12 +282,15 @@ class _Pages:
             if not line.strip():
                 continue
             try:
-                self.add(Record.model_validate_json(line))
+                self.add(_LINE.validate_json(line))
             except ValidationError:
                 _log.warning("line %d of the ledger %s is no record, and is passed over", self._lines, path)
 
 
-def _line(record: Record) -> bytes:
+_LINE: TypeAdapter[Record | CapReset] = TypeAdapter(Record | CapReset)
+
+
+def _line(record: Record | CapReset) -> bytes:
     content: dict[str, Any] = record.model_dump(mode="json", exclude_none=True)
     return json.dumps(content, separators=(",", ":")).encode() + b"\n"
 

@@ -1,4 +1,4 @@
-"""The way of a purchase: ask, look at the terms, count the money, sign once, send until it is answered.
+"""The way of a purchase: ask, look at the terms, check the caps, sign once, send until it is answered.
 
 Told once for sync and async: what is to be sent is yielded, and what came of it is sent in.
 
@@ -19,10 +19,11 @@ from urllib.parse import urlsplit
 
 from centgate.client.answers import Answer
 from centgate.client.asking import Asking, Patience
-from centgate.client.caps import Purse
+from centgate.client.caps import Caps
 from centgate.client.catalog import Entry, Listed
 from centgate.client.errors import (
     BuyerError,
+    CapExceeded,
     Drift,
     LedgerUnwritable,
     NoWallet,
@@ -57,7 +58,7 @@ class Buyer:
         api: str,
         *,
         wallet: WalletSource,
-        purse: Purse,
+        caps: Caps,
         payee: str | None,
         ledger: Ledger,
         allowed: Allowed,
@@ -67,7 +68,7 @@ class Buyer:
         self.api = api
         self.ledger = ledger
         self._wallet = wallet
-        self._purse = purse
+        self._caps = caps
         self._payee = payee
         self._allowed = allowed
         self._patience = patience
@@ -124,10 +125,9 @@ class Buyer:
         option = choose(offer, host=host, allowed=self._allowed)
         with (yield from self._entry()) as entry:
             known = entry.payee(self.api)
-        objections = (
-            payee_objection(option, pinned=self._payee, known=known, api=self.api),
-            self._purse.objection(option.usd),
-        )
+            payer = self._wallet.address if isinstance(self._wallet, Wallet) else None
+            over = self._cap_objection(option, entry, payer)
+        objections = (payee_objection(option, pinned=self._payee, known=known, api=self.api), over)
         return Quote(
             usd=option.usd,
             network=option.network,
@@ -179,9 +179,11 @@ class Buyer:
         return wallet
 
     def _signed(self, option: Option, order: Order, wallet: Wallet) -> Way[_Ready]:
-        """Count the money as spent, sign, and write it down, before anybody hears of it.
+        """Check the caps, sign, and write it down, before anybody hears of it.
 
-        Another process may have signed for the same request meanwhile: then its payment is the one.
+        What is written down counts against the total cap. The ledger is held from the check to the record,
+        so that processes that share it cannot pass the cap together. Another process may have signed for the
+        same request meanwhile: then its payment is the one.
         """
         with (yield from self._entry()) as entry:
             now = time.time()
@@ -190,15 +192,19 @@ class Buyer:
             known = entry.payee(self.api)
             if objection := payee_objection(option, pinned=self._payee, known=known, api=self.api):
                 raise TermsRefused(objection)
-            self._purse.spend(option.usd)
-            try:
-                payment = sign(option, order, wallet, nonce=fresh_nonce(), now=now)
-                entry.write("signed", payment, "unknown")
-            except Exception:  # after an interrupt it may be written, and is sent later
-                self._purse.give_back(option.usd)
-                raise
+            if objection := self._cap_objection(option, entry, wallet.address):
+                raise CapExceeded(objection)
+            payment = sign(option, order, wallet, nonce=fresh_nonce(), now=now)
+            entry.write("signed", payment, "unknown")
         self._tell(f"signed ${option.usd} to {option.payee} on {option.network}")
         return _Ready(payment, doubtful=False)
+
+    def _cap_objection(self, option: Option, entry: LedgerEntry, payer: str | None) -> str | None:
+        """Return why the caps forbid a price; None when they allow it."""
+        objection = self._caps.objection(option.usd, signed=entry.signed_usd(payer))
+        if objection and self.ledger.path and option.usd <= self._caps.per_call:
+            return f"{objection}; `centgate wallet cap` shows the count and begins a new one"
+        return objection
 
     def _delivered(self, order: Order, ready: _Ready) -> Way[Answer]:
         """Send a payment until it is answered, refused, or patience ends."""
@@ -259,7 +265,7 @@ class Buyer:
 def _never_taken(refused: PaymentRefused, payment: Payment, began: float) -> bool:
     """Whether a payment was not taken, and could not be any more when the call began (seconds since 1970)."""
     ended = began > payment.valid_before
-    return refused.money == "not_moved" and refused.reason == EXPIRED and ended
+    return refused.money == "reported_not_moved" and refused.reason == EXPIRED and ended
 
 
 def _noting(answer: Answer, note: str) -> Answer:

@@ -4,17 +4,26 @@ from __future__ import annotations
 
 from decimal import Decimal
 from pathlib import Path
+from typing import Annotated, Any
 from urllib.parse import urlsplit
 
 from platformdirs import user_config_path, user_data_path
-from pydantic import Field, SecretStr, field_validator
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic import BeforeValidator, Field, SecretStr, field_validator
+from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from centgate.client.caps import CAPS, Caps
+from centgate.client.terms import ALLOWED
 from centgate.client.wallet import Wallet
 from centgate.evm import checksummed
 
 NAME = "centgate"
+
+
+def _split(value: Any) -> Any:
+    """Split a list that the environment holds with commas."""
+    if isinstance(value, str):
+        return tuple(part.strip() for part in value.split(",") if part.strip())
+    return value
 
 
 class BuyerSettings(BaseSettings):
@@ -38,7 +47,16 @@ class BuyerSettings(BaseSettings):
         default=CAPS.per_call, ge=0, allow_inf_nan=False, description="US dollars one call may cost."
     )
     cap_total: Decimal = Field(
-        default=CAPS.total, ge=0, allow_inf_nan=False, description="US dollars one process may spend."
+        default=CAPS.total,
+        ge=0,
+        allow_inf_nan=False,
+        description="US dollars that the wallet may sign for in all, as the ledger counts over all processes "
+        "and runs. `centgate wallet cap` shows the count, and begins a new one with `--reset`.",
+    )
+    networks: Annotated[tuple[str, ...], NoDecode, BeforeValidator(_split)] = Field(
+        default=(),
+        description="Networks that may be paid on (CAIP-2), separated by commas, such as `eip155:8453` for "
+        "Base. Unless set, test networks alone.",
     )
     payee: str | None = Field(
         default=None,
@@ -70,6 +88,12 @@ class BuyerSettings(BaseSettings):
             named = False
         if not named:
             raise ValueError("a proxy is `environment` or an address such as http://127.0.0.1:3128")
+        return value
+
+    @field_validator("networks")
+    @classmethod
+    def _are_networks(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        ALLOWED.with_networks(value)
         return value
 
     @field_validator("payee")

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Any, cast
 from urllib.parse import urlsplit
@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from centgate.client.errors import Drift, TermsRefused
 from centgate.client.reading import from_base64
-from centgate.dollars import USDC, Asset
+from centgate.dollars import TEST_NETWORKS, USDC, Asset
 from centgate.evm import checksummed
 
 FLOWS = ("authorization", "upfront", None)
@@ -31,8 +31,8 @@ MAX_DEPTH = 64
 class Allowed:
     """What a buyer allows beyond the ordinary."""
 
-    networks: frozenset[str] = frozenset(USDC)
-    """Networks (CAIP-2) that are paid on; those of `assets` are too."""
+    networks: frozenset[str] = TEST_NETWORKS
+    """Networks (CAIP-2) that are paid on; those of `assets` are too. Unless named, test networks alone."""
     assets: Mapping[str, Asset] = field(default_factory=dict[str, Asset])
     """Dollar tokens by network, in place of Circle's USDC."""
     hosts: frozenset[str] = frozenset()
@@ -45,6 +45,15 @@ class Allowed:
         if network in self.assets:
             return self.assets[network]
         return USDC.get(network) if network in self.networks else None
+
+    def with_networks(self, networks: Iterable[str]) -> Allowed:
+        """Return the same with these networks in place of its own; ValueError for one that is not known."""
+        names = frozenset((networks,) if isinstance(networks, str) else networks)
+        for name in sorted(names - USDC.keys() - TEST_NETWORKS - self.assets.keys()):
+            raise ValueError(
+                f"{name[:40]!r} is no network this client can pay on: it knows {', '.join(USDC)}"
+            )
+        return replace(self, networks=names)
 
 
 ALLOWED = Allowed()
@@ -231,7 +240,7 @@ def _read(offer: Offer, raw: dict[str, Any], allowed: Allowed) -> Option | str:
         return f"the terms lack what x402 demands: {'.'.join(map(str, found['loc']))}: {found['msg']}"
     token = allowed.asset(entry.network)
     if token is None:
-        return f"the terms ask for a payment on {entry.network[:40]!r}, a network this client does not pay on"
+        return _of_network(entry.network, allowed)
     objection = _of_scheme(entry) or _of_token(entry, token) or _of_amount(entry) or _of_window(entry)
     if objection:
         return objection
@@ -248,6 +257,18 @@ def _read(offer: Offer, raw: dict[str, Any], allowed: Allowed) -> Option | str:
         int(entry.amount),
         entry.window,
         entry.extra.get("paymentFlow"),
+    )
+
+
+def _of_network(network: str, allowed: Allowed) -> str:
+    """Return why a network is not paid on, and for one that could be how to allow it."""
+    if network not in USDC:
+        return f"the terms ask for a payment on {network[:40]!r}, a network this client does not pay on"
+    named = allowed.networks - TEST_NETWORKS
+    return (
+        f"the terms ask for a payment on {network}, a network this client does not pay on unless it is "
+        f"named: set CENTGATE_NETWORKS={','.join(sorted({*named, network}))}, give `--network {network}` to "
+        f'the command, or networks=["{network}"] to the client. Nothing was signed'
     )
 
 

@@ -57,6 +57,11 @@ class Npm:
     def __init__(self, upstream: Upstream, address: str | None = None) -> None:
         self._upstream, self._base = upstream, address or ADDRESS
 
+    @property
+    def upstream(self) -> Upstream:
+        """The connection to the registry."""
+        return self._upstream
+
     async def newest(self, name: str) -> Package | None:
         """The release that its owners tagged as the latest."""
         return await self.release(name, "latest")

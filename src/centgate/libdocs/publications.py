@@ -15,6 +15,7 @@ from centgate.libdocs.npm import Npm, types_package
 from centgate.libdocs.packages import MANY_RELEASES, Archive, Package
 from centgate.libdocs.pypi import Pypi
 from centgate.sources import attempt, together
+from centgate.upstream import Upstream
 
 SOURCE = "packagedocs"
 """What answers call whoever asks the registries."""
@@ -33,6 +34,20 @@ class Publications:
         self._newest = TTLCache[tuple[str, str], Package](MOST_KNOWN, DAY)
         self._turns = WeakValueDictionary[tuple[str, str], asyncio.Lock]()
         self._missing = TTLCache[tuple[str, str], bool](MOST_KNOWN, MISSING_SECONDS)
+
+    @property
+    def upstreams(self) -> tuple[Upstream, ...]:
+        """The upstreams of all registries."""
+        return self._pypi.upstream, self._npm.upstream
+
+    def upstreams_of(self, candidates: Sequence[Candidate]) -> list[Upstream]:
+        """Return the upstreams of the registries that have to be asked about these packages, each once."""
+        unknown = [each for each in candidates if (each.registry, each.name) not in self._missing]
+        return [self._of(registry).upstream for registry in dict.fromkeys(each.registry for each in unknown)]
+
+    def knows_any(self, candidates: Sequence[Candidate]) -> bool:
+        """True if the newest release of one of these packages is remembered."""
+        return any((each.registry, each.name) in self._newest for each in candidates)
 
     async def newest(self, candidate: Candidate) -> Package | None:
         """A package's newest release; None where there is no such package."""

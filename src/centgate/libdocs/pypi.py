@@ -53,6 +53,11 @@ class Pypi:
     def __init__(self, upstream: Upstream, address: str | None = None) -> None:
         self._upstream, self._base = upstream, address or ADDRESS
 
+    @property
+    def upstream(self) -> Upstream:
+        """The connection to the registry."""
+        return self._upstream
+
     async def newest(self, name: str) -> Package | None:
         """The release that PyPI puts first: neither a preview nor yanked, unless there is no other."""
         reply = await self._ask(f"/pypi/{quote(name)}/json")

@@ -35,7 +35,16 @@ PAYMENTS = Declared(
     ("state", "service"),
 )
 EARNED = Declared(
-    "centgate_settled_dollars_total", "counter", "Money that was settled, in US dollars.", ("service",)
+    "centgate_settled_dollars_total",
+    "counter",
+    "Money that was settled, in US dollars. That of test networks is not among it.",
+    ("service",),
+)
+EARNED_TEST = Declared(
+    "centgate_settled_test_dollars_total",
+    "counter",
+    "Money of test networks that was settled, in dollars that are worth nothing.",
+    ("service",),
 )
 REDEEMED = Declared(
     "centgate_redeemed_total",
@@ -105,6 +114,13 @@ REQUESTS = Declared(
     ("service", "status"),
     CALLS,
 )
+LIMITED = Declared(
+    "centgate_rate_limited_total",
+    "counter",
+    "Requests refused with `rate_limited`, by whose unpaid or refused requests were too many: those of the "
+    "client's `address`, of one `payment` that came with other requests than its own, of a `payer`.",
+    ("by",),
+)
 IN_FLIGHT = Declared("centgate_requests_in_flight", "gauge", "Requests that are being answered.")
 COMMITS = Declared(
     "centgate_journal_commit_duration_seconds",
@@ -131,6 +147,7 @@ LAG = Declared(
 COUNTED = (
     PAYMENTS,
     EARNED,
+    EARNED_TEST,
     REDEEMED,
     REPLAYED,
     SETTLE,
@@ -141,6 +158,7 @@ COUNTED = (
     CACHE_UP,
     CACHE_FAILURES,
     REQUESTS,
+    LIMITED,
     IN_FLIGHT,
     COMMITS,
     GROUPED,

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import partial
 
 from prometheus_client.core import Metric
 from prometheus_client.registry import Collector
-from sqlalchemy import Float, String, bindparam, func, literal_column, select, union_all
+from sqlalchemy import String, func, literal_column, select, union_all
 from sqlalchemy.sql.elements import ColumnElement
 
 from centgate.errors import CentgateError
@@ -18,7 +17,7 @@ from centgate.metrics import declared
 from centgate.metrics.families import gauge
 from centgate.payments.audit import KINDS
 from centgate.payments.audit_queries import LastAudit, last_audit
-from centgate.payments.statements import Ask, Asking, statement
+from centgate.payments.statements import Ask, Asking, Row, ago, now, statement
 from centgate.payments.store import Store
 from centgate.payments.tables import UNDELIVERED, payments
 
@@ -36,11 +35,12 @@ _COUNT = statement(
             _word("settling").label("state"),
             func.count().label("number"),
             func.min(payments.c.created_at).label("oldest"),
+            now().label("now"),
         ).where(UNDELIVERED, payments.c.state == _word("settling")),
-        select(_word("redeemable"), func.count(), func.min(payments.c.updated_at)).where(
+        select(_word("redeemable"), func.count(), func.min(payments.c.updated_at), now()).where(
             UNDELIVERED,
             payments.c.state == _word("settled"),
-            payments.c.updated_at >= bindparam("since", type_=Float),
+            payments.c.updated_at >= ago("keep"),
         ),
     )
 )
@@ -54,10 +54,15 @@ class Open:
     age: float
 
 
-def count(since: float) -> Asking[dict[str, Open]]:
-    """Open payments: `settling`, and `redeemable` as far as they were settled after `since`."""
-    rows, now = (yield Ask(_COUNT, {"since": since})), time.time()
-    return {row["state"]: Open(row["number"], max(0.0, now - (row["oldest"] or now))) for row in rows}
+def count(keep: float) -> Asking[dict[str, Open]]:
+    """Open payments: `settling`, and `redeemable` as far as they were settled in the last `keep` seconds."""
+    rows = yield Ask(_COUNT, {"keep": keep})
+    return {row["state"]: Open(row["number"], _age(row)) for row in rows}
+
+
+def _age(row: Row) -> float:
+    """Seconds since the oldest payment of a row came to its state; 0 without one."""
+    return max(0.0, row["now"] - (row["oldest"] or row["now"]))
 
 
 class OpenPayments(Collector):
@@ -72,7 +77,7 @@ class OpenPayments(Collector):
 
     async def ask(self) -> None:
         """Ask the database; what it does not answer in time it does not answer."""
-        unit = partial(_read, time.time() - self._keep)
+        unit = partial(_read, self._keep)
         try:
             async with asyncio.timeout(PATIENCE):
                 self._found, self._audit = await self._store.read(unit)
@@ -93,8 +98,8 @@ class OpenPayments(Collector):
         yield from _audit_metrics(self._audit)
 
 
-def _read(since: float) -> Asking[tuple[dict[str, Open], LastAudit | None]]:
-    found = yield from count(since)
+def _read(keep: float) -> Asking[tuple[dict[str, Open], LastAudit | None]]:
+    found = yield from count(keep)
     return found, (yield from last_audit())
 
 

@@ -12,7 +12,7 @@ from typing import Generic, Literal, TypeVar, get_args
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disable_created_metrics
 
-from centgate.meter import Asked, PaymentState, Place, Settlement, SharedCache
+from centgate.meter import Asked, LimitedBy, PaymentState, Place, Settlement, SharedCache
 from centgate.metrics import declared
 from centgate.metrics.declared import Declared
 
@@ -44,6 +44,7 @@ class PrometheusMeter:
         self._dollar = 10**decimals
         self._payments = _Children(_counter(declared.PAYMENTS, registry))
         self._earned = _Children(_counter(declared.EARNED, registry))
+        self._earned_test = _Children(_counter(declared.EARNED_TEST, registry))
         self._redeemed = _Children(_counter(declared.REDEEMED, registry))
         self._replayed = _Children(_counter(declared.REPLAYED, registry))
         self._settle = _Children(_histogram(declared.SETTLE, registry))
@@ -52,6 +53,7 @@ class PrometheusMeter:
         self._breakers = _Children(_gauge(declared.BREAKERS, registry))
         self._lookups = _Children(_counter(declared.CACHE, registry))
         self._requests = _Children(_histogram(declared.REQUESTS, registry))
+        self._limited = _Children(_counter(declared.LIMITED, registry))
         self._in_flight = _gauge(declared.IN_FLIGHT, registry)
         self._commits = _histogram(declared.COMMITS, registry)
         self._grouped = _histogram(declared.GROUPED, registry)
@@ -63,16 +65,19 @@ class PrometheusMeter:
         for service in services:
             for state in get_args(PaymentState):
                 self._payments[state, service].inc(0)
-            for each in (self._earned, self._redeemed, self._replayed):
+            for each in (self._earned, self._earned_test, self._redeemed, self._replayed):
                 each[(service,)].inc(0)
         for outcome in get_args(Settlement):
             self._settle[(outcome,)]
+        for by in get_args(LimitedBy):
+            self._limited[(by,)].inc(0)
 
     def entered(self, state: PaymentState, service: str) -> None:
         self._payments[state, service].inc()
 
-    def earned(self, service: str, base_units: int) -> None:
-        self._earned[(service,)].inc(base_units / self._dollar)
+    def earned(self, service: str, base_units: int, *, test_network: bool) -> None:
+        counter = self._earned_test if test_network else self._earned
+        counter[(service,)].inc(base_units / self._dollar)
 
     def redeemed(self, service: str) -> None:
         self._redeemed[(service,)].inc()
@@ -98,6 +103,9 @@ class PrometheusMeter:
         self._requests[service, _CLASSES[status // 100 % 10]].observe(seconds)
         if replayed:
             self._replayed[(service,)].inc()
+
+    def limited(self, by: LimitedBy) -> None:
+        self._limited[(by,)].inc()
 
     def committed(self, seconds: float, units: int) -> None:
         self._commits.observe(seconds)

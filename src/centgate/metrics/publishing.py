@@ -30,6 +30,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from centgate.catalog import all_services
+from centgate.connection_limits import ConnectionLimits, LimitedConfig
 from centgate.metrics.open_payments import OpenPayments
 from centgate.metrics.processes import Build, Pids, Processes
 from centgate.metrics.prometheus import PrometheusMeter
@@ -115,7 +116,8 @@ def _published(
     app = Starlette(routes=[Route(PATH, _Reading(registry, journal), methods=["GET"])], lifespan=until_closed)
     app.router.redirect_slashes = False
     host, port = listener.getsockname()[:2]
-    with _serving(uvicorn.Server(uvicorn.Config(app, ws="none", loop="asyncio", log_config=None)), listener):
+    config = LimitedConfig(app, ConnectionLimits(), ws="none", loop="asyncio", log_config=None)
+    with _serving(uvicorn.Server(config), listener):
         structlog.get_logger().info("metrics", host=host, port=port)
         yield
 

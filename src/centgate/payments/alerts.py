@@ -122,7 +122,7 @@ class Alerts:
         """Tell that payments have been unresolved for long, or are no longer. JournalUnavailable."""
         if self._settings.alert_webhook is None:
             return
-        now = self._clock()
+        now = await self._journal.now()
         count, oldest = await self._journal.unresolved_since(now - 60 * self._settings.alert_minutes)
         await self._tell("payments_unresolved", _waiting(count, now - oldest))
 

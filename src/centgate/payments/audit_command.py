@@ -28,7 +28,7 @@ from centgate.payments.audit import (
 )
 from centgate.payments.audit_queries import AuditPosition, Recipient
 from centgate.payments.desk import BadArgument, Desk, ExitCode, Shape, print_json, show
-from centgate.payments.entries import dollars
+from centgate.payments.entries import dollars, dollars_cell
 from centgate.payments.nodes import payment_nodes
 from centgate.payments.onchain import Chain, Chains, ChainUnreachable
 from centgate.payments.periods import iso, moment
@@ -38,7 +38,7 @@ from centgate.payments.telling import short
 from centgate.terminal import say
 
 DAY = 86_400
-_ROOM = {"finding": 0, "dollars": 56, "payer": 72, "nonce": 0, "transaction": 48}
+_ROOM = {"finding": 0, "dollars": 60, "payer": 80, "nonce": 0, "transaction": 48}
 """Widths from which there is room for these columns."""
 
 
@@ -201,7 +201,7 @@ def _table(findings: Sequence[AuditFinding], width: int) -> Table:
     for each in findings:
         cells = {
             "finding": each.kind,
-            "dollars": dollars(each.amount),
+            "dollars": dollars_cell(each.amount, each.key.network),
             "payer": short(each.key.payer, width),
             "nonce": short(each.key.nonce, width),
             "transaction": short(each.transaction or "", width),

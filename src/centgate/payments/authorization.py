@@ -16,7 +16,7 @@ import orjson
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from x402.schemas import PaymentPayload, PaymentRequirements
 
-from centgate.dollars import USDC, Asset
+from centgate.dollars import USDC, Asset, is_test_network
 from centgate.eip3009 import recover, transfer_digest
 from centgate.errors import UNUSED, PaymentRequired
 from centgate.evm import checksummed
@@ -127,6 +127,8 @@ class Payment:
 
     None for terms that are not ours today: who is paid elsewhere has such a signature and is not the payer.
     """
+    asks_test_money: bool
+    """True where our terms of today are of a test network, whatever the payment was signed for."""
 
 
 def read_payment(header: str, terms: Terms, now: float, *, key: str | None = None) -> Payment:
@@ -162,6 +164,7 @@ def read_payment(header: str, terms: Terms, now: float, *, key: str | None = Non
         signature_form=_signature_form(signature),
         proof=sha256(signature).hexdigest(),
         identifier=None if misfit else identifier,
+        asks_test_money=is_test_network(terms.network),
     )
 
 
@@ -182,6 +185,7 @@ def presented_before(key: PaymentKey, terms: Terms, signed: str) -> Payment:
         signature_form=_signature_form(signature),
         proof=sha256(signature).hexdigest(),
         identifier=None,
+        asks_test_money=is_test_network(terms.network),
     )
 
 

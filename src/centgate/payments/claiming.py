@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
+from centgate.dollars import is_test_network
 from centgate.errors import (
     UNTOUCHED,
     CentgateError,
@@ -20,7 +21,7 @@ from centgate.errors import (
 from centgate.payments import queries
 from centgate.payments.authorization import Payment, PaymentKey, bad_signature, require_fit
 from centgate.payments.statements import Asking, Row
-from centgate.payments.worker import Worker, process_of
+from centgate.payments.worker import Worker
 
 _PRESENTABLE = ("refused", "unused")
 """States of payments that moved nothing and may be presented again."""
@@ -182,19 +183,20 @@ def known(payment: Payment) -> Asking[PaymentNote | None]:
 
 
 def free(owner: str | None, worker: Worker) -> Asking[bool]:
-    """Whether nobody else is at work: no owner, this very claim, or a process that has died."""
-    if owner is None or owner == worker.name or worker.surely_dead(owner):
+    """Whether nobody else is at work: no owner, this very claim, or a process whose lease has ended."""
+    if owner is None or owner == worker.name:
         return True
-    if process_of(owner) == worker.process:  # which lives, and lets go of what nobody works on
+    if worker.shares_process(owner):  # which lives, and lets go of what nobody works on
         return False
-    unseen = yield from queries.unseen_for(process_of(owner))
+    unseen = yield from queries.unseen_for(owner)
     return unseen is None or unseen > LEASE
 
 
-def beat(worker: Worker) -> Asking[None]:
-    """Say that a process lives, and forget those that died long ago."""
-    yield from queries.beat(worker.process)
+def beat(worker: Worker) -> Asking[float]:
+    """Say that a process lives, and forget those that died long ago; returns the database's time."""
+    told = yield from queries.beat(worker.process)
     yield from queries.forget_workers(100 * LEASE)
+    return told
 
 
 def _taken_over(attempt: Attempt, row: Row) -> Asking[Claim | Held]:
@@ -207,6 +209,8 @@ def _taken_over(attempt: Attempt, row: Row) -> Asking[Claim | Held]:
         raise _bound_elsewhere(payment, row)
     if row["state"] == "delivered":
         return (yield from _redelivery(attempt, row))
+    if is_test_network(row["network"]) != payment.asks_test_money:
+        raise _other_kind_of_money(payment, row)
     if row["state"] == "settled" and (row["refunded"] or row["updated_at"] < attempt.lapsed):
         raise _too_late(payment, row)
     if not (yield from free(row["owner"], worker)):
@@ -365,6 +369,17 @@ def _too_late(payment: Payment, row: Row) -> CentgateError:
     if row["refunded"]:
         return _used("the payment was paid back, and buys nothing any more", row)
     return _used("the payment was used, and its answer is no longer kept", row)
+
+
+def _other_kind_of_money(payment: Payment, row: Row) -> CentgateError:
+    """Refuse test money where real money is asked for, and the other way round.
+
+    What was delivered is repeated all the same; what would run the service is not taken.
+    """
+    if queries.key_of(row) != payment.key or payment.unfit is None:
+        return _key_taken("the idempotency key stands for a payment on another network; take another key")
+    payment.unfit.payment = replace(_note(row), retry="new_payment")
+    return payment.unfit
 
 
 def _key_taken(message: str) -> PaymentConflict:

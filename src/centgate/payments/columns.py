@@ -29,6 +29,7 @@ COLUMNS: Mapping[str, str] = {
     "refundedAt": "when that was entered",
     "payTo": "who was paid",
     "nonce": "the payment's own number; it identifies it together with network, asset and payer",
+    "testNetwork": "true for a test network, whose dollars are worth nothing",
 }
 """Of a payment."""
 OWED: Mapping[str, str] = {**COLUMNS, "ageSeconds": "how long ago it was settled"}
@@ -49,5 +50,6 @@ DAILY: Mapping[str, str] = {
     "refunded": "paid back",
     "amount": "that was settled, in base units",
     "dollars": "the same in dollars, with all decimals",
+    "testNetwork": "true for a test network, whose dollars are worth nothing",
 }
 """Of a day, network and token."""

@@ -10,7 +10,7 @@ from functools import partial
 import aiohttp
 import structlog
 
-from centgate.payments import audit_queries
+from centgate.payments import audit_queries, queries
 from centgate.payments.audit import (
     Auditor,
     AuditResult,
@@ -50,7 +50,7 @@ class DailyAudit:
         None if nothing can be audited, or a part of it could not, and nothing was found in the rest. Raises
         JournalUnavailable.
         """
-        now = time.time()
+        now = await self._store.read(queries.read_time) or time.time()
         positions = {each.recipient: each for each in await self._store.read(audit_queries.positions)}
         last = await self._store.read(audit_queries.last_audit)
         if last is not None and last.completed_at > now - FRESH:

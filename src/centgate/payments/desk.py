@@ -13,10 +13,12 @@ from rich.console import RenderableType
 from rich.table import Table
 
 from centgate.client.shell.printing import as_json, console, line, write_nowhere
+from centgate.dollars import is_test_network
 from centgate.log import set_up_logs
 from centgate.payments.entries import Outlook
 from centgate.payments.looking import Books, open_books, reason
 from centgate.payments.migrations import SchemaMismatch
+from centgate.payments.queries import read_time
 from centgate.payments.store import BadAddress, JournalUnavailable
 from centgate.settings import Settings
 from centgate.terminal import say, settings_given
@@ -90,4 +92,6 @@ async def _desk(settings: Settings) -> AsyncGenerator[Desk]:
 
     routes = {service.slug: service.path for service in all_services()}
     async with open_books(settings.database_url) as books:
-        yield Desk(settings, books, Outlook(time.time(), settings.redeem_hours * 3600, routes))
+        now = await books.reader.read(read_time) or time.time()  # without a journal there is nothing to date
+        test_money = is_test_network(settings.network)
+        yield Desk(settings, books, Outlook(now, settings.redeem_hours * 3600, routes, test_money))

@@ -15,11 +15,12 @@ from typing import Any, Literal, TextIO
 
 import orjson
 
+from centgate.dollars import is_test_network
 from centgate.payments.periods import iso
 from centgate.payments.records import Record
 from centgate.payments.summaries import DAY, Line
 
-Entry = dict[str, str | int | None]
+Entry = dict[str, str | int | bool | None]
 Format = Literal["csv", "jsonl"]
 
 DECIMALS = 6
@@ -38,16 +39,32 @@ class Outlook:
     """Seconds for which what was settled can be redeemed."""
     routes: Mapping[str, str]
     """Each service's path."""
+    asks_test_money: bool | None = None
+    """True where the deployment is paid on a test network; None where that is not known."""
 
     @property
     def lapsed(self) -> float:
         """What was settled before this can no longer be redeemed."""
         return self.now - self.keep
 
+    def takes(self, network: str) -> bool:
+        """True if payments of a network can be redeemed: test money buys no answer for real money."""
+        return self.asks_test_money in (None, is_test_network(network))
+
 
 def dollars(amount: int) -> str:
     """Base units as dollars, with all decimals."""
     return f"{Decimal(amount).scaleb(-DECIMALS):.{DECIMALS}f}"
+
+
+def money(amount: int, network: str) -> str:
+    """Base units in words: dollars, or test dollars, which are worth nothing."""
+    return f"{dollars(amount)} {'test dollars' if is_test_network(network) else 'dollars'}"
+
+
+def dollars_cell(amount: int, network: str) -> str:
+    """Base units for a column of dollars, which marks those of a test network."""
+    return f"{dollars(amount)} test" if is_test_network(network) else dollars(amount)
 
 
 def entry(record: Record, outlook: Outlook) -> Entry:
@@ -75,6 +92,7 @@ def entry(record: Record, outlook: Outlook) -> Entry:
         "refundedAt": _iso(record.refunded_at),
         "payTo": record.pay_to,
         "nonce": record.key.nonce,
+        "testNetwork": is_test_network(record.key.network),
     }
 
 
@@ -94,6 +112,7 @@ def daily_entry(line: Line) -> Entry:
         **figures,
         "amount": str(line.figures.amount),
         "dollars": dollars(line.figures.amount),
+        "testNetwork": is_test_network(line.network),
     }
 
 
@@ -155,7 +174,9 @@ def _iso(seconds: float | None) -> str | None:
     return None if seconds is None else iso(seconds)
 
 
-def _cell(value: str | int | None) -> str:
+def _cell(value: str | int | bool | None) -> str:  # noqa: FBT001 - one of the values of an entry
     """A value as a spreadsheet may read it: text of strangers is never a formula."""
+    if isinstance(value, bool):
+        return str(value).lower()
     text = "" if value is None else str(value)
     return f"'{text}" if text.startswith(_FORMULA) else text

@@ -55,6 +55,10 @@ class Flights:
             raise bad_signature()
         return replace(await _landing(flight.task), replayed=True)
 
+    def is_under_way(self, payment: Payment, order: Order) -> bool:
+        """True if this process works on the payment for this order."""
+        return any(name in self._flights for name in _names(payment, order))
+
     def _start(
         self, payment: Payment, names: list[Name], work: Callable[[], Coroutine[Any, Any, StoredAnswer]]
     ) -> asyncio.Task[StoredAnswer]:

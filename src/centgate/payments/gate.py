@@ -39,7 +39,8 @@ from centgate.service import AnyService
 from centgate.settings import Settings
 
 MAX_OPEN = 10_000
-"""Payments that may be neither settled nor refused at once; while there are more, no new ones are taken."""
+"""Payments that may be open at once; while there are more, no new ones are taken. Those past their end do not
+count."""
 OVERLOAD_RETRY_AFTER = 60
 _NEVER_MOVED = ("unused", "expired_unsafe", "expired")
 """On-chain statuses of a nonce that is unused so far."""
@@ -101,7 +102,7 @@ class Gate:
         """
         if header is None or slug not in self.terms:
             raise self.asking(slug)
-        payment = read_payment(header, self.terms[slug], time.time(), key=key)
+        payment = read_payment(header, self.terms[slug], await self._journal.now(), key=key)
         problem = payment.unfit or await self._signature_problem(payment) or self._overload()
         if problem and await self._journal.note(payment) is None:
             raise problem

@@ -15,18 +15,20 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, Collection, Generator
+from collections.abc import AsyncGenerator, Callable, Collection, Generator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from functools import partial
 from itertools import count, islice
 from math import inf
 from typing import Any, TypeVar
 
+from centgate.dollars import is_test_network
 from centgate.errors import UNTOUCHED, CentgateError, PaymentNote
 from centgate.meter import SILENT, Meter
 from centgate.payments import claiming, queries
 from centgate.payments.authorization import Payment, PaymentKey
 from centgate.payments.claiming import LEASE, Attempt, Claim, Order, State, StoredAnswer
+from centgate.payments.clock import DatabaseClock
 from centgate.payments.store import JournalUnavailable, Store, Unit
 from centgate.payments.worker import Worker, new_worker
 
@@ -51,16 +53,17 @@ class Journal:
         *,
         keep_seconds: float,
         worker: Worker | None = None,
-        clock: Any = time.time,
+        clock: Callable[[], float] | None = None,
         meter: Meter = SILENT,
     ) -> None:
+        """`clock` gives the time in place of the database's."""
         self._store = store
         self._keep = keep_seconds
-        self._clock = clock
+        self._clock = clock or DatabaseClock()
         self.meter = meter
         self.worker = worker or new_worker()
         self.open_count = 0
-        """Payments that are neither settled nor refused, as last counted."""
+        """Payments whose outcome is unknown and that can still be settled, as last counted."""
         self._claims = count(1)
         self._unreleased: set[tuple[PaymentKey, Worker]] = set()
         """What nobody works on, or would not know of it, although the journal could not be told so."""
@@ -102,6 +105,7 @@ class Journal:
         Raises JournalUnavailable.
         """
         worker = self._claimant()
+        await self.now()
         with self._taking({key}, worker):
             claim = await self._store.run(partial(claiming.taken_up, key, worker))
         try:
@@ -127,6 +131,16 @@ class Journal:
         """How many payments presented before a time are still unresolved, and when the oldest was."""
         return await self._store.read(partial(queries.unresolved, before))
 
+    async def now(self) -> float:
+        """Return the database's time, in seconds since 1970. Raises JournalUnavailable."""
+        if isinstance(self._clock, DatabaseClock) and not self._clock.is_set:
+            try:
+                await self.beat()  # which also makes the first claim that of a process known to live
+            except JournalUnavailable as error:
+                error.payment = UNTOUCHED
+                raise
+        return self._clock()
+
     async def prune(self, audited_networks: Collection[str] = ()) -> int:
         """Remove some of what need not be kept any longer; the largest number of rows of one kind.
 
@@ -135,7 +149,7 @@ class Journal:
         keep = max(self._keep, MOVED_NOTHING_KEPT)
         unaudited = max(self._keep, UNAUDITED_KEPT)
         return max(
-            await self._store.run(partial(queries.forget_answers, self._clock() - self._keep)),
+            await self._store.run(partial(queries.forget_answers, self._keep)),
             await self._store.run(partial(queries.prune_refused, keep, unaudited, audited_networks)),
             await self._store.run(queries.prune_unused),
         )
@@ -150,12 +164,14 @@ class Journal:
 
     async def settled(self, claim: Claim, transaction: str) -> None:
         """Enter that the money is ours and the answer is owed."""
+        settled_at = await self.now()
         await self._enter(
-            claim, "settled", transaction=transaction, reason=None, signed=None, settled_at=self._clock()
+            claim, "settled", transaction=transaction, reason=None, signed=None, settled_at=settled_at
         )
         claim.transaction = transaction
         self.meter.entered("settled", claim.service)
-        self.meter.earned(claim.service, claim.amount)
+        test_network = is_test_network(claim.key.network)
+        self.meter.earned(claim.service, claim.amount, test_network=test_network)
 
     async def refused(self, claim: Claim, reason: str) -> None:
         """Enter that nothing moved and nothing will."""
@@ -181,12 +197,12 @@ class Journal:
         claim.transaction = transaction
 
     async def count_open(self, most: int) -> None:
-        """Count payments that are neither settled nor refused, up to `most`. Raises JournalUnavailable."""
+        """Count payments that are open and can still be settled, up to `most`. Raises JournalUnavailable."""
         self.open_count = await self._store.read(partial(queries.count_open, most))
 
     async def delivered(self, claim: Claim, answer: StoredAnswer) -> None:
         """Enter the answer; from here on it is what every repetition gets."""
-        entry = partial(claiming.deliver, claim.key, claim.worker, answer, self._clock())
+        entry = partial(claiming.deliver, claim.key, claim.worker, answer, await self.now())
         await self._run(
             entry, PaymentNote("settled", charged=True, retry="same_payment", transaction=claim.transaction)
         )
@@ -198,8 +214,11 @@ class Journal:
         return await self._run(partial(claiming.known, payment), UNTOUCHED)
 
     async def beat(self) -> None:
-        """Say that this process lives."""
-        await self._store.run(partial(claiming.beat, self.worker))
+        """Say that this process lives, and learn the database's time."""
+        asked_at = time.monotonic()
+        told = await self._run(partial(claiming.beat, self.worker), UNTOUCHED)
+        if isinstance(self._clock, DatabaseClock):
+            self._clock.correct(told, asked_at=asked_at)
         await self.release_again()
 
     async def release_again(self) -> None:
@@ -233,7 +252,7 @@ class Journal:
             self._unreleased.add((claim.key, claim.worker))
 
     async def _enter(self, claim: Claim, state: State, **values: Any) -> None:
-        changed = {"state": state, "updated_at": self._clock(), **values}
+        changed = {"state": state, "updated_at": await self.now(), **values}
         entry = partial(claiming.change, claim.key, claim.worker, changed)
         await self._run(
             entry,
@@ -244,7 +263,7 @@ class Journal:
     async def _enter_event(
         self, claim: Claim, state: State, values: dict[str, Any], event: dict[str, Any]
     ) -> None:
-        now = self._clock()
+        now = await self.now()
         changed = {"state": state, "updated_at": now, **values}
         entry = partial(claiming.change_with_event, claim.key, claim.worker, changed, {"at": now, **event})
         await self._run(
@@ -265,7 +284,7 @@ class Journal:
         worker, touched = self._claimant(), set[PaymentKey]()
         with self._taking(touched, worker):
             while True:
-                now = self._clock()
+                now = await self.now()
                 attempt = Attempt(payment, order, worker, now, now - self._keep, claim_block, touched)
                 found = await self._run(partial(claiming.taken, attempt), UNTOUCHED)
                 if isinstance(found, Claim):

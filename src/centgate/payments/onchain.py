@@ -13,6 +13,7 @@ money may yet move, so it takes a block that the network calls `safe`.
 from __future__ import annotations
 
 import asyncio
+import re
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -33,7 +34,10 @@ T = TypeVar("T")
 _AUTHORIZATION_STATE = keccak(b"authorizationState(address,bytes32)")[:4].hex()
 _AUTHORIZATION_USED = "0x" + keccak(b"AuthorizationUsed(address,bytes32)").hex()
 _AUTHORIZATION_CANCELED = "0x" + keccak(b"AuthorizationCanceled(address,bytes32)").hex()
+_DECIMALS = "0x" + keccak(b"decimals()")[:4].hex()
 _TRANSFER = "0x" + keccak(b"Transfer(address,address,uint256)").hex()
+
+_UINT8 = re.compile(r"0x0{62}[0-9a-fA-F]{2}")
 
 TIMEOUT = 5.0
 """Seconds that nodes have together while a buyer waits."""
@@ -284,6 +288,10 @@ class Chain:
         """Return the time of a block in seconds since 1970. Raises ChainUnreachable."""
         return await self._agreed(lambda node: node.timestamp(number), TIMEOUT)
 
+    async def decimals(self, token: str) -> int:
+        """Return the decimals of a token. Raises ChainUnreachable."""
+        return await self._agreed(lambda node: _decimals(node, token), TIMEOUT)
+
     async def newest_block(self) -> int | None:
         """Return the newest block number known, None if none is; waits a second at most, after a pause."""
         now = time.monotonic()
@@ -356,6 +364,13 @@ async def _or_none(number: Awaitable[Any]) -> int | None:
 
 async def _has_code(node: Node, address: str) -> bool:
     return (await node.ask("eth_getCode", address, "latest")) not in (None, "", "0x")
+
+
+async def _decimals(node: Node, token: str) -> int:
+    answer = await node.ask("eth_call", {"to": token, "data": _DECIMALS}, "latest")
+    if not isinstance(answer, str) or not _UINT8.fullmatch(answer):
+        raise ChainUnreachable("the token does not say its decimals")
+    return int(answer, 16)
 
 
 async def _transaction_status(node: Node, transaction: str) -> TransactionStatus:

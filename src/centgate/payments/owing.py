@@ -9,10 +9,11 @@ from functools import partial
 from typing import Any
 
 from centgate.client.shell.printing import console, line
+from centgate.dollars import is_test_network
 from centgate.payments import telling
 from centgate.payments.columns import OWED
 from centgate.payments.desk import BadArgument, Desk, ExitCode, Shape, print_json, show
-from centgate.payments.entries import Outlook, Sheet, dollars, owed_entry
+from centgate.payments.entries import Outlook, Sheet, dollars, money, owed_entry
 from centgate.payments.periods import iso
 from centgate.payments.records import Record, Wanted, every, named
 from centgate.payments.refund_check import refund_problem, was_taken
@@ -35,8 +36,9 @@ async def list_refunds(desk: Desk, *, redeemable_too: bool, shape: Shape) -> Exi
     elif records:
         show(telling.refunds_table(records, desk.outlook, console().width))
         for each in _owed_in_all(records):
-            count, sum_, asset, network = (each[name] for name in ("payments", "dollars", "asset", "network"))
-            show(line(f"\nPayments: {count}, {sum_} dollars in all ({asset} on {network})"))
+            count, asset, network = (each[name] for name in ("payments", "asset", "network"))
+            sum_ = money(int(each["amount"]), network)
+            show(line(f"\nPayments: {count}, {sum_} in all ({asset} on {network})"))
         show(line(f"\n{telling.how_to_refund()}"))
     else:
         desk.none("nothing is to be paid back")
@@ -66,9 +68,8 @@ async def enter(desk: Desk, name: str, transaction: str, *, unchecked: bool) -> 
     if not record.refund and not await _entered(store, desk.outlook, record, refund, taken=taken):
         say("the payment has changed just now, and nothing was entered: look at it with `payments show`")
         return 1
-    show(
-        line(f"{telling.handle(record)}: {dollars(record.amount)} dollars paid back in {transaction.lower()}")
-    )
+    paid = money(record.amount, record.key.network)
+    show(line(f"{telling.handle(record)}: {paid} paid back in {transaction.lower()}"))
     return 0
 
 
@@ -94,6 +95,7 @@ def _owed_in_all(records: list[Record]) -> list[dict[str, Any]]:
             "payments": len(amounts),
             "amount": str(sum(amounts)),
             "dollars": dollars(sum(amounts)),
+            "testNetwork": is_test_network(network),
         }
         for (network, asset), amounts in sorted(sums.items())
     ]

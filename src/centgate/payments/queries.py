@@ -27,7 +27,7 @@ from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.sql.elements import ColumnElement, and_
 
 from centgate.payments.authorization import PaymentKey
-from centgate.payments.statements import HIT, Ask, Asking, Row, change_then_insert, now, statement
+from centgate.payments.statements import HIT, Ask, Asking, Row, ago, change_then_insert, now, statement
 from centgate.payments.tables import (
     ENDED,
     KEY,
@@ -105,7 +105,7 @@ _FORGET = statement(
     .where(
         answers.c.payment.in_(
             select(_OLD.c.payment)
-            .where(_OLD.c.stored_at < bindparam("before", type_=Float))
+            .where(_OLD.c.stored_at < ago("keep"))
             .order_by(_OLD.c.stored_at)
             .limit(literal_column(str(FORGET_AT_ONCE)))
             .offset(literal_column("0"))
@@ -113,11 +113,20 @@ _FORGET = statement(
     )
     .returning(HIT)
 )
+
+
+def _is_process_of(worker: ColumnElement[str]) -> ColumnElement[bool]:
+    """That a row of `workers` is the process that a worker's name begins with."""
+    process = workers.c.id + literal_column("'/'")
+    start = func.substr(worker + literal_column("'/'"), literal_column("1"), func.length(process))
+    return start == process
+
+
 # the words of the index over open payments, or it is not used
 _UNRESOLVED = and_(UNDELIVERED, payments.c.state == literal_column("'settling'"))
 _DUE_AT = func.coalesce(payments.c.retry_at, payments.c.updated_at + literal_column(str(FIRST_RETRY)))
 _HELD_BY_THE_LIVING = exists().where(
-    func.substr(payments.c.owner, literal_column("1"), func.length(workers.c.id)) == workers.c.id,
+    _is_process_of(payments.c.owner),
     workers.c.seen_at > now() - bindparam("lease", type_=Float),
 )
 _OPEN_PAYMENTS = statement(
@@ -136,7 +145,7 @@ _COUNT_UNRESOLVED = statement(
 _OPEN_COUNT = statement(
     select(func.count().label("count")).select_from(
         select(HIT)
-        .where(UNDELIVERED, payments.c.state.in_([literal_column("'settling'"), literal_column("'unused'")]))
+        .where(_UNRESOLVED, payments.c.valid_before > now())
         .limit(bindparam("most", type_=BigInteger))
         .offset(literal_column("0"))
         .subquery()
@@ -189,7 +198,7 @@ _MAY_GO = or_(
 )
 _PRUNABLE = (
     select(_OLD_PAYMENTS.c.id)
-    .where(_OLD_PAYMENTS.c.updated_at < now() - bindparam("keep", type_=Float))
+    .where(_OLD_PAYMENTS.c.updated_at < ago("keep"))
     .where(_OLD_PAYMENTS.c.valid_before < now())
     .where(~exists().where(refunds.c.payment == _OLD_PAYMENTS.c.id))
     .order_by(_OLD_PAYMENTS.c.updated_at)
@@ -207,14 +216,17 @@ _PRUNE_REFUSED, _PRUNE_UNUSED = (
     )
 )
 _UNSEEN_FOR = statement(
-    select((now() - workers.c.seen_at).label("seconds")).where(workers.c.id == bindparam("worker"))
+    select((now() - workers.c.seen_at).label("seconds")).where(
+        _is_process_of(bindparam("worker", type_=String))
+    )
 )
 _BEAT = statement(
     insert(workers)
     .from_select(["id", "seen_at"], select(bindparam("worker", type_=String), now()).where(HIT == HIT))
     .on_conflict_do_update(index_elements=[workers.c.id], set_={"seen_at": now()})
-    .returning(HIT)
+    .returning(now().label("now"))
 )
+_TIME = statement(select(now().label("now")))
 _LEAVE = statement(delete(workers).where(workers.c.id == bindparam("worker")).returning(HIT))
 _FORGET_WORKERS = statement(
     delete(workers).where(workers.c.seen_at < now() - bindparam("seconds", type_=Float)).returning(HIT)
@@ -335,7 +347,7 @@ def find_events(key: PaymentKey) -> Asking[list[Row]]:
 
 
 def count_open(most: int) -> Asking[int]:
-    """Count payments that are neither settled nor refused, up to `most`."""
+    """Count payments whose outcome is unknown and that can still be settled, up to `most`."""
     return (yield Ask(_OPEN_COUNT, {"most": most}))[0]["count"]
 
 
@@ -369,9 +381,9 @@ def find_answer(key: PaymentKey) -> Asking[Row | None]:
     return rows[0] if rows else None
 
 
-def forget_answers(before: float) -> Asking[int]:
-    """Remove some of the answers that are older than they need be kept; how many."""
-    return len((yield Ask(_FORGET, {"before": before})))
+def forget_answers(keep: float) -> Asking[int]:
+    """Remove some of the answers that were stored more than `keep` seconds ago; how many."""
+    return len((yield Ask(_FORGET, {"keep": keep})))
 
 
 def open_payments(due_at: float, lease: float, most: int) -> Asking[list[PaymentKey]]:
@@ -387,14 +399,21 @@ def unresolved(before: float) -> Asking[tuple[int, float]]:
 
 
 def unseen_for(worker: str) -> Asking[float | None]:
-    """Seconds since a process last said that it lives; None when it is not known."""
+    """Seconds since the process of a worker last said that it lives; None when it is not known."""
     rows = yield Ask(_UNSEEN_FOR, {"worker": worker})
     return cast(float, rows[0]["seconds"]) if rows else None
 
 
-def beat(worker: str) -> Asking[None]:
-    """Say that a process lives."""
-    yield Ask(_BEAT, {"worker": worker})
+def beat(worker: str) -> Asking[float]:
+    """Say that a process lives; returns the database's time."""
+    rows = yield Ask(_BEAT, {"worker": worker})
+    return cast(float, rows[0]["now"])
+
+
+def read_time() -> Asking[float | None]:
+    """Return the database's time, in seconds since 1970; None where there is no database."""
+    rows = yield Ask(_TIME, {})
+    return cast(float, rows[0]["now"]) if rows else None
 
 
 def leave(worker: str) -> Asking[None]:

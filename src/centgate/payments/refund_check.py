@@ -9,7 +9,7 @@ import aiohttp
 
 from centgate.payments import audit_queries, queries
 from centgate.payments.desk import Desk
-from centgate.payments.entries import dollars
+from centgate.payments.entries import dollars, money
 from centgate.payments.nodes import payment_nodes
 from centgate.payments.onchain import Chain, ChainUnreachable, Paid, PaymentQuery
 from centgate.payments.records import Record
@@ -45,7 +45,7 @@ async def _problem(desk: Desk, chain: Chain, record: Record, transaction: str) -
         return None
     others = f", {dollars(entered)} of them for payments that are entered already" if entered else ""
     return (
-        f"the transaction moved {dollars(moved)} dollars of {key.asset} to {key.payer}{others}, and "
+        f"the transaction moved {money(moved, key.network)} of {key.asset} to {key.payer}{others}, and "
         f"{dollars(record.amount)} are owed"
     )
 

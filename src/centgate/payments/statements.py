@@ -101,3 +101,11 @@ def _sqlite_now(*_: Any, **__: Any) -> str:  # pyright: ignore[reportUnusedFunct
 @compiles(now, "postgresql")
 def _postgresql_now(*_: Any, **__: Any) -> str:  # pyright: ignore[reportUnusedFunction]
     return "CAST(extract(epoch FROM clock_timestamp()) AS double precision)"
+
+
+def ago(seconds: str) -> ColumnElement[float]:
+    """The database's time less the parameter `seconds`.
+
+    As a query of its own it is worked out once, and an index can be searched by it.
+    """
+    return select(now() - bindparam(seconds, type_=Float)).scalar_subquery()

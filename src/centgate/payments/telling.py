@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from centgate.client.shell.printing import plain, styled
-from centgate.payments.entries import Outlook, daily_entry, dollars
+from centgate.payments.entries import Outlook, daily_entry, dollars_cell, money
 from centgate.payments.periods import age, iso
 from centgate.payments.records import Record
 from centgate.payments.statements import Row
@@ -42,7 +42,7 @@ def payments_table(records: Iterable[Record], outlook: Outlook, width: int) -> T
             "time": _second(record.created_at),
             "service": plain(record.service),
             "state": styled(word(record, outlook)),
-            "dollars": dollars(record.amount),
+            "dollars": dollars_cell(record.amount, record.key.network),
             "payer": short(record.key.payer, width),
             "id": short(record.transaction or record.key.nonce, width),
         }
@@ -59,7 +59,7 @@ def refunds_table(records: Iterable[Record], outlook: Outlook, width: int) -> Ta
     for record in records:
         cells = {
             "payer": plain(record.key.payer) if width >= _WHOLE_PAYER else short(record.key.payer, width),
-            "dollars": dollars(record.amount),
+            "dollars": dollars_cell(record.amount, record.key.network),
             "age": age(outlook.now - (record.settled_at or record.updated_at)),
             "state": styled(word(record, outlook)),
             "transaction": short(record.transaction or "", width),
@@ -79,9 +79,10 @@ def summary_table(lines: Sequence[Line], sums: Sequence[Line], width: int) -> Ta
     if width < _ALL_FIGURES:
         names = [name for name in names if name in ("day", "dollars") or any(each[name] for each in entries)]
     table = _table(names)
-    for each in entries:
+    for each, line in zip(entries, (*lines, *sums), strict=True):
         asset = short(str(each["asset"]), width)
-        cells = {**each, "day": each["day"] or "all", "asset": asset}
+        cell = dollars_cell(line.figures.amount, line.network)
+        cells = {**each, "day": each["day"] or "all", "asset": asset, "dollars": cell}
         table.add_row(*(plain(cells[name]) for name in names))
     return table
 
@@ -117,7 +118,7 @@ def events(record: Record, history: Sequence[Row] = ()) -> list[tuple[float, str
 
     `history` are rows of `payment_events`: what the payment's own row does not keep.
     """
-    price = f"{dollars(record.amount)} dollars ({record.amount} base units of {record.key.asset})"
+    price = f"{money(record.amount, record.key.network)} ({record.amount} base units of {record.key.asset})"
     told = [
         (
             record.created_at,
@@ -174,9 +175,14 @@ def owed(record: Record, outlook: Outlook) -> str:
             return f"Not known: whether the money moved is open. {_tries(record, outlook)}"
         case "redeemable":
             until = iso(record.updated_at + outlook.keep)
+            if not outlook.takes(record.key.network):
+                return (
+                    f"An answer, until {until}, from a deployment that is paid on {record.key.network}: "
+                    "where test money is asked for real money buys none, nor the reverse."
+                )
             return f"An answer, until {until}: the same payment, sent again with the same request, gets it."
         case "refundable":
-            return f"{dollars(record.amount)} dollars: the answer can no longer be fetched."
+            return f"{money(record.amount, record.key.network)}: the answer can no longer be fetched."
         case _:
             return "Nothing."
 
@@ -205,7 +211,7 @@ def how_to_refund(record: Record | None = None) -> str:
     """How money is given back, which this program cannot do: it holds no key."""
     name = handle(record) if record else "PAYER:NONCE"
     what = (
-        f"{dollars(record.amount)} dollars of {record.key.asset}"
+        f"{money(record.amount, record.key.network)} of {record.key.asset}"
         if record
         else "the amount in the same token"
     )

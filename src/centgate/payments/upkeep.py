@@ -129,16 +129,15 @@ async def _beat(journal: Journal) -> None:
 class Resolver:
     """Finds out what became of open payments, without their buyers."""
 
-    def __init__(self, journal: Journal, gate: Gate, *, clock: Callable[[], float] = time.time) -> None:
+    def __init__(self, journal: Journal, gate: Gate) -> None:
         self._journal = journal
         """That of a part of this process, so that a buyer's request is told apart from this work."""
         self._gate = gate
-        self._clock = clock
         self._turns = asyncio.Semaphore(TOGETHER)
 
     async def resolve_due(self) -> bool:
         """Ask about some of those that are due; whether there may be more of them. JournalUnavailable."""
-        keys = await self._journal.open_payments(AT_ONCE, due_at=self._clock())
+        keys = await self._journal.open_payments(AT_ONCE, due_at=await self._journal.now())
         await self._resolve_each(keys)
         return len(keys) == AT_ONCE
 
@@ -164,7 +163,7 @@ class Resolver:
         before = claim.state
         result = await self._outcome(claim)
         if isinstance(result, Unresolved):
-            await self._journal.later(claim, self._clock() + _pause(claim.attempts))
+            await self._journal.later(claim, await self._journal.now() + _pause(claim.attempts))
         else:
             structlog.get_logger().info("payment resolved", service=claim.service, state=claim.state)
         return Resolution(claim.key, before, claim.state, claim.transaction, _reason(result))

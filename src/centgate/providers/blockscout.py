@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, cast
@@ -113,6 +114,9 @@ class Blockscout(Provider):
 
     def covers(self, chain_id: int | None) -> bool:
         return chain_id is None or chain_id in self._chains
+
+    def upstreams_for(self, chain_id: int | None, asked: Mapping[str, Any]) -> Sequence[Upstream]:
+        return (self.upstream if chain_id is None else self._hosts.get(chain_id, self.upstream),)
 
     @reported
     async def published(self, chain_id: int, address: str) -> Published:

@@ -15,7 +15,7 @@ from centgate.readings import MOST_USD, number, price, since_1970
 from centgate.shelf import Shelf
 from centgate.sources import together
 from centgate.text import cleaned, timestamp
-from centgate.upstream import Rate, Reply, joined
+from centgate.upstream import Rate, Reply, Upstream, joined
 
 if TYPE_CHECKING:
     from centgate.resources import Resources
@@ -57,6 +57,9 @@ class DefiLlama(Provider):
     def __init__(self, settings: Settings, resources: Resources | None = None) -> None:
         super().__init__(settings, resources)
         self.shelf = Shelf(self._list)
+
+    def upstreams_for(self, chain_id: int | None, asked: Mapping[str, Any]) -> Sequence[Upstream]:
+        return () if self.shelf.is_usable else (self.upstream,)
 
     @reported
     async def directory(self) -> Directory:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from cachetools import TTLCache
 
@@ -35,6 +35,7 @@ from centgate.libdocs.shelves import Busy, Shelves, Title
 from centgate.provider import About, Provider, reported
 from centgate.sandbox import WorkFailed
 from centgate.text import cleaned
+from centgate.upstream import Upstream
 
 if TYPE_CHECKING:
     from centgate.resources import Resources
@@ -79,6 +80,21 @@ class PackageDocs(Provider):
         )
         self._refused = TTLCache[Title, CentgateError](MOST_REFUSED, REFUSED_SECONDS)
         self._shelves = Shelves(settings.packagedocs_folder)
+
+    def upstreams_for(self, chain_id: int | None, asked: Mapping[str, Any]) -> Sequence[Upstream]:
+        """Return those of the registries that the packages asked for can be in; all while all are up."""
+        every = self._published.upstreams
+        if not any(upstream.breaker.is_open for upstream in every):
+            return every
+        library_id = asked.get("libraryId")
+        wanted = read_id(str(library_id)) if library_id is not None else None
+        packages = wanted.packages if wanted else candidates(str(asked.get("libraryName", "")))
+        upstreams = self._published.upstreams_of(packages)
+        if not all(upstream.breaker.is_open for upstream in upstreams):
+            return upstreams
+        # indexes are looked for on disk, so only while they decide
+        at_hand = self._kept(wanted) is not None if wanted else self._published.knows_any(packages)
+        return () if at_hand else upstreams
 
     @reported
     async def libraries(self, name: str) -> list[Documented]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
@@ -16,6 +16,7 @@ from centgate.errors import ProviderFailure, ProviderUnconfigured
 from centgate.jsonrpc.nodes import Node, Nodes, RpcRefused, at_once
 from centgate.provider import About, Provider, reported
 from centgate.readings import since_1970
+from centgate.upstream import Upstream
 
 if TYPE_CHECKING:
     from centgate.resources import Resources
@@ -111,6 +112,9 @@ class Rpc(Provider):
 
     def covers(self, chain_id: int | None) -> bool:
         return chain_id is not None and bool(self._nodes.get(chain_id))
+
+    def upstreams_for(self, chain_id: int | None, asked: Mapping[str, Any]) -> Sequence[Upstream]:
+        return [] if chain_id is None else [node.upstream for node in self._nodes.get(chain_id, ())]
 
     @reported
     async def codes(self, chain_id: int, addresses: Sequence[str]) -> list[bytes]:

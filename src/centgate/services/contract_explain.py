@@ -11,7 +11,7 @@ from pydantic import Field
 from centgate.chains import CHAIN_BY_ID, Address, OnChain
 from centgate.facts.contracts import AccountKind, ContractSource, MatchLevel, ProxyKind, Published
 from centgate.inquiries.registries import MOST_IMPLEMENTATIONS, Registered, Registries, look
-from centgate.provider import Fallback, Primary
+from centgate.provider import Fallback, GapFallback, Primary
 from centgate.providers.blockscout import Blockscout
 from centgate.providers.etherscan import Etherscan, page
 from centgate.providers.rpc import Rpc
@@ -196,7 +196,7 @@ async def contract_explain(
     etherscan: Primary[Etherscan],
     sourcify: Fallback[Sourcify],
     blockscout: Fallback[Blockscout],
-    rpc: Fallback[Rpc],
+    rpc: GapFallback[Rpc],
 ) -> ContractExplanation:
     """Verification, source and ABI availability, name and proxy of a contract.
 

@@ -11,7 +11,7 @@ from pydantic import Field
 
 from centgate.errors import NoData, ProviderFailure, ProviderUnconfigured
 from centgate.facts.directory import Directory, Protocol
-from centgate.provider import Fallback, Primary, Record
+from centgate.provider import GapFallback, Primary, Record
 from centgate.providers.defillama import DefiLlama, Totals
 from centgate.providers.exa import Exa
 from centgate.schema import Data, Request, camel
@@ -121,7 +121,7 @@ class ProtocolContext(Data):
 async def protocol_context(
     request: ProtocolContextRequest,
     defillama: Primary[DefiLlama],
-    exa: Fallback[Exa],
+    exa: GapFallback[Exa],
 ) -> ProtocolContext:
     """Category, chains, value locked, fees and links of a DeFi protocol.
 

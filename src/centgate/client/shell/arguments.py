@@ -9,6 +9,8 @@ from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from typing import Any, cast
 
+from centgate.dollars import TEST_NETWORKS, USDC
+
 Schema = Mapping[str, Any]
 _BOOLEANS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 _KINDS = {
@@ -69,10 +71,15 @@ def require_all(body: Mapping[str, Any], schema: Schema) -> None:
         raise BadArguments([f"{name} is needed: {meaning(schema['properties'][name])}" for name in lacking])
 
 
-def command(slug: str, body: Mapping[str, Any]) -> str:
-    """The command line that sends a body to a service."""
+def command(slug: str, body: Mapping[str, Any], *, network: str | None = None) -> str:
+    """The command line that sends a body to a service, and allows it to be paid on a network."""
     pairs = [f"{name}={value}" for name, given in body.items() for value in _texts(given)]
-    return shlex.join(["centgate", "call", slug, *pairs])
+    return shlex.join(["centgate", "call", slug, *pairs, *(["--network", network] if network else [])])
+
+
+def network_to_name(network: str) -> str | None:
+    """Return a network that is not paid on unless it is named; None for test networks and unknown ones."""
+    return network if network in USDC and network not in TEST_NETWORKS else None
 
 
 def spelt(key: str, names: Iterable[str]) -> str | None:

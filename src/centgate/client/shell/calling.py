@@ -16,11 +16,18 @@ from centgate.client import Answer, Centgate, Ledger
 from centgate.client.catalog import Entry, Listed
 from centgate.client.errors import Drift, InvalidInput, LedgerUnwritable, NotFound
 from centgate.client.payment import Order, canonical
-from centgate.client.shell.arguments import BadArguments, command, read_body, read_pairs, require_all
+from centgate.client.shell.arguments import (
+    BadArguments,
+    command,
+    network_to_name,
+    read_body,
+    read_pairs,
+    require_all,
+)
 from centgate.client.shell.listing import entry_json, read_services, service_page, services_table
 from centgate.client.shell.printing import as_json, console, line, write_nowhere
 from centgate.client.shell.showing import answer_json, answer_page, quote_json, quote_page
-from centgate.client.shell.telling import ExitCode, say, settings_given, told
+from centgate.client.shell.telling import UNMOVED, ExitCode, say, settings_given, told
 
 Watch = Callable[[str], None]
 
@@ -34,6 +41,7 @@ class Question:
     body: str | None = None
     api: str | None = None
     max_price: str | None = None
+    networks: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +109,7 @@ def show_service(slug: str, api: str | None, *, json: bool) -> ExitCode:
     out = console()
     out.print(line(as_json(entry_json(found))) if json else service_page(found), soft_wrap=json)
     if not json:
-        out.print(line(f"  {command(found.slug, found.input_example)}"), soft_wrap=True)
+        out.print(line(f"  {_example(found)}"), soft_wrap=True)
     return 0
 
 
@@ -133,7 +141,9 @@ def _waiting(what: str) -> Generator[Watch | None]:
 
 def _client(question: Question, watch: Watch | None) -> Centgate:
     most = None if question.max_price is None else _dollars(question.max_price)
-    return Centgate.from_settings(settings_given(api_url=question.api, cap_per_call=most), watch=watch)
+    networks = question.networks or None
+    settings = settings_given(api_url=question.api, cap_per_call=most, networks=networks)
+    return Centgate.from_settings(settings, watch=watch)
 
 
 def _dollars(text: str) -> Decimal:
@@ -195,8 +205,13 @@ def _with_example(error: InvalidInput, service: Entry) -> InvalidInput:
     """The same error, with a command that works."""
     for issue in error.issues[1:]:
         error.add_note(f"{issue.path}: {issue.message}" if issue.path else issue.message)
-    error.add_note(f"for example: {command(service.slug, service.input_example)}")
+    error.add_note(f"for example: {_example(service)}")
     return error
+
+
+def _example(service: Entry) -> str:
+    """Return a command that works, with the network where it has to be named."""
+    return command(service.slug, service.input_example, network=network_to_name(service.payment.network))
 
 
 def stopped(wanted: Wanted, began: datetime) -> ExitCode:
@@ -217,7 +232,7 @@ def stopped(wanted: Wanted, began: datetime) -> ExitCode:
     if ended := [each for each in records if each.payment.fits(wanted.order)]:
         how = "answered" if ended[-1].event == "delivered" else "refused"
         say(f"stopped after the payment was {how}: `centgate wallet receipts` has it")
-        return 4 if ended[-1].money == "not_moved" else 5
+        return 4 if ended[-1].money in UNMOVED else 5
     say("stopped: nothing was signed")
     return 130
 

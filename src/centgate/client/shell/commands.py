@@ -19,10 +19,11 @@ app.add_typer(wallet)
 _EXITS = """\b
 Exit codes:
 0  an answer
-1  it failed, and no money moved
+1  it failed: nothing was signed, or the API says that no money moved
 2  wrong input or usage
 3  nothing is known of it: an answer too, and paid for
-4  refused, and no money moved: a cap, the terms, the wallet or the balance
+4  refused by a cap, the terms, the wallet or the balance: nothing was signed,
+   or the API says that no money moved
 5  paid and not delivered yet, or not known whether it was paid: run the same
    command again, it sends the same payment
 130  stopped before anything was signed
@@ -65,8 +66,25 @@ MaxPrice = Annotated[
     str | None,
     typer.Option(metavar="USD", help="What the call may cost; CENTGATE_CAP_PER_CALL (0.02) unless given."),
 ]
+Networks = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="NETWORK",
+        help="A network that may be paid on, such as eip155:8453; may be given again. CENTGATE_NETWORKS "
+        "unless given, and else test networks alone.",
+    ),
+]
 KeyFile = Annotated[Path | None, typer.Option(help="The key file; CENTGATE_WALLET unless given.")]
 Rpc = Annotated[str | None, typer.Option(help="An Ethereum node that is asked for the balance.")]
+NodeToAsk = Annotated[
+    str | None,
+    typer.Option(
+        "--rpc",
+        help="An Ethereum node of yours. Payments whose nonce it shows unused, ten minutes after their "
+        "window, no longer count.",
+    ),
+]
+Reset = Annotated[bool, typer.Option("--reset", help="Begin a new count: what was signed before is dropped.")]
 
 
 @app.command(epilog=_EXITS)
@@ -77,6 +95,7 @@ def call(
     body: Body = None,
     api: Api = None,
     max_price: MaxPrice = None,
+    network: Networks = None,
     dry_run: DryRun = False,
     as_json: Json = False,
 ) -> None:
@@ -86,7 +105,9 @@ def call(
     """
     from centgate.client.shell.calling import Question, buy, show_terms
 
-    question = Question(slug, tuple(pairs or ()), body, api=api, max_price=max_price)
+    question = Question(
+        slug, tuple(pairs or ()), body, api=api, max_price=max_price, networks=tuple(network or ())
+    )
     raise typer.Exit((show_terms if dry_run else buy)(question, json=as_json))
 
 
@@ -120,3 +141,17 @@ def receipts(*, as_json: Json = False) -> None:
     from centgate.client.shell.holding import show_receipts
 
     raise typer.Exit(show_receipts(json=as_json))
+
+
+@wallet.command("cap")
+def cap(
+    *,
+    path: KeyFile = None,
+    rpc: NodeToAsk = None,
+    reset: Reset = False,
+    as_json: Json = False,
+) -> None:
+    """Show what the wallet has signed for in all, as the ledger counts, and what its cap leaves."""
+    from centgate.client.shell.total_cap import show_cap
+
+    raise typer.Exit(show_cap(path, rpc, reset=reset, json=as_json))

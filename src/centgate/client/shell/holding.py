@@ -41,6 +41,7 @@ def show_wallet(path: Path | None, api: str | None, rpc: str | None) -> ExitCode
         "address": wallet.address,
         "key": "CENTGATE_WALLET_KEY" if settings.wallet_key else str(settings.wallet.expanduser()),
         "network": network or f"not known: {unknown}",
+        "may be paid on": ", ".join(settings.networks) or "test networks alone (CENTGATE_NETWORKS)",
         "balance": _balance(wallet, rpc) if rpc else "not asked for: name a node with --rpc",
         "to fund it": f"send USDC on {network or 'its network'} to the address; no other coin is needed",
     }

@@ -22,6 +22,7 @@ _STATES = {
     "unresolved": "open",
     "delivered": "answered",
     "refused": "refused",
+    "unused": "not used",
 }
 
 

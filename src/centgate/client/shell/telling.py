@@ -33,6 +33,9 @@ P = ParamSpec("P")
 WRONG_INPUT = (AddressRefused, InvalidInput, NotFound, UnsupportedOptions)
 REFUSED = (CapExceeded, LedgerUnwritable, NoWallet, PaymentRefused, TermsRefused, WalletUnreadable)
 
+UNMOVED = ("not_moved", "reported_not_moved")
+"""Words on the money that do not say that it moved or may have: known here, or the API's word."""
+
 
 class BadSettings(Exception):
     """What is set cannot be; `problems` are sentences, all of them."""
@@ -69,10 +72,10 @@ def told(command: Callable[P, ExitCode]) -> Callable[P, ExitCode]:
 
 
 def exit_code(error: BuyerError) -> ExitCode:
-    """The exit code of an error, which says first of all whether money moved."""
+    """The exit code of an error, which says first of all whether money may have moved."""
     if isinstance(error, NoData):
         return 3
-    if error.money != "not_moved":
+    if error.money not in UNMOVED:
         return 5
     if isinstance(error, WRONG_INPUT):
         return 2

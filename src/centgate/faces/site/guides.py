@@ -24,7 +24,7 @@ from centgate.faces.site.payment_states import RETRIES, STATES
 from centgate.faces.site.prose import anchor
 from centgate.faces.site.reference import Reference
 from centgate.faces.site.settings_rows import buying, operating
-from centgate.faces.site.snippets import WALLET, snippets
+from centgate.faces.site.snippets import WALLET, network_option, snippets
 from centgate.faces.site.sources import all_sources
 from centgate.receipts.typed_data import ANSWER, OFFER, RECEIPT
 from centgate.settings import Settings
@@ -186,6 +186,7 @@ def _agents(deployment: Deployment) -> dict[str, Any]:
         "discovery": discovery.discovery(deployment),
         "caps": CAPS,
         "wallet": WALLET,
+        "network_option": "".join(f" {word}" for word in network_option(first_service(deployment))),
         "mcp_stdio": stdio,
         "mcp_http": http,
         "mcp_vscode": {

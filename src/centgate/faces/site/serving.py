@@ -10,7 +10,6 @@ from datetime import UTC, datetime
 from urllib.parse import quote
 
 import structlog
-import uvicorn
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.middleware.gzip import GZipMiddleware
@@ -19,6 +18,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from centgate.client.catalog import CatalogUnread
+from centgate.connection_limits import LimitedConfig
 from centgate.faces import verification
 from centgate.faces.negotiation import named
 from centgate.faces.site.deployment import Deployment, read_deployment
@@ -27,7 +27,7 @@ from centgate.faces.site.file import PLAIN, File
 from centgate.faces.site.files import all_files
 from centgate.faces.site.policy import safety
 from centgate.faces.verification import VerificationFile
-from centgate.server import Announced, listen
+from centgate.server import Announced, connection_limits, listen
 from centgate.settings import Settings
 
 FRESH = 30.0
@@ -170,8 +170,9 @@ def run_site(api: str, settings: Settings) -> None:
     listener, settings = listen(settings)
     with listener:
         address = settings.site_url or settings.model_copy(update={"public_url": None}).address
-        config = uvicorn.Config(
+        config = LimitedConfig(
             site_app(api, read_deployment(api, address), own=own),
+            connection_limits(settings),
             log_config=None,
             access_log=False,
             server_header=False,

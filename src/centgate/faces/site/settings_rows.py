@@ -32,7 +32,7 @@ OPERATING = (
     "alert_webhook",
 )
 """The settings that an operator thinks about first."""
-BUYING = ("wallet", "wallet_key", "cap_per_call", "cap_total", "payee", "ledger")
+BUYING = ("wallet", "wallet_key", "cap_per_call", "cap_total", "networks", "payee", "ledger")
 """The settings that a buyer thinks about first."""
 
 Row = dict[str, str]

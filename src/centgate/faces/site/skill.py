@@ -8,6 +8,7 @@ from typing import Any
 
 from centgate.faces.front import NAME
 from centgate.faces.site.deployment import Deployment
+from centgate.faces.site.snippets import network_option
 
 INDEX = "/.well-known/agent-skills/index.json"
 SKILL = "/.well-known/agent-skills/centgate/SKILL.md"
@@ -46,13 +47,14 @@ def _lines(deployment: Deployment) -> Iterator[str]:
         yield f"- `{service.method} {service.path} {service.price}` ({service.slug}): {service.summary}"
     yield from ("", "## How to call", "")
     yield f"1. The schema and an example: `GET {api}/services/<slug>`, free."
-    yield f"2. With the command: `centgate call <slug> --api {api} field=value`."
+    network = "".join(f" {word}" for word in network_option(deployment.services[0]))
+    yield f"2. With the command: `centgate call <slug> --api {api}{network} field=value`."
     yield "   It pays from a wallet, under caps; `--dry-run` shows the terms and pays nothing."
-    yield f"   As MCP server: `centgate mcp --api {api}`."
+    yield f"   As MCP server: `centgate mcp --api {api}{network}`."
     yield "3. With any x402 client: `POST` the JSON; 402 holds the terms in `PAYMENT-REQUIRED`; sign"
     yield "   them, and send the same request with `PAYMENT-SIGNATURE`."
     yield from ("", "## When it fails", "")
-    yield "- 400: mend the input as `error.details.issues` says. Nothing was charged."
+    yield "- 400: mend the input as `error.details.issues` says. Nothing needs to be signed for that."
     yield "- 429, 500, 502, 504, a timeout, a lost connection: send the same payment again. Never sign twice"
     yield "  for one request."
     yield f"- Else do what `error.details.payment.retry` says. All codes: {site}/errors.md"

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import shlex
 from collections.abc import Callable
 from dataclasses import dataclass
 from shlex import quote
@@ -15,6 +17,7 @@ from centgate.faces.typed_client import snake
 
 WALLET = "/path/to/wallet"
 """Where the key file of the reader lies; to be replaced."""
+_NETWORK = re.compile(r"eip155:[1-9][0-9]{0,17}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +66,7 @@ import os
 from centgate.client import Centgate, Wallet
 
 wallet = Wallet.from_file(os.environ["CENTGATE_WALLET"])
-with Centgate({_literal(api)}, wallet=wallet) as client:
+with Centgate({_literal(api)}, wallet=wallet{_named(service)}) as client:
     answer = client.{call}
 
 print(answer.data.{snake(_telling(service))})
@@ -104,18 +107,35 @@ console.log("paid in", receipt.transaction);
 
 def _command_line(service: Entry, api: str) -> Snippet:
     called = command(service.slug, service.input_example)
-    return Snippet("Command line", "sh", f"{called} \\\n  --api {quote(api)}\n")
+    options = shlex.join(["--api", api, *network_option(service)])
+    return Snippet("Command line", "sh", f"{called} \\\n  {options}\n")
 
 
-def _mcp_stdio(_service: Entry, api: str) -> Snippet:
+def _mcp_stdio(service: Entry, api: str) -> Snippet:
     """A server of the reader's own, which pays from a wallet under caps."""
-    server = {"command": "centgate", "args": ["mcp", "--api", api], "env": {"CENTGATE_WALLET": WALLET}}
+    arguments = ["mcp", "--api", api, *network_option(service)]
+    server = {"command": "centgate", "args": arguments, "env": {"CENTGATE_WALLET": WALLET}}
     return Snippet("MCP, paid from a wallet", "json", _configuration(server))
 
 
 def _mcp_http(_service: Entry, api: str) -> Snippet:
     """For clients that pay by x402 themselves."""
     return Snippet("MCP over HTTP", "json", _configuration({"type": "http", "url": f"{api}/mcp"}))
+
+
+def network_option(service: Entry) -> list[str]:
+    """Return the option that allows the network that a service is paid on; empty where none is told."""
+    return ["--network", network] if (network := _network(service)) else []
+
+
+def _named(service: Entry) -> str:
+    """Return the argument of a client that allows the network that a service is paid on."""
+    return f", networks={_literal([network])}" if (network := _network(service)) else ""
+
+
+def _network(service: Entry) -> str | None:
+    """Return the network that a service is paid on; None for what is not the name of one."""
+    return service.payment.network if _NETWORK.fullmatch(service.payment.network) else None
 
 
 def _configuration(server: dict[str, Any]) -> str:

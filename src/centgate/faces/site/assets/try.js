@@ -106,9 +106,9 @@ function complain(message, lines = []) {
 
 function refuse({ message, details = {} }) {
   const issues = details.issues ?? details.options?.map((path) => ({ path, message }));
-  if (!issues) return complain(`${message}. Nothing was charged.`);
+  if (!issues) return complain(`${message}. Nothing was signed.`);
   const lines = issues.map((issue) => (issue.path ? `${issue.path}: ${issue.message}` : issue.message));
-  complain("The API cannot take this request. Nothing was charged.", lines);
+  complain("The API cannot take this request. Nothing was signed.", lines);
   issues.map(mark).find(Boolean)?.focus();
 }
 
@@ -242,7 +242,7 @@ async function send() {
   const reply = await post(waiting);
   const { code, message, details = {} } = reply.error ?? UNREAD;
   const { state, retry = "same_payment" } = details.payment ?? {};
-  const became = promise.states[state] ?? "";
+  const became = promise.states[state] ? `The API says: ${promise.states[state]}` : "";
   const again = retry === "new_payment" ? "See the price again to sign a new payment." : "";
   if (reply.data || code === "no_data") answer(reply, message);
   else if (retry === "same_payment") return pause(`${message}. ${became}`, reply.header("Retry-After"));

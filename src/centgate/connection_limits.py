@@ -1,0 +1,384 @@
+"""Limits on HTTP connections: header size, timeouts, and how many one address may open.
+
+uvicorn bounds none of these. Sizes are checked while bytes arrive, deadlines once a second for all
+connections together.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import resource
+import secrets
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address, ip_network
+from typing import Any
+
+import httptools
+import structlog
+import uvicorn
+from starlette.types import ASGIApp
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
+from uvicorn.server import ServerState
+
+from centgate import envelope
+from centgate.errors import CentgateError, InternalError, InvalidRequest, Issue
+
+MAX_HEADERS = 100
+"""Header fields of one request; each takes some 130 bytes of memory, however short it is."""
+MAX_PIPELINED = 32
+"""Requests that may wait on a connection for the response to an earlier one."""
+FEED_BYTES = 16 * 1024
+"""Bytes given to the parser at a time; incomplete headers exceed their limit by no more than that."""
+LINGER = 2.0
+"""Seconds that a client gets to read an error: closing at once could reset the connection before it has."""
+LINGER_BYTES = 1024 * 1024
+"""Bytes that are discarded in that time."""
+RETRY_AFTER = 5
+"""Seconds, for clients that are turned away because of the number of connections."""
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectionLimits:
+    """Limits of one server process; times are in seconds."""
+
+    header_bytes: int = 64 * 1024
+    header_timeout: float = 10
+    """From the first byte of a request, and from connecting where none is sent."""
+    body_timeout: float = 30
+    """From the end of the headers."""
+    write_timeout: float = 60
+    """For which bytes of a response may wait for the client to read."""
+    connections: int = 4096
+    connections_per_address: int = 1024
+    trusted_proxies: tuple[str, ...] = ()
+    """Addresses and networks that are not bounded per address."""
+    sweep_interval: float = 1
+
+
+class LimitedConfig(uvicorn.Config):
+    """Configuration of a server that keeps to limits; it can be sent to worker processes."""
+
+    def __init__(
+        self, app: ASGIApp | Callable[[], ASGIApp] | str, limits: ConnectionLimits, **options: Any
+    ) -> None:
+        """`options` are those of uvicorn."""
+        super().__init__(app, http=LimitedProtocol, **options)
+        self.connection_table = ConnectionTable(limits)
+
+
+class ConnectionTable:
+    """The open connections of one server process."""
+
+    def __init__(self, limits: ConnectionLimits) -> None:
+        self.limits = limits
+        self._maximum = min(limits.connections, _open_file_limit() // 2)  # the rest is for all other files
+        self._trusted = tuple(ip_network(each, strict=False) for each in limits.trusted_proxies)
+        self._open: dict[LimitedProtocol, str | None] = {}  # with what it is counted by
+        self._per_address = Counter[str]()
+        self._rejected = 0
+        self._sweeping = False
+
+    def admit(self, connection: LimitedProtocol) -> bool:
+        """Add a connection, unless there are too many."""
+        key = self._address_key(connection)
+        full = len(self._open) >= self._maximum
+        if full or (key and self._per_address[key] >= self.limits.connections_per_address):
+            self._rejected += 1
+            return False
+        self._open[connection] = key
+        if key:
+            self._per_address[key] += 1
+        if not self._sweeping:
+            self._sweeping = True
+            self._schedule_sweep(connection.loop)
+        return True
+
+    def remove(self, connection: LimitedProtocol) -> None:
+        """Forget a closed connection; one that was not admitted is ignored."""
+        if key := self._open.pop(connection, None):
+            self._per_address[key] -= 1
+            if not self._per_address[key]:
+                del self._per_address[key]
+
+    def _address_key(self, connection: LimitedProtocol) -> str | None:
+        """Return what a client's connections are counted by; None where they are not."""
+        if connection.client is None:
+            return None
+        address = client_address(connection.client[0])
+        return None if any(address in network for network in self._trusted) else address_key(address)
+
+    def _schedule_sweep(self, loop: asyncio.AbstractEventLoop) -> None:
+        loop.call_later(self.limits.sweep_interval, self._sweep, loop)
+
+    def _sweep(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Check the deadlines of all connections. One timer for all is cheaper than one for each request."""
+        self._sweeping = bool(self._open)
+        if self._sweeping:
+            self._schedule_sweep(loop)
+        now = loop.time()
+        for connection in tuple(self._open):
+            connection.check_deadlines(now)
+        if self._rejected:  # one line a second, however many there are
+            structlog.get_logger().warning(
+                "connections_rejected", rejected=self._rejected, open=len(self._open)
+            )
+            self._rejected = 0
+
+
+class Phase(Enum):
+    """Progress in receiving the latest request of a connection."""
+
+    CONNECTED = "nothing has been sent yet"
+    HEADERS = "its headers are being sent"
+    BODY = "its body is being sent"
+    RECEIVED = "it is complete"
+    REFUSED = "it broke a limit, and no more is read"
+
+
+class LimitReached(Exception):
+    """Stops the parser; the error response is prepared."""
+
+
+class LimitedProtocol(HttpToolsProtocol):
+    """One connection."""
+
+    def __init__(
+        self,
+        config: uvicorn.Config,
+        server_state: ServerState,
+        app_state: dict[str, Any],
+        _loop: asyncio.AbstractEventLoop | None = None,
+    ) -> None:
+        super().__init__(config, server_state, app_state, _loop)
+        assert isinstance(config, LimitedConfig)
+        self._table = config.connection_table
+        self._limits = config.connection_table.limits
+        self._phase = Phase.CONNECTED
+        self._deadline = math.inf
+        self._write_deadline = math.inf
+        self._unanswered = 0  # requests whose headers are complete and whose responses are not
+        self._bytes_since_progress = 0  # since the start of a request, or the latest part of its body
+        self._error_response = b""
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
+        """Admit the connection, or answer 503 and close it."""
+        super().connection_made(transport)
+        if self._table.admit(self):
+            self._deadline = self.loop.time() + self._limits.header_timeout
+            return
+        self._phase = Phase.REFUSED
+        error = InternalError("too many connections are open; try again later", retry_after=RETRY_AFTER)
+        self.transport.write(self._render_error(503, error, _new_request_id()))
+        self.transport.close()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Forget the connection."""
+        self._table.remove(self)
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        """Parse what arrived, a part at a time."""
+        if len(data) <= FEED_BYTES:
+            self._feed(data)
+            return
+        view = memoryview(data)
+        for start in range(0, len(data), FEED_BYTES):
+            self._feed(view[start : start + FEED_BYTES])
+
+    def on_message_begin(self) -> None:
+        """Start the clock of a request, at its first byte."""
+        super().on_message_begin()
+        self._phase = Phase.HEADERS
+        self._deadline = self.loop.time() + self._limits.header_timeout
+        self._bytes_since_progress = 0
+
+    def on_headers_complete(self) -> None:
+        """Check the headers, and start the request unless it has to wait for others."""
+        if self._has_too_large_header() or len(self.headers) > MAX_HEADERS:
+            self._refuse_header()
+            raise LimitReached
+        if len(self.pipeline) >= MAX_PIPELINED:
+            self._refuse(400, f"more than {MAX_PIPELINED} requests were sent without waiting for a response")
+            raise LimitReached
+        super().on_headers_complete()
+        # trailers come as headers do: they must not be added to those that the application reads
+        self.headers = []
+        self._phase = Phase.BODY
+        # while a request waits, nothing may be read, which is not the client's fault
+        self._deadline = math.inf if self._unanswered else self.loop.time() + self._limits.body_timeout
+        self._bytes_since_progress = 0
+        self._unanswered += 1
+
+    def on_body(self, body: bytes) -> None:
+        """Add to the body."""
+        super().on_body(body)
+        self._bytes_since_progress = 0
+
+    def on_message_complete(self) -> None:
+        """Stop the clock of a request."""
+        super().on_message_complete()
+        self._phase = Phase.RECEIVED
+        self._deadline = math.inf if self._unanswered else self.loop.time() + self.timeout_keep_alive
+
+    def on_response_complete(self) -> None:
+        """Start the next request, or wait for one; takes the place of uvicorn's, which sets a timer."""
+        self.server_state.total_requests += 1
+        self._unanswered -= 1
+        if self.transport.is_closing():
+            return
+        self.flow.resume_reading()
+        if self.pipeline:
+            self._start_asgi_task(*self.pipeline.pop())
+            if self._phase is Phase.BODY and not self.pipeline:
+                self._deadline = self.loop.time() + self._limits.body_timeout
+        elif self._phase is Phase.REFUSED:
+            self._close_with_error()
+        elif self._phase is Phase.RECEIVED:
+            self._deadline = self.loop.time() + self.timeout_keep_alive
+
+    def check_deadlines(self, now: float) -> None:
+        """End what has taken too long."""
+        if not self.transport.get_write_buffer_size():
+            self._write_deadline = math.inf
+        elif self._write_deadline == math.inf:
+            self._write_deadline = now + self._limits.write_timeout
+        elif now >= self._write_deadline:
+            self.transport.abort()
+            return
+        if now >= self._deadline:
+            self._deadline = math.inf
+            self._expire()
+
+    def _expire(self) -> None:
+        """End the connection in the way that its phase allows."""
+        match self._phase:
+            case Phase.HEADERS:
+                self._refuse(408, f"the headers were not complete within {self._limits.header_timeout:g} s")
+            case Phase.BODY:
+                self._refuse(408, f"the body was not complete within {self._limits.body_timeout:g} s")
+            case Phase.REFUSED:
+                self.transport.abort()
+            case Phase.CONNECTED | Phase.RECEIVED:
+                self.transport.close()
+
+    def _feed(self, data: bytes | memoryview) -> None:
+        """Give the parser some bytes, and see whether the request gets any further by them."""
+        if self._phase is Phase.REFUSED:
+            self._discard(data)
+            return
+        assert self.parser is not None  # it is until the connection is lost
+        self._bytes_since_progress += len(data)
+        try:
+            self.parser.feed_data(data)
+        except httptools.HttpParserUpgrade:
+            pass  # only HTTP/1.1 is spoken here: the request is answered as if it had not asked
+        except httptools.HttpParserError:
+            self._refuse(400, "the request is not valid HTTP/1.1")
+        if self._phase is not Phase.HEADERS and self._phase is not Phase.BODY:
+            return
+        if self._bytes_since_progress > self._limits.header_bytes or len(self.headers) > MAX_HEADERS:
+            self._refuse_header()  # or trailers, which are as large
+
+    def _discard(self, data: bytes | memoryview) -> None:
+        """Read on for a moment, so that the client gets to read the error."""
+        if self._unanswered:
+            self.flow.pause_reading()
+            return
+        self._bytes_since_progress += len(data)
+        if self._bytes_since_progress > LINGER_BYTES:
+            self.transport.abort()
+
+    def _has_too_large_header(self) -> bool:
+        """Measure complete headers; only where so much has been received that it can matter."""
+        limit = self._limits.header_bytes
+        if self._bytes_since_progress + FEED_BYTES <= limit:
+            return False
+        fields = sum(len(name) + len(value) + len(b": \r\n") for name, value in self.headers)
+        return len(b"POST  HTTP/1.1\r\n") + len(self.url) + fields > limit
+
+    def _refuse_header(self) -> None:
+        limit = f"{self._limits.header_bytes} bytes or {MAX_HEADERS} fields"
+        self._refuse(431, f"the headers are larger than {limit}")
+
+    def _refuse(self, status: int, message: str) -> None:
+        """Parse no more; answer with an error once all earlier requests are answered, and close."""
+        if self._phase is Phase.REFUSED:
+            return
+        error, request_id = InvalidRequest([Issue("", message)]), _new_request_id()
+        self._error_response = self._render_error(status, error, request_id)
+        if self._phase is Phase.BODY:
+            self._abandon_request()
+        self._phase, self._deadline = Phase.REFUSED, math.inf
+        structlog.get_logger().info("request_refused", status=status, reason=message, request_id=request_id)
+        if not self._unanswered:
+            self._close_with_error()
+
+    def _abandon_request(self) -> None:
+        """Give up the request whose body is incomplete."""
+        request = self.cycle
+        if self.pipeline and self.pipeline[0][0] is request:
+            self.pipeline.popleft()
+            self._unanswered -= 1
+        elif request.response_started:  # too late for another one
+            self._error_response = b""
+            request.keep_alive = False
+        else:  # for the application this is a client that is gone
+            request.disconnected = True
+            request.message_event.set()
+            self._unanswered -= 1
+
+    def _close_with_error(self) -> None:
+        """Send the error and the end of the stream; close once the client has, or after a moment."""
+        if self.transport.is_closing():
+            return
+        self.transport.write(self._error_response)
+        try:
+            self.transport.write_eof()
+        except OSError:  # the client has reset the connection
+            self.transport.abort()
+            return
+        self.flow.resume_reading()  # or the end of the client's side would not be seen
+        self._bytes_since_progress = 0
+        self._deadline = self.loop.time() + LINGER
+
+    def _render_error(self, status: int, error: CentgateError, request_id: str) -> bytes:
+        """Write a response outside of the application."""
+        body = envelope.failure(error, request_id)
+        headers = [
+            *self.server_state.default_headers,
+            (b"content-type", b"application/json"),
+            (b"content-length", str(len(body)).encode()),
+            (b"cache-control", b"no-store"),
+            (b"connection", b"close"),
+            (b"x-request-id", request_id.encode()),
+        ]
+        if error.retry_after is not None:
+            headers.append((b"retry-after", str(error.retry_after).encode()))
+        lines = b"".join(name + b": " + value + b"\r\n" for name, value in headers)
+        return STATUS_LINE[status] + lines + b"\r\n" + body
+
+
+def client_address(host: str) -> IPv4Address | IPv6Address:
+    """Parse an address; one of IPv4 that a socket of IPv6 shows becomes one of IPv4 again."""
+    address = ip_address(host)
+    return (address.ipv4_mapped or address) if isinstance(address, IPv6Address) else address
+
+
+def address_key(address: IPv4Address | IPv6Address) -> str:
+    """Return what connections are counted by: an IPv4 address, or the /64 of one of IPv6."""
+    if isinstance(address, IPv4Address):
+        return str(address)
+    return str(IPv6Network((int(address), 64), strict=False))
+
+
+def _new_request_id() -> str:
+    return "req_" + secrets.token_hex(12)
+
+
+def _open_file_limit() -> int:
+    limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return 2**31 if limit == resource.RLIM_INFINITY else limit

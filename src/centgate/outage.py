@@ -1,0 +1,36 @@
+"""An outage: every source that could answer one request is known to be down."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from centgate.errors import PaymentNote, ProviderError
+from centgate.provider import Provider
+from centgate.upstream import Breaker
+
+
+@dataclass(frozen=True, slots=True)
+class Outage:
+    """The sources that could answer a request, the primary first, and their open circuit breakers."""
+
+    sources: Sequence[Provider]
+    breakers: Sequence[Breaker]
+
+    def admit_trial(self) -> bool:
+        """Admit the caller if a trial is due, and reserve for it every trial that is."""
+        due = [breaker for breaker in self.breakers if not breaker.wait]
+        for breaker in due:
+            breaker.reserve_trial()
+        return bool(due)
+
+    def error(self, payment: PaymentNote) -> ProviderError:
+        """Return the error for a request that is refused because of the outage."""
+        labels = " and ".join(source.about.label for source in self.sources)
+        verb = "are" if len(self.sources) > 1 else "is"
+        seconds = max(1, math.ceil(min(breaker.wait for breaker in self.breakers)))
+        said = (
+            f"{labels} {verb} unavailable after repeated failures; send the same payment again in {seconds} s"
+        )
+        return ProviderError(self.sources[0].about.name, said, payment=payment, retry_after=seconds)

@@ -1,0 +1,264 @@
+"""Prints the page of settlement outcomes: each answer of a facilitator, run through the code that decides."""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import count
+from pathlib import Path
+from typing import Any, Literal, cast
+
+import orjson
+
+from centgate.catalog import all_services
+from centgate.errors import CentgateError, PaymentNote
+from centgate.payments.authorization import Payment, PaymentKey
+from centgate.payments.claiming import Order
+from centgate.payments.facilitator import Facilitator, Outcome, Unresolved, Unsent, interpret_answer
+from centgate.payments.gate import Gate
+from centgate.payments.journal import Journal
+from centgate.payments.onchain import Chains, ChainUnreachable, OnchainStatus, Paid, TransactionStatus
+from centgate.payments.store import open_store
+from centgate.payments.terms import Terms, terms_of
+from centgate.settings import Settings
+
+_HASH = "0x" + "ab" * 32
+_SIGNED = {"signature": "0x" + "11" * 65, "validAfter": "0", "validBefore": "2000000000"}
+
+
+def _refusal(reason: str, transaction: str = "") -> dict[str, Any]:
+    return {"success": False, "errorReason": reason, "transaction": transaction, "network": "eip155:8453"}
+
+
+@dataclass(frozen=True, slots=True)
+class _Reply:
+    """An answer of a facilitator: a status and a body, or what happened instead of one."""
+
+    label: str
+    status: int = 200
+    body: Any = None
+    instead: Outcome | None = None
+
+    def interpret(self, payment: Payment) -> Outcome:
+        return self.instead or interpret_answer(payment, self.status, orjson.dumps(self.body))
+
+
+@dataclass(frozen=True, slots=True)
+class _ChainState:
+    """What nodes say of a payment, and of a transaction that the facilitator named."""
+
+    label: str
+    status: OnchainStatus | Literal["no node", "no answer"]
+    transaction: TransactionStatus = "unknown"
+
+
+REPLIES: Sequence[_Reply] = (
+    _Reply("2xx, success about this payment, with a transaction", 200, {
+        "success": True, "transaction": _HASH, "network": "eip155:8453",
+    }),
+    _Reply("success under another status", 500, {
+        "success": True, "transaction": _HASH, "network": "eip155:8453",
+    }),
+    _Reply("success about another payment, or without a transaction", 200, {
+        "success": True, "transaction": "", "network": "eip155:8453",
+    }),
+    _Reply("a refusal of kind `payload`, at any status", 400, _refusal("invalid_payload")),
+    _Reply("a refusal of kind `chain_state`, at any status", 400, _refusal("insufficient_funds")),
+    _Reply("a refusal of kind `in_doubt` (a used nonce, an unknown reason)", 200, _refusal(
+        "invalid_exact_evm_nonce_already_used"
+    )),
+    _Reply("a refusal that names a transaction, whatever the reason", 200, _refusal(
+        "transaction_failed", _HASH
+    )),
+    _Reply("401, 403, 404, 405, 411, 413, 414, 415, 429 or 431 without such a body", 429),
+    _Reply("no connection: name, refusal, TLS, time", instead=Unsent("error", "")),
+    _Reply("400 or any other status without such a body", 400),
+    _Reply("nothing in time, or half an answer", instead=Unresolved("timeout", "")),
+)  # fmt: skip
+
+CHAIN_STATES: Sequence[_ChainState] = (
+    _ChainState("no node, or none answers", "no node"),
+    _ChainState("nonce unused", "unused"),
+    _ChainState("nonce unused, named transaction reverted", "unused", "reverted"),
+    _ChainState("nonce unused in a safe block past `validBefore`", "expired"),
+    _ChainState("paid to us in a block after the claim", Paid(_HASH), "succeeded"),
+    _ChainState("nonce used otherwise or before the claim, not safe yet", "spent_unsafe"),
+    _ChainState("the same in a safe block", "spent"),
+)
+
+_INTRODUCTION = """# Outcomes of a settlement
+
+What becomes of a payment, by the facilitator's answer and by what the nodes say. Each cell was found by
+running the code that decides; `make docs` writes this page. The kinds of reasons are those of
+[facilitator-reasons.md](facilitator-reasons.md), the rules stand in
+[decision 2](decisions/0002-unknown-outcomes.md).
+
+| word | the buyer hears | the journal says | who may be served |
+| --- | --- | --- | --- |
+"""
+_FIRST = """
+## The first presentation
+
+"""
+_REPEATED = """
+## A repeated presentation, after an attempt whose outcome is unknown
+
+Where the nodes decide, the facilitator is not asked again. In the column "nonce unused, named transaction
+reverted" the first attempt named that transaction. A payment that was `unused` or `refused` before is
+presented as for the first time.
+
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class _Result:
+    word: str
+    buyer: str
+    journal: str
+    served: str
+
+
+class _ScriptedFacilitator:
+    def __init__(self, reply: _Reply) -> None:
+        self.reply = reply
+
+    async def settle(self, payment: Payment) -> Outcome:
+        return self.reply.interpret(payment)
+
+
+class _ScriptedChains:
+    def __init__(self, state: _ChainState) -> None:
+        self.state = state
+
+    def of(self, _network: str) -> _ScriptedChains | None:
+        return None if self.state.status == "no node" else self
+
+    async def payment_status(self, *_: Any, **__: Any) -> OnchainStatus:
+        if self.state.status in ("no node", "no answer"):
+            raise ChainUnreachable("scripted")
+        return self.state.status
+
+    async def transaction_status(self, _transaction: str) -> TransactionStatus:
+        return self.state.transaction
+
+
+async def find_outcomes() -> tuple[list[list[_Result]], list[list[_Result]]]:
+    """Return the outcomes of first and of repeated presentations, a row for each reply."""
+    service = all_services()[0]
+    settings = Settings(pay_to="0x" + "22" * 20)
+    terms = terms_of(service, settings)
+    with tempfile.TemporaryDirectory() as folder:
+        store = open_store(f"sqlite:///{Path(folder) / 'journal.db'}")
+        try:
+            await store.migrate()
+            run = _Run(Journal(store, keep_seconds=3600), terms)
+            first = [[await run.outcome(reply, state) for state in CHAIN_STATES] for reply in REPLIES]
+            again = [
+                [await run.outcome(reply, state, repeated=True) for state in CHAIN_STATES]
+                for reply in REPLIES
+            ]
+        finally:
+            await store.close()
+    return first, again
+
+
+class _Run:
+    """Settles one payment after the other, on a journal of its own."""
+
+    def __init__(self, journal: Journal, terms: Terms) -> None:
+        self._journal = journal
+        self._terms = terms
+        self._nonces = count(1)
+
+    async def outcome(self, reply: _Reply, state: _ChainState, *, repeated: bool = False) -> _Result:
+        payment = self._payment(next(self._nonces))
+        order = Order(self._terms.service.slug, "binding")
+        if repeated:
+            named = state.transaction == "reverted"
+            earlier = _Reply("", 200, _refusal("settlement_pending", _HASH)) if named else REPLIES[-1]
+            await self._settle(payment, order, earlier, _ChainState("", "no node"))
+        error = await self._settle(payment, order, reply, state)
+        known = await self._journal.note(payment)
+        return _describe(error, known)
+
+    async def _settle(
+        self, payment: Payment, order: Order, reply: _Reply, state: _ChainState
+    ) -> CentgateError | None:
+        facilitator, chains = _ScriptedFacilitator(reply), _ScriptedChains(state)
+        gate = Gate(
+            {self._terms.service.slug: self._terms},
+            self._journal,
+            cast(Facilitator, facilitator),
+            cast(Chains, chains),
+        )
+        try:
+            async with self._journal.claim(payment, order) as claim:
+                await gate.settle(payment, claim)
+        except CentgateError as error:
+            return error
+        return None
+
+    def _payment(self, number: int) -> Payment:
+        terms = self._terms
+        key = PaymentKey(terms.network, terms.asset.address.lower(), "0x" + "33" * 20, f"0x{number:064x}")
+        return Payment(
+            key=key,
+            terms=terms,
+            signed=orjson.dumps(_SIGNED).decode(),
+            valid_before=2_000_000_000,
+            unfit=None,
+            signer_known=True,
+            signature_form="key",
+            proof="proof",
+            identifier=None,
+            asks_test_money=False,
+        )
+
+
+def _describe(error: CentgateError | None, known: PaymentNote | None) -> _Result:
+    if error is None:
+        return _Result("served", "200, the answer", "settled, then delivered", "this request")
+    note = error.payment
+    assert note is not None
+    assert known is not None
+    match note.state:
+        case "refused":
+            buyer, journal, served = "402, `retry: new_payment`", "refused", "nobody"
+        case "unused":
+            buyer, journal, served = (
+                "502 or 504, `unused`, `retry: same_payment`",
+                "unused, without alerts, until `validBefore`",
+                "nobody; presented again, it may buy any request",
+            )
+        case _:
+            buyer, journal, served = (
+                "502 or 504, `in_flight`, `retry: same_payment`",
+                "settling: resolved in the background, alerted after ten minutes",
+                "nobody until it is resolved",
+            )
+    assert known.state == note.state, (known, note)
+    return _Result("open" if note.state == "in_flight" else note.state, buyer, journal, served)
+
+
+def render_page() -> str:
+    """Return the documentation page as Markdown."""
+    first, again = asyncio.run(find_outcomes())
+    results = {cell.word: cell for rows in (first, again) for row in rows for cell in row}
+    legend = "".join(
+        f"| **{each.word}** | {each.buyer} | {each.journal} | {each.served} |\n" for each in results.values()
+    )
+    return _INTRODUCTION + legend + _FIRST + _render_table(first) + _REPEATED + _render_table(again)
+
+
+def _render_table(rows: list[list[_Result]]) -> str:
+    heads: Mapping[str, None] = dict.fromkeys(state.label for state in CHAIN_STATES)
+    lines = [f"| the facilitator | {' | '.join(heads)} |", "| --- |" + " --- |" * len(heads)]
+    for reply, row in zip(REPLIES, rows, strict=True):
+        lines.append(f"| {reply.label} | {' | '.join(cell.word for cell in row)} |")
+    return "\n".join(lines) + "\n"
+
+
+if __name__ == "__main__":
+    print(render_page(), end="")  # noqa: T201 - it is what the program is for

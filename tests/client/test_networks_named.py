@@ -1,0 +1,144 @@
+"""Main networks are paid on only where the wallet's owner named them; test networks need no naming."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from buyers_shell import Shell, key_of
+from hostile import SLUG, Asked, HostileApi, Said, demand, entry, envelope, offer, receipt
+from shopping import Shop
+
+from centgate.client.errors import TermsRefused
+from centgate.client.settings import BuyerSettings
+from centgate.client.sync import Centgate
+from centgate.client.terms import Allowed
+from centgate.dollars import TEST_NETWORKS, USDC
+
+BASE = "eip155:8453"
+MAIN = sorted(USDC.keys() - TEST_NETWORKS)
+
+
+def terms_on(hostile: HostileApi, network: str) -> Said:
+    """A 402 that asks for a payment on a network."""
+    token = USDC[network]
+    extra = {"name": token.name, "version": token.version}
+    return demand(offer(hostile.url, network=network, asset=token.address, extra=extra))
+
+
+def delivered_on(network: str) -> Any:
+    def deliver(asked: Asked) -> Said:
+        headers = {"PAYMENT-RESPONSE": receipt(asked, network=network)}
+        return Said(200, envelope(), headers, takes=True)
+
+    return deliver
+
+
+@pytest.mark.parametrize("network", MAIN)
+async def test_a_main_network_that_is_not_named_is_not_paid_on(
+    shop: Shop, hostile: HostileApi, network: str
+) -> None:
+    hostile.unpaid = [terms_on(hostile, network)]
+
+    with pytest.raises(TermsRefused) as refused:
+        await shop(hostile.url).call(SLUG, {})
+
+    sentence = str(refused.value)
+    ways = (f"CENTGATE_NETWORKS={network}", f"--network {network}", f'networks=["{network}"]')
+    assert all(way in sentence for way in ways)
+    assert (refused.value.money, hostile.payments) == ("not_moved", [])
+
+
+@pytest.mark.parametrize(
+    "named",
+    [{"networks": [BASE]}, {"networks": BASE}, {"allowed": Allowed(networks=frozenset({BASE}))}],
+    ids=["a list", "a word", "allowed"],
+)
+async def test_a_main_network_that_is_named_is_paid_on(
+    shop: Shop, hostile: HostileApi, named: dict[str, Any]
+) -> None:
+    hostile.unpaid, hostile.paid = [terms_on(hostile, BASE)], [delivered_on(BASE)]
+
+    answer = await shop(hostile.url, **named).call(SLUG, {})
+
+    assert answer.receipt
+    assert answer.receipt.network == BASE
+
+
+async def test_naming_a_network_leaves_out_the_others(shop: Shop, hostile: HostileApi) -> None:
+    hostile.unpaid = [terms_on(hostile, "eip155:1")]
+
+    with pytest.raises(TermsRefused, match=r"CENTGATE_NETWORKS=eip155:1,eip155:8453"):
+        await shop(hostile.url, networks=[BASE]).call(SLUG, {})
+
+    with pytest.raises(TermsRefused, match="does not pay on"):
+        await shop(hostile.url, networks=[BASE]).call(SLUG, {})
+    assert hostile.payments == []
+
+
+@pytest.mark.parametrize("name", ["base", "8453", "eip155:999", ""])
+def test_a_network_that_is_not_known_cannot_be_named(hostile: HostileApi, name: str) -> None:
+    with pytest.raises(ValueError, match="no network this client can pay on"):
+        Centgate(hostile.url, networks=[name])
+
+
+def test_networks_are_set_with_commas(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CENTGATE_NETWORKS", f"{BASE}, eip155:137")
+
+    assert BuyerSettings().networks == (BASE, "eip155:137")
+
+
+@pytest.fixture
+def shell(hostile: HostileApi, tmp_path: Path) -> Shell:
+    """A buyer with a key, at an API that is paid on Base."""
+    hostile.described = Said(200, entry(payment={"network": BASE}))
+    hostile.unpaid, hostile.paid = [terms_on(hostile, BASE)] * 2, [delivered_on(BASE)]
+    return Shell(tmp_path, {"CENTGATE_API_URL": hostile.url, "CENTGATE_WALLET_KEY": key_of()})
+
+
+def test_the_command_refuses_a_network_that_is_not_named(shell: Shell, hostile: HostileApi) -> None:
+    done = shell("call", SLUG, "--body", "{}")
+
+    assert (done.returncode, hostile.payments) == (4, [])
+    assert f"`--network {BASE}`" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "settings"),
+    [(("--network", BASE), {}), ((), {"CENTGATE_NETWORKS": BASE})],
+    ids=["the option", "the setting"],
+)
+def test_the_command_pays_on_a_network_that_is_named(
+    shell: Shell, arguments: tuple[str, ...], settings: dict[str, str]
+) -> None:
+    done = shell("call", SLUG, "--body", "{}", "--json", *arguments, **settings)
+
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["receipt"]["network"] == BASE
+
+
+@pytest.mark.parametrize(
+    ("arguments", "settings"),
+    [(("--network", "base"), {}), ((), {"CENTGATE_NETWORKS": "base"})],
+    ids=["the option", "the setting"],
+)
+def test_the_command_names_a_network_that_is_not_known(
+    shell: Shell, arguments: tuple[str, ...], settings: dict[str, str]
+) -> None:
+    done = shell("call", SLUG, "--body", "{}", *arguments, **settings)
+
+    assert done.returncode == 2
+    assert "CENTGATE_NETWORKS: 'base' is no network" in done.stderr
+
+
+def test_the_example_of_a_service_names_its_network(shell: Shell) -> None:
+    done = shell("services", SLUG)
+
+    assert f"centgate call {SLUG} --network {BASE}" in done.stdout
+
+
+def test_a_wallet_shows_the_networks_that_may_be_paid_on(shell: Shell) -> None:
+    assert "test networks alone" in shell("wallet", "show").stdout
+    assert BASE in shell("wallet", "show", CENTGATE_NETWORKS=BASE).stdout

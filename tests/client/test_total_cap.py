@@ -1,0 +1,331 @@
+"""The total cap: counted in the ledger over processes, kept until a node shows a payment unused."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from decimal import Decimal
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+import pytest
+from buyers_shell import Shell, key_of
+from hostile import NETWORK, SLUG, HostileApi, Said, failure
+from shopping import HASTY, NOBODY, Shop
+
+from centgate.client.caps import Caps
+from centgate.client.errors import BuyerError, CapExceeded, Unresolved
+from centgate.client.ledger import Ledger, Record
+from centgate.client.sync import Centgate
+from centgate.client.wallet import Wallet
+from centgate.devchain.accounts import BUYERS
+from centgate.devchain.token import authorization_state_call
+
+CENT = Caps(total=Decimal("0.01"))
+REFUSED = {"state": "refused", "charged": False, "retry": "new_payment"}
+PROGRAM = """
+import os, signal, sys
+from decimal import Decimal
+from centgate.client import Caps, Centgate, Ledger, Wallet
+from centgate.client.errors import CapExceeded
+
+url, key, path, number, die = sys.argv[1:]
+
+def watch(sentence):
+    if die and sentence.startswith("signed"):
+        os.kill(os.getpid(), signal.SIGKILL)
+
+caps = Caps(total=Decimal("0.02"))
+with Centgate(url, Wallet.from_key(key), caps=caps, ledger=Ledger(path), watch=watch) as client:
+    sys.stdin.readline()
+    for each in range(3):
+        try:
+            client.call("some-facts", {"process": number, "n": each})
+        except CapExceeded:
+            sys.exit(4)
+"""
+
+
+def start_buyer(url: str, path: Path, number: int = 0, die: str = "") -> subprocess.Popen[bytes]:
+    """Start a process that buys three answers under a cap of two, once its standard input has a line."""
+    given = [url, BUYERS[0].private_key, str(path), str(number), die]
+    return subprocess.Popen([sys.executable, "-c", PROGRAM, *given], stdin=subprocess.PIPE)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "ledger.jsonl"
+
+
+def last_state(path: Path) -> Record:
+    return Ledger(path).records()[-1]
+
+
+async def test_a_second_client_finds_the_cap_spent(shop: Shop, hostile: HostileApi, path: Path) -> None:
+    await shop(hostile.url, caps=CENT, ledger=Ledger(path)).call(SLUG, {"n": 1})
+
+    with pytest.raises(CapExceeded, match=r"\$0.01 of the cap of \$0.01"):
+        await shop(hostile.url, caps=CENT, ledger=Ledger(path)).call(SLUG, {"n": 2})
+
+    assert len(set(hostile.payments)) == 1
+
+
+def test_processes_that_sign_at_once_keep_to_one_cap(hostile: HostileApi, path: Path) -> None:
+    processes = [start_buyer(hostile.url, path, number) for number in range(3)]
+
+    for process in processes:
+        assert process.stdin
+        process.stdin.write(b"\n")
+        process.stdin.close()
+
+    assert [process.wait(60) for process in processes] == [4, 4, 4]
+    assert len(set(hostile.payments)) == 2
+
+
+async def test_a_payment_of_a_process_that_died_counts(shop: Shop, hostile: HostileApi, path: Path) -> None:
+    process = start_buyer(hostile.url, path, die="signed")
+    process.communicate(b"\n", timeout=60)
+
+    with pytest.raises(CapExceeded):
+        await shop(hostile.url, caps=CENT, ledger=Ledger(path)).call(SLUG, {"other": 1})
+
+    assert process.returncode == -signal.SIGKILL
+    assert hostile.payments == []
+
+
+async def test_a_refused_payment_counts_in_the_next_process(
+    shop: Shop, hostile: HostileApi, path: Path
+) -> None:
+    hostile.paid = [failure(402, "payment_required", note=REFUSED)]
+    with pytest.raises(BuyerError):
+        await shop(hostile.url, caps=CENT, ledger=Ledger(path)).call(SLUG, {})
+
+    with pytest.raises(CapExceeded):
+        await shop(hostile.url, caps=CENT, ledger=Ledger(path)).call(SLUG, {})
+
+    assert len(set(hostile.payments)) == 1
+
+
+async def test_each_wallet_has_a_count_of_its_own(shop: Shop, hostile: HostileApi, path: Path) -> None:
+    other = Wallet.from_key(BUYERS[1].private_key)
+    await shop(hostile.url, caps=CENT, ledger=Ledger(path)).call(SLUG, {})
+
+    answer = await shop(hostile.url, caps=CENT, ledger=Ledger(path), wallet=other).call(SLUG, {})
+
+    assert answer.money == "moved"
+
+
+async def test_an_open_payment_is_sent_again_although_the_cap_is_spent(
+    shop: Shop, hostile: HostileApi, path: Path
+) -> None:
+    hostile.paid = [Said(500, b"")] * 4
+    with pytest.raises(Unresolved):
+        await shop(hostile.url, caps=CENT, ledger=Ledger(path)).call(SLUG, {})
+
+    answer = await shop(hostile.url, caps=CENT, ledger=Ledger(path)).call(SLUG, {})
+
+    assert (answer.money, len(set(hostile.payments))) == ("moved", 1)
+
+
+def test_a_ledger_that_is_removed_does_not_empty_the_count_of_a_client(
+    hostile: HostileApi, path: Path
+) -> None:
+    wallet = Wallet.from_key(BUYERS[0].private_key)
+    with Centgate(hostile.url, wallet, caps=CENT, ledger=Ledger(path), tls=NOBODY) as client:
+        client.call(SLUG, {"n": 1})
+        path.unlink()
+
+        with pytest.raises(CapExceeded):
+            client.call(SLUG, {"n": 2})
+
+
+async def test_a_dry_run_says_that_the_cap_is_spent(shop: Shop, hostile: HostileApi, path: Path) -> None:
+    await shop(hostile.url, caps=CENT, ledger=Ledger(path)).call(SLUG, {"n": 1})
+
+    quote = await shop(hostile.url, caps=CENT, ledger=Ledger(path), wallet=None).terms(SLUG, {"n": 2})
+
+    assert "CENTGATE_CAP_TOTAL" in quote.objections[0]
+
+
+def test_a_new_count_begins_for_a_client_that_runs(hostile: HostileApi, path: Path) -> None:
+    wallet = Wallet.from_key(BUYERS[0].private_key)
+    with Centgate(hostile.url, wallet, caps=CENT, ledger=Ledger(path), patience=HASTY, tls=NOBODY) as client:
+        client.call(SLUG, {"n": 1})
+        with Ledger(path).entry() as entry:
+            entry.reset_cap(wallet.address)
+
+        answer = client.call(SLUG, {"n": 2})
+
+    assert answer.money == "moved"
+    assert [record.event for record in Ledger(path).records()] == ["signed", "delivered"] * 2
+
+
+# the command
+
+
+@pytest.fixture
+def shell(hostile: HostileApi, tmp_path: Path, path: Path) -> Shell:
+    """A buyer of one cent in all, with a key and a ledger."""
+    settings = {
+        "CENTGATE_API_URL": hostile.url,
+        "CENTGATE_WALLET_KEY": key_of(),
+        "CENTGATE_CAP_TOTAL": "0.01",
+        "CENTGATE_LEDGER": str(path),
+    }
+    return Shell(tmp_path, settings)
+
+
+def read_cap(shell: Shell, *more: str) -> dict[str, Any]:
+    done = shell("wallet", "cap", "--json", *more)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def test_two_runs_of_the_command_spend_one_cap(shell: Shell, hostile: HostileApi) -> None:
+    first, second = (shell("call", SLUG, "--body", f'{{"n": {number}}}') for number in range(2))
+
+    assert (first.returncode, second.returncode) == (0, 4)
+    assert "`centgate wallet cap`" in second.stderr
+    assert len(set(hostile.payments)) == 1
+
+
+def test_the_command_shows_what_is_counted(shell: Shell) -> None:
+    shell("call", SLUG, "--body", "{}")
+
+    told = read_cap(shell)
+
+    assert (told["signedUsd"], told["capUsd"], told["leftUsd"]) == ("0.01", "0.01", "0.00")
+    assert told["payer"] == BUYERS[0].address
+    assert "$0.01" in shell("wallet", "cap").stdout
+
+
+def test_the_command_begins_a_new_count(shell: Shell) -> None:
+    shell("call", SLUG, "--body", '{"n": 1}')
+
+    told = read_cap(shell, "--reset")
+    after = shell("call", SLUG, "--body", '{"n": 2}')
+
+    assert told["signedUsd"] == "0"
+    assert after.returncode == 0, after.stderr
+
+
+Rpc = Callable[[str, list[Any]], Any]
+
+
+@contextmanager
+def node(answer: Rpc) -> Generator[str]:
+    """An Ethereum node that answers as a test says."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            result = answer(asked["method"], asked["params"])
+            body = json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": result}).encode()
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - its name there
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_address[1]}"
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+def node_at(seconds: float, *, used: bool, chain: str = NETWORK) -> Rpc:
+    """Answers of a node whose latest block is `seconds` from now, about any nonce."""
+
+    def answer(method: str, _params: list[Any]) -> Any:
+        return {
+            "eth_chainId": hex(int(chain.removeprefix("eip155:"))),
+            "eth_getBlockByNumber": {"number": "0x10", "timestamp": hex(int(time.time() + seconds))},
+            "eth_call": "0x" + f"{int(used):064x}",
+        }[method]
+
+    return answer
+
+
+@pytest.fixture
+def expired(hostile: HostileApi, path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The nonce of a payment that was refused, and whose window ended an hour ago."""
+    hostile.paid = [failure(402, "payment_required", note=REFUSED)]
+    now = time.time()
+    wallet = Wallet.from_key(key_of())
+    with (
+        monkeypatch.context() as patch,
+        Centgate(hostile.url, wallet, ledger=Ledger(path), tls=NOBODY) as client,
+    ):
+        patch.setattr(time, "time", lambda: now - 3700)
+        with pytest.raises(BuyerError):
+            client.call(SLUG, {})
+    return last_state(path).payment.nonce
+
+
+def test_what_a_node_shows_unused_after_its_window_returns(shell: Shell, expired: str, path: Path) -> None:
+    with node(node_at(0, used=False)) as url:
+        told = read_cap(shell, "--rpc", url)
+
+    assert (Decimal(told["signedUsd"]), told["unused"]) == (0, [expired])
+    assert (last_state(path).event, last_state(path).money) == ("unused", "not_moved")
+    assert shell("call", SLUG, "--body", '{"n": 2}').returncode == 0
+
+
+def test_the_node_is_asked_for_the_nonce_at_its_block(shell: Shell, expired: str) -> None:
+    asked: list[Any] = []
+
+    def answer(method: str, params: list[Any]) -> Any:
+        asked.append((method, params))
+        return node_at(0, used=False)(method, params)
+
+    with node(answer) as url:
+        read_cap(shell, "--rpc", url)
+
+    (call,) = (params for method, params in asked if method == "eth_call")
+    assert call[0]["data"] == authorization_state_call(BUYERS[0].address, expired)
+    assert call[1] == "0x10"
+
+
+def test_what_a_node_shows_used_still_counts_and_is_told(shell: Shell, expired: str) -> None:
+    with node(node_at(0, used=True)) as url:
+        told = read_cap(shell, "--rpc", url)
+
+    assert (told["signedUsd"], told["used"], told["unused"]) == ("0.01", [expired], [])
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [node_at(-3200, used=False), node_at(0, used=False, chain="eip155:8453")],
+    ids=["a node that lags behind the window", "a node of another network"],
+)
+def test_what_a_node_cannot_know_still_counts(shell: Shell, expired: str, answer: Rpc) -> None:
+    with node(answer) as url:
+        told = read_cap(shell, "--rpc", url)
+
+    assert expired
+    assert (told["signedUsd"], told["unused"], told["used"]) == ("0.01", [], [])
+
+
+def test_a_payment_within_its_window_is_not_asked_for(shell: Shell, hostile: HostileApi, path: Path) -> None:
+    hostile.paid = [failure(402, "payment_required", note=REFUSED)]
+    shell("call", SLUG, "--body", "{}")
+
+    with node(node_at(7200, used=False)) as url:
+        told = read_cap(shell, "--rpc", url)
+
+    assert told["signedUsd"] == "0.01"
+    assert last_state(path).event == "refused"

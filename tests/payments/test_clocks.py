@@ -1,0 +1,177 @@
+"""Times are the database's: a server whose machine has the wrong clock harms no payment."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import AsyncGenerator
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from buyer import Buyer, encoded, pay, payload_for
+from databases import Postgres
+from facilitators import settings_in, stub_facilitator
+from houses import Process
+from pasts import PATIENCE, journal_of, presented, row_of, terms_in
+
+from centgate.payments import queries
+from centgate.payments.authorization import read_payment
+from centgate.payments.claiming import StoredAnswer
+from centgate.payments.clock import DatabaseClock
+from centgate.payments.statements import Row
+from centgate.payments.terms import terms_of
+from centgate.services.phishing_check import phishing_check
+from centgate.settings import Settings
+
+DAY = 86_400
+SKEWED = f"""
+import time
+right = time.time
+time.time = lambda: right() + {2 * DAY}
+from centgate.cli import main
+main()
+"""
+HASH = "0x" + "ab" * 32
+ANSWER = StoredAnswer(200, b'{"as it":"was"}', "req_0123456789abcdef01234567", "e30=")
+MINUTE = 60
+
+
+class ProcessAhead(Process):
+    """A server on a machine whose clock is two days ahead."""
+
+    program = (sys.executable, "-c", SKEWED)
+
+
+@dataclass(frozen=True)
+class Ahead:
+    """A server whose machine's clock is two days ahead, its settings, and a client of it."""
+
+    settings: Settings
+    client: httpx.Client
+    young: dict[str, Any]
+    """A payment whose answer was stored just before it started."""
+    old: dict[str, Any]
+    """One whose answer need not be kept any longer."""
+
+
+@pytest.fixture(scope="module", params=["sqlite", "postgresql"])
+async def ahead(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncGenerator[Ahead]:
+    """A server with the wrong clock, on each kind of database."""
+    folder: Path = tmp_path_factory.mktemp("ahead")
+    with stub_facilitator() as facilitator:
+        settings = settings_in(folder, facilitator.url)
+        if request.param == "postgresql":
+            postgres: Postgres = request.getfixturevalue("postgres")
+            settings = settings_in(folder, facilitator.url, database_url=postgres.new_database())
+        young, old = await delivered(settings, 0), await delivered(settings, 2 * DAY)
+        process = ProcessAhead(settings)
+        try:
+            with httpx.Client(base_url=process.url, timeout=30) as client:
+                yield Ahead(settings, client, young, old)
+        finally:
+            process.end()
+
+
+async def delivered(settings: Settings, ago: int) -> dict[str, Any]:
+    """A payment whose answer was delivered so many seconds ago."""
+    then = int(time.time()) - ago
+    payload = Buyer().payload(terms_in(settings), now=then)
+    await presented(settings, encoded(payload), then, transaction=HASH, answer=ANSWER)
+    return payload
+
+
+async def answer_of(settings: Settings, payload: dict[str, Any]) -> Row | None:
+    """What is kept of the answer to a payment."""
+    payment = read_payment(encoded(payload), terms_of(phishing_check, settings), time.time())
+    async with journal_of(settings) as store:
+        return await store.read(partial(queries.find_answer, payment.key))
+
+
+async def test_a_fast_clock_prunes_no_answer_that_is_still_owed(ahead: Ahead) -> None:
+    deadline = time.monotonic() + PATIENCE
+    while await answer_of(ahead.settings, ahead.old):
+        assert time.monotonic() < deadline
+        await asyncio.sleep(0.1)
+
+    response = pay(ahead.client, encoded(ahead.young))
+
+    assert (response.status_code, response.content) == (200, ANSWER.body)
+
+
+async def test_a_fast_clock_redeems_what_was_settled_just_now(ahead: Ahead, buyer: Buyer) -> None:
+    now = int(time.time())
+    payment = encoded(buyer.payload(terms_in(ahead.settings), now=now))
+    await presented(ahead.settings, payment, now, transaction=HASH)
+
+    response = pay(ahead.client, payment)
+
+    assert response.status_code == 200
+
+
+async def test_a_fast_clock_enters_the_database_s_time(ahead: Ahead, buyer: Buyer) -> None:
+    payload = payload_for(ahead.client, buyer)
+
+    response = pay(ahead.client, encoded(payload))
+
+    row, answer = await row_of(ahead.settings, payload), await answer_of(ahead.settings, payload)
+    assert response.status_code == 200
+    assert answer is not None
+    entered = [row["created_at"], row["settled_at"], row["updated_at"], answer["stored_at"]]
+    assert max(abs(at - time.time()) for at in entered) < MINUTE
+
+
+async def test_a_fast_clock_calls_no_young_payment_refundable(ahead: Ahead, buyer: Buyer) -> None:
+    now = int(time.time())
+    payload = buyer.payload(terms_in(ahead.settings), now=now)
+    await presented(ahead.settings, encoded(payload), now, transaction=HASH)
+
+    shown = await asyncio.to_thread(
+        subprocess.run,
+        [*ProcessAhead.program, "payments", "list", "--state", "redeemable", "--json"],
+        env={**os.environ, "CENTGATE_DATABASE_URL": ahead.settings.database_url},
+        capture_output=True,
+        timeout=PATIENCE,
+        check=True,
+    )
+
+    nonces = [each["nonce"] for each in json.loads(shown.stdout)["payments"]]
+    assert payload["payload"]["authorization"]["nonce"] in nonces
+
+
+def test_a_clock_follows_the_monotonic_clock_from_what_the_database_told() -> None:
+    reading = 100.0
+    clock = DatabaseClock(monotonic=lambda: reading)
+    clock.correct(5000.0, asked_at=99.0)
+
+    reading = 103.0
+
+    assert clock() == 5003.0
+
+
+def test_a_clock_does_not_jump_with_the_time_an_answer_takes() -> None:
+    clock = DatabaseClock(monotonic=lambda: 100.0)
+    clock.correct(5000.0, asked_at=100.0)
+
+    clock.correct(4999.5, asked_at=99.0)
+
+    assert clock() == 5000.0
+
+
+@pytest.mark.parametrize("told", [1000.0, 9000.0], ids=["back", "forward"])
+def test_a_clock_follows_a_database_that_was_set(told: float) -> None:
+    clock = DatabaseClock(monotonic=lambda: 100.0)
+    clock.correct(5000.0, asked_at=100.0)
+
+    clock.correct(told, asked_at=100.0)
+
+    assert clock() == told

@@ -1,0 +1,101 @@
+"""Processes on machines that are copies of each other are told apart, and live by their lease alone."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from collections.abc import AsyncGenerator
+from pathlib import Path
+
+import httpx
+import pytest
+from buyer import Buyer, encoded, pay, payment_for
+from facilitators import StubFacilitator, settings_in
+from houses import running
+
+from centgate.payments.authorization import Payment, read_payment
+from centgate.payments.claiming import LEASE, Order
+from centgate.payments.journal import Journal
+from centgate.payments.store import Store, open_store
+from centgate.payments.terms import terms_of
+from centgate.payments.worker import Worker
+from centgate.services.phishing_check import phishing_check
+from centgate.settings import Settings
+
+ORDER = Order(phishing_check.slug, "binding")
+NAME = "from centgate.payments.worker import new_worker; print(new_worker().process)"
+
+
+@pytest.fixture
+async def store(database_url: str) -> AsyncGenerator[Store]:
+    store = open_store(database_url)
+    yield store
+    await store.close()
+
+
+@pytest.fixture
+def payment(buyer: Buyer) -> Payment:
+    """A payment for the usual question."""
+    terms = terms_of(phishing_check, settings_in(Path(), "http://127.0.0.1:9"))
+    payload = buyer.payload(terms.header, now=int(time.time()))
+    return read_payment(encoded(payload), terms, time.time())
+
+
+@pytest.fixture
+def clone() -> Worker:
+    """A process that lives elsewhere: its host's name is ours, and its number means nothing here."""
+    ended = subprocess.run([sys.executable, "-c", NAME], capture_output=True, text=True, check=True)
+    return Worker(ended.stdout.strip(), ended.stdout.strip())
+
+
+async def test_a_living_process_on_a_clone_keeps_its_claim(
+    store: Store, payment: Payment, clone: Worker
+) -> None:
+    elsewhere = Journal(store, keep_seconds=3600, worker=clone)
+    here = Journal(store, keep_seconds=3600)
+    await elsewhere.beat()
+
+    async with elsewhere.claim(payment, ORDER), here.take_up(payment.key) as taken:
+        assert taken is None
+
+
+async def test_a_process_that_claims_before_its_first_beat_keeps_its_claim(
+    store: Store, payment: Payment, clone: Worker
+) -> None:
+    elsewhere = Journal(store, keep_seconds=3600, worker=clone)
+    here = Journal(store, keep_seconds=3600)
+
+    async with elsewhere.claim(payment, ORDER), here.take_up(payment.key) as taken:
+        assert taken is None
+
+
+async def test_a_claim_under_a_name_of_another_form_is_held_by_its_beat(
+    store: Store, payment: Payment
+) -> None:
+    named = Worker("host:4026531836/17/0123456789abcdef", "host:4026531836/17/0123456789abcdef")
+    earlier = Journal(store, keep_seconds=3600, worker=named)
+    here = Journal(store, keep_seconds=3600)
+    await earlier.beat()
+
+    async with earlier.claim(payment, ORDER), here.take_up(payment.key) as taken:
+        assert taken is None
+
+
+def test_what_a_killed_server_held_is_taken_up_within_its_lease(
+    settings: Settings, facilitator: StubFacilitator, buyer: Buyer
+) -> None:
+    with running(settings, FAULT="settled") as doomed, httpx.Client(base_url=doomed.url) as client:
+        payment = payment_for(client, buyer)
+        with pytest.raises(httpx.TransportError):
+            pay(client, payment)
+        killed = time.monotonic()
+
+    with running(settings) as restarted, httpx.Client(base_url=restarted.url, timeout=30) as client:
+        started = time.monotonic()
+        response = pay(client, payment)
+        answered = time.monotonic()
+
+    assert response.status_code == 200
+    assert answered < max(started, killed + LEASE) + 1
+    assert list(facilitator.moved.values()) == [1]

@@ -1,0 +1,223 @@
+"""Refusals after sending, or because of it: an honest buyer never pays twice for one answer."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from buyer import Api, Buyer, decoded, encoded, note, pay, payload_for, payment_for
+from cdp_facilitator import (
+    CdpFacilitator,
+    cdp_error,
+    cdp_facilitator,
+    cdp_settle_rejection,
+    cdp_settlement_pending,
+    cdp_verify_rejection,
+)
+from deeds import cancel, reverted_transaction, settling_on
+from facilitators import Reply, StubFacilitator, refused, said, settings_in
+from go_replies import (
+    go_failed_to_execute_transfer,
+    go_failed_to_get_receipt,
+    go_settlement_pending,
+    go_transaction_failed,
+    go_transfer_event_mismatch,
+)
+from pasts import row_of
+
+from centgate.devchain.house import DevChain
+from centgate.settings import Settings
+
+WRONG_HASH = "0x" + "ab" * 32
+
+
+def named(reason: str, transaction: str) -> Reply:
+    """A refusal that names a transaction."""
+    return said(
+        200, {"success": False, "errorReason": reason, "transaction": transaction, "network": "eip155:84532"}
+    )
+
+
+AFTER_SENDING: dict[str, Reply] = {
+    "Go: failed to get the receipt": go_failed_to_get_receipt(),
+    "Go: failed to execute": go_failed_to_execute_transfer(),
+    "Go: transaction failed": go_transaction_failed(),
+    "Go: pending": go_settlement_pending(),
+    "Go: event mismatch": go_transfer_event_mismatch(),
+    "Python, TypeScript: event mismatch": named("invalid_exact_evm_transfer_event_mismatch", WRONG_HASH),
+    "transaction failed while pending": named("transaction_failed", WRONG_HASH),
+    "nonce used, by a repeating proxy": refused("invalid_exact_evm_nonce_already_used"),
+    "balance gone, by a repeating proxy": refused("insufficient_funds"),
+    "simulation failed, by a repeating proxy": refused("invalid_exact_evm_transaction_simulation_failed"),
+    "CDP: pending": cdp_settlement_pending(),
+    "CDP: nonce used": cdp_verify_rejection("invalid_exact_evm_nonce_already_used"),
+    "CDP: failed on chain": cdp_settle_rejection("settle_exact_failed_onchain", transaction="hash"),
+    "CDP: a certain reason with a hash": cdp_settle_rejection("invalid_payload", transaction="hash"),
+}
+
+
+@pytest.fixture
+def stubbed(chain_settings: Settings, facilitator: StubFacilitator) -> Settings:
+    """A deployment on the development chain whose facilitator does what the test says."""
+    return chain_settings.model_copy(update={"facilitator_url": facilitator.url})
+
+
+@pytest.mark.parametrize("reply", AFTER_SENDING.values(), ids=AFTER_SENDING.keys())
+def test_refusal_after_sending_is_served_for_one_cent(
+    api: Api,
+    stubbed: Settings,
+    devchain: DevChain,
+    facilitator: StubFacilitator,
+    buyer: Buyer,
+    reply: Reply,
+) -> None:
+    client = api(stubbed)
+    payload = payload_for(client, buyer)
+    facilitator.next.append(settling_on(devchain, reply))
+    before = devchain.balance(buyer.address)
+
+    response = pay(client, encoded(payload))
+
+    assert response.status_code == 200, response.text
+    assert devchain.balance(buyer.address) == before - 10_000
+    transaction = decoded(response.headers["PAYMENT-RESPONSE"])["transaction"]
+    assert transaction not in ("", WRONG_HASH)
+
+
+IN_DOUBT = [name for name in AFTER_SENDING if "balance" not in name and "simulation" not in name]
+
+
+@pytest.mark.parametrize("name", IN_DOUBT)
+def test_refusal_after_sending_without_a_node_asks_for_the_same_payment(
+    client: httpx.Client, facilitator: StubFacilitator, buyer: Buyer, name: str
+) -> None:
+    payment = payment_for(client, buyer)
+    facilitator.next.append(facilitator.then(AFTER_SENDING[name]))
+
+    open_ended, served = pay(client, payment), pay(client, payment)
+
+    assert (open_ended.status_code, note(open_ended)["retry"]) == (502, "same_payment")
+    assert served.status_code == 200
+    assert sum(facilitator.moved.values()) == 1
+
+
+def test_named_transaction_without_receipt_is_not_sent_beside_another(
+    api: Api, stubbed: Settings, facilitator: StubFacilitator, buyer: Buyer
+) -> None:
+    client = api(stubbed)
+    payment = payment_for(client, buyer)
+    facilitator.usually = named("transaction_failed", WRONG_HASH)
+
+    responses = [pay(client, payment) for _ in range(2)]
+
+    assert [response.status_code for response in responses] == [502, 502]
+    assert note(responses[1])["transaction"] == WRONG_HASH
+    assert facilitator.asked == 1
+
+
+def test_reverted_transaction_with_nonce_spent_elsewhere_is_refused(
+    api: Api, stubbed: Settings, devchain: DevChain, facilitator: StubFacilitator, buyer: Buyer
+) -> None:
+    client = api(stubbed)
+    payload = payload_for(client, buyer)
+    cancel(devchain, buyer, payload["payload"]["authorization"]["nonce"])
+    facilitator.next.append(named("transaction_failed", reverted_transaction(devchain)))
+
+    response = pay(client, encoded(payload))
+
+    assert (response.status_code, note(response)["state"]) == (402, "refused")
+
+
+async def test_refusal_is_kept_as_an_event_when_the_payment_comes_again(
+    api: Api, settings: Settings, facilitator: StubFacilitator, buyer: Buyer
+) -> None:
+    client = api(settings)
+    payload = payload_for(client, buyer)
+    facilitator.next += [refused("insufficient_funds"), named("settlement_pending", WRONG_HASH)]
+    pay(client, encoded(payload))
+    pay(client, encoded(payload))
+
+    events = (await row_of(settings, payload))["events"]
+
+    assert [(each["event"], each["reason"], each["transaction"]) for each in events] == [
+        ("refused", "insufficient_funds", None),
+        ("in_doubt", "settlement_pending", WRONG_HASH),
+    ]
+
+
+@pytest.fixture(scope="module")
+def cdp() -> Generator[CdpFacilitator]:
+    with cdp_facilitator() as simulator:
+        yield simulator
+
+
+@pytest.fixture
+def through_cdp(api: Api, cdp: CdpFacilitator, tmp_path: Path) -> httpx.Client:
+    """A client of an API that is paid through CDP's facilitator."""
+    return api(settings_in(tmp_path, **cdp.settings))
+
+
+def test_cdp_settles(through_cdp: httpx.Client, buyer: Buyer) -> None:
+    assert pay(through_cdp, payment_for(through_cdp, buyer)).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("reply", "reason"),
+    [
+        (cdp_settle_rejection("insufficient_funds"), "insufficient_funds"),
+        (cdp_settle_rejection("insufficient_funds", transaction="empty"), "insufficient_funds"),
+        (cdp_verify_rejection("insufficient_funds"), "insufficient_funds"),
+        (cdp_settle_rejection("kyt_risk_detected"), "kyt_risk_detected"),
+        (cdp_verify_rejection("request_blocked_by_location"), "request_blocked_by_location"),
+    ],
+    ids=["settle", "settle, empty transaction", "verify", "risk", "location"],
+)
+def test_cdp_refusal_under_status_400_is_a_402_with_its_reason(
+    through_cdp: httpx.Client, cdp: CdpFacilitator, buyer: Buyer, reply: Reply, reason: str
+) -> None:
+    cdp.next.append(reply)
+
+    response = pay(through_cdp, payment_for(through_cdp, buyer))
+
+    assert (response.status_code, response.json()["error"]["details"]["reason"]) == (402, reason)
+    assert note(response) == {"state": "refused", "charged": False, "retry": "new_payment"}
+
+
+def test_cdp_pending_under_status_500_keeps_the_hash(
+    through_cdp: httpx.Client, cdp: CdpFacilitator, buyer: Buyer
+) -> None:
+    payment = payment_for(through_cdp, buyer)
+    cdp.next.append(cdp.then(cdp_settlement_pending()))
+
+    pending, served = pay(through_cdp, payment), pay(through_cdp, payment)
+
+    assert note(pending)["state"] == "in_flight"
+    assert note(pending)["transaction"].startswith("0x")
+    assert served.status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("name", "state"),
+    [
+        ("unauthorized", "unused"),
+        ("forbidden", "unused"),
+        ("rate_limit_exceeded", "unused"),
+        ("invalid_request", "in_flight"),
+        ("payment_method_required", "in_flight"),
+        ("internal_server_error", "in_flight"),
+        ("service_unavailable", "in_flight"),
+        ("timed_out", "in_flight"),
+    ],
+)
+def test_cdp_error_says_whether_it_was_sent(
+    through_cdp: httpx.Client, cdp: CdpFacilitator, buyer: Buyer, name: Any, state: str
+) -> None:
+    cdp.next.append(cdp_error(name))
+
+    response = pay(through_cdp, payment_for(through_cdp, buyer))
+
+    assert (response.status_code, note(response)["state"]) == (502, state)
+    assert note(response)["retry"] == "same_payment"

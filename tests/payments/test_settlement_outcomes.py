@@ -1,0 +1,35 @@
+"""The page of settlement outcomes is what the code decides, and serves nobody on a guess."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from centgate.payments.onchain import Paid
+from centgate.payments.settlement_outcomes_page import CHAIN_STATES, REPLIES, find_outcomes, render_page
+
+PAGE = Path(__file__).parents[2] / "docs" / "settlement-outcomes.md"
+
+
+def test_page_is_rendered_from_the_code() -> None:
+
+    assert PAGE.read_text(encoding="utf-8") == render_page()
+
+
+async def test_only_success_or_proof_serves() -> None:
+    first, again = await find_outcomes()
+
+    for rows, repeated in ((first, False), (again, True)):
+        for reply, row in zip(REPLIES, rows, strict=True):
+            for state, cell in zip(CHAIN_STATES, row, strict=True):
+                success = reply is REPLIES[0] and (not repeated or state.status in ("no node", "unused"))
+                assert cell.word != "served" or success or isinstance(state.status, Paid)
+
+
+async def test_only_certain_refusals_ask_for_a_new_payment_without_a_node() -> None:
+    first, again = await find_outcomes()
+
+    refused = [reply.label for reply, row in zip(REPLIES, first, strict=True) if row[0].word == "refused"]
+    refused_again = [row[0].word for row in again if row[0].word == "refused"]
+
+    assert [label.split("`")[1] for label in refused] == ["payload", "chain_state"]
+    assert refused_again == []

@@ -1,0 +1,94 @@
+"""Figures of test networks stand apart from dollars, in whatever an operator is shown."""
+
+from __future__ import annotations
+
+import asyncio
+import csv
+import io
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from entered import TOKENS, enter, row
+from typer.testing import CliRunner
+
+from centgate.cli import app
+
+DAY = 86_400.0
+MAIN, _, TEST = TOKENS
+
+
+def settled(number: int, token: tuple[str, str], amount: int) -> Any:
+    """A payment that is to be paid back."""
+    at = time.time() - 3 * DAY
+    return row(number, "settled", created_at=at, network=token[0], asset=token[1], amount=str(amount))
+
+
+@pytest.fixture(scope="module")
+def url(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A journal with a payment of a main network and one of a test network."""
+    folder: Path = tmp_path_factory.mktemp("mixed")
+    url = f"sqlite:///{folder / 'journal.db'}"
+    asyncio.run(enter(url, payments=[settled(1, MAIN, 10_000), settled(2, TEST, 20_000)]))
+    return url
+
+
+def run(url: str, *arguments: str) -> str:
+    """What `centgate payments …` says on a wide terminal."""
+    env = {"COLUMNS": "200", "CENTGATE_DATABASE_URL": url}
+    shown = CliRunner().invoke(app, ["payments", *arguments], env=env)
+    assert shown.exit_code == 0, shown.output
+    return shown.stdout
+
+
+@pytest.mark.parametrize("command", ["list", "summary", "refund-list"])
+def test_tables_mark_test_money(url: str, command: str) -> None:
+    shown = run(url, command)
+
+    assert "0.020000 test" in shown
+    assert "0.010000" in shown
+    assert "0.010000 test" not in shown
+    assert "0.030000" not in shown
+
+
+def test_refund_list_adds_test_dollars_by_themselves(url: str) -> None:
+    shown = run(url, "refund-list")
+
+    assert "Payments: 1, 0.010000 dollars in all" in shown
+    assert "Payments: 1, 0.020000 test dollars in all" in shown
+
+
+def test_show_speaks_of_test_dollars(url: str) -> None:
+    shown = run(url, "show", settled(2, TEST, 0)["nonce"])
+
+    assert "0.020000 test dollars" in shown
+    assert "0.020000 dollars" not in shown
+
+
+def test_show_says_that_test_money_is_not_redeemed_on_a_main_network(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'journal.db'}"
+    young = row(3, "settled", created_at=time.time(), network=TEST[0], asset=TEST[1])
+    asyncio.run(enter(url, payments=[young]))
+
+    (told,) = json.loads(run(url, "show", young["nonce"], "--json"))["payments"]
+
+    assert f"from a deployment that is paid on {TEST[0]}" in told["owed"]
+
+
+@pytest.mark.parametrize(
+    ("command", "member"),
+    [("list", "payments"), ("summary", "days"), ("summary", "totals"), ("refund-list", "totals")],
+)
+def test_json_says_which_figures_are_of_a_test_network(url: str, command: str, member: str) -> None:
+    rows = json.loads(run(url, command, "--json"))[member]
+
+    assert {each["network"]: each["testNetwork"] for each in rows} == {MAIN[0]: False, TEST[0]: True}
+
+
+@pytest.mark.parametrize("daily", [[], ["--daily"]], ids=["payments", "days"])
+def test_csv_says_which_figures_are_of_a_test_network(url: str, daily: list[str]) -> None:
+    rows = list(csv.DictReader(io.StringIO(run(url, "export", "--format", "csv", *daily))))
+
+    assert {each["network"]: each["testNetwork"] for each in rows} == {MAIN[0]: "false", TEST[0]: "true"}

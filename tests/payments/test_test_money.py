@@ -1,0 +1,112 @@
+"""Test money buys nothing where real money is asked for, nor the reverse, whatever the journal has."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Generator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from buyer import Buyer, encoded, identified, note, pay, payload_for
+from facilitators import StubFacilitator, settings_in, stub_facilitator
+from pasts import presented, terms_in
+
+from centgate.payments.claiming import StoredAnswer
+from centgate.payments.terms import terms_of
+from centgate.server import serving
+from centgate.services.phishing_check import phishing_check
+from centgate.settings import Settings
+
+HASH = "0x" + "ab" * 32
+ANSWER = StoredAnswer(200, b'{"as it":"was"}', "req_0123456789abcdef01234567", "e30=")
+BASE, BASE_SEPOLIA = "eip155:8453", "eip155:84532"
+
+
+@dataclass(frozen=True)
+class Switched:
+    """A deployment that was switched from one network to another, with one journal."""
+
+    before: Settings
+    client: httpx.Client
+    facilitator: StubFacilitator
+
+    async def presented_before(self, payload: dict[str, Any], header: str = "", **came: Any) -> None:
+        """Enter a payment from before the switch, and what came of it."""
+        terms = terms_of(phishing_check, self.before)
+        await presented(self.before, header or encoded(payload), int(time.time()), terms=terms, **came)
+
+    def payload_before(self, buyer: Buyer) -> dict[str, Any]:
+        """A payment on the terms from before the switch."""
+        return buyer.payload(terms_in(self.before), now=int(time.time()))
+
+
+@pytest.fixture(
+    scope="module", params=[(BASE_SEPOLIA, BASE), (BASE, BASE_SEPOLIA)], ids=["test to main", "main to test"]
+)
+def switched(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Generator[Switched]:
+    """A deployment after the switch."""
+    folder: Path = tmp_path_factory.mktemp("switched")
+    before, after = request.param
+    with stub_facilitator() as stub:
+        was, now = (settings_in(folder, stub.url, network=network) for network in (before, after))
+        with serving(now) as url, httpx.Client(base_url=url, timeout=30) as client:
+            yield Switched(was, client, stub)
+
+
+async def test_a_settled_payment_of_the_other_kind_of_network_is_not_redeemed(
+    switched: Switched, buyer: Buyer
+) -> None:
+    payload = switched.payload_before(buyer)
+    await switched.presented_before(payload, transaction=HASH)
+
+    response = pay(switched.client, encoded(payload))
+
+    assert response.status_code == 402
+    assert response.json()["error"]["details"]["reason"] == "network_mismatch"
+    assert note(response) == {
+        "state": "settled",
+        "charged": True,
+        "retry": "new_payment",
+        "transaction": HASH,
+    }
+    assert "PAYMENT-REQUIRED" in response.headers
+
+
+async def test_an_open_payment_of_the_other_kind_of_network_is_not_taken(
+    switched: Switched, buyer: Buyer
+) -> None:
+    payload = switched.payload_before(buyer)
+    await switched.presented_before(payload)
+    asked = switched.facilitator.asked
+
+    response = pay(switched.client, encoded(payload))
+
+    assert response.json()["error"]["details"]["reason"] == "network_mismatch"
+    assert note(response)["state"] == "in_flight"
+    assert switched.facilitator.asked == asked
+
+
+async def test_a_key_of_the_other_kind_of_network_redeems_nothing(switched: Switched, buyer: Buyer) -> None:
+    key = "a-key-from-before-the-switch"
+    earlier = switched.payload_before(buyer)
+    await switched.presented_before(earlier, identified(earlier, key), transaction=HASH)
+    asked = switched.facilitator.asked
+
+    response = pay(switched.client, identified(payload_for(switched.client, buyer), key))
+
+    assert (response.status_code, note(response)["state"]) == (409, "unused")
+    assert switched.facilitator.asked == asked
+
+
+async def test_a_delivered_answer_is_repeated_on_the_other_kind_of_network(
+    switched: Switched, buyer: Buyer
+) -> None:
+    payload = switched.payload_before(buyer)
+    await switched.presented_before(payload, transaction=HASH, answer=ANSWER)
+
+    response = pay(switched.client, encoded(payload))
+
+    assert (response.status_code, response.content) == (200, ANSWER.body)

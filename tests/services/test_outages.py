@@ -1,0 +1,468 @@
+"""Outages through the paid API: while every source is known to be down, a new payment is not settled."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, cast
+
+import httpx
+import pytest
+from buyer import Api, Buyer, note, pay, payment_for
+from facilitators import StubFacilitator, refused
+from pydantic import SecretStr
+from standins import Asked, StandIns, bought, set_up
+from test_legs import registries
+
+from centgate.catalog import all_services
+from centgate.provider import Provider
+from centgate.service import AnyService
+from centgate.settings import ProviderSettings, Settings
+from centgate.upstream import Breaker
+
+SERVICES = {service.slug: service for service in all_services()}
+UNUSED = {"state": "unused", "charged": False, "retry": "same_payment"}
+TOKENS = [f"0x{number:040x}" for number in range(0x10000, 0x10040)]
+ENOUGH = 3 * Breaker.LIMIT
+"""Requests after which the breakers of all sources that a service asks are open."""
+
+
+@dataclass
+class Clock:
+    """The clock of the breakers, which a test can move on."""
+
+    ahead: float = 0.0
+
+    def monotonic(self) -> float:
+        return time.monotonic() + self.ahead
+
+    def end_pause(self) -> None:
+        """Move on until a trial is due."""
+        self.ahead += Breaker.PAUSE
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    monkeypatch.setattr(Breaker, "PAUSE", 60.0)  # no trial is due before the test says so
+    clock = Clock()
+    monkeypatch.setattr("centgate.upstream.time", clock)
+    return clock
+
+
+@dataclass
+class Shop:
+    """An API, its facilitator and the stand-ins of its sources."""
+
+    client: httpx.Client
+    facilitator: StubFacilitator
+    upstreams: StandIns
+
+    def buy(self, slug: str, body: Any) -> httpx.Response:
+        return bought(self.client, SERVICES[slug].path, body)
+
+    def sign(self, slug: str, body: Any) -> str:
+        return payment_for(self.client, Buyer(), SERVICES[slug].path, body)
+
+    def send(self, slug: str, body: Any, payment: str) -> httpx.Response:
+        return pay(self.client, payment, SERVICES[slug].path, body)
+
+    def fail(self, *names: str) -> None:
+        """Let these sources fail from now on."""
+        self.upstreams.faults |= dict.fromkeys(names, "500")
+
+    def refusal(self, slug: str, body: Any) -> httpx.Response:
+        """Buy until a payment is refused before it is settled, and return that response."""
+        for _ in range(ENOUGH):
+            response = self.buy(slug, body)
+            assert response.status_code == 502, response.text
+            if not note(response)["charged"]:
+                return response
+        raise AssertionError(f"{slug} charged {ENOUGH} buyers while its sources were down")
+
+
+Open = Callable[..., Shop]
+
+
+@pytest.fixture
+def shop(
+    api: Api, settings: Settings, facilitator: StubFacilitator, upstreams: StandIns, clock: Clock
+) -> Open:
+    """Opens a shop whose sources of these names are stand-ins, with keys; `off` are switched off."""
+
+    def open_shop(*names: str, off: tuple[str, ...] = (), pinned: tuple[str, ...] = ()) -> Shop:
+        key = SecretStr("a-secret-key")
+        asked = upstreams.providers(*names, key=key, timeout=5, per_minute=100_000)
+        switched_off = {name: ProviderSettings(enabled=False) for name in off}
+        update = {"pinned": pinned}
+        client = api(set_up(settings.model_copy(update=update), asked | switched_off))
+        return Shop(client, facilitator, upstreams)
+
+    return open_shop
+
+
+def is_networked(provider: type[Provider]) -> bool:
+    """True for a provider that asks an upstream whose address is set, and not what buyers name."""
+    about = provider.about
+    return bool(about.url or about.addresses or about.per_chain or about.key != "none")
+
+
+def upstream_names(provider: type[Provider]) -> list[str]:
+    """Return the names that a provider's addresses have in the settings."""
+    about = provider.about
+    return [f"{about.name}_{part}" for part, _ in about.addresses] or [about.name]
+
+
+def networked(service: AnyService) -> list[type[Provider]]:
+    leads = [source.provider for source in service.sources if source.leads]
+    return [provider for provider in leads if is_networked(provider)]
+
+
+NETWORKED = [service for service in SERVICES.values() if networked(service)]
+
+
+def test_networked_services_are_all_but_those_without_upstreams() -> None:
+    assert {*SERVICES} - {service.slug for service in NETWORKED} == {"phishing-check"}
+
+
+@pytest.mark.parametrize("service", NETWORKED, ids=lambda service: service.slug)
+def test_new_payment_while_all_sources_are_down_is_not_settled(
+    service: AnyService, shop: Open, clock: Clock
+) -> None:
+    sources = [source.provider for source in service.sources]
+    names = [name for each in sources if is_networked(each) for name in upstream_names(each)]
+    open_shop = shop(*names, off=tuple(each.about.name for each in sources if not is_networked(each)))
+    open_shop.fail(*names)
+    first = open_shop.refusal(service.slug, service.input_example)
+    charged = open_shop.facilitator.asked
+    payment = open_shop.sign(service.slug, service.input_example)
+
+    response = open_shop.send(service.slug, service.input_example, payment)
+
+    error = response.json()["error"]
+    assert (response.status_code, error["code"]) == (502, "provider_error")
+    assert error["provider"] == networked(service)[0].about.name
+    assert note(response) == note(first) == UNUSED
+    assert 1 <= int(response.headers["Retry-After"]) <= 60
+    assert open_shop.facilitator.asked == charged
+
+    open_shop.upstreams.faults.clear()
+    clock.end_pause()
+    after = open_shop.send(service.slug, service.input_example, payment)
+
+    assert open_shop.facilitator.asked == charged + 1
+    assert after.status_code == 200 or note(after)["charged"]
+
+
+def safe_token() -> dict[str, Any]:
+    """GoPlus's answer for a token without fault."""
+    flags = {"is_open_source": "1", "is_honeypot": "0", "buy_tax": "0", "sell_tax": "0"}
+    return {"code": 1, "message": "OK", "result": {TOKENS[0]: flags}}
+
+
+def test_payment_refused_in_an_outage_buys_the_answer_after_it(shop: Open, clock: Clock) -> None:
+    open_shop = shop("goplus", "honeypotis", "dexscreener", "geckoterminal")
+    body = {"chain": "base", "tokenAddress": TOKENS[0]}
+    open_shop.fail("goplus")
+    open_shop.refusal("token-risk", body)
+    payment = open_shop.sign("token-risk", body)
+    before = open_shop.send("token-risk", body, payment)
+    charged = open_shop.facilitator.asked
+
+    open_shop.upstreams.faults.clear()
+    open_shop.upstreams.says("goplus", "/api/v1/token_security/8453", safe_token())
+    clock.end_pause()
+    after = open_shop.send("token-risk", body, payment)
+
+    assert note(before) == UNUSED
+    assert after.status_code == 200, after.text
+    assert open_shop.facilitator.asked == charged + 1
+
+
+def test_enrichment_that_is_down_refuses_nothing(shop: Open) -> None:
+    open_shop = shop("goplus", "honeypotis", "dexscreener", "geckoterminal")
+    open_shop.fail("honeypotis", "dexscreener", "geckoterminal")
+    for token in TOKENS[:ENOUGH]:
+        answer = {"code": 1, "message": "OK", "result": {token: {"is_open_source": "1"}}}
+        open_shop.upstreams.says("goplus", "/api/v1/token_security/8453", answer)
+
+        response = open_shop.buy("token-risk", {"chain": "base", "tokenAddress": token})
+
+        assert response.status_code == 200, response.text
+    assert len(open_shop.upstreams.calls("dexscreener")) == Breaker.LIMIT
+
+
+def pools(upstreams: StandIns, *tokens: str) -> None:
+    """Let GeckoTerminal know a pool of each token."""
+    for token in tokens:
+        ids = {"base_token": f"base_{token}", "quote_token": f"base_{TOKENS[-1]}", "dex": "aerodrome"}
+        row = {
+            "attributes": {"address": TOKENS[-2], "base_token_price_usd": "1", "reserve_in_usd": "1000000"},
+            "relationships": {name: {"data": {"id": each}} for name, each in ids.items()},
+        }
+        upstreams.says("geckoterminal", f"/api/v2/networks/base/tokens/{token}/pools", {"data": [row]})
+
+
+def of_token(token: str) -> dict[str, Any]:
+    return {"chain": "base", "tokenAddress": token}
+
+
+def test_fallback_that_is_up_answers_while_the_primary_is_down(shop: Open) -> None:
+    open_shop = shop("dexscreener", "geckoterminal")
+    open_shop.fail("dexscreener")
+    pools(open_shop.upstreams, *TOKENS[:ENOUGH])
+
+    responses = [open_shop.buy("pool-snapshot", of_token(token)) for token in TOKENS[:ENOUGH]]
+
+    assert {response.status_code for response in responses} == {200}
+    assert len(open_shop.upstreams.calls("dexscreener")) == Breaker.LIMIT
+
+
+def test_fresh_answer_in_the_cache_is_sold_in_an_outage(shop: Open) -> None:
+    open_shop = shop("dexscreener", "geckoterminal")
+    pools(open_shop.upstreams, TOKENS[0])
+    open_shop.upstreams.says("dexscreener", f"/token-pairs/v1/base/{TOKENS[0]}", [])
+    open_shop.upstreams.says("dexscreener", f"/latest/dex/pairs/base/{TOKENS[0]}", {"pairs": None})
+    open_shop.buy("pool-snapshot", of_token(TOKENS[0]))
+    open_shop.fail("dexscreener", "geckoterminal")
+    open_shop.refusal("pool-snapshot", of_token(TOKENS[1]))
+    charged = open_shop.facilitator.asked
+
+    response = open_shop.buy("pool-snapshot", of_token(TOKENS[0]))
+
+    assert response.status_code == 200, response.text
+    assert response.json()["cache"] == {"hit": True}
+    assert open_shop.facilitator.asked == charged + 1
+
+
+def test_settled_payment_runs_in_an_outage(shop: Open, clock: Clock) -> None:
+    open_shop = shop("dexscreener", "geckoterminal")
+    open_shop.fail("dexscreener", "geckoterminal")
+    payment = open_shop.sign("pool-snapshot", of_token(TOKENS[0]))
+    open_shop.send("pool-snapshot", of_token(TOKENS[0]), payment)
+    open_shop.refusal("pool-snapshot", of_token(TOKENS[0]))
+
+    during = open_shop.send("pool-snapshot", of_token(TOKENS[0]), payment)
+    open_shop.upstreams.faults.clear()
+    pools(open_shop.upstreams, TOKENS[0])
+    clock.end_pause()
+    after = open_shop.send("pool-snapshot", of_token(TOKENS[0]), payment)
+
+    assert (note(during)["state"], note(during)["charged"]) == ("settled", True)
+    assert after.status_code == 200, after.text
+
+
+def test_delivered_payment_is_replayed_in_an_outage(shop: Open) -> None:
+    open_shop = shop("phishinglist", "exa", off=("searxng", "brave"))
+    body = {"query": "kumquat"}
+    found = {"results": [{"id": "1", "url": "https://a.test/1", "title": "A"}]}
+    open_shop.upstreams.says("exa", "/search", found, method="POST")
+    payment = open_shop.sign("neuralweb-search", body)
+    delivered = open_shop.send("neuralweb-search", body, payment)
+    open_shop.fail("exa")
+    open_shop.refusal("neuralweb-search", {"query": "another"})
+
+    response = open_shop.send("neuralweb-search", body, payment)
+
+    assert delivered.status_code == 200, delivered.text
+    assert response.headers["Idempotent-Replayed"] == "true"
+    assert response.content == delivered.content
+
+
+def test_payment_refused_by_the_facilitator_before_is_new_in_an_outage(shop: Open) -> None:
+    open_shop = shop("exa", off=("searxng", "brave"))
+    open_shop.fail("exa")
+    payment = open_shop.sign("neuralweb-search", {"query": "kumquat"})
+    open_shop.facilitator.next.append(refused("insufficient_funds"))
+    open_shop.send("neuralweb-search", {"query": "kumquat"}, payment)
+    open_shop.refusal("neuralweb-search", {"query": "kumquat"})
+    charged = open_shop.facilitator.asked
+
+    response = open_shop.send("neuralweb-search", {"query": "kumquat"}, payment)
+
+    assert note(response) == UNUSED
+    assert open_shop.facilitator.asked == charged
+
+
+def test_unpaid_request_gets_terms_in_an_outage(shop: Open) -> None:
+    open_shop = shop("exa", off=("searxng", "brave"))
+    open_shop.fail("exa")
+    open_shop.refusal("neuralweb-search", {"query": "kumquat"})
+
+    response = open_shop.client.post(SERVICES["neuralweb-search"].path, json={"query": "kumquat"})
+
+    assert response.status_code == 402
+
+
+def test_pinned_source_that_is_down_refuses_although_another_is_up(shop: Open) -> None:
+    open_shop = shop("exa", "searxng", pinned=("neuralweb-search=exa",))
+    open_shop.fail("exa")
+
+    response = open_shop.refusal("neuralweb-search", {"query": "kumquat"})
+
+    assert response.json()["error"]["provider"] == "exa"
+
+
+def test_source_that_cannot_honour_the_request_does_not_count(shop: Open) -> None:
+    open_shop = shop("exa", "searxng", off=("brave",))
+    open_shop.fail("exa")
+    found = {"results": [{"url": "https://a.test/1", "title": "A"}]}
+    open_shop.upstreams.says("searxng", "/search", found)
+    open_shop.refusal("neuralweb-search", {"query": "kumquat", "category": "company"})
+
+    response = open_shop.buy("neuralweb-search", {"query": "kumquat"})
+
+    assert response.status_code == 200, response.text
+
+
+def test_built_in_reader_answers_while_the_keyed_source_is_down(shop: Open) -> None:
+    open_shop = shop("firecrawl")
+    open_shop.fail("firecrawl")
+
+    responses = [
+        open_shop.buy("crawler-scrape", {"url": f"https://site.invalid/{number}"})
+        for number in range(Breaker.LIMIT + 2)
+    ]
+
+    assert len(open_shop.upstreams.calls("firecrawl")) == Breaker.LIMIT
+    assert {note(response)["charged"] for response in responses} == {True}
+
+
+def empty_chain(asked: Asked) -> tuple[int, Any]:
+    """A node of a chain on which there is nothing."""
+
+    def result(request: Mapping[str, Any]) -> Any:
+        empty = "0x" + "0" * 64 if request["method"] == "eth_getStorageAt" else "0x"
+        return {"jsonrpc": "2.0", "id": request["id"], "result": empty}
+
+    if isinstance(asked.body, dict):
+        return 200, result(cast(Mapping[str, Any], asked.body))
+    return 200, [result(each) for each in cast(list[Any], asked.body)]
+
+
+def test_contract_explain_is_refused_while_all_registries_are_down_and_the_chain_is_up(shop: Open) -> None:
+    open_shop = shop("etherscan", "sourcify", "blockscout", "rpc")
+    open_shop.upstreams.answers("rpc", "/", empty_chain, method="POST")
+    open_shop.fail("etherscan", "sourcify", "blockscout")
+
+    response = open_shop.refusal("contract-explain", {"chainId": 8453, "contractAddress": TOKENS[0]})
+
+    assert response.json()["error"]["provider"] == "etherscan"
+    assert "Etherscan and Sourcify and Blockscout are unavailable" in response.json()["error"]["message"]
+
+
+def test_contract_explain_is_answered_by_the_chain_where_no_registry_is_set_up(shop: Open) -> None:
+    open_shop = shop("rpc", off=("etherscan", "sourcify", "blockscout"))
+    body = {"chainId": 8453, "contractAddress": TOKENS[0]}
+    open_shop.fail("rpc")
+    open_shop.refusal("contract-explain", body)
+    open_shop.upstreams.faults.clear()
+    open_shop.upstreams.answers("rpc", "/", empty_chain, method="POST")
+
+    other_chain = open_shop.buy("contract-explain", body | {"chainId": 10})
+    same_chain = open_shop.buy("contract-explain", body)
+
+    assert other_chain.status_code == 200, other_chain.text
+    assert note(same_chain) == UNUSED
+
+
+def test_protocol_in_the_kept_directory_is_sold_in_an_outage(shop: Open) -> None:
+    open_shop = shop("defillama", off=("exa",))
+    listed = [{"slug": name, "name": name, "category": "Lending", "tvl": 1} for name in ("aave", "lido")]
+    open_shop.upstreams.says("defillama", "/protocols", listed)
+    open_shop.buy("protocol-context", {"protocol": "aave"})
+    open_shop.fail("defillama")
+    for number in range(Breaker.LIMIT):
+        open_shop.buy("protocol-context", {"protocol": f"unlisted-{number}"})
+
+    response = open_shop.buy("protocol-context", {"protocol": "lido"})
+
+    assert response.status_code == 200, response.text
+
+
+def test_web_search_does_not_replace_a_directory_that_is_down(shop: Open) -> None:
+    open_shop = shop("defillama", "exa")
+    open_shop.fail("defillama")
+
+    response = open_shop.refusal("protocol-context", {"protocol": "aave"})
+
+    assert response.json()["error"]["provider"] == "defillama"
+
+
+def test_package_of_a_registry_that_is_up_is_sold_while_the_other_is_down(shop: Open) -> None:
+    open_shop = shop("packagedocs_pypi", "packagedocs_npm", off=("context7",))
+    open_shop.fail("packagedocs_pypi")
+    open_shop.refusal("libdocs-query-docs", {"libraryId": "/pypi/kumquat"})
+
+    response = open_shop.buy("libdocs-query-docs", {"libraryId": "/npm/kumquat"})
+
+    assert response.status_code == 404, response.text
+    assert note(response)["charged"]
+
+
+def test_documentation_that_is_indexed_is_sold_in_an_outage(shop: Open) -> None:
+    open_shop = shop("packagedocs_pypi", "packagedocs_npm", off=("context7",))
+    registries(open_shop.upstreams)
+    open_shop.buy("libdocs-query-docs", {"libraryId": "/pypi/kumquat"})
+    open_shop.fail("packagedocs_pypi", "packagedocs_npm")
+    open_shop.refusal("libdocs-query-docs", {"libraryId": "/pypi/another"})
+
+    response = open_shop.buy("libdocs-query-docs", {"libraryId": "/pypi/kumquat", "topic": "peel"})
+
+    assert response.status_code == 200, response.text
+
+
+@pytest.fixture
+def down(shop: Open) -> Shop:
+    """A shop whose only source is down, until a test lets it answer."""
+    open_shop = shop("exa", off=("searxng", "brave"))
+    open_shop.fail("exa")
+    open_shop.refusal("neuralweb-search", {"query": "kumquat"})
+    return open_shop
+
+
+def buy_at_once(open_shop: Shop, payments: list[str], body: Any) -> list[httpx.Response]:
+    with ThreadPoolExecutor(len(payments)) as pool:
+        return list(pool.map(partial(open_shop.send, "neuralweb-search", body), payments))
+
+
+def test_trial_is_one_buyer_however_many_come(down: Shop, clock: Clock) -> None:
+    body = {"query": "kumquat"}
+    payments = [down.sign("neuralweb-search", body) for _ in range(12)]
+    charged = down.facilitator.asked
+    down.facilitator.usually = down.facilitator.slow(0.3)
+    clock.end_pause()
+
+    responses = buy_at_once(down, payments, body)
+
+    assert sorted(note(response)["charged"] for response in responses) == [False] * 11 + [True]
+    assert down.facilitator.asked == charged + 1
+
+
+def test_trial_sent_twice_is_one_flight(down: Shop, clock: Clock) -> None:
+    body = {"query": "kumquat"}
+    payment = down.sign("neuralweb-search", body)
+    down.upstreams.faults.clear()
+    down.upstreams.says("exa", "/search", {"results": []}, method="POST")
+    down.facilitator.usually = down.facilitator.slow(0.3)
+    clock.end_pause()
+
+    responses = buy_at_once(down, [payment] * 4, body)
+
+    assert {response.status_code for response in responses} == {200}
+
+
+def test_trial_whose_payment_fails_delays_the_next_by_one_pause(down: Shop, clock: Clock) -> None:
+    down.upstreams.faults.clear()
+    down.upstreams.says("exa", "/search", {"results": []}, method="POST")
+    broke = refused("insufficient_funds")
+    down.facilitator.next += [broke, broke]
+    clock.end_pause()
+
+    reserved = [down.buy("neuralweb-search", {"query": "kumquat"}).status_code for _ in range(2)]
+    clock.end_pause()
+    unreserved = [down.buy("neuralweb-search", {"query": "kumquat"}).status_code for _ in range(2)]
+
+    assert (reserved, unreserved) == ([402, 502], [402, 200])

@@ -1,0 +1,391 @@
+"""Limits on connections, over bare sockets: what is too large, too late or too many is ended."""
+
+from __future__ import annotations
+
+import json
+import re
+import socket
+import threading
+import time
+from collections.abc import Callable, Generator
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+import uvicorn
+from buyer import PHISHING, QUESTION, Buyer, payment_for
+from facilitators import settings_in, stub_facilitator
+from httpx import Client
+from payments.houses import House
+
+from centgate.connection_limits import (
+    MAX_HEADERS,
+    MAX_PIPELINED,
+    ConnectionLimits,
+    address_key,
+    client_address,
+)
+from centgate.server import config, listen, reachable, serving
+from centgate.settings import Settings
+
+SHORT = ConnectionLimits(header_timeout=0.3, body_timeout=0.3, write_timeout=0.3, sweep_interval=0.05)
+GET = b"GET /livez HTTP/1.1\r\nHost: a\r\n"
+POST = f"POST {PHISHING} HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n".encode()
+CHUNKED = POST + b"Transfer-Encoding: chunked\r\n\r\n"
+
+
+@dataclass(frozen=True)
+class Response:
+    """A response as it came."""
+
+    status: int
+    headers: bytes
+    body: bytes
+
+    @property
+    def is_envelope(self) -> bool:
+        """True for an error in our envelope, its id in a header, that ends the connection."""
+        content = json.loads(self.body)
+        request_id = f"x-request-id: {content['requestId']}".encode()
+        has_headers = request_id in self.headers and b"connection: close" in self.headers
+        return has_headers and content["error"]["code"] == "validation_error"
+
+
+@pytest.fixture(scope="module")
+def house(tmp_path_factory: pytest.TempPathFactory) -> Generator[House]:
+    """An API that takes payments, with short timeouts."""
+    with ExitStack() as stack:
+        stub = stack.enter_context(stub_facilitator())
+        settings = settings_in(tmp_path_factory.mktemp("house"), stub.url)
+        url = stack.enter_context(serving(settings, SHORT))
+        yield House(stack.enter_context(Client(base_url=url, timeout=30)), stub)
+
+
+def connect(url: str) -> socket.socket:
+    parts = urlsplit(url)
+    return socket.create_connection((parts.hostname or "", parts.port or 0), timeout=10)
+
+
+def exchange(house: House, request: bytes) -> list[Response]:
+    """Send bytes, and read until the server closes the connection."""
+    with connect(str(house.client.base_url)) as connection:
+        send(connection, request)
+        return read_responses(connection)
+
+
+def send(connection: socket.socket, request: bytes) -> int:
+    """Send as much as the server takes; the number of bytes."""
+    sent = 0
+    try:
+        while sent < len(request):
+            sent += connection.send(request[sent : sent + 65536])
+    except OSError:
+        pass
+    return sent
+
+
+def read_responses(connection: socket.socket) -> list[Response]:
+    """Read until the server closes the connection."""
+    received = bytearray()
+    try:
+        while part := connection.recv(65536):
+            received += part
+    except ConnectionResetError:
+        pass
+    return split_responses(bytes(received))
+
+
+def split_responses(received: bytes) -> list[Response]:
+    responses: list[Response] = []
+    while received:
+        head, _, rest = received.partition(b"\r\n\r\n")
+        length = re.search(rb"content-length: (\d+)", head)
+        size = int(length[1]) if length else 0
+        responses.append(Response(int(head.split()[1]), head, rest[:size]))
+        received = rest[size:]
+    return responses
+
+
+@pytest.mark.parametrize(
+    "request_bytes",
+    [
+        GET + b"A: " + b"a" * 90_000,
+        GET + b"A: " + b"a" * 70_000 + b"\r\n\r\n",
+        GET + b"A: a\r\n" * (MAX_HEADERS + 1),
+        GET + b"A: a\r\n" * MAX_HEADERS + b"\r\n",
+        b"GET /" + b"a" * 90_000,
+        b"GET /" + b"a" * 70_000 + b" HTTP/1.1\r\n\r\n",
+        CHUNKED + b"1\r\n{\r\n0\r\nA: " + b"a" * 90_000,
+        CHUNKED + b"1\r\n{\r\n0\r\n" + b"A: a\r\n" * 150,
+        CHUNKED + b"1;" + b"a" * 90_000,
+    ],
+    ids=[
+        "half a header",
+        "a header",
+        "many headers, incomplete",
+        "many headers",
+        "half a path",
+        "a path",
+        "a trailer",
+        "many trailers",
+        "a chunk extension",
+    ],
+)
+def test_headers_too_large_are_431(house: House, request_bytes: bytes) -> None:
+    [response] = exchange(house, request_bytes)
+
+    assert response.status == 431
+    assert response.is_envelope
+
+
+def test_a_continued_header_line_is_400(house: House) -> None:
+    [response] = exchange(house, GET + b"A: a\r\n" + b" a\r\n" * 20_000)
+
+    assert response.status == 400
+
+
+def test_headers_of_nearly_64_kilobytes_are_read(house: House) -> None:
+    value = b"a" * (64 * 1024 - len(GET) - 50)
+
+    [response] = exchange(house, GET + b"Connection: close\r\nA: " + value + b"\r\n\r\n")
+
+    assert response.status == 200
+
+
+def test_an_endless_header_is_not_read(house: House) -> None:
+    with connect(str(house.client.base_url)) as connection:
+        sent = send(connection, GET + b"A: " + b"a" * 40_000_000)
+
+    assert sent < 20_000_000  # what the kernel takes, and no more
+
+
+def test_a_trailer_is_no_header(house: House) -> None:
+    payment = payment_for(house.client, Buyer())
+    body = json.dumps(QUESTION).encode()
+    chunks = b"%x\r\n%b\r\n0\r\nPAYMENT-SIGNATURE: %b\r\n\r\n" % (len(body), body, payment.encode())
+
+    [response] = exchange(house, POST + b"Connection: close\r\nTransfer-Encoding: chunked\r\n\r\n" + chunks)
+
+    assert response.status == 402
+
+
+def test_what_is_not_http_is_400(house: House) -> None:
+    [response] = exchange(house, b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03")
+
+    assert response.status == 400
+    assert response.is_envelope
+
+
+def test_late_headers_are_408(house: House) -> None:
+    [response] = exchange(house, GET + b"A: a")
+
+    assert response.status == 408
+    assert response.is_envelope
+
+
+def test_headers_that_drip_are_408(house: House) -> None:
+    with connect(str(house.client.base_url)) as connection:
+        for byte in (GET + b"A" * 40)[:60]:
+            time.sleep(0.01)
+            send(connection, bytes([byte]))
+        [response] = read_responses(connection)
+
+    assert response.status == 408
+
+
+def test_a_silent_connection_is_closed(house: House) -> None:
+    assert exchange(house, b"") == []
+
+
+def test_blank_lines_are_silence(house: House) -> None:
+    assert exchange(house, b"\r\n" * 10) == []
+
+
+def test_a_late_body_is_408_and_costs_nothing(house: House) -> None:
+    payment = payment_for(house.client, Buyer())
+    asked = house.facilitator.asked
+    head = POST + f"PAYMENT-SIGNATURE: {payment}\r\nContent-Length: 99\r\n\r\n".encode()
+
+    [response] = exchange(house, head + b'{"url":')
+
+    assert response.status == 408
+    assert response.is_envelope
+    assert house.facilitator.asked == asked
+
+
+def test_an_unread_body_ends_the_connection(house: House) -> None:
+    [response] = exchange(house, GET + b"Content-Length: 1000000\r\n\r\n" + b"a" * 1000)
+
+    assert response.status == 200
+
+
+def test_a_second_request_may_come_later_than_headers_may(house: House) -> None:
+    with connect(str(house.client.base_url)) as connection:
+        connection.sendall(GET + b"\r\n")
+        time.sleep(SHORT.header_timeout + 3 * SHORT.sweep_interval)
+        connection.sendall(GET + b"Connection: close\r\n\r\n")
+
+        assert [response.status for response in read_responses(connection)] == [200, 200]
+
+
+def test_blank_lines_do_not_keep_an_idle_connection(tmp_path: Path) -> None:
+    settings = Settings(port=0, database_url=f"sqlite:///{tmp_path / 'journal.db'}")
+    listener, settings = listen(settings)
+    limited = config(settings, limits=SHORT)
+    limited.timeout_keep_alive = 1
+    with served(limited, listener), connect(reachable(settings)) as connection:
+        connection.sendall(GET + b"\r\n")
+        started = time.monotonic()
+        while time.monotonic() < started + 1.2:
+            send(connection, b"\r\n")
+            time.sleep(0.05)
+
+        assert send(connection, b"\r\n") == 0
+
+
+def test_a_client_that_does_not_read_is_disconnected(house: House) -> None:
+    with closing(socket.socket()) as connection:
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        parts = urlsplit(str(house.client.base_url))
+        connection.connect((parts.hostname, parts.port))
+        connection.settimeout(10)
+        request = b"GET /openapi.json HTTP/1.1\r\nHost: a\r\n\r\n"
+
+        deadline = time.monotonic() + 5
+        while send(connection, request * 20) and time.monotonic() < deadline:
+            time.sleep(0.02)
+
+        assert time.monotonic() < deadline
+
+
+def test_an_error_waits_for_the_response_to_an_earlier_request(house: House) -> None:
+    arrived, release = threading.Event(), threading.Event()
+    house.facilitator.next.append(house.facilitator.held(arrived, release))
+    with connect(str(house.client.base_url)) as connection:
+        connection.sendall(paid_request(house))
+        assert arrived.wait(10)
+        send(connection, GET + b"A: " + b"a" * 200_000)
+        release.set()
+
+        first, second = read_responses(connection)
+
+    assert (first.status, second.status) == (200, 431)
+    assert json.loads(first.body)["data"]
+
+
+def test_half_a_request_behind_another_is_408_after_its_response(house: House) -> None:
+    arrived, release = threading.Event(), threading.Event()
+    house.facilitator.next.append(house.facilitator.held(arrived, release))
+    with connect(str(house.client.base_url)) as connection:
+        connection.sendall(paid_request(house) + GET)
+        assert arrived.wait(10)
+        time.sleep(SHORT.header_timeout + 3 * SHORT.sweep_interval)
+        release.set()
+
+        assert [response.status for response in read_responses(connection)] == [200, 408]
+
+
+def test_a_body_behind_another_request_has_its_time_after_it(house: House) -> None:
+    arrived, release = threading.Event(), threading.Event()
+    house.facilitator.next.append(house.facilitator.held(arrived, release))
+    with connect(str(house.client.base_url)) as connection:
+        connection.sendall(paid_request(house) + POST + b"Connection: close\r\nContent-Length: 4\r\n\r\n")
+        assert arrived.wait(10)
+        time.sleep(SHORT.body_timeout + 3 * SHORT.sweep_interval)
+        release.set()
+        connection.sendall(b"null")
+
+        assert [response.status for response in read_responses(connection)] == [200, 400]
+
+
+def test_requests_sent_together_are_answered_in_order(house: House) -> None:
+    requests = GET + b"\r\n" + b"GET /nowhere HTTP/1.1\r\n\r\n" + GET + b"Connection: close\r\n\r\n"
+
+    assert [response.status for response in exchange(house, requests)] == [200, 404, 200]
+
+
+def test_too_many_requests_at_once_end_the_connection(house: House) -> None:
+    responses = exchange(house, (GET + b"\r\n") * 10_000)
+
+    assert [response.status for response in responses] == [200] * (1 + MAX_PIPELINED) + [400]
+    assert responses[-1].is_envelope
+
+
+@pytest.fixture
+def open_api(tmp_path: Path) -> Generator[Callable[[ConnectionLimits], str]]:
+    """Serves the API with limits."""
+    settings = Settings(port=0, database_url=f"sqlite:///{tmp_path / 'journal.db'}")
+    with ExitStack() as stack:
+        yield lambda limits: stack.enter_context(serving(settings, limits))
+
+
+@pytest.mark.parametrize(
+    "limits",
+    [ConnectionLimits(connections=3), ConnectionLimits(connections_per_address=3)],
+    ids=["in all", "per address"],
+)
+def test_connections_over_the_limit_are_503_until_one_is_closed(
+    open_api: Callable[[ConnectionLimits], str], limits: ConnectionLimits
+) -> None:
+    url = open_api(replace(limits, sweep_interval=0.05))
+    with ExitStack() as stack:
+        kept = [stack.enter_context(connect(url)) for _ in range(3)]
+        time.sleep(0.05)
+
+        [refused] = read_responses(stack.enter_context(connect(url)))
+        kept[0].close()
+        time.sleep(0.05)
+        [accepted] = ask(stack.enter_context(connect(url)))
+
+    assert (refused.status, accepted.status) == (503, 200)
+    assert json.loads(refused.body)["error"]["code"] == "internal_error"
+
+
+def test_trusted_proxies_are_not_limited_per_address(open_api: Callable[[ConnectionLimits], str]) -> None:
+    url = open_api(ConnectionLimits(connections_per_address=1, trusted_proxies=("127.0.0.0/8",)))
+
+    with ExitStack() as stack:
+        responses = [ask(stack.enter_context(connect(url))) for _ in range(3)]
+
+    assert [response.status for [response] in responses] == [200] * 3
+
+
+@pytest.mark.parametrize(
+    ("host", "key"),
+    [
+        ("192.0.2.1", "192.0.2.1"),
+        ("::ffff:192.0.2.1", "192.0.2.1"),
+        ("2001:db8:1:2:3:4:5:6", "2001:db8:1:2::/64"),
+        ("fe80::1%eth0", "fe80::/64"),
+    ],
+)
+def test_address_key_of_ipv6_is_its_network(host: str, key: str) -> None:
+    assert address_key(client_address(host)) == key
+
+
+@contextmanager
+def served(limited: uvicorn.Config, listener: socket.socket) -> Generator[None]:
+    """A server in a thread."""
+    server = uvicorn.Server(limited)
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
+    thread.start()
+    while not server.started:
+        time.sleep(0.005)
+    yield
+    server.should_exit = True
+    thread.join()
+    listener.close()
+
+
+def ask(connection: socket.socket) -> list[Response]:
+    """One request on a connection that stays open."""
+    connection.sendall(GET + b"\r\n")
+    return split_responses(connection.recv(65536))
+
+
+def paid_request(house: House) -> bytes:
+    body = json.dumps(QUESTION).encode()
+    payment = payment_for(house.client, Buyer())
+    return POST + f"PAYMENT-SIGNATURE: {payment}\r\nContent-Length: {len(body)}\r\n\r\n".encode() + body
