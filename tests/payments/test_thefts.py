@@ -133,7 +133,8 @@ def test_payment_of_another_deployment_is_not_served_when_its_repetition_reverts
     payload = payload_for(client, buyer)
     spend(devchain, payload)
     reverted = {"success": False, "errorReason": "transaction_failed", "network": "eip155:84532"}
-    facilitator.usually = said(200, reverted | {"transaction": reverted_transaction(devchain)})
+    nonce = payload["payload"]["authorization"]["nonce"]
+    facilitator.usually = said(200, reverted | {"transaction": reverted_transaction(devchain, nonce)})
 
     responses = [pay(client, encoded(payload)) for _ in range(2)]
 
