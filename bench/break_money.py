@@ -150,6 +150,16 @@ def look_at_nonce_before() -> Any:
     return patch.object(onchain, "_transaction_status", without_look)
 
 
+def lower_claim_block() -> Any:
+    """A refused payment that comes again forgets the block of its claim before."""
+    first_presentation = claiming._first_presentation  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]
+
+    def forgetting(attempt: Any, row: Any) -> dict[str, Any]:
+        return {} if row["state"] == "refused" else first_presentation(attempt, row)
+
+    return patch.object(claiming, "_first_presentation", forgetting)
+
+
 def refuse_what_is_not_settled() -> Any:
     """A refusal of a second presentation is believed."""
 
@@ -186,6 +196,7 @@ DEFECTS: dict[str, Defect] = {
     "chain-state refusal is believed": believe_refusals_without_chain,
     "any reverted transaction refuses": believe_any_reverted_transaction,
     "nonce is not looked at after the receipt": look_at_nonce_before,
+    "refused payments lower their claim block": lower_claim_block,
 }
 
 
