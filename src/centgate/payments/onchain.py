@@ -108,7 +108,7 @@ claim.
 """
 
 TransactionStatus = Literal["succeeded", "reverted", "unknown"]
-"""`unknown`: there is no receipt."""
+"""`reverted`: and the nonce was unused after its block. `unknown`: nothing that says so of this payment."""
 
 
 class Chains:
@@ -209,9 +209,9 @@ class Chain:
         """Return the status of a payment. Raises ChainUnreachable."""
         return await self._agreed(lambda node: _payment_status(node, query), max_wait)
 
-    async def transaction_status(self, transaction: str) -> TransactionStatus:
-        """Return the status of a transaction by its hash. Raises ChainUnreachable."""
-        return await self._agreed(lambda node: _transaction_status(node, transaction), TIMEOUT)
+    async def transaction_status(self, transaction: str, key: PaymentKey) -> TransactionStatus:
+        """Return the status of a transaction of a payment by its hash. Raises ChainUnreachable."""
+        return await self._agreed(lambda node: _transaction_status(node, transaction, key), TIMEOUT)
 
     async def decimals(self, token: str) -> int:
         """Return the decimals of a token. Raises ChainUnreachable."""
@@ -293,17 +293,28 @@ async def _decimals(node: Node, token: str) -> int:
     return int(answer, 16)
 
 
-async def _transaction_status(node: Node, transaction: str) -> TransactionStatus:
+async def _transaction_status(node: Node, transaction: str, key: PaymentKey) -> TransactionStatus:
     receipt = await node.ask("eth_getTransactionReceipt", transaction)
     if receipt is None:
         return "unknown"
-    return "succeeded" if _number(receipt["status"]) == 1 else "reverted"
+    if _number(receipt["status"]) == 1:
+        return "succeeded"
+    if not await _holds_nonce(node, transaction, key):
+        return "unknown"
+    # it may have been reverted because another one had used the nonce, after the nonce was looked at
+    return "unknown" if await _is_used(node, key, receipt["blockNumber"]) else "reverted"
+
+
+async def _holds_nonce(node: Node, transaction: str, key: PaymentKey) -> bool:
+    """True if a payment's nonce is in the data of a transaction: facilitators may name a wrong one."""
+    found = cast(dict[str, Any] | None, await node.ask("eth_getTransactionByHash", transaction))
+    return found is not None and key.nonce[2:] in str(found["input"]).lower()
 
 
 async def _payment_status(node: Node, query: PaymentQuery) -> OnchainStatus:
     latest = await node.block("latest")
     number = _number(latest["number"])
-    if not await _is_used(node, query, "latest"):
+    if not await _is_used(node, query.key, "latest"):
         if _number(latest["timestamp"]) < query.valid_before:
             return "unused"
         return await _expiry_status(node, query, number)
@@ -321,7 +332,7 @@ async def _payment_status(node: Node, query: PaymentQuery) -> OnchainStatus:
 async def _expiry_status(node: Node, query: PaymentQuery, latest: int) -> OnchainStatus:
     """Return `expired` if the nonce is unused in a safe block past the end of the authorization."""
     safe = await _safe_block(node, latest)
-    if _number(safe["timestamp"]) < query.valid_before or await _is_used(node, query, safe["number"]):
+    if _number(safe["timestamp"]) < query.valid_before or await _is_used(node, query.key, safe["number"]):
         return "expired_unsafe"
     return "expired"
 
@@ -332,10 +343,10 @@ async def _earlier_use(node: Node, query: PaymentQuery, before: int, latest: int
     A node may lack events, so that the nonce was used by then must be in the state of that block. Raises
     ChainUnreachable if it is not, or if the node has no such state any more.
     """
-    if before < 0 or not await _is_used(node, query, hex(before)):
+    if before < 0 or not await _is_used(node, query.key, hex(before)):
         raise ChainUnreachable("the node has no event for a nonce that is used")
     safe = _number((await _safe_block(node, latest))["number"])
-    return "spent" if before <= safe or await _is_used(node, query, hex(safe)) else "spent_unsafe"
+    return "spent" if before <= safe or await _is_used(node, query.key, hex(safe)) else "spent_unsafe"
 
 
 async def _safe_block(node: Node, latest: int) -> dict[str, Any]:
@@ -348,9 +359,9 @@ async def _safe_block(node: Node, latest: int) -> dict[str, Any]:
         return await node.block(hex(max(0, latest - CONFIRMATIONS)))
 
 
-async def _is_used(node: Node, query: PaymentQuery, block: str) -> bool:
-    data = f"0x{_AUTHORIZATION_STATE}{_word(query.key.payer)}{query.key.nonce[2:]}"
-    return _number(await node.ask("eth_call", {"to": query.key.asset, "data": data}, block)) != 0
+async def _is_used(node: Node, key: PaymentKey, block: str) -> bool:
+    data = f"0x{_AUTHORIZATION_STATE}{_word(key.payer)}{key.nonce[2:]}"
+    return _number(await node.ask("eth_call", {"to": key.asset, "data": data}, block)) != 0
 
 
 async def _first_block(node: Node, query: PaymentQuery, latest: int) -> int:
