@@ -213,11 +213,11 @@ def payment() -> Payment:
     return Payment(
         key,
         TERMS,
-        payload={},
-        signed="{}" + " " * 240,
+        signed="{}" + " " * 400,
         valid_before=1900000000,
         unfit=None,
         signer_known=True,
+        signature_form="key",
         proof=secrets.token_hex(32),
         identifier=None,
         asks_test_money=is_test_network(NETWORK),

@@ -16,7 +16,7 @@ from coincurve import PrivateKey
 from centgate.devchain.accounts import BUYERS
 from centgate.eip3009 import domain_separator, transfer_digest
 
-VALID_SECONDS = 3600
+VALID_SECONDS = 600
 KEYS = [(buyer.address, PrivateKey.from_hex(buyer.private_key[2:])) for buyer in BUYERS]
 
 

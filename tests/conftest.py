@@ -43,6 +43,14 @@ def one_authority(tmp_path_factory: pytest.TempPathFactory) -> Generator[None]:
         yield
 
 
+@pytest.fixture(scope="session", autouse=True)
+def no_public_nodes() -> Generator[None]:
+    """Public nodes are never called by tests."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("centgate.payments.nodes.PUBLIC_NODES", {})
+        yield
+
+
 @pytest.fixture(autouse=True)
 def no_operator(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Tests are not set up by whoever runs them: no CENTGATE_ variables, and no .env."""

@@ -196,5 +196,7 @@ def settings_in(folder: Path, facilitator_url: str, **changes: Any) -> Settings:
         "facilitator_url": facilitator_url,
         "database_url": f"sqlite:///{folder / 'journal.db'}",
         "port": 0,
+        "free_per_minute": 0,  # all tests come from one address
+        "refused_per_minute": 0,
     }
     return Settings(**{**given, **changes})

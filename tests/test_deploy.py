@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Mapping
+from ipaddress import IPv4Network, ip_address, ip_network
 from pathlib import Path
 from typing import Any
 
@@ -96,6 +97,17 @@ def test_the_settings_of_compose_can_be_read(tmp_path: Path, monkeypatch: pytest
     assert settings.database_url == CONTENTS["database_url"].strip()
     assert settings.receipt_key
     assert not settings.cdp_api_key_secret
+
+
+def test_the_proxy_that_is_trusted_is_caddy_at_an_address_of_its_own() -> None:
+    services = compose()["services"]
+    (network,) = compose()["networks"]["outside"]["ipam"]["config"]
+    address = ip_address(services["caddy"]["networks"]["outside"]["ipv4_address"])
+
+    assert services["centgate"]["environment"]["CENTGATE_TRUSTED_PROXIES"] == str(address)
+    assert address in ip_network(network["subnet"])
+    assert address not in ip_network(network["ip_range"])
+    assert IPv4Network(network["ip_range"]).subnet_of(IPv4Network(network["subnet"]))
 
 
 def test_the_settings_of_kubernetes_can_be_read_once_they_are_filled_in(

@@ -49,6 +49,9 @@ def paid_on(chain: DevChain, settings: Settings, folder: Path) -> Settings:
             "database_url": f"sqlite:///{folder / 'journal.db'}",
             "packagedocs_folder": folder / "docs",
             "workers": 1,
+            # everybody who tries something out comes from one address, and there is no money to lose
+            "free_per_minute": 0,
+            "refused_per_minute": 0,
             "providers": {**settings.providers, **rpc},
         }
     )

@@ -41,6 +41,12 @@ ERRORS: Mapping[str, Meaning] = {
     "payment_conflict": Meaning(
         409, "The idempotency key stands for another request.", "no", "Use a new key for a new request."
     ),
+    "rate_limited": Meaning(
+        429,
+        "Too much unpaid or refused work came from this address or payer.",
+        "no",
+        "Wait for Retry-After, then send the same request, with the same payment if one came with it.",
+    ),
     "provider_rate_limited": Meaning(429, "An upstream asks to slow down.", "redeemable", _BACK_OFF),
     "internal_error": Meaning(
         500, "Something failed here.", "redeemable", "Retry once, then report the requestId."

@@ -8,6 +8,7 @@ CentgateError
 │   ├── MethodNotAllowed       the route exists, the method does not
 │   ├── PaymentRequired        no payment, or one that cannot be accepted
 │   ├── PaymentConflict        an idempotency key that stands for another request
+│   ├── RateLimited            too much unpaid or refused work from one address or payer
 │   └── PaymentNotConfigured   this deployment takes no payments
 ├── NoData                     a definitive empty answer: delivered and charged like any other
 ├── ProviderFailure            one upstream, named
@@ -159,6 +160,16 @@ class PaymentRequired(Refused):
 
 class PaymentConflict(Refused):
     code = "payment_conflict"
+
+
+class RateLimited(Refused):
+    """Nothing was tried: the same request can be sent again when `retry_after` seconds have passed."""
+
+    code = "rate_limited"
+
+    def __init__(self, message: str, *, retry_after: int, payment: PaymentNote | None = None) -> None:
+        again = f"send the request again in {retry_after} s"
+        super().__init__(f"{message}: {again}", payment=payment, retry_after=retry_after)
 
 
 class PaymentNotConfigured(Refused):

@@ -15,6 +15,10 @@ Place = Literal["local", "shared"]
 """Where an answer was looked for: in this process, or in what several servers share."""
 
 
+LimitedBy = Literal["address", "payment", "payer"]
+"""Whose limit a request ran into: that of its client's address, of its payment, or of its payer."""
+
+
 class SharedCache(Protocol):
     """What several servers share."""
 
@@ -63,6 +67,10 @@ class Meter(Protocol):
         """A request was answered, after so long. `service` is `free` or `unknown` where none was asked."""
         ...
 
+    def limited(self, by: LimitedBy) -> None:
+        """A request was refused because of unpaid or refused requests before it."""
+        ...
+
     def committed(self, seconds: float, units: int) -> None:
         """The journal has made so many pieces of work durable, in so long."""
         ...
@@ -84,6 +92,7 @@ class Silent:
     def looked_up(self, service: str, place: Place, *, hit: bool) -> None: ...
     def came(self) -> None: ...
     def went(self, service: str, status: int, seconds: float, *, replayed: bool) -> None: ...
+    def limited(self, by: LimitedBy) -> None: ...
     def committed(self, seconds: float, units: int) -> None: ...
 
     def watching(self, shared: SharedCache | None) -> AbstractAsyncContextManager[None]:

@@ -18,6 +18,7 @@ import structlog
 
 from centgate import envelope
 from centgate.body import read
+from centgate.client_limits import Admission
 from centgate.envelope import Answered
 from centgate.errors import (
     UNTOUCHED,
@@ -44,6 +45,8 @@ class Call:
     content_type: str
     signature: str | None
     """`PAYMENT-SIGNATURE`, if it came."""
+    admission: Admission
+    """Its token of the limits on free work."""
     idempotency_key: str | None = None
     """`Idempotency-Key`, if it came."""
 
@@ -61,13 +64,14 @@ async def serve(runtime: Runtime, service: AnyService, call: Call) -> StoredAnsw
     payment = await runtime.gate.demand(service.slug, call.signature, key=call.idempotency_key)  # 402
     await require_configured(runtime, service, query, payment)  # 503
     order = Order(service.slug, binding(service, query))
+    await call.admission.present(payment, order.binding, runtime.journal)  # 429
     await require_available(runtime, service, query, payment, order)  # 502
-    work = partial(fulfil, runtime, service, query, payment, order, call.request_id)
+    work = partial(fulfil, runtime, service, query, payment, order, call)
     return await runtime.flights.join(payment, order, work)
 
 
 async def fulfil(
-    runtime: Runtime, service: AnyService, query: Request, payment: Payment, order: Order, request_id: str
+    runtime: Runtime, service: AnyService, query: Request, payment: Payment, order: Order, call: Call
 ) -> StoredAnswer:
     """Claim the payment, settle it unless it is settled, run the service, and deliver its answer for good."""
     newest_block = await runtime.gate.newest_block(payment)
@@ -76,14 +80,15 @@ async def fulfil(
             return claim.answer
         _fault(runtime, "claimed")
         redeeming = claim.state == "settled"
-        settlement = await runtime.gate.settle(payment, claim)  # 402, 502, 504
+        settled = runtime.gate.settle(payment, claim)  # 402, 502, 504
+        settlement = await call.admission.count_settlement(settled, payment, claim)
         _fault(runtime, "settled")
         transaction = settlement["transaction"]
-        produced = produce(runtime, service, query, order, request_id, transaction)
+        produced = produce(runtime, service, query, order, call.request_id, transaction)
         status, body = await produced  # 404, 429, 502, 504
         _fault(runtime, "produced")
         receipt = receipt_header(payment.terms.delivered(settlement, body))
-        answer = StoredAnswer(status, body, request_id, receipt)
+        answer = StoredAnswer(status, body, call.request_id, receipt)
         await runtime.journal.delivered(claim, answer)
         _fault(runtime, "delivered")
         if redeeming:

@@ -77,7 +77,7 @@ def config(
         access_log=False,
         server_header=False,
         timeout_keep_alive=IDLE,
-        proxy_headers=False,  # the public URL is a setting, and nothing here asks who calls
+        proxy_headers=False,  # the public URL is a setting, and who calls is read in `client_address`
         timeout_graceful_shutdown=STOP_WITHIN,
     )
 
@@ -87,7 +87,7 @@ def connection_limits(settings: Settings) -> ConnectionLimits:
     return ConnectionLimits(
         connections=settings.connections,
         connections_per_address=settings.connections_per_address,
-        trusted_proxies=(),
+        trusted_proxies=settings.trusted_proxies,
     )
 
 

@@ -14,6 +14,7 @@ from pydantic import BeforeValidator, Field, SecretStr, field_validator, model_v
 from pydantic_settings import BaseSettings, NoDecode, PydanticBaseSettingsSource, SettingsConfigDict
 
 from centgate.client.settings import BuyerSettings
+from centgate.client_address import read_network
 from centgate.dollars import TEST_NETWORKS, USDC, Asset
 from centgate.evm import checksummed
 from centgate.safefetch.policy import Policy
@@ -170,6 +171,28 @@ class Settings(BaseSettings):
     allowed_origins: Annotated[tuple[str, ...], NoDecode, BeforeValidator(_split)] = Field(
         default=("*",), description="Browser origins that may call, separated by commas; * for all."
     )
+    free_per_minute: int = Field(
+        default=600,
+        ge=0,
+        description="Requests a minute without an accepted payment that one client address may make of each "
+        "server process, health checks aside: an IPv4 address, or the /64 of an IPv6 address. More are "
+        "refused with 429. 0 switches it off.",
+    )
+    free_burst: int = Field(
+        default=300, ge=1, description="How many of those requests may come at once after a pause."
+    )
+    refused_per_minute: int = Field(
+        default=30,
+        ge=0,
+        description="Payments a minute, signed by the payer's own key, that the facilitator may refuse "
+        "before no new payment of this payer is tried for a while. 0 switches it off.",
+    )
+    trusted_proxies: Annotated[tuple[str, ...], NoDecode, BeforeValidator(_split)] = Field(
+        default=(),
+        description="Proxies in front of this server, as addresses or networks separated by commas, whose "
+        "`X-Forwarded-For` tells the client's address. Without it the address of the connection counts, and "
+        "behind a proxy all clients share one limit.",
+    )
     host: str = Field(default="127.0.0.1", description="The address to listen on.")
     port: int = Field(default=8402, ge=0, le=65535, description="The port to listen on; 0 takes a free one.")
     workers: int = Field(default=1, ge=1, le=64, description="Server processes.")
@@ -268,6 +291,13 @@ class Settings(BaseSettings):
     @classmethod
     def _allowed(cls, value: tuple[str, ...]) -> tuple[str, ...]:
         return Policy(allowed=value).allowed
+
+    @field_validator("trusted_proxies")
+    @classmethod
+    def _networks(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        for each in value:
+            read_network(each)  # refuses what is neither an address nor a network
+        return value
 
     @field_validator("facilitator_token")
     @classmethod

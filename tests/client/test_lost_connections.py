@@ -72,6 +72,7 @@ PASSING: dict[str, Reply] = {
     "429 settled": taking(
         failure(429, "provider_rate_limited", note=note("settled", charged=True, retry="same_payment"))
     ),
+    "429 unused": failure(429, "rate_limited", note=note("unused", charged=False, retry="same_payment")),
     "500 unused": failure(500, "internal_error", note=note("unused", charged=False, retry="same_payment")),
     "502 before the facilitator": failure(
         502,
@@ -315,6 +316,19 @@ async def test_the_api_says_how_long_to_wait(shop: Shop, hostile: HostileApi) ->
     await shop(hostile.url, watch=told.append).call(SLUG, {})
 
     assert "in 1.0 s" in told[-1]
+
+
+async def test_a_request_without_a_payment_waits_as_long_as_the_limit_says(
+    shop: Shop, hostile: HostileApi
+) -> None:
+    limited = failure(429, "rate_limited")
+    hostile.unpaid = [Said(429, limited.body, {"Retry-After": "1"})]
+    started = time.monotonic()
+
+    answer = await shop(hostile.url, patience=Patience(longest_pause=2)).call(SLUG, {})
+
+    assert (answer.data, len(hostile.payments)) == (DATA, 1)
+    assert time.monotonic() - started >= 1
 
 
 async def test_a_server_that_hangs_is_given_up(shop: Shop, hostile: HostileApi) -> None:

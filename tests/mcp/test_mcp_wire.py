@@ -274,3 +274,58 @@ def test_what_fails_unforeseen_is_told_without_its_insides(client_of_a_closed_ho
         "error": {"code": "internal_error", "message": "unexpected server error; report the requestId"},
         "requestId": response.headers["X-Request-Id"],
     }
+
+
+@pytest.fixture
+def limited(api: Api, settings: Settings) -> httpx.Client:
+    """A client of an API that has one more token for it, and gets none back while a test runs."""
+    client = api(settings.model_copy(update={"free_per_minute": 1, "free_burst": 3}))
+    for _ in range(2):
+        client.get("/services")
+    return client
+
+
+def test_a_limited_tool_call_is_a_result_with_the_error(limited: httpx.Client) -> None:
+    messages = [post(limited, before("tools/call", **CALL)).json()["result"] for _ in range(2)]
+
+    assert [message["structuredContent"].get("x402Version") for message in messages] == [2, None]
+    refused = messages[1]
+    assert refused["isError"] is True
+    assert refused["structuredContent"]["error"]["code"] == "rate_limited"
+    assert "details" not in refused["structuredContent"]["error"]
+    assert json.loads(refused["content"][0]["text"]) == refused["structuredContent"]
+
+
+def test_a_limited_tool_call_with_an_unknown_payment_is_untouched(limited: httpx.Client) -> None:
+    payload = payload_for(limited, Buyer())
+
+    response = post(limited, before("tools/call", **CALL, _meta={PAYMENT: payload}))
+
+    error = response.json()["result"]["structuredContent"]["error"]
+    unused = {"state": "unused", "charged": False, "retry": "same_payment"}
+    assert (error["code"], error["details"]["payment"]) == ("rate_limited", unused)
+
+
+def test_a_payment_over_mcp_gives_its_token_back_and_is_never_limited(api: Api, settings: Settings) -> None:
+    client = api(settings.model_copy(update={"free_per_minute": 1, "free_burst": 2}))
+    payload = payload_for(client, Buyer())
+    call = before("tools/call", **CALL, _meta={PAYMENT: payload})
+
+    bought = post(client, call).json()["result"]
+    free = [client.get("/services").status_code for _ in range(3)]
+    again = post(client, call).json()["result"]
+
+    assert bought["isError"] is False
+    assert free == [200, 200, 429]
+    assert again["structuredContent"] == bought["structuredContent"]
+
+
+@pytest.mark.parametrize("method", ["tools/list", "ping", "tools/nothing"])
+def test_any_other_message_is_refused_over_http(limited: httpx.Client, method: str) -> None:
+    limited.get("/services")
+
+    response = post(limited, before(method))
+
+    assert response.status_code == 429
+    assert int(response.headers["Retry-After"]) > 0
+    assert "too many requests" in response.json()["error"]["message"]

@@ -64,6 +64,8 @@ class Process:
             "NETWORK": settings.network,
             "FACILITATOR_URL": settings.facilitator,
             "DATABASE_URL": settings.database_url,
+            "FREE_PER_MINUTE": str(settings.free_per_minute),
+            "REFUSED_PER_MINUTE": str(settings.refused_per_minute),
             **more,
         }
         with (log or Path(os.devnull)).open("ab") as errors:

@@ -90,7 +90,7 @@ class Replica:
 
     async def start(self, fault: str | None = None) -> None:
         """Start it; `fault` is the step of a payment at which it dies by itself."""
-        more = self.more | ({"FAULT": fault} if fault else {})
+        more = {"PAYMENT_WINDOW": "3600"} | self.more | ({"FAULT": fault} if fault else {})
         self.fault = fault
         self.process = await asyncio.to_thread(partial(Process, self.settings, log=self.log, **more))
 

@@ -129,13 +129,13 @@ def test_without_either_nothing_is_sent(
     assert "authorization" not in facilitator.headers
 
 
-def test_the_facilitator_is_given_the_payment_as_it_came_and_our_own_terms(
+def test_the_facilitator_is_given_what_was_signed_and_our_own_terms(
     api: Api, settings: Settings, facilitator: StubFacilitator, buyer: Buyer
 ) -> None:
     client = api(settings)
-    payload = payload_for(client, buyer) | {"memo": "kept"}
+    payload = payload_for(client, buyer)
 
-    pay(client, encoded(payload))
+    pay(client, encoded(payload | {"memo": "dropped"}))
 
     terms = decoded(client.post(PHISHING).headers["PAYMENT-REQUIRED"])["accepts"][0]
     assert facilitator.body == {"x402Version": 2, "paymentPayload": payload, "paymentRequirements": terms}

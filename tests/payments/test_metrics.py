@@ -50,6 +50,7 @@ PHISHING = "phishing-check"
 OPTIONAL = {declared.CACHE_UP.name, declared.CACHE_FAILURES.name}
 """Not there without a shared cache."""
 
+LIMITS = ("address", "payment", "payer")
 Samples = dict[tuple[str, frozenset[tuple[str, str]]], float]
 
 
@@ -176,6 +177,7 @@ DONE: dict[str, tuple[str, dict[str, str], float]] = {
     "free": ("centgate_request_duration_seconds_count", {"service": "free", "status": "2xx"}, 1),
     "unknown": ("centgate_request_duration_seconds_count", {"service": "unknown", "status": "4xx"}, 3),
     "in flight": ("centgate_requests_in_flight", {}, 0),
+    "none limited": ("centgate_rate_limited_total", {"by": "address"}, 0),
 }
 
 
@@ -227,6 +229,25 @@ def test_nothing_names_a_buyer_a_path_or_a_request(busy: Samples, server: Metere
     assert "0x" not in text
     assert "/" not in re.sub(r"(?m)^#.*$", "", text)
     assert "req_" not in text
+
+
+def test_limited_requests_are_counted_by_whose_limit_it_was(tmp_path: Path) -> None:
+    buyer = Buyer()
+    limits = {"FREE_PER_MINUTE": "1", "FREE_BURST": "20", "REFUSED_PER_MINUTE": "1"}
+    with metered(tmp_path, **limits) as one:
+        payment = payment_for(one.client, buyer)
+        pay(one.client, payment)
+        for number in range(12):
+            pay(one.client, payment, body={"url": f"https://guess-{number}.example/"})
+        one.facilitator.usually = refused("insufficient_funds")
+        for _ in range(2):
+            pay(one.client, payment_for(one.client, buyer))
+        while one.client.get("/services").status_code == 200:
+            pass
+        read = one.read()
+
+    counted = {by: read["centgate_rate_limited_total", frozenset({("by", by)})] for by in LIMITS}
+    assert counted == {"address": 1, "payment": 2, "payer": 1}
 
 
 def test_what_is_in_flight_is_seen(server: Metered) -> None:

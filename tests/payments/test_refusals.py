@@ -24,6 +24,7 @@ VALUE = "invalid_exact_evm_payload_authorization_value_mismatch"
 TOO_EARLY = "invalid_exact_evm_payload_authorization_valid_after"
 TOO_LATE = "invalid_exact_evm_payload_authorization_valid_before"
 SIGNATURE = "invalid_exact_evm_payload_signature"
+WINDOW = "invalid_exact_evm_payload_authorization_valid_before"
 
 
 @pytest.fixture(scope="module")
@@ -179,7 +180,8 @@ ALTERED: dict[str, tuple[Callable[[Payload], None], str]] = {
     "another payer": (authorized("from", Buyer(1).address), SIGNATURE),
     "another recipient": (authorized("to", ELSEWHERE), RECIPIENT),
     "another value": (authorized("value", "9999"), VALUE),
-    "another end": (authorized("validBefore", str(2**255)), SIGNATURE),
+    "another end": (authorized("validBefore", str(int(time.time()) + 300)), SIGNATURE),
+    "an end that is too late": (authorized("validBefore", str(2**255)), WINDOW),
     "another nonce": (authorized("nonce", "0x" + "11" * 32), SIGNATURE),
     "one digit of the signature": (flipped, SIGNATURE),
     "the signature's mirror image": (mirrored, SIGNATURE),

@@ -33,12 +33,6 @@ def test_a_payment_refused_here_is_as_good_as_before_for_what_it_was_signed_for(
     assert response.status_code == 200
 
 
-def test_an_open_end_is_taken(house: House) -> None:
-    payload = payload_for(house.client, Buyer(), validBefore=str(2**256 - 1))
-
-    assert pay(house.client, encoded(payload)).status_code == 200
-
-
 def test_a_recovery_number_of_0_or_1_is_as_good_as_27_or_28(house: House) -> None:
     payload = payload_for(house.client, Buyer())
     signature = payload["payload"]["signature"]

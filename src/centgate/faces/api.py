@@ -22,7 +22,15 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from centgate import envelope
 from centgate.body import MAX_BODY
 from centgate.catalog import all_services, entry, full_entry
-from centgate.errors import CentgateError, InternalError, MethodNotAllowed, NotFound, PaymentRequired
+from centgate.client_limits import Admission, ClientLimits, Presented
+from centgate.errors import (
+    CentgateError,
+    InternalError,
+    MethodNotAllowed,
+    NotFound,
+    PaymentRequired,
+    RateLimited,
+)
 from centgate.faces import front, verification, wellknown
 from centgate.faces.mcp import mounting as mcp
 from centgate.faces.negotiation import prefers
@@ -39,6 +47,9 @@ from centgate.settings import Settings
 from centgate.text import timestamp
 
 EXPOSED = ("Payment-Required", "Payment-Response", "X-Request-Id", "Idempotent-Replayed", "Retry-After")
+
+UNLIMITED = frozenset({"/health", "/livez", "/readyz"})
+"""Paths that whoever runs the server asks, as often as he likes."""
 
 _BRIEFLY = "public, max-age=60"
 
@@ -59,7 +70,7 @@ def app(settings: Settings, meter: Meter = SILENT) -> ASGIApp:
         lifespan=partial(_lifespan, settings, meter),
     )
     starlette.router.redirect_slashes = False
-    counter = Counter(every, starlette)
+    counter = Counter(every, starlette, ClientLimits(settings, meter))
     cors = CORSMiddleware(  # around Starlette, so that a page of another origin can read a 500 too
         counter,
         allow_origins=settings.allowed_origins,
@@ -162,18 +173,26 @@ class Counter:
     Its way, with its middleware and its trying of routes, takes about as long as checking a payment.
     """
 
-    def __init__(self, every: list[Route], rest: Starlette) -> None:
+    def __init__(self, every: list[Route], rest: Starlette, limits: ClientLimits) -> None:
         self._paid = {route.path: route.app for route in every if isinstance(route.app, Paid)}
         self._rest = rest
+        self._limits = limits
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """One request, or the lifespan."""
-        paid = self._paid.get(scope["path"]) if scope.get("method") == "POST" else None
-        if paid is None:
+        if scope["type"] != "http" or scope["path"] in UNLIMITED:
             await self._rest(scope, receive, send)
             return
-        scope["app"] = self._rest
-        await paid(scope, receive, send)
+        admission = scope["state"]["admission"] = self._limits.admit(scope)
+        paid = self._paid.get(scope["path"]) if scope["method"] == "POST" else None
+        if paid is not None:
+            scope["app"] = self._rest
+            await paid(scope, receive, send)
+        elif admission.is_limited and (scope["method"], scope["path"]) != ("POST", mcp.PATH):
+            response = await _refuse(Request(scope), admission.refusal())
+            await response(scope, receive, send)
+        else:  # what comes over MCP may have a payment, and looks at the admission itself
+            await self._rest(scope, receive, send)
 
 
 class Paid:
@@ -200,14 +219,21 @@ class Paid:
     async def _sell(self, request: Request) -> Response:
         notes = request.state.notes
         notes["service"] = self._service.slug
-        call = Call(
-            request_id=notes["request_id"],
-            body=await _body(request),
-            content_type=request.headers.get("content-type", ""),
-            signature=_header(request, "payment-signature"),
-            idempotency_key=_header(request, "idempotency-key"),
-        )
-        answer = await serve(_runtime(request), self._service, call)
+        signature = _header(request, "payment-signature")
+        idempotency_key = _header(request, "idempotency-key")
+        presented = Presented(self._service.slug, signature, idempotency_key)
+        runtime = _runtime(request)
+        admission: Admission = request.state.admission
+        async with admission.settle_tokens(presented, runtime.gate, runtime.journal):
+            call = Call(
+                request_id=notes["request_id"],
+                body=await _body(request),
+                content_type=request.headers.get("content-type", ""),
+                signature=signature,
+                admission=admission,
+                idempotency_key=idempotency_key,
+            )
+            answer = await serve(runtime, self._service, call)
         notes["replayed"] = answer.replayed
         return _delivery(answer)
 
@@ -281,6 +307,8 @@ async def _refuse(request: Request, error: Exception) -> Response:
     notes["code"] = error.code
     if error.payment:
         notes["payment"] = error.payment.state
+    if isinstance(error, RateLimited):
+        notes["client"] = request.state.admission.client
     headers = {"Cache-Control": "no-store"}
     if error.retry_after is not None:
         headers["Retry-After"] = str(error.retry_after)

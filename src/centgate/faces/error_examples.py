@@ -8,6 +8,7 @@ import orjson
 
 from centgate import envelope
 from centgate.errors import (
+    UNTOUCHED,
     CentgateError,
     InternalError,
     InvalidRequest,
@@ -21,6 +22,7 @@ from centgate.errors import (
     ProviderRateLimited,
     ProviderTimeout,
     ProviderUnconfigured,
+    RateLimited,
     UnsupportedOptions,
 )
 from centgate.payments.gate import unpaid, unsold
@@ -45,6 +47,11 @@ def error_examples(accepts: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
         NoData("no source knows this token", payment=done),
         MethodNotAllowed("DELETE", ("GET", "HEAD", "POST")),
         PaymentConflict("the idempotency key stands for another request"),
+        RateLimited(
+            "too many requests without an accepted payment came from this address",
+            retry_after=3,
+            payment=UNTOUCHED,
+        ),
         ProviderRateLimited("dexscreener", "asks to slow down", payment=owed, retry_after=20),
         InternalError("unexpected server error; report the requestId"),
         ProviderError("goplus", "answered 500", payment=owed),

@@ -114,6 +114,13 @@ REQUESTS = Declared(
     ("service", "status"),
     CALLS,
 )
+LIMITED = Declared(
+    "centgate_rate_limited_total",
+    "counter",
+    "Requests refused with `rate_limited`, by whose unpaid or refused requests were too many: those of the "
+    "client's `address`, of one `payment` that came with other requests than its own, of a `payer`.",
+    ("by",),
+)
 IN_FLIGHT = Declared("centgate_requests_in_flight", "gauge", "Requests that are being answered.")
 COMMITS = Declared(
     "centgate_journal_commit_duration_seconds",
@@ -151,6 +158,7 @@ COUNTED = (
     CACHE_UP,
     CACHE_FAILURES,
     REQUESTS,
+    LIMITED,
     IN_FLIGHT,
     COMMITS,
     GROUPED,

@@ -12,7 +12,7 @@ from typing import Generic, Literal, TypeVar, get_args
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disable_created_metrics
 
-from centgate.meter import Asked, PaymentState, Place, Settlement, SharedCache
+from centgate.meter import Asked, LimitedBy, PaymentState, Place, Settlement, SharedCache
 from centgate.metrics import declared
 from centgate.metrics.declared import Declared
 
@@ -53,6 +53,7 @@ class PrometheusMeter:
         self._breakers = _Children(_gauge(declared.BREAKERS, registry))
         self._lookups = _Children(_counter(declared.CACHE, registry))
         self._requests = _Children(_histogram(declared.REQUESTS, registry))
+        self._limited = _Children(_counter(declared.LIMITED, registry))
         self._in_flight = _gauge(declared.IN_FLIGHT, registry)
         self._commits = _histogram(declared.COMMITS, registry)
         self._grouped = _histogram(declared.GROUPED, registry)
@@ -68,6 +69,8 @@ class PrometheusMeter:
                 each[(service,)].inc(0)
         for outcome in get_args(Settlement):
             self._settle[(outcome,)]
+        for by in get_args(LimitedBy):
+            self._limited[(by,)].inc(0)
 
     def entered(self, state: PaymentState, service: str) -> None:
         self._payments[state, service].inc()
@@ -100,6 +103,9 @@ class PrometheusMeter:
         self._requests[service, _CLASSES[status // 100 % 10]].observe(seconds)
         if replayed:
             self._replayed[(service,)].inc()
+
+    def limited(self, by: LimitedBy) -> None:
+        self._limited[(by,)].inc()
 
     def committed(self, seconds: float, units: int) -> None:
         self._commits.observe(seconds)

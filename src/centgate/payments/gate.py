@@ -39,7 +39,8 @@ from centgate.service import AnyService
 from centgate.settings import Settings
 
 MAX_OPEN = 10_000
-"""Payments that may be neither settled nor refused at once; while there are more, no new ones are taken."""
+"""Payments that may be open at once; while there are more, no new ones are taken. Those past their end do not
+count."""
 OVERLOAD_RETRY_AFTER = 60
 _NEVER_MOVED = ("unused", "expired_unsafe", "expired")
 """On-chain statuses of a nonce that is unused so far."""

@@ -61,7 +61,7 @@ class Journal:
         self.meter = meter
         self.worker = worker or new_worker()
         self.open_count = 0
-        """Payments that are neither settled nor refused, as last counted."""
+        """Payments whose outcome is unknown and that can still be settled, as last counted."""
         self._claims = count(1)
         self._unreleased: set[tuple[PaymentKey, Worker]] = set()
         """What nobody works on, or would not know of it, although the journal could not be told so."""
@@ -191,7 +191,7 @@ class Journal:
         claim.transaction = transaction
 
     async def count_open(self, most: int) -> None:
-        """Count payments that are neither settled nor refused, up to `most`. Raises JournalUnavailable."""
+        """Count payments that are open and can still be settled, up to `most`. Raises JournalUnavailable."""
         self.open_count = await self._store.read(partial(queries.count_open, most))
 
     async def delivered(self, claim: Claim, answer: StoredAnswer) -> None:

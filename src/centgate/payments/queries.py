@@ -143,7 +143,7 @@ _COUNT_UNRESOLVED = statement(
 _OPEN_COUNT = statement(
     select(func.count().label("count")).select_from(
         select(HIT)
-        .where(UNDELIVERED, payments.c.state.in_([literal_column("'settling'"), literal_column("'unused'")]))
+        .where(_UNRESOLVED, payments.c.valid_before > now())
         .limit(bindparam("most", type_=BigInteger))
         .offset(literal_column("0"))
         .subquery()
@@ -292,7 +292,7 @@ def find_events(key: PaymentKey) -> Asking[list[Row]]:
 
 
 def count_open(most: int) -> Asking[int]:
-    """Count payments that are neither settled nor refused, up to `most`."""
+    """Count payments whose outcome is unknown and that can still be settled, up to `most`."""
     return (yield Ask(_OPEN_COUNT, {"most": most}))[0]["count"]
 
 

@@ -24,13 +24,22 @@ from mcp_types import (
     PaginatedRequestParams,
 )
 from starlette.requests import Request
+from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from centgate import envelope
 from centgate.body import MAX_BODY
 from centgate.catalog import full_entry
 from centgate.client.catalog import Entry
-from centgate.errors import CentgateError, InternalError, InvalidRequest, Issue, PaymentRequired
+from centgate.client_limits import Admission, Presented
+from centgate.errors import (
+    CentgateError,
+    InternalError,
+    InvalidRequest,
+    Issue,
+    PaymentRequired,
+    RateLimited,
+)
 from centgate.faces.mcp.mounting import refusal
 from centgate.faces.mcp.tools import RECEIPT, REPLAYED, REQUEST_ID, Context, result_of, server_of, tools_of
 from centgate.payments.authorization import MAX_HEADER
@@ -77,6 +86,10 @@ def mcp_over_http(catalog: tuple[AnyService, ...], settings: Settings) -> ASGIAp
         if len(message) > MAX_MESSAGE:
             await refusal(413, f"the message is longer than {MAX_MESSAGE} bytes")(scope, receive, send)
             return
+        admission: Admission = scope["state"]["admission"]
+        if admission.is_limited and not _is_tool_call(message):
+            await _too_many(scope["state"]["notes"], admission)(scope, receive, send)
+            return
         # one for each message: without sessions it keeps nothing, and nothing has to be closed at the end
         manager = StreamableHTTPSessionManager(server, json_response=True, stateless=True)
         async with manager.run():
@@ -93,6 +106,23 @@ async def _message(request: Request) -> bytes:
         if len(chunks) > MAX_MESSAGE:
             break
     return bytes(chunks)
+
+
+def _is_tool_call(message: bytes) -> bool:
+    """Return whether a message may bring a payment; a refused tool call is a result of its own."""
+    try:
+        return orjson.loads(message).get("method") == "tools/call"
+    except (ValueError, AttributeError):
+        return False
+
+
+def _too_many(notes: dict[str, Any], admission: Admission) -> Response:
+    """The answer to any other message of a client that has used up its free work."""
+    error = admission.refusal()
+    notes["code"], notes["client"] = error.code, admission.client
+    response = refusal(429, error.message)
+    response.headers["Retry-After"] = str(error.retry_after)
+    return response
 
 
 def _again(body: bytes, receive: Receive) -> Receive:
@@ -117,8 +147,12 @@ async def _call(
         raise MCPError(INVALID_PARAMS, f"there is no tool {params.name[:80]!r}; see tools/list")
     notes["service"] = service.slug
     try:
-        call = Call(notes["request_id"], _body(params.arguments), "application/json", _payment(context))
-        answer = await serve(request.app.state.runtime, service, call)
+        runtime, admission, signature = request.app.state.runtime, request.state.admission, _payment(context)
+        presented = Presented(service.slug, signature)
+        async with admission.settle_tokens(presented, runtime.gate, runtime.journal):
+            body = _body(params.arguments)
+            call = Call(notes["request_id"], body, "application/json", signature, admission)
+            answer = await serve(runtime, service, call)
     except CentgateError as error:
         return _refusal(request, error)
     except Exception:  # noqa: BLE001 - the outermost door of this face; what it was is for the log alone
@@ -164,6 +198,8 @@ def _refusal(request: Request, error: CentgateError) -> CallToolResult:
     notes["code"] = error.code
     if error.payment:
         notes["payment"] = error.payment.state
+    if isinstance(error, RateLimited):
+        notes["client"] = request.state.admission.client
     said = envelope.failure(error, notes["request_id"])
     meta: dict[str, Any] = {REQUEST_ID: notes["request_id"]}
     if not isinstance(error, PaymentRequired):

@@ -1,0 +1,47 @@
+"""While too many payments are open, new ones are refused unused, and known ones go on."""
+
+from __future__ import annotations
+
+import time
+
+import httpx
+import pytest
+from buyer import Buyer, note, pay, payment_for
+from facilitators import StubFacilitator, said
+
+from centgate.payments import gate, upkeep
+
+
+@pytest.fixture(autouse=True)
+def low_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two payments may be open."""
+    monkeypatch.setattr(gate, "MAX_OPEN", 2)
+    monkeypatch.setattr(upkeep, "MAX_OPEN", 2)
+
+
+def test_new_payment_is_refused_unused_while_too_many_are_open(
+    client: httpx.Client, facilitator: StubFacilitator
+) -> None:
+    facilitator.usually = said(500, "")
+    payments = [payment_for(client, Buyer(number)) for number in range(2)]
+    for payment in payments:
+        pay(client, payment)
+    refused = _refused_in_time(client)
+    facilitator.usually = facilitator.settle
+
+    known = pay(client, payments[0])
+
+    assert note(refused) == {"state": "unused", "charged": False, "retry": "same_payment"}
+    assert int(refused.headers["Retry-After"]) == 60
+    assert known.status_code == 200
+
+
+def _refused_in_time(client: httpx.Client) -> httpx.Response:
+    """The first refusal, once the open payments have been counted."""
+    deadline = time.monotonic() + 10
+    while True:
+        response = pay(client, payment_for(client, Buyer(5)))
+        if note(response)["state"] == "unused":
+            return response
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
