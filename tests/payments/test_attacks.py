@@ -175,7 +175,7 @@ def test_attack_stranger_fills_the_open_payments_while_the_facilitator_is_away(
     facilitator.usually = said(429, {})
     for _ in range(20):
         pay(client, payment_for(client, Buyer(9)))
-    time.sleep(1.5)
+    time.sleep(3)
     facilitator.usually = facilitator.settle
 
     response = pay(client, payment_for(client, Buyer(0)))
