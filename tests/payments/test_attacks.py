@@ -328,6 +328,24 @@ def test_attack_malformed_wrapper_of_a_signature_leaves_a_payment_open(
     assert response.status_code == 402, response.text
 
 
+def test_attack_payments_left_open_are_free_of_the_limits(
+    api: Api, chain_settings: Settings, facilitator: StubFacilitator
+) -> None:
+    """A junk signature in the name of a contract, and a facilitator that fails over it."""
+    changes = {"facilitator_url": facilitator.url, "free_burst": 5, "free_per_minute": 1}
+    client = api(chain_settings.model_copy(update=changes))
+    facilitator.usually = said(500, "")
+    payload = payload_for(client, Buyer(), **{"from": TOKEN})
+    payload["payload"]["signature"] = "0x" + "5a" * 66
+    statuses: list[int] = []
+
+    for number in range(20):
+        payload["payload"]["authorization"]["nonce"] = f"0x{number:064x}"
+        statuses.append(pay(client, encoded(payload)).status_code)
+
+    assert 429 in statuses
+
+
 def test_attack_strangers_spend_the_gas_of_the_facilitator(
     api: Api, chain_settings: Settings, devchain: DevChain
 ) -> None:
