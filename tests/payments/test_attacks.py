@@ -12,11 +12,12 @@ from typing import Any
 
 import httpx
 import pytest
+from alembic import command
 from buyer import Api, Buyer, encoded, note, pay, payload_for, payment_for
-from deeds import reverted_transaction, settling_on
+from deeds import cancel, reverted_transaction, settling_on
 from entered import enter, row
 from facilitators import StubFacilitator, refused, said
-from fronts import Change, forward, in_front
+from fronts import Change, forward, in_front, refusal
 from pasts import journal_of, row_of
 from sdk_facilitators import python_facilitator, typescript_facilitator
 from sqlalchemy import insert, literal_column, select, update
@@ -26,8 +27,11 @@ from centgate.devchain.house import DevChain
 from centgate.devchain.node import ask
 from centgate.devchain.token import TOKEN
 from centgate.payments import gate, onchain, queries
+from centgate.payments.migrations import config
+from centgate.payments.sqlite import sqlite_engine
 from centgate.payments.statements import HIT, Ask, Asking, statement
 from centgate.payments.tables import payment_events, payments
+from centgate.payments.upkeep import reconcile
 from centgate.settings import ProviderSettings, Settings
 
 NONCE_USED = "invalid_exact_evm_nonce_already_used"
@@ -157,13 +161,13 @@ def test_attack_refused_payment_that_lands_afterwards_is_lost(
     payload = payload_for(client, buyer)
     reverted = {"success": False, "errorReason": "transaction_failed", "network": "eip155:84532"}
     facilitator.next.append(said(200, reverted | {"transaction": reverted_transaction(devchain)}))
-    refusal = pay(client, encoded(payload))
+    refused_first = pay(client, encoded(payload))
     spend(devchain, payload)
     facilitator.usually = refused(NONCE_USED)
 
     response = pay(client, encoded(payload))
 
-    assert (refusal.status_code, response.status_code) == (402, 200)
+    assert (refused_first.status_code, response.status_code) == (402, 200)
 
 
 def test_attack_stranger_fills_the_open_payments_while_the_facilitator_is_away(
@@ -393,3 +397,81 @@ def _note_event(number: int) -> Asking[None]:
 
 def _all_events() -> Asking[int]:
     return len((yield Ask(statement(select(payment_events)), {})))
+
+
+async def test_attack_nonce_that_was_used_before_its_claim_stays_open_once_the_claim_is_old(
+    api: Api,
+    stubbed: Settings,
+    devchain: DevChain,
+    facilitator: StubFacilitator,
+    upstreams: StandIns,
+    buyer: Buyer,
+) -> None:
+    """130,000 blocks are nine hours on Arbitrum and three days on Base: a weekend without a server."""
+    client = api(stubbed)
+    payload = payload_for(client, buyer)
+    cancel(devchain, buyer, payload["payload"]["authorization"]["nonce"])
+    facilitator.usually = said(500, "")
+    pay(client, encoded(payload))
+    newest = ask(devchain.rpc_url, "eth_getBlockByNumber", "latest", *[False])
+
+    def later(request: dict[str, Any]) -> tuple[int, Any] | None:
+        if request["method"] == "eth_getBlockByNumber":
+            return result(request, {**newest, "number": hex(int(newest["number"], 16) + 130_000)})
+        if request["method"] == "eth_call":
+            return 200, forward(devchain.rpc_url, request | {"params": [request["params"][0], "latest"]})
+        if request["method"] == "eth_getLogs":
+            return result(request, [])
+        return None
+
+    old = with_nodes(stubbed, in_front(upstreams, "node", devchain.rpc_url, later) + "/")
+    (resolution,) = await reconcile(old)
+
+    assert resolution.after == "refused", resolution.reason
+
+
+def test_attack_upgrade_forgets_that_a_payment_was_presented_twice(tmp_path: Path) -> None:
+    """With one presentation, the revert of a named transaction is a refusal; the other may still land."""
+    engine = sqlite_engine(tmp_path / "journal.db")
+    with engine.connect() as connection:
+        with connection.begin():
+            command.upgrade(config(connection), "0004")
+        with connection.begin():
+            connection.exec_driver_sql(
+                "INSERT INTO payments (network, asset, payer, nonce, state, binding, service, proof,"
+                " signer_known, amount, pay_to, valid_before, created_at, updated_at, attempts)"
+                " VALUES ('n', 'a', 'p', 'o', 'settling', 'b', 's', 'p', 1, '1', 'd', 2, 1, 1, 3)"
+            )
+        with connection.begin():
+            command.upgrade(config(connection), "0005")
+        with connection.begin():
+            (presentations,) = connection.exec_driver_sql("SELECT presentations FROM payments").one()
+    engine.dispose()
+
+    assert presentations > 1
+
+
+async def test_attack_nonce_that_was_used_before_its_claim_stays_open_at_a_node_that_prunes_states(
+    api: Api,
+    stubbed: Settings,
+    devchain: DevChain,
+    facilitator: StubFacilitator,
+    upstreams: StandIns,
+    buyer: Buyer,
+) -> None:
+    """An ordinary node keeps the states of 128 blocks, four minutes on Base: safe blocks take as long."""
+    client = api(stubbed)
+    payload = payload_for(client, buyer)
+    cancel(devchain, buyer, payload["payload"]["authorization"]["nonce"])
+    facilitator.usually = said(500, "")
+    pay(client, encoded(payload))
+
+    def pruned(request: dict[str, Any]) -> tuple[int, Any] | None:
+        if request["method"] == "eth_call" and request["params"][1] != "latest":
+            return 200, refusal(-32000, "missing trie node")
+        return None
+
+    node = with_nodes(stubbed, in_front(upstreams, "node", devchain.rpc_url, pruned) + "/")
+    (resolution,) = await reconcile(node)
+
+    assert resolution.after == "refused", resolution.reason

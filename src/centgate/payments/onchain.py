@@ -316,7 +316,7 @@ async def _transaction_status(node: Node, transaction: str) -> TransactionStatus
 
 
 async def _payment_status(node: Node, query: PaymentQuery, used: list[OnchainStatus]) -> OnchainStatus:
-    """Return the status of a payment by one node; `used` is appended to once its nonce is known to be used."""
+    """Return the status of a payment by one node; `used` is appended to if that knows its nonce as used."""
     latest = await node.block("latest")
     number = _number(latest["number"])
     if not await _is_used(node, query, "latest"):
