@@ -327,11 +327,12 @@ async def _payment_status(node: Node, query: PaymentQuery, used: list[OnchainSta
         return await _expiry_status(node, query, number)
     used.append("spent_unsafe")
     first = await _first_block(node, query, number)
-    log = await _find_event(node, query, first, number)
+    # an event from before the claim says more than the state of its block, which most nodes soon forget
+    log = await _find_event(node, query, max(0, first - SPAN), number)
     if log is None:
         return await _earlier_use(node, query, first - 1, number)
     transaction = str(log["transactionHash"]).lower()
-    if await _pays_us(node, query, transaction):
+    if _number(log["blockNumber"]) >= first and await _pays_us(node, query, transaction):
         return Paid(transaction)
     safe = await _safe_block(node, number)
     return "spent" if _number(log["blockNumber"]) <= _number(safe["number"]) else "spent_unsafe"
