@@ -119,7 +119,8 @@ def test_long_signature_of_wallet_to_be_deployed_is_left_to_the_facilitator(
 ) -> None:
     client = api(stubbed)
     payload = payload_for(client, Buyer(), **{"from": Buyer(1).address})
-    payload["payload"]["signature"] = "0x" + "5a" * 100 + "6492" * 16
+    wrapper = f"{1:064x}{96:064x}{128:064x}{0:064x}{65:064x}" + ("5a" * 65).ljust(192, "0")
+    payload["payload"]["signature"] = "0x" + wrapper + "6492" * 16
 
     pay(client, encoded(payload))
 

@@ -59,6 +59,8 @@ BLOCK_REFRESH = 5.0
 """Seconds between two readings of the newest block number while payments arrive."""
 BLOCK_WAIT = 1.0
 """Seconds that a payment waits for the newest block number after a pause."""
+MAX_BLOCK = 2**53
+"""A block number from here on is none."""
 BLOCK_MAX_AGE = 600.0
 """Seconds for which a block number that cannot be refreshed is used."""
 CODE_TTL = 4 * 3600
@@ -206,8 +208,16 @@ class Chain:
         return found
 
     async def payment_status(self, query: PaymentQuery, *, max_wait: float = TIMEOUT) -> OnchainStatus:
-        """Return the status of a payment. Raises ChainUnreachable."""
-        return await self._agreed(lambda node: _payment_status(node, query), max_wait)
+        """Return the status of a payment.
+
+        Raises ChainUnreachable, with `spent_unsafe` among its answers for each node that knows the nonce to
+        be used but could not tell by what.
+        """
+        used: list[OnchainStatus] = []
+        try:
+            return await self._agreed(lambda node: _payment_status(node, query, used), max_wait)
+        except ChainUnreachable as error:
+            raise ChainUnreachable(str(error), (*error.answers, *used)) from error
 
     async def transaction_status(self, transaction: str, key: PaymentKey) -> TransactionStatus:
         """Return the status of a transaction of a payment by its hash. Raises ChainUnreachable."""
@@ -229,10 +239,15 @@ class Chain:
 
     async def _read_block(self) -> None:
         """Read the newest block number: the highest that as many nodes as the quorum have reached."""
-        asked = (_or_none(node.ask("eth_blockNumber")) for node in self._nodes)
-        found = sorted((each for each in await asyncio.gather(*asked) if each is not None), reverse=True)
-        if len(found) >= self._quorum:
-            self._block, self._block_at = found[self._quorum - 1], time.monotonic()
+        asked = [asyncio.create_task(_or_none(node.ask("eth_blockNumber"))) for node in self._nodes]
+        found: list[int] = []
+        for answer in asyncio.as_completed(asked):
+            number = await answer
+            # a node that hangs holds up nothing: the others' word counts once there are enough of them
+            if number is not None and 0 <= number < MAX_BLOCK:
+                found = sorted([*found, number], reverse=True)
+            if len(found) >= self._quorum:
+                self._block, self._block_at = found[self._quorum - 1], time.monotonic()
 
     async def _agreed(self, question: Callable[[Node], Awaitable[T]], max_wait: float) -> T:
         """Return the answer that as many nodes give as the quorum; one that fails or is slow is replaced."""
@@ -311,19 +326,24 @@ async def _holds_nonce(node: Node, transaction: str, key: PaymentKey) -> bool:
     return found is not None and key.nonce[2:] in str(found["input"]).lower()
 
 
-async def _payment_status(node: Node, query: PaymentQuery) -> OnchainStatus:
+async def _payment_status(node: Node, query: PaymentQuery, used: list[OnchainStatus]) -> OnchainStatus:
+    """Return the status of a payment by one node; `used` is appended to if that knows its nonce as used."""
     latest = await node.block("latest")
     number = _number(latest["number"])
     if not await _is_used(node, query.key, "latest"):
+        if query.claim_block is not None and number < query.claim_block:
+            raise ChainUnreachable("the node has not reached the block of the claim")
         if _number(latest["timestamp"]) < query.valid_before:
             return "unused"
         return await _expiry_status(node, query, number)
+    used.append("spent_unsafe")
     first = await _first_block(node, query, number)
-    log = await _find_event(node, query, first, number)
+    # an event from before the claim says more than the state of its block, which most nodes soon forget
+    log = await _find_event(node, query, max(0, first - SPAN), number)
     if log is None:
         return await _earlier_use(node, query, first - 1, number)
     transaction = str(log["transactionHash"]).lower()
-    if await _pays_us(node, query, transaction):
+    if _number(log["blockNumber"]) >= first and await _pays_us(node, query, transaction):
         return Paid(transaction)
     safe = await _safe_block(node, number)
     return "spent" if _number(log["blockNumber"]) <= _number(safe["number"]) else "spent_unsafe"
