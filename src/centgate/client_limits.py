@@ -262,8 +262,10 @@ class Admission:
 
     def _count(self, error: CentgateError) -> None:
         """Give the token back for an accepted payment, or count a request that it was not made for."""
-        if not isinstance(error, Refused) and _is_accepted(error.payment):
-            self._give_back()
+        if not isinstance(error, Refused) and error.payment and _is_accepted(error.payment):
+            # what is in flight has not been paid, and may be a payment that never will be
+            if error.payment.state != "in_flight":
+                self._give_back()
             return
         # without tokens, a known payment must not be the way around the limit for any refused work
         counts = self.is_limited or _is_for_another(error)

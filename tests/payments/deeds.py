@@ -52,10 +52,12 @@ def cancel(devchain: DevChain, buyer: Buyer, nonce: str) -> None:
     assert _mined(devchain, BUYERS[9], data)["status"] == "0x1"
 
 
-def reverted_transaction(devchain: DevChain) -> str:
-    """Send a transfer that the token reverts; return its hash."""
-    selector = keccak(b"transferFrom(address,address,uint256)")[:4].hex()
-    words = [int(BUYERS[7].address, 16), int(BUYERS[9].address, 16), 1]
+def reverted_transaction(devchain: DevChain, nonce: str) -> str:
+    """Send a transfer under a nonce that the token reverts; return its hash."""
+    types = "address,address,uint256,uint256,uint256,bytes32,uint8,bytes32,bytes32"
+    selector = keccak(f"transferWithAuthorization({types})".encode())[:4].hex()
+    payer, recipient = int(BUYERS[7].address, 16), int(BUYERS[9].address, 16)
+    words = [payer, recipient, 1, 0, 2**40, int(nonce, 16), 27, 1, 1]
     receipt = _mined(devchain, BUYERS[9], "0x" + selector + "".join(f"{word:064x}" for word in words))
     assert receipt["status"] == "0x0"
     return receipt["transactionHash"]

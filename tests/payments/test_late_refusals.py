@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Generator
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from cdp_facilitator import (
 )
 from deeds import cancel, reverted_transaction, settling_on
 from facilitators import Reply, StubFacilitator, refused, said, settings_in
+from fronts import forward, in_front
 from go_replies import (
     go_failed_to_execute_transfer,
     go_failed_to_get_receipt,
@@ -27,9 +29,11 @@ from go_replies import (
     go_transfer_event_mismatch,
 )
 from pasts import row_of
+from siege import height
+from standins import StandIns
 
 from centgate.devchain.house import DevChain
-from centgate.settings import Settings
+from centgate.settings import ProviderSettings, Settings
 
 WRONG_HASH = "0x" + "ab" * 32
 
@@ -123,12 +127,66 @@ def test_reverted_transaction_with_nonce_spent_elsewhere_is_refused(
 ) -> None:
     client = api(stubbed)
     payload = payload_for(client, buyer)
-    cancel(devchain, buyer, payload["payload"]["authorization"]["nonce"])
-    facilitator.next.append(named("transaction_failed", reverted_transaction(devchain)))
+    nonce = payload["payload"]["authorization"]["nonce"]
+    cancel(devchain, buyer, nonce)
+    facilitator.next.append(named("transaction_failed", reverted_transaction(devchain, nonce)))
 
     response = pay(client, encoded(payload))
 
     assert (response.status_code, note(response)["state"]) == (402, "refused")
+
+
+def test_reverted_transaction_of_another_payment_is_no_refusal(
+    api: Api, stubbed: Settings, devchain: DevChain, facilitator: StubFacilitator, buyer: Buyer
+) -> None:
+    """The facilitator names a wrong hash while the transfer that it has sent is not mined yet."""
+    client = api(stubbed)
+    payload = payload_for(client, buyer)
+    of_another = reverted_transaction(devchain, "0x" + secrets.token_hex(32))
+    facilitator.usually = named("settlement_pending", of_another)
+
+    responses = [pay(client, encoded(payload)) for _ in range(2)]
+
+    assert [response.status_code for response in responses] == [502, 502]
+    assert note(responses[-1])["retry"] == "same_payment"
+    assert facilitator.asked == 1
+
+
+def test_second_transaction_reverted_after_the_nonce_was_looked_at_is_no_refusal(
+    api: Api,
+    stubbed: Settings,
+    devchain: DevChain,
+    facilitator: StubFacilitator,
+    upstreams: StandIns,
+    buyer: Buyer,
+) -> None:
+    """A proxy repeats the request, and both transactions are mined between two questions to the node."""
+    held_back: list[int] = []
+
+    def change(request: dict[str, Any]) -> tuple[int, Any] | None:
+        if request["method"] == "eth_getTransactionReceipt":
+            held_back.clear()
+        if request["method"] != "eth_call" or not held_back:
+            return None
+        call, _ = request["params"]
+        return 200, forward(devchain.rpc_url, request | {"params": [call, hex(held_back[0])]})
+
+    node = in_front(upstreams, "node", devchain.rpc_url, change) + "/"
+    client = api(stubbed.model_copy(update={"providers": {"rpc_84532": ProviderSettings(url=node)}}))
+    payload = payload_for(client, buyer)
+
+    async def repeated(body: dict[str, Any]) -> Any:
+        held_back.append(height(devchain))
+        await settling_on(devchain, said(200, {}))(body)
+        second = reverted_transaction(devchain, payload["payload"]["authorization"]["nonce"])
+        return await named("transaction_failed", second)(body)
+
+    facilitator.next.append(repeated)
+
+    first, second = (pay(client, encoded(payload)) for _ in range(2))
+
+    assert (first.status_code, note(first)["retry"]) == (502, "same_payment")
+    assert second.status_code == 200
 
 
 async def test_refusal_is_kept_as_an_event_when_the_payment_comes_again(

@@ -119,10 +119,12 @@ def test_a_transaction_that_was_reverted_is_a_refusal(
     api: Api, stubbed: Settings, devchain: DevChain, facilitator: StubFacilitator, buyer: Buyer
 ) -> None:
     client = api(stubbed)
+    payload = payload_for(client, buyer)
     failed = {"success": False, "errorReason": "transaction_failed", "network": ""}
-    facilitator.next.append(said(200, failed | {"transaction": reverted_transaction(devchain)}))
+    reverted = reverted_transaction(devchain, nonce_of(payload))
+    facilitator.next.append(said(200, failed | {"transaction": reverted}))
 
-    response = pay(client, encoded(payload_for(client, buyer)))
+    response = pay(client, encoded(payload))
 
     assert (response.status_code, note(response)["state"]) == (402, "refused")
 

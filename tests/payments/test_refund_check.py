@@ -109,7 +109,7 @@ def test_transaction_that_is_not_there_or_failed_is_refused(tmp_path: Path, devc
     url = journal(tmp_path, paid)
 
     missing = refunded(url, paid, UNKNOWN, node=devchain.rpc_url)
-    failed = refunded(url, paid, reverted_transaction(devchain), node=devchain.rpc_url)
+    failed = refunded(url, paid, reverted_transaction(devchain, paid["nonce"]), node=devchain.rpc_url)
 
     assert (missing.exit_code, "there is no transaction" in missing.stderr) == (1, True)
     assert (failed.exit_code, "was reverted" in failed.stderr) == (1, True)

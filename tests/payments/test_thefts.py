@@ -119,7 +119,8 @@ def test_long_signature_of_wallet_to_be_deployed_is_left_to_the_facilitator(
 ) -> None:
     client = api(stubbed)
     payload = payload_for(client, Buyer(), **{"from": Buyer(1).address})
-    payload["payload"]["signature"] = "0x" + "5a" * 100 + "6492" * 16
+    wrapper = f"{1:064x}{96:064x}{128:064x}{0:064x}{65:064x}" + ("5a" * 65).ljust(192, "0")
+    payload["payload"]["signature"] = "0x" + wrapper + "6492" * 16
 
     pay(client, encoded(payload))
 
@@ -133,7 +134,8 @@ def test_payment_of_another_deployment_is_not_served_when_its_repetition_reverts
     payload = payload_for(client, buyer)
     spend(devchain, payload)
     reverted = {"success": False, "errorReason": "transaction_failed", "network": "eip155:84532"}
-    facilitator.usually = said(200, reverted | {"transaction": reverted_transaction(devchain)})
+    nonce = payload["payload"]["authorization"]["nonce"]
+    facilitator.usually = said(200, reverted | {"transaction": reverted_transaction(devchain, nonce)})
 
     responses = [pay(client, encoded(payload)) for _ in range(2)]
 
@@ -193,6 +195,27 @@ def test_transfer_in_an_older_block_is_no_proof(
     response = pay(client, encoded(payload))
 
     assert (response.status_code, note(response)["state"]) == (402, "refused")
+
+
+def test_refused_payment_that_comes_again_keeps_the_block_of_its_claim(
+    api: Api,
+    stubbed: Settings,
+    devchain: DevChain,
+    facilitator: StubFacilitator,
+    upstreams: StandIns,
+    buyer: Buyer,
+) -> None:
+    """It comes to a server that could not learn the newest block yet."""
+    node = in_front(upstreams, "node", devchain.rpc_url, _without_newest_block) + "/"
+    restarted = stubbed.model_copy(update={"providers": {"rpc_84532": ProviderSettings(url=node)}})
+    client, later = api(stubbed), api(restarted)
+    payload = payload_for(client, buyer)
+    spend(devchain, payload)
+    facilitator.usually = refused(NONCE_USED)
+
+    responses = [pay(each, encoded(payload)) for each in (client, later)]
+
+    assert [response.status_code for response in responses] == [402, 402]
 
 
 def test_nothing_of_the_buyers_object_is_relayed(
@@ -258,6 +281,10 @@ def _shifted(upstreams: StandIns, devchain: DevChain, ahead: int) -> ProviderSet
         return 200, answer | {"result": {**block, "timestamp": hex(int(block["timestamp"], 16) + ahead)}}
 
     return ProviderSettings(url=in_front(upstreams, "node", devchain.rpc_url, change) + "/")
+
+
+def _without_newest_block(request: dict[str, Any]) -> tuple[int, Any] | None:
+    return (503, {}) if request["method"] == "eth_blockNumber" else None
 
 
 def _after_reorganisation(upstreams: StandIns, devchain: DevChain) -> ProviderSettings:

@@ -60,6 +60,8 @@ def served(api: str, deployment: Deployment, every: float) -> Generator[httpx.Cl
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
     thread.start()
+    while not server.started:
+        time.sleep(0.005)
     with httpx.Client(base_url=reachable(listening), timeout=WAIT) as client:
         yield client
     server.should_exit = True

@@ -145,6 +145,9 @@ def read_payment(header: str, terms: Terms, now: float, *, key: str | None = Non
     asked = _as_accepted(terms, payload.accepted) if misfit else terms
     _check_transfer(authorization, asked, now)
     signature = bytes.fromhex(signed.signature[2:])
+    if _signature_form(signature) == "counterfactual" and not _is_wrapper(signature):
+        reason = "invalid_exact_evm_failed_to_parse_signature"
+        raise _unfit("the signature ends as one of ERC-6492, and is not in its form", reason)
     try:
         identifier = idempotency_key(payload.extensions, key)
     except ValueError as error:
@@ -283,6 +286,20 @@ def _signature_form(signature: bytes) -> SignatureForm:
     if signature.endswith(COUNTERFACTUAL_SUFFIX):
         return "counterfactual"
     return "key" if len(signature) <= KEY_SIGNATURE_LENGTH else "contract"
+
+
+def _is_wrapper(signature: bytes) -> bool:
+    """True for a factory's address, its call data and a signature, as ERC-6492 encodes them.
+
+    Some facilitators fail over anything else, which looks like a settlement whose outcome is unknown.
+    """
+    content = signature[: -len(COUNTERFACTUAL_SUFFIX)]
+    words = [int.from_bytes(content[at : at + 32]) for at in (0, 32, 64)]
+    return words[0] < 2**160 and all(
+        96 <= at <= len(content) - 32
+        and at + 32 + -(-int.from_bytes(content[at : at + 32]) // 32) * 32 <= len(content)
+        for at in words[1:]
+    )
 
 
 def require_fit(payment: Payment) -> None:

@@ -230,19 +230,21 @@ def _again(attempt: Attempt, row: Row) -> Asking[Claim | Held]:
     if queries.key_of(row) != payment.key:  # the one before only shares its idempotency key with this one
         yield from queries.change_seen(row, {"identifier": None})
         return Held()
-    values = _values(attempt) | _first_presentation(row)
+    values = _values(attempt) | _first_presentation(attempt, row)
     if not (yield from queries.change_seen(row, values)):
         return Held()
     return _fresh(attempt, values["created_at"], values["claim_block"])
 
 
-def _first_presentation(row: Row) -> dict[str, Any]:
+def _first_presentation(attempt: Attempt, row: Row) -> dict[str, Any]:
     """Return what stays of a payment's first presentation, where that never reached the facilitator.
 
-    After a refusal the next presentation is the first: a transfer before it is not what it bought.
+    After a refusal the next presentation is the first: a transfer before it is not what it bought. Its block
+    is never lower than that of the one before, as it would be while no node tells the newest.
     """
     if row["state"] == "refused":
-        return {}
+        blocks = [block for block in (row["claim_block"], attempt.claim_block) if block is not None]
+        return {"claim_block": max(blocks, default=None)}
     return {"created_at": row["created_at"], "claim_block": row["claim_block"]}
 
 

@@ -229,7 +229,7 @@ class Gate:
         chain = self._chains.of(claim.key.network)
         if chain is None or claim.transaction is None or claim.presentations > 1:
             return False
-        return await chain.transaction_status(claim.transaction) == "reverted"
+        return await chain.transaction_status(claim.transaction, claim.key) == "reverted"
 
     async def _present_again(self, claim: Claim) -> Outcome:
         """Present once more what may have been settled already: what was signed then, whoever asks now.

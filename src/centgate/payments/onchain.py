@@ -59,6 +59,8 @@ BLOCK_REFRESH = 5.0
 """Seconds between two readings of the newest block number while payments arrive."""
 BLOCK_WAIT = 1.0
 """Seconds that a payment waits for the newest block number after a pause."""
+MAX_BLOCK = 2**53
+"""A block number from here on is none."""
 BLOCK_MAX_AGE = 600.0
 """Seconds for which a block number that cannot be refreshed is used."""
 CODE_TTL = 4 * 3600
@@ -108,7 +110,7 @@ claim.
 """
 
 TransactionStatus = Literal["succeeded", "reverted", "unknown"]
-"""`unknown`: there is no receipt."""
+"""`reverted`: and the nonce was unused after its block. `unknown`: nothing that says so of this payment."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,15 +233,25 @@ class Chain:
         return found
 
     async def payment_status(self, query: PaymentQuery, *, max_wait: float = TIMEOUT) -> OnchainStatus:
-        """Return the status of a payment. Raises ChainUnreachable."""
-        return await self._agreed(lambda node: _payment_status(node, query), max_wait)
+        """Return the status of a payment.
 
-    async def transaction_status(self, transaction: str) -> TransactionStatus:
-        """Return the status of a transaction by its hash. Raises ChainUnreachable."""
-        return await self._agreed(lambda node: _transaction_status(node, transaction), TIMEOUT)
+        Raises ChainUnreachable, with `spent_unsafe` among its answers for each node that knows the nonce to
+        be used but could not tell by what.
+        """
+        used: list[OnchainStatus] = []
+        try:
+            return await self._agreed(lambda node: _payment_status(node, query, used), max_wait)
+        except ChainUnreachable as error:
+            raise ChainUnreachable(str(error), (*error.answers, *used)) from error
 
-    async def received(self, transaction: str, asset: str, recipient: str) -> int:
-        """Return what a transaction that succeeded moved of a token to an address from others.
+    async def transaction_status(self, transaction: str, key: PaymentKey) -> TransactionStatus:
+        """Return the status of a transaction of a payment by its hash. Raises ChainUnreachable."""
+        return await self._agreed(lambda node: _transaction_status(node, transaction, key), TIMEOUT)
+
+    async def received(
+        self, transaction: str, asset: str, recipient: str
+    ) -> int | Literal["reverted", "unknown"]:
+        """Return what a transaction moved of a token to an address from others; `unknown` without a receipt.
 
         Raises ChainUnreachable.
         """
@@ -304,14 +316,21 @@ class Chain:
 
     async def _read_block(self) -> None:
         """Read the newest block number: the highest that as many nodes as the quorum have reached."""
-        found = await self._numbers(lambda node: node.ask("eth_blockNumber"))
-        if len(found) >= self._quorum:
-            self._block, self._block_at = found[self._quorum - 1], time.monotonic()
+        asked = [asyncio.create_task(_or_none(node.ask("eth_blockNumber"))) for node in self._nodes]
+        found: list[int] = []
+        for answer in asyncio.as_completed(asked):
+            number = await answer
+            # a node that hangs holds up nothing: the others' word counts once there are enough of them
+            if number is not None and 0 <= number < MAX_BLOCK:
+                found = sorted([*found, number], reverse=True)
+            if len(found) >= self._quorum:
+                self._block, self._block_at = found[self._quorum - 1], time.monotonic()
 
     async def _numbers(self, question: Callable[[Node], Awaitable[Any]]) -> list[int]:
         """Return the numbers that nodes answer, highest first; those that fail are left out."""
         asked = (_or_none(_answer(question, node)) for node in self._nodes)
-        return sorted((each for each in await asyncio.gather(*asked) if each is not None), reverse=True)
+        numbers = [each for each in await asyncio.gather(*asked) if each is not None]
+        return sorted((each for each in numbers if 0 <= each < MAX_BLOCK), reverse=True)
 
     async def _agreed(self, question: Callable[[Node], Awaitable[T]], max_wait: float) -> T:
         """Return the answer that as many nodes give as the quorum; one that fails or is slow is replaced."""
@@ -373,11 +392,22 @@ async def _decimals(node: Node, token: str) -> int:
     return int(answer, 16)
 
 
-async def _transaction_status(node: Node, transaction: str) -> TransactionStatus:
+async def _transaction_status(node: Node, transaction: str, key: PaymentKey) -> TransactionStatus:
     receipt = await node.ask("eth_getTransactionReceipt", transaction)
     if receipt is None:
         return "unknown"
-    return "succeeded" if _number(receipt["status"]) == 1 else "reverted"
+    if _number(receipt["status"]) == 1:
+        return "succeeded"
+    if not await _holds_nonce(node, transaction, key):
+        return "unknown"
+    # it may have been reverted because another one had used the nonce, after the nonce was looked at
+    return "unknown" if await _is_used(node, key, receipt["blockNumber"]) else "reverted"
+
+
+async def _holds_nonce(node: Node, transaction: str, key: PaymentKey) -> bool:
+    """True if a payment's nonce is in the data of a transaction: facilitators may name a wrong one."""
+    found = cast(dict[str, Any] | None, await node.ask("eth_getTransactionByHash", transaction))
+    return found is not None and key.nonce[2:] in str(found["input"]).lower()
 
 
 async def _safe_number(node: Node) -> Any:
@@ -385,8 +415,14 @@ async def _safe_number(node: Node) -> Any:
     return (await _safe_block(node, _number(latest)))["number"]
 
 
-async def _received(node: Node, transaction: str, asset: str, recipient: str) -> int:
-    receipt = await _successful_receipt(node, transaction)
+async def _received(
+    node: Node, transaction: str, asset: str, recipient: str
+) -> int | Literal["reverted", "unknown"]:
+    receipt = await node.ask("eth_getTransactionReceipt", transaction)
+    if receipt is None:
+        return "unknown"
+    if _number(receipt["status"]) != 1:
+        return "reverted"
     topic = "0x" + _word(recipient)
     events = [log for log in receipt["logs"] if log["address"].lower() == asset]
     return sum(
@@ -433,19 +469,24 @@ async def _find_payment(node: Node, query: PaymentQuery, last: int) -> Paid | No
     return Paid(transaction) if await _pays_us(node, query, transaction) else None
 
 
-async def _payment_status(node: Node, query: PaymentQuery) -> OnchainStatus:
+async def _payment_status(node: Node, query: PaymentQuery, used: list[OnchainStatus]) -> OnchainStatus:
+    """Return the status of a payment by one node; `used` is appended to if that knows its nonce as used."""
     latest = await node.block("latest")
     number = _number(latest["number"])
-    if not await _is_used(node, query, "latest"):
+    if not await _is_used(node, query.key, "latest"):
+        if query.claim_block is not None and number < query.claim_block:
+            raise ChainUnreachable("the node has not reached the block of the claim")
         if _number(latest["timestamp"]) < query.valid_before:
             return "unused"
         return await _expiry_status(node, query, number)
+    used.append("spent_unsafe")
     first = await _first_block(node, query, number)
-    log = await _find_event(node, query, first, number)
+    # an event from before the claim says more than the state of its block, which most nodes soon forget
+    log = await _find_event(node, query, max(0, first - SPAN), number)
     if log is None:
         return await _earlier_use(node, query, first - 1, number)
     transaction = str(log["transactionHash"]).lower()
-    if await _pays_us(node, query, transaction):
+    if _number(log["blockNumber"]) >= first and await _pays_us(node, query, transaction):
         return Paid(transaction)
     safe = await _safe_block(node, number)
     return "spent" if _number(log["blockNumber"]) <= _number(safe["number"]) else "spent_unsafe"
@@ -454,7 +495,7 @@ async def _payment_status(node: Node, query: PaymentQuery) -> OnchainStatus:
 async def _expiry_status(node: Node, query: PaymentQuery, latest: int) -> OnchainStatus:
     """Return `expired` if the nonce is unused in a safe block past the end of the authorization."""
     safe = await _safe_block(node, latest)
-    if _number(safe["timestamp"]) < query.valid_before or await _is_used(node, query, safe["number"]):
+    if _number(safe["timestamp"]) < query.valid_before or await _is_used(node, query.key, safe["number"]):
         return "expired_unsafe"
     return "expired"
 
@@ -465,10 +506,10 @@ async def _earlier_use(node: Node, query: PaymentQuery, before: int, latest: int
     A node may lack events, so that the nonce was used by then must be in the state of that block. Raises
     ChainUnreachable if it is not, or if the node has no such state any more.
     """
-    if before < 0 or not await _is_used(node, query, hex(before)):
+    if before < 0 or not await _is_used(node, query.key, hex(before)):
         raise ChainUnreachable("the node has no event for a nonce that is used")
     safe = _number((await _safe_block(node, latest))["number"])
-    return "spent" if before <= safe or await _is_used(node, query, hex(safe)) else "spent_unsafe"
+    return "spent" if before <= safe or await _is_used(node, query.key, hex(safe)) else "spent_unsafe"
 
 
 async def _safe_block(node: Node, latest: int) -> dict[str, Any]:
@@ -481,9 +522,9 @@ async def _safe_block(node: Node, latest: int) -> dict[str, Any]:
         return await node.block(hex(max(0, latest - CONFIRMATIONS)))
 
 
-async def _is_used(node: Node, query: PaymentQuery, block: str) -> bool:
-    data = f"0x{_AUTHORIZATION_STATE}{_word(query.key.payer)}{query.key.nonce[2:]}"
-    return _number(await node.ask("eth_call", {"to": query.key.asset, "data": data}, block)) != 0
+async def _is_used(node: Node, key: PaymentKey, block: str) -> bool:
+    data = f"0x{_AUTHORIZATION_STATE}{_word(key.payer)}{key.nonce[2:]}"
+    return _number(await node.ask("eth_call", {"to": key.asset, "data": data}, block)) != 0
 
 
 async def _first_block(node: Node, query: PaymentQuery, latest: int) -> int:

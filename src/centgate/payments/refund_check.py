@@ -31,15 +31,12 @@ async def refund_problem(desk: Desk, record: Record, transaction: str) -> str | 
 
 
 async def _problem(desk: Desk, chain: Chain, record: Record, transaction: str) -> str | None:
-    match await chain.transaction_status(transaction):
-        case "unknown":
-            return f"there is no transaction {transaction} on {record.key.network}; {UNCHECKED}"
-        case "reverted":
-            return f"the transaction {transaction} was reverted: no money moved"
-        case "succeeded":
-            pass
     key = record.key
     moved = await chain.received(transaction, key.asset, key.payer)
+    if moved == "unknown":
+        return f"there is no transaction {transaction} on {key.network}; {UNCHECKED}"
+    if moved == "reverted":
+        return f"the transaction {transaction} was reverted: no money moved"
     entered = await desk.books.reader.read(partial(queries.refunded_amount, key, transaction))
     if moved - entered >= record.amount:
         return None

@@ -140,7 +140,7 @@ class _ScriptedChains:
             raise ChainUnreachable("scripted")
         return self.state.status
 
-    async def transaction_status(self, _transaction: str) -> TransactionStatus:
+    async def transaction_status(self, *_: Any) -> TransactionStatus:
         return self.state.transaction
 
 

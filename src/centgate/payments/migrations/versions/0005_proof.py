@@ -18,6 +18,8 @@ def upgrade() -> None:
     op.add_column(
         "payments", sa.Column("presentations", sa.Integer, nullable=False, server_default=sa.text("1"))
     )
+    # the version before presented open payments again and kept no count
+    op.execute("UPDATE payments SET presentations = 2 WHERE state = 'settling'")
     _index_open("'settling', 'settled', 'unused'")
     refused = sa.text("state = 'refused'")
     op.create_index(

@@ -1,0 +1,241 @@
+"""Break the product in known ways, one at a time, and count the steps until the model of money finds it.
+
+    PYTHONPATH=tests:tests/payments .venv/bin/python bench/break_money.py [--steps 20000]
+
+Ends with 1 where the model does not find one of them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+from hypothesis import Phase
+from money_model import Violation, open_stage
+from rich.console import Console
+from rich.table import Table
+from test_money_model import run_model
+
+from centgate.payments import authorization, claiming, facilitator, gate, onchain
+from centgate.payments.authorization import Payment, PaymentKey
+from centgate.payments.facilitator import NotSettled, Outcome, Settled, Unresolved
+from centgate.payments.onchain import Chain, Node, PaymentQuery
+from centgate.payments.settle_reasons import ReasonCertainty
+
+Defect = Callable[[], Any]
+"""A context in which the product is broken."""
+
+
+def believe_used_nonce() -> Any:
+    """A used nonce is taken for a payment to us."""
+
+    async def pays_us(*_: Any) -> bool:
+        return True
+
+    return patch.object(onchain, "_pays_us", pays_us)
+
+
+def believe_facilitator_about_used_nonce() -> Any:
+    """A facilitator's word that the nonce is used settles a payment that was presented before."""
+    present_again = gate.Gate._present_again  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]
+
+    async def believing(self: Any, claim: Any) -> Outcome:
+        result = await present_again(self, claim)
+        if isinstance(result, Unresolved) and result.reason == "invalid_exact_evm_nonce_already_used":
+            return Settled(facilitator.receipt(claim.key, claim.amount, "0x" + "ab" * 32))
+        return result
+
+    return patch.object(gate.Gate, "_present_again", believing)
+
+
+def forget_claim_block() -> Any:
+    """Transfers count whenever they were mined."""
+
+    async def first_block(_node: Node, _query: PaymentQuery, _latest: int) -> int:
+        return 0
+
+    return patch.object(onchain, "_first_block", first_block)
+
+
+def believe_prefixes() -> Any:
+    """Reasons are certain by their prefix."""
+
+    def certainty_of(reason: str) -> ReasonCertainty:
+        return "payload" if reason.startswith(("invalid_", "insufficient_")) else "in_doubt"
+
+    return patch.object(facilitator, "certainty_of", certainty_of)
+
+
+def believe_hashed_refusals() -> Any:
+    """A certain reason is believed although it comes with a transaction."""
+    interpret = facilitator.interpret_answer
+
+    def believing(payment: Payment, status: int, content: bytes) -> Outcome:
+        result = interpret(payment, status, content)
+        if isinstance(result, Unresolved) and result.reason:
+            certainty = facilitator.certainty_of(result.reason)
+            return result if certainty == "in_doubt" else NotSettled(result.reason, certainty)
+        return result
+
+    return patch.object(facilitator, "interpret_answer", believing)
+
+
+def believe_one_node() -> Any:
+    """One of three public nodes is believed."""
+    init = Chain.__init__
+
+    def with_quorum_of_one(self: Chain, session: Any, nodes: Any) -> None:
+        init(self, session, replace(nodes, quorum=1))
+
+    return patch.object(Chain, "__init__", with_quorum_of_one)
+
+
+def take_status_for_unsent(status: int) -> Defect:
+    """A status is taken for a request that was not read."""
+    statuses = facilitator.NOT_SENT_STATUSES | {status}
+    return lambda: patch.object(facilitator, "NOT_SENT_STATUSES", statuses)
+
+
+def present_other_bytes() -> Any:
+    """A payment is presented again with another address."""
+    presented_before = authorization.presented_before
+
+    def with_other_address(key: PaymentKey, terms: Any, signed: str) -> Payment:
+        return presented_before(key, terms, signed.replace("https://seller", "https://shop"))
+
+    return patch.object(gate, "presented_before", with_other_address)
+
+
+def present_what_came() -> Any:
+    """The payment of whoever asks is presented in place of the one that was presented first."""
+    again = claiming._claim  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]
+
+    def first_again(row: Any, worker: Any, *answer: Any) -> Any:
+        claim = again(row, worker, *answer)
+        claim.doubtful = False
+        return claim
+
+    return patch.object(claiming, "_claim", first_again)
+
+
+def believe_any_reverted_transaction() -> Any:
+    """A reverted transaction refuses a payment, whichever transaction it is."""
+
+    async def holds_nonce(*_: Any) -> bool:
+        return True
+
+    return patch.object(onchain, "_holds_nonce", holds_nonce)
+
+
+def look_at_nonce_before() -> Any:
+    """A reverted transaction refuses a payment whose nonce was unused before."""
+    is_used = onchain._is_used  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]
+    status = onchain._transaction_status  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]
+
+    async def without_look(node: Node, transaction: str, key: PaymentKey) -> Any:
+        found = await status(node, transaction, key)
+        receipt = await node.ask("eth_getTransactionReceipt", transaction)
+        if found != "unknown" or receipt is None or int(receipt["status"], 16) == 1:
+            return found
+        spends = await onchain._holds_nonce(node, transaction, key)  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]
+        return "reverted" if spends and await is_used(node, key, receipt["blockNumber"]) else found
+
+    return patch.object(onchain, "_transaction_status", without_look)
+
+
+def lower_claim_block() -> Any:
+    """A refused payment that comes again forgets the block of its claim before."""
+    first_presentation = claiming._first_presentation  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]
+
+    def forgetting(attempt: Any, row: Any) -> dict[str, Any]:
+        return {} if row["state"] == "refused" else first_presentation(attempt, row)
+
+    return patch.object(claiming, "_first_presentation", forgetting)
+
+
+def refuse_what_is_not_settled() -> Any:
+    """A refusal of a second presentation is believed."""
+
+    def refused(message: str) -> Outcome:
+        prefix = "the facilitator refused a payment that is still open: "
+        if message.startswith(prefix):
+            return NotSettled(message.removeprefix(prefix))
+        return Unresolved("error", message)
+
+    return patch.object(gate, "_unknown", refused)
+
+
+def believe_refusals_without_chain() -> Any:
+    """A refusal because of the chain's state is believed without a look at the chain."""
+
+    async def check(_self: Any, _claim: Any, refusal: NotSettled) -> Outcome:
+        return refusal
+
+    return patch.object(gate.Gate, "_check_refusal", check)
+
+
+DEFECTS: dict[str, Defect] = {
+    "used nonce is paid, by the chain": believe_used_nonce,
+    "used nonce is paid, by the facilitator": believe_facilitator_about_used_nonce,
+    "no claim block": forget_claim_block,
+    "reasons are certain by prefix": believe_prefixes,
+    "refusal with a hash is certain": believe_hashed_refusals,
+    "one public node is believed": believe_one_node,
+    "400 is unsent": take_status_for_unsent(400),
+    "500 is unsent": take_status_for_unsent(500),
+    "other bytes are presented again": present_other_bytes,
+    "doubt is forgotten": present_what_came,
+    "second refusal is believed": refuse_what_is_not_settled,
+    "chain-state refusal is believed": believe_refusals_without_chain,
+    "any reverted transaction refuses": believe_any_reverted_transaction,
+    "nonce is not looked at after the receipt": look_at_nonce_before,
+    "refused payments lower their claim block": lower_claim_block,
+}
+
+
+@contextmanager
+def broken(defect: Defect) -> Generator[None]:
+    with defect():
+        yield
+
+
+def main() -> None:
+    """Break the product in each way."""
+    reader = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    reader.add_argument("--steps", type=int, default=20_000)
+    reader.add_argument("--only", default="")
+    asked = reader.parse_args()
+    table = Table("defect", "found after steps", "violation")
+    missed = 0
+    for name, defect in DEFECTS.items():
+        if asked.only not in name:
+            continue
+        steps, violation = find(defect, asked.steps)
+        missed += violation is None
+        table.add_row(name, str(steps), violation or "not found")
+        print(name, steps, violation, flush=True)  # noqa: T201 - it takes minutes
+    Console().print(table)
+    sys.exit(1 if missed else 0)
+
+
+def find(defect: Defect, steps: int) -> tuple[int, str | None]:
+    """Return how many steps the model made, and what it found."""
+    with tempfile.TemporaryDirectory() as folder, open_stage(Path(folder)) as stage, broken(defect):
+        try:
+            run_model(stage, steps, derandomize=True, phases=(Phase.generate,))
+        except Violation as violation:
+            return stage.statistics.steps, str(violation)[:60]
+        except BaseException as error:  # noqa: BLE001 - broken products may fail in other ways
+            return stage.statistics.steps, f"{type(error).__name__}: {error}"[:60]
+    return stage.statistics.steps, None
+
+
+if __name__ == "__main__":
+    main()

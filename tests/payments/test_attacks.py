@@ -1,0 +1,481 @@
+"""Attempts to get answers for nothing, to make buyers pay for nothing, and to load servers for nothing."""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from alembic import command
+from buyer import Api, Buyer, encoded, note, pay, payload_for, payment_for
+from deeds import cancel, reverted_transaction, settling_on
+from entered import enter, row
+from facilitators import StubFacilitator, refused, said
+from fronts import Change, forward, in_front, refusal
+from pasts import journal_of, row_of
+from sdk_facilitators import python_facilitator, typescript_facilitator
+from sqlalchemy import insert, literal_column, select, update
+from standins import StandIns
+
+from centgate.devchain.house import DevChain
+from centgate.devchain.node import ask
+from centgate.devchain.token import TOKEN
+from centgate.payments import gate, onchain, queries
+from centgate.payments.migrations import config
+from centgate.payments.sqlite import sqlite_engine
+from centgate.payments.statements import HIT, Ask, Asking, statement
+from centgate.payments.tables import payment_events, payments
+from centgate.payments.upkeep import reconcile
+from centgate.settings import ProviderSettings, Settings
+
+NONCE_USED = "invalid_exact_evm_nonce_already_used"
+SIMULATION_FAILED = "invalid_exact_evm_transaction_simulation_failed"
+
+
+@pytest.fixture
+def stubbed(chain_settings: Settings, facilitator: StubFacilitator) -> Settings:
+    """A deployment on the development chain whose facilitator does what the test says."""
+    return chain_settings.model_copy(update={"facilitator_url": facilitator.url})
+
+
+def with_nodes(settings: Settings, *urls: str) -> Settings:
+    return settings.model_copy(update={"providers": {"rpc_84532": ProviderSettings(url=",".join(urls))}})
+
+
+def spend(devchain: DevChain, payload: dict[str, Any]) -> None:
+    """Have a payment settled behind the API's back."""
+    body = {"x402Version": 2, "paymentPayload": payload, "paymentRequirements": payload["accepted"]}
+    assert httpx.post(devchain.facilitator_url + "/settle", json=body, timeout=30).json()["success"]
+
+
+def result(request: dict[str, Any], value: Any) -> tuple[int, Any]:
+    return 200, {"jsonrpc": "2.0", "id": request["id"], "result": value}
+
+
+def answering(method: str, value: Any) -> Change:
+    return lambda request: result(request, value) if request["method"] == method else None
+
+
+def slow_logs(request: dict[str, Any]) -> tuple[int, Any] | None:
+    if request["method"] == "eth_getLogs":
+        time.sleep(6)
+    return None
+
+
+BEHIND: dict[str, Change] = {
+    "no event yet": answering("eth_getLogs", []),
+    "no receipt yet": answering("eth_getTransactionReceipt", None),
+    "slow logs": slow_logs,
+    "logs refused": lambda request: (429, {}) if request["method"] == "eth_getLogs" else None,
+}
+
+
+@pytest.mark.parametrize("behind", BEHIND.values(), ids=BEHIND.keys())
+def test_attack_refusal_is_believed_though_the_node_says_that_the_nonce_is_used(
+    api: Api,
+    stubbed: Settings,
+    devchain: DevChain,
+    facilitator: StubFacilitator,
+    upstreams: StandIns,
+    buyer: Buyer,
+    behind: Change,
+) -> None:
+    """A facilitator that has sent says that its simulation failed; the node's index lags behind its state."""
+    node = in_front(upstreams, "node", devchain.rpc_url, behind) + "/"
+    client = api(with_nodes(stubbed, node))
+    payload = payload_for(client, buyer)
+    facilitator.next.append(settling_on(devchain, refused(SIMULATION_FAILED)))
+
+    response = pay(client, encoded(payload))
+
+    assert response.status_code == 502, response.text
+    assert note(response)["retry"] == "same_payment"
+
+
+def test_attack_refusal_is_believed_of_a_node_behind_the_claim(
+    api: Api,
+    stubbed: Settings,
+    devchain: DevChain,
+    facilitator: StubFacilitator,
+    upstreams: StandIns,
+    buyer: Buyer,
+) -> None:
+    """The first of two nodes stands still at a block from before the claim."""
+    stuck = forward(devchain.rpc_url, {"jsonrpc": "2.0", "id": 1, "method": "eth_blockNumber", "params": []})[
+        "result"
+    ]
+
+    def frozen(request: dict[str, Any]) -> tuple[int, Any] | None:
+        if request["method"] == "eth_blockNumber":
+            return result(request, hex(int(stuck, 16) - 3))
+        if request["method"] == "eth_getBlockByNumber" and request["params"][0] == "latest":
+            past = request | {"params": [hex(int(stuck, 16) - 3), False]}
+            return 200, forward(devchain.rpc_url, past)
+        if request["method"] == "eth_call" and request["params"][1] == "latest":
+            return result(request, "0x" + "0" * 64)
+        return None
+
+    node = in_front(upstreams, "node", devchain.rpc_url, frozen) + "/"
+    client = api(with_nodes(stubbed, node, devchain.rpc_url))
+    payload = payload_for(client, buyer)
+    facilitator.next.append(settling_on(devchain, refused(SIMULATION_FAILED)))
+
+    response = pay(client, encoded(payload))
+
+    assert response.status_code == 200, response.text
+
+
+def test_attack_status_429_after_a_repeated_request_ends_in_fresh_terms(
+    api: Api, stubbed: Settings, devchain: DevChain, facilitator: StubFacilitator, buyer: Buyer
+) -> None:
+    """A proxy repeats the request: the first was settled, the second is turned away; the buyer is late."""
+    client = api(stubbed)
+    payload = payload_for(client, buyer, validBefore=str(int(time.time()) + 8))
+    facilitator.usually = said(429, {})
+    facilitator.next.append(settling_on(devchain, said(429, {})))
+    pay(client, encoded(payload))
+    time.sleep(3)
+
+    response = pay(client, encoded(payload))
+
+    assert response.status_code != 402, response.text
+
+
+def test_attack_refused_payment_that_lands_afterwards_is_lost(
+    api: Api,
+    stubbed: Settings,
+    devchain: DevChain,
+    facilitator: StubFacilitator,
+    buyer: Buyer,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """One of two transactions was reverted, the other lands after the refusal; the buyer asks again."""
+    monkeypatch.setattr(onchain, "BLOCK_REFRESH", 0)
+    client = api(stubbed)
+    payload = payload_for(client, buyer)
+    reverted = {"success": False, "errorReason": "transaction_failed", "network": "eip155:84532"}
+    facilitator.next.append(said(200, reverted | {"transaction": reverted_transaction(devchain)}))
+    refused_first = pay(client, encoded(payload))
+    spend(devchain, payload)
+    facilitator.usually = refused(NONCE_USED)
+
+    response = pay(client, encoded(payload))
+
+    assert (refused_first.status_code, response.status_code) == (402, 200)
+
+
+def test_attack_stranger_fills_the_open_payments_while_the_facilitator_is_away(
+    api: Api, settings: Settings, facilitator: StubFacilitator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Payments that nobody can pay for are turned away unread; then the facilitator is back."""
+    monkeypatch.setattr(gate, "MAX_OPEN", 20)
+    client = api(settings)
+    facilitator.usually = said(429, {})
+    for _ in range(20):
+        pay(client, payment_for(client, Buyer(9)))
+    time.sleep(3)
+    facilitator.usually = facilitator.settle
+
+    response = pay(client, payment_for(client, Buyer(0)))
+
+    assert response.status_code == 200, response.text
+
+
+def test_attack_unpaid_requests_ask_nodes_without_bound(
+    api: Api, settings: Settings, devchain: DevChain, upstreams: StandIns, buyer: Buyer
+) -> None:
+    node = in_front(upstreams, "node", devchain.rpc_url) + "/"
+    client = api(with_nodes(settings, node))
+    payload = payload_for(client, buyer)
+
+    for number in range(100):
+        payload["payload"]["authorization"]["from"] = f"0x{number:040x}"
+        pay(client, encoded(payload))
+
+    asked = [each for each in upstreams.calls("node") if each.body["method"] == "eth_getCode"]
+    assert len(asked) < 60
+
+
+@contextmanager
+def hanging() -> Generator[str]:
+    """A node that takes connections and says nothing."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        yield f"http://127.0.0.1:{listening.getsockname()[1]}"
+
+
+async def test_attack_one_silent_node_makes_older_transfers_count(
+    api: Api, stubbed: Settings, devchain: DevChain, facilitator: StubFacilitator, buyer: Buyer
+) -> None:
+    """The first node answers at once, which is enough; the second never does."""
+    with hanging() as silent:
+        settings = with_nodes(stubbed, devchain.rpc_url, silent)
+        client = api(settings)
+        payload = payload_for(client, buyer)
+        spend(devchain, payload)
+        facilitator.usually = refused(NONCE_USED)
+
+        response = pay(client, encoded(payload))
+
+        assert response.status_code != 200
+        assert (await row_of(settings, payload))["claim_block"] is not None
+
+
+def test_attack_block_number_that_fits_no_column_is_a_500_without_a_word_on_the_payment(
+    api: Api, stubbed: Settings, devchain: DevChain, facilitator: StubFacilitator, upstreams: StandIns
+) -> None:
+    node = in_front(upstreams, "node", devchain.rpc_url, answering("eth_blockNumber", "0x" + "f" * 20)) + "/"
+    client = api(with_nodes(stubbed, node))
+
+    response = pay(client, payment_for(client, Buyer()))
+
+    assert response.status_code == 200, response.text
+
+
+async def test_attack_one_refused_payment_writes_events_without_bound(
+    api: Api, settings: Settings, facilitator: StubFacilitator, buyer: Buyer
+) -> None:
+    client = api(settings)
+    payload = payload_for(client, buyer)
+    facilitator.usually = refused("insufficient_funds")
+
+    for _ in range(30):
+        pay(client, encoded(payload))
+
+    assert len((await row_of(settings, payload))["events"]) < 10
+    assert facilitator.asked < 10
+
+
+class TwoAnswers:
+    """A broken proxy: it answers each request, and the same again a moment later."""
+
+    def __init__(self) -> None:
+        self.bodies: list[bytes] = []
+        self.again = threading.Event()
+        self._listening = socket.create_server(("127.0.0.1", 0))
+        self.url = f"http://127.0.0.1:{self._listening.getsockname()[1]}"
+        threading.Thread(target=self._serve, daemon=True).start()
+
+    def _serve(self) -> None:
+        while True:
+            connection, _ = self._listening.accept()
+            threading.Thread(target=self._answer, args=(connection,), daemon=True).start()
+
+    def _answer(self, connection: socket.socket) -> None:
+        first: bytes | None = None
+        while (data := self._request(connection)) is not None:
+            self.bodies.append(data)
+            if first is None:
+                content = b'{"success":true,"transaction":"0x' + b"5a" * 32 + b'","network":"eip155:84532"}'
+                first = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s" % (len(content), content)
+                connection.sendall(first)
+            else:
+                connection.sendall(first)  # late, of the request before
+
+    def _request(self, connection: socket.socket) -> bytes | None:
+        data = b""
+        while b"\r\n\r\n" not in data:
+            if not (more := connection.recv(65536)):
+                return None
+            data += more
+        head, _, body = data.partition(b"\r\n\r\n")
+        length = next(
+            int(line.split(b":")[1])
+            for line in head.split(b"\r\n")
+            if line.lower().startswith(b"content-length")
+        )
+        while len(body) < length:
+            body += connection.recv(65536)
+        return body
+
+
+def test_attack_transaction_that_settled_one_payment_settles_another(api: Api, settings: Settings) -> None:
+    """The late second answer to a request is read as the answer to the next one on its connection."""
+    client = api(settings.model_copy(update={"facilitator_url": TwoAnswers().url}))
+    one, other = payment_for(client, Buyer(1)), payment_for(client, Buyer(2))
+
+    responses = [pay(client, one), pay(client, other)]
+
+    assert [response.status_code for response in responses] == [200, 502]
+
+
+COUNTERFACTUAL = "6492" * 16
+MALFORMED = {
+    "no words": "0x" + COUNTERFACTUAL,
+    "noise": "0x" + "5a" * 100 + COUNTERFACTUAL,
+    "offsets out of range": "0x" + f"{1:064x}{2**255:064x}{2**255:064x}" + COUNTERFACTUAL,
+}
+
+
+@pytest.mark.parametrize("signature", MALFORMED.values(), ids=MALFORMED.keys())
+def test_attack_malformed_wrapper_of_a_signature_leaves_a_payment_open(
+    api: Api,
+    chain_settings: Settings,
+    devchain: DevChain,
+    typescript_sdk: Path,
+    buyer: Buyer,
+    signature: str,
+) -> None:
+    """The TypeScript SDK's facilitator raises, and answers with status 500: no money and no key is needed."""
+    with typescript_facilitator(typescript_sdk, devchain) as url:
+        client = api(chain_settings.model_copy(update={"facilitator_url": url}))
+        payload = payload_for(client, buyer)
+        payload["payload"]["signature"] = signature
+
+        response = pay(client, encoded(payload))
+
+    assert response.status_code == 402, response.text
+
+
+def test_attack_payments_left_open_are_free_of_the_limits(
+    api: Api, chain_settings: Settings, facilitator: StubFacilitator
+) -> None:
+    """A junk signature in the name of a contract, and a facilitator that fails over it."""
+    changes = {"facilitator_url": facilitator.url, "free_burst": 5, "free_per_minute": 1}
+    client = api(chain_settings.model_copy(update=changes))
+    facilitator.usually = said(500, "")
+    payload = payload_for(client, Buyer(), **{"from": TOKEN})
+    payload["payload"]["signature"] = "0x" + "5a" * 66
+    statuses: list[int] = []
+
+    for number in range(20):
+        payload["payload"]["authorization"]["nonce"] = f"0x{number:064x}"
+        statuses.append(pay(client, encoded(payload)).status_code)
+
+    assert 429 in statuses
+
+
+def test_attack_strangers_spend_the_gas_of_the_facilitator(
+    api: Api, chain_settings: Settings, devchain: DevChain
+) -> None:
+    """Any contract that has a cent is named as the payer: the Python SDK's facilitator sends it anyway."""
+    with python_facilitator(devchain) as url:
+        client = api(chain_settings.model_copy(update={"facilitator_url": url}))
+        payload = payload_for(client, Buyer(), **{"from": TOKEN})
+        payload["payload"]["signature"] = "0x" + "5a" * 66
+
+        before = ask(devchain.rpc_url, "eth_blockNumber")
+        pay(client, encoded(payload))
+
+    assert ask(devchain.rpc_url, "eth_blockNumber") == before
+
+
+async def test_attack_event_is_left_behind_by_a_removed_payment(settings: Settings) -> None:
+    """A payment ends between the two statements of a pruning; the next payment gets its number and events."""
+    await enter(settings.database_url, payments=[row(1, "unused", valid_before=2**40)])
+    async with journal_of(settings) as store:
+        await store.run(lambda: _note_event(row(1, "unused")["id"]))
+
+        def prune_while_time_passes() -> Asking[int]:
+            pruning = queries.prune_payments("unused", 0.0)
+            ask_events = next(pruning)
+            rows = yield ask_events
+            yield Ask(statement(update(payments).values(valid_before=literal_column("1")).returning(HIT)), {})
+            try:
+                while True:
+                    rows = yield pruning.send(rows)
+            except StopIteration as end:
+                return end.value
+
+        removed = await store.run(prune_while_time_passes)
+        left = await store.read(_all_events)
+
+    assert (removed, left) in ((0, 1), (1, 0))
+
+
+def _note_event(number: int) -> Asking[None]:
+    yield Ask(
+        statement(insert(payment_events).values(payment=number, at=1.0, event="refused")),
+        {"payment": number, "at": 1.0, "event": "refused"},
+    )
+
+
+def _all_events() -> Asking[int]:
+    return len((yield Ask(statement(select(payment_events)), {})))
+
+
+async def test_attack_nonce_that_was_used_before_its_claim_stays_open_once_the_claim_is_old(
+    api: Api,
+    stubbed: Settings,
+    devchain: DevChain,
+    facilitator: StubFacilitator,
+    upstreams: StandIns,
+    buyer: Buyer,
+) -> None:
+    """130,000 blocks are nine hours on Arbitrum and three days on Base: a weekend without a server."""
+    client = api(stubbed)
+    payload = payload_for(client, buyer)
+    cancel(devchain, buyer, payload["payload"]["authorization"]["nonce"])
+    facilitator.usually = said(500, "")
+    pay(client, encoded(payload))
+    newest = ask(devchain.rpc_url, "eth_getBlockByNumber", "latest", *[False])
+
+    def later(request: dict[str, Any]) -> tuple[int, Any] | None:
+        if request["method"] == "eth_getBlockByNumber":
+            return result(request, {**newest, "number": hex(int(newest["number"], 16) + 130_000)})
+        if request["method"] == "eth_call":
+            return 200, forward(devchain.rpc_url, request | {"params": [request["params"][0], "latest"]})
+        if request["method"] == "eth_getLogs":
+            last = int(newest["number"], 16)
+            asked = request["params"][0]
+            if int(asked["fromBlock"], 16) > last:
+                return result(request, [])
+            return 200, forward(devchain.rpc_url, request | {"params": [asked | {"toBlock": hex(last)}]})
+        return None
+
+    old = with_nodes(stubbed, in_front(upstreams, "node", devchain.rpc_url, later) + "/")
+    (resolution,) = await reconcile(old)
+
+    assert resolution.after == "refused", resolution.reason
+
+
+def test_attack_upgrade_forgets_that_a_payment_was_presented_twice(tmp_path: Path) -> None:
+    """With one presentation, the revert of a named transaction is a refusal; the other may still land."""
+    engine = sqlite_engine(tmp_path / "journal.db")
+    with engine.connect() as connection:
+        with connection.begin():
+            command.upgrade(config(connection), "0004")
+        with connection.begin():
+            connection.exec_driver_sql(
+                "INSERT INTO payments (network, asset, payer, nonce, state, binding, service, proof,"
+                " signer_known, amount, pay_to, valid_before, created_at, updated_at, attempts)"
+                " VALUES ('n', 'a', 'p', 'o', 'settling', 'b', 's', 'p', 1, '1', 'd', 2, 1, 1, 3)"
+            )
+        with connection.begin():
+            command.upgrade(config(connection), "0005")
+        with connection.begin():
+            (presentations,) = connection.exec_driver_sql("SELECT presentations FROM payments").one()
+    engine.dispose()
+
+    assert presentations > 1
+
+
+async def test_attack_nonce_that_was_used_before_its_claim_stays_open_at_a_node_that_prunes_states(
+    api: Api,
+    stubbed: Settings,
+    devchain: DevChain,
+    facilitator: StubFacilitator,
+    upstreams: StandIns,
+    buyer: Buyer,
+) -> None:
+    """An ordinary node keeps the states of 128 blocks, four minutes on Base: safe blocks take as long."""
+    client = api(stubbed)
+    payload = payload_for(client, buyer)
+    cancel(devchain, buyer, payload["payload"]["authorization"]["nonce"])
+    facilitator.usually = said(500, "")
+    pay(client, encoded(payload))
+
+    def pruned(request: dict[str, Any]) -> tuple[int, Any] | None:
+        if request["method"] == "eth_call" and request["params"][1] != "latest":
+            return 200, refusal(-32000, "missing trie node")
+        return None
+
+    node = with_nodes(stubbed, in_front(upstreams, "node", devchain.rpc_url, pruned) + "/")
+    (resolution,) = await reconcile(node)
+
+    assert resolution.after == "refused", resolution.reason
