@@ -79,6 +79,7 @@ def serve(
     settings = settings_given(host=host, port=port, workers=workers)
     set_up_logs(settings.log_level)
     _warn(settings)
+    _log_nodes(settings)
     try:
         rehearse(settings)
         verification.files(settings.well_known)
@@ -174,6 +175,21 @@ def _warn(settings: Settings) -> None:
     providers = all_providers(all_services()).values()
     for name in misspelt([name for provider in providers for name in provider.about.settings]):
         say(f"{name} sets nothing; `centgate settings` shows every setting")
+
+
+def _log_nodes(settings: Settings) -> None:
+    """Log the nodes that decide about payments whose outcome a facilitator leaves open."""
+    import structlog
+
+    from centgate.payments.nodes import payment_nodes
+
+    nodes, log = payment_nodes(settings, settings.network), structlog.get_logger()
+    if settings.pay_to is None:
+        return
+    if nodes.urls:
+        log.info("unknown outcomes are resolved on the chain", nodes=nodes.description)
+    else:
+        log.warning("unknown outcomes are left to the facilitator alone", nodes=nodes.description)
 
 
 def main() -> None:

@@ -119,7 +119,7 @@ async def open_runtime(settings: Settings, meter: Meter = SILENT) -> AsyncGenera
             shared=shared,
             meter=meter,
         )
-        upkeep = open_upkeep(settings, catalog, journal, facilitator, session, alerts=alerts)
+        upkeep = open_upkeep(settings, catalog, journal, facilitator, session, store=store, alerts=alerts)
         # what is here stays; a collector that walks it again and again doubles the slowest answers
         gc.collect()
         gc.freeze()

@@ -7,13 +7,29 @@ from typing import Any
 
 import pytest
 from databases import Postgres
-from deployments import KIND, NETWORK, NOWHERE, behind, changed, facilitator_says, finding, instead, skewed
-from fronts import limited
+from deployments import (
+    KIND,
+    NETWORK,
+    NOWHERE,
+    behind,
+    changed,
+    facilitator_says,
+    finding,
+    instead,
+    skewed,
+    with_provider,
+)
+from fronts import in_front, limited
 from pydantic import SecretStr
 from standins import StandIns
 
 from centgate.devchain.accounts import BUYERS, FACILITATOR
+from centgate.devchain.house import DevChain
+from centgate.doctor.check import Finding
+from centgate.doctor.deployment import open_deployment
+from centgate.doctor.node import check_nodes
 from centgate.dollars import USDC
+from centgate.payments.nodes import NodeSet
 from centgate.settings import Settings
 
 MINE = "0x2e988A386a799F506693793c6A5AF6B54dfAaBfB"
@@ -106,7 +122,7 @@ async def test_a_token_with_other_decimals_is_told(chain_settings: Settings, ups
 
 
 async def test_without_a_node_real_money_is_warned_of_and_test_money_is_not(settings: Settings) -> None:
-    real = changed(settings, network="eip155:8453")
+    real = with_provider(changed(settings, network="eip155:8453"), "rpc_8453", enabled=False)
 
     assert (await finding(real, "node")).status == "warning"
     assert (await finding(settings, "node")).status == "skipped"
@@ -211,6 +227,55 @@ async def test_an_old_block_where_money_is_real_is_a_failure(
     real = changed(front, network="eip155:8453", providers={"rpc_8453": front.provider("rpc_84532")})
 
     assert (await finding(real, "node")).status == "failed"
+
+
+async def checked(settings: Settings, *urls: str) -> Finding:
+    """What is found of nodes that are public, of which two must agree."""
+    async with open_deployment(settings) as deployment:
+        return await check_nodes(deployment, NodeSet(settings.network, urls, 2, "public"))
+
+
+def young(devchain: DevChain, upstreams: StandIns) -> str:
+    """The development chain's node, with a block that is a second old: it makes none by itself."""
+    return in_front(upstreams, "young", devchain.rpc_url, instead("eth_getBlockByNumber", block(1))) + "/"
+
+
+async def test_two_of_three_public_nodes_are_enough(
+    chain_settings: Settings, devchain: DevChain, upstreams: StandIns
+) -> None:
+    node = young(devchain, upstreams)
+
+    told = await checked(chain_settings, NOWHERE, node, node)
+
+    assert told.status == "ok", told
+    assert "public nodes, 2 of 3 must agree; set CENTGATE_RPC_84532_URL to rely on your own" in told.what
+    assert f"without an answer: {NOWHERE}" in told.what
+
+
+async def test_one_of_three_public_nodes_is_too_few(chain_settings: Settings, devchain: DevChain) -> None:
+    told = await checked(chain_settings, NOWHERE, devchain.rpc_url, NOWHERE)
+
+    assert (told.status, told.mend) == ("failed", "set CENTGATE_RPC_84532_URL to a node of your own"), told
+
+
+async def test_own_node_that_does_not_answer_beside_one_that_does_is_told(
+    chain_settings: Settings, devchain: DevChain, upstreams: StandIns
+) -> None:
+    two = with_provider(chain_settings, "rpc_84532", url=f"{NOWHERE},{young(devchain, upstreams)}")
+
+    told = await finding(two, "node")
+
+    assert (told.status, f"without an answer: {NOWHERE}" in told.what) == ("warning", True), told
+
+
+async def test_node_without_a_safe_block_is_told(chain_settings: Settings, upstreams: StandIns) -> None:
+    def change(request: dict[str, Any]) -> tuple[int, Any] | None:
+        found = None if "safe" in request["params"] else block(1)
+        return instead("eth_getBlockByNumber", found)(request)
+
+    told = await finding(behind(upstreams, chain_settings, change), "node")
+
+    assert (told.status, "no safe block" in told.what) == ("ok", True), told
 
 
 @pytest.mark.parametrize(

@@ -63,6 +63,15 @@ def reverted_transaction(devchain: DevChain, nonce: str) -> str:
     return receipt["transactionHash"]
 
 
+def transfer(devchain: DevChain, buyer: Buyer, to: str, amount: int) -> str:
+    """Send tokens by a plain transfer; return its hash."""
+    selector = keccak(b"transfer(address,uint256)")[:4].hex()
+    data = f"0x{selector}{int(to, 16):064x}{amount:064x}"
+    receipt = _mined(devchain, BUYERS[buyer.number], data)
+    assert receipt["status"] == "0x1"
+    return receipt["transactionHash"]
+
+
 def _mined(devchain: DevChain, sender: Wallet, data: str) -> dict[str, Any]:
     """The receipt of a transaction to the token."""
     transaction = {

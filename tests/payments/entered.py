@@ -48,7 +48,7 @@ def row(number: int, state: str = "delivered", **changes: Any) -> Row:
         "pay_to": "0x" + "ce" * 20,
         "valid_before": int(at) + 120,
         "transaction": f"0x{number + (1 << 200):064x}" if taken else None,
-        "reason": "insufficient_funds" if state == "refused" else None,
+        "reason": {"refused": "insufficient_funds", "unused": "status 429"}.get(state),
         "created_at": at,
         "updated_at": at + 1,
         "signed": '{"signature": "0xsecret"}' if state == "settling" else None,
@@ -71,7 +71,7 @@ def random_rows(seed: int, count: int) -> tuple[list[Row], list[Row], list[Row]]
         network, asset = dice.choice(TOKENS)
         at = NOW - dice.choice([dice.randrange(7 * 86_400), 86_400 * dice.randrange(7), 5000])
         settled = at + dice.choice([0.25, 1.5, 700])
-        state = dice.choice(["settling", "settled", "delivered", "delivered", "refused"])
+        state = dice.choice(["settling", "settled", "delivered", "delivered", "refused", "unused"])
         changes: Row = {"settled_at": settled} if state in ("settled", "delivered") else {}
         rows.append(
             row(

@@ -110,7 +110,9 @@ async def pruned_rows(settings: Settings, state: Literal["refused", "unused"], *
         if ended:
             past = statement(update(payments).values(valid_before=literal_column("1")).returning(HIT))
             await store.run(partial(_ask, past))
-        return await store.run(partial(queries.prune_payments, state, 0.0))
+        if state == "unused":
+            return await store.run(queries.prune_unused)
+        return await store.run(partial(queries.prune_refused, 0.0, 0.0, ()))
 
 
 def _ask(asked: Statement) -> Asking[None]:

@@ -14,7 +14,7 @@ from pasts import journal_of, presented, row_of
 
 from centgate.payments import queries
 from centgate.payments.authorization import PaymentKey
-from centgate.payments.refunds import enter_refund
+from centgate.payments.refunds import Refund, enter_refund
 from centgate.settings import Settings
 
 HASH, REFUND = "0x" + "ab" * 32, "0x" + "f0" * 32
@@ -43,7 +43,7 @@ async def entered(settings: Settings, key: PaymentKey) -> bool:
     """Enter that it was paid back, when payments were good for a day; whether that was entered."""
     now = time.time()
     async with journal_of(settings) as store:
-        return await enter_refund(store, key, REFUND, lapsed=now - DAY, now=now)
+        return await enter_refund(store, key, Refund(REFUND, now), lapsed=now - DAY)
 
 
 async def test_it_buys_nothing_when_payments_are_good_for_longer_again(

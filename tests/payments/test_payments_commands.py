@@ -9,9 +9,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any, cast
 
 import pytest
@@ -19,23 +17,14 @@ from buyer import PHISHING, Api, Buyer, pay, payment_for
 from databases import Postgres
 from entered import NOW, answer_to, enter, row
 from facilitators import StubFacilitator, refused, said
-from typer.testing import CliRunner, Result
+from payments_shell import run
 
-from centgate.cli import app
 from centgate.payments.columns import COLUMNS, DAILY, OWED
 from centgate.payments.migrations import HEAD
 from centgate.settings import Settings
 
 REFUND = "0x" + "F0" * 32
 DAY = 86_400.0
-
-
-def run(
-    *arguments: str, url: str, width: int = 120, settings: Mapping[str, str] = MappingProxyType({})
-) -> Result:
-    """Run `centgate payments …` to its end."""
-    env = {"COLUMNS": str(width), "CENTGATE_DATABASE_URL": url, **settings}
-    return CliRunner().invoke(app, ["payments", *arguments], env=env)
 
 
 def listed(url: str, *arguments: str) -> Any:
@@ -168,8 +157,12 @@ def test_a_shortened_id_of_the_table_names_its_payment(tmp_path: Path) -> None:
         ),
         (old(1, "delivered"), ["delivered: HTTP 200", "no longer kept", "Nothing."]),
         (old(1, "refused"), ["refused (insufficient_funds): no money moved", "Nothing."]),
+        (
+            old(1, "unused"),
+            ["state unused", "not sent to the facilitator (status 429)", "Nothing: its buyer"],
+        ),
     ],
-    ids=["open", "redeemable", "refundable", "delivered", "refused"],
+    ids=["open", "redeemable", "refundable", "delivered", "refused", "unused"],
 )
 def test_a_payment_is_told_in_words(tmp_path: Path, payment: Any, said_of_it: list[str]) -> None:
     url = f"sqlite:///{tmp_path / 'journal.db'}"
@@ -181,6 +174,44 @@ def test_a_payment_is_told_in_words(tmp_path: Path, payment: Any, said_of_it: li
     assert [each for each in said_of_it if each not in " ".join(shown.stdout.split())] == []
     assert "secret" not in shown.output
     assert "the proof" not in shown.output
+
+
+def event(number: int, kind: str, paid: Any, **changes: Any) -> Any:
+    """Something that happened to a payment."""
+    usual = {"id": number, "payment": paid["id"], "event": kind, "reason": None, "transaction": None}
+    return usual | {"at": paid["created_at"] + number} | changes
+
+
+def test_events_of_a_payment_are_told_in_their_order(database_url: str) -> None:
+    paid = old(1, "refused")
+    refusal = {"at": paid["updated_at"], "reason": "insufficient_funds"}
+    history = [
+        event(1, "refused", paid, **refusal),
+        event(2, "in_doubt", paid, reason="settlement_pending", transaction=REFUND),
+        event(3, "refunded", paid, transaction=REFUND, reason="unchecked"),
+    ]
+    at_once(database_url, payments=[paid], payment_events=history)
+
+    shown = json.loads(run("show", paid["nonce"], "--json", url=database_url).stdout)
+    page = run("show", paid["nonce"], url=database_url, width=250).stdout
+
+    told = [each["what"] for each in shown["payments"][0]["events"]]
+    assert "presented it for" in told[0]
+    assert told[1:] == [
+        "It was refused (insufficient_funds): no money moved.",
+        f"Its outcome was left open (settlement_pending): the facilitator named {REFUND}.",
+        f"It was entered as paid back in {REFUND}. It was not looked up on the chain.",
+    ]
+    assert [each for each in told if each not in " ".join(page.split())] == []
+
+
+def test_payment_that_was_not_sent_is_listed_by_its_state(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'journal.db'}"
+    at_once(url, payments=[old(1, "unused"), old(2, "refused")])
+
+    (unused,) = listed(url, "--state", "unused")
+
+    assert (unused["state"], unused["standing"], unused["reason"]) == ("unused", None, "status 429")
 
 
 def test_a_stored_answer_is_told_by_its_size_and_shown_when_asked_for(tmp_path: Path) -> None:
@@ -243,7 +274,7 @@ def test_what_is_owed_is_listed_entered_as_paid_back_and_gone(database_url: str)
     owed = json.loads(run("refund-list", "--json", url=database_url).stdout)
     name = f"{row(1)['payer']}:{row(1)['nonce']}"
 
-    entered = run("refunded", name, "--in", REFUND, url=database_url)
+    entered = run("refunded", name, "--in", REFUND, "--unchecked", url=database_url)
     again = run("refunded", name, "--in", REFUND, url=database_url)
     other = run("refunded", name, "--in", "0x" + "ab" * 32, url=database_url)
     left = json.loads(run("refund-list", "--json", "--all", url=database_url).stdout)
@@ -352,6 +383,8 @@ def test_another_schema_is_told_in_a_sentence(tmp_path: Path, version: str, advi
         (["export"], 2, "--format csv"),
         (["export", "--out", "no/such/folder/x.csv"], 1, "cannot be written"),
         (["refunded", "0x12", "--in", "0x12"], 2, "64 hexadecimal"),
+        (["refunded", "0x12", "--in", "0x" + "0" * 64], 2, "a hash of zeros"),
+        (["refunded", "0x12", "--in", "0x" + "0" * 64, "--unchecked"], 2, "a hash of zeros"),
         (["refunded", "0x12", "--in", REFUND], 1, "no payment is known"),
         (["reconcile", "--rpc", "ftp://x"], 2, "a node's address"),
         (["show", "0x12"], 1, "no payment is known"),

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 from buyer import Api, Buyer, pay, payment_for
+from entered import Row, enter, refund_of, row
 from facilitators import StubFacilitator, settings_in
 from pasts import PATIENCE, journal_of
 from sqlalchemy import func, insert, select
 
 from centgate.payments.journal import Journal
 from centgate.payments.queries import FORGET_AT_ONCE
+from centgate.payments.records import Wanted, every
 from centgate.payments.statements import Ask, Asking, statement
-from centgate.payments.store import Store
+from centgate.payments.store import Store, open_store
 from centgate.payments.tables import answers
 from centgate.settings import Settings
 
@@ -85,3 +88,51 @@ async def test_few_are_removed_at_a_time(deployment: Settings) -> None:
 
         assert removed == [FORGET_AT_ONCE] * 3
         assert await store.read(counted) == OLD + 10 - 3 * FORGET_AT_ONCE
+
+
+NETWORK = "eip155:8453"
+NOT_COMPLETED = {"completed_at": None, "findings": None}
+
+
+async def left_of_refused(url: str, *audited_networks: str, positions: Sequence[Row] = ()) -> set[int]:
+    """How many days ago those refused payments were made that a round of pruning leaves."""
+    old = [row(days, "refused", created_at=time.time() - days * DAY) for days in (1, 3, 10, 40)]
+    await enter(url, payments=old, audits=positions)
+    store = open_store(url)
+    await Journal(store, keep_seconds=DAY).prune(audited_networks)
+    left = {record.key.nonce async for record in every(store, Wanted(), 0)}
+    await store.close()
+    return {int(nonce, 16) for nonce in left}
+
+
+async def test_refused_payments_stay_until_the_audit_has_read_their_day(database_url: str) -> None:
+    position = {"network": NETWORK, "asset": row(1)["asset"], "pay_to": row(1)["pay_to"]}
+    read = {**position, "position": 7, "position_at": time.time() - 5 * DAY, **NOT_COMPLETED}
+
+    left = await left_of_refused(database_url, NETWORK, positions=[read])
+
+    assert left == {1, 3}
+
+
+async def test_refused_payments_that_nothing_audits_go_after_two_days(database_url: str) -> None:
+    left = await left_of_refused(database_url, "eip155:1")
+
+    assert left == {1}
+
+
+async def test_refused_payments_go_after_thirty_days_though_the_audit_is_behind(database_url: str) -> None:
+    left = await left_of_refused(database_url, "eip155:1", NETWORK)
+
+    assert left == {1, 3, 10}
+
+
+async def test_refused_payment_that_was_paid_back_stays(database_url: str) -> None:
+    paid = row(1, "refused", created_at=time.time() - 10 * DAY)
+    await enter(database_url, payments=[paid], refunds=[refund_of(paid)])
+    store = open_store(database_url)
+
+    await Journal(store, keep_seconds=DAY).prune()
+    left = [record async for record in every(store, Wanted(), 0)]
+    await store.close()
+
+    assert len(left) == 1

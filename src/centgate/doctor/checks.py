@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from centgate.catalog import all_providers, all_services
-from centgate.doctor import facilitator, money, node, operating, providers, public, stores
+from centgate.doctor import audit, facilitator, money, node, operating, providers, public, stores
 from centgate.doctor.check import Check
 
 PROVIDER = "provider-"
@@ -21,6 +21,7 @@ CHECKS: tuple[Check, ...] = (
     Check("token", money.token),
     Check("facilitator", facilitator.facilitator, LONG),
     Check("node", node.node),
+    Check("audit", audit.audit),
     Check("clock", operating.clock),
     Check("public-url", public.public_url, LONG),
     Check("proxy", public.proxy, LONG),

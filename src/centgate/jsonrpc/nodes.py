@@ -76,14 +76,20 @@ class Node:
         answers = await at_once(self._batch(batch, tolerant=tolerant) for batch in batches)
         return [answer for batch in answers for answer in batch]
 
-    async def logs(self, topics: Sequence[Any], floor: int, end: int) -> tuple[list[Log], int]:
-        """The logs of as many blocks up to `end` as it gives at a time, and the first of these blocks."""
+    async def logs(
+        self, topics: Sequence[Any], floor: int, end: int, *, address: str | None = None
+    ) -> tuple[list[Log], int]:
+        """The logs of as many blocks up to `end` as it gives at a time, and the first of these blocks.
+
+        `address` is the contract whose logs are asked for; None for those of all.
+        """
+        where = {} if address is None else {"address": address}
         if time.monotonic() < self.mute_until:
             raise self.failed("gives no logs")
         span = self.span
         while True:
             start = max(floor, end - span + 1)
-            query = {"topics": topics, "fromBlock": hex(start), "toBlock": hex(end)}
+            query = {**where, "topics": topics, "fromBlock": hex(start), "toBlock": hex(end)}
             try:
                 (entries,) = await self.ask([("eth_getLogs", [query])], tolerant=False)
                 return list(entries), start

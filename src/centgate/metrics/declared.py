@@ -169,7 +169,7 @@ COUNTED = (
 JOURNAL_UP = Declared(
     "centgate_journal_up",
     "gauge",
-    "Whether the journal's database answered when this was read: 1 or 0. With 0 the three below are absent.",
+    "Whether the journal's database answered when this was read: 1 or 0. With 0 those below are absent.",
 )
 OPEN = Declared(
     "centgate_payments_open",
@@ -188,7 +188,20 @@ OLDEST_REDEEMABLE = Declared(
     "gauge",
     "How long the oldest redeemable payment has waited for its buyer; 0 where there is none.",
 )
-ASKED = (JOURNAL_UP, OPEN, OLDEST_UNRESOLVED, OLDEST_REDEEMABLE)
+AUDIT_FINDINGS = Declared(
+    "centgate_audit_findings",
+    "gauge",
+    "Payments over which the last audit found journal and chain to differ: `refused` (paid, and the buyer "
+    "was told that no money moved), `open` (paid, and not settled here yet), `unknown` (paid, and not by a "
+    "payment of this journal), `not_on_chain` (settled here, and not paid). Absent before the first audit.",
+    ("kind",),
+)
+AUDITED_AT = Declared(
+    "centgate_audit_completed_timestamp_seconds",
+    "gauge",
+    "When the last audit was completed, in seconds since 1970. Absent before the first.",
+)
+ASKED = (JOURNAL_UP, OPEN, OLDEST_UNRESOLVED, OLDEST_REDEEMABLE, AUDIT_FINDINGS, AUDITED_AT)
 """What is asked of the database. All replicas on one say the same: take their maximum, not the sum."""
 
 BUILD = Declared("centgate_build_info", "gauge", "1, with what is running.", ("version", "python"))

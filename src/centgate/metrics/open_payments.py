@@ -1,4 +1,4 @@
-"""What is open in the journal, asked of its database when metrics are read."""
+"""What is open in the journal, and what the last audit found, asked of its database when metrics are read."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ from sqlalchemy.sql.elements import ColumnElement
 from centgate.errors import CentgateError
 from centgate.metrics import declared
 from centgate.metrics.families import gauge
+from centgate.payments.audit import KINDS
+from centgate.payments.audit_queries import LastAudit, last_audit
 from centgate.payments.statements import Ask, Asking, Row, ago, now, statement
 from centgate.payments.store import Store
 from centgate.payments.tables import UNDELIVERED, payments
@@ -71,13 +73,14 @@ class OpenPayments(Collector):
         self._store = store
         self._keep = keep_seconds
         self._found: dict[str, Open] | None = None
+        self._audit: LastAudit | None = None
 
     async def ask(self) -> None:
         """Ask the database; what it does not answer in time it does not answer."""
-        unit = partial(count, self._keep)
+        unit = partial(_read, self._keep)
         try:
             async with asyncio.timeout(PATIENCE):
-                self._found = await self._store.read(unit)
+                self._found, self._audit = await self._store.read(unit)
         except (CentgateError, TimeoutError):
             self._found = None
 
@@ -92,3 +95,17 @@ class OpenPayments(Collector):
         yield number
         yield gauge(declared.OLDEST_UNRESOLVED, found["settling"].age)
         yield gauge(declared.OLDEST_REDEEMABLE, found["redeemable"].age)
+        yield from _audit_metrics(self._audit)
+
+
+def _read(keep: float) -> Asking[tuple[dict[str, Open], LastAudit | None]]:
+    found = yield from count(keep)
+    return found, (yield from last_audit())
+
+
+def _audit_metrics(audit: LastAudit | None) -> Iterable[Metric]:
+    findings = gauge(declared.AUDIT_FINDINGS)
+    for kind in KINDS if audit else ():
+        findings.add_metric([kind], audit.findings.get(kind, 0) if audit else 0)
+    yield findings
+    yield gauge(declared.AUDITED_AT, audit and audit.completed_at)

@@ -1,10 +1,10 @@
 """Alerts: what an operator should look at is POSTed to a webhook, as JSON.
 
-kind           settlements_failing or payments_unresolved
+kind           settlements_failing, payments_unresolved or audit_findings
 state          raised, then reminder at growing intervals, and over once
 message        a sentence
 text           the same with where it happens: what Slack and Mattermost show
-count          payments that are unresolved; of the latest settlements, those that failed
+count          unresolved payments; of the latest settlements, those that failed; findings of the audit
 oldestSeconds  how long ago the oldest unresolved payment was presented, null where it has no meaning
 network        CAIP-2
 server         the public address
@@ -15,13 +15,14 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import aiohttp
 import structlog
 
+from centgate.payments.audit import describe_counts
 from centgate.payments.facilitator import REVERTED, Outcome, Unresolved, Unsent
 from centgate.payments.journal import Journal
 from centgate.payments.periods import age
@@ -50,7 +51,7 @@ HOLD = 60.0
 CAUSED_BY_BUYERS = frozenset({REVERTED, "invalid_exact_evm_nonce_already_used", "invalid_transaction_state"})
 """Reasons in doubt that follow from a nonce that its owner has used."""
 
-Kind = Literal["settlements_failing", "payments_unresolved"]
+Kind = Literal["settlements_failing", "payments_unresolved", "audit_findings"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +94,9 @@ class Alerts:
         self._clock = clock
         self._latest = deque[tuple[float, bool]](maxlen=LATEST)
         """When each of the latest settlements was through, and whether it failed."""
-        self._told: dict[Kind, _Told] = {"settlements_failing": _Told(), "payments_unresolved": _Told()}
+        self._told: dict[Kind, _Told] = {kind: _Told() for kind in get_args(Kind)}
+        self._audit: Finding | None = None
+        """How the last audit ended; None before the first."""
 
     def notice(self, outcome: Outcome) -> None:
         """Record a settlement outcome; what buyers can cause does not count as the facilitator's failure."""
@@ -122,6 +125,15 @@ class Alerts:
         now = await self._journal.now()
         count, oldest = await self._journal.unresolved_since(now - 60 * self._settings.alert_minutes)
         await self._tell("payments_unresolved", _waiting(count, now - oldest))
+
+    def notice_audit(self, counts: Mapping[str, int]) -> None:
+        """Record how many findings of each kind an audit had."""
+        self._audit = _audited(counts)
+
+    async def audit_findings(self) -> None:
+        """Tell what the last audit found, or that it found nothing any more."""
+        if self._settings.alert_webhook is not None and self._audit is not None:
+            await self._tell("audit_findings", self._audit)
 
     def _settling(self, *, already: bool) -> Finding:
         recent = [failed for at, failed in self._latest if at > self._clock() - MEMORY]
@@ -186,3 +198,14 @@ def _waiting(count: int, oldest: float) -> Finding:
     some = "1 payment is" if count == 1 else f"{count} payments are"
     message = f"{some} unresolved, the oldest for {age(oldest)}: it is not known whether the money moved"
     return Finding(trouble=True, message=message, count=count, oldest_seconds=int(oldest))
+
+
+def _audited(counts: Mapping[str, int]) -> Finding:
+    total = sum(counts.values())
+    if not total:
+        return Finding(trouble=False, message="journal and chain agree again")
+    message = (
+        f"journal and chain differ over {'1 payment' if total == 1 else f'{total} payments'} "
+        f"({describe_counts(counts)}): see `centgate payments audit`"
+    )
+    return Finding(trouble=True, message=message, count=total)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from base64 import urlsafe_b64decode, urlsafe_b64encode
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -27,7 +27,7 @@ from centgate.payments.entries import (
 )
 from centgate.payments.looking import file_of
 from centgate.payments.periods import iso, moment
-from centgate.payments.queries import find_answer
+from centgate.payments.queries import find_answer, find_events
 from centgate.payments.records import FOREVER, STATES, Place, Record, Wanted, every, named, newest
 from centgate.payments.statements import Row
 from centgate.payments.summaries import daily, totals
@@ -88,13 +88,15 @@ async def show_one(desk: Desk, name: str, *, body: bool, shape: Shape) -> ExitCo
         )
         return 1
     kept = [await desk.books.reader.read(partial(find_answer, each.key)) for each in records]
+    histories = [await desk.books.reader.read(partial(find_events, each.key)) for each in records]
+    known = list(zip(records, kept, histories, strict=True))
     if shape == "json":
-        pairs = zip(records, kept, strict=True)
-        print_json({"payments": [_story(each, desk, answer, body=body) for each, answer in pairs]})
+        stories = [_story(each, desk, answer, history, body=body) for each, answer, history in known]
+        print_json({"payments": stories})
         return 0
-    for record, answer in zip(records, kept, strict=True):
+    for record, answer, history in known:
         kept_answer = _answer(answer, body=False) if answer else None
-        show(telling.page_of(record, desk.outlook, kept_answer, console().width))
+        show(telling.page_of(record, desk.outlook, kept_answer, console().width, history))
         if body and answer:
             show(line(_text(answer)))
     return 0
@@ -149,7 +151,9 @@ async def _days(desk: Desk, wanted: Wanted) -> AsyncGenerator[dict[str, Any]]:
         yield daily_entry(each)
 
 
-def _story(record: Record, desk: Desk, answer: Row | None, *, body: bool) -> dict[str, Any]:
+def _story(
+    record: Record, desk: Desk, answer: Row | None, history: Sequence[Row], *, body: bool
+) -> dict[str, Any]:
     """A payment with what happened, what is owed and what to do."""
     return {
         **entry(record, desk.outlook),
@@ -157,7 +161,7 @@ def _story(record: Record, desk: Desk, answer: Row | None, *, body: bool) -> dic
         "paymentIdentifier": record.identifier,
         "attempts": record.attempts,
         "retryAt": None if record.retry_at is None else iso(record.retry_at),
-        "events": [{"at": iso(at), "what": what} for at, what in telling.events(record)],
+        "events": [{"at": iso(at), "what": what} for at, what in telling.events(record, history)],
         "owed": telling.owed(record, desk.outlook),
         "toDo": telling.advice(record, desk.outlook),
         "answer": _answer(answer, body=body) if answer else None,

@@ -37,6 +37,14 @@ Exit codes:
 """
 
 
+_AUDITED_EXITS = """\b
+Exit codes:
+0  nothing was found
+1  something was found, or a part could not be audited
+2  wrong input or settings
+"""
+
+
 def _block(title: str, columns: Mapping[str, str]) -> str:
     width = max(map(len, columns))
     return "\n".join(["\b", title, *(f"{name:<{width}}  {meaning}" for name, meaning in columns.items())])
@@ -71,13 +79,38 @@ _ASKED = _block(
     },
 )
 
+_FOUND = _block(
+    "Members of each finding, null where there is nothing:",
+    {
+        "finding": "refused, open, unknown or not_on_chain",
+        "network, asset, payTo": "who was paid, in which token",
+        "payer, nonce": "which payment it is",
+        "amount, dollars": "what was paid, or was to be",
+        "transaction": "of the transfer; where there is none, the one that the journal has",
+        "block": "of the transfer",
+        "state, service, time": "of the payment in the journal",
+        "meaning, toDo": "in words",
+    },
+)
+_AUDITED = _block(
+    "Members of what was audited, one for each token and address:",
+    {
+        "network, asset, payTo": "who is paid, in which token",
+        "fromBlock, toBlock": "the blocks that were read",
+        "transfers": "by authorization, which these blocks have",
+        "payments": "of the journal, which were looked for on the chain",
+        "problem": "what ended it early",
+    },
+)
+
 Json = Annotated[bool, typer.Option("--json", help="As JSON, and nothing else on standard output.")]
 State = Annotated[
     str | None,
     typer.Option(
         metavar="STATE",
-        help="settling, settled, delivered or refused; open: not known what became of it; redeemable: paid, "
-        "and its answer can be fetched; refundable: paid, too late for that; refunded.",
+        help="settling, settled, delivered, refused or unused (never sent to the facilitator); open: not "
+        "known what became of it; redeemable: paid, and its answer can be fetched; refundable: paid, too "
+        "late for that; refunded.",
     ),
 ]
 Service = Annotated[str | None, typer.Option(metavar="SLUG", help="Presented for this service.")]
@@ -208,11 +241,20 @@ def refunded(
     transaction: Annotated[
         str, typer.Option("--in", metavar="HASH", help="The transaction that paid it back.")
     ],
+    unchecked: Annotated[
+        bool, typer.Option("--unchecked", help="Without looking the transaction up on the chain.")
+    ] = False,
 ) -> None:
-    """Enter that a payment was paid back, so that it leaves the list."""
+    """Enter that a payment was paid back, so that it leaves the list.
+
+    The transaction is looked up: it must have moved what is owed, of the payment's token, to its payer. One
+    transaction can pay back several payments of a payer. A payment that was refused can be entered too if
+    the chain shows that its money came all the same.
+    """
     from centgate.payments import desk, owing
 
-    raise typer.Exit(desk.perform(partial(owing.enter, name=name, transaction=transaction)))
+    work = partial(owing.enter, name=name, transaction=transaction, unchecked=unchecked)
+    raise typer.Exit(desk.perform(work))
 
 
 @app.command(epilog=f"{_ASKED}\n\n{_RECONCILED}")
@@ -233,3 +275,33 @@ def reconcile(
 
     shape = "json" if as_json else "table"
     raise typer.Exit(desk.perform(partial(resolving.reconcile, dry_run=dry_run, rpc=rpc, shape=shape)))
+
+
+@app.command(epilog=f"{_TIMES}\n\n{_FOUND}\n\n{_AUDITED}\n\n{_AUDITED_EXITS}")
+def audit(
+    *,
+    since: Annotated[
+        str | None, typer.Option(metavar="TIME", help="Blocks from then on; a day ago unless given.")
+    ] = None,
+    until: Annotated[
+        str | None, typer.Option(metavar="TIME", help="Blocks before then; the newest safe one unless given.")
+    ] = None,
+    from_block: Annotated[int | None, typer.Option(min=0, help="The first block, instead of a time.")] = None,
+    to_block: Annotated[int | None, typer.Option(min=0, help="The last block, instead of a time.")] = None,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on where the last audit without a gap has ended.")
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    """Compare the journal with the EIP-3009 transfers on the chain that reached your addresses.
+
+    Finds payments that were taken although their buyers were told that they were not, that nobody here knows,
+    or that were never taken although they are settled here. Asks the nodes of CENTGATE_RPC_<CHAINID>_URL, or
+    public ones of which two must agree, slowly; reads blocks that the network calls safe. Servers audit the
+    last day by themselves about once an hour. --json gives {"findings": [...], "audited": [...]}.
+    """
+    from centgate.payments import audit_command, desk
+
+    period = audit_command.Period(since, until, from_block, to_block, resume)
+    shape = "json" if as_json else "table"
+    raise typer.Exit(desk.perform(partial(audit_command.audit, period=period, shape=shape)))

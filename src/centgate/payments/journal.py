@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, Callable, Generator
+from collections.abc import AsyncGenerator, Callable, Collection, Generator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from functools import partial
 from itertools import count, islice
@@ -36,6 +36,8 @@ POLL = 0.05
 """Seconds between two looks at a payment that another process works on."""
 MOVED_NOTHING_KEPT = 2 * 86400
 """Seconds that a refused payment is kept at least: its day is audited first."""
+UNAUDITED_KEPT = 30 * 86400
+"""Seconds that a refused payment is kept at most while the audit has not read its day."""
 RELEASED_AT_ONCE = 1000
 """So few that a process still says in time that it lives."""
 
@@ -139,13 +141,17 @@ class Journal:
                 raise
         return self._clock()
 
-    async def prune(self) -> int:
-        """Remove some of what need not be kept any longer; the largest number of rows of one kind."""
+    async def prune(self, audited_networks: Collection[str] = ()) -> int:
+        """Remove some of what need not be kept any longer; the largest number of rows of one kind.
+
+        Refused payments of `audited_networks` are kept until the audit has read their day.
+        """
         keep = max(self._keep, MOVED_NOTHING_KEPT)
+        unaudited = max(self._keep, UNAUDITED_KEPT)
         return max(
             await self._store.run(partial(queries.forget_answers, self._keep)),
-            await self._store.run(partial(queries.prune_payments, "refused", keep)),
-            await self._store.run(partial(queries.prune_payments, "unused", 0)),
+            await self._store.run(partial(queries.prune_refused, keep, unaudited, audited_networks)),
+            await self._store.run(queries.prune_unused),
         )
 
     async def take_duty(self, name: str, seconds: float) -> bool:

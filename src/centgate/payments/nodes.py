@@ -1,7 +1,7 @@
 """Nodes that are asked about payments: those of the operator, else three public ones of different operators.
 
-They are used for nothing but `eth_getCode` of payers, the newest block number, and the status of payments
-whose outcome is unknown.
+They are used for nothing but `eth_getCode` of payers, the newest block number, the status of payments whose
+outcome is unknown, the audit of the journal and the look at refunds.
 """
 
 from __future__ import annotations
@@ -93,6 +93,14 @@ def payment_nodes(settings: Settings, network: str) -> NodeSet:
     if network not in PUBLIC_NODES or _is_development_chain(settings, network):
         return NodeSet(network, (), 1, "none")
     return NodeSet(network, PUBLIC_NODES[network], PUBLIC_QUORUM, "public")
+
+
+def networks_with_nodes(settings: Settings) -> frozenset[str]:
+    """Return the networks (CAIP-2) that have nodes to ask about payments."""
+    chain_ids = (name.removeprefix("rpc_") for name in settings.providers if name.startswith("rpc_"))
+    named = {f"eip155:{chain_id}" for chain_id in chain_ids if chain_id.isdecimal()}
+    known = {settings.network, *PUBLIC_NODES, *named}
+    return frozenset(network for network in known if payment_nodes(settings, network).urls)
 
 
 def _is_development_chain(settings: Settings, network: str) -> bool:

@@ -17,7 +17,7 @@ import re
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from itertools import islice, zip_longest
+from itertools import islice, pairwise
 from typing import Any, Literal, TypeVar, cast
 
 import aiohttp
@@ -113,6 +113,30 @@ TransactionStatus = Literal["succeeded", "reverted", "unknown"]
 """`reverted`: and the nonce was unused after its block. `unknown`: nothing that says so of this payment."""
 
 
+@dataclass(frozen=True, slots=True)
+class AuthorizedTransfer:
+    """A transfer that a token made by an authorization (EIP-3009); addresses are in lower case."""
+
+    payer: str
+    nonce: str
+    pay_to: str
+    amount: int
+
+
+def authorized_transfers(receipt: dict[str, Any], asset: str) -> tuple[AuthorizedTransfer, ...]:
+    """Return the transfers of a token by authorization in a transaction, in their order.
+
+    The token's next event after `AuthorizationUsed(payer, nonce)` must be a `Transfer` from that payer.
+    """
+    events = [log for log in receipt["logs"] if log["address"].lower() == asset]
+    return tuple(
+        AuthorizedTransfer(_address(used[1]), used[2], _address(moved[2]), _number(transfer["data"]))
+        for event, transfer in pairwise(events)
+        if (used := _topics(event))[:1] == [_AUTHORIZATION_USED]
+        and (moved := _topics(transfer))[:2] == [_TRANSFER, used[1]]
+    )
+
+
 class Chains:
     """The networks that payments are or were made on."""
 
@@ -189,6 +213,7 @@ class Chain:
     def __init__(self, session: aiohttp.ClientSession, nodes: NodeSet) -> None:
         chain_id = int(nodes.network.removeprefix("eip155:"))
         self._nodes = [Node(session, url, chain_id) for url in nodes.urls]
+        self.is_public = nodes.origin == "public"
         self._quorum = nodes.quorum
         self._code = TTLCache[str, bool](CODE_CACHE_SIZE, CODE_TTL)
         self._no_code = TTLCache[str, bool](CODE_CACHE_SIZE, NO_CODE_TTL)
@@ -223,6 +248,58 @@ class Chain:
         """Return the status of a transaction of a payment by its hash. Raises ChainUnreachable."""
         return await self._agreed(lambda node: _transaction_status(node, transaction, key), TIMEOUT)
 
+    async def received(
+        self, transaction: str, asset: str, recipient: str
+    ) -> int | Literal["reverted", "unknown"]:
+        """Return what a transaction moved of a token to an address from others; `unknown` without a receipt.
+
+        Raises ChainUnreachable.
+        """
+        return await self._agreed(lambda node: _received(node, transaction, asset, recipient), TIMEOUT)
+
+    async def find_payment(self, query: PaymentQuery, last: int) -> Paid | None:
+        """Return the payment if it reached us after our claim and up to a block, None if it did not.
+
+        Raises ChainUnreachable.
+        """
+        return await self._agreed(lambda node: _find_payment(node, query, last), BACKGROUND_TIMEOUT)
+
+    async def transactions_to(
+        self, asset: str, pay_to: str, first: int, last: int
+    ) -> tuple[tuple[int, str], ...]:
+        """Return block and hash of each transaction that moved a token to an address, in their order.
+
+        Raises ChainUnreachable.
+        """
+        return await self._agreed(
+            lambda node: _transactions_to(node, asset, pay_to, first, last), BACKGROUND_TIMEOUT
+        )
+
+    async def authorized_transfers(self, transaction: str, asset: str) -> tuple[AuthorizedTransfer, ...]:
+        """Return what a transaction moved of a token by authorizations. Raises ChainUnreachable."""
+        return await self._agreed(lambda node: _authorized_transfers(node, transaction, asset), TIMEOUT)
+
+    async def safe_block(self) -> int:
+        """Return the newest safe block number that as many nodes as the quorum have.
+
+        Raises ChainUnreachable.
+        """
+        found = await self._numbers(_safe_number)
+        if len(found) < self._quorum:
+            raise ChainUnreachable("not enough nodes answer")
+        return found[self._quorum - 1]
+
+    async def first_block_since(self, earliest: float, latest: int) -> int:
+        """Return the first block up to `latest` that is not older than a time, else the one after `latest`.
+
+        Raises ChainUnreachable.
+        """
+        return await self._agreed(lambda node: _first_since(node, earliest, latest), BACKGROUND_TIMEOUT)
+
+    async def block_time(self, number: int) -> int:
+        """Return the time of a block in seconds since 1970. Raises ChainUnreachable."""
+        return await self._agreed(lambda node: node.timestamp(number), TIMEOUT)
+
     async def decimals(self, token: str) -> int:
         """Return the decimals of a token. Raises ChainUnreachable."""
         return await self._agreed(lambda node: _decimals(node, token), TIMEOUT)
@@ -249,6 +326,12 @@ class Chain:
             if len(found) >= self._quorum:
                 self._block, self._block_at = found[self._quorum - 1], time.monotonic()
 
+    async def _numbers(self, question: Callable[[Node], Awaitable[Any]]) -> list[int]:
+        """Return the numbers that nodes answer, highest first; those that fail are left out."""
+        asked = (_or_none(_answer(question, node)) for node in self._nodes)
+        numbers = [each for each in await asyncio.gather(*asked) if each is not None]
+        return sorted((each for each in numbers if 0 <= each < MAX_BLOCK), reverse=True)
+
     async def _agreed(self, question: Callable[[Node], Awaitable[T]], max_wait: float) -> T:
         """Return the answer that as many nodes give as the quorum; one that fails or is slow is replaced."""
         answers: list[T] = []
@@ -267,8 +350,9 @@ class Chain:
                 done, tasks = await asyncio.wait(
                     tasks, timeout=HEDGE_DELAY, return_when=asyncio.FIRST_COMPLETED
                 )
-                for task in done:
-                    if isinstance(error := task.exception(), ChainUnreachable):
+                errors = {task: task.exception() for task in done}  # all of them are seen
+                for task, error in errors.items():
+                    if isinstance(error, ChainUnreachable):
                         failure = error
                     else:
                         answers.append(task.result())
@@ -324,6 +408,65 @@ async def _holds_nonce(node: Node, transaction: str, key: PaymentKey) -> bool:
     """True if a payment's nonce is in the data of a transaction: facilitators may name a wrong one."""
     found = cast(dict[str, Any] | None, await node.ask("eth_getTransactionByHash", transaction))
     return found is not None and key.nonce[2:] in str(found["input"]).lower()
+
+
+async def _safe_number(node: Node) -> Any:
+    latest = await node.ask("eth_blockNumber")
+    return (await _safe_block(node, _number(latest)))["number"]
+
+
+async def _received(
+    node: Node, transaction: str, asset: str, recipient: str
+) -> int | Literal["reverted", "unknown"]:
+    receipt = await node.ask("eth_getTransactionReceipt", transaction)
+    if receipt is None:
+        return "unknown"
+    if _number(receipt["status"]) != 1:
+        return "reverted"
+    topic = "0x" + _word(recipient)
+    events = [log for log in receipt["logs"] if log["address"].lower() == asset]
+    return sum(
+        _number(log["data"])
+        for log in events
+        if (topics := _topics(log))[:1] == [_TRANSFER] and topics[1] != topic == topics[2]
+    )
+
+
+async def _transactions_to(
+    node: Node, asset: str, pay_to: str, first: int, last: int
+) -> tuple[tuple[int, str], ...]:
+    topic = "0x" + _word(pay_to)
+    logs_filter = {
+        "address": asset,
+        "fromBlock": hex(first),
+        "toBlock": hex(last),
+        "topics": [_TRANSFER, None, topic],
+    }
+    logs = cast(list[dict[str, Any]], await node.ask("eth_getLogs", logs_filter))
+    found = {
+        (number, str(log["transactionHash"]).lower())
+        for log in logs
+        if first <= (number := _number(log["blockNumber"])) <= last
+        and log["address"].lower() == asset
+        and (topics := _topics(log))[:1] == [_TRANSFER]
+        and topics[2:] == [topic]
+        and not log.get("removed")
+    }
+    return tuple(sorted(found))
+
+
+async def _authorized_transfers(node: Node, transaction: str, asset: str) -> tuple[AuthorizedTransfer, ...]:
+    return authorized_transfers(await _successful_receipt(node, transaction), asset)
+
+
+async def _find_payment(node: Node, query: PaymentQuery, last: int) -> Paid | None:
+    """Look for the payment from our claim on, until its authorization ended."""
+    first = await _first_block(node, query, last)
+    log = await _find_event(node, query, first, min(last, await _first_since(node, query.valid_before, last)))
+    if log is None:
+        return None
+    transaction = str(log["transactionHash"]).lower()
+    return Paid(transaction) if await _pays_us(node, query, transaction) else None
 
 
 async def _payment_status(node: Node, query: PaymentQuery, used: list[OnchainStatus]) -> OnchainStatus:
@@ -392,7 +535,11 @@ async def _first_block(node: Node, query: PaymentQuery, latest: int) -> int:
     """
     if query.claim_block is not None:
         return query.claim_block + 1
-    earliest = query.presented_at - CLOCK_ALLOWANCE
+    return await _first_since(node, query.presented_at - CLOCK_ALLOWANCE, latest)
+
+
+async def _first_since(node: Node, earliest: float, latest: int) -> int:
+    """Return the first block up to `latest` that is not older than a time, else the one after `latest`."""
     high, low = latest + 1, max(0, latest - SPAN)
     while low > 0 and await node.timestamp(low) >= earliest:
         high, low = low, max(0, low - 2 * (latest - low))
@@ -432,20 +579,24 @@ async def _find_event(node: Node, query: PaymentQuery, first: int, latest: int) 
 
 
 async def _pays_us(node: Node, query: PaymentQuery, transaction: str) -> bool:
+    receipt = await _successful_receipt(node, transaction)
+    if not any(_ends_authorization(log, query) for log in receipt["logs"]):
+        raise ChainUnreachable("the node has an event that its transaction has not")
+    wanted = AuthorizedTransfer(query.key.payer, query.key.nonce, query.pay_to.lower(), query.amount)
+    return wanted in authorized_transfers(receipt, query.key.asset)
+
+
+async def _successful_receipt(node: Node, transaction: str) -> dict[str, Any]:
+    """Return the receipt of a transaction whose event a node has. Raises ChainUnreachable without one."""
     receipt = cast(dict[str, Any] | None, await node.ask("eth_getTransactionReceipt", transaction))
     if receipt is None or _number(receipt["status"]) != 1:
         raise ChainUnreachable("the node has an event without its transaction")
-    events = [log for log in receipt["logs"] if log["address"].lower() == query.key.asset]
-    for event, following in zip_longest(events, events[1:]):
-        if _ends_authorization(event, query):
-            used = event["topics"][0].lower() == _AUTHORIZATION_USED
-            return used and following is not None and _is_transfer_to_us(following, query)
-    raise ChainUnreachable("the node has an event that its transaction has not")
+    return receipt
 
 
 def _ends_authorization(log: dict[str, Any], query: PaymentQuery) -> bool:
     """True for the use or the cancellation of this authorization."""
-    topics = [topic.lower() for topic in log["topics"]]
+    topics = _topics(log)
     return (
         log["address"].lower() == query.key.asset
         and topics[:1] in ([_AUTHORIZATION_USED], [_AUTHORIZATION_CANCELED])
@@ -453,9 +604,8 @@ def _ends_authorization(log: dict[str, Any], query: PaymentQuery) -> bool:
     )
 
 
-def _is_transfer_to_us(log: dict[str, Any], query: PaymentQuery) -> bool:
-    expected = [_TRANSFER, "0x" + _word(query.key.payer), "0x" + _word(query.pay_to)]
-    return [topic.lower() for topic in log["topics"]] == expected and _number(log["data"]) == query.amount
+def _topics(log: dict[str, Any]) -> list[str]:
+    return [topic.lower() for topic in log["topics"]]
 
 
 async def _read(response: aiohttp.ClientResponse) -> bytes:
@@ -469,6 +619,10 @@ async def _read(response: aiohttp.ClientResponse) -> bytes:
 
 def _word(address: str) -> str:
     return address.lower().removeprefix("0x").rjust(64, "0")
+
+
+def _address(topic: str) -> str:
+    return "0x" + topic[-40:]
 
 
 def _number(quantity: Any) -> int:

@@ -16,7 +16,8 @@ from centgate.payments.desk import BadArgument, Desk, ExitCode, Shape, print_jso
 from centgate.payments.entries import Outlook, Sheet, dollars, money, owed_entry
 from centgate.payments.periods import iso
 from centgate.payments.records import Record, Wanted, every, named
-from centgate.payments.refunds import enter_refund
+from centgate.payments.refund_check import refund_problem, was_taken
+from centgate.payments.refunds import Refund, enter_refund
 from centgate.payments.store import Store
 from centgate.terminal import say
 
@@ -44,20 +45,27 @@ async def list_refunds(desk: Desk, *, redeemable_too: bool, shape: Shape) -> Exi
     return 0
 
 
-async def enter(desk: Desk, name: str, transaction: str) -> ExitCode:
-    """Enter that a payment was paid back, so that it leaves the list."""
+async def enter(desk: Desk, name: str, transaction: str, *, unchecked: bool) -> ExitCode:
+    """Enter that a payment was paid back, so that it leaves the list; `unchecked` without a look at it."""
     if not re.fullmatch(r"0x[0-9a-fA-F]{64}", transaction):
         raise BadArgument(
             f"--in is the refund's transaction, 0x and 64 hexadecimal characters, not {transaction!r}"
         )
+    if not int(transaction, 16):
+        raise BadArgument("--in is the refund's transaction, and none has a hash of zeros")
     record = await _the_one(desk, name)
     store = desk.books.store
     if record is None or store is None:
         return 1
-    if objection := _no_refund(record, desk.outlook, transaction.lower()):
+    refund = Refund(transaction.lower(), desk.outlook.now, "unchecked" if unchecked else None)
+    taken = record.state in ("refused", "unused") and not record.refund and await was_taken(desk, record)
+    objection = None if taken else _no_refund(record, desk.outlook, refund.transaction)
+    if not objection and not record.refund and not unchecked:
+        objection = await refund_problem(desk, record, refund.transaction)
+    if objection:
         say(objection)
         return 1
-    if not record.refund and not await _entered(store, desk.outlook, record, transaction.lower()):
+    if not record.refund and not await _entered(store, desk.outlook, record, refund, taken=taken):
         say("the payment has changed just now, and nothing was entered: look at it with `payments show`")
         return 1
     paid = money(record.amount, record.key.network)
@@ -65,8 +73,8 @@ async def enter(desk: Desk, name: str, transaction: str) -> ExitCode:
     return 0
 
 
-async def _entered(store: Store, outlook: Outlook, record: Record, transaction: str) -> bool:
-    return await enter_refund(store, record.key, transaction, lapsed=outlook.lapsed, now=outlook.now)
+async def _entered(store: Store, outlook: Outlook, record: Record, refund: Refund, *, taken: bool) -> bool:
+    return await enter_refund(store, record.key, refund, lapsed=outlook.lapsed, was_taken=taken)
 
 
 async def _unpaid(desk: Desk, *, redeemable_too: bool) -> AsyncGenerator[Record]:
@@ -108,7 +116,7 @@ async def _the_one(desk: Desk, name: str) -> Record | None:
 
 def _no_refund(record: Record, outlook: Outlook, transaction: str) -> str | None:
     """Why a payment cannot be entered as paid back in a transaction."""
-    match telling.word(record, outlook):
+    match "refunded" if record.refund else telling.word(record, outlook):
         case "refundable":
             return None
         case "refunded":

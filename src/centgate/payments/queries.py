@@ -5,8 +5,9 @@ Nothing relies on two of them happening together: what is changed is named with 
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from functools import cache
-from typing import Any, Literal, cast
+from typing import Any, cast
 
 from sqlalchemy import (
     BigInteger,
@@ -32,6 +33,7 @@ from centgate.payments.tables import (
     KEY,
     UNDELIVERED,
     answers,
+    audits,
     duties,
     payment_events,
     payments,
@@ -155,25 +157,64 @@ _EVENTS = statement(
     .where(_AT)
     .order_by(payment_events.c.id)
 )
+_WAS_REFUNDED = exists().where(
+    payment_events.c.payment == payments.c.id, payment_events.c.event == literal_column("'refunded'")
+)
+_ENTER_REFUND_EVENT = statement(
+    insert(payment_events)
+    .from_select(
+        ["payment", "event", "at", "reason", "transaction"],
+        select(
+            payments.c.id,
+            literal_column("'refunded'", String),
+            bindparam("at", type_=Float),
+            bindparam("reason", type_=String),
+            bindparam("transaction", type_=String),
+        ).where(_AT, ~_WAS_REFUNDED),
+    )
+    .returning(HIT)
+)
+_REFUNDED_AMOUNTS = statement(
+    select(payments.c.amount)
+    .join(refunds, refunds.c.payment == payments.c.id)
+    .where(
+        refunds.c.transaction == bindparam("transaction"),
+        *(column == bindparam(f"at_{column.name}") for column in KEY[:3]),
+    )
+)
 _OLD_PAYMENTS = payments.alias("old_payments")
+_COMMA = literal_column("','", String)
+_LISTED = bindparam("audited", type_=String)
+_IS_AUDITED = exists().where(
+    audits.c.network == _OLD_PAYMENTS.c.network,
+    audits.c.asset == _OLD_PAYMENTS.c.asset,
+    audits.c.pay_to == _OLD_PAYMENTS.c.pay_to,
+    audits.c.position_at >= _OLD_PAYMENTS.c.valid_before,
+)
+_MAY_GO = or_(
+    func.replace(_LISTED, _COMMA + _OLD_PAYMENTS.c.network + _COMMA, literal_column("''")) == _LISTED,
+    _IS_AUDITED,
+    _OLD_PAYMENTS.c.updated_at < now() - bindparam("unaudited", type_=Float),
+)
 _PRUNABLE = (
     select(_OLD_PAYMENTS.c.id)
     .where(_OLD_PAYMENTS.c.updated_at < ago("keep"))
     .where(_OLD_PAYMENTS.c.valid_before < now())
+    .where(~exists().where(refunds.c.payment == _OLD_PAYMENTS.c.id))
     .order_by(_OLD_PAYMENTS.c.updated_at)
     .limit(literal_column(str(FORGET_AT_ONCE)))
     .offset(literal_column("0"))
 )
-_PRUNE = {
-    state: (
+_PRUNE_REFUSED, _PRUNE_UNUSED = (
+    (
         statement(delete(payment_events).where(payment_events.c.payment.in_(prunable)).returning(HIT)),
         statement(delete(payments).where(payments.c.id.in_(prunable)).returning(HIT)),
     )
-    for state, prunable in {
-        "refused": _PRUNABLE.where(ENDED),
-        "unused": _PRUNABLE.where(UNDELIVERED, _OLD_PAYMENTS.c.state == literal_column("'unused'")),
-    }.items()
-}
+    for prunable in (
+        _PRUNABLE.where(ENDED, _MAY_GO),
+        _PRUNABLE.where(UNDELIVERED, _OLD_PAYMENTS.c.state == literal_column("'unused'")),
+    )
+)
 _UNSEEN_FOR = statement(
     select((now() - workers.c.seen_at).label("seconds")).where(
         _is_process_of(bindparam("worker", type_=String))
@@ -264,6 +305,20 @@ def enter_refund(seen: Row, worker: str, transaction: str, at: float) -> Asking[
     return bool((yield Ask(_ENTER_REFUND, {**_as_seen(seen), **entry})))
 
 
+def enter_refund_event(key: PaymentKey, transaction: str, at: float, reason: str | None) -> Asking[None]:
+    """Append the event of a refund, unless it is there already."""
+    event = {"transaction": transaction, "at": at, "reason": reason}
+    yield Ask(_ENTER_REFUND_EVENT, {**_key(key), **event})
+
+
+def refunded_amount(key: PaymentKey, transaction: str) -> Asking[int]:
+    """Return how much of a token is entered as paid back to a payer in a transaction."""
+    parameters = {**_key(key), "transaction": transaction}
+    del parameters["at_nonce"]
+    rows = yield Ask(_REFUNDED_AMOUNTS, parameters)
+    return sum(int(row["amount"]) for row in rows)
+
+
 def _as_seen(seen: Row) -> dict[str, Any]:
     return {
         **_key(key_of(seen)),
@@ -296,11 +351,23 @@ def count_open(most: int) -> Asking[int]:
     return (yield Ask(_OPEN_COUNT, {"most": most}))[0]["count"]
 
 
-def prune_payments(state: Literal["refused", "unused"], keep: float) -> Asking[int]:
-    """Remove some payments that moved nothing and are unchanged for `keep` seconds; return how many."""
-    events, rows = _PRUNE[state]
-    yield Ask(events, {"keep": keep})
-    return len((yield Ask(rows, {"keep": keep})))
+def prune_refused(keep: float, unaudited: float, audited_networks: Collection[str]) -> Asking[int]:
+    """Remove some payments that were refused more than `keep` seconds ago; return how many.
+
+    Those of audited networks stay until they were audited, for `unaudited` seconds at most.
+    """
+    listed = ",".join(["", *audited_networks, ""])
+    parameters = {"keep": keep, "unaudited": unaudited, "audited": listed}
+    events, rows = _PRUNE_REFUSED
+    yield Ask(events, parameters)
+    return len((yield Ask(rows, parameters)))
+
+
+def prune_unused() -> Asking[int]:
+    """Remove some payments that never reached the facilitator and have ended; return how many."""
+    events, rows = _PRUNE_UNUSED
+    yield Ask(events, {"keep": 0.0})
+    return len((yield Ask(rows, {"keep": 0.0})))
 
 
 def deliver(key: PaymentKey, worker: str, answer: dict[str, Any]) -> Asking[bool]:

@@ -24,13 +24,15 @@ LATE = 60
 class Figures:
     """How many payments, and how much money.
 
-    `payments` is `settling` + `refused` + `settled`; `settled` is `delivered` + `redeemable` + `refundable` +
-    `refunded`; `late` is a part of `delivered`.
+    `payments` is `settling` + `refused` + `unused` + `settled`; `settled` is `delivered` + `redeemable` +
+    `refundable` + `refunded`; `late` is a part of `delivered`.
     """
 
     payments: int = 0
     settling: int = 0
     refused: int = 0
+    unused: int = 0
+    """Never sent to the facilitator."""
     settled: int = 0
     """For which money was taken."""
     delivered: int = 0
@@ -107,6 +109,7 @@ _TAKEN = or_(is_state("settled"), is_state("delivered"))
 _COUNTED: dict[str, ColumnElement[bool]] = {
     "settling": is_state("settling"),
     "refused": is_state("refused"),
+    "unused": is_state("unused"),
     "settled": _TAKEN,
     "delivered": is_state("delivered"),
     "late": and_(

@@ -112,6 +112,19 @@ payment_events = Table(
 )
 """What a row of a payment would overwrite, appended: a refusal, a transaction that was named, a refund."""
 
+audits = Table(
+    "audits",
+    metadata,
+    Column("network", String, primary_key=True),
+    Column("asset", String, primary_key=True),
+    Column("pay_to", String, primary_key=True),
+    Column("position", _Long),  # the block up to which the chain was audited without interruption
+    Column("position_at", Float),  # that block's time
+    Column("completed_at", Float),  # when the last audit of a whole day ended
+    Column("findings", String),  # what that found: JSON, how many of each kind
+)
+"""What was compared with the chain, for each token and recipient; all are in lower case."""
+
 workers = Table(
     "workers",
     metadata,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from operator import itemgetter
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +14,7 @@ from centgate.client.shell.printing import plain, styled
 from centgate.payments.entries import Outlook, daily_entry, dollars_cell, money
 from centgate.payments.periods import age, iso
 from centgate.payments.records import Record
+from centgate.payments.statements import Row
 from centgate.payments.summaries import FIGURES, Line
 
 if TYPE_CHECKING:
@@ -111,8 +113,11 @@ def handle(record: Record) -> str:
     return f"{record.key.payer}:{record.key.nonce}"
 
 
-def events(record: Record) -> list[tuple[float, str]]:
-    """What happened, first to last: a time in seconds since 1970, and a sentence."""
+def events(record: Record, history: Sequence[Row] = ()) -> list[tuple[float, str]]:
+    """What happened, first to last: a time in seconds since 1970, and a sentence.
+
+    `history` are rows of `payment_events`: what the payment's own row does not keep.
+    """
     price = f"{money(record.amount, record.key.network)} ({record.amount} base units of {record.key.asset})"
     told = [
         (
@@ -123,8 +128,11 @@ def events(record: Record) -> list[tuple[float, str]]:
     ]
     if record.settled_at is not None:
         told.append((record.settled_at, f"It settled in {record.transaction}: the money was taken."))
-    if record.state == "refused":
+    known = {(row["event"], row["at"]) for row in history}
+    if record.state == "refused" and ("refused", record.updated_at) not in known:
         told.append((record.updated_at, f"It was refused ({record.reason}): no money moved."))
+    if record.state == "unused":
+        told.append((record.updated_at, f"It was not sent to the facilitator ({record.reason})."))
     if record.state == "delivered":
         told.append(
             (
@@ -132,9 +140,30 @@ def events(record: Record) -> list[tuple[float, str]]:
                 f"Its answer was delivered: HTTP {record.status}, request {record.request_id}.",
             )
         )
-    if record.refunded_at is not None:
+    if record.refunded_at is not None and ("refunded", record.refunded_at) not in known:
         told.append((record.refunded_at, f"It was entered as paid back in {record.refund}."))
-    return told
+    return sorted([*told, *((row["at"], _event(row)) for row in history)], key=itemgetter(0))
+
+
+def _event(row: Row) -> str:
+    """Describe an event of a payment."""
+    reason, transaction = row["reason"], row["transaction"]
+    because = f" ({reason})" if reason else ""
+    match row["event"]:
+        case "refused":
+            named = (
+                f", and {transaction}, which the facilitator had named, did not pay" if transaction else ""
+            )
+            return f"It was refused{because}: no money moved{named}."
+        case "in_doubt":
+            named = f": the facilitator named {transaction}" if transaction else ""
+            return f"Its outcome was left open{because}{named}."
+        case "refunded":
+            unchecked = " It was not looked up on the chain." if reason == "unchecked" else ""
+            return f"It was entered as paid back in {transaction}.{unchecked}"
+        case event:
+            named = f" in {transaction}" if transaction else ""
+            return f"It was {event.replace('_', ' ')}{named}{because}."
 
 
 def owed(record: Record, outlook: Outlook) -> str:
@@ -172,6 +201,8 @@ def advice(record: Record, outlook: Outlook) -> str:
             return "Nothing: it is the buyer's turn. Look at the log if the service fails for all."
         case "refundable":
             return how_to_refund(record)
+        case "unused":
+            return f"Nothing: its buyer can send it again until {_end(record)}, and after that it is removed."
         case _:
             return "Nothing."
 
@@ -191,13 +222,19 @@ def how_to_refund(record: Record | None = None) -> str:
     )
 
 
-def page_of(record: Record, outlook: Outlook, answer: dict[str, Any] | None, width: int) -> Text:
+def page_of(
+    record: Record,
+    outlook: Outlook,
+    answer: dict[str, Any] | None,
+    width: int,
+    history: Sequence[Row] = (),
+) -> Text:
     """One payment in words; hashes are never broken, so that they can be copied."""
     name = word(record, outlook)
     rows = [
         ("payment", handle(record)),
         ("state", name if name == record.state else f"{name} ({record.state})"),
-        *((iso(at), sentence) for at, sentence in events(record)),
+        *((iso(at), sentence) for at, sentence in events(record, history)),
         *([("idempotency key", record.identifier)] if record.identifier else []),
         *([("answer", _kept(answer))] if record.state == "delivered" else []),
         ("owed", owed(record, outlook)),

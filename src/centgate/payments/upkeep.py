@@ -1,4 +1,4 @@
-"""What one process does for all: resolve payments whose outcome is unknown, remove old answers, raise alerts.
+"""What one process does for all: resolve open payments, audit the journal, remove old answers, raise alerts.
 
 Whichever process has the duty does it, and another takes it over within seconds. Nothing rests on there being
 only one: each payment is claimed like a buyer's.
@@ -21,12 +21,13 @@ from centgate.errors import CentgateError
 from centgate.payments.alerts import Alerts
 from centgate.payments.authorization import PaymentKey
 from centgate.payments.claiming import LEASE, Claim, LostClaim, State
+from centgate.payments.daily_audit import DailyAudit
 from centgate.payments.facilitator import Facilitator, NotSettled, Outcome, Unresolved, Unsent
 from centgate.payments.gate import MAX_OPEN, Gate, open_gate
 from centgate.payments.journal import Journal
 from centgate.payments.onchain import BACKGROUND_TIMEOUT
 from centgate.payments.queries import FIRST_RETRY, FORGET_AT_ONCE
-from centgate.payments.store import JournalUnavailable, open_store
+from centgate.payments.store import JournalUnavailable, Store, open_store
 from centgate.service import AnyService
 from centgate.settings import Settings
 
@@ -42,6 +43,10 @@ LONGEST = 600.0
 """Seconds between two questions about one payment, at most."""
 PRUNING = 10.0
 """Seconds between two looks for answers that need not be kept any longer."""
+FIRST_AUDIT = (120.0, 480.0)
+"""Seconds from the start of a server to its first audit: the least, and the most."""
+AUDITING = (3000.0, 4200.0)
+"""Seconds between two audits: the least, and the most."""
 STOP_WITHIN = 2.0
 """Seconds that what is under way gets to let go."""
 ALL = 1_000_000
@@ -67,12 +72,15 @@ def open_upkeep(
     facilitator: Facilitator,
     session: aiohttp.ClientSession,
     *,
+    store: Store,
     alerts: Alerts,
+    first_audit: tuple[float, float] = FIRST_AUDIT,
 ) -> Upkeep:
-    """The upkeep of a server, to be started; the journal is that of its process."""
+    """The upkeep of a server, to be started; the journal is that of its process, kept in the store."""
     part = journal.part("upkeep")
     gate = open_gate(settings, catalog, part, facilitator, session)
-    return Upkeep(part, Resolver(part, gate), alerts)
+    daily_audit = DailyAudit(settings, store, session)
+    return Upkeep(part, Resolver(part, gate), alerts, daily_audit, first_audit=first_audit)
 
 
 async def reconcile(settings: Settings) -> list[Resolution]:
@@ -188,10 +196,21 @@ def _reason(result: Outcome) -> str | None:
 class Upkeep:
     """The work that goes on beside the requests of a server, and harms none of them."""
 
-    def __init__(self, journal: Journal, resolver: Resolver, alerts: Alerts) -> None:
+    def __init__(
+        self,
+        journal: Journal,
+        resolver: Resolver,
+        alerts: Alerts,
+        daily_audit: DailyAudit,
+        *,
+        first_audit: tuple[float, float],
+    ) -> None:
         self._journal = journal
         self._resolver = resolver
         self._alerts = alerts
+        self._daily_audit = daily_audit
+        self._audit_in = first_audit
+        """Seconds until the next audit: the least, and the most."""
         self._on_duty = asyncio.Event()
         self._tasks: list[asyncio.Task[None]] = []
 
@@ -202,6 +221,7 @@ class Upkeep:
             (self._resolve, INTERVAL),
             (self._prune, PRUNING),
             (self._tell, INTERVAL),
+            (self._audit, INTERVAL),
         )
         self._tasks = [asyncio.create_task(_repeated(each, seconds)) for each, seconds in work]
 
@@ -241,13 +261,23 @@ class Upkeep:
         removed = FORGET_AT_ONCE
         while await self._on_duty.wait() and removed == FORGET_AT_ONCE:
             started = time.monotonic()
-            removed = await self._journal.prune()
+            removed = await self._journal.prune(self._daily_audit.networks)
             await asyncio.sleep(4 * (time.monotonic() - started))
 
     async def _tell(self) -> None:
         await self._alerts.settlements()
         if self._on_duty.is_set():
             await self._alerts.unresolved()
+            await self._alerts.audit_findings()
+
+    async def _audit(self) -> None:
+        """Wait until it is time, and compare the last day with the chain."""
+        await asyncio.sleep(random.uniform(*self._audit_in))
+        self._audit_in = AUDITING
+        await self._on_duty.wait()
+        counts = await self._daily_audit.run()
+        if counts is not None:
+            self._alerts.notice_audit(counts)
 
 
 async def _repeated(work: Callable[[], Awaitable[None]], seconds: float) -> None:

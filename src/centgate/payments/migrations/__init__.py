@@ -8,7 +8,7 @@ from typing import Any
 
 from sqlalchemy import Connection, inspect, text
 
-HEAD = "0005"
+HEAD = "0006"
 """The version this program works with."""
 
 _LOCK = 0x43656E74

@@ -1,0 +1,47 @@
+"""What the last audit of the journal found."""
+
+from __future__ import annotations
+
+import time
+
+from centgate.doctor.check import Finding, ok, skipped, warning
+from centgate.doctor.deployment import Deployment
+from centgate.payments.audit import ADVICE, KINDS, describe_counts
+from centgate.payments.audit_queries import LastAudit, last_audit
+from centgate.payments.looking import open_books, reason
+from centgate.payments.migrations import SchemaMismatch
+from centgate.payments.nodes import payment_nodes
+from centgate.payments.periods import age, iso
+from centgate.payments.store import BadAddress, JournalUnavailable
+
+OVERDUE = 3 * 3600
+"""Seconds after which there should have been another audit."""
+
+
+async def audit(deployment: Deployment) -> Finding:
+    """The last audit is not old, and found the journal to agree with the chain."""
+    settings = deployment.settings
+    try:
+        async with open_books(settings.database_url) as books:
+            last = None if books.missing else await books.reader.read(last_audit)
+    except (JournalUnavailable, SchemaMismatch, BadAddress) as error:
+        return skipped(f"the journal cannot be read: {reason(error)}")
+    if last is None:
+        nodes = payment_nodes(settings, settings.network)
+        why = "a server makes one minutes after its start" if nodes.urls else nodes.description
+        return skipped(f"there was no audit yet: {why}", "or run `centgate payments audit`")
+    return _judged(last)
+
+
+def _judged(last: LastAudit) -> Finding:
+    when = f"the audit of {iso(last.completed_at)[:19]}Z"
+    if last.findings:
+        advice = [ADVICE[kind] for kind in KINDS if last.findings.get(kind)]
+        what = f"{when} found that journal and chain differ: {describe_counts(last.findings)}"
+        return warning(what, f"see `centgate payments audit`; {'; '.join(advice)}")
+    since = time.time() - last.completed_at
+    if since > OVERDUE:
+        return warning(
+            f"the last audit was {age(since)} ago", "see the log of the servers: nodes may not answer"
+        )
+    return ok(f"{when} found that journal and chain agree")

@@ -1,0 +1,308 @@
+"""Audit: the journal is compared with the transfers by authorization (EIP-3009) that reached our addresses.
+
+Paid on the chain, and here refused, never sent, open or not known at all; or settled here and not paid on the
+chain: each is a finding. Only blocks that the network calls safe are read. Plain transfers are skipped.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Generator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Literal, get_args
+
+from centgate.payments import audit_queries
+from centgate.payments.audit_queries import AuditPosition, Recipient
+from centgate.payments.authorization import PaymentKey
+from centgate.payments.onchain import CLOCK_ALLOWANCE, SPAN, Chain, PaymentQuery
+from centgate.payments.queries import key_of
+from centgate.payments.records import Reader
+from centgate.payments.statements import Row
+from centgate.payments.store import Store
+from centgate.payments.transfer_reader import FoundTransfer, TransferReader, retried
+from centgate.settings import Settings
+
+FindingKind = Literal["refused", "open", "unknown", "not_on_chain"]
+KINDS: tuple[FindingKind, ...] = get_args(FindingKind)
+MEANINGS: Mapping[FindingKind, str] = {
+    "refused": "paid on the chain, and the buyer was told that no money moved",
+    "open": "paid on the chain, and not settled here yet",
+    "unknown": "paid on the chain, and not by a payment of this journal",
+    "not_on_chain": "settled here, and not paid on the chain",
+}
+ADVICE: Mapping[FindingKind, str] = {
+    "refused": "pay it back by a plain transfer, and enter that with `centgate payments refunded`",
+    "open": "run `centgate payments reconcile`",
+    "unknown": "another seller uses this address, or rows are missing: deployments that share a payTo must "
+    "share a journal",
+    "not_on_chain": "the facilitator said that it had settled and had not, or blocks were undone: ask the "
+    "facilitator",
+}
+SETTLED_WITHIN = 900
+"""Seconds from the presentation of a payment to its transfer at most, clocks that differ included."""
+BLOCK_TIME_ALLOWANCE = 5
+"""Seconds that a block may seem older than a payment in it, where no block number was known at its claim."""
+
+
+@dataclass(frozen=True, slots=True)
+class BlockRange:
+    """Blocks to audit, and when those payments were presented that are looked for on the chain."""
+
+    first: int
+    last: int
+    since: float
+    until: float
+    safe: int
+    """The newest safe block."""
+    complete_block: int
+    """The last block whose payments can be compared in both directions."""
+    complete_time: float
+
+
+@dataclass(frozen=True, slots=True)
+class AuditFinding:
+    """A difference between journal and chain."""
+
+    kind: FindingKind
+    key: PaymentKey
+    pay_to: str
+    amount: int
+    transaction: str | None
+    """Of the transfer; where there is none, the one that the journal has."""
+    block: int | None
+    state: str | None
+    """Of the payment in the journal; None where it is not there."""
+    service: str | None
+    presented_at: float | None
+
+
+@dataclass(slots=True)
+class AuditResult:
+    """An audit of one recipient, as far as it has come."""
+
+    recipient: Recipient
+    blocks: BlockRange | None = None
+    audited_to: int | None = None
+    """The last block that was read."""
+    position: tuple[int, float] | None = None
+    """The block, with its time, up to which both directions are compared."""
+    transfers: int = 0
+    """Transfers by authorization that were read."""
+    payments: int = 0
+    """Payments of the journal that were looked for on the chain."""
+    findings: list[AuditFinding] = field(default_factory=list[AuditFinding])
+    problem: str | None = None
+    """What ended the audit early."""
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many findings there are of each kind that has some."""
+        counted = Counter(finding.kind for finding in self.findings)
+        return {kind: counted[kind] for kind in KINDS if counted[kind]}
+
+
+def describe_counts(counts: Mapping[str, int]) -> str:
+    """Return findings by kind in words."""
+    return "; ".join(f"{count} {MEANINGS[kind]}" for kind in KINDS if (count := counts.get(kind, 0)))
+
+
+async def range_by_time(chain: Chain, since: float, until: float, *, after: int | None = None) -> BlockRange:
+    """Return the safe blocks of a period, and all those after a block. Raises ChainUnreachable."""
+    blocks = await _safe_range(chain)
+    first = await chain.first_block_since(since, blocks.safe)
+    first = first if after is None else min(first, after + 1)
+    last = await chain.first_block_since(until, blocks.safe) - 1
+    return replace(blocks, first=first, last=last, since=since, until=min(until, blocks.complete_time))
+
+
+async def range_by_blocks(chain: Chain, first: int, last: int | None) -> BlockRange:
+    """Return the safe blocks from one to another, None for the newest. Raises ChainUnreachable."""
+    blocks = await _safe_range(chain)
+    if first > blocks.safe:
+        return replace(blocks, first=first)
+    since = await chain.block_time(first)
+    if last is None or last >= blocks.safe:
+        return replace(blocks, first=first, since=since)
+    until = min(await chain.block_time(last + 1), blocks.complete_time)
+    return replace(blocks, first=first, last=last, since=since, until=until)
+
+
+async def _safe_range(chain: Chain) -> BlockRange:
+    """Return a range with an end, and nothing in it."""
+    safe = await chain.safe_block()
+    complete = float(await chain.block_time(safe) - SETTLED_WITHIN)
+    complete_block = await chain.first_block_since(complete, safe) - 1
+    return BlockRange(safe + 1, safe, complete, complete, safe, complete_block, complete)
+
+
+class Auditor:
+    """Compares the payments of a journal with those on the chain."""
+
+    def __init__(self, journal: Reader, *, span: int = SPAN) -> None:
+        self._journal = journal
+        self._reader = TransferReader(span)
+
+    async def audit(self, chain: Chain, result: AuditResult, blocks: BlockRange) -> None:
+        """Audit the payments of one recipient; `result` says at any time how far this has come.
+
+        Raises ChainUnreachable and JournalUnavailable.
+        """
+        result.blocks = blocks
+        since, before = blocks.since, dict[PaymentKey, FoundTransfer]()
+        for first, last in _spans(blocks.first, blocks.last, self._reader.span):
+            found = await self._transfers(chain, result.recipient, blocks, first, last)
+            transfers = {each.key: each for each in found}
+            end = await self._end_time(chain, blocks, last)
+            rows = await self._rows(result.recipient, since, end)
+            findings = await self._compare_transfers(chain, result.recipient, found)
+            findings += await self._compare_rows(chain, rows, before | transfers, blocks.safe)
+            result.findings += findings
+            result.transfers += len(found)
+            result.payments += len(rows)
+            result.audited_to = last
+            result.position = _position(blocks, last, end)
+            since, before = max(since, end), transfers
+
+    async def _transfers(
+        self, chain: Chain, recipient: Recipient, blocks: BlockRange, first: int, last: int
+    ) -> list[FoundTransfer]:
+        if first > last:
+            return []
+        return await self._reader.read(chain, recipient, first, last, final=blocks.complete_block)
+
+    async def _end_time(self, chain: Chain, blocks: BlockRange, last: int) -> float:
+        """Return the time up to which payments are looked for when a block was read."""
+        if last >= blocks.last:
+            return blocks.until
+        return min(blocks.until, await retried(chain, partial(chain.block_time, last)))
+
+    async def _rows(self, recipient: Recipient, since: float, until: float) -> list[Row]:
+        if since >= until:
+            return []
+        return await self._journal.read(partial(audit_queries.paid_payments, recipient, since, until))
+
+    async def _compare_transfers(
+        self, chain: Chain, recipient: Recipient, transfers: list[FoundTransfer]
+    ) -> list[AuditFinding]:
+        """Return the transfers that the journal does not have as settled."""
+        keys = [each.key for each in transfers]
+        rows = await self._journal.read(partial(audit_queries.find_all, keys)) if keys else {}
+        findings: list[AuditFinding] = []
+        for each in transfers:
+            row = rows.get(each.key)
+            if kind := await self._kind(chain, each, row):
+                findings.append(_finding(kind, recipient, each, row))
+        return findings
+
+    async def _kind(self, chain: Chain, transfer: FoundTransfer, row: Row | None) -> FindingKind | None:
+        """Return what is wrong about a transfer, None if it is a payment of the journal."""
+        if row is None:
+            return "unknown"
+        match row["state"]:
+            case "settling":
+                return "open"
+            case "refused" | "unused" if not row["refunded"]:
+                return "refused" if await self._was_known(chain, transfer, row) else "unknown"
+            case _:
+                return None
+
+    async def _was_known(self, chain: Chain, transfer: FoundTransfer, row: Row) -> bool:
+        """True if a payment had been presented here when it was paid.
+
+        One that was paid earlier has bought something elsewhere. What was refused and is presented once more
+        has a younger claim: then the first refusal tells.
+        """
+        claim_block: int | None = row["claim_block"]
+        if claim_block is not None and transfer.block > claim_block:
+            return True
+        first_event = await self._journal.read(partial(audit_queries.first_event, row))
+        seen_at = row["created_at"] if first_event is None else min(row["created_at"], first_event)
+        allowance = BLOCK_TIME_ALLOWANCE if claim_block is None else 0
+        return await retried(chain, partial(chain.block_time, transfer.block)) >= seen_at - allowance
+
+    async def _compare_rows(
+        self, chain: Chain, rows: list[Row], transfers: Mapping[PaymentKey, FoundTransfer], safe: int
+    ) -> list[AuditFinding]:
+        """Return the payments that are settled here and were not paid on the chain since their claim."""
+        return [
+            _unpaid(row)
+            for row in rows
+            if not _is_paid_by(transfers.get(key_of(row)), row)
+            and await retried(chain, partial(chain.find_payment, _query(row), safe)) is None
+        ]
+
+
+def _spans(first: int, last: int, span: int) -> Generator[tuple[int, int]]:
+    """Cut blocks at multiples of a span; without blocks there is one span of none."""
+    yield first, min(last, first - first % span + span - 1)
+    for start in range(first - first % span + span, last + 1, span):
+        yield start, min(last, start + span - 1)
+
+
+def _position(blocks: BlockRange, last: int, end: float) -> tuple[int, float] | None:
+    """Return the block up to which both directions are compared when a block was read."""
+    if last < blocks.complete_block:
+        return last, end
+    return blocks.complete_block, blocks.complete_time
+
+
+def _is_paid_by(transfer: FoundTransfer | None, row: Row) -> bool:
+    if transfer is None or transfer.amount != int(row["amount"]):
+        return False
+    return row["claim_block"] is None or transfer.block > row["claim_block"]
+
+
+def _query(row: Row) -> PaymentQuery:
+    """Return how to look for a payment; it was paid before it was entered as settled."""
+    end = min(row["valid_before"], int(row["settled_at"] or row["updated_at"]) + CLOCK_ALLOWANCE)
+    amount = int(row["amount"])
+    return PaymentQuery(key_of(row), row["pay_to"], amount, end, row["created_at"], row["claim_block"])
+
+
+def _finding(
+    kind: FindingKind, recipient: Recipient, transfer: FoundTransfer, row: Row | None
+) -> AuditFinding:
+    return AuditFinding(
+        kind=kind,
+        key=transfer.key,
+        pay_to=recipient.pay_to,
+        amount=transfer.amount,
+        transaction=transfer.transaction,
+        block=transfer.block,
+        state=None if row is None else row["state"],
+        service=None if row is None else row["service"],
+        presented_at=None if row is None else row["created_at"],
+    )
+
+
+def _unpaid(row: Row) -> AuditFinding:
+    return AuditFinding(
+        kind="not_on_chain",
+        key=key_of(row),
+        pay_to=row["pay_to"],
+        amount=int(row["amount"]),
+        transaction=row["transaction"],
+        block=None,
+        state=row["state"],
+        service=row["service"],
+        presented_at=row["created_at"],
+    )
+
+
+def own_recipient(settings: Settings) -> Recipient | None:
+    """Return who is paid by today's settings, None where no payments are taken."""
+    if settings.pay_to is None:
+        return None
+    return Recipient(settings.network, settings.token.address.lower(), settings.pay_to.lower())
+
+
+async def save_position(store: Store, result: AuditResult, before: AuditPosition | None) -> None:
+    """Enter how far an audit has come, if it began where the one before had ended.
+
+    Raises JournalUnavailable.
+    """
+    if result.blocks is None or result.position is None or result.position[0] < result.blocks.first:
+        return
+    if before is None or before.block is None or result.blocks.first <= before.block + 1:
+        await store.run(partial(audit_queries.enter_position, result.recipient, *result.position))

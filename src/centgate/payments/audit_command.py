@@ -1,0 +1,243 @@
+"""Comparison of journal and chain on request: `centgate payments audit`."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import aiohttp
+from rich.table import Table
+
+from centgate.client.shell.printing import console, line
+from centgate.payments import audit_queries
+from centgate.payments.audit import (
+    ADVICE,
+    KINDS,
+    MEANINGS,
+    AuditFinding,
+    Auditor,
+    AuditResult,
+    BlockRange,
+    own_recipient,
+    range_by_blocks,
+    range_by_time,
+    save_position,
+)
+from centgate.payments.audit_queries import AuditPosition, Recipient
+from centgate.payments.desk import BadArgument, Desk, ExitCode, Shape, print_json, show
+from centgate.payments.entries import dollars, dollars_cell
+from centgate.payments.nodes import payment_nodes
+from centgate.payments.onchain import Chain, Chains, ChainUnreachable
+from centgate.payments.periods import iso, moment
+from centgate.payments.records import FOREVER
+from centgate.payments.store import Store
+from centgate.payments.telling import short
+from centgate.terminal import say
+
+DAY = 86_400
+_ROOM = {"finding": 0, "dollars": 60, "payer": 80, "nonce": 0, "transaction": 48}
+"""Widths from which there is room for these columns."""
+
+
+@dataclass(frozen=True, slots=True)
+class Period:
+    """The blocks to audit, as they were typed."""
+
+    since: str | None = None
+    until: str | None = None
+    from_block: int | None = None
+    to_block: int | None = None
+    resume: bool = False
+
+    @property
+    def has_blocks(self) -> bool:
+        """True if blocks are given by their numbers."""
+        return self.from_block is not None or self.to_block is not None
+
+    def times(self, now: float) -> tuple[float, float]:
+        """Return the beginning and the end. Raises BadArgument."""
+        try:
+            since = moment(self.since, now) if self.since else now - DAY
+            until = moment(self.until, now) if self.until else FOREVER
+        except ValueError as error:
+            raise BadArgument(str(error)) from error
+        if since >= until:
+            raise BadArgument("--since is not before --until")
+        return since, until
+
+    def check(self) -> None:
+        """Raise BadArgument for options that exclude each other."""
+        has_times = self.since is not None or self.until is not None
+        if self.resume and (has_times or self.has_blocks):
+            raise BadArgument("--resume begins where the last audit ended: leave out the period")
+        if has_times and self.has_blocks:
+            raise BadArgument("give the period by times or by blocks, not by both")
+        if self.to_block is not None and self.from_block is None:
+            raise BadArgument("--to-block needs --from-block")
+        if self.to_block is not None and self.to_block < (self.from_block or 0):
+            raise BadArgument("--from-block is not before --to-block")
+
+
+async def audit(desk: Desk, *, period: Period, shape: Shape) -> ExitCode:
+    """Audit every address that is or was paid in the period."""
+    period.check()
+    since, until = period.times(desk.outlook.now)
+    store = desk.books.store
+    if store is None:
+        desk.none("there is no journal")
+        return 1
+    positions = {each.recipient: each for each in await store.read(audit_queries.positions)}
+    recipients = await _recipients(desk, period, positions, since, until)
+    async with aiohttp.ClientSession(trust_env=False) as session:
+        command = _Command(desk, store, Chains(session, desk.settings), period)
+        results = [await command.run(each, positions.get(each)) for each in recipients]
+    _print(results, shape)
+    for result in results:
+        before = positions.get(result.recipient)
+        if before is not None or period.resume or period == Period():  # a short period is no beginning
+            await save_position(store, result, before)
+    complete = all(result.problem is None for result in results)
+    if results and complete and period == Period():
+        await store.run(
+            partial(audit_queries.enter_results, {each.recipient: each.counts for each in results})
+        )
+    return 0 if complete and not any(result.findings for result in results) else 1
+
+
+async def _recipients(
+    desk: Desk, period: Period, positions: dict[Recipient, AuditPosition], since: float, until: float
+) -> list[Recipient]:
+    """Return who is paid by today's settings, or was in the period."""
+    own = own_recipient(desk.settings)
+    if period.resume:
+        since = min([since, *(each.block_time for each in positions.values() if each.block_time is not None)])
+    if period.has_blocks:
+        since, until = 0.0, FOREVER
+    found = {own, *await desk.books.reader.read(partial(audit_queries.recipients, since, until))}
+    network = desk.settings.network if period.has_blocks else None
+    return sorted(each for each in found if each and network in (None, each.network))
+
+
+@dataclass(slots=True)
+class _Command:
+    """One run of the command."""
+
+    desk: Desk
+    store: Store
+    chains: Chains
+    period: Period
+    is_interrupted: bool = False
+
+    async def run(self, recipient: Recipient, before: AuditPosition | None) -> AuditResult:
+        """Audit one recipient; what is found before an interruption is kept."""
+        result = AuditResult(recipient)
+        chain = self.chains.of(recipient.network)
+        if self.is_interrupted:
+            result.problem = "interrupted"
+        elif chain is None:
+            result.problem = payment_nodes(self.desk.settings, recipient.network).description
+        else:
+            await self._audit(chain, result, before)
+        return result
+
+    async def _audit(self, chain: Chain, result: AuditResult, before: AuditPosition | None) -> None:
+        try:
+            await Auditor(self.store).audit(chain, result, await self._range(chain, before))
+        except ChainUnreachable as error:
+            result.problem = str(error)
+        except asyncio.CancelledError:
+            self.is_interrupted = True
+            result.problem = "interrupted"
+
+    async def _range(self, chain: Chain, before: AuditPosition | None) -> BlockRange:
+        if self.period.from_block is not None:
+            return await range_by_blocks(chain, self.period.from_block, self.period.to_block)
+        since, until = self.period.times(self.desk.outlook.now)
+        if self.period.resume and before is not None and before.block_time is not None:
+            return await range_by_time(chain, before.block_time, until, after=before.block)
+        return await range_by_time(chain, since, until)
+
+
+def _print(results: Sequence[AuditResult], shape: Shape) -> None:
+    findings = [finding for result in results for finding in result.findings]
+    if shape == "json":
+        print_json({"findings": [*map(_finding, findings)], "audited": [*map(_audited, results)]})
+        return
+    if findings:
+        show(_table(findings, console().width))
+        for kind in KINDS:
+            if any(finding.kind == kind for finding in findings):
+                show(line(f"\n{kind}: {MEANINGS[kind]}. {ADVICE[kind][0].upper()}{ADVICE[kind][1:]}."))
+    for result in results:
+        show(line(f"\n{_sentence(result)}" if findings else _sentence(result)))
+    if not results:
+        say("there is nothing to audit: CENTGATE_PAY_TO is not set, and nothing was paid in that time")
+
+
+def _sentence(result: AuditResult) -> str:
+    """Return what was audited of a recipient."""
+    recipient = result.recipient
+    where = f"{recipient.pay_to} on {recipient.network} (token {recipient.asset})"
+    problem = f" Not complete: {result.problem}." if result.problem else ""
+    if result.blocks is None or result.audited_to is None:
+        return f"{where}: nothing was read.{problem}"
+    found = "nothing found" if not result.findings else f"{len(result.findings)} found"
+    return (
+        f"{where}: blocks {result.blocks.first} to {result.audited_to}, {result.transfers} transfers by "
+        f"authorization, {result.payments} payments looked for, {found}.{problem}"
+    )
+
+
+def _table(findings: Sequence[AuditFinding], width: int) -> Table:
+    """Return a line for each finding."""
+    table = Table(box=None, padding=(0, 2, 0, 0), header_style="cyan")
+    names = [name for name, room in _ROOM.items() if width >= room]
+    for name in names:
+        justify = "right" if name == "dollars" else "left"
+        table.add_column(name, overflow="fold", justify=justify, no_wrap=True)
+    for each in findings:
+        cells = {
+            "finding": each.kind,
+            "dollars": dollars_cell(each.amount, each.key.network),
+            "payer": short(each.key.payer, width),
+            "nonce": short(each.key.nonce, width),
+            "transaction": short(each.transaction or "", width),
+        }
+        table.add_row(*(cells[name] for name in names))
+    return table
+
+
+def _finding(finding: AuditFinding) -> dict[str, Any]:
+    return {
+        "finding": finding.kind,
+        "network": finding.key.network,
+        "asset": finding.key.asset,
+        "payTo": finding.pay_to,
+        "payer": finding.key.payer,
+        "nonce": finding.key.nonce,
+        "amount": str(finding.amount),
+        "dollars": dollars(finding.amount),
+        "transaction": finding.transaction,
+        "block": finding.block,
+        "state": finding.state,
+        "service": finding.service,
+        "time": None if finding.presented_at is None else iso(finding.presented_at),
+        "meaning": MEANINGS[finding.kind],
+        "toDo": ADVICE[finding.kind],
+    }
+
+
+def _audited(result: AuditResult) -> dict[str, Any]:
+    return {
+        "network": result.recipient.network,
+        "asset": result.recipient.asset,
+        "payTo": result.recipient.pay_to,
+        "fromBlock": result.blocks and result.blocks.first,
+        "toBlock": result.audited_to,
+        "transfers": result.transfers,
+        "payments": result.payments,
+        "problem": result.problem,
+    }

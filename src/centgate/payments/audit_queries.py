@@ -1,0 +1,167 @@
+"""Statements of the audit: recipients in the journal, payments to compare, and how far the audit has come."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import orjson
+from sqlalchemy import BigInteger, Float, String, bindparam, func, null, or_, select, update
+from sqlalchemy.dialects.postgresql import insert
+
+from centgate.payments import queries
+from centgate.payments.authorization import PaymentKey
+from centgate.payments.queries import key_of
+from centgate.payments.records import is_state
+from centgate.payments.statements import HIT, Ask, Asking, Row, now, statement
+from centgate.payments.tables import audits, payment_events, payments
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Recipient:
+    """An address that payments are made to in a token of a network (CAIP-2); both are in lower case."""
+
+    network: str
+    asset: str
+    pay_to: str
+
+
+@dataclass(frozen=True, slots=True)
+class AuditPosition:
+    """How far the payments of a recipient were audited, and what the last audit of a day found."""
+
+    recipient: Recipient
+    block: int | None
+    """The block up to which there was no interruption."""
+    block_time: float | None
+    completed_at: float | None
+    """When the last audit of a day ended; None if this recipient was not part of it."""
+    findings: Mapping[str, int]
+    """How many of each kind that found."""
+
+
+@dataclass(frozen=True, slots=True)
+class LastAudit:
+    """The last audit of a day."""
+
+    completed_at: float
+    findings: Mapping[str, int]
+    """How many of each kind there were."""
+
+
+_RECIPIENT = (payments.c.network, payments.c.asset, payments.c.pay_to)
+_PRESENTED = (
+    payments.c.created_at >= bindparam("since", type_=Float),
+    payments.c.created_at < bindparam("until", type_=Float),
+)
+_RECIPIENTS = statement(select(*_RECIPIENT).where(*_PRESENTED).distinct().order_by(*_RECIPIENT))
+_PAID = statement(
+    select(payments)
+    .where(*_PRESENTED, *(column == bindparam(column.name) for column in _RECIPIENT))
+    .where(or_(is_state("settled"), is_state("delivered")))
+    .order_by(payments.c.created_at)
+)
+_FIRST_EVENT = statement(
+    select(func.min(payment_events.c.at).label("at")).where(payment_events.c.payment == bindparam("payment"))
+)
+_POSITIONS = statement(select(audits).order_by(audits.c.network, audits.c.asset, audits.c.pay_to))
+_KEYS = {name: bindparam(name, type_=String) for name in ("network", "asset", "pay_to")}
+_NEW_POSITION = insert(audits).from_select(
+    ["network", "asset", "pay_to", "position", "position_at"],
+    select(*_KEYS.values(), bindparam("block", type_=BigInteger), bindparam("block_time", type_=Float)).where(
+        HIT == HIT
+    ),
+)
+_ENTER_POSITION = statement(
+    _NEW_POSITION.on_conflict_do_update(
+        index_elements=[audits.c.network, audits.c.asset, audits.c.pay_to],
+        set_={"position": _NEW_POSITION.excluded.position, "position_at": _NEW_POSITION.excluded.position_at},
+        where=or_(audits.c.position.is_(None), audits.c.position < _NEW_POSITION.excluded.position),
+    ).returning(HIT)
+)
+_NEW_RESULT = insert(audits).from_select(
+    ["network", "asset", "pay_to", "completed_at", "findings"],
+    select(*_KEYS.values(), now(), bindparam("findings", type_=String)).where(HIT == HIT),
+)
+_ENTER_RESULT = statement(
+    _NEW_RESULT.on_conflict_do_update(
+        index_elements=[audits.c.network, audits.c.asset, audits.c.pay_to],
+        set_={"completed_at": _NEW_RESULT.excluded.completed_at, "findings": _NEW_RESULT.excluded.findings},
+    ).returning(HIT)
+)
+_FORGET_RESULTS = statement(
+    update(audits)
+    .where(audits.c.completed_at.is_not(None))
+    .values(completed_at=null(), findings=null())
+    .returning(HIT)
+)
+
+
+def recipients(since: float, until: float) -> Asking[list[Recipient]]:
+    """Return who was paid by payments that were presented in a period."""
+    rows = yield Ask(_RECIPIENTS, {"since": since, "until": until})
+    return [_recipient(row) for row in rows]
+
+
+def paid_payments(recipient: Recipient, since: float, until: float) -> Asking[list[Row]]:
+    """Return the payments presented in a period that the journal has as settled or delivered."""
+    return (yield Ask(_PAID, {**_key(recipient), "since": since, "until": until}))
+
+
+def find_all(keys: Sequence[PaymentKey]) -> Asking[dict[PaymentKey, Row]]:
+    """Return the rows of payments; those that the journal does not know are missing."""
+    rows: list[Row | None] = []
+    for key in keys:
+        rows.append((yield from queries.find(key)))  # noqa: PERF401 - one conversation after the other
+    return {key_of(row): row for row in rows if row is not None}
+
+
+def first_event(row: Row) -> Asking[float | None]:
+    """Return the time of a payment's first event, None if there is none."""
+    return (yield Ask(_FIRST_EVENT, {"payment": row["id"]}))[0]["at"]
+
+
+def positions() -> Asking[list[AuditPosition]]:
+    """Return how far the audit has come with each recipient."""
+    rows = yield Ask(_POSITIONS, {})
+    return [
+        AuditPosition(
+            _recipient(row),
+            row["position"],
+            row["position_at"],
+            row["completed_at"],
+            orjson.loads(row["findings"] or "{}"),
+        )
+        for row in rows
+    ]
+
+
+def last_audit() -> Asking[LastAudit | None]:
+    """Return the last audit of a day over all recipients, None if there was none."""
+    found = yield from positions()
+    times = [each.completed_at for each in found if each.completed_at is not None]
+    if not times:
+        return None
+    counted = sum((Counter(each.findings) for each in found), Counter[str]())
+    return LastAudit(min(times), dict(counted))
+
+
+def enter_position(recipient: Recipient, block: int, block_time: float) -> Asking[None]:
+    """Enter the block up to which a recipient was audited, unless a later one is there."""
+    yield Ask(_ENTER_POSITION, {**_key(recipient), "block": block, "block_time": block_time})
+
+
+def enter_results(results: Mapping[Recipient, Mapping[str, int]]) -> Asking[None]:
+    """Enter what an audit of a day found, in place of what the one before did."""
+    yield Ask(_FORGET_RESULTS, {})
+    for recipient, findings in results.items():
+        yield Ask(_ENTER_RESULT, {**_key(recipient), "findings": orjson.dumps(findings).decode()})
+
+
+def _key(recipient: Recipient) -> dict[str, str]:
+    return {"network": recipient.network, "asset": recipient.asset, "pay_to": recipient.pay_to}
+
+
+def _recipient(row: Row) -> Recipient:
+    return Recipient(row["network"], row["asset"], row["pay_to"])

@@ -1,0 +1,66 @@
+"""A look at the chain before a refund is entered: the payer was paid back, and the payment had been taken."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+
+import aiohttp
+
+from centgate.payments import audit_queries, queries
+from centgate.payments.desk import Desk
+from centgate.payments.entries import dollars, money
+from centgate.payments.nodes import payment_nodes
+from centgate.payments.onchain import Chain, ChainUnreachable, Paid, PaymentQuery
+from centgate.payments.records import Record
+
+UNCHECKED = "to enter it without a look, add --unchecked"
+
+
+async def refund_problem(desk: Desk, record: Record, transaction: str) -> str | None:
+    """Return why a transaction does not pay a payment back as far as is known, None if it does."""
+    nodes = payment_nodes(desk.settings, record.key.network)
+    if not nodes.urls:
+        setting = f"CENTGATE_RPC_{record.key.network.removeprefix('eip155:')}_URL"
+        return f"there is {nodes.description} to look the transaction up: set {setting}; {UNCHECKED}"
+    async with aiohttp.ClientSession(trust_env=False) as session:
+        try:
+            return await _problem(desk, Chain(session, nodes), record, transaction)
+        except ChainUnreachable as error:
+            return f"the transaction could not be looked up ({error}): try again; {UNCHECKED}"
+
+
+async def _problem(desk: Desk, chain: Chain, record: Record, transaction: str) -> str | None:
+    key = record.key
+    moved = await chain.received(transaction, key.asset, key.payer)
+    if moved == "unknown":
+        return f"there is no transaction {transaction} on {key.network}; {UNCHECKED}"
+    if moved == "reverted":
+        return f"the transaction {transaction} was reverted: no money moved"
+    entered = await desk.books.reader.read(partial(queries.refunded_amount, key, transaction))
+    if moved - entered >= record.amount:
+        return None
+    others = f", {dollars(entered)} of them for payments that are entered already" if entered else ""
+    return (
+        f"the transaction moved {money(moved, key.network)} of {key.asset} to {key.payer}{others}, and "
+        f"{dollars(record.amount)} are owed"
+    )
+
+
+async def was_taken(desk: Desk, record: Record) -> bool:
+    """Return True if nodes show that a payment that was refused here came all the same."""
+    nodes = payment_nodes(desk.settings, record.key.network)
+    row = await desk.books.reader.read(partial(queries.find, record.key))
+    if not nodes.urls or row is None:
+        return False
+    first_event = await desk.books.reader.read(partial(audit_queries.first_event, row))
+    query = PaymentQuery(
+        record.key, record.pay_to, record.amount, record.valid_before, record.created_at, claim_block=None
+    )
+    query = replace(query, presented_at=min(record.created_at, first_event or record.created_at))
+    async with aiohttp.ClientSession(trust_env=False) as session:
+        chain = Chain(session, nodes)
+        try:
+            return isinstance(await chain.find_payment(query, await chain.safe_block()), Paid)
+        except ChainUnreachable:
+            return False

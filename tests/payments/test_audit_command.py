@@ -1,0 +1,177 @@
+"""`centgate payments audit` as an operator types it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from audits import delivered_for_nothing, fresh, height, later, mine, nonce_of, settle
+from buyer import Buyer
+from entered import enter, row
+from fronts import in_front
+from payments_shell import run
+from standins import StandIns
+from typer.testing import Result
+
+from centgate.devchain.house import DevChain
+from centgate.evm import checksummed
+from centgate.settings import Settings
+
+
+@pytest.fixture
+def deployed(chain_settings: Settings, database_url: str) -> Settings:
+    """A deployment on the development chain with a recipient of its own, and a journal without a row."""
+    pay_to = checksummed(f"0x{time.time_ns():040x}")
+    asyncio.run(enter(database_url))
+    return chain_settings.model_copy(update={"database_url": database_url, "pay_to": pay_to})
+
+
+def audit(settings: Settings, *arguments: str, node: str | None = None, width: int = 120) -> Result:
+    """Run the command to its end."""
+    given = {
+        "CENTGATE_PAY_TO": str(settings.pay_to),
+        "CENTGATE_NETWORK": settings.network,
+        "CENTGATE_FACILITATOR_URL": "http://127.0.0.1:9",
+        "CENTGATE_RPC_84532_URL": node or str(settings.rpc_url),
+        "CENTGATE_RPC_84532_ENABLED": "true",
+    }
+    return run("audit", *arguments, url=settings.database_url, width=width, settings=given)
+
+
+def report(settings: Settings, *arguments: str, node: str | None = None) -> tuple[int, Any]:
+    """The exit code, and what it gives as JSON."""
+    shown = audit(settings, "--json", *arguments, node=node)
+    assert shown.stdout, shown.output
+    return shown.exit_code, json.loads(shown.stdout)
+
+
+def test_clean_journal_exits_0(deployed: Settings, devchain: DevChain) -> None:
+    mine(devchain)
+
+    code, told = report(deployed)
+
+    assert (code, told["findings"]) == (0, [])
+    assert told["audited"][0]["payTo"] == str(deployed.pay_to).lower()
+    assert told["audited"][0]["toBlock"] == height(devchain)
+
+
+def test_findings_exit_1_and_are_shown(deployed: Settings, devchain: DevChain, buyer: Buyer) -> None:
+    unknown = fresh(deployed, buyer)
+    transaction = settle(devchain, unknown)
+    false = asyncio.run(delivered_for_nothing(deployed, buyer))
+    mine(devchain)
+
+    code, told = report(deployed)
+    table = audit(deployed)
+
+    found = {each["finding"]: each for each in told["findings"]}
+    assert (code, table.exit_code, set(found)) == (1, 1, {"unknown", "not_on_chain"})
+    assert found["unknown"]["transaction"] == transaction
+    assert found["not_on_chain"]["nonce"] == nonce_of(false)
+    assert found["not_on_chain"]["state"] == "delivered"
+    assert "deployments that share a payTo must share a journal" in " ".join(table.stdout.split())
+
+
+@pytest.mark.parametrize("width", [40, 60, 80, 220])
+def test_table_fits_its_terminal(deployed: Settings, devchain: DevChain, buyer: Buyer, width: int) -> None:
+    settle(devchain, fresh(deployed, buyer))
+
+    table = audit(deployed, width=width).stdout.split("\n\n")[0]
+
+    assert max(map(len, table.splitlines())) <= width
+    assert "…" in table or width > 200
+
+
+def test_blocks_can_be_named(deployed: Settings, devchain: DevChain, buyer: Buyer) -> None:
+    settle(devchain, fresh(deployed, buyer))
+    number = str(height(devchain))
+    mine(devchain)
+
+    exact = report(deployed, "--from-block", number, "--to-block", number)[1]
+    after = report(deployed, "--from-block", str(int(number) + 1))[1]
+
+    assert [each["finding"] for each in exact["findings"]] == ["unknown"]
+    assert (after["findings"], after["audited"][0]["fromBlock"]) == ([], int(number) + 1)
+
+
+def test_resumed_audit_begins_where_the_last_one_ended(
+    deployed: Settings, devchain: DevChain, upstreams: StandIns, buyer: Buyer
+) -> None:
+    settle(devchain, fresh(deployed, buyer))
+    mine(devchain)
+    node = in_front(upstreams, "node", devchain.rpc_url, later(devchain)) + "/"
+    first = report(deployed, node=node)[1]
+    payload = fresh(deployed, buyer)
+    settle(devchain, payload)
+    mine(devchain)
+
+    again = report(deployed, "--resume", node=node)[1]
+
+    # the newest block was too young to be compared in both directions
+    assert again["audited"][0]["fromBlock"] == first["audited"][0]["toBlock"]
+    assert [each["nonce"] for each in again["findings"]] == [nonce_of(payload)]
+
+
+def test_audit_that_an_unreachable_node_ends_is_resumed_without_a_gap(
+    deployed: Settings, devchain: DevChain, upstreams: StandIns, buyer: Buyer
+) -> None:
+    payload = fresh(deployed, buyer)
+    settle(devchain, payload)
+    mine(devchain)
+    node = in_front(upstreams, "node", devchain.rpc_url, later(devchain)) + "/"
+
+    code, told = report(deployed, "--resume", node="http://127.0.0.1:9")
+    later_code, later_told = report(deployed, "--resume", node=node)
+
+    assert (code, told["audited"][0]["problem"] is None) == (1, False)
+    assert (later_code, [each["nonce"] for each in later_told["findings"]]) == (1, [nonce_of(payload)])
+
+
+def test_recipients_of_earlier_terms_are_audited_too(deployed: Settings, devchain: DevChain) -> None:
+    earlier = "0x" + "ab" * 20
+    token = devchain.token.lower()
+    paid = row(1, network="eip155:84532", asset=token, pay_to=earlier, created_at=time.time() - 3600)
+    asyncio.run(enter(deployed.database_url, payments=[paid]))
+    mine(devchain)
+
+    told = report(deployed)[1]
+
+    assert {each["payTo"] for each in told["audited"]} == {earlier, str(deployed.pay_to).lower()}
+    assert [(each["finding"], each["payTo"]) for each in told["findings"]] == [("not_on_chain", earlier)]
+
+
+def test_network_without_a_node_is_a_part_that_could_not_be_audited(deployed: Settings) -> None:
+    asyncio.run(enter(deployed.database_url, payments=[row(1, network="eip155:99", created_at=time.time())]))
+
+    code, told = report(deployed)
+
+    problems = {each["network"]: each["problem"] for each in told["audited"]}
+    assert (code, problems) == (1, {"eip155:99": "no node of eip155:99", "eip155:84532": None})
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["--since", "soon"], "is no time"),
+        (["--since", "1h", "--until", "2h"], "--since is not before --until"),
+        (["--since", "1h", "--from-block", "1"], "not by both"),
+        (["--from-block", "2", "--to-block", "1"], "--from-block is not before"),
+        (["--to-block", "1"], "needs --from-block"),
+        (["--resume", "--since", "1h"], "leave out the period"),
+    ],
+)
+def test_what_cannot_be_meant_exits_2(deployed: Settings, arguments: list[str], sentence: str) -> None:
+    shown = audit(deployed, *arguments)
+
+    assert (shown.exit_code, sentence in shown.stderr) == (2, True), shown.output
+
+
+def test_journal_that_is_not_there_cannot_be_audited(tmp_path: Path) -> None:
+    shown = run("audit", url=f"sqlite:///{tmp_path / 'none.db'}")
+
+    assert (shown.exit_code, "there is no journal yet" in shown.stderr) == (1, True)
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,206 @@
+"""The audit of the last day, and what an operator hears of it."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager
+from functools import partial
+
+import aiohttp
+import pytest
+from audits import delivered_for_nothing, fresh, later, mine, settle
+from buyer import Buyer
+from doctor.deployments import finding
+from entered import enter
+from fronts import in_front
+from pasts import PATIENCE, journal_of
+from standins import StandIns
+
+from centgate.catalog import all_services
+from centgate.devchain.house import DevChain
+from centgate.evm import checksummed
+from centgate.metrics.open_payments import OpenPayments
+from centgate.payments import audit_queries
+from centgate.payments.alerts import Alerts
+from centgate.payments.audit_queries import AuditPosition, enter_results
+from centgate.payments.daily_audit import DailyAudit
+from centgate.payments.facilitator import Facilitator
+from centgate.payments.journal import Journal
+from centgate.payments.upkeep import open_upkeep
+from centgate.settings import ProviderSettings, Settings
+
+HOUR = 3600.0
+
+
+@pytest.fixture
+def audited(chain_settings: Settings, database_url: str, upstreams: StandIns) -> Settings:
+    """A deployment on the development chain with a recipient of its own, whose alerts are taken."""
+    upstreams.says("hook", "/", "ok", method="POST")
+    return chain_settings.model_copy(
+        update={
+            "database_url": database_url,
+            "pay_to": checksummed(f"0x{time.time_ns():040x}"),
+            "alert_webhook": upstreams.at("hook") + "/",
+        }
+    )
+
+
+def with_node(settings: Settings, url: str) -> Settings:
+    return settings.model_copy(update={"providers": {"rpc_84532": ProviderSettings(url=url)}})
+
+
+async def run(settings: Settings) -> Mapping[str, int] | None:
+    """What a server's audit finds."""
+    async with aiohttp.ClientSession() as session, journal_of(settings) as store:
+        return await DailyAudit(settings, store, session).run()
+
+
+async def positions(settings: Settings) -> list[AuditPosition]:
+    async with journal_of(settings) as store:
+        return await store.read(audit_queries.positions)
+
+
+async def test_audit_counts_both_directions(audited: Settings, devchain: DevChain, buyer: Buyer) -> None:
+    settle(devchain, fresh(audited, buyer))
+    await delivered_for_nothing(audited, buyer)
+    mine(devchain)
+
+    counts = await run(audited)
+
+    (position,) = await positions(audited)
+    assert counts == position.findings == {"unknown": 1, "not_on_chain": 1}
+    assert abs((position.completed_at or 0) - time.time()) < 60
+
+
+async def test_audit_of_another_process_just_now_counts(
+    audited: Settings, devchain: DevChain, buyer: Buyer
+) -> None:
+    settle(devchain, fresh(audited, buyer))
+    await run(audited)
+    blind = with_node(audited, "http://127.0.0.1:9")
+
+    assert await run(blind) == {"unknown": 1}
+
+
+async def test_audit_without_an_answering_node_is_not_complete(audited: Settings, devchain: DevChain) -> None:
+    assert await run(with_node(audited, "http://127.0.0.1:9")) is None
+    assert await positions(audited) == []
+
+
+async def test_audit_goes_on_where_it_was_interrupted(
+    audited: Settings, devchain: DevChain, upstreams: StandIns, buyer: Buyer
+) -> None:
+    mine(devchain)
+    front = with_node(audited, in_front(upstreams, "node", devchain.rpc_url, later(devchain)) + "/")
+    await run(front)
+    (position,) = await positions(audited)
+    async with journal_of(audited) as store:
+        await store.run(partial(enter_results, {}))  # it was long ago
+    settle(devchain, fresh(audited, buyer))
+    mine(devchain)
+
+    counts = await run(front)
+
+    (after,) = await positions(audited)
+    assert counts == {"unknown": 1}
+    assert (after.block or 0) > (position.block or 0)
+
+
+@asynccontextmanager
+async def upkeep_of(settings: Settings) -> AsyncGenerator[None]:
+    """A server's upkeep, which audits at once."""
+    async with aiohttp.ClientSession() as session, journal_of(settings) as store:
+        journal = Journal(store, keep_seconds=HOUR)
+        alerts = Alerts(settings, journal.part("alerts"), session)
+        facilitator = Facilitator(settings)
+        upkeep = open_upkeep(
+            settings,
+            all_services(),
+            journal,
+            facilitator,
+            session,
+            store=store,
+            alerts=alerts,
+            first_audit=(0, 0),
+        )
+        upkeep.start()
+        try:
+            yield
+        finally:
+            await upkeep.stop()
+            facilitator.close()
+
+
+async def test_findings_are_one_alert(
+    audited: Settings, devchain: DevChain, upstreams: StandIns, buyer: Buyer
+) -> None:
+    for _ in range(2):
+        settle(devchain, fresh(audited, buyer))
+    deadline = time.monotonic() + PATIENCE
+
+    async with upkeep_of(audited):
+        while not upstreams.calls("hook"):
+            assert time.monotonic() < deadline
+            await asyncio.sleep(0.05)
+
+    (alert,) = (call.body for call in upstreams.calls("hook"))
+    assert (alert["kind"], alert["state"], alert["count"]) == ("audit_findings", "raised", 2)
+    assert "2 paid on the chain, and not by a payment" in alert["message"]
+
+
+async def test_alert_is_over_when_an_audit_finds_nothing(audited: Settings, upstreams: StandIns) -> None:
+    async with aiohttp.ClientSession() as session, journal_of(audited) as store:
+        alerts = Alerts(audited, Journal(store, keep_seconds=HOUR), session)
+        for counts in ({"refused": 1}, {"refused": 1}, {}, {}):
+            alerts.notice_audit(counts)
+            await alerts.audit_findings()
+
+    assert [call.body["state"] for call in upstreams.calls("hook")] == ["raised", "over"]
+
+
+async def test_findings_are_in_the_metrics(audited: Settings, devchain: DevChain, buyer: Buyer) -> None:
+    settle(devchain, fresh(audited, buyer))
+    await run(audited)
+    async with journal_of(audited) as store:
+        metrics = OpenPayments(store, keep_seconds=HOUR)
+        await metrics.ask()
+
+    samples = {
+        (sample.name, sample.labels.get("kind")): sample.value
+        for family in metrics.collect()
+        for sample in family.samples
+    }
+
+    assert samples["centgate_audit_findings", "unknown"] == 1
+    assert samples["centgate_audit_findings", "refused"] == 0
+    assert abs(samples["centgate_audit_completed_timestamp_seconds", None] - time.time()) < 60
+
+
+async def test_doctor_warns_of_findings(audited: Settings, devchain: DevChain, buyer: Buyer) -> None:
+    settle(devchain, fresh(audited, buyer))
+    before = await finding(audited, "audit")
+    await run(audited)
+
+    after = await finding(audited, "audit")
+
+    assert (before.status, after.status) == ("skipped", "warning")
+    assert "1 paid on the chain, and not by a payment of" in after.what
+    assert "must share a journal" in (after.mend or "")
+
+
+async def test_doctor_warns_of_an_audit_that_is_overdue(audited: Settings) -> None:
+    done = {"completed_at": time.time() - 4 * HOUR, "findings": "{}"}
+    row = {"network": "eip155:84532", "asset": "0x1", "pay_to": "0x2", "position": 1, "position_at": 1.0}
+    await enter(audited.database_url, audits=[row | done])
+
+    told = await finding(audited, "audit")
+
+    assert (told.status, "4h 0m ago" in told.what) == ("warning", True), told
+
+
+async def test_doctor_is_content_with_a_clean_audit(audited: Settings, devchain: DevChain) -> None:
+    await run(audited)
+
+    assert (await finding(audited, "audit")).status == "ok"

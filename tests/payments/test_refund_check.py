@@ -1,0 +1,162 @@
+"""A refund is looked up on the chain before it is entered."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from audits import fresh, nonce_of, settle
+from buyer import Buyer, encoded
+from deeds import reverted_transaction, transfer
+from entered import Row, enter, row
+from pasts import presented
+from payments_shell import run
+from typer.testing import Result
+
+from centgate.devchain.accounts import BUYERS
+from centgate.devchain.house import DevChain
+from centgate.settings import Settings
+
+DAY = 86_400
+PAYER = BUYERS[3].address.lower()
+UNKNOWN = "0x" + "ab" * 32
+
+
+def owed(devchain: DevChain, number: int, **changes: Any) -> Row:
+    """A payment of the development chain that was settled three days ago and never delivered."""
+    at = time.time() - 3 * DAY
+    token = devchain.token.lower()
+    return row(number, "settled", network="eip155:84532", asset=token, payer=PAYER, created_at=at, **changes)
+
+
+def journal(folder: Path, *rows: Row) -> str:
+    """The address of a journal with these payments."""
+    url = f"sqlite:///{folder / 'journal.db'}"
+    asyncio.run(enter(url, payments=rows))
+    return url
+
+
+def refunded(url: str, paid: Row, transaction: str, *more: str, node: str) -> Result:
+    """Enter a refund."""
+    given = {"CENTGATE_RPC_84532_URL": node, "CENTGATE_RPC_84532_ENABLED": "true"}
+    name = f"{paid['payer']}:{paid['nonce']}"
+    return run("refunded", name, "--in", transaction, *more, url=url, settings=given)
+
+
+def events(url: str, nonce: str) -> list[str]:
+    shown = run("show", nonce, "--json", url=url)
+    return [each["what"] for each in json.loads(shown.stdout)["payments"][0]["events"]]
+
+
+def test_refund_that_the_chain_shows_is_entered(tmp_path: Path, devchain: DevChain) -> None:
+    paid = owed(devchain, 1)
+    url = journal(tmp_path, paid)
+    transaction = transfer(devchain, Buyer(2), PAYER, 10_000)
+
+    shown = refunded(url, paid, transaction, node=devchain.rpc_url)
+
+    assert shown.exit_code == 0, shown.output
+    assert events(url, paid["nonce"])[-1] == f"It was entered as paid back in {transaction}."
+
+
+def test_one_transaction_pays_back_as_many_payments_as_it_has_money_for(
+    tmp_path: Path, devchain: DevChain
+) -> None:
+    payments = [owed(devchain, number) for number in range(3)]
+    url = journal(tmp_path, *payments)
+    transaction = transfer(devchain, Buyer(2), PAYER, 29_999)
+
+    shown = [refunded(url, each, transaction, node=devchain.rpc_url) for each in payments]
+
+    assert [each.exit_code for each in shown] == [0, 0, 1]
+    assert "0.020000 of them for payments that are entered already" in shown[2].stderr
+
+
+@pytest.mark.parametrize(
+    ("to", "amount", "why"),
+    [
+        (PAYER, 9_999, "moved 0.009999 test dollars"),
+        (BUYERS[4].address, 10_000, "moved 0.000000 test dollars"),
+    ],
+    ids=["too little", "to somebody else"],
+)
+def test_transaction_that_does_not_pay_back_is_refused(
+    tmp_path: Path, devchain: DevChain, to: str, amount: int, why: str
+) -> None:
+    paid = owed(devchain, 1)
+    url = journal(tmp_path, paid)
+
+    shown = refunded(url, paid, transfer(devchain, Buyer(2), to, amount), node=devchain.rpc_url)
+
+    assert (shown.exit_code, why in shown.stderr) == (1, True), shown.output
+
+
+def test_payers_own_transfer_to_himself_is_no_refund(tmp_path: Path, devchain: DevChain) -> None:
+    paid = owed(devchain, 1)
+    url = journal(tmp_path, paid)
+
+    shown = refunded(url, paid, transfer(devchain, Buyer(3), PAYER, 10_000), node=devchain.rpc_url)
+
+    assert (shown.exit_code, "moved 0.000000 test dollars" in shown.stderr) == (1, True), shown.output
+
+
+def test_transaction_that_is_not_there_or_failed_is_refused(tmp_path: Path, devchain: DevChain) -> None:
+    paid = owed(devchain, 1)
+    url = journal(tmp_path, paid)
+
+    missing = refunded(url, paid, UNKNOWN, node=devchain.rpc_url)
+    failed = refunded(url, paid, reverted_transaction(devchain, paid["nonce"]), node=devchain.rpc_url)
+
+    assert (missing.exit_code, "there is no transaction" in missing.stderr) == (1, True)
+    assert (failed.exit_code, "was reverted" in failed.stderr) == (1, True)
+
+
+def test_without_an_answering_node_a_refund_is_entered_unchecked_only(
+    tmp_path: Path, devchain: DevChain
+) -> None:
+    paid = owed(devchain, 1)
+    url = journal(tmp_path, paid)
+
+    unreachable = refunded(url, paid, UNKNOWN, node="http://127.0.0.1:9")
+    nowhere = run("refunded", paid["nonce"], "--in", UNKNOWN, url=url)
+    unchecked = run("refunded", paid["nonce"], "--in", UNKNOWN, "--unchecked", url=url)
+
+    assert [each.exit_code for each in (unreachable, nowhere, unchecked)] == [1, 1, 0]
+    assert "could not be looked up" in unreachable.stderr
+    assert "CENTGATE_RPC_84532_URL" in nowhere.stderr
+    assert all("--unchecked" in each.stderr for each in (unreachable, nowhere))
+    assert events(url, paid["nonce"])[-1].endswith("It was not looked up on the chain.")
+
+
+def test_refused_payment_that_was_taken_can_be_entered_as_paid_back(
+    tmp_path: Path, devchain: DevChain, chain_settings: Settings
+) -> None:
+    buyer = Buyer(3)
+    payload = fresh(chain_settings, buyer)
+    asyncio.run(presented(chain_settings, encoded(payload), int(time.time())))
+    url = chain_settings.database_url
+    refuse(tmp_path / "journal.db")
+    paid = {"payer": PAYER, "nonce": nonce_of(payload)}
+    back = transfer(devchain, Buyer(2), PAYER, 10_000)
+
+    before = refunded(url, paid, back, node=devchain.rpc_url)
+    settle(devchain, payload)
+    after = refunded(url, paid, back, node=devchain.rpc_url)
+
+    assert (before.exit_code, "the payment is refused" in before.stderr) == (1, True)
+    assert after.exit_code == 0, after.output
+
+
+def refuse(path: Path) -> None:
+    """Have every payment of a journal refused."""
+    import sqlite3
+    from contextlib import closing
+
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute(
+            "UPDATE payments SET state = 'refused', reason = 'insufficient_funds', owner = NULL"
+        )

@@ -1,0 +1,35 @@
+"""`centgate serve` logs what decides about payments whose outcome a facilitator leaves open."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from houses import running
+
+from centgate.settings import Settings
+
+RESOLVED = "unknown outcomes are resolved on the chain"
+LEFT = "unknown outcomes are left to the facilitator alone"
+
+
+@pytest.mark.parametrize(
+    ("more", "level", "event", "nodes"),
+    [
+        ({}, "warning", LEFT, "no node of eip155:84532"),
+        ({"RPC_84532_URL": "http://127.0.0.1:9/key"}, "info", RESOLVED, "1 own node of eip155:84532"),
+    ],
+    ids=["no node", "own node"],
+)
+def test_start_log_names_the_nodes(
+    settings: Settings, tmp_path: Path, more: dict[str, str], level: str, event: str, nodes: str
+) -> None:
+    log = tmp_path / "log"
+
+    with running(settings, log=log, **more):
+        written: list[dict[str, Any]] = [json.loads(line) for line in log.read_text().splitlines()]
+
+    told = [(line["level"], line["nodes"]) for line in written if line["event"] == event]
+    assert told == [(level, nodes)]
