@@ -27,7 +27,17 @@ from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.sql.elements import ColumnElement, and_
 
 from centgate.payments.authorization import PaymentKey
-from centgate.payments.statements import HIT, Ask, Asking, Row, ago, change_then_insert, now, statement
+from centgate.payments.statements import (
+    HIT,
+    Ask,
+    Asking,
+    Row,
+    Statement,
+    ago,
+    change_then_insert,
+    now,
+    statement,
+)
 from centgate.payments.tables import (
     ENDED,
     KEY,
@@ -206,14 +216,14 @@ _PRUNABLE = (
     .offset(literal_column("0"))
 )
 _PRUNE_REFUSED, _PRUNE_UNUSED = (
-    (
-        statement(delete(payment_events).where(payment_events.c.payment.in_(prunable)).returning(HIT)),
-        statement(delete(payments).where(payments.c.id.in_(prunable)).returning(HIT)),
-    )
+    statement(delete(payments).where(payments.c.id.in_(prunable)).returning(payments.c.id))
     for prunable in (
         _PRUNABLE.where(ENDED, _MAY_GO),
         _PRUNABLE.where(UNDELIVERED, _OLD_PAYMENTS.c.state == literal_column("'unused'")),
     )
+)
+_FORGET_EVENTS = statement(
+    delete(payment_events).where(payment_events.c.payment == bindparam("payment")).returning(HIT)
 )
 _UNSEEN_FOR = statement(
     select((now() - workers.c.seen_at).label("seconds")).where(
@@ -358,16 +368,20 @@ def prune_refused(keep: float, unaudited: float, audited_networks: Collection[st
     """
     listed = ",".join(["", *audited_networks, ""])
     parameters = {"keep": keep, "unaudited": unaudited, "audited": listed}
-    events, rows = _PRUNE_REFUSED
-    yield Ask(events, parameters)
-    return len((yield Ask(rows, parameters)))
+    return (yield from _prune(_PRUNE_REFUSED, parameters))
 
 
 def prune_unused() -> Asking[int]:
     """Remove some payments that never reached the facilitator and have ended; return how many."""
-    events, rows = _PRUNE_UNUSED
-    yield Ask(events, {"keep": 0.0})
-    return len((yield Ask(rows, {"keep": 0.0})))
+    return (yield from _prune(_PRUNE_UNUSED, {"keep": 0.0}))
+
+
+def _prune(pruning: Statement, parameters: dict[str, Any]) -> Asking[int]:
+    """Remove payments, and then their events: SQLite gives the number of a removed row to another."""
+    rows = yield Ask(pruning, parameters)
+    for row in rows:
+        yield Ask(_FORGET_EVENTS, {"payment": row["id"]})
+    return len(rows)
 
 
 def deliver(key: PaymentKey, worker: str, answer: dict[str, Any]) -> Asking[bool]:
