@@ -27,7 +27,7 @@ from centgate.payments import authorization, claiming, facilitator, gate, onchai
 from centgate.payments.authorization import Payment, PaymentKey
 from centgate.payments.facilitator import NotSettled, Outcome, Settled, Unresolved
 from centgate.payments.onchain import Chain, Node, PaymentQuery
-from centgate.payments.settle_reasons import ReasonCertainty
+from centgate.payments.settle_reasons import ReasonCertainty, certainty_of
 
 Defect = Callable[[], Any]
 """A context in which the product is broken."""
@@ -80,7 +80,7 @@ def believe_hashed_refusals() -> Any:
     def believing(payment: Payment, status: int, content: bytes) -> Outcome:
         result = interpret(payment, status, content)
         if isinstance(result, Unresolved) and result.reason:
-            certainty = facilitator.certainty_of(result.reason)
+            certainty = certainty_of(result.reason)
             return result if certainty == "in_doubt" else NotSettled(result.reason, certainty)
         return result
 

@@ -399,4 +399,4 @@ class LostClaim(InternalError):
 
     def __init__(self) -> None:
         note = PaymentNote("in_flight", charged=False, retry="same_payment")
-        super().__init__("another server took the payment over; send it again", payment=note)
+        super().__init__("another server took the payment over; send it again", payment=note, retry_after=1)
