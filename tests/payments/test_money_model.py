@@ -119,6 +119,19 @@ class MoneyModel(RuleBasedStateMachine):
         self.stage.run(self.world.send(self.world.clients[client]))
         ModelUpstream.fails = False
 
+    @rule(
+        client=st.integers(0, 2),
+        deployment=deployments,
+        answer=st.sampled_from(["transaction_failed", "settlement_pending", "hang up"]),
+        questions=st.integers(1, 12),
+    )
+    def client_sends_through_repeating_proxy(
+        self, client: int, deployment: int, answer: str, questions: int
+    ) -> None:
+        """Two transactions wait to be mined, which happens while nodes are asked."""
+        plan = Plan(answer, "mempool", "right", repeated="mempool")
+        self.client_sends(client, deployment, plan, 1, questions)
+
     @rule(client=st.integers(0, 2), number=numbers, deployment=deployments)
     def client_sends_answered_request(self, client: int, number: int, deployment: int) -> None:
         """A client sends a request again that was answered."""
@@ -180,6 +193,17 @@ class MoneyModel(RuleBasedStateMachine):
         last = len(self.world.own) - 1
         self.thief_acts_on_chain(last, last, "cancel" if cancels else "spend elsewhere", mined=True)
         self.thief_presents(last, deployment, "first.example", plan, "own", None, redirected=False)
+
+    @rule(number=numbers, deployment=deployments, plan=plans)
+    def thief_presents_while_nodes_are_down(self, number: int, deployment: int, plan: Plan) -> None:
+        """The thief presents something while no node answers."""
+        nodes = self.world.nodes
+        before = [node.down for node in nodes]
+        for node in nodes:
+            node.down = True
+        self.thief_presents(number, deployment, "first.example", plan, "own", None, redirected=False)
+        for node, was_down in zip(nodes, before, strict=True):
+            node.down = was_down
 
     @rule(number=numbers, recipient=st.integers(0, 2), value=st.sampled_from([PRICE, 1]))
     def thief_signs_same_nonce(self, number: int, recipient: int, value: int) -> None:
