@@ -233,7 +233,7 @@ def test_nothing_names_a_buyer_a_path_or_a_request(busy: Samples, server: Metere
 
 def test_limited_requests_are_counted_by_whose_limit_it_was(tmp_path: Path) -> None:
     buyer = Buyer()
-    limits = {"FREE_PER_MINUTE": "1", "FREE_BURST": "20", "REFUSED_PER_MINUTE": "1"}
+    limits = {"FREE_PER_MINUTE": "1", "FREE_BURST": "40", "REFUSED_PER_MINUTE": "1"}
     with metered(tmp_path, **limits) as one:
         payment = payment_for(one.client, buyer)
         pay(one.client, payment)
