@@ -44,6 +44,8 @@ from money_model import (
 from simulated_chain import PRICE, Authorization, Lie
 from simulated_facilitator import HONEST, PLANS, Plan
 
+from centgate.payments.claiming import StoredAnswer
+
 SHORT = 500
 STEPS = int(os.environ.get("MONEY_MODEL_STEPS", SHORT))
 STEPS_IN_SEQUENCE = 50
@@ -160,10 +162,13 @@ class MoneyModel(RuleBasedStateMachine):
 
         async def send_both() -> None:
             await asyncio.gather(*(each.journal.beat() for each in world.deployments))
-            await asyncio.gather(
+            _, result = await asyncio.gather(
                 world.send(buyer),
                 world.present(other, payment, purchase.question, identifier=purchase.identifier),
             )
+            # a refusal is no reason to pay again while the other request has the answer
+            if isinstance(result, StoredAnswer) and purchase.answer is None:
+                purchase.payment, purchase.answer = payment, result
 
         self.stage.run(send_both())
 
