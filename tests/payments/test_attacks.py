@@ -108,6 +108,7 @@ def test_attack_refusal_is_believed_of_a_node_behind_the_claim(
 ) -> None:
     """The first of two nodes stands still at a block from before the claim."""
     monkeypatch.setattr(onchain, "BLOCK_WAIT", 10)  # the other one may be slow on a busy machine
+    monkeypatch.setattr(gate, "TIMEOUT", 30)
     stuck = forward(devchain.rpc_url, {"jsonrpc": "2.0", "id": 1, "method": "eth_blockNumber", "params": []})[
         "result"
     ]

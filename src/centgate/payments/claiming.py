@@ -99,6 +99,8 @@ class Attempt:
     """What was settled before this can no longer be redeemed."""
     claim_block: int | None
     """Newest block number known now."""
+    waiting_since: float | None
+    """When it began to wait for another process; None if it has not had to."""
     touched: set[PaymentKey]
     """Payments that may have been taken: they are named here before."""
 
@@ -227,6 +229,8 @@ def _again(attempt: Attempt, row: Row) -> Asking[Claim | Held]:
     if payment.unfit and queries.key_of(row) == payment.key:
         payment.unfit.payment = replace(_note(row), retry="new_payment")
     require_fit(payment)
+    if queries.key_of(row) == payment.key and _was_refused_meanwhile(attempt, row):
+        raise _refused_meanwhile(row)
     if queries.key_of(row) != payment.key:  # the one before only shares its idempotency key with this one
         yield from queries.change_seen(row, {"identifier": None})
         return Held()
@@ -234,6 +238,20 @@ def _again(attempt: Attempt, row: Row) -> Asking[Claim | Held]:
     if not (yield from queries.change_seen(row, values)):
         return Held()
     return _fresh(attempt, values["created_at"], values["claim_block"])
+
+
+def _was_refused_meanwhile(attempt: Attempt, row: Row) -> bool:
+    since = attempt.waiting_since
+    return since is not None and row["state"] == "refused" and row["updated_at"] >= since
+
+
+def _refused_meanwhile(row: Row) -> PaymentRequired:
+    """Return the refusal that another process has just told for the same payment.
+
+    To present it once more could settle it after a buyer was told to sign anew.
+    """
+    reason = row["reason"]
+    return PaymentRequired(f"the payment was refused: {reason}", reason=reason, payment=_note(row))
 
 
 def _first_presentation(attempt: Attempt, row: Row) -> dict[str, Any]:

@@ -282,13 +282,17 @@ class Journal:
 
     async def _take(self, payment: Payment, order: Order, claim_block: int | None) -> Claim:
         worker, touched = self._claimant(), set[PaymentKey]()
+        waiting_since: float | None = None
         with self._taking(touched, worker):
             while True:
                 now = await self.now()
-                attempt = Attempt(payment, order, worker, now, now - self._keep, claim_block, touched)
+                attempt = Attempt(
+                    payment, order, worker, now, now - self._keep, claim_block, waiting_since, touched
+                )
                 found = await self._run(partial(claiming.taken, attempt), UNTOUCHED)
                 if isinstance(found, Claim):
                     break
+                waiting_since = waiting_since or now
                 await asyncio.sleep(POLL)
         if found.state == "settling" and not found.doubtful:
             self.meter.entered("settling", found.service)

@@ -1,0 +1,71 @@
+"""A duplicate of a payment that waits for another server hears what became of the first."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+
+import pytest
+from buyer import QUESTION, Buyer, encoded
+from pasts import journal_of, terms_in
+
+from centgate.errors import PaymentRequired
+from centgate.payments.authorization import Payment, read_payment
+from centgate.payments.claiming import Order
+from centgate.payments.journal import Journal
+from centgate.payments.terms import terms_of
+from centgate.pipeline import binding
+from centgate.services.phishing_check import PhishingCheckRequest, phishing_check
+from centgate.settings import Settings
+
+ORDER = Order(phishing_check.slug, binding(phishing_check, PhishingCheckRequest(**QUESTION)))
+
+
+@pytest.fixture
+def deployment(database_url: str, settings: Settings) -> Settings:
+    """A deployment on each kind of database."""
+    return settings.model_copy(update={"database_url": database_url})
+
+
+def payment_of(settings: Settings, buyer: Buyer) -> Payment:
+    payload = buyer.payload(terms_in(settings), now=int(time.time()))
+    return read_payment(encoded(payload), terms_of(phishing_check, settings), time.time())
+
+
+async def test_duplicate_at_another_server_is_refused_as_the_first_was(
+    deployment: Settings, buyer: Buyer
+) -> None:
+    payment = payment_of(deployment, buyer)
+    async with journal_of(deployment) as store:
+        await store.migrate()
+        one, other = (Journal(store, keep_seconds=3600) for _ in range(2))
+
+        async with one.claim(payment, ORDER) as claim:
+            duplicate = asyncio.create_task(_claim(other, payment))
+            await asyncio.sleep(0.3)  # until it waits
+            await one.refused(claim, "insufficient_funds")
+
+        with pytest.raises(PaymentRequired) as error:
+            await duplicate
+
+    assert error.value.reason == "insufficient_funds"
+    assert error.value.payment is not None
+    assert error.value.payment.state == "refused"
+
+
+async def test_refused_payment_that_comes_later_is_claimed(deployment: Settings, buyer: Buyer) -> None:
+    payment = payment_of(deployment, buyer)
+    async with journal_of(deployment) as store:
+        await store.migrate()
+        one, other = (Journal(store, keep_seconds=3600) for _ in range(2))
+        async with one.claim(payment, ORDER) as claim:
+            await one.refused(claim, "insufficient_funds")
+
+        state = await _claim(other, payment)
+
+    assert state == "settling"
+
+
+async def _claim(journal: Journal, payment: Payment) -> str:
+    async with journal.claim(payment, ORDER) as claim:
+        return claim.state
