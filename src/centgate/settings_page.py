@@ -45,7 +45,9 @@ it may take.
 `rpc` has one address for each chain: `CENTGATE_RPC_<CHAINID>_URL`, several separated by commas and asked in
 turn until one answers. `CENTGATE_RPC_URL` with `{chain_id}` in it is a gateway for all the others; without
 either, chains are read through public nodes. The address of the payment network
-also settles what a facilitator left open, and is then needed: public nodes are not asked about money.
+also decides what a facilitator left open: it is believed alone. Without it three public nodes of different
+operators are asked, of which two must agree, on the networks with a known USDC; with
+`CENTGATE_RPC_<CHAINID>_ENABLED=false` none is.
 `blockscout` too can have one for a chain, `CENTGATE_BLOCKSCOUT_<CHAINID>_URL`, and both have a switch for
 each, `…_<CHAINID>_ENABLED`.
 
