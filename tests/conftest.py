@@ -121,6 +121,12 @@ def chain_settings(devchain: DevChain, tmp_path: Path) -> Settings:
     return paid_on(devchain, Settings(port=0), tmp_path)
 
 
+@pytest.fixture
+def stubbed(chain_settings: Settings, facilitator: StubFacilitator) -> Settings:
+    """A deployment on the development chain whose facilitator does what the test says."""
+    return chain_settings.model_copy(update={"facilitator_url": facilitator.url})
+
+
 @pytest.fixture(scope="session")
 def ending() -> Generator[Callable[[ExitStack], None]]:
     """Ends what a test has opened while the next test runs."""

@@ -33,6 +33,13 @@ def settling_on(devchain: DevChain, reply: Reply) -> Reply:
     return settled
 
 
+def spend(devchain: DevChain, payload: dict[str, Any]) -> None:
+    """Have a payment settled for somebody else with the same recipient."""
+    body = {"x402Version": 2, "paymentPayload": payload, "paymentRequirements": payload["accepted"]}
+    answer = httpx.post(devchain.facilitator_url + "/settle", json=body, timeout=30).json()
+    assert answer["success"], answer
+
+
 def cancel(devchain: DevChain, buyer: Buyer, nonce: str) -> None:
     """Cancel an authorization on the chain, signed by its payer, which mines a block."""
     signed = Account.sign_typed_data(

@@ -13,11 +13,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
 from alembic import command
 from buyer import Api, Buyer, encoded, note, pay, payload_for, payment_for
-from deeds import cancel, settling_on
+from deeds import cancel, settling_on, spend
 from facilitators import StubFacilitator, refused, said
 from fronts import Change, forward, in_front, refusal
 from pasts import row_of
@@ -37,20 +36,8 @@ NONCE_USED = "invalid_exact_evm_nonce_already_used"
 SIMULATION_FAILED = "invalid_exact_evm_transaction_simulation_failed"
 
 
-@pytest.fixture
-def stubbed(chain_settings: Settings, facilitator: StubFacilitator) -> Settings:
-    """A deployment on the development chain whose facilitator does what the test says."""
-    return chain_settings.model_copy(update={"facilitator_url": facilitator.url})
-
-
 def with_nodes(settings: Settings, *urls: str) -> Settings:
     return settings.model_copy(update={"providers": {"rpc_84532": ProviderSettings(url=",".join(urls))}})
-
-
-def spend(devchain: DevChain, payload: dict[str, Any]) -> None:
-    """Have a payment settled behind the API's back."""
-    body = {"x402Version": 2, "paymentPayload": payload, "paymentRequirements": payload["accepted"]}
-    assert httpx.post(devchain.facilitator_url + "/settle", json=body, timeout=30).json()["success"]
 
 
 def result(request: dict[str, Any], value: Any) -> tuple[int, Any]:

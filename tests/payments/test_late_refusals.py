@@ -63,12 +63,6 @@ AFTER_SENDING: dict[str, Reply] = {
 }
 
 
-@pytest.fixture
-def stubbed(chain_settings: Settings, facilitator: StubFacilitator) -> Settings:
-    """A deployment on the development chain whose facilitator does what the test says."""
-    return chain_settings.model_copy(update={"facilitator_url": facilitator.url})
-
-
 @pytest.mark.parametrize("reply", AFTER_SENDING.values(), ids=AFTER_SENDING.keys())
 def test_refusal_after_sending_is_served_for_one_cent(
     api: Api,

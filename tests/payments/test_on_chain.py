@@ -27,12 +27,6 @@ LOST = "invalid_transaction_state"
 EXPIRED = "invalid_exact_evm_payload_authorization_valid_before"
 
 
-@pytest.fixture
-def stubbed(chain_settings: Settings, facilitator: StubFacilitator) -> Settings:
-    """A deployment on the development chain whose facilitator does what the test says."""
-    return chain_settings.model_copy(update={"facilitator_url": facilitator.url})
-
-
 def nonce_of(payload: Payload) -> str:
     return payload["payload"]["authorization"]["nonce"]
 

@@ -6,11 +6,10 @@ import secrets
 import time
 from typing import Any
 
-import httpx
 import orjson
 import pytest
 from buyer import Api, Buyer, encoded, note, pay, payload_for, terms_of
-from deeds import reverted_transaction, settling_on
+from deeds import reverted_transaction, settling_on, spend
 from facilitators import Reply, StubFacilitator, refused, said
 from fronts import forward, in_front
 from standins import StandIns
@@ -26,22 +25,9 @@ JUNK = "0x" + "5a" * 66
 
 
 @pytest.fixture
-def stubbed(chain_settings: Settings, facilitator: StubFacilitator) -> Settings:
-    """A deployment on the development chain whose facilitator does what the test says."""
-    return chain_settings.model_copy(update={"facilitator_url": facilitator.url})
-
-
-@pytest.fixture
 def without_node(stubbed: Settings) -> Settings:
     """The same without a node."""
     return stubbed.model_copy(update={"providers": {"rpc_84532": ProviderSettings(enabled=False)}})
-
-
-def spend(devchain: DevChain, payload: Payload) -> None:
-    """Have a payment settled for somebody else with the same recipient."""
-    body = {"x402Version": 2, "paymentPayload": payload, "paymentRequirements": payload["accepted"]}
-    answer = httpx.post(devchain.facilitator_url + "/settle", json=body, timeout=30).json()
-    assert answer["success"], answer
 
 
 def strict(body: dict[str, Any]) -> Any:

@@ -12,6 +12,7 @@ from pydantic import SecretStr
 from standins import FAULTS, Asked, Fault, StandIns, bought, set_up
 
 from centgate.devchain.house import DevChain
+from centgate.devchain.node import ask
 from centgate.settings import ProviderSettings, Settings
 
 BRIEF = "/services/wallet-brief"
@@ -695,7 +696,8 @@ def test_on_the_development_chain_a_buyer_sees_the_payment(
 
     answer = response.json()
     data = answer["data"]
-    assert data["nativeBalance"]["amountBaseUnits"] == str(10_000 * 10**18)
+    held = int(ask(devchain.rpc_url, "eth_getBalance", buyer.address, "latest"), 16)
+    assert data["nativeBalance"]["amountBaseUnits"] == str(held)
     (usdc,) = data["tokenBalances"]
     assert (usdc["tokenAddress"], usdc["symbol"]) == (devchain.token.lower(), "USDC")
     assert usdc["amountBaseUnits"] == str(devchain.balance(buyer.address))
