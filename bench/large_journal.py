@@ -32,7 +32,7 @@ from rich.table import Table
 
 from centgate.dollars import is_test_network
 from centgate.payments import queries
-from centgate.payments.authorization import Payment, PaymentKey
+from centgate.payments.authorization import Payment, PaymentKey, SignedPayment
 from centgate.payments.claiming import Order, StoredAnswer
 from centgate.payments.journal import Journal
 from centgate.payments.store import Store, open_store
@@ -204,6 +204,15 @@ async def entered(journal: Journal, payment: Payment) -> None:
         await journal.delivered(claim, StoredAnswer(200, ANSWER, "req_0", "receipt"))
 
 
+KEPT: SignedPayment = {
+    "signature": "0x",
+    "validAfter": "0",
+    "validBefore": "0",
+    "window": 120,
+    "name": "",
+    "version": "",
+    "url": "",
+}
 TERMS = terms_of(phishing_check, Settings(pay_to=PAY_TO, network=NETWORK))
 
 
@@ -213,6 +222,7 @@ def payment() -> Payment:
     return Payment(
         key,
         TERMS,
+        kept=KEPT,
         signed="{}" + " " * 400,
         valid_before=1900000000,
         unfit=None,

@@ -33,9 +33,7 @@ class ClientAddresses:
         address = _parse(peer[0]) if peer else None
         if address is None:
             return UNKNOWN
-        if self._trusted:
-            address = self._behind_proxies(address, scope)
-        return _name(address)
+        return _name(self._behind_proxies(address, scope) if self._trusted else address)
 
     def _behind_proxies(self, address: Address, scope: Scope) -> Address:
         """Walk `X-Forwarded-For` from the right, as long as a trusted proxy vouches for the next entry."""
@@ -75,6 +73,7 @@ def _parse(text: str) -> Address | None:
     return _read_address(text) if len(text) <= MAX_LENGTH else None
 
 
+@lru_cache(maxsize=4096)
 def _name(address: Address) -> str:
     if isinstance(address, IPv4Address):
         return str(address)

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import time
 from collections import OrderedDict
-from collections.abc import AsyncGenerator, Awaitable, Callable, Hashable
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable, Hashable
 from dataclasses import dataclass, replace
 from math import ceil
 from typing import TYPE_CHECKING, Generic, TypeVar
@@ -98,7 +97,9 @@ class TokenBuckets(Generic[K]):
             self._store(key, full_at - tokens * self._interval, self._clock())
 
     def has(self, key: K, tokens: int = 1) -> bool:
-        """Return whether so many tokens are there."""
+        """True if so many tokens are there."""
+        if key not in self._full_at and tokens == 1:
+            return True
         return self.wait(key, tokens) <= 0
 
     def wait(self, key: K, tokens: int = 1) -> float:
@@ -169,23 +170,24 @@ class Admission:
         message = "too many requests without an accepted payment came from this address"
         return self._limited("address", message, wait, payment)
 
-    @asynccontextmanager
-    async def settle_tokens(self, request: Presented, gate: Gate, journal: Journal) -> AsyncGenerator[None]:
-        """Keep or give back the token by what comes of the request, which is answered inside.
+    async def count_request(
+        self, request: Presented, gate: Gate, journal: Journal, answer: Callable[[], Awaitable[T]]
+    ) -> T:
+        """Answer a request, and keep or give back its token by the outcome.
 
-        Raises RateLimited, and JournalUnavailable when it has to be asked for a payment.
+        Raises RateLimited, JournalUnavailable when it must look a payment up, and what `answer` raises.
         """
         if self.is_limited:
             await self._require_known(request, gate, journal)
         try:
-            yield
+            result = await answer()
         except CentgateError as error:
             self._count(error)
             raise
-        else:
-            self._give_back()
         finally:
             self._forget_binding()
+        self._give_back()
+        return result
 
     async def present(self, payment: Payment, binding: str, journal: Journal) -> None:
         """Let a payment be tried for a request; `binding` is the digest of that.

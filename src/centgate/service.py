@@ -159,25 +159,20 @@ class Service(Generic[R, D]):
         Looks at circuit breakers in memory. A source that stands in where there is no other does not count
         while there is one, since it does not replace a source that failed.
         """
-        able = self._able(request, providers)
-        sources = [provider for source, provider in able if source.declared.replaces_failed]
-        sources = sources or [provider for _, provider in able]
-        breakers: list[Breaker] = []
-        for provider in sources:
-            own = [each.breaker for each in provider.upstreams_for(request.on, request.canonical)]
-            if not own or not all(breaker.is_open for breaker in own):
-                return None
-            breakers += own
-        return Outage(sources, breakers) if sources else None
-
-    def _able(self, request: R, providers: Mapping[str, Provider]) -> list[tuple[Source, Provider]]:
-        """Return the leading sources that can be asked this very request, with their providers."""
         leads = [(source, providers[source.about.name]) for source in self.sources if source.leads]
-        return [
+        open_breakers = {provider: _open_breakers(provider, request) for _, provider in leads}
+        if not any(open_breakers.values()):
+            return None
+        able = [
             (source, provider)
             for source, provider in leads
             if provider.configured and provider.covers(request.on) and not provider.cannot(request.canonical)
         ]
+        sources = [provider for source, provider in able if source.declared.replaces_failed]
+        sources = sources or [provider for _, provider in able]
+        if not sources or not all(open_breakers[provider] for provider in sources):
+            return None
+        return Outage(sources, [breaker for provider in sources for breaker in open_breakers[provider]])
 
     async def ask(self, request: R, providers: Mapping[str, Provider]) -> Answered:
         """Run the service for one request: its data, and what its sources did."""
@@ -272,3 +267,9 @@ def _source(hint: Any) -> Source:
 
 def _one_line(text: str) -> str:
     return " ".join(text.split())
+
+
+def _open_breakers(provider: Provider, request: Request) -> list[Breaker]:
+    """Return the circuit breakers of a provider's upstreams for a request if all are open, else none."""
+    breakers = [each.breaker for each in provider.upstreams_for(request.on, request.canonical)]
+    return breakers if all(breaker.is_open for breaker in breakers) else []

@@ -224,7 +224,8 @@ class Paid:
         presented = Presented(self._service.slug, signature, idempotency_key)
         runtime = _runtime(request)
         admission: Admission = request.state.admission
-        async with admission.settle_tokens(presented, runtime.gate, runtime.journal):
+
+        async def answer() -> StoredAnswer:
             call = Call(
                 request_id=notes["request_id"],
                 body=await _body(request),
@@ -233,9 +234,11 @@ class Paid:
                 admission=admission,
                 idempotency_key=idempotency_key,
             )
-            answer = await serve(runtime, self._service, call)
-        notes["replayed"] = answer.replayed
-        return _delivery(answer)
+            return await serve(runtime, self._service, call)
+
+        answered = await admission.count_request(presented, runtime.gate, runtime.journal, answer)
+        notes["replayed"] = answered.replayed
+        return _delivery(answered)
 
 
 def _header(request: Request, name: str) -> str | None:

@@ -112,8 +112,10 @@ class Payment:
     key: PaymentKey
     terms: Terms
     """What it was signed for: our terms, or others that may have been ours when it was `unfit`."""
+    kept: SignedPayment
+    """From these members every presentation to the facilitator is built."""
     signed: str
-    """Members of `SignedPayment` as JSON: from them every presentation to the facilitator is built."""
+    """The same as JSON."""
     valid_before: int
     unfit: PaymentRequired | None
     """Why it cannot be settled now, if so; it can still redeem what it paid for."""
@@ -149,9 +151,11 @@ def read_payment(header: str, terms: Terms, now: float, *, key: str | None = Non
         reason = "invalid_exact_evm_failed_to_parse_signature"
         raise _unfit("the signature ends as one of ERC-6492, and is not in its form", reason)
     try:
-        identifier = idempotency_key(payload.extensions, key)
+        inside = payment_identifier(payload.extensions)
+        identifier = idempotency_key(inside, key)
     except ValueError as error:
         raise _unfit(str(error), "invalid_payload") from error
+    kept = _kept_members(signed, asked, inside, is_listed="bazaar" in (payload.extensions or {}))
     return Payment(
         key=PaymentKey(
             asked.network,
@@ -160,7 +164,8 @@ def read_payment(header: str, terms: Terms, now: float, *, key: str | None = Non
             authorization.nonce.lower(),
         ),
         terms=asked,
-        signed=_serialize_signed(signed, asked, payload.extensions),
+        kept=kept,
+        signed=orjson.dumps(kept).decode(),
         valid_before=min(int(authorization.valid_before), 2**62),
         unfit=misfit or _window_problem(authorization, asked, now),
         signer_known=_signer(authorization, asked, signature) == authorization.payer.lower(),
@@ -181,6 +186,7 @@ def presented_before(key: PaymentKey, terms: Terms, signed: str) -> Payment:
     return Payment(
         key=key,
         terms=terms,
+        kept=kept,
         signed=signed,
         valid_before=min(int(kept["validBefore"]), 2**62),
         unfit=None,
@@ -199,8 +205,7 @@ def build_settle_request(payment: Payment) -> bytes:
     ours, the authorization and the signature were validated. Raises TermsChanged when what we say of the
     route has changed since the payment was first presented.
     """
-    key, terms = payment.key, payment.terms
-    kept = _signed_members(payment.signed, terms)
+    key, terms, kept = payment.key, payment.terms, payment.kept
     requirements = {
         "scheme": SCHEME,
         "network": key.network,
@@ -264,7 +269,8 @@ def _signed_members(signed: str, terms: Terms) -> SignedPayment:
     return cast(SignedPayment, missing | orjson.loads(signed))
 
 
-def _serialize_signed(signed: _Signed, terms: Terms, extensions: dict[str, Any] | None) -> str:
+def _kept_members(signed: _Signed, terms: Terms, identifier: str | None, *, is_listed: bool) -> SignedPayment:
+    """Return what is kept of a payment; `is_listed` if the buyer's client echoed the discovery block."""
     authorization = signed.authorization
     kept: SignedPayment = {
         "signature": signed.signature,
@@ -275,11 +281,11 @@ def _serialize_signed(signed: _Signed, terms: Terms, extensions: dict[str, Any] 
         "version": terms.asset.version,
         "url": terms.url,
     }
-    if extensions and "bazaar" in extensions:
+    if is_listed:
         kept["listing"] = terms.listing_digest
-    if identifier := payment_identifier(extensions):
+    if identifier:
         kept["identifier"] = identifier
-    return orjson.dumps(kept).decode()
+    return kept
 
 
 def _signature_form(signature: bytes) -> SignatureForm:

@@ -138,8 +138,8 @@ class _Answer:
     reason: str
     transaction: str
     network: str
-    payer: str | None
-    amount: str | None
+    payer: str
+    amount: str
 
     @property
     def hash(self) -> str | None:
@@ -176,20 +176,17 @@ def _read_answer(content: bytes) -> _Answer | None:
         return None
     if not isinstance(answer, dict):
         return None
-    members = cast(dict[str, Any], answer)
-    success = members.get("success", False if members.get("isValid") is False else None)
-    names = ("transaction", "network", "payer", "amount", "errorReason", "invalidReason")
-    texts = {name: members.get(name) for name in names}
-    if not isinstance(success, bool) or not all(isinstance(text, str | None) for text in texts.values()):
+    member = cast(dict[str, Any], answer).get
+    success = member("success", False if member("isValid") is False else None)
+    reason = member("errorReason") or member("invalidReason") or ""
+    transaction, network = member("transaction") or "", member("network") or ""
+    payer, amount = member("payer") or "", member("amount") or ""
+    for text in (reason, transaction, network, payer, amount):
+        if not isinstance(text, str):
+            return None
+    if not isinstance(success, bool):
         return None
-    return _Answer(
-        success,
-        texts["errorReason"] or texts["invalidReason"] or "",
-        texts["transaction"] or "",
-        texts["network"] or "",
-        texts["payer"],
-        texts["amount"],
-    )
+    return _Answer(success, reason, transaction, network, payer, amount)
 
 
 def _interpret_success(payment: Payment, answer: _Answer) -> Outcome:

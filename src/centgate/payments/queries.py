@@ -39,7 +39,6 @@ from centgate.payments.statements import (
     statement,
 )
 from centgate.payments.tables import (
-    ENDED,
     KEY,
     UNDELIVERED,
     answers,
@@ -218,7 +217,7 @@ _PRUNABLE = (
 _PRUNE_REFUSED, _PRUNE_UNUSED = (
     statement(delete(payments).where(payments.c.id.in_(prunable)).returning(payments.c.id))
     for prunable in (
-        _PRUNABLE.where(ENDED, _MAY_GO),
+        _PRUNABLE.where(UNDELIVERED, _OLD_PAYMENTS.c.state == literal_column("'refused'"), _MAY_GO),
         _PRUNABLE.where(UNDELIVERED, _OLD_PAYMENTS.c.state == literal_column("'unused'")),
     )
 )

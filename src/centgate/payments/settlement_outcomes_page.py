@@ -14,7 +14,7 @@ import orjson
 
 from centgate.catalog import all_services
 from centgate.errors import CentgateError, PaymentNote
-from centgate.payments.authorization import Payment, PaymentKey
+from centgate.payments.authorization import Payment, PaymentKey, SignedPayment
 from centgate.payments.claiming import Order
 from centgate.payments.facilitator import Facilitator, Outcome, Unresolved, Unsent, interpret_answer
 from centgate.payments.gate import Gate
@@ -25,7 +25,15 @@ from centgate.payments.terms import Terms, terms_of
 from centgate.settings import Settings
 
 _HASH = "0x" + "ab" * 32
-_SIGNED = {"signature": "0x" + "11" * 65, "validAfter": "0", "validBefore": "2000000000"}
+_KEPT: SignedPayment = {
+    "signature": "0x" + "11" * 65,
+    "validAfter": "0",
+    "validBefore": "2000000000",
+    "window": 120,
+    "name": "USD Coin",
+    "version": "2",
+    "url": "https://facts.example/services/token-risk",
+}
 
 
 def _refusal(reason: str, transaction: str = "") -> dict[str, Any]:
@@ -206,7 +214,8 @@ class _Run:
         return Payment(
             key=key,
             terms=terms,
-            signed=orjson.dumps(_SIGNED).decode(),
+            kept=_KEPT,
+            signed=orjson.dumps(_KEPT).decode(),
             valid_before=2_000_000_000,
             unfit=None,
             signer_known=True,

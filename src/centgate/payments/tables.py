@@ -20,10 +20,11 @@ from sqlalchemy import (
 metadata = MetaData()
 
 _Long = BigInteger().with_variant(Integer, "sqlite")
-UNDELIVERED = text("state IN ('settling', 'settled', 'unused')")
-"""Condition of the partial index over payments that are not through, in the words of the index."""
-ENDED = text("state = 'refused'")
-"""Condition of the partial index over refused payments."""
+UNDELIVERED = text("state <> 'delivered'")
+"""Condition of the partial index over payments without an answer, in the words of the index.
+
+One condition that is quick to decide: it is decided at each entry of each payment.
+"""
 
 
 def _of_payment() -> Column[int]:
@@ -71,7 +72,6 @@ payments = Table(
         postgresql_where=text("identifier IS NOT NULL"),
     ),
     Index("payments_open", "state", "updated_at", sqlite_where=UNDELIVERED, postgresql_where=UNDELIVERED),
-    Index("payments_refused", "updated_at", sqlite_where=ENDED, postgresql_where=ENDED),
     Index("payments_created", "created_at"),
 )
 """One row a payment; `settling` is written before the facilitator is asked, so a crash hides nothing."""

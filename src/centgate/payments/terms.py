@@ -266,13 +266,12 @@ def _excerpt(sample: dict[str, Any], room: int = 400) -> dict[str, Any]:
     return excerpt
 
 
-def idempotency_key(extensions: dict[str, Any] | None, header: str | None) -> str | None:
-    """The buyer's idempotency key, from the payment (`payment-identifier`) or from `Idempotency-Key`.
+def idempotency_key(inside: str | None, header: str | None) -> str | None:
+    """Return the buyer's idempotency key: the payment identifier `inside` a payment, or `Idempotency-Key`.
 
     The header may be quoted, as the IETF's draft has it (draft-ietf-httpapi-idempotency-key-header).
     Raises ValueError for one that is malformed, and for two that differ.
     """
-    inside = payment_identifier(extensions)
     if header is None:
         return inside
     quoted = len(header) > 1 and header[0] == header[-1] == '"'
@@ -284,7 +283,7 @@ def idempotency_key(extensions: dict[str, Any] | None, header: str | None) -> st
 
 def payment_identifier(extensions: dict[str, Any] | None) -> str | None:
     """Return the payment identifier of a payload's extensions. Raises ValueError for a malformed one."""
-    extension = (extensions or {}).get(PAYMENT_IDENTIFIER)
+    extension = extensions.get(PAYMENT_IDENTIFIER) if extensions else None
     info = cast(dict[str, Any], extension).get("info") if isinstance(extension, dict) else None
     value = cast(dict[str, Any], info).get("id") if isinstance(info, dict) else None
     return None if value is None else _plain(value, "the payment identifier")

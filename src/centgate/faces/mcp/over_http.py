@@ -149,10 +149,13 @@ async def _call(
     try:
         runtime, admission, signature = request.app.state.runtime, request.state.admission, _payment(context)
         presented = Presented(service.slug, signature)
-        async with admission.settle_tokens(presented, runtime.gate, runtime.journal):
+
+        async def ask() -> StoredAnswer:
             body = _body(params.arguments)
             call = Call(notes["request_id"], body, "application/json", signature, admission)
-            answer = await serve(runtime, service, call)
+            return await serve(runtime, service, call)
+
+        answer = await admission.count_request(presented, runtime.gate, runtime.journal, ask)
     except CentgateError as error:
         return _refusal(request, error)
     except Exception:  # noqa: BLE001 - the outermost door of this face; what it was is for the log alone
