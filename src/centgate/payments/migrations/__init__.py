@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,9 @@ HEAD = "0006"
 
 _LOCK = 0x43656E74
 """What several processes that migrate one PostgreSQL at once wait for."""
+
+_ALEMBIC = threading.Lock()
+"""Alembic keeps the migration that runs in globals of the process."""
 
 
 class SchemaMismatch(ValueError):
@@ -33,7 +37,8 @@ def bring_up_to_date(connection: Connection) -> str | None:
         require_known(found)
         from alembic import command
 
-        command.upgrade(config(connection), HEAD)
+        with _ALEMBIC:
+            command.upgrade(config(connection), HEAD)
         return found
 
 
