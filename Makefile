@@ -66,7 +66,7 @@ bench-libdocs: setup
 
 siege: setup
 	PYTHONPATH=tests:tests/payments $(RUN)python bench/random_kills.py
-	MONEY_MODEL_STEPS=20000 $(RUN)python -m pytest tests/payments/test_money_model.py
+	MONEY_MODEL_STEPS=24000 $(RUN)python -m pytest tests/payments/test_money_model.py
 
 clean:
 	rm -rf .venv .uv
