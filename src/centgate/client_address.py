@@ -30,10 +30,10 @@ class ClientAddresses:
         An IPv6 subscriber has at least a /64, so one address of it says nothing.
         """
         peer = scope.get("client")
-        address = _parse(peer[0]) if peer else None
+        address = read_address(peer[0]) if peer else None
         if address is None:
             return UNKNOWN
-        return _name(self._behind_proxies(address, scope) if self._trusted else address)
+        return address_key(self._behind_proxies(address, scope) if self._trusted else address)
 
     def _behind_proxies(self, address: Address, scope: Scope) -> Address:
         """Walk `X-Forwarded-For` from the right, as long as a trusted proxy vouches for the next entry."""
@@ -42,7 +42,7 @@ class ClientAddresses:
         headers: list[tuple[bytes, bytes]] = scope["headers"]
         written = b",".join(value for name, value in headers if name == b"x-forwarded-for")
         for entry in reversed(written.split(b",")):
-            previous = _parse(entry.decode("latin-1").strip())
+            previous = read_address(entry.decode("latin-1").strip())
             if previous is None:
                 break
             address = previous
@@ -69,12 +69,14 @@ def _read_address(text: str) -> Address | None:
     return (address.ipv4_mapped if isinstance(address, IPv6Address) else None) or address
 
 
-def _parse(text: str) -> Address | None:
+def read_address(text: str) -> Address | None:
+    """Read an address, an IPv4-mapped one as IPv4; None for anything else."""
     return _read_address(text) if len(text) <= MAX_LENGTH else None
 
 
 @lru_cache(maxsize=4096)
-def _name(address: Address) -> str:
+def address_key(address: Address) -> str:
+    """Return what a client is counted by: an IPv4 address, or the /64 of an IPv6 address."""
     if isinstance(address, IPv4Address):
         return str(address)
     return f"{IPv6Address(address.packed[:8] + bytes(8))}/64"

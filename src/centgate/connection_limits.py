@@ -14,7 +14,6 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
-from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address, ip_network
 from typing import Any
 
 import httptools
@@ -25,6 +24,7 @@ from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 from uvicorn.server import ServerState
 
 from centgate import envelope
+from centgate.client_address import address_key, read_address, read_network
 from centgate.errors import CentgateError, InternalError, InvalidRequest, Issue
 
 MAX_HEADERS = 100
@@ -76,7 +76,7 @@ class ConnectionTable:
     def __init__(self, limits: ConnectionLimits) -> None:
         self.limits = limits
         self._maximum = min(limits.connections, _open_file_limit() // 2)  # the rest is for all other files
-        self._trusted = tuple(ip_network(each, strict=False) for each in limits.trusted_proxies)
+        self._trusted = tuple(read_network(each) for each in limits.trusted_proxies)
         self._open: dict[LimitedProtocol, str | None] = {}  # with what it is counted by
         self._per_address = Counter[str]()
         self._rejected = 0
@@ -108,8 +108,10 @@ class ConnectionTable:
         """Return what a client's connections are counted by; None where they are not."""
         if connection.client is None:
             return None
-        address = client_address(connection.client[0])
-        return None if any(address in network for network in self._trusted) else address_key(address)
+        address = read_address(connection.client[0])
+        if address is None or any(address in network for network in self._trusted):
+            return None
+        return address_key(address)
 
     def _schedule_sweep(self, loop: asyncio.AbstractEventLoop) -> None:
         loop.call_later(self.limits.sweep_interval, self._sweep, loop)
@@ -360,19 +362,6 @@ class LimitedProtocol(HttpToolsProtocol):
             headers.append((b"retry-after", str(error.retry_after).encode()))
         lines = b"".join(name + b": " + value + b"\r\n" for name, value in headers)
         return STATUS_LINE[status] + lines + b"\r\n" + body
-
-
-def client_address(host: str) -> IPv4Address | IPv6Address:
-    """Parse an address; one of IPv4 that a socket of IPv6 shows becomes one of IPv4 again."""
-    address = ip_address(host)
-    return (address.ipv4_mapped or address) if isinstance(address, IPv6Address) else address
-
-
-def address_key(address: IPv4Address | IPv6Address) -> str:
-    """Return what connections are counted by: an IPv4 address, or the /64 of one of IPv6."""
-    if isinstance(address, IPv4Address):
-        return str(address)
-    return str(IPv6Network((int(address), 64), strict=False))
 
 
 def _new_request_id() -> str:
