@@ -365,13 +365,14 @@ async def test_fees_that_are_not_measured_are_nothing_known(
     assert llama.record.warnings == []
 
 
-async def test_fees_that_were_not_updated_are_a_warning(upstreams: StandIns, tmp_path: Path) -> None:
+async def test_fees_that_were_not_updated_are_marked(upstreams: StandIns, tmp_path: Path) -> None:
     upstreams.says("defillama", "/summary/fees/aave", {"total24h": 4, "latestFetchIsOk": False})
 
     async with provider(DefiLlama, tmp_path, url=upstreams.at("defillama")) as llama:
-        await llama.fees("aave")
+        fees = await llama.fees("aave")
 
-    assert llama.record.warnings == ["DefiLlama could not update the fees of aave lately"]
+    assert not fees.is_current
+    assert llama.record.warnings == []
 
 
 @pytest.mark.parametrize("question", QUESTIONS)

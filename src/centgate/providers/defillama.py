@@ -33,11 +33,15 @@ _NOT_FOUND = (b"not found", b"not in our database", b"no recorded tvl")
 
 @dataclass(frozen=True, slots=True)
 class Totals:
-    """US dollars over three spans up to now; None for a span that is not measured."""
+    """US dollars over three spans up to now; None for a span that is not measured.
+
+    `is_current` is False where DefiLlama could not fetch the latest figures of the protocol.
+    """
 
     day_usd: float | None
     week_usd: float | None
     month_usd: float | None
+    is_current: bool = True
 
 
 class DefiLlama(Provider):
@@ -142,9 +146,7 @@ class DefiLlama(Provider):
         day, week, month = (_flow(body.get(span)) for span in ("total24h", "total7d", "total30d"))
         if day is None and week is None and month is None:
             raise unmeasured
-        if body.get("latestFetchIsOk") is False:
-            self.record.warn(f"{self.about.label} could not update the {what} of {cleaned(slug)} lately")
-        return Totals(day, week, month)
+        return Totals(day, week, month, is_current=body.get("latestFetchIsOk") is not False)
 
     async def _coins(self, names: Sequence[str]) -> dict[str, Any]:
         base = self.settings.url or COINS

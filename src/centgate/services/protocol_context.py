@@ -223,6 +223,8 @@ def _fees(
             record.warn(totals.message)
         elif isinstance(totals, ProviderFailure):
             record.warn(f"the {what} of {slug} could not be had")
+        elif not totals.is_current:
+            record.warn(f"{DefiLlama.about.label} could not update the {what} of {slug} lately")
     for what, flow in flows.items():
         spans = [camel(span) for span, figure in flow if figure is None]
         if spans:
