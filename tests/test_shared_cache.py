@@ -397,7 +397,7 @@ async def test_what_is_secret_in_the_address_is_not_logged(redis: Redis) -> None
 def test_an_address_that_is_none_stops_the_start_in_words(settings: Settings, address: str) -> None:
     wrong = settings.model_copy(update={"cache_url": address})
 
-    with pytest.raises(ValueError, match=r"^CENTGATE_CACHE_URL: is no address of a Redis") as said:
+    with pytest.raises(ValueError, match=r"^CENTGATE_CACHE_URL: not a valid Redis URL") as said:
         rehearse(wrong)
 
     assert "hunter2" not in str(said.value)

@@ -1,4 +1,4 @@
-"""Answers that are still good, and one piece of work for all who ask the same at the same time."""
+"""Cache of service results; concurrent requests for the same key share one computation."""
 
 from __future__ import annotations
 
@@ -15,104 +15,104 @@ from centgate.envelope import Answered
 from centgate.errors import CentgateError
 
 DEGRADED_SECONDS = 30.0
-"""How long an answer is kept at most when one of its sources failed."""
+"""Maximum TTL of a result in seconds if one of its providers failed."""
 
 
 class Cache(Protocol):
-    """Where answers are kept."""
+    """Store of cached content."""
 
     async def get(self, key: str) -> bytes | None:
-        """What was put under a key, while it is good."""
+        """Return the content of a key; None if missing or expired."""
         ...
 
     async def put(self, key: str, content: bytes, seconds: float) -> None:
-        """Keep content for so long."""
+        """Store content with a TTL in seconds."""
         ...
 
 
 class Answers:
-    """Serves an answer again while it is fresh; errors and "nothing known" are not kept.
+    """Caches results until their TTL ends; errors and NoData are not cached.
 
-    What is kept here costs nothing to look up; behind it stands what other servers have made, or are making.
+    The local cache is checked first, then the cache and the work in progress of other servers.
     """
 
     def __init__(self, cache: Cache, shared: SharedAnswers | None = None) -> None:
         self._cache = cache
         self._shared = shared
-        self._at_work: dict[str, asyncio.Task[tuple[Answered, bool]]] = {}
+        self._tasks: dict[str, asyncio.Task[tuple[Answered, bool]]] = {}
 
     async def get(
         self, key: str, fresh_for: timedelta, work: Callable[[], Awaitable[Answered]]
     ) -> tuple[Answered, bool]:
-        """The answer under `key`, and whether it was kept from before; raises what the work raises.
+        """Return the result under `key`, and True if it came from a cache. Raises the errors of `work`.
 
-        With no time to be fresh for, the work is done for each who asks.
+        With a TTL of 0, `work` runs for each call.
         """
         if not fresh_for:
             return await work(), False
-        if (kept := await self._cache.get(key)) and (answered := _read(kept)):
+        if (stored := await self._cache.get(key)) and (answered := _decode(stored)):
             return answered, True
-        task = self._at_work.get(key)
+        task = self._tasks.get(key)
         if task is None:
-            task = asyncio.create_task(self._work(key, fresh_for.total_seconds(), work))
-            self._at_work[key] = task
-            task.add_done_callback(lambda task: self._done(key, task))
+            task = asyncio.create_task(self._compute(key, fresh_for.total_seconds(), work))
+            self._tasks[key] = task
+            task.add_done_callback(lambda task: self._remove_task(key, task))
         try:
             return await asyncio.shield(task)
         except CentgateError as error:
             raise error.again() from error
 
     async def has(self, key: str, fresh_for: timedelta) -> bool:
-        """Report whether a fresh answer is kept under `key`, here or where servers share theirs."""
+        """True if a fresh result is cached under `key`, locally or in the shared cache."""
         if not fresh_for:
             return False
-        if (kept := await self._cache.get(key)) and _read(kept):
+        if (stored := await self._cache.get(key)) and _decode(stored):
             return True
-        found = await self._shared.find(key) if self._shared else None
-        if found is None or not _read(found.content):
+        shared_result = await self._shared.find(key) if self._shared else None
+        if shared_result is None or not _decode(shared_result.content):
             return False
-        await self._cache.put(key, found.content, found.seconds)
+        await self._cache.put(key, shared_result.content, shared_result.seconds)
         return True
 
-    def _done(self, key: str, task: asyncio.Task[tuple[Answered, bool]]) -> None:
-        del self._at_work[key]
+    def _remove_task(self, key: str, task: asyncio.Task[tuple[Answered, bool]]) -> None:
+        del self._tasks[key]
         if not task.cancelled():
-            task.exception()  # seen here, in case nobody waits for it any more
+            task.exception()  # retrieved here, in case no caller waits for it any more
 
-    async def _work(
+    async def _compute(
         self, key: str, seconds: float, work: Callable[[], Awaitable[Answered]]
     ) -> tuple[Answered, bool]:
         async with self._shared.turn(key) if self._shared else nullcontext(Turn()) as turn:
-            if (found := turn.found) and (answered := _read(found.content)):
-                await self._cache.put(key, found.content, found.seconds)
+            if (shared_result := turn.found) and (answered := _decode(shared_result.content)):
+                await self._cache.put(key, shared_result.content, shared_result.seconds)
                 return answered, True
             answered = await work()
             if answered.degraded:
                 seconds = min(seconds, DEGRADED_SECONDS)
-            content = _written(answered)
+            content = _encode(answered)
             await self._cache.put(key, content, seconds)
             await turn.keep(content, seconds)
             return answered, False
 
 
-class _Kept(msgspec.Struct, array_like=True, frozen=True):
+class _StoredResult(msgspec.Struct, array_like=True, frozen=True):
     data: msgspec.Raw
     providers: list[dict[str, Any]]
     warnings: list[str]
 
 
-_READER = msgspec.json.Decoder(_Kept)
-_WRITER = msgspec.json.Encoder()
+_DECODER = msgspec.json.Decoder(_StoredResult)
+_ENCODER = msgspec.json.Encoder()
 
 
-def _written(answered: Answered) -> bytes:
-    return _WRITER.encode(_Kept(msgspec.Raw(answered.data), answered.providers, answered.warnings))
+def _encode(answered: Answered) -> bytes:
+    return _ENCODER.encode(_StoredResult(msgspec.Raw(answered.data), answered.providers, answered.warnings))
 
 
-def _read(content: bytes) -> Answered | None:
-    """What was written; None for anything else that stands in its place."""
+def _decode(content: bytes) -> Answered | None:
+    """Decode a cached result; return None for any other content."""
     try:
-        kept = _READER.decode(content)
+        stored = _DECODER.decode(content)
     except (msgspec.DecodeError, UnicodeDecodeError):
         return None
-    return Answered(bytes(kept.data), kept.providers, kept.warnings)
+    return Answered(bytes(stored.data), stored.providers, stored.warnings)

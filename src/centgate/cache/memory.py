@@ -1,4 +1,4 @@
-"""The cache of one process: bounded in bytes, the least recently used goes first."""
+"""In-memory LRU cache of one process with a maximum size in bytes."""
 
 from __future__ import annotations
 
@@ -9,28 +9,28 @@ from cachetools import TLRUCache
 
 
 @dataclass(frozen=True, slots=True)
-class _Kept:
+class _MemoryEntry:
     content: bytes
     seconds: float
 
 
 class MemoryCache:
-    """Content under keys, each for its own time."""
+    """LRU cache with a TTL per entry."""
 
     def __init__(self, max_bytes: int = 64 << 20) -> None:
-        self._kept = TLRUCache[str, _Kept](
+        self._entries = TLRUCache[str, _MemoryEntry](
             max_bytes,
-            ttu=lambda _key, kept, now: now + kept.seconds,
+            ttu=lambda _key, entry, now: now + entry.seconds,
             timer=time.monotonic,
-            getsizeof=lambda kept: len(kept.content) + 512,
+            getsizeof=lambda entry: len(entry.content) + 512,
         )
 
     async def get(self, key: str) -> bytes | None:
-        """What was put under a key, while it is good."""
-        kept = self._kept.get(key)
-        return kept.content if kept else None
+        """Return the content of a key; None if missing or expired."""
+        entry = self._entries.get(key)
+        return entry.content if entry else None
 
     async def put(self, key: str, content: bytes, seconds: float) -> None:
-        """Keep content for so long; what is larger than the whole cache is not kept."""
-        if len(content) + 512 <= self._kept.maxsize:
-            self._kept[key] = _Kept(content, seconds)
+        """Store content with a TTL in seconds; content larger than the whole cache is not stored."""
+        if len(content) + 512 <= self._entries.maxsize:
+            self._entries[key] = _MemoryEntry(content, seconds)

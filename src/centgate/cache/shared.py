@@ -1,6 +1,6 @@
-"""The Redis that several servers share, and what becomes of it while it cannot be used: nothing is shared.
+"""Connection to the Redis that several servers share, with health checks; not used while it is unavailable.
 
-Imported only where one is set up: the client takes long to load. Redis and Valkey are the same here.
+Imported only if one is configured, since the client is slow to import. Works with Redis and Valkey.
 """
 
 from __future__ import annotations
@@ -19,58 +19,58 @@ from redis.exceptions import ConnectionError as Lost
 from redis.exceptions import RedisError
 
 PREFIX = "centgate:1:"
-"""What every key begins with: the number is that of the format, another one is another world."""
+"""Prefix of every key; the number is the format version, which separates incompatible versions."""
 PATIENCE = 0.5
-"""Seconds that a command may take, finding a connection included: more, and it is done without."""
+"""Timeout of a command in seconds, with the wait for a connection; the caller then continues without it."""
 PROBE_PATIENCE = 1.0
 PAUSE = 3.0
-"""Seconds between two tries while it cannot be used."""
+"""Seconds between two probes while it is unavailable."""
 CONNECTIONS = 32
 
 _PROBE = "return redis.call('SET', KEYS[1], '1', 'PX', 1000)"
-_FAILED = (RedisError, OSError, UnicodeError)
+_ERRORS = (RedisError, OSError, UnicodeError)
 
 
 class Shared:
-    """Runs scripts in Redis, and stops when one fails until a probe has found it usable again.
+    """Runs Lua scripts in Redis; after a failure no script runs until a probe succeeds.
 
-    Whoever runs one is told by None that nothing is shared now, at once or when patience ends.
+    `run` returns None while Redis is unavailable, at once or after the timeout.
     """
 
     up: bool | None = None
-    """Whether it is used, as it was last said in the log; None before it has been tried."""
+    """True if it is in use, as last logged; None before the first probe."""
     failures: int = 0
-    """Commands that failed or took too long."""
+    """Number of commands that failed or timed out."""
 
     def __init__(self, url: str, patience: float = PATIENCE) -> None:
-        """ValueError for an address that is none."""
+        """Create a client without connecting. Raises ValueError for an invalid URL."""
         self._patience = patience
         self._client = _client(url)
         self._secrets = _secrets(url)
         self._probe = self._client.register_script(_PROBE)
         self._scripts: dict[str, Any] = {}
         self._usable = False
-        self._doubted = float("-inf")
+        self._failed_at = float("-inf")
         self._recovery: asyncio.Task[None] | None = None
 
     async def run(self, script: str, keys: Sequence[str], arguments: Sequence[str | bytes | float]) -> Any:
-        """What a script gives (never nil), or None where nothing is shared now."""
+        """Run a script and return its result (never nil); None if Redis is unavailable."""
         if not self._usable:
             return None
-        registered = self._scripts.get(script) or self._registered(script)
+        registered = self._scripts.get(script) or self._register_script(script)
         try:
             async with asyncio.timeout(self._patience):
                 return await registered([PREFIX + key for key in keys], arguments)
-        except _FAILED as error:
-            self._doubt(error)
+        except _ERRORS as error:
+            self._handle_failure(error)
             return None
 
-    def _registered(self, script: str) -> Any:
+    def _register_script(self, script: str) -> Any:
         return self._scripts.setdefault(script, self._client.register_script(script))
 
     async def open(self) -> None:
-        """Try it for the first time; a server starts whatever comes of it."""
-        failure = await self._failure()
+        """Probe for the first time; a failure does not prevent the server's start."""
+        failure = await self._run_probe()
         self._recovery = asyncio.create_task(self._recover(failure))
 
     async def close(self) -> None:
@@ -80,39 +80,39 @@ class Shared:
             self._recovery.cancel()
             with suppress(asyncio.CancelledError):
                 await self._recovery
-        with suppress(*_FAILED):
+        with suppress(*_ERRORS):
             await asyncio.wait_for(self._client.aclose(), PROBE_PATIENCE)
 
-    def _doubt(self, error: Exception) -> None:
-        """Use it no more until it has been probed: at once, and after a pause if it failed just before."""
+    def _handle_failure(self, error: Exception) -> None:
+        """Stop using it until a probe succeeds: probed at once, or after a pause if it failed recently."""
         self.failures += 1
         if not self._usable:
             return
         self._usable = False
         now = asyncio.get_running_loop().time()
-        again, self._doubted = now - self._doubted < PAUSE, now
-        self._recovery = asyncio.create_task(self._recover(error if again else None))
+        failed_recently, self._failed_at = now - self._failed_at < PAUSE, now
+        self._recovery = asyncio.create_task(self._recover(error if failed_recently else None))
 
     async def _recover(self, failure: Exception | None) -> None:
-        """Wait until it can be used: one probe at a time."""
-        failure = failure or await self._failure()
+        """Probe until one succeeds, then use it again."""
+        failure = failure or await self._run_probe()
         while failure:
-            self._say(up=False, failure=failure)
+            self._log_state(up=False, failure=failure)
             await asyncio.sleep(PAUSE)
-            failure = await self._failure()
+            failure = await self._run_probe()
         self._usable = True
-        self._say(up=True)
+        self._log_state(up=True)
 
-    async def _failure(self) -> Exception | None:
-        """Why nothing can be written, tried by writing."""
+    async def _run_probe(self) -> Exception | None:
+        """Probe by writing a key; return the error, or None on success."""
         try:
             async with asyncio.timeout(PROBE_PATIENCE):
                 await self._probe([PREFIX + "probe"])
-        except _FAILED as error:
+        except _ERRORS as error:
             return error
         return None
 
-    def _say(self, *, up: bool, failure: Exception | None = None) -> None:
+    def _log_state(self, *, up: bool, failure: Exception | None = None) -> None:
         if up is self.up:
             return
         self.up = up
@@ -121,25 +121,26 @@ class Shared:
             log.info("the cache is shared")
         else:
             log.warning(
-                "the shared cache cannot be used; this server has its own", error=self._described(failure)
+                "the shared cache cannot be used; this server has its own",
+                error=self._describe_failure(failure),
             )
 
-    def _described(self, failure: Exception | None) -> str:
-        """What went wrong, without what is secret in the address."""
-        said = str(failure)[:200] or "no answer in time"
+    def _describe_failure(self, failure: Exception | None) -> str:
+        """Describe a failure, with the secrets of the URL redacted."""
+        message = str(failure)[:200] or "no response in time"
         for secret in self._secrets:
-            said = said.replace(secret, "\u2026")
-        return f"{type(failure).__name__}: {said}"
+            message = message.replace(secret, "\u2026")
+        return f"{type(failure).__name__}: {message}"
 
 
 def check_address(url: str) -> None:
-    """ValueError for an address that is none; nobody is asked."""
+    """Raise ValueError for an invalid URL; does not connect."""
     _client(url)
 
 
 @asynccontextmanager
 async def open_shared(url: str, patience: float = PATIENCE) -> AsyncGenerator[Shared]:
-    """Connections to a Redis, where nobody may answer; ValueError for an address that is none."""
+    """Open connections to a Redis, which may be unavailable. Raises ValueError for an invalid URL."""
     shared = Shared(url, patience)
     await shared.open()
     try:
@@ -153,25 +154,25 @@ def _client(url: str) -> Redis:
         pool = BlockingConnectionPool.from_url(  # pyright: ignore[reportUnknownMemberType]
             url,
             max_connections=CONNECTIONS,
-            timeout=None,  # it is in the patience of the command
+            timeout=None,  # the command's timeout covers it
             socket_timeout=None,
             socket_connect_timeout=None,
-            # a connection that went while it was idle is noticed by the first command
+            # a connection closed while idle is only noticed by the next command
             retry=Retry(NoBackoff(), 1, (Lost,)),
-            # no HELLO and no CLIENT: what is behind the address may be an old server, or a proxy
+            # no HELLO and no CLIENT commands: the server may be old or a proxy
             protocol=2,
             driver_info=None,
         )
-        pool.make_connection()  # only here it is seen whether options in the address exist
+        pool.make_connection()  # validates the options in the URL
     except (ValueError, TypeError, AttributeError, RedisError):
-        # what it says repeats parts of the address, which may be secret
+        # the original message repeats parts of the URL, which may be secret
         raise ValueError(
-            "CENTGATE_CACHE_URL: is no address of a Redis, such as redis://user:password@host:6379/0"
+            "CENTGATE_CACHE_URL: not a valid Redis URL, such as redis://user:password@host:6379/0"
         ) from None
     return Redis.from_pool(pool)
 
 
 def _secrets(url: str) -> set[str]:
     parts = urlsplit(url)
-    found = {parts.password or "", parts.username or "", parts.query}
-    return {each for secret in found for each in (secret, unquote(secret)) if each}
+    values = {parts.password or "", parts.username or "", parts.query}
+    return {each for secret in values for each in (secret, unquote(secret)) if each}

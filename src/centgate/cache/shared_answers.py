@@ -1,6 +1,6 @@
-"""Answers that several servers share: what one has made all have, and only one makes it.
+"""Results shared by several servers: one server computes a result, all can use it.
 
-Who is to make an answer holds a lease on it, which ends a moment after its holder dies.
+The computing server holds a lease on the key, which expires shortly after that server dies.
 """
 
 from __future__ import annotations
@@ -18,38 +18,38 @@ if TYPE_CHECKING:
     from centgate.cache.shared import Shared
 
 LEASE = 5.0
-"""Seconds that a lease holds unless it is renewed: as long is waited for a server that died."""
+"""Duration of a lease in seconds unless renewed: the maximum wait for a server that died."""
 WAIT = 10.0
-"""Seconds to wait for another server's work: then there is as much time again before buyers give up."""
+"""Maximum wait for another server's work in seconds; leaves as much time again before buyers give up."""
 FIRST_LOOK, LAST_LOOK = 0.02, 0.1
-"""Seconds between two looks whether another server is done, at first and at last."""
+"""Shortest and longest interval in seconds between two checks if another server has finished."""
 MOST_BYTES = 1 << 20
-"""The longest answer that is shared."""
+"""Maximum size of a shared result in bytes."""
 
 _FIND = """
--- KEYS: answer. Gives the answer with the milliseconds it has left, or nothing.
+-- KEYS: answer. Returns the answer and its remaining milliseconds, or an empty list.
 local answer = redis.call('GET', KEYS[1])
 if answer then return {answer, redis.call('PTTL', KEYS[1])} end
 return {}
 """
-_TAKE = """
+_ACQUIRE = """
 -- KEYS: answer, lease. ARGV: token, milliseconds.
--- Gives the answer with the milliseconds it has left; nothing to whom is to make it; else a word to wait.
+-- Returns the answer and its remaining milliseconds; an empty list if the lease is acquired; else {'wait'}.
 local answer = redis.call('GET', KEYS[1])
 if answer then return {answer, redis.call('PTTL', KEYS[1])} end
 if redis.call('SET', KEYS[2], ARGV[1], 'NX', 'PX', ARGV[2]) then return {} end
--- a command that is sent again, since its connection went, finds its own lease
+-- a command that is resent after a lost connection finds its own lease
 if redis.call('GET', KEYS[2]) == ARGV[1] then return {} end
 return {'wait'}
 """
-_KEEP = """
+_STORE = """
 -- KEYS: answer, lease. ARGV: token, answer, milliseconds.
 redis.call('SET', KEYS[1], ARGV[2], 'PX', ARGV[3])
 if redis.call('GET', KEYS[2]) == ARGV[1] then redis.call('DEL', KEYS[2]) end
 return 1
 """
 _RENEW = """
--- KEYS: lease. ARGV: token, milliseconds; 0 ends it.
+-- KEYS: lease. ARGV: token, milliseconds; 0 releases it.
 if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('PEXPIRE', KEYS[1], ARGV[2]) end
 return 0
 """
@@ -57,25 +57,25 @@ return 0
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """An answer that a server has made."""
+    """A result computed by a server."""
 
     content: bytes
     seconds: float
-    """How long it is good."""
+    """Its remaining TTL."""
 
 
 class Turn:
-    """The word to make an answer; `found` is one that needs not be made."""
+    """Permission to compute a result; `found` is a result of another server, which makes that unnecessary."""
 
     def __init__(self, found: Found | None = None) -> None:
         self.found = found
 
     async def keep(self, content: bytes, seconds: float) -> None:
-        """Let others have what was made, for so long."""
+        """Share the computed result with a TTL in seconds."""
 
 
 class SharedTurn(Turn):
-    """A turn of which other servers know."""
+    """A lease in Redis that other servers respect."""
 
     def __init__(
         self, shared: Shared, keys: tuple[str, str], token: str, *, found: Found | None = None
@@ -87,47 +87,47 @@ class SharedTurn(Turn):
         self.kept = False
 
     async def keep(self, content: bytes, seconds: float) -> None:
-        """As every turn's; ends the lease too."""
+        """Share the computed result with a TTL in seconds, and release the lease."""
         if len(content) <= MOST_BYTES:
             arguments = (self._token, content, max(1, int(seconds * 1000)))
-            self.kept = await self._shared.run(_KEEP, self._keys, arguments) is not None
+            self.kept = await self._shared.run(_STORE, self._keys, arguments) is not None
 
     async def renew(self, seconds: float) -> None:
-        """Hold the lease for so long from now."""
+        """Extend the lease to this many seconds from now; 0 releases it."""
         await self._shared.run(_RENEW, self._keys[1:], (self._token, int(seconds * 1000)))
 
 
 class SharedAnswers:
-    """Answers under keys in Redis; while that cannot be used each server makes its own."""
+    """Results in Redis; while it is unavailable, each server computes its own."""
 
     def __init__(self, shared: Shared, lease: float = LEASE) -> None:
         self._shared = shared
         self._lease = lease
-        # answers of another version of Centgate may have another shape
+        # results of other versions of Centgate may have another format
         self._prefix = f"answer:{version('centgate')}:"
 
     async def find(self, key: str) -> Found | None:
-        """Return the answer that a server has made, without waiting for one that is being made."""
-        asked = time.monotonic()
+        """Return the result of a server; does not wait for one that is being computed."""
+        started = time.monotonic()
         match await self._shared.run(_FIND, (self._prefix + key,), ()):
             case [bytes(content), int(left)]:
-                return Found(content, left / 1000 - (time.monotonic() - asked))
+                return Found(content, left / 1000 - (time.monotonic() - started))
             case _:
                 return None
 
     @asynccontextmanager
     async def turn(self, key: str) -> AsyncGenerator[Turn]:
-        """The answer another server has made, waiting for one that is at work, or the word to make it here.
+        """Acquire the lease on a key, or return the result of the server that holds it, waiting for it.
 
-        Who leaves without having kept anything lets the next one try.
+        If the context ends without a stored result, the lease is released for the next server.
         """
         token = secrets.token_hex(8)
         answer = self._prefix + key
-        turn, leased = await self._taken((answer, f"{answer}:lease"), token)
+        turn, leased = await self._acquire((answer, f"{answer}:lease"), token)
         if not leased:
             yield turn
             return
-        renewal = asyncio.create_task(self._hold(turn))
+        renewal = asyncio.create_task(self._renew_until_cancelled(turn))
         try:
             yield turn
         finally:
@@ -135,27 +135,27 @@ class SharedAnswers:
             if not turn.kept:
                 await turn.renew(0)
 
-    async def _taken(self, keys: tuple[str, str], token: str) -> tuple[SharedTurn, bool]:
-        """A turn, and whether there is a lease on it."""
-        give_up = time.monotonic() + WAIT
-        look = FIRST_LOOK
+    async def _acquire(self, keys: tuple[str, str], token: str) -> tuple[SharedTurn, bool]:
+        """Return a turn, and True if it holds a lease."""
+        deadline = time.monotonic() + WAIT
+        interval = FIRST_LOOK
         while True:
-            asked = time.monotonic()
-            reply = await self._shared.run(_TAKE, keys, (token, int(self._lease * 1000)))
+            started = time.monotonic()
+            reply = await self._shared.run(_ACQUIRE, keys, (token, int(self._lease * 1000)))
             match reply:
                 case []:
                     return SharedTurn(self._shared, keys, token), True
                 case [bytes(content), int(left)]:
-                    found = Found(content, left / 1000 - (time.monotonic() - asked))
+                    found = Found(content, left / 1000 - (time.monotonic() - started))
                     return SharedTurn(self._shared, keys, token, found=found), False
-                case [_] if asked < give_up:
-                    await asyncio.sleep(look)
-                    look = min(LAST_LOOK, look * 1.5)
+                case [_] if started < deadline:
+                    await asyncio.sleep(interval)
+                    interval = min(LAST_LOOK, interval * 1.5)
                 case _:
                     return SharedTurn(self._shared, keys, token), False
 
-    async def _hold(self, turn: SharedTurn) -> None:
-        """Renew the lease while the work lasts."""
+    async def _renew_until_cancelled(self, turn: SharedTurn) -> None:
+        """Renew the lease until cancelled."""
         while True:
             await asyncio.sleep(self._lease / 3)
             await turn.renew(self._lease)

@@ -1,4 +1,4 @@
-"""Turns at an upstream that several servers share: the rate is kept by all of them together."""
+"""Rate limiter in Redis: several servers keep the rate of an upstream together."""
 
 from __future__ import annotations
 
@@ -11,30 +11,30 @@ if TYPE_CHECKING:
 MICROSECONDS = 1_000_000
 
 RESERVE = """
--- What upstream.Pace does, by this server's clock.
--- KEYS: turns, in microseconds, the latest last. All times are microseconds.
--- ARGV: calls, calls at once, span, gap between the calls after those, patience, the least wait.
--- Gives the wait until the turn, which is taken unless that is beyond patience.
+-- The algorithm of the sliding window in Python, with the clock of the Redis server.
+-- KEYS: list of reserved times in microseconds, the latest last. All times are microseconds.
+-- ARGV: calls, calls at once, span, gap between the calls after those, maximum wait, minimum wait.
+-- Returns the wait until the next slot, which is reserved unless the wait exceeds the maximum.
 local calls, at_once, span = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
-local gap, patience, least = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6])
+local gap, max_wait, min_wait = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6])
 local clock = redis.call('TIME')
 local now = clock[1] * 1000000 + clock[2]
-local function turn(nth_last) return tonumber(redis.call('LINDEX', KEYS[1], -nth_last)) end
+local function slot(nth_last) return tonumber(redis.call('LINDEX', KEYS[1], -nth_last)) end
 
-local last = turn(1)
-if last and last > now + 2 * math.max(span, patience, 60000000) then
-  -- nobody waits that long for a turn: the clock was set back
+local last = slot(1)
+if last and last > now + 2 * math.max(span, max_wait, 60000000) then
+  -- no caller waits that long: the clock was set back
   redis.call('DEL', KEYS[1])
   last = nil
 end
-local due = now + least
+local due = now + min_wait
 if last then
   due = math.max(due, last)
-  local full, oldest = turn(at_once), turn(calls)
+  local full, oldest = slot(at_once), slot(calls)
   if full and full > now - span then due = math.max(due, last + gap) end
   if oldest then due = math.max(due, oldest + span) end
 end
-if due - now <= patience then
+if due - now <= max_wait then
   redis.call('RPUSH', KEYS[1], string.format('%.0f', due))
   redis.call('LTRIM', KEYS[1], -calls, -1)
   redis.call('PEXPIRE', KEYS[1], math.ceil((due - now + span) / 1000) + 1)
@@ -44,19 +44,23 @@ return due - now
 
 
 class SharedRate:
-    """The turns of all servers at one upstream."""
+    """Rate limiter of all servers for one upstream."""
 
     def __init__(self, shared: Shared, name: str, rate: Rate) -> None:
         self._shared = shared
         self._keys = (f"turns:{name}:{rate.calls}/{rate.seconds:g}",)
-        self._rate = (rate.calls, rate.at_once, *(_whole(each) for each in (rate.seconds, rate.gap)))
+        self._rate = (
+            rate.calls,
+            rate.at_once,
+            *(_to_microseconds(each) for each in (rate.seconds, rate.gap)),
+        )
 
     async def reserve(self, patience: float, least: float) -> float | None:
-        """As `upstream.SharedTurns`."""
-        arguments = (*self._rate, _whole(patience), _whole(least))
+        """Reserve the next slot; return the wait in seconds, None while Redis is unavailable."""
+        arguments = (*self._rate, _to_microseconds(patience), _to_microseconds(least))
         wait: int | None = await self._shared.run(RESERVE, self._keys, arguments)
         return None if wait is None else wait / MICROSECONDS
 
 
-def _whole(seconds: float) -> int:
+def _to_microseconds(seconds: float) -> int:
     return round(seconds * MICROSECONDS)
