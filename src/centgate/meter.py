@@ -1,4 +1,4 @@
-"""What is worth counting, in the words of those who see it happen; silent where nobody listens."""
+"""Protocol for metric events, with a no-op implementation."""
 
 from __future__ import annotations
 
@@ -8,80 +8,80 @@ from typing import Literal, Protocol
 PaymentState = Literal["settling", "settled", "delivered", "refused", "unused"]
 Settlement = Literal["settled", "refused", "unsent", "unresolved"]
 Asked = Literal["ok", "no_data", "error", "timeout", "rate_limited", "unread", "cancelled"]
-"""What came of a question to a provider. `unread`: the page it was to read cannot be read, which is not its
-fault; `cancelled`: who asked has stopped waiting.
+"""Outcome of a provider call. `unread`: the requested page cannot be read, which is not the provider's
+fault; `cancelled`: the caller stopped waiting.
 """
 Place = Literal["local", "shared"]
-"""Where an answer was looked for: in this process, or in what several servers share."""
+"""The cache that was queried: this process's own, or the shared one."""
 
 
 LimitedBy = Literal["address", "payment", "payer"]
-"""Whose limit a request ran into: that of its client's address, of its payment, or of its payer."""
+"""The limit that refused a request: by client address, payment, or payer."""
 
 
 class SharedCache(Protocol):
-    """What several servers share."""
+    """Health of the cache that several servers share."""
 
     up: bool | None
-    """Whether it can be used."""
+    """True if it can be used."""
     failures: int
-    """Commands that failed."""
+    """Number of failed commands."""
 
 
 class Meter(Protocol):
-    """Is told what happens; never raises, and takes a few microseconds. `service` is always a slug."""
+    """Receives metric events; never raises, and takes a few microseconds. `service` is always a slug."""
 
     def entered(self, state: PaymentState, service: str) -> None:
-        """A payment was entered in the journal in this state."""
+        """Count a payment that was written to the journal in this state."""
         ...
 
     def earned(self, service: str, base_units: int, *, test_network: bool) -> None:
-        """Money for a service reached us; on a test network it is worth nothing."""
+        """Count revenue of a service; tokens of a test network have no value."""
         ...
 
     def redeemed(self, service: str) -> None:
-        """What an earlier request had paid for was delivered."""
+        """Count an answer delivered for the payment of an earlier request."""
         ...
 
     def presented(self, settlement: Settlement, seconds: float) -> None:
-        """The facilitator was asked to settle a payment, and how long its answer took."""
+        """Record a settlement by the facilitator, and its duration."""
         ...
 
     def asked(self, provider: str, outcome: Asked, seconds: float) -> None:
-        """A provider was asked a question, with all the calls that took."""
+        """Record a provider call with all of its HTTP requests."""
         ...
 
     def tripped(self, provider: str, change: Literal[1, -1]) -> None:
-        """A breaker of a provider has opened, or closed."""
+        """Record that a circuit breaker of a provider opened (1) or closed (-1)."""
         ...
 
     def looked_up(self, service: str, place: Place, *, hit: bool) -> None:
-        """A fresh answer was looked for in the cache."""
+        """Count a cache lookup."""
         ...
 
     def came(self) -> None:
-        """A request has come in."""
+        """Record the start of a request."""
         ...
 
     def went(self, service: str, status: int, seconds: float, *, replayed: bool) -> None:
-        """A request was answered, after so long. `service` is `free` or `unknown` where none was asked."""
+        """Record the end of a request. `service` is `free` or `unknown` for routes without a service."""
         ...
 
     def limited(self, by: LimitedBy) -> None:
-        """A request was refused because of unpaid or refused requests before it."""
+        """Count a request refused because of earlier unpaid or refused requests."""
         ...
 
     def committed(self, seconds: float, units: int) -> None:
-        """The journal has made so many pieces of work durable, in so long."""
+        """Record a journal commit: its duration and the number of units of work in it."""
         ...
 
     def watching(self, shared: SharedCache | None) -> AbstractAsyncContextManager[None]:
-        """Watch the event loop that this is entered in, and what several servers share, until it is left."""
+        """Return a context manager that observes the running event loop and the shared cache."""
         ...
 
 
 class Silent:
-    """Counts nothing."""
+    """Meter that ignores all events."""
 
     def entered(self, state: PaymentState, service: str) -> None: ...
     def earned(self, service: str, base_units: int, *, test_network: bool) -> None: ...
@@ -100,4 +100,4 @@ class Silent:
 
 
 SILENT: Meter = Silent()
-"""For who is given no other."""
+"""Default meter."""

@@ -1,4 +1,4 @@
-"""Metrics that are looked up when they are read."""
+"""Prometheus metric families for values that are looked up at each scrape."""
 
 from __future__ import annotations
 
@@ -8,5 +8,5 @@ from centgate.metrics.declared import Declared
 
 
 def gauge(what: Declared, value: float | None = None) -> GaugeMetricFamily:
-    """A gauge with its one value, or, where it has labels, with values to be added."""
+    """Create a gauge with one value, or, if it has labels, without values."""
     return GaugeMetricFamily(what.name, what.meaning, value=value, labels=what.labels or None)

@@ -1,4 +1,4 @@
-"""What is open in the journal, and what the last audit found, asked of its database when metrics are read."""
+"""Collector of open payments and the last audit's findings, read from the database at each scrape."""
 
 from __future__ import annotations
 
@@ -22,24 +22,24 @@ from centgate.payments.store import Store
 from centgate.payments.tables import UNDELIVERED, payments
 
 PATIENCE = 3.0
-"""Seconds that the database has to answer, fewer than Prometheus waits for all."""
+"""Timeout of the database query in seconds, less than Prometheus' scrape timeout."""
 
 
-def _word(word: str) -> ColumnElement[str]:
+def _literal(word: str) -> ColumnElement[str]:
     return literal_column(f"'{word}'", String)
 
 
 _COUNT = statement(
     union_all(
         select(
-            _word("settling").label("state"),
+            _literal("settling").label("state"),
             func.count().label("number"),
             func.min(payments.c.created_at).label("oldest"),
             now().label("now"),
-        ).where(UNDELIVERED, payments.c.state == _word("settling")),
-        select(_word("redeemable"), func.count(), func.min(payments.c.updated_at), now()).where(
+        ).where(UNDELIVERED, payments.c.state == _literal("settling")),
+        select(_literal("redeemable"), func.count(), func.min(payments.c.updated_at), now()).where(
             UNDELIVERED,
-            payments.c.state == _word("settled"),
+            payments.c.state == _literal("settled"),
             payments.c.updated_at >= ago("keep"),
         ),
     )
@@ -48,44 +48,44 @@ _COUNT = statement(
 
 @dataclass(frozen=True, slots=True)
 class Open:
-    """Payments in one state, and how many seconds ago the oldest came there."""
+    """Number of payments in one state, and the age of the oldest in that state in seconds."""
 
     number: int
     age: float
 
 
 def count(keep: float) -> Asking[dict[str, Open]]:
-    """Open payments: `settling`, and `redeemable` as far as they were settled in the last `keep` seconds."""
+    """Count open payments: `settling`, and `redeemable` if settled in the last `keep` seconds."""
     rows = yield Ask(_COUNT, {"keep": keep})
     return {row["state"]: Open(row["number"], _age(row)) for row in rows}
 
 
 def _age(row: Row) -> float:
-    """Seconds since the oldest payment of a row came to its state; 0 without one."""
+    """Return the seconds since the oldest payment of a row entered its state; 0 without one."""
     return max(0.0, row["now"] - (row["oldest"] or row["now"]))
 
 
 class OpenPayments(Collector):
-    """Shows what the database said when it was last asked."""
+    """Publishes the results of the last database query."""
 
     def __init__(self, store: Store, *, keep_seconds: float) -> None:
-        """`keep_seconds`: how long a payment can be redeemed."""
+        """`keep_seconds`: time in which a settled payment can be redeemed."""
         self._store = store
         self._keep = keep_seconds
-        self._found: dict[str, Open] | None = None
+        self._open_by_state: dict[str, Open] | None = None
         self._audit: LastAudit | None = None
 
     async def ask(self) -> None:
-        """Ask the database; what it does not answer in time it does not answer."""
-        unit = partial(_read, self._keep)
+        """Query the database; a timeout counts as unavailable."""
+        unit = partial(_read_metrics, self._keep)
         try:
             async with asyncio.timeout(PATIENCE):
-                self._found, self._audit = await self._store.read(unit)
+                self._open_by_state, self._audit = await self._store.read(unit)
         except (CentgateError, TimeoutError):
-            self._found = None
+            self._open_by_state = None
 
     def collect(self) -> Iterable[Metric]:
-        found = self._found
+        found = self._open_by_state
         yield gauge(declared.JOURNAL_UP, int(found is not None))
         if found is None:
             return
@@ -98,7 +98,7 @@ class OpenPayments(Collector):
         yield from _audit_metrics(self._audit)
 
 
-def _read(keep: float) -> Asking[tuple[dict[str, Open], LastAudit | None]]:
+def _read_metrics(keep: float) -> Asking[tuple[dict[str, Open], LastAudit | None]]:
     found = yield from count(keep)
     return found, (yield from last_audit())
 

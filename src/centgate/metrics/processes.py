@@ -1,4 +1,4 @@
-"""What is running: the version, and what the system knows of each server process."""
+"""Collectors of the running version and of the server processes."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from centgate.metrics import declared
 from centgate.metrics.families import gauge
 
 Pids = Callable[[], Sequence[int]]
-"""The numbers of the server processes now, each always in its own place."""
+"""Returns the current process ids of the server; each worker keeps its index."""
 
 
 class Build(Collector):
-    """The version of what is running."""
+    """Collector of the running version."""
 
     def collect(self) -> Iterable[Metric]:
         info = gauge(declared.BUILD)
@@ -27,17 +27,17 @@ class Build(Collector):
 
 
 class Processes(Collector):
-    """The library's metrics of a process, for each server process, labelled with its place among them."""
+    """prometheus_client's process metrics for each server process, labelled with its index."""
 
     def __init__(self, pids: Pids) -> None:
         self._pids = pids
 
     def collect(self) -> Iterable[Metric]:
-        found: dict[str, Metric] = {}
-        for place, pid in enumerate(self._pids()):
+        metrics: dict[str, Metric] = {}
+        for index, pid in enumerate(self._pids()):
             for metric in ProcessCollector(pid=lambda pid=pid: pid, registry=None).collect():
                 empty = Metric(metric.name, metric.documentation, metric.type)
-                together = found.setdefault(metric.name, empty)
+                combined = metrics.setdefault(metric.name, empty)
                 for sample in metric.samples:
-                    together.add_sample(sample.name, {"worker": str(place)}, sample.value)
-        return found.values()
+                    combined.add_sample(sample.name, {"worker": str(index)}, sample.value)
+        return metrics.values()

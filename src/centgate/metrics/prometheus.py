@@ -1,4 +1,4 @@
-"""The meter that Prometheus reads."""
+"""Implementation of the meter with prometheus_client."""
 
 # prometheus_client is typed in parts
 # pyright: reportUnknownMemberType=false
@@ -17,14 +17,14 @@ from centgate.metrics import declared
 from centgate.metrics.declared import Declared
 
 LOOK_EVERY = 0.5
-"""Seconds between two looks at what is watched."""
+"""Seconds between two measurements of the event loop and the shared cache."""
 
 M = TypeVar("M", Counter, Gauge, Histogram)
-_CLASSES = tuple(f"{hundred}xx" for hundred in range(10))
+_STATUS_CLASSES = tuple(f"{hundred}xx" for hundred in range(10))
 
 
 class _Children(dict[tuple[str, ...], M], Generic[M]):
-    """A metric's children by their labels: a look here costs a tenth of one through the library."""
+    """Cache of a metric's children by labels: a lookup takes a tenth of the time of the library's."""
 
     def __init__(self, metric: M) -> None:
         self._metric = metric
@@ -35,19 +35,19 @@ class _Children(dict[tuple[str, ...], M], Generic[M]):
 
 
 class PrometheusMeter:
-    """Counts in the registry it is given, or in the files that several processes share (see `publishing`)."""
+    """Meter that counts in a registry, or in the files that several processes share."""
 
     def __init__(self, registry: CollectorRegistry, *, services: Iterable[str], decimals: int) -> None:
-        """`decimals`: those of the token that payments are made in."""
-        disable_created_metrics()  # files that processes share have none either
+        """`decimals` of the payment token."""
+        disable_created_metrics()  # the multiprocess files have none either
         self._registry = registry
         self._dollar = 10**decimals
         self._payments = _Children(_counter(declared.PAYMENTS, registry))
-        self._earned = _Children(_counter(declared.EARNED, registry))
-        self._earned_test = _Children(_counter(declared.EARNED_TEST, registry))
+        self._revenue = _Children(_counter(declared.EARNED, registry))
+        self._test_revenue = _Children(_counter(declared.EARNED_TEST, registry))
         self._redeemed = _Children(_counter(declared.REDEEMED, registry))
         self._replayed = _Children(_counter(declared.REPLAYED, registry))
-        self._settle = _Children(_histogram(declared.SETTLE, registry))
+        self._settlements = _Children(_histogram(declared.SETTLE, registry))
         self._calls = _Children(_counter(declared.PROVIDER_CALLS, registry))
         self._call_seconds = _Children(_histogram(declared.PROVIDER_SECONDS, registry))
         self._breakers = _Children(_gauge(declared.BREAKERS, registry))
@@ -58,17 +58,17 @@ class PrometheusMeter:
         self._commits = _histogram(declared.COMMITS, registry)
         self._grouped = _histogram(declared.GROUPED, registry)
         self._lag = _histogram(declared.LAG, registry)
-        self._begin_at_zero(services)
+        self._initialize_series(services)
 
-    def _begin_at_zero(self, services: Iterable[str]) -> None:
-        """What alerts and rates are made of is there before it first happens."""
+    def _initialize_series(self, services: Iterable[str]) -> None:
+        """Create the series that alerts and rates use, so that they exist before the first event."""
         for service in services:
             for state in get_args(PaymentState):
                 self._payments[state, service].inc(0)
-            for each in (self._earned, self._earned_test, self._redeemed, self._replayed):
+            for each in (self._revenue, self._test_revenue, self._redeemed, self._replayed):
                 each[(service,)].inc(0)
         for outcome in get_args(Settlement):
-            self._settle[(outcome,)]
+            self._settlements[(outcome,)]
         for by in get_args(LimitedBy):
             self._limited[(by,)].inc(0)
 
@@ -76,14 +76,14 @@ class PrometheusMeter:
         self._payments[state, service].inc()
 
     def earned(self, service: str, base_units: int, *, test_network: bool) -> None:
-        counter = self._earned_test if test_network else self._earned
+        counter = self._test_revenue if test_network else self._revenue
         counter[(service,)].inc(base_units / self._dollar)
 
     def redeemed(self, service: str) -> None:
         self._redeemed[(service,)].inc()
 
     def presented(self, settlement: Settlement, seconds: float) -> None:
-        self._settle[(settlement,)].observe(seconds)
+        self._settlements[(settlement,)].observe(seconds)
 
     def asked(self, provider: str, outcome: Asked, seconds: float) -> None:
         self._calls[provider, outcome].inc()
@@ -100,7 +100,7 @@ class PrometheusMeter:
 
     def went(self, service: str, status: int, seconds: float, *, replayed: bool) -> None:
         self._in_flight.dec()
-        self._requests[service, _CLASSES[status // 100 % 10]].observe(seconds)
+        self._requests[service, _STATUS_CLASSES[status // 100 % 10]].observe(seconds)
         if replayed:
             self._replayed[(service,)].inc()
 
@@ -131,7 +131,7 @@ class PrometheusMeter:
             self._lag.observe(max(0.0, clock() - due))
 
     async def _watch_cache(self, shared: SharedCache) -> None:
-        up = _gauge(declared.CACHE_UP, self._registry, of_several="livemin")
+        up = _gauge(declared.CACHE_UP, self._registry, mode="livemin")
         failures, counted = _counter(declared.CACHE_FAILURES, self._registry), 0
         while True:
             up.set(bool(shared.up))
@@ -140,16 +140,16 @@ class PrometheusMeter:
             await asyncio.sleep(LOOK_EVERY)
 
 
-def _counter(what: Declared, registry: CollectorRegistry) -> Counter:
-    return Counter(what.name, what.meaning, what.labels, registry=registry)
+def _counter(metric: Declared, registry: CollectorRegistry) -> Counter:
+    return Counter(metric.name, metric.meaning, metric.labels, registry=registry)
 
 
 def _gauge(
-    what: Declared, registry: CollectorRegistry, *, of_several: Literal["livesum", "livemin"] = "livesum"
+    metric: Declared, registry: CollectorRegistry, *, mode: Literal["livesum", "livemin"] = "livesum"
 ) -> Gauge:
-    """`of_several`: what is shown of several processes, without those that have died."""
-    return Gauge(what.name, what.meaning, what.labels, registry=registry, multiprocess_mode=of_several)
+    """`mode`: how values of several live processes are combined."""
+    return Gauge(metric.name, metric.meaning, metric.labels, registry=registry, multiprocess_mode=mode)
 
 
-def _histogram(what: Declared, registry: CollectorRegistry) -> Histogram:
-    return Histogram(what.name, what.meaning, what.labels, registry=registry, buckets=what.buckets)
+def _histogram(metric: Declared, registry: CollectorRegistry) -> Histogram:
+    return Histogram(metric.name, metric.meaning, metric.labels, registry=registry, buckets=metric.buckets)

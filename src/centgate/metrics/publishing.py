@@ -1,8 +1,7 @@
-"""`/metrics`, on a port of its own, by a thread of its own: what is asked of it delays no payment for long.
+"""HTTP endpoint `/metrics` on its own port and in its own thread, so that a scrape hardly delays payments.
 
-One server process counts in its memory. Of several each counts in files that all of them share, and who
-supervises them adds these up: so a process that is killed loses nothing it has counted, and what it last had
-in flight is forgotten.
+A single server process counts in memory. Several processes count in shared files, which the supervisor
+process adds up: a killed process loses no counts, and its requests in flight are no longer included.
 """
 
 # prometheus_client is typed in parts
@@ -39,23 +38,23 @@ from centgate.settings import PREFIX, Settings
 
 PATH = "/metrics"
 SHARED = "PROMETHEUS_MULTIPROC_DIR"
-"""The variable by which prometheus_client, once loaded, learns where processes share what they count."""
+"""Environment variable that prometheus_client reads at import: the folder of the shared files."""
 
 
 def listening(settings: Settings) -> socket.socket:
-    """A socket on the port of the metrics; OSError, in words, when it cannot be had."""
+    """Open a socket on the metrics port. Raises OSError with a message if it is not available."""
     host, port = settings.metrics_host, settings.metrics_port or 0
     if port == settings.port:
         raise OSError(f"{PREFIX}METRICS_PORT is the port of the API, {port}; {PATH} needs one of its own")
     try:
         return socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
     except OSError as error:
-        what = f"cannot listen on {host}:{port} for {PATH}: {error.strerror}"
-        raise OSError(f"{what}; {PREFIX}METRICS_HOST and {PREFIX}METRICS_PORT say where") from error
+        message = f"cannot listen on {host}:{port} for {PATH}: {error.strerror}"
+        raise OSError(f"{message}; set {PREFIX}METRICS_HOST and {PREFIX}METRICS_PORT") from error
 
 
 def meter_in(registry: CollectorRegistry, settings: Settings) -> PrometheusMeter:
-    """A meter for this deployment's services."""
+    """Create a meter for this deployment's services."""
     services = [service.slug for service in all_services()]
     decimals = settings.token.decimals if settings.pay_to else 6
     return PrometheusMeter(registry, services=services, decimals=decimals)
@@ -63,26 +62,26 @@ def meter_in(registry: CollectorRegistry, settings: Settings) -> PrometheusMeter
 
 @contextmanager
 def alone(settings: Settings, listener: socket.socket) -> Generator[PrometheusMeter]:
-    """Publish what this process counts with the meter that is given."""
+    """Publish the metrics of this process; yields its meter."""
     registry = CollectorRegistry()
     meter = meter_in(registry, settings)
-    with _published(registry, settings, listener, lambda: [os.getpid()]):
+    with _serve_registry(registry, settings, listener, lambda: [os.getpid()]):
         yield meter
 
 
 @contextmanager
 def together(settings: Settings, listener: socket.socket, pids: Pids) -> Generator[None]:
-    """Publish what all processes count that are started from here on."""
+    """Publish the metrics of all processes that are started within the context."""
     with tempfile.TemporaryDirectory(prefix="centgate-metrics-") as folder:
         os.environ[SHARED] = folder
         registry = CollectorRegistry()
-        registry.register(_Together(folder, pids))
-        with _published(registry, settings, listener, pids):
+        registry.register(_MultiProcessMetrics(folder, pids))
+        with _serve_registry(registry, settings, listener, pids):
             yield
 
 
-class _Together(Collector):
-    """The sum of what processes have counted, and of what those that live show now."""
+class _MultiProcessMetrics(Collector):
+    """Collector of the sums over all processes, and of the gauges of live processes."""
 
     def __init__(self, folder: str, pids: Pids) -> None:
         self._folder = folder
@@ -99,11 +98,11 @@ class _Together(Collector):
 
 
 @contextmanager
-def _published(
+def _serve_registry(
     registry: CollectorRegistry, settings: Settings, listener: socket.socket, pids: Pids
 ) -> Generator[None]:
-    """Serve a registry, with what is looked up when it is read, until the `with` ends."""
-    store = open_store(settings.database_url, connections=1)  # whose connections payments do not wait for
+    """Serve a registry, with the collectors that are read at each scrape, until the context ends."""
+    store = open_store(settings.database_url, connections=1)  # separate from the connections of payments
     journal = OpenPayments(store, keep_seconds=settings.redeem_hours * 3600)
     for collector in (journal, Processes(pids), Build()):
         registry.register(collector)
@@ -113,17 +112,19 @@ def _published(
         yield
         await store.close()
 
-    app = Starlette(routes=[Route(PATH, _Reading(registry, journal), methods=["GET"])], lifespan=until_closed)
+    app = Starlette(
+        routes=[Route(PATH, _MetricsEndpoint(registry, journal), methods=["GET"])], lifespan=until_closed
+    )
     app.router.redirect_slashes = False
     host, port = listener.getsockname()[:2]
     config = LimitedConfig(app, ConnectionLimits(), ws="none", loop="asyncio", log_config=None)
-    with _serving(uvicorn.Server(config), listener):
+    with _run_in_thread(uvicorn.Server(config), listener):
         structlog.get_logger().info("metrics", host=host, port=port)
         yield
 
 
-class _Reading:
-    """One reading of the metrics, as prometheus_client writes them, after the database was asked."""
+class _MetricsEndpoint:
+    """ASGI app that queries the database and then returns the metrics in prometheus_client's format."""
 
     def __init__(self, registry: CollectorRegistry, journal: OpenPayments) -> None:
         self._journal = journal
@@ -135,8 +136,8 @@ class _Reading:
 
 
 @contextmanager
-def _serving(server: uvicorn.Server, listener: socket.socket) -> Generator[None]:
-    """Run a server in a thread."""
+def _run_in_thread(server: uvicorn.Server, listener: socket.socket) -> Generator[None]:
+    """Run a server in a thread until the context ends."""
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
     thread.start()
     try:

@@ -1,4 +1,4 @@
-"""Metrics where the operator wants them; where not, nothing is even loaded."""
+"""Set-up of metrics; prometheus_client is only imported if metrics are enabled."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
 @contextmanager
 def metered(settings: Settings) -> Generator[Meter]:
-    """The meter of a server that is one process; what it counts is published until the `with` ends.
+    """Publish the metrics of a single server process until the context ends; yields its meter.
 
-    Raises OSError, in words, when the port cannot be had.
+    Raises OSError with a message if the port is not available.
     """
     if settings.metrics_port is None:
         yield SILENT
@@ -29,9 +29,9 @@ def metered(settings: Settings) -> Generator[Meter]:
 
 @contextmanager
 def metered_together(settings: Settings, pids: Callable[[], Sequence[int]]) -> Generator[None]:
-    """Publish what several processes count, of the numbers `pids`, that are started within.
+    """Publish the metrics of several processes that are started within the context; `pids` returns their ids.
 
-    Raises as `metered` does.
+    Raises OSError with a message if the port is not available.
     """
     if settings.metrics_port is None:
         yield
@@ -43,7 +43,7 @@ def metered_together(settings: Settings, pids: Callable[[], Sequence[int]]) -> G
 
 
 def meter_of_several(settings: Settings) -> Meter:
-    """The meter of one of several processes."""
+    """Return the meter of one of several processes."""
     if settings.metrics_port is None:
         return SILENT
     from prometheus_client import CollectorRegistry
