@@ -107,7 +107,7 @@ def test_a_token_is_what_a_header_can_say(monkeypatch: Environment) -> None:
     assert token is not None
     assert token.get_secret_value() == "s3cret"
     monkeypatch.setenv("CENTGATE_FACILITATOR_TOKEN", "s3cret\r\nX-Other: 1")
-    with pytest.raises(ValueError, match="a token is of"):
+    with pytest.raises(ValueError, match="a token may contain only"):
         Settings()
 
 
@@ -115,7 +115,7 @@ def test_a_token_is_what_a_header_can_say(monkeypatch: Environment) -> None:
     "url", ["http://a..b/x", "http://host:99999", "http://:80", "http://[::1", f"https://{'a' * 64}.example"]
 )
 def test_a_facilitator_must_have_an_address_that_can_be(url: str) -> None:
-    with pytest.raises(ValueError, match="CENTGATE_FACILITATOR_URL: there can be no such address"):
+    with pytest.raises(ValueError, match="CENTGATE_FACILITATOR_URL: not a valid address"):
         rehearse(Settings(facilitator_url=url))
 
 
@@ -176,7 +176,7 @@ def test_a_rate_or_deadline_that_cannot_be_is_refused_by_name(
 ) -> None:
     monkeypatch.setenv(f"CENTGATE_GOPLUS_{what}", value)
 
-    with pytest.raises(ValueError, match=f"CENTGATE_GOPLUS_{what}: '{value}' is no number of 1 or more"):
+    with pytest.raises(ValueError, match=f"CENTGATE_GOPLUS_{what}: '{value}' is not a number of 1 or more"):
         Settings()
 
 
@@ -386,13 +386,13 @@ def test_a_value_that_cannot_be_is_refused_by_name(name: str, value: object) -> 
 
 
 def test_half_a_cdp_key_is_refused() -> None:
-    assert "CENTGATE_CDP_API_KEY_ID and CENTGATE_CDP_API_KEY_SECRET belong together" in problem(
+    assert "CENTGATE_CDP_API_KEY_ID and CENTGATE_CDP_API_KEY_SECRET must be set together" in problem(
         cdp_api_key_id="x"
     )
 
 
 def test_a_token_without_its_name_is_refused() -> None:
-    assert "CENTGATE_ASSET and CENTGATE_ASSET_NAME belong together" in problem(asset=TOKEN)
+    assert "CENTGATE_ASSET and CENTGATE_ASSET_NAME must be set together" in problem(asset=TOKEN)
 
 
 def test_a_network_without_a_known_token_needs_one() -> None:

@@ -1,4 +1,4 @@
-"""Everything an operator can set: `CENTGATE_*`, from the environment, `.env`, or `<NAME>_FILE`."""
+"""Server settings: `CENTGATE_*` from the environment, `.env`, or files named by `<NAME>_FILE`."""
 
 from __future__ import annotations
 
@@ -22,81 +22,82 @@ from centgate.safefetch.policy import Policy
 PREFIX = "CENTGATE_"
 CDP_FACILITATOR = "https://api.cdp.coinbase.com/platform/v2/x402"
 TEST_FACILITATOR = "https://x402.org/facilitator"
-_BUYERS = tuple(PREFIX + name.upper() for name in BuyerSettings.model_fields)
-_PROVIDER = re.compile(r"^(?P<name>[A-Z][A-Z0-9_]*?)_(?P<what>URL|KEY|ENABLED|PER_MINUTE|TIMEOUT)$")
+_BUYER_VARIABLES = tuple(PREFIX + name.upper() for name in BuyerSettings.model_fields)
+_PROVIDER_VARIABLE = re.compile(r"^(?P<name>[A-Z][A-Z0-9_]*?)_(?P<what>URL|KEY|ENABLED|PER_MINUTE|TIMEOUT)$")
 
 
 @dataclass(frozen=True, slots=True)
 class ProviderSettings:
-    """What an operator sets for one provider."""
+    """Settings of one provider."""
 
     url: str | None = field(default=None, repr=False)
     key: SecretStr | None = None
     enabled: bool = True
     per_minute: int | None = None
-    """Calls a minute in place of the published rate."""
+    """Calls per minute; replaces the published rate limit."""
     timeout: float | None = None
-    """Seconds in place of the provider's own deadline."""
+    """Timeout in seconds; replaces the provider's default."""
 
 
-def _split(value: Any) -> Any:
-    """Lists are comma-separated in the environment."""
+def _split_list(value: Any) -> Any:
+    """Split a comma-separated string into a tuple; return other values unchanged."""
     if isinstance(value, str):
         return tuple(item for item in (part.strip() for part in value.split(",")) if item)
     return value
 
 
 class Settings(BaseSettings):
-    """One frozen value, read once at the start."""
+    """Immutable settings, read once at the start."""
 
     model_config = SettingsConfigDict(env_prefix=PREFIX, frozen=True, extra="ignore", env_ignore_empty=True)
 
     pay_to: str | None = Field(
         default=None,
         pattern=r"^0x[0-9a-fA-F]{40}$",
-        description="The address that receives every payment. Without it no payment is taken and "
-        "nothing is served.",
+        description="The address that receives all payments. Without it the server accepts no payments and "
+        "all paid routes return 402.",
     )
     network: str = Field(
         default="eip155:8453",
         pattern=r"^eip155:[1-9][0-9]{0,18}$",
-        description="The network payments are made on, as a CAIP-2 identifier: Base is eip155:8453.",
+        description="The payment network as a CAIP-2 identifier: Base is eip155:8453.",
     )
     asset: str | None = Field(
         default=None,
         pattern=r"^0x[0-9a-fA-F]{40}$",
-        description="The token to be paid in, a dollar with 6 decimals. Known for USDC on Base, Ethereum, "
-        "Polygon, Arbitrum, Avalanche and Base Sepolia; needed on any other network.",
+        description="The payment token, a dollar token with 6 decimals. Default: USDC on Base, Ethereum, "
+        "Polygon, Arbitrum, Avalanche and Base Sepolia; required on any other network.",
     )
     asset_name: str | None = Field(
-        default=None, description="The token's EIP-712 domain name, when `CENTGATE_ASSET` is set."
+        default=None, description="The token's EIP-712 domain name, if `CENTGATE_ASSET` is set."
     )
     asset_version: str = Field(
-        default="2", description="The token's EIP-712 domain version, when `CENTGATE_ASSET` is set."
+        default="2", description="The token's EIP-712 domain version, if `CENTGATE_ASSET` is set."
     )
     facilitator_url: str | None = Field(
         default=None,
         pattern=r"^https?://[^?#]+$",
-        description="The x402 facilitator that settles payments. Unless set: on a test network "
+        description="The x402 facilitator that settles payments. Default: on a test network "
         f"{TEST_FACILITATOR}, elsewhere {CDP_FACILITATOR}, which needs the two CDP settings below.",
     )
     facilitator_token: SecretStr | None = Field(
-        default=None, description="A bearer token for the facilitator, where it wants one."
+        default=None, description="A bearer token for the facilitator, if it requires one."
     )
     cdp_api_key_id: str | None = Field(
         default=None, description="Coinbase Developer Platform: the id of a secret API key."
     )
     cdp_api_key_secret: SecretStr | None = Field(
-        default=None, description="Coinbase Developer Platform: its secret, Ed25519 in base64 or EC as PEM."
+        default=None,
+        description="Coinbase Developer Platform: the key's secret, Ed25519 in base64 or EC as PEM.",
     )
     facilitator_timeout: float = Field(
-        default=30, gt=0, le=300, description="Seconds the facilitator has to settle a payment."
+        default=30, gt=0, le=300, description="Timeout of the facilitator for a settlement, in seconds."
     )
     payment_window: int = Field(
         default=120,
         ge=30,
         le=3600,
-        description="Seconds a signed payment is good for (`maxTimeoutSeconds` of the terms).",
+        description="Seconds that a signed payment is valid (`maxTimeoutSeconds` of the terms).",
     )
     redeem_hours: float = Field(
         default=24,
@@ -107,9 +108,8 @@ class Settings(BaseSettings):
     public_url: str | None = Field(
         default=None,
         pattern=r"^https?://[^/?#]+$",
-        description="The address buyers reach this server by, without a path; it stands in the terms,"
-        " the catalogue "
-        "and the OpenAPI document. Where it listens, unless set.",
+        description="The public URL of this server, without a path; used in the terms, the catalogue "
+        "and the OpenAPI document. Default: the address that it listens on.",
     )
     database_url: str = Field(
         default="sqlite:///centgate.db",
@@ -119,163 +119,165 @@ class Settings(BaseSettings):
         "machine, postgresql://user:password@host/database for several.",
     )
     database_connections: int = Field(
-        default=10, ge=1, le=1000, description="Connections to PostgreSQL, at most, of each server process."
+        default=10,
+        ge=1,
+        le=1000,
+        description="Maximum number of connections to PostgreSQL per server process.",
     )
     cache_url: str | None = Field(
         default=None,
         pattern=r"^(rediss?|unix)://.+",
         repr=False,
-        description="A Redis or Valkey that several servers share: redis://user:password@host:6379/0. They "
-        "share fresh answers, work under way and the rates of upstreams by it; without it, or while it is "
-        "down, each has its own.",
+        description="A Redis or Valkey that several servers share: redis://user:password@host:6379/0. It "
+        "holds cached answers, leases on work in progress and the rate limits of upstreams; without it, or "
+        "while it is down, each server has its own.",
     )
     receipt_key: SecretStr | None = Field(
         default=None,
         description="A private key, 32 bytes in hex, that signs offers and receipts (x402's offer-receipt). "
-        "Without it none is signed. It needs no money, and should not be the key of `CENTGATE_PAY_TO`.",
+        "Without it none is signed. Its account needs no funds; do not use the key of `CENTGATE_PAY_TO`.",
     )
     metrics_port: int | None = Field(
         default=None,
         ge=0,
         le=65535,
-        description="The port that Prometheus reads /metrics on; 0 takes a free one. There is none unless "
-        "it is set.",
+        description="The port of the /metrics endpoint for Prometheus; 0 chooses a free one. Without it "
+        "there is no endpoint.",
     )
-    metrics_host: str = Field(default="127.0.0.1", description="The address that /metrics is served on.")
+    metrics_host: str = Field(default="127.0.0.1", description="The address that /metrics listens on.")
     alert_webhook: str | None = Field(
         default=None,
         pattern=r"^https?://[^\s]+$",
         repr=False,
-        description="Where to POST an alert, as JSON, when settlements fail or a payment stays unresolved.",
+        description="URL that receives alerts (POST, JSON) when settlements fail or payments stay open.",
     )
     alert_minutes: float = Field(
-        default=10, gt=0, description="Minutes after which an unresolved payment is worth an alert."
+        default=10, gt=0, description="Minutes after which an unresolved payment causes an alert."
     )
     site_url: str | None = Field(
         default=None,
         pattern=r"^https?://[^/?#]+$",
-        description="The address of the website that `centgate site` serves or builds, without a path: what "
-        "the API points people and agents to, and what the website calls itself.",
+        description="The URL of the website that `centgate site` serves or builds, without a path: the API "
+        "links to it, and the website uses it as its own URL.",
     )
-    ownership_proofs: Annotated[tuple[str, ...], NoDecode, BeforeValidator(_split)] = Field(
+    ownership_proofs: Annotated[tuple[str, ...], NoDecode, BeforeValidator(_split_list)] = Field(
         default=(),
-        description="Proofs that this address is run by who is paid, separated by commas: signatures "
+        description="Proofs that the payee operates this server, separated by commas: signatures "
         "(EIP-191) of the public URL by the key of `CENTGATE_PAY_TO`. Directories read them in the "
         "OpenAPI document.",
     )
     well_known: Path | None = Field(
         default=None,
-        description="A folder of files that are served under /.well-known/ as they are, by the API and the "
-        "website: what directories ask for to see who runs a domain.",
+        description="A folder of files that the API and the website serve unchanged under /.well-known/, for "
+        "directories that verify the owner of a domain.",
     )
-    allowed_origins: Annotated[tuple[str, ...], NoDecode, BeforeValidator(_split)] = Field(
-        default=("*",), description="Browser origins that may call, separated by commas; * for all."
+    allowed_origins: Annotated[tuple[str, ...], NoDecode, BeforeValidator(_split_list)] = Field(
+        default=("*",), description="Allowed browser origins (CORS), separated by commas; * for all."
     )
     free_per_minute: int = Field(
         default=1200,
         ge=0,
-        description="Requests a minute without an accepted payment that one client address may make of each "
-        "server process, health checks aside: an IPv4 address, or the /64 of an IPv6 address. More are "
-        "refused with 429. 0 switches it off.",
+        description="Requests per minute without an accepted payment that one client address may send to "
+        "each server process, health checks excluded: an IPv4 address, or the /64 of an IPv6 address. More "
+        "are refused with 429. 0 disables the limit.",
     )
-    free_burst: int = Field(
-        default=1200, ge=1, description="How many of those requests may come at once after a pause."
-    )
+    free_burst: int = Field(default=1200, ge=1, description="Maximum burst of those requests after a pause.")
     refused_per_minute: int = Field(
         default=30,
         ge=0,
-        description="Payments a minute, signed by the payer's own key, that the facilitator may refuse "
-        "before no new payment of this payer is tried for a while. 0 switches it off.",
+        description="Refused payments per minute and payer, signed by the payer's own key, after which new "
+        "payments of this payer are refused for a while. 0 disables the limit.",
     )
-    trusted_proxies: Annotated[tuple[str, ...], NoDecode, BeforeValidator(_split)] = Field(
+    trusted_proxies: Annotated[tuple[str, ...], NoDecode, BeforeValidator(_split_list)] = Field(
         default=(),
         description="Proxies in front of this server, as addresses or networks separated by commas, whose "
-        "`X-Forwarded-For` tells the client's address. Without it the address of the connection counts, and "
+        "`X-Forwarded-For` header is trusted. Without it the address of the connection is used, and "
         "behind a proxy all clients share one limit.",
     )
     host: str = Field(default="127.0.0.1", description="The address to listen on.")
-    port: int = Field(default=8402, ge=0, le=65535, description="The port to listen on; 0 takes a free one.")
-    workers: int = Field(default=1, ge=1, le=64, description="Server processes.")
+    port: int = Field(
+        default=8402, ge=0, le=65535, description="The port to listen on; 0 chooses a free one."
+    )
+    workers: int = Field(default=1, ge=1, le=64, description="Number of server processes.")
     connections: int = Field(
         default=4096,
         ge=1,
-        description="Connections that each server process keeps open; never more than half of the files that "
-        "it may open.",
+        description="Maximum number of open connections per server process; never more than half of its open "
+        "file limit.",
     )
     connections_per_address: int = Field(
         default=1024,
         ge=1,
-        description="Connections that each server process keeps open with one IPv4 address, or one /64 of "
-        "IPv6.",
+        description="Maximum number of open connections per server process and IPv4 address, or /64 of IPv6.",
     )
     log_level: Literal["debug", "info", "warning", "error"] = Field(
-        default="info", description="The least important kind of log line that is written."
+        default="info", description="The minimum level of log lines."
     )
     operator: str | None = Field(
         default=None,
         pattern=r"^[\x21-\x7e]{3,200}$",
-        description="Whom sites can turn to, as a URL or a mail address: it stands in the User-Agent that "
-        "pages are fetched with (the public URL, unless set), and in the OpenAPI document and security.txt.",
+        description="Contact of the operator, a URL or a mail address: used in the User-Agent for fetched "
+        "pages (default: the public URL), in the OpenAPI document and in security.txt.",
     )
-    pinned: Annotated[tuple[str, ...], NoDecode, BeforeValidator(_split)] = Field(
+    pinned: Annotated[tuple[str, ...], NoDecode, BeforeValidator(_split_list)] = Field(
         default=(),
-        description="Sources that alone answer for a service, `<service>=<provider>` separated by commas: "
-        "crawler-scrape=pagereader. Nothing stands in for them.",
+        description="Providers that answer a service alone, without a fallback, as `<service>=<provider>` "
+        "separated by commas: crawler-scrape=pagereader.",
     )
-    fetch_ports: Annotated[tuple[int, ...], NoDecode, BeforeValidator(_split)] = Field(
-        default=(80, 443), description="Ports that pages are fetched from, separated by commas."
+    fetch_ports: Annotated[tuple[int, ...], NoDecode, BeforeValidator(_split_list)] = Field(
+        default=(80, 443), description="Allowed ports of fetched pages, separated by commas."
     )
-    fetch_allowed: Annotated[tuple[str, ...], NoDecode, BeforeValidator(_split)] = Field(
+    fetch_allowed: Annotated[tuple[str, ...], NoDecode, BeforeValidator(_split_list)] = Field(
         default=(),
-        description="Addresses that buyers may have fetched although they are not public, as `address`, "
+        description="Non-public addresses that may be fetched for buyers, as `address`, "
         "`network/bits` or `address:port`, separated by commas. For tests and intranets.",
     )
     fetch_robots: bool = Field(
-        default=True, description="Whether the built-in reader keeps to a site's robots.txt."
+        default=True, description="True if the built-in page reader respects a site's robots.txt."
     )
     page_processes: int = Field(
-        default=2, ge=1, le=64, description="Processes that parse pages, for each server process."
+        default=2, ge=1, le=64, description="Number of processes that parse pages, per server process."
     )
     pagereader_render: bool = Field(
         default=False,
-        description="Whether pages that are made by their scripts are read with a browser; needs the extra "
+        description="True if pages that need scripts are rendered with a browser; needs the extra "
         "`render` and a Chromium.",
     )
     pagereader_chromium: Path | None = Field(
-        default=None, description="The browser's program; looked for under its usual names unless set."
+        default=None, description="Path of the browser's executable. Default: searched under its usual names."
     )
     packagedocs_folder: Path = Field(
         default=Path("centgate-docs"),
-        description="Where the built-in documentation keeps its indexes, a file for each library and "
+        description="Folder for the indexes of the built-in documentation search, one file per library and "
         "version.",
     )
     phishing_list: Path | None = Field(
         default=None,
-        description="A phishing list made by `centgate phishing-list update`; the one in the package "
-        "unless set.",
+        description="A phishing list made by `centgate phishing-list update`. Default: the list in the "
+        "package.",
     )
     dev_rpc: str | None = Field(
         default=None,
-        description="`centgate dev` only: the JSON-RPC address of a development node to use in place "
-        "of its own.",
+        description="`centgate dev` only: the JSON-RPC address of a development node to use instead "
+        "of the built-in one.",
     )
     fault: str | None = Field(
         default=None,
-        description="Tests only: end the process at this step of a payment. Works on development "
-        "chains alone.",
+        description="Tests only: kill the process at this step of a payment. Works on development "
+        "chains only.",
     )
     providers: Mapping[str, ProviderSettings] = Field(default_factory=dict, exclude=True)
 
     @field_validator("pay_to", "asset")
     @classmethod
-    def _checksum(cls, value: str | None) -> str | None:
+    def _check_checksum(cls, value: str | None) -> str | None:
         if value and not int(value, 16):
-            raise ValueError("nobody can be paid at the zero address")
+            raise ValueError("the zero address cannot receive payments")
         return checksummed(value) if value else value
 
     @field_validator("pinned")
     @classmethod
-    def _pairs(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+    def _check_pins(cls, value: tuple[str, ...]) -> tuple[str, ...]:
         for pin in value:
             if not re.fullmatch(r"[a-z-]+=[a-z0-9]+", pin):
                 raise ValueError(f"{pin!r} is not of the form service=provider")
@@ -283,58 +285,58 @@ class Settings(BaseSettings):
 
     @field_validator("fetch_ports")
     @classmethod
-    def _ports(cls, value: tuple[int, ...]) -> tuple[int, ...]:
-        Policy(frozenset(value))  # refuses what is no port
+    def _check_ports(cls, value: tuple[int, ...]) -> tuple[int, ...]:
+        Policy(frozenset(value))  # raises for an invalid port
         return value
 
     @field_validator("fetch_allowed")
     @classmethod
-    def _allowed(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+    def _normalize_fetch_allowed(cls, value: tuple[str, ...]) -> tuple[str, ...]:
         return Policy(allowed=value).allowed
 
     @field_validator("trusted_proxies")
     @classmethod
-    def _networks(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+    def _check_networks(cls, value: tuple[str, ...]) -> tuple[str, ...]:
         for each in value:
-            read_network(each)  # refuses what is neither an address nor a network
+            read_network(each)  # raises for an invalid address or network
         return value
 
     @field_validator("facilitator_token")
     @classmethod
-    def _in_a_header(cls, value: SecretStr | None) -> SecretStr | None:
+    def _check_token(cls, value: SecretStr | None) -> SecretStr | None:
         token = value.get_secret_value().strip() if value else ""
         if not re.fullmatch(r"[!-~]*", token):
-            raise ValueError("a token is of ASCII letters, digits and signs")
+            raise ValueError("a token may contain only printable ASCII")
         return SecretStr(token) if token else None
 
     @field_validator("receipt_key")
     @classmethod
-    def _private_key(cls, value: SecretStr | None) -> SecretStr | None:
-        from centgate.receipts.signer import signer_of  # loads the curve, which most settings do without
+    def _check_private_key(cls, value: SecretStr | None) -> SecretStr | None:
+        from centgate.receipts.signer import signer_of  # imports secp256k1, which most settings do not need
 
-        signer_of(value)  # refuses what is no key
+        signer_of(value)  # raises for an invalid key
         return value
 
     @field_validator("public_url", "site_url", mode="before")
     @classmethod
-    def _without_slash(cls, value: Any) -> Any:
+    def _strip_slash(cls, value: Any) -> Any:
         return value.rstrip("/") if isinstance(value, str) else value
 
     @model_validator(mode="after")
-    def _complete(self) -> Settings:
+    def _check_combinations(self) -> Settings:
         if bool(self.asset) != bool(self.asset_name):
-            raise ValueError("CENTGATE_ASSET and CENTGATE_ASSET_NAME belong together")
+            raise ValueError("CENTGATE_ASSET and CENTGATE_ASSET_NAME must be set together")
         if self.pay_to and self.network not in USDC and not self.asset:
             raise ValueError(
                 f"no token is known on {self.network}: set CENTGATE_ASSET and CENTGATE_ASSET_NAME as well"
             )
         if bool(self.cdp_api_key_id) != bool(self.cdp_api_key_secret):
-            raise ValueError("CENTGATE_CDP_API_KEY_ID and CENTGATE_CDP_API_KEY_SECRET belong together")
+            raise ValueError("CENTGATE_CDP_API_KEY_ID and CENTGATE_CDP_API_KEY_SECRET must be set together")
         return self
 
     @property
     def fetch_policy(self) -> Policy:
-        """Which addresses may be fetched for buyers."""
+        """The policy for addresses that may be fetched for buyers."""
         return Policy(frozenset(self.fetch_ports), self.fetch_allowed)
 
     @property
@@ -344,46 +346,46 @@ class Settings(BaseSettings):
 
     @property
     def development_chain(self) -> int | None:
-        """The id of the payment network where its money is worth nothing, else None."""
+        """The id of the payment network if its tokens have no value, else None."""
         return self.chain_id if self.network in TEST_NETWORKS else None
 
     @property
     def token(self) -> Asset:
-        """The token payments are made in."""
+        """The payment token."""
         if self.asset and self.asset_name:
             return Asset(self.asset, self.asset_name, self.asset_version)
         return USDC[self.network]
 
     @property
     def facilitator(self) -> str:
-        """The address of the facilitator, without a slash at its end."""
+        """The URL of the facilitator, without a trailing slash."""
         default = CDP_FACILITATOR if self.development_chain is None else TEST_FACILITATOR
         return (self.facilitator_url or default).rstrip("/")
 
     @property
     def address(self) -> str:
-        """How buyers reach this server: what the operator says, else where it listens."""
+        """The URL of this server for buyers: the public URL if set, else the listening address."""
         host = "127.0.0.1" if self.host in ("0.0.0.0", "::") else self.host
         return self.public_url or f"http://{host}:{self.port}"
 
     @property
     def rpc_url(self) -> str | None:
-        """A JSON-RPC address of the payment network, which settles what a facilitator left open."""
+        """JSON-RPC URL of the payment network, used to look up payments with an unknown outcome."""
         urls = self.provider(f"rpc_{self.chain_id}").url
         return urls.split(",")[0].strip() if urls else None
 
     @property
     def lacks_cdp_key(self) -> bool:
-        """Whether payments would go to a facilitator that wants a key, and there is none."""
+        """True if payments go to a facilitator that requires a key and none is set."""
         keyed = self.cdp_api_key_id or self.facilitator_token
         return self.pay_to is not None and self.facilitator == CDP_FACILITATOR and not keyed
 
     def pin(self, service: str) -> str | None:
-        """The name of the provider that alone answers for a service; None where any may."""
+        """Return the name of the provider pinned for a service, or None."""
         return dict(pin.split("=", 1) for pin in self.pinned).get(service)
 
     def provider(self, name: str) -> ProviderSettings:
-        """What is set for the provider `name`."""
+        """Return the settings of the provider `name`."""
         return self.providers.get(name, ProviderSettings())
 
     @classmethod
@@ -395,62 +397,62 @@ class Settings(BaseSettings):
         dotenv_settings: PydanticBaseSettingsSource,
         file_secret_settings: PydanticBaseSettingsSource,
     ) -> tuple[PydanticBaseSettingsSource, ...]:
-        """What the program says, then the environment, then `.env`."""
-        return init_settings, _Environment(settings_cls)
+        """Return the sources by precedence: arguments, then the environment with `.env`."""
+        return init_settings, _EnvironmentSource(settings_cls)
 
 
-class _Environment(PydanticBaseSettingsSource):
-    """`CENTGATE_*` of the environment over those of `.env`, with `_FILE` and the providers' settings."""
+class _EnvironmentSource(PydanticBaseSettingsSource):
+    """Source of `CENTGATE_*`: the environment over `.env`, with `_FILE` and the providers' settings."""
 
     def get_field_value(self, field: Any, field_name: str) -> tuple[Any, str, bool]:
         raise NotImplementedError
 
     def __call__(self) -> dict[str, Any]:
-        given = _given()
+        variables = _read_variables()
         fields = {name.upper() for name in Settings.model_fields} - {"PROVIDERS"}
-        values: dict[str, Any] = {name.lower(): given[name] for name in fields & given.keys()}
-        providers = _providers({name: value for name, value in given.items() if name not in fields})
+        values: dict[str, Any] = {name.lower(): variables[name] for name in fields & variables.keys()}
+        providers = _parse_providers({name: value for name, value in variables.items() if name not in fields})
         return {**values, "providers": providers} if providers else values
 
 
 def misspelt(providers: Collection[str]) -> list[str]:
-    """The `CENTGATE_` variables that set nothing, given those of the providers, without the prefix.
+    """Return the `CENTGATE_` variables that no setting reads; `providers` are provider settings, no prefix.
 
-    `*` in one of them stands for the id of a chain.
+    `*` in a provider setting stands for a chain id.
     """
     fields = {name.upper() for name in Settings.model_fields}
     known = {name.upper() for name in providers}
     return [
         PREFIX + name
-        for name in sorted(_given())
+        for name in sorted(_read_variables())
         if name not in fields and not {name, re.sub(r"_[0-9]+_", "_*_", name)} & known
     ]
 
 
 def as_given(name: str) -> str | None:
-    """What was set for a setting, by its name without the prefix, before it is read; None if nothing was."""
-    return _given().get(name)
+    """Return the raw value of a setting, by its name without the prefix; None if it is not set."""
+    return _read_variables().get(name)
 
 
-def _given() -> dict[str, str]:
-    """Every non-empty `CENTGATE_` variable without its prefix; `X_FILE` gives X from the file it names.
+def _read_variables() -> dict[str, str]:
+    """Return all non-empty `CENTGATE_` variables without prefix; `X_FILE` sets X to the content of that file.
 
-    The buyer's variables are not the server's, also where both run on one machine.
+    The buyer's variables are excluded, since both sides may run on one machine.
     """
     merged = {**{name: value or "" for name, value in dotenv_values(".env").items()}, **os.environ}
-    ours = {
+    variables = {
         name.removeprefix(PREFIX): value
         for name, value in merged.items()
-        if name.startswith(PREFIX) and value and not name.startswith(_BUYERS)
+        if name.startswith(PREFIX) and value and not name.startswith(_BUYER_VARIABLES)
     }
-    files = {name: path for name, path in ours.items() if name.endswith("_FILE")}
+    files = {name: path for name, path in variables.items() if name.endswith("_FILE")}
     for name, path in files.items():
-        ours.setdefault(name.removesuffix("_FILE"), _contents(name, path))
-        del ours[name]
-    return ours
+        variables.setdefault(name.removesuffix("_FILE"), _read_secret_file(name, path))
+        del variables[name]
+    return variables
 
 
-def _contents(name: str, path: str) -> str:
+def _read_secret_file(name: str, path: str) -> str:
     try:
         return Path(path).read_text(encoding="utf-8").strip()
     except OSError as error:
@@ -459,44 +461,44 @@ def _contents(name: str, path: str) -> str:
         raise ValueError(f"{PREFIX}{name}: {path} is not text in UTF-8") from error
 
 
-def _providers(given: Mapping[str, str]) -> dict[str, ProviderSettings]:
-    found: dict[str, dict[str, Any]] = {}
-    for name, value in given.items():
-        if match := _PROVIDER.match(name):
-            found.setdefault(match["name"].lower(), {})[match["what"].lower()] = value
+def _parse_providers(values_by_name: Mapping[str, str]) -> dict[str, ProviderSettings]:
+    settings: dict[str, dict[str, Any]] = {}
+    for name, value in values_by_name.items():
+        if match := _PROVIDER_VARIABLE.match(name):
+            settings.setdefault(match["name"].lower(), {})[match["what"].lower()] = value
     return {
         name: ProviderSettings(
-            url=_addresses(name, values["url"]) if "url" in values else None,
+            url=_parse_urls(name, values["url"]) if "url" in values else None,
             key=SecretStr(values["key"]) if "key" in values else None,
-            enabled=_switch(name, values.get("enabled", "true")),
-            per_minute=int(_positive(name, "PER_MINUTE", values["per_minute"]))
+            enabled=_parse_bool(name, values.get("enabled", "true")),
+            per_minute=int(_parse_positive(name, "PER_MINUTE", values["per_minute"]))
             if "per_minute" in values
             else None,
-            timeout=_positive(name, "TIMEOUT", values["timeout"]) if "timeout" in values else None,
+            timeout=_parse_positive(name, "TIMEOUT", values["timeout"]) if "timeout" in values else None,
         )
-        for name, values in found.items()
+        for name, values in settings.items()
     }
 
 
-def _switch(name: str, value: str) -> bool:
+def _parse_bool(name: str, value: str) -> bool:
     if value.lower() not in ("true", "1", "yes", "on", "false", "0", "no", "off"):
         raise ValueError(f"{PREFIX}{name.upper()}_ENABLED: {value[:40]!r} is neither true nor false")
     return value.lower() in ("true", "1", "yes", "on")
 
 
-def _addresses(name: str, value: str) -> str:
-    """One address, or several separated by commas; a wrong one is not repeated, since keys stand in some."""
+def _parse_urls(name: str, value: str) -> str:
+    """Check one or several comma-separated URLs; errors do not show them, since some contain keys."""
     parts = [part.strip() for part in value.split(",") if part.strip()]
     if not parts or not all(re.match(r"^https?://[^\s/?#]", part) for part in parts):
         raise ValueError(f"{PREFIX}{name.upper()}_URL: needs http:// or https:// addresses")
     return ",".join(parts)
 
 
-def _positive(name: str, what: str, value: str) -> float:
+def _parse_positive(name: str, what: str, value: str) -> float:
     try:
         number = float(value)
     except ValueError:
         number = 0
     if not 1 <= number <= 1_000_000:
-        raise ValueError(f"{PREFIX}{name.upper()}_{what}: {value[:40]!r} is no number of 1 or more")
+        raise ValueError(f"{PREFIX}{name.upper()}_{what}: {value[:40]!r} is not a number of 1 or more")
     return number

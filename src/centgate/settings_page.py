@@ -1,4 +1,4 @@
-"""The settings as a page and as a `.env` to fill in, both made from the settings class and the catalogue."""
+"""Generate docs/settings.md and .env.example from the settings classes and the catalogue."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from centgate.settings import PREFIX, Settings
 
 _INTRO = """# Settings
 
-Everything is set by environment variables, or by the same lines in a file named `.env` where the server
-starts. The environment wins over the file. `<NAME>_FILE` in place of `<NAME>` reads the value from a file,
-for secrets.
+Settings are environment variables, or the same lines in a file named `.env` in the server's working
+directory. The environment takes precedence over the file. `<NAME>_FILE` instead of `<NAME>` reads the value
+from a file, for secrets.
 
 This page is printed by `centgate settings`, the file `.env.example` by `centgate settings --env`.
 
@@ -27,8 +27,8 @@ This page is printed by `centgate settings`, the file `.env.example` by `centgat
 _BUYERS = """
 ## The buyer's side
 
-What `centgate call`, `centgate wallet`, `centgate mcp` and `centgate.client` read, from the environment
-alone: a `.env` in some folder must not say whom a wallet pays.
+Read by `centgate call`, `centgate wallet`, `centgate mcp` and `centgate.client`, only from the environment:
+a `.env` in some folder must not decide whom a wallet pays.
 
 | setting | default | meaning |
 | --- | --- | --- |
@@ -36,24 +36,23 @@ alone: a `.env` in some folder must not say whom a wallet pays.
 _PROVIDERS = """
 ## Providers
 
-Each upstream has five settings. `CENTGATE_<NAME>_URL` replaces its address, so that a proxy, a paid plan's
-host or a test can stand in; `CENTGATE_<NAME>_KEY` is its key; `CENTGATE_<NAME>_ENABLED=false` switches it
-off. `CENTGATE_<NAME>_PER_MINUTE` replaces the rate it is asked at, which the processes share out among
-themselves (for each host where there are several); `CENTGATE_<NAME>_TIMEOUT` the seconds that a question to
-it may take.
+Each upstream has five settings. `CENTGATE_<NAME>_URL` replaces its address, for a proxy, the host of a paid
+plan or a test; `CENTGATE_<NAME>_KEY` is its key; `CENTGATE_<NAME>_ENABLED=false` disables it.
+`CENTGATE_<NAME>_PER_MINUTE` replaces its rate limit, which is divided among the processes (per host if there
+are several); `CENTGATE_<NAME>_TIMEOUT` is the timeout of a call in seconds.
 
-`rpc` has one address for each chain: `CENTGATE_RPC_<CHAINID>_URL`, several separated by commas and asked in
-turn until one answers. `CENTGATE_RPC_URL` with `{chain_id}` in it is a gateway for all the others; without
-either, chains are read through public nodes. The address of the payment network
-also decides what a facilitator left open: it is believed alone. Without it three public nodes of different
-operators are asked, of which two must agree, on the networks with a known USDC; with
-`CENTGATE_RPC_<CHAINID>_ENABLED=false` none is.
-`blockscout` too can have one for a chain, `CENTGATE_BLOCKSCOUT_<CHAINID>_URL`, and both have a switch for
-each, `…_<CHAINID>_ENABLED`.
+`rpc` has one address per chain: `CENTGATE_RPC_<CHAINID>_URL`, or several separated by commas, tried in
+order until one responds. `CENTGATE_RPC_URL` with `{chain_id}` in it is a gateway for all other chains;
+without either, public nodes are used. The address of the payment network
+also decides about payments whose outcome the facilitator does not report: it is trusted alone. Without it,
+three public nodes of different operators are queried, of which two must agree, on the networks with a known
+USDC; with `CENTGATE_RPC_<CHAINID>_ENABLED=false` none is queried.
+`blockscout` can also have an address per chain, `CENTGATE_BLOCKSCOUT_<CHAINID>_URL`, and both can be disabled
+per chain by `…_<CHAINID>_ENABLED`.
 
 `packagedocs` has an address for each registry, `CENTGATE_PACKAGEDOCS_PYPI_URL` and
-`CENTGATE_PACKAGEDOCS_NPM_URL`: a mirror or a registry of your own that answers as they do. Archives are
-fetched from the same host, or from where the public registry keeps them.
+`CENTGATE_PACKAGEDOCS_NPM_URL`: a mirror or a private registry with the same API. Archives are downloaded
+from the same host, or from the public registry's download host.
 
 | name | who | key | address | rate | seconds | terms of use |
 | --- | --- | --- | --- | --- | --- | --- |
@@ -61,39 +60,40 @@ fetched from the same host, or from where the public registry keeps them.
 
 
 def markdown() -> str:
-    """The settings page."""
-    rows = "".join(_row(*each) for each in _settings(Settings))
-    buyers = "".join(_row(*each) for each in _settings(BuyerSettings))
+    """Return the settings page as Markdown."""
+    rows = "".join(_format_row(*each) for each in _iterate_settings(Settings))
+    buyers = "".join(_format_row(*each) for each in _iterate_settings(BuyerSettings))
     providers = "".join(
-        f"| `{about.name}` | [{about.label}]({about.docs_url}) | {about.key} | {_address(about)} | "
-        f"{_rate(about)} | {about.timeout:g} | {about.terms} |\n"
-        for about in (provider.about for provider in _by_name())
+        f"| `{about.name}` | [{about.label}]({about.docs_url}) | {about.key} | {_format_address(about)} | "
+        f"{_format_rate(about)} | {about.timeout:g} | {about.terms} |\n"
+        for about in (provider.about for provider in _sorted_providers())
     )
     return _INTRO + rows + _BUYERS + buyers + _PROVIDERS + providers
 
 
 def env_example() -> str:
-    """A `.env` with every setting, its default, and what it means."""
-    blocks = [f"# {text}\n# {name}={default}\n" for name, default, text in _settings(Settings)]
-    for provider in _by_name():
+    """Return a `.env` with every setting, its default and its meaning, all commented out."""
+    blocks = [f"# {text}\n# {name}={default}\n" for name, default, text in _iterate_settings(Settings)]
+    for provider in _sorted_providers():
         about = provider.about
         lines = "".join(
-            f"# {PREFIX}{name.replace('*', '8453')}={_as_it_is(about, name)}\n" for name in about.settings
+            f"# {PREFIX}{name.replace('*', '8453')}={_default_value(about, name)}\n"
+            for name in about.settings
         )
         blocks.append(f"# {about.label}: {about.terms or about.docs_url}\n{lines}")
     return "\n".join(blocks)
 
 
-def _rate(about: About) -> str:
+def _format_rate(about: About) -> str:
     return f"{about.rate.calls} in {about.rate.seconds:g} s" if about.rate else ""
 
 
-def _address(about: About) -> str:
+def _format_address(about: About) -> str:
     return about.url or ", ".join(address for _, address in about.addresses)
 
 
-def _as_it_is(about: About, name: str) -> str:
-    """What a provider's setting is where nothing is set."""
+def _default_value(about: About, name: str) -> str:
+    """Return the default of a provider's setting."""
     if name.endswith("_ENABLED"):
         return "true"
     if name.endswith("_PER_MINUTE"):
@@ -106,17 +106,17 @@ def _as_it_is(about: About, name: str) -> str:
     return about.url or "" if name.endswith("_URL") and "*" not in name else ""
 
 
-def _row(name: str, default: str, text: str) -> str:
+def _format_row(name: str, default: str, text: str) -> str:
     return f"| `{name}` | {default} | {text} |\n"
 
 
-def _settings(kind: type[BaseSettings]) -> Iterator[tuple[str, str, str]]:
+def _iterate_settings(kind: type[BaseSettings]) -> Iterator[tuple[str, str, str]]:
     for name, field in kind.model_fields.items():
         if name != "providers":
-            yield PREFIX + name.upper(), _default(field), field.description or ""
+            yield PREFIX + name.upper(), _format_default(field), field.description or ""
 
 
-def _default(field: FieldInfo) -> str:
+def _format_default(field: FieldInfo) -> str:
     if field.default_factory:
         return "in your own folder"  # a path of the machine that prints this
     value: object = field.default
@@ -127,6 +127,6 @@ def _default(field: FieldInfo) -> str:
     return "" if value is None else str(value)
 
 
-def _by_name() -> list[type[Provider]]:
+def _sorted_providers() -> list[type[Provider]]:
     providers = all_providers(all_services())
     return [providers[name] for name in sorted(providers)]

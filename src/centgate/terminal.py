@@ -1,4 +1,4 @@
-"""What the commands share: how they read the settings, what they say, how they fail."""
+"""Shared functions of the commands: load settings, print messages, exit with an error."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from pydantic_core import ErrorDetails
 from centgate.settings import PREFIX, Settings
 
 
-def settings_given(**given: Any) -> Settings:
-    """The settings with what the command line says in their place; None is what it does not say.
+def settings_given(**overrides: Any) -> Settings:
+    """Load the settings with overrides from the command line; None means not given there.
 
-    What is wrong with them is told, and ends the command.
+    Prints the problems of invalid settings and exits with code 2.
     """
     try:
-        return Settings(**{name: value for name, value in given.items() if value is not None})
+        return Settings(**{name: value for name, value in overrides.items() if value is not None})
     except ValidationError as error:
-        problems = [_problem(found) for found in error.errors()]
+        problems = [_describe_problem(each) for each in error.errors()]
     except ValueError as error:
         problems = [str(error)]
     for problem in problems:
@@ -28,25 +28,25 @@ def settings_given(**given: Any) -> Settings:
     raise typer.Exit(2)
 
 
-def _problem(found: ErrorDetails) -> str:
-    """What is wrong with a setting, in words; a pattern is told as what the setting is for."""
-    message = found["msg"].removeprefix("Value error, ")
-    if not found["loc"]:
+def _describe_problem(error: ErrorDetails) -> str:
+    """Describe an invalid setting; for a pattern mismatch, use the setting's description."""
+    message = error["msg"].removeprefix("Value error, ")
+    if not error["loc"]:
         return message
-    field = str(found["loc"][0])
-    if found["type"] == "string_pattern_mismatch":
+    field = str(error["loc"][0])
+    if error["type"] == "string_pattern_mismatch":
         setting = Settings.model_fields[field]
-        given = repr(found["input"]) if setting.repr else "what is set"  # it may hold a password
-        message = f"{given} does not fit. {setting.description}"
+        value = repr(error["input"]) if setting.repr else "the value"  # it may contain a password
+        message = f"{value} is not valid. {setting.description}"
     return f"{PREFIX}{field.upper()}: {message}"
 
 
 def say(sentence: str) -> None:
-    """A sentence for who runs the command, beside its output."""
+    """Print a message for the user to standard error."""
     print(f"centgate: {sentence}", file=sys.stderr)
 
 
 def fail(sentence: str, code: int = 1) -> NoReturn:
-    """End the command with a sentence and an exit code."""
+    """Print a message and exit with a code."""
     say(sentence)
     raise typer.Exit(code)
