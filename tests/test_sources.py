@@ -109,7 +109,7 @@ async def test_a_reply_in_another_shape_is_the_upstreams_failure(
     upstreams.says("oracle", "/facts", FACTS)
 
     async with provider(Oracle, tmp_path, url=upstreams.at("oracle")) as oracle:
-        with pytest.raises(ProviderError, match="in a shape that is not known here"):
+        with pytest.raises(ProviderError, match="in an unknown format"):
             await oracle.on(record).colour(thing)
 
     assert record.providers["oracle"]["status"] == "error"
@@ -146,7 +146,7 @@ async def test_an_answer_nested_beyond_reading_is_the_upstreams_failure(
             raise RecursionError(of)
 
     async with provider(Deep, tmp_path) as deep:
-        with pytest.raises(ProviderError, match="in a shape that is not known here"):
+        with pytest.raises(ProviderError, match="in an unknown format"):
             await deep.on(record).colour("sky")
 
 
@@ -314,7 +314,7 @@ async def test_when_several_fail_the_first_says_why_the_others_failed_too() -> N
         raise ProviderError("sibyl", "The Sibyl answered with status 500")
 
     async def idle(_what: str) -> str:
-        raise ProviderUnconfigured("parrot", "The Parrot is not set up on this deployment")
+        raise ProviderUnconfigured("parrot", "The Parrot is not configured on this deployment")
 
     with pytest.raises(ProviderTimeout) as raised:
         await first_of(idle, late, broken)("sky")

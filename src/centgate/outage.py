@@ -19,7 +19,7 @@ class Outage:
     breakers: Sequence[Breaker]
 
     def admit_trial(self) -> bool:
-        """Admit the caller if a trial is due, and reserve for it every trial that is."""
+        """Return True if a trial request is due, and reserve all due trials for the caller."""
         due = [breaker for breaker in self.breakers if not breaker.wait]
         for breaker in due:
             breaker.reserve_trial()
@@ -30,7 +30,7 @@ class Outage:
         labels = " and ".join(source.about.label for source in self.sources)
         verb = "are" if len(self.sources) > 1 else "is"
         seconds = max(1, math.ceil(min(breaker.wait for breaker in self.breakers)))
-        said = (
+        message = (
             f"{labels} {verb} unavailable after repeated failures; send the same payment again in {seconds} s"
         )
-        return ProviderError(self.sources[0].about.name, said, payment=payment, retry_after=seconds)
+        return ProviderError(self.sources[0].about.name, message, payment=payment, retry_after=seconds)

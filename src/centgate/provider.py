@@ -1,4 +1,4 @@
-"""What a provider is: one upstream, who it is, in which role a service asks it, and what it reports."""
+"""Base class of providers, with their metadata, roles, and the trace of their calls in a request."""
 
 from __future__ import annotations
 
@@ -35,35 +35,35 @@ RoleName = Literal["primary", "secondary", "enrichment", "fallback"]
 Status = Literal["ok", "error", "timeout", "rate_limited", "no_data", "unconfigured", "skipped"]
 MEGABYTE = 1 << 20
 SECRET_LENGTH = 6
-"""Characters from which a part of a key is one, and not a word."""
+"""Minimum length of a part of a key that is removed from messages; shorter parts could be ordinary words."""
 
 
 @dataclass(frozen=True, slots=True)
 class About:
-    """Who a provider is. `name` is what answers and settings call it (`CENTGATE_<NAME>_KEY`)."""
+    """Metadata of a provider. `name` is used in responses and settings (`CENTGATE_<NAME>_KEY`)."""
 
     name: str
     label: str
     docs_url: str
     url: str | None = None
-    """Where its API answers unless `CENTGATE_<NAME>_URL` says otherwise; None where it has none."""
+    """Base URL of its API, replaced by `CENTGATE_<NAME>_URL`; None if it has none."""
     terms: str = ""
-    """What an operator who sells its answers should know of its terms of use."""
+    """Summary of its terms of use for operators who sell its data."""
     key: Literal["none", "optional", "required"] = "none"
     rate: Rate | None = None
-    """How often it may be asked, as it publishes it; `CENTGATE_<NAME>_PER_MINUTE` says otherwise."""
+    """Its published rate limit; `CENTGATE_<NAME>_PER_MINUTE` overrides it."""
     timeout: float = 8
-    """Seconds that a question may take, all its calls together; `CENTGATE_<NAME>_TIMEOUT` says otherwise."""
+    """Deadline in seconds of a call with all its HTTP requests; `CENTGATE_<NAME>_TIMEOUT` overrides it."""
     max_bytes: int = 4 * MEGABYTE
-    """The longest answer that is read."""
+    """Maximum size of a response in bytes."""
     per_chain: bool = False
-    """Whether it has an address, and a switch, for each chain (`CENTGATE_<NAME>_<CHAINID>_URL`)."""
+    """True if it has a URL and an on/off setting for each chain (`CENTGATE_<NAME>_<CHAINID>_URL`)."""
     addresses: tuple[tuple[str, str], ...] = ()
-    """Names and addresses of its parts in place of one `url` (`CENTGATE_<NAME>_<PART>_URL`)."""
+    """Names and URLs of its parts instead of one `url` (`CENTGATE_<NAME>_<PART>_URL`)."""
 
     @property
     def settings(self) -> tuple[str, ...]:
-        """The names of its settings without the prefix; `*` stands for the id of a chain."""
+        """Names of its settings without the prefix; `*` stands for a chain id."""
         name = self.name.upper()
         key = () if self.key == "none" else ("KEY",)
         urls = [f"{part.upper()}_URL" for part, _ in self.addresses] or ["URL"]
@@ -74,15 +74,15 @@ class About:
 
 @dataclass(frozen=True, slots=True)
 class Role:
-    """The part a provider plays for one service; written in the service's signature.
+    """Role of a provider in one service, declared in the service's signature.
 
-    Legs stand in for one another, in the signature's order: of those that are set up the first is the
-    primary, the others are its fallbacks.
+    Providers with the role `leg` are alternatives, in the signature's order: the first one that is configured
+    is the primary, the others are its fallbacks.
     """
 
     name: RoleName | Literal["leg"]
     replaces_failed: bool = True
-    """False for a fallback that answers only where no other source is set up, or where those know nothing."""
+    """False for a fallback that is used only if no other provider is configured, or if those have no data."""
 
 
 P = TypeVar("P", bound="Provider")
@@ -93,7 +93,7 @@ Fallback = Annotated[P, Role("fallback")]
 GapFallback = Annotated[P, Role("fallback", replaces_failed=False)]
 Leg = Annotated[P, Role("leg")]
 
-_WEIGHT: dict[Status, int] = {
+_SEVERITY: dict[Status, int] = {
     "skipped": 0,
     "unconfigured": 1,
     "no_data": 2,
@@ -102,63 +102,63 @@ _WEIGHT: dict[Status, int] = {
     "timeout": 5,
     "error": 6,
 }
-"""Of several things that happened to one provider in a request, the heaviest is its status."""
+"""Severity of each status: the most severe of a provider's calls in a request becomes its status."""
 
 
 ANSWER_SECONDS = 20.0
-"""Seconds that an answer may take, however many providers stand in for one another: buyers wait 30 or so."""
+"""Time limit of a request in seconds, fallbacks included: buyers wait about 30 s."""
 
 
 @dataclass(slots=True)
 class Record:
-    """What the providers of one request did: becomes `providers` and `warnings` of the answer."""
+    """Trace of the provider calls of one request, reported as `providers` and `warnings`."""
 
     until: float = math.inf
-    """When the request's time is up, on the monotonic clock."""
+    """End of the request's time, on the monotonic clock."""
     providers: dict[str, dict[str, Any]] = field(default_factory=dict[str, dict[str, Any]])
     warnings: list[str] = field(default_factory=list[str])
     provisional: bool = False
-    """Whether a source gave less than it will have in a moment, so that the answer is not kept for long."""
+    """True if a provider is still collecting data; the answer is then cached only for a short time."""
 
     @classmethod
     def begun(cls) -> Record:
-        """The record of a request whose time begins now."""
+        """Create the trace of a request whose time limit starts now."""
         return cls(until=time.monotonic() + ANSWER_SECONDS)
 
     def left(self, most: float) -> float:
-        """Seconds for a question that may take `most`."""
+        """Return the seconds for a call: at most `most`, and at most the rest of the request's time."""
         return max(0.0, min(most, self.until - time.monotonic()))
 
     def note(self, name: str, status: Status, **more: Any) -> None:
-        """Enter what `name` did; `more` are further members of its entry."""
+        """Record the status of provider `name`; `more` are further members of its entry."""
         entry = self.providers.setdefault(name, {"name": name, "status": status})
         if {"fetchedAt"} <= entry.keys() & more.keys():
-            # an answer is as old as its oldest part
+            # the age of an answer is the age of its oldest part
             more["fetchedAt"] = min(entry["fetchedAt"], more["fetchedAt"])
-        if _WEIGHT[status] > _WEIGHT[entry["status"]]:
+        if _SEVERITY[status] > _SEVERITY[entry["status"]]:
             entry["status"] = status
         entry.update(more)
 
     def warn(self, sentence: str) -> None:
-        """Enter a degradation, as a sentence for people and agents."""
+        """Add a warning: a sentence about a degraded answer, for people and agents."""
         if sentence not in self.warnings:
             self.warnings.append(sentence)
 
 
 class Provider:
-    """One upstream behind methods named after what is known, our words in and our words out.
+    """One upstream. Its methods are named after the facts that they return, as values of this project.
 
-    Its public methods are `@reported`. A provider lives as long as the process; a request works with
-    `on(record)`, a copy that reports to the request's own record.
+    Public methods are `@reported`. A provider lives as long as the process; a request uses
+    `on(record)`, a copy that reports to the trace of this request.
     """
 
     about: ClassVar[About]
     record: Record
     excused: str | None = None
-    """Why it is not asked in this request, as a clause; None where it is asked."""
+    """Reason, as a clause, why it is skipped in this request; None if it is used."""
 
     def __init__(self, settings: Settings, resources: Resources | None = None) -> None:
-        """`resources` is None where providers are only tried on, to see that their settings hold."""
+        """`resources` is None if a provider is created only to validate its settings."""
         self.settings = settings.provider(self.about.name)
         self.resources = resources
         self.timeout = self.settings.timeout or self.about.timeout
@@ -168,15 +168,15 @@ class Provider:
 
     @property
     def rate(self) -> Rate | None:
-        """How often it may be asked."""
+        """Rate limit of its calls, or None."""
         return Rate(self.settings.per_minute) if self.settings.per_minute else self.about.rate
 
     def way_out(
         self, resources: Resources | None, settings: Settings, label: str | None = None, *, part: str = ""
     ) -> Upstream:
-        """A connection to this upstream, or to a part of it, with turns of its own.
+        """Return a connection to this upstream, or to a part of it, with its own rate limiter.
 
-        `label` is what people call the part. Where parts share the upstream's, `part` tells them apart.
+        `label` is the part's display name. `part` distinguishes parts that share the upstream's label.
         """
         rate, own = self.rate, part or label
         name = f"{self.about.name}:{own}" if own else self.about.name
@@ -192,87 +192,88 @@ class Provider:
 
     @property
     def configured(self) -> bool:
-        """Whether it can be asked on this deployment."""
+        """True if it is enabled and has the key that it needs."""
         return self.settings.enabled and (self.about.key != "required" or self.settings.key is not None)
 
     def covers(self, chain_id: int | None) -> bool:
-        """Whether it can say anything of a chain; None asks for questions that are about no chain."""
+        """True if it has data for a chain; None stands for requests that concern no chain."""
         return chain_id is None or chain_id in CHAIN_BY_ID
 
     def cannot(self, asked: Mapping[str, Any]) -> tuple[str, ...]:
-        """The options of a request, by their names on the wire, that it cannot honour.
+        """Return the options of a request, by their JSON names, that it does not support.
 
-        `asked` is the request as JSON with its defaults. It is then not asked, and never gives less instead.
+        `asked` is the request as JSON with defaults. If any is returned, the provider is skipped; it never
+        returns less than requested instead.
         """
         return ()
 
     def upstreams_for(self, chain_id: int | None, asked: Mapping[str, Any]) -> Sequence[Upstream]:
-        """Return the upstreams of which one must answer for this request; none where no upstream is needed.
+        """Return the upstreams of which one must respond for this request; empty if none is needed.
 
-        `asked` is the request as JSON with its defaults. For providers that ask more than one upstream, or
-        that keep what they were told.
+        `asked` is the request as JSON with defaults. Override it in providers that use more than one upstream
+        or that cache responses.
         """
         return (self.upstream,)
 
     def url(self, path: str) -> str:
-        """The address of a path (with its leading slash) of this upstream's API."""
+        """Return the URL of a path (with a leading slash) of this upstream's API."""
         return joined(self.settings.url or self.about.url or "", path)
 
     @property
     def left(self) -> float:
-        """Seconds that a question may take now: its own deadline, or what is left of the request's time."""
+        """Seconds for a call that starts now: its timeout, or the rest of the request's time if less."""
         return self.record.left(self.timeout)
 
     @property
     def key(self) -> str | None:
-        """The operator's key, in the clear."""
+        """The operator's API key in plain text, or None."""
         return self.settings.key.get_secret_value() if self.settings.key else None
 
     def on(self, record: Record, excused: str | None = None) -> Self:
-        """This provider, reporting to one request's record."""
+        """Return a copy that reports to the trace of one request."""
         bound = copy(self)
         bound.record, bound.excused = record, excused
         return bound
 
     def off(self) -> Self:
-        """This provider where the operator does not want it asked."""
+        """Return a disabled copy of this provider."""
         bound = copy(self)
         bound.settings = replace(self.settings, enabled=False)
         return bound
 
     def report(self, status: Status, **more: Any) -> None:
-        """Enter what came of asking this provider."""
+        """Record the status of a call to this provider."""
         self.record.note(self.about.name, status, **more)
 
     def failing(self, failure: ProviderFailure, status: Status, asked: str, cause: str = "") -> None:
-        """Enter a failure, warn of it in the answer, and tell the operator; none hears the operator's key."""
-        failure.message, cause = self._without_key(failure.message), self._without_key(cause)
+        """Record a failure in the trace, the warnings and the log, with the operator's key redacted."""
+        failure.message, cause = self._redact_key(failure.message), self._redact_key(cause)
         self.report(status)
         self.record.warn(failure.message)
         log = structlog.get_logger()
-        # a page that cannot be read is the site's matter, and none of the operator's
+        # an unreadable page is a fault of the site, not of this deployment
         (log.info if isinstance(failure, PageUnread) else log.warning)(
             "a provider failed", provider=self.about.name, asked=asked, message=failure.message, cause=cause
         )
 
-    def _without_key(self, said: str) -> str:
-        """What an upstream said, which may repeat what it was asked with."""
+    def _redact_key(self, text: str) -> str:
+        """Replace the operator's key in a message; upstreams may repeat request parameters."""
         for part in (self.key or "").split(":"):
             if len(part) >= SECRET_LENGTH:
-                said = said.replace(part, "\u2026")
-        return said
+                text = text.replace(part, "\u2026")
+        return text
 
     def nothing(self, what: str) -> NoData:
-        """The error that says that this provider answered and knows nothing; `what` is a clause."""
+        """Return a NoData error: the provider has no data; `what` follows `knows` in the message."""
         return NoData(f"{self.about.label} knows {what}")
 
     def failed(self, what: str) -> ProviderError:
-        """The error that says that this provider answered wrongly; `what` follows its name."""
+        """Return a ProviderError for an invalid response; `what` follows the provider's name."""
         return ProviderError(self.about.name, f"{self.about.label} {what}")
 
 
 class Announced(Provider):
-    """A provider the catalogue names although this build has no adapter for it: never configured."""
+    """A provider in the catalogue without an adapter in this build: never configured."""
 
     @property
     def configured(self) -> bool:
@@ -287,26 +288,26 @@ T = TypeVar("T")
 def reported(
     method: Callable[Concatenate[S, A], Coroutine[Any, Any, T]],
 ) -> Callable[Concatenate[S, A], Coroutine[Any, Any, T]]:
-    """Make a provider's method keep its deadline and enter in the record what came of it.
+    """Wrap a provider's method: enforce its deadline, and record its status and metrics.
 
-    Raises NoData when the upstream knows nothing, else ProviderFailure, also for an answer that could not be
-    read: a reply in another shape than documented is the upstream's failure, not ours. A failure is a warning
-    of the answer as well, since whoever asks may be able to do without.
+    Raises NoData if the upstream has no data, else ProviderFailure, also for a response in an undocumented
+    shape: that is the upstream's failure. Each failure also becomes a warning of the answer, since the
+    service may be able to continue without this provider.
     """
 
     @wraps(method)
-    async def asked(self: S, *args: A.args, **kwargs: A.kwargs) -> T:
+    async def call(self: S, *args: A.args, **kwargs: A.kwargs) -> T:
         label, seconds = self.about.label, self.left
         started, outcome = time.perf_counter(), None
         try:
             if self.excused:
                 raise ProviderUnconfigured(self.about.name, f"{label} {self.excused}")
             if not self.configured:
-                raise ProviderUnconfigured(self.about.name, f"{label} is not set up on this deployment")
+                raise ProviderUnconfigured(self.about.name, f"{label} is not configured on this deployment")
             if not seconds:
-                raise ProviderTimeout(self.about.name, f"there was no time left to ask {label}")
+                raise ProviderTimeout(self.about.name, f"no time was left to query {label}")
             async with asyncio.timeout(seconds):
-                answer = await method(self, *args, **kwargs)
+                result = await method(self, *args, **kwargs)
         except NoData:
             outcome = "no_data"
             self.report("no_data", fetchedAt=timestamp())
@@ -318,8 +319,8 @@ def reported(
             outcome = "cancelled"
             raise
         except ProviderFailure as failure:
-            outcome = "unread" if isinstance(failure, PageUnread) else _status(failure)
-            self.failing(failure, _status(failure), method.__name__)
+            outcome = "unread" if isinstance(failure, PageUnread) else _failure_status(failure)
+            self.failing(failure, _failure_status(failure), method.__name__)
             raise
         except TimeoutError:
             outcome = "timeout"
@@ -328,21 +329,21 @@ def reported(
             raise late from None
         except (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError) as error:
             outcome = "error"
-            unread = self.failed("answered in a shape that is not known here")
-            self.failing(unread, "error", method.__name__, f"{type(error).__name__}: {error}"[:300])
-            raise unread from error
+            invalid = self.failed("returned a response in an unknown format")
+            self.failing(invalid, "error", method.__name__, f"{type(error).__name__}: {error}"[:300])
+            raise invalid from error
         else:
             outcome = "ok"
             self.report("ok", fetchedAt=timestamp())
-            return answer
+            return result
         finally:
-            if outcome:  # it was asked
+            if outcome:  # set only if the upstream was called
                 self.meter.asked(self.about.name, outcome, time.perf_counter() - started)
 
-    return asked
+    return call
 
 
-def _status(failure: ProviderFailure) -> Literal["timeout", "rate_limited", "error"]:
+def _failure_status(failure: ProviderFailure) -> Literal["timeout", "rate_limited", "error"]:
     match failure:
         case ProviderTimeout():
             return "timeout"

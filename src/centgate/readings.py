@@ -1,6 +1,6 @@
-"""Reading the values in upstreams' JSON, which come as text or numbers, and sometimes as nonsense.
+"""Coercion of values in upstreams' JSON, which may be strings or numbers and are sometimes invalid.
 
-Each function takes whatever stood there and gives None for what it is not.
+Each function accepts any value and returns None if it is not of the expected kind.
 """
 
 from __future__ import annotations
@@ -13,38 +13,38 @@ from typing import Any, cast
 from centgate.text import cleaned
 
 MOST_USD = 1e15
-"""More than all that is owned in the world: a figure beyond it says nothing."""
+"""Maximum plausible amount in US dollars, more than the world's total wealth; larger figures are dropped."""
 MOST_UNITS = 2**256 - 1
-"""The largest amount that a token can have."""
+"""Maximum amount of a token in base units (uint256)."""
 _YEAR_9999 = 253_370_764_800
 _ADDRESS = re.compile(r"0x[0-9a-f]{40}")
 _POOL = re.compile(r"0x([0-9a-f]{40}|[0-9a-f]{64})")
 
 
 def at(row: Any, *path: str) -> Any:
-    """What stands at a path of keys; None where anything is missing or of another kind."""
+    """Return the value at a path of keys; None if a key is missing or a value on the way is not an object."""
     for key in path:
         row = cast(dict[str, Any], row).get(key) if isinstance(row, dict) else None
     return row
 
 
 def items(value: Any) -> list[Any]:
-    """A list; an empty one for anything else."""
+    """Return a list unchanged; an empty one for anything else."""
     return cast(list[Any], value) if isinstance(value, list) else []
 
 
 def text(value: Any) -> str | None:
-    """A text that says something, as it was written."""
+    """Return a non-empty string unchanged."""
     return value if isinstance(value, str) and value else None
 
 
 def name(value: Any) -> str | None:
-    """A text that strangers wrote, cleaned and cut to 64 characters."""
+    """Return an untrusted string as one clean line of at most 64 characters."""
     return cleaned(value) if isinstance(value, str) else None
 
 
 def number(value: Any) -> float | None:
-    """A finite number."""
+    """Parse a finite number."""
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         return None
     try:
@@ -55,44 +55,44 @@ def number(value: Any) -> float | None:
 
 
 def amount(value: Any) -> float | None:
-    """A finite number of 0 or more."""
+    """Parse a finite number of 0 or more."""
     figure = number(value)
     return figure if figure is not None and figure >= 0 else None
 
 
 def usd(value: Any) -> float | None:
-    """An amount of US dollars that is not absurd."""
+    """Parse an amount of US dollars up to the maximum plausible amount."""
     figure = amount(value)
     return figure if figure is not None and figure <= MOST_USD else None
 
 
 def price(value: Any) -> float | None:
-    """US dollars for one token: an amount above nothing."""
+    """Parse a price of one token in US dollars; 0 is no price."""
     return usd(value) or None
 
 
 def count(value: Any) -> int | None:
-    """How many: a whole number."""
+    """Parse a count: a whole number below 2**53."""
     figure = amount(value)
     return int(figure) if figure is not None and figure.is_integer() and figure < 2**53 else None
 
 
 def address(value: Any) -> str | None:
-    """An address, in lower case."""
+    """Parse an address; returned in lower case."""
     lower = value.lower() if isinstance(value, str) else ""
     return lower if _ADDRESS.fullmatch(lower) else None
 
 
 def pool(value: Any) -> str | None:
-    """The address of a pool, or its 32-byte id where it has no contract of its own, in lower case."""
+    """Parse the address of a pool, or its 32-byte id if it has no contract; returned in lower case."""
     lower = value.lower() if isinstance(value, str) else ""
     return lower if _POOL.fullmatch(lower) else None
 
 
 def base_units(value: Any) -> int | None:
-    """An amount given as a number, in decimal digits or as 0x hex, exact.
+    """Parse an exact amount: an integer, decimal digits or 0x hex.
 
-    `0x` alone, and no text at all, is what sources say of contracts that do not answer.
+    Sources return `0x` or an empty string for contracts that do not respond; both give None.
     """
     if isinstance(value, int) and not isinstance(value, bool):
         return value if 0 <= value <= MOST_UNITS else None
@@ -106,13 +106,13 @@ def base_units(value: Any) -> int | None:
 
 
 def decimals(value: Any) -> int | None:
-    """A token's decimals, 0 to 255."""
+    """Parse a token's decimals, 0 to 255."""
     number = base_units(value)
     return number if number is not None and number <= 255 else None
 
 
 def since_1970(seconds: Any) -> datetime | None:
-    """A time given in seconds, above 0."""
+    """Parse a Unix time in seconds, above 0."""
     figure = number(seconds)
     if figure is None or not 0 < figure < _YEAR_9999:
         return None
@@ -120,11 +120,11 @@ def since_1970(seconds: Any) -> datetime | None:
 
 
 def moment(value: Any) -> datetime | None:
-    """A time in ISO 8601 with its zone."""
+    """Parse an ISO 8601 time with a time zone; returned in UTC."""
     if not isinstance(value, str):
         return None
     try:
-        told = datetime.fromisoformat(value)
-        return told.astimezone(UTC) if told.tzinfo else None
+        parsed = datetime.fromisoformat(value)
+        return parsed.astimezone(UTC) if parsed.tzinfo else None
     except (ValueError, OverflowError):
         return None

@@ -1,4 +1,4 @@
-"""What providers reach the world with: opened once for the process, shared by all of them."""
+"""Connections and worker processes that all providers share, opened once per process."""
 
 from __future__ import annotations
 
@@ -32,26 +32,26 @@ BUILDER_MEGABYTES = 2048
 
 @dataclass(frozen=True)
 class Resources:
-    """Connections, and processes for work that must not hold up the event loop."""
+    """Connections, and processes for work that must not block the event loop."""
 
     session: aiohttp.ClientSession
-    """To upstreams, whose addresses the operator sets."""
+    """HTTP session for upstreams, whose URLs the operator configures."""
     fetcher: Fetcher
-    """To whatever address a buyer names."""
+    """Fetcher for URLs that buyers send."""
     readers: Sandbox
-    """Where pages are parsed."""
+    """Processes that parse pages."""
     builder: Sandbox
-    """Where documentation is indexed."""
+    """Process that indexes documentation."""
     robots: Robots
-    """What sites ask of readers, asked once for all."""
+    """Cache of robots.txt rules."""
     renderer: Renderer | None = None
-    """Where pages are read whose scripts make them; None unless the operator wants a browser."""
+    """Browser for pages rendered by scripts; None unless the operator enables it."""
     shared: Shared | None = None
-    """What servers share; None unless the operator has set it up."""
+    """Redis that servers share; None unless configured."""
     meter: Meter = SILENT
 
     def turns(self, rate: Rate, processes: int, *, name: str) -> Turns:
-        """Turns at the upstream of this name, which is the same on every server."""
+        """Return a rate limiter for the upstream of this name, which is the same on every server."""
         return Turns(rate, processes, SharedRate(self.shared, name, rate) if self.shared else None)
 
 
@@ -59,10 +59,10 @@ class Resources:
 async def open_resources(
     settings: Settings, shared: Shared | None = None, *, meter: Meter = SILENT
 ) -> AsyncGenerator[Resources]:
-    """Open everything but `shared`; at the end close it."""
+    """Open all resources except `shared`, and close them at the end."""
     readers = Sandbox(settings.page_processes, megabytes=READER_MEGABYTES, modules=PARSERS)
     builder = Sandbox(1, megabytes=BUILDER_MEGABYTES)
-    renderer = _renderer(settings) if settings.pagereader_render else None
+    renderer = _create_renderer(settings) if settings.pagereader_render else None
     try:
         async with (
             open_session() as session,
@@ -77,11 +77,11 @@ async def open_resources(
         await builder.close()
 
 
-def _renderer(settings: Settings) -> Renderer:
+def _create_renderer(settings: Settings) -> Renderer:
     return Renderer(settings.fetch_policy, user_agent(settings), chromium=settings.pagereader_chromium)
 
 
 def user_agent(settings: Settings) -> str:
-    """How this deployment names itself to sites, with whom to turn to."""
+    """Return the User-Agent for fetched sites, with a contact address."""
     contact = settings.operator or settings.public_url
     return f"Centgate/{version('centgate')}" + (f" (+{contact})" if contact else "")

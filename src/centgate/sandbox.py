@@ -1,7 +1,7 @@
-"""Work on what strangers sent, in processes that are killed when it takes too long or too much memory.
+"""Processing of untrusted input in subprocesses, which are killed if they exceed a time or memory limit.
 
-Parsers in C hold the interpreter's lock and cannot be stopped, so neither the event loop nor a thread is a
-place for them.
+Parsers in C hold the interpreter's lock and cannot be interrupted, so they must not run in the event loop or
+in a thread.
 """
 
 from __future__ import annotations
@@ -23,46 +23,45 @@ T = TypeVar("T")
 
 
 TASKS = 500
-"""Pieces of work after which a process is replaced, since parsers leak."""
+"""Number of tasks after which a process is replaced, since parsers leak memory."""
 
 
 class WorkFailed(Exception):
-    """The work was not done; the message says why, as a clause."""
+    """The task broken_pool; the message is the reason as a clause."""
 
 
 class Overran(WorkFailed):
-    """It took too long and was killed."""
+    """The task exceeded its time limit and was killed."""
 
 
 class Died(WorkFailed):
-    """Its process ended on its own, mostly for want of memory."""
+    """The task's process ended by itself, usually because it ran out of memory."""
 
 
 class Unstarted(WorkFailed):
-    """No process could be started for it."""
+    """No process could be started for the task."""
 
 
 class Sandbox:
-    """A few processes that do one piece of work each at a time; they start when they are first needed."""
+    """Pool of processes that run one task each at a time; they are started on first use."""
 
     def __init__(self, processes: int, *, megabytes: int, modules: tuple[str, ...] = ()) -> None:
-        """`megabytes` of address space for each process; `modules` are imported before work is timed."""
-        self._processes, self._confinement = processes, (megabytes, modules)
-        self._pool = self._fresh_pool()
+        """`megabytes` of address space per process; `modules` are imported before a task's time starts."""
+        self._processes, self._process_limits = processes, (megabytes, modules)
+        self._pool = self._create_pool()
         self._closed = False
         self._turns = asyncio.Semaphore(processes)
 
     async def run(self, seconds: float, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """What a function makes of arguments in another process; all of them must be picklable.
+        """Run a function in another process and return its result; arguments and result must be picklable.
 
-        Raises Overran, Died and Unstarted beside whatever the function raises. Work that is no longer waited
-        for is killed as well.
+        Raises Overran, Died, Unstarted, and the function's own exceptions. A cancelled task is killed.
         """
         async with self._turns:
             try:
                 future = self._pool.schedule(function, args=args, kwargs=kwargs, timeout=seconds)
             except (RuntimeError, OSError) as error:
-                await self._renew()
+                await self._replace_pool()
                 raise Unstarted("no process could be started for it") from error
             try:
                 return await asyncio.wrap_future(future)
@@ -74,33 +73,33 @@ class Sandbox:
                 raise Died("it needed more memory than it may have") from None
 
     async def close(self) -> None:
-        """End the processes, also those at work."""
+        """Stop the processes, also busy ones."""
         self._closed = True
-        await _ended(self._pool)
+        await _stop_pool(self._pool)
 
-    async def _renew(self) -> None:
-        """Replace a pool that has failed, which it would do for good."""
-        failed = self._pool
+    async def _replace_pool(self) -> None:
+        """Replace a pool that broken_pool; it would not recover by itself."""
+        broken_pool = self._pool
         if not self._closed:
-            self._pool = self._fresh_pool()
-            await _ended(failed)
+            self._pool = self._create_pool()
+            await _stop_pool(broken_pool)
 
-    def _fresh_pool(self) -> ProcessPool:
+    def _create_pool(self) -> ProcessPool:
         return ProcessPool(
             max_workers=self._processes,
             max_tasks=TASKS,
-            initializer=_confine,
-            initargs=self._confinement,
+            initializer=_limit_process,
+            initargs=self._process_limits,
             context=cast(Any, multiprocessing.get_context("spawn")),
         )
 
 
-async def _ended(pool: ProcessPool) -> None:
+async def _stop_pool(pool: ProcessPool) -> None:
     pool.stop()
     await asyncio.to_thread(pool.join)
 
 
-def _confine(megabytes: int, modules: tuple[str, ...]) -> None:
+def _limit_process(megabytes: int, modules: tuple[str, ...]) -> None:
     limit = megabytes << 20
     resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))

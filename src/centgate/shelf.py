@@ -1,4 +1,4 @@
-"""A thing that is dear to fetch and good for a while: fetched once for all, used when old if need be."""
+"""Stale-while-revalidate cache for one expensive value, with a single refresh in flight."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ T = TypeVar("T")
 
 FRESH_SECONDS = 15 * 60
 STALE_SECONDS = 6 * 3600
-"""How long a thing is used when no newer one can be had."""
+"""Maximum age in seconds of a value that is used while refreshing fails."""
 FETCH_SECONDS = 60
-"""How long a fetch may be under way; whoever waits for it gives up earlier."""
+"""Timeout of a fetch in seconds; its callers give up earlier."""
 RETRY_SECONDS = 30
-"""How long an old thing is used, after a newer one could not be had, before that is tried again."""
+"""Seconds between a failed refresh and the next one; the old value is used meanwhile."""
 
 
 @dataclass(frozen=True, slots=True)
 class Kept(Generic[T]):
-    """A thing and when it was fetched; stale when it is old and no newer one could be had."""
+    """A value with its fetch time; `stale` if it is old and refreshing failed or is too slow."""
 
     thing: T
     at: datetime
@@ -33,57 +33,57 @@ class Kept(Generic[T]):
 
 
 class Shelf(Generic[T]):
-    """A thing as last fetched; fetched anew when it is old, once for all who ask meanwhile."""
+    """Holds the last fetched value and refreshes it when it is old; concurrent callers share one fetch."""
 
     def __init__(
         self, fetch: Callable[[], Awaitable[T]], *, clock: Callable[[], float] = time.monotonic
     ) -> None:
         self._fetch = fetch
         self.clock = clock
-        self._kept: Kept[T] | None = None
+        self._entry: Kept[T] | None = None
         self._fetched_at = self._failed_at = -math.inf
-        self._under_way: asyncio.Task[None] | None = None
+        self._fetch_task: asyncio.Task[None] | None = None
 
     @property
     def is_usable(self) -> bool:
-        """True while the last thing fetched may be used when no newer one can be had."""
-        return self._kept is not None and self.clock() - self._fetched_at <= STALE_SECONDS
+        """True while the last value may be used if refreshing fails."""
+        return self._entry is not None and self.clock() - self._fetched_at <= STALE_SECONDS
 
     async def get(self, patience: float) -> Kept[T]:
-        """The thing. With an old one at hand a newer one is waited for at most `patience` seconds.
+        """Return the value. If it is old, wait at most `patience` seconds for a new one.
 
-        Raises what fetching raises when there is none to fall back on.
+        Raises the error of the fetch if there is no value to fall back on.
         """
-        kept, age = self._kept, self.clock() - self._fetched_at
-        if kept and age < FRESH_SECONDS:
-            return kept
-        if kept is None or age > STALE_SECONDS:
-            return await self._first()
+        entry, age = self._entry, self.clock() - self._fetched_at
+        if entry and age < FRESH_SECONDS:
+            return entry
+        if entry is None or age > STALE_SECONDS:
+            return await self._fetch_first()
         if self.clock() - self._failed_at >= RETRY_SECONDS:
-            await asyncio.wait({self._fetching()}, timeout=patience)
-        return self._kept if self._kept and self._kept is not kept else replace(kept, stale=True)
+            await asyncio.wait({self._start_fetch()}, timeout=patience)
+        return self._entry if self._entry and self._entry is not entry else replace(entry, stale=True)
 
-    async def _first(self) -> Kept[T]:
+    async def _fetch_first(self) -> Kept[T]:
         try:
-            await asyncio.shield(self._fetching())
+            await asyncio.shield(self._start_fetch())
         except ProviderFailure as failure:
             raise failure.again() from failure
-        assert self._kept
-        return self._kept
+        assert self._entry
+        return self._entry
 
-    def _fetching(self) -> asyncio.Task[None]:
-        """The fetch under way; it goes on when those who wait for it give up."""
-        if self._under_way is None:
-            self._under_way = asyncio.create_task(self._renew())
-            self._under_way.add_done_callback(self._done)
-        return self._under_way
+    def _start_fetch(self) -> asyncio.Task[None]:
+        """Return the fetch in progress, or start one; it continues if its callers are cancelled."""
+        if self._fetch_task is None:
+            self._fetch_task = asyncio.create_task(self._refresh())
+            self._fetch_task.add_done_callback(self._finish_fetch)
+        return self._fetch_task
 
-    async def _renew(self) -> None:
+    async def _refresh(self) -> None:
         async with asyncio.timeout(FETCH_SECONDS):
             thing = await self._fetch()
-        self._kept, self._fetched_at = Kept(thing, datetime.now(UTC)), self.clock()
+        self._entry, self._fetched_at = Kept(thing, datetime.now(UTC)), self.clock()
 
-    def _done(self, task: asyncio.Task[None]) -> None:
-        self._under_way = None
+    def _finish_fetch(self, task: asyncio.Task[None]) -> None:
+        self._fetch_task = None
         if not task.cancelled() and task.exception():
             self._failed_at = self.clock()

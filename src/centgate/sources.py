@@ -1,4 +1,4 @@
-"""Asking several providers: at the same time, or one after another until one answers."""
+"""Query several providers: concurrently, or one after another until one returns a result."""
 
 from __future__ import annotations
 
@@ -16,10 +16,9 @@ T = TypeVar("T")
 
 @asynccontextmanager
 async def together() -> AsyncGenerator[asyncio.TaskGroup]:
-    """Ask at the same time, each with `create_task`: the first failure ends the others and is raised.
+    """Open a task group for concurrent queries: the first failure cancels the others and is raised.
 
-    What an answer can do without is wrapped in `attempt`. The answers are there, as `result()`, after the
-    block.
+    Wrap optional queries in `attempt`. The results are available by `result()` after the block.
     """
     try:
         async with asyncio.TaskGroup() as group:
@@ -33,7 +32,7 @@ async def together() -> AsyncGenerator[asyncio.TaskGroup]:
 async def attempt(
     method: Callable[P, Awaitable[T]], *args: P.args, **kwargs: P.kwargs
 ) -> T | NoData | ProviderFailure:
-    """Ask a method: the answer, or, as a value, why there is none: nothing known, or a failure."""
+    """Call a provider method; return its result, or NoData or ProviderFailure as a value."""
     try:
         return await method(*args, **kwargs)
     except (NoData, ProviderFailure) as missing:
@@ -41,63 +40,63 @@ async def attempt(
 
 
 def first_of(*methods: Callable[P, Awaitable[T]]) -> Callable[P, Awaitable[T]]:
-    """The same question to several providers in turn, until one answers.
+    """Combine provider methods: try them in order until one returns a result.
 
-    Both a failure and "nothing known" pass on to the next. Raises NoData when all that can be asked here
-    know nothing. Raises the first failure when any failed, which then says why the others failed as well:
-    what that one knows cannot be told.
+    A failure or NoData moves on to the next. Raises NoData if all configured providers have no data. If any
+    failed, raises the first failure, with the messages of all failures: whether the failed provider has data
+    is unknown.
     """
 
-    async def ask(*args: P.args, **kwargs: P.kwargs) -> T:
+    async def query(*args: P.args, **kwargs: P.kwargs) -> T:
         missing: list[NoData | ProviderFailure] = []
         for method in methods:
             answer = await attempt(method, *args, **kwargs)
             if not isinstance(answer, NoData | ProviderFailure):
                 return answer
             missing.append(answer)
-        raise _told(missing)
+        raise _combine_failures(missing)
 
-    return ask
+    return query
 
 
 def first_at_once(*methods: Callable[P, Awaitable[T]]) -> Callable[P, Awaitable[T]]:
-    """The same question to several at the same time: the answer of the first, in their order, that has one.
+    """Combine provider methods: call them concurrently, and return the first result in their order.
 
-    Those that come after it are left where they are. Raises what `first_of` raises.
+    Calls after that one are cancelled. Raises the same errors as `first_of`.
     """
 
-    async def ask(*args: P.args, **kwargs: P.kwargs) -> T:
+    async def query(*args: P.args, **kwargs: P.kwargs) -> T:
         async with together() as group:
-            asked = [group.create_task(attempt(method, *args, **kwargs)) for method in methods]
+            tasks = [group.create_task(attempt(method, *args, **kwargs)) for method in methods]
             try:
-                return await first_of(*(partial(_result, task) for task in asked))()
+                return await first_of(*(partial(_await_result, task) for task in tasks))()
             finally:
-                for task in asked:
+                for task in tasks:
                     task.cancel()
 
-    return ask
+    return query
 
 
-async def _result(task: asyncio.Task[T | NoData | ProviderFailure]) -> T:
+async def _await_result(task: asyncio.Task[T | NoData | ProviderFailure]) -> T:
     answer = await task
     if isinstance(answer, NoData | ProviderFailure):
         raise answer
     return answer
 
 
-def _told(missing: list[NoData | ProviderFailure]) -> NoData | ProviderFailure:
-    """The one to raise of several, with what the other failures say."""
-    first = min(missing, key=_certainty)
-    failures = [each.message for each in missing if _certainty(each) == 0]
+def _combine_failures(missing: list[NoData | ProviderFailure]) -> NoData | ProviderFailure:
+    """Return the error to raise for several, with the messages of all failures."""
+    first = min(missing, key=_rank_error)
+    failures = [each.message for each in missing if _rank_error(each) == 0]
     if len(failures) < 2:
         return first
-    told = first.again()
-    told.message = "; ".join(dict.fromkeys(failures))
-    return told
+    combined = first.again()
+    combined.message = "; ".join(dict.fromkeys(failures))
+    return combined
 
 
-def _certainty(missing: NoData | ProviderFailure) -> int:
-    """Failures come first, since they leave open what is known; who cannot be asked at all has no say."""
+def _rank_error(missing: NoData | ProviderFailure) -> int:
+    """Rank errors: failures before NoData (they leave the answer unknown), unconfigured providers last."""
     if isinstance(missing, ProviderUnconfigured):
         return 2
     return 1 if isinstance(missing, NoData) else 0

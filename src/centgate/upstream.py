@@ -1,7 +1,7 @@
-"""The one way out: every call to an upstream has its pace, its deadline, a cap on the answer, and a breaker.
+"""HTTP client for upstreams: every call has a rate limit, a deadline, a maximum size and a circuit breaker.
 
-A connection that fails is tried once more. An upstream that failed many times in a row is left alone for a
-moment. Statuses that mean the same everywhere become errors here; what a body means is its provider's matter.
+A failed connection is retried once. After many consecutive failures an upstream is not called for a while.
+Statuses with a common meaning become errors here; the provider interprets the body.
 """
 
 from __future__ import annotations
@@ -31,21 +31,21 @@ from centgate.errors import (
 from centgate.meter import SILENT, Meter
 
 USER_AGENT = f"Mozilla/5.0 (compatible; Centgate/{version('centgate')})"
-"""Some hosts challenge clients that do not look like one."""
+"""Starts like a browser's, since some hosts block other clients."""
 CONNECT_SECONDS = 4
 PER_HOST = 100
-"""Connections open at once to one host."""
+"""Maximum number of open connections to one host."""
 CHUNK = 64 * 1024
-_LOST = (aiohttp.ClientConnectionError, aiohttp.ServerTimeoutError)
-"""What is tried once more: refused, reset, closed without an answer, or not there in time."""
+_CONNECTION_ERRORS = (aiohttp.ClientConnectionError, aiohttp.ServerTimeoutError)
+"""Errors that are retried once: connection refused, reset, closed without a response, or timed out."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rate:
-    """At most so many calls in any span of so many seconds.
+    """Rate limit: at most `calls` calls in any window of `seconds` seconds.
 
-    The allowance of a short span may be used at once. Of a long one half may; the other half is spread
-    evenly, so that the next turn is never far.
+    The calls of a short window may all be made at once. Of a long window, half may; the other half is spread
+    evenly, so that waiting times stay short.
     """
 
     SHORT: ClassVar[float] = 10.0
@@ -54,22 +54,22 @@ class Rate:
 
     @property
     def at_once(self) -> int:
-        """Calls that need not wait for one another."""
+        """Number of calls that may be made at once."""
         return self.calls if self.seconds <= self.SHORT else (self.calls + 1) // 2
 
     @property
     def gap(self) -> float:
-        """Seconds between those that do."""
+        """Seconds between the remaining calls of the window."""
         rest = self.calls - self.at_once
         return self.seconds / rest if rest else 0.0
 
     def shared_by(self, processes: int) -> Rate:
-        """The part of one of several processes."""
+        """Return the share of one of several processes."""
         return Rate(max(1, self.calls // processes), self.seconds * max(1.0, processes / self.calls))
 
 
 class Pace:
-    """Keeps to a rate, in every span of its length."""
+    """Sliding-window rate limiter of one process."""
 
     def __init__(self, rate: Rate, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -78,14 +78,14 @@ class Pace:
         self._at_once, self._gap = rate.at_once, rate.gap
 
     def reserve(self, patience: float) -> float:
-        """Take the next turn: the seconds until then. Beyond `patience` the turn is not taken."""
+        """Reserve the next slot; return the seconds until then. Not reserved if that exceeds `patience`."""
         wait = self.wait()
         if wait <= patience:
             self.take(wait)
         return wait
 
     def wait(self) -> float:
-        """The seconds until the next turn."""
+        """Return the seconds until the next free slot."""
         now = due = self._clock()
         turns = self._turns
         if len(turns) >= self._at_once and turns[-self._at_once] > now - self._seconds:
@@ -95,28 +95,28 @@ class Pace:
         return due - now
 
     def take(self, wait: float) -> None:
-        """Enter a turn in so many seconds, also one that was not asked for here."""
+        """Record a call in `wait` seconds, also one that was reserved elsewhere."""
         due = self._clock() + wait
         self._turns.append(max(due, self._turns[-1]) if self._turns else due)
 
 
 class SharedTurns(Protocol):
-    """Turns that several servers take together."""
+    """Rate limiter that several servers share."""
 
     async def reserve(self, patience: float, least: float) -> float | None:
-        """As `Pace.reserve`, no sooner than in `least` seconds; None while nothing is shared."""
+        """As `Pace.reserve`, but not before `least` seconds; None while the shared store is unavailable."""
         ...
 
 
 class Turns:
-    """Turns at an upstream, by a rate that all servers keep together while they can.
+    """Rate limiter of an upstream, shared by all servers while the shared store is available.
 
-    While they cannot, each process keeps to its part of the rate. By itself it never exceeds the whole, also
-    when what is shared is forgotten.
+    Otherwise each process uses its share of the rate. A single process never exceeds the whole rate, even if
+    the shared store loses its data.
     """
 
     def __init__(self, rate: Rate, processes: int = 1, shared: SharedTurns | None = None) -> None:
-        """`processes`: of this server, which know nothing of one another unless the rate is shared."""
+        """`processes` is this server's number of processes; without `shared` they are not coordinated."""
         self._shared = shared
         self._part = Pace(rate.shared_by(processes))
         self._whole = Pace(rate)
@@ -134,13 +134,13 @@ class Turns:
 
 
 class Breaker:
-    """Counts failures in a row; after `LIMIT` of them one call is let through every `PAUSE` seconds."""
+    """Circuit breaker: opens after `LIMIT` consecutive failures, then allows a call every `PAUSE` seconds."""
 
     LIMIT = 10
     PAUSE = 5.0
 
     def __init__(self, tell: Callable[[Literal[1, -1]], None] = lambda _change: None) -> None:
-        """`tell` is told when it opens (1) and closes (-1)."""
+        """`tell` is called when it opens (1) and closes (-1)."""
         self._tell = tell
         self._failures = 0
         self._next_try = 0.0
@@ -149,28 +149,28 @@ class Breaker:
 
     @property
     def is_open(self) -> bool:
-        """True from the failure that opened it until a call succeeds, also when the next trial is due."""
+        """True from the failure that opened it until a call succeeds, also if the next trial is due."""
         return self._failures >= self.LIMIT
 
     @property
     def wait(self) -> float:
-        """Seconds until a new request may begin the next trial; 0 when it is due, or none is needed."""
+        """Seconds until a new request may start the next trial; 0 if it is due or none is needed."""
         if not self.is_open:
             return 0.0
         return max(0.0, max(self._next_try, self._reserved_until) - time.monotonic())
 
     def reserve_trial(self) -> None:
-        """Keep the trial that is due for one request: `wait` holds others back for a pause.
+        """Reserve the trial that is due for one request: `wait` delays other requests for a pause.
 
-        Each trial is reserved once. A request that never asks the upstream, because its payment fails, can
-        thus delay the trial by one pause and no more. `lets_through` does not look at reservations.
+        Each trial is reserved once. A request that never calls the upstream, because its payment fails, can
+        thus delay the trial by one pause only. `allow` ignores reservations.
         """
         if self.is_open and self._reserved_try != self._next_try:
             self._reserved_try = self._next_try
             self._reserved_until = time.monotonic() + self.PAUSE
 
     def lets_through(self) -> bool:
-        """Whether to ask now; who is let through while it is open keeps others out for a pause."""
+        """Return True if a call may be made now; while open, one allowed call blocks others for a pause."""
         now = time.monotonic()
         if self._failures < self.LIMIT:
             return True
@@ -180,7 +180,7 @@ class Breaker:
         return True
 
     def saw(self, *, failure: bool) -> None:
-        """What came of a call."""
+        """Record the outcome of a call."""
         was_open = self._failures >= self.LIMIT
         self._failures = self._failures + 1 if failure else 0
         if self._failures == self.LIMIT:
@@ -192,7 +192,7 @@ class Breaker:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """An upstream's answer, whole."""
+    """A complete response of an upstream."""
 
     name: str
     label: str
@@ -201,23 +201,23 @@ class Reply:
     headers: Mapping[str, str] = field(repr=False)
 
     def json(self) -> Any:
-        """The body as JSON; ProviderError for a web page, a cut body, or nothing."""
+        """Parse the body as JSON. Raises ProviderError for a web page, a truncated or an empty body."""
         try:
             return orjson.loads(self.body)
         except orjson.JSONDecodeError:
-            raise ProviderError(self.name, f"{self.label} answered with {self._instead()}") from None
+            raise ProviderError(self.name, f"{self.label} answered with {self._describe_body()}") from None
 
-    def _instead(self) -> str:
+    def _describe_body(self) -> str:
         start = self.body[:200].lstrip().lower()
         if not start:
             return "an empty body"
         if start.startswith((b"<!doctype", b"<html", b"<head", b"<?xml")):
-            return "a web page in place of data"
-        return "text that is no JSON" if start[:1] not in b"{[" else "JSON that is cut short or broken"
+            return "a web page instead of data"
+        return "text that is not JSON" if start[:1] not in b"{[" else "truncated or invalid JSON"
 
 
 class Upstream:
-    """One upstream's connection to the world, shared by all requests of the process."""
+    """HTTP client of one upstream, shared by all requests of the process."""
 
     def __init__(
         self,
@@ -230,7 +230,7 @@ class Upstream:
         patience: float,
         meter: Meter = SILENT,
     ) -> None:
-        """`patience`: seconds a call may wait for its turn. `session` is None where nothing is asked."""
+        """`patience`: maximum wait for the rate limit, in seconds. `session` is None if nothing is called."""
         self.name, self.label = name, label
         self._session = session
         self._turns = turns
@@ -251,8 +251,8 @@ class Upstream:
         headers: Mapping[str, str] | None = None,
         accept: Collection[int] = (),
     ) -> Reply:
-        """GET; statuses in `accept` are returned beside those of success, others raise ProviderFailure."""
-        return await self._ask("GET", url, accept, params=params, headers=headers)
+        """Send a GET; returns success statuses and those in `accept`, raises ProviderFailure for others."""
+        return await self._call("GET", url, accept, params=params, headers=headers)
 
     async def post(
         self,
@@ -262,23 +262,25 @@ class Upstream:
         headers: Mapping[str, str] | None = None,
         accept: Collection[int] = (),
     ) -> Reply:
-        """POST JSON, to read: it may be sent twice. Otherwise as `get`."""
+        """Send a POST with JSON, for reading only: it may be sent twice. Otherwise as `get`."""
         json_headers = {"Content-Type": "application/json", **(headers or {})}
-        return await self._ask("POST", url, accept, data=orjson.dumps(content), headers=json_headers)
+        return await self._call("POST", url, accept, data=orjson.dumps(content), headers=json_headers)
 
-    async def _ask(self, method: str, url: str, accept: Collection[int], **options: Any) -> Reply:
-        await self._turn()
+    async def _call(self, method: str, url: str, accept: Collection[int], **options: Any) -> Reply:
+        await self._acquire()
         if not self._breaker.lets_through():
-            raise ProviderError(self.name, f"{self.label} failed repeatedly and is left alone for a moment")
+            raise ProviderError(
+                self.name, f"{self.label} is unavailable (circuit open after repeated failures)"
+            )
         started, outcome = time.monotonic(), "cut off"
         try:
-            reply = await self._twice(method, url, options)
+            reply = await self._send_with_retry(method, url, options)
             outcome = str(reply.status)
         except ProviderFailure as failure:
             outcome = failure.code
             raise
         except asyncio.CancelledError:
-            # the deadline is the caller's; whoever made it wait for most of that was too slow
+            # the deadline is the caller's; an upstream that used most of it was too slow
             if time.monotonic() - started >= self._patience / 2:
                 self._breaker.saw(failure=True)
             raise
@@ -292,44 +294,44 @@ class Upstream:
             return reply
         raise self.failure(reply)
 
-    async def _turn(self) -> None:
+    async def _acquire(self) -> None:
         if self._turns is None:
             return
         wait = await self._turns.reserve(self._patience)
         if wait > self._patience:
             raise ProviderRateLimited(
                 self.name,
-                f"{self.label} is asked as often as it allows; its next turn is in {wait:.0f} s",
+                f"{self.label} rate limit reached; next request allowed in {wait:.0f} s",
                 retry_after=int(wait) + 1,
             )
         if wait:
             await asyncio.sleep(wait)
 
-    async def _twice(self, method: str, url: str, options: Mapping[str, Any]) -> Reply:
+    async def _send_with_retry(self, method: str, url: str, options: Mapping[str, Any]) -> Reply:
         try:
-            return await self._once(method, url, options)
-        except _LOST:
+            return await self._send(method, url, options)
+        except _CONNECTION_ERRORS:
             pass
         try:
-            return await self._once(method, url, options)
-        except _LOST as lost:
+            return await self._send(method, url, options)
+        except _CONNECTION_ERRORS as lost:
             self._breaker.saw(failure=True)
             if isinstance(lost, TimeoutError):
                 raise ProviderTimeout(self.name, f"{self.label} could not be reached in time") from None
             raise ProviderError(self.name, f"{self.label} could not be reached") from None
 
-    async def _once(self, method: str, url: str, options: Mapping[str, Any]) -> Reply:
-        assert self._session is not None, "nothing is asked in a rehearsal"
+    async def _send(self, method: str, url: str, options: Mapping[str, Any]) -> Reply:
+        assert self._session is not None, "no calls during startup validation"
         try:
             async with self._session.request(method, url, allow_redirects=False, **options) as response:
                 body = await self._read(response)
                 return Reply(self.name, self.label, response.status, body, response.headers)
-        except _LOST:
+        except _CONNECTION_ERRORS:
             raise
         except (aiohttp.ClientError, ValueError) as error:
-            # a broken header, a cut body, bytes that are not what their encoding says
+            # an invalid header, a truncated body, or bytes that do not match their encoding
             structlog.get_logger().debug("unreadable", name=self.name, error=type(error).__name__)
-            raise ProviderError(self.name, f"{self.label} answered in broken HTTP") from None
+            raise ProviderError(self.name, f"{self.label} sent an invalid HTTP response") from None
 
     async def _read(self, response: aiohttp.ClientResponse) -> bytes:
         read = bytearray()
@@ -343,13 +345,15 @@ class Upstream:
         return bytes(read)
 
     def failure(self, reply: Reply) -> ProviderFailure:
-        """What a status that is no success means; counts it where the upstream is in trouble."""
+        """Return the error for a non-success status; 5xx count as failures in the circuit breaker."""
         name, label, status = self.name, self.label, reply.status
         if status >= 500:
             self._breaker.saw(failure=True)
         if status == 429:
             return ProviderRateLimited(
-                name, f"{label} asks to slow down", retry_after=_seconds(reply.headers.get("Retry-After"))
+                name,
+                f"{label} rate limit reached (status 429)",
+                retry_after=_seconds(reply.headers.get("Retry-After")),
             )
         if status in (408, 504):
             return ProviderTimeout(name, f"{label} gave up with status {status}")
@@ -360,14 +364,14 @@ class Upstream:
 
 
 def joined(base: str, path: str) -> str:
-    """`path` under `base`; a base that brings the beginning of the path along is taken as it was meant."""
+    """Join `base` and `path`; a prefix of the path that is already part of the base is not repeated."""
     base = base.rstrip("/")
     prefix = urlsplit(base).path
     return base + (path.removeprefix(prefix) if prefix and (path + "/").startswith(prefix + "/") else path)
 
 
 def open_session() -> aiohttp.ClientSession:
-    """The connections that all upstreams share."""
+    """Open the HTTP session that all upstreams share."""
     session = aiohttp.ClientSession(
         trust_env=False,
         connector=aiohttp.TCPConnector(limit=0, limit_per_host=PER_HOST),
@@ -375,11 +379,11 @@ def open_session() -> aiohttp.ClientSession:
         headers={"User-Agent": USER_AGENT, "Accept": "application/json"},
         cookie_jar=aiohttp.DummyCookieJar(),
     )
-    # aiohttp repeats a GET on its own, which would double the one repetition here; it has no other switch
+    # aiohttp retries a GET by itself, which would double the retry here; there is no public switch
     session._retry_connection = False  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]
     return session
 
 
 def _seconds(retry_after: str | None) -> int | None:
-    """`Retry-After` where it is a number, at most an hour."""
+    """Parse `Retry-After` if it is a number of seconds; at most an hour."""
     return min(int(retry_after), 3600) if retry_after and retry_after.strip().isdigit() else None

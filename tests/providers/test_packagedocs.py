@@ -188,7 +188,7 @@ async def test_one_registry_that_fails_is_a_warning(registry: PackageRegistry, o
 
     assert found.id == "/pypi/quill"
     assert packagedocs.record.warnings == [
-        "npm answered with a web page in place of data: what is published there is not considered"
+        "npm answered with a web page instead of data: what is published there is not considered"
     ]
     assert packagedocs.record.provisional
 

@@ -520,6 +520,6 @@ async def test_a_lead_that_cannot_honour_a_request_is_said_to_have_been_passed_o
     answered = await SERVICES["crawler-scrape"].ask(CrawlerScrape(url="https://x.com/somebody"), legs)
 
     assert answered.warnings == [
-        "a fallback source was used: Built-in page reader stands in for Firecrawl, which was not asked, "
-        "since it cannot honour the request"
+        "a fallback source was used: Built-in page reader instead of Firecrawl, which was skipped, "
+        "since it does not support the request"
     ]
