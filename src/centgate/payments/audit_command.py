@@ -1,4 +1,4 @@
-"""Comparison of journal and chain on request: `centgate payments audit`."""
+"""The command `centgate payments audit`, which compares the journal with the chain."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ from centgate.payments.telling import short
 from centgate.terminal import say
 
 DAY = 86_400
-_ROOM = {"finding": 0, "dollars": 60, "payer": 80, "nonce": 0, "transaction": 48}
-"""Widths from which there is room for these columns."""
+_MIN_WIDTHS = {"finding": 0, "dollars": 60, "payer": 80, "nonce": 0, "transaction": 48}
+"""Minimum terminal widths for these columns."""
 
 
 @dataclass(frozen=True, slots=True)
 class Period:
-    """The blocks to audit, as they were typed."""
+    """Options for the blocks to audit, as entered."""
 
     since: str | None = None
     until: str | None = None
@@ -54,35 +54,35 @@ class Period:
 
     @property
     def has_blocks(self) -> bool:
-        """True if blocks are given by their numbers."""
+        """True if the range is given by block numbers."""
         return self.from_block is not None or self.to_block is not None
 
     def times(self, now: float) -> tuple[float, float]:
-        """Return the beginning and the end. Raises BadArgument."""
+        """Return start and end in seconds since 1970. Raises BadArgument."""
         try:
             since = moment(self.since, now) if self.since else now - DAY
             until = moment(self.until, now) if self.until else FOREVER
         except ValueError as error:
             raise BadArgument(str(error)) from error
         if since >= until:
-            raise BadArgument("--since is not before --until")
+            raise BadArgument("--since must be before --until")
         return since, until
 
     def check(self) -> None:
         """Raise BadArgument for options that exclude each other."""
         has_times = self.since is not None or self.until is not None
         if self.resume and (has_times or self.has_blocks):
-            raise BadArgument("--resume begins where the last audit ended: leave out the period")
+            raise BadArgument("--resume starts where the last audit ended: omit the period")
         if has_times and self.has_blocks:
             raise BadArgument("give the period by times or by blocks, not by both")
         if self.to_block is not None and self.from_block is None:
             raise BadArgument("--to-block needs --from-block")
         if self.to_block is not None and self.to_block < (self.from_block or 0):
-            raise BadArgument("--from-block is not before --to-block")
+            raise BadArgument("--from-block must not be after --to-block")
 
 
 async def audit(desk: Desk, *, period: Period, shape: Shape) -> ExitCode:
-    """Audit every address that is or was paid in the period."""
+    """Audit every payee address of the settings and of the period."""
     period.check()
     since, until = period.times(desk.outlook.now)
     store = desk.books.store
@@ -90,14 +90,16 @@ async def audit(desk: Desk, *, period: Period, shape: Shape) -> ExitCode:
         desk.none("there is no journal")
         return 1
     positions = {each.recipient: each for each in await store.read(audit_queries.positions)}
-    recipients = await _recipients(desk, period, positions, since, until)
+    recipients = await _find_recipients(desk, period, positions, since, until)
     async with aiohttp.ClientSession(trust_env=False) as session:
         command = _Command(desk, store, Chains(session, desk.settings), period)
         results = [await command.run(each, positions.get(each)) for each in recipients]
-    _print(results, shape)
+    _print_results(results, shape)
     for result in results:
         before = positions.get(result.recipient)
-        if before is not None or period.resume or period == Period():  # a short period is no beginning
+        if (
+            before is not None or period.resume or period == Period()
+        ):  # a short period is not a start for --resume
             await save_position(store, result, before)
     complete = all(result.problem is None for result in results)
     if results and complete and period == Period():
@@ -107,18 +109,18 @@ async def audit(desk: Desk, *, period: Period, shape: Shape) -> ExitCode:
     return 0 if complete and not any(result.findings for result in results) else 1
 
 
-async def _recipients(
+async def _find_recipients(
     desk: Desk, period: Period, positions: dict[Recipient, AuditPosition], since: float, until: float
 ) -> list[Recipient]:
-    """Return who is paid by today's settings, or was in the period."""
+    """Return the payee of the current settings, and those of payments in the period."""
     own = own_recipient(desk.settings)
     if period.resume:
         since = min([since, *(each.block_time for each in positions.values() if each.block_time is not None)])
     if period.has_blocks:
         since, until = 0.0, FOREVER
-    found = {own, *await desk.books.reader.read(partial(audit_queries.recipients, since, until))}
+    recipients = {own, *await desk.books.reader.read(partial(audit_queries.recipients, since, until))}
     network = desk.settings.network if period.has_blocks else None
-    return sorted(each for each in found if each and network in (None, each.network))
+    return sorted(each for each in recipients if each and network in (None, each.network))
 
 
 @dataclass(slots=True)
@@ -132,7 +134,7 @@ class _Command:
     is_interrupted: bool = False
 
     async def run(self, recipient: Recipient, before: AuditPosition | None) -> AuditResult:
-        """Audit one recipient; what is found before an interruption is kept."""
+        """Audit one recipient; findings before an interruption are kept."""
         result = AuditResult(recipient)
         chain = self.chains.of(recipient.network)
         if self.is_interrupted:
@@ -145,14 +147,14 @@ class _Command:
 
     async def _audit(self, chain: Chain, result: AuditResult, before: AuditPosition | None) -> None:
         try:
-            await Auditor(self.store).audit(chain, result, await self._range(chain, before))
+            await Auditor(self.store).audit(chain, result, await self._block_range(chain, before))
         except ChainUnreachable as error:
             result.problem = str(error)
         except asyncio.CancelledError:
             self.is_interrupted = True
             result.problem = "interrupted"
 
-    async def _range(self, chain: Chain, before: AuditPosition | None) -> BlockRange:
+    async def _block_range(self, chain: Chain, before: AuditPosition | None) -> BlockRange:
         if self.period.from_block is not None:
             return await range_by_blocks(chain, self.period.from_block, self.period.to_block)
         since, until = self.period.times(self.desk.outlook.now)
@@ -161,40 +163,40 @@ class _Command:
         return await range_by_time(chain, since, until)
 
 
-def _print(results: Sequence[AuditResult], shape: Shape) -> None:
+def _print_results(results: Sequence[AuditResult], shape: Shape) -> None:
     findings = [finding for result in results for finding in result.findings]
     if shape == "json":
-        print_json({"findings": [*map(_finding, findings)], "audited": [*map(_audited, results)]})
+        print_json({"findings": [*map(_finding_entry, findings)], "audited": [*map(_result_entry, results)]})
         return
     if findings:
-        show(_table(findings, console().width))
+        show(_findings_table(findings, console().width))
         for kind in KINDS:
             if any(finding.kind == kind for finding in findings):
                 show(line(f"\n{kind}: {MEANINGS[kind]}. {ADVICE[kind][0].upper()}{ADVICE[kind][1:]}."))
     for result in results:
-        show(line(f"\n{_sentence(result)}" if findings else _sentence(result)))
+        show(line(f"\n{_describe_result(result)}" if findings else _describe_result(result)))
     if not results:
-        say("there is nothing to audit: CENTGATE_PAY_TO is not set, and nothing was paid in that time")
+        say("nothing to audit: CENTGATE_PAY_TO is not set, and there are no payments in that period")
 
 
-def _sentence(result: AuditResult) -> str:
-    """Return what was audited of a recipient."""
+def _describe_result(result: AuditResult) -> str:
+    """Describe the audit of a recipient in one sentence."""
     recipient = result.recipient
-    where = f"{recipient.pay_to} on {recipient.network} (token {recipient.asset})"
+    target = f"{recipient.pay_to} on {recipient.network} (token {recipient.asset})"
     problem = f" Not complete: {result.problem}." if result.problem else ""
     if result.blocks is None or result.audited_to is None:
-        return f"{where}: nothing was read.{problem}"
-    found = "nothing found" if not result.findings else f"{len(result.findings)} found"
+        return f"{target}: no blocks were read.{problem}"
+    findings = "no findings" if not result.findings else f"{len(result.findings)} findings"
     return (
-        f"{where}: blocks {result.blocks.first} to {result.audited_to}, {result.transfers} transfers by "
-        f"authorization, {result.payments} payments looked for, {found}.{problem}"
+        f"{target}: blocks {result.blocks.first} to {result.audited_to}, {result.transfers} transfers by "
+        f"authorization, {result.payments} payments looked up, {findings}.{problem}"
     )
 
 
-def _table(findings: Sequence[AuditFinding], width: int) -> Table:
-    """Return a line for each finding."""
+def _findings_table(findings: Sequence[AuditFinding], width: int) -> Table:
+    """Return a table with a line for each finding."""
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="cyan")
-    names = [name for name, room in _ROOM.items() if width >= room]
+    names = [name for name, room in _MIN_WIDTHS.items() if width >= room]
     for name in names:
         justify = "right" if name == "dollars" else "left"
         table.add_column(name, overflow="fold", justify=justify, no_wrap=True)
@@ -210,7 +212,7 @@ def _table(findings: Sequence[AuditFinding], width: int) -> Table:
     return table
 
 
-def _finding(finding: AuditFinding) -> dict[str, Any]:
+def _finding_entry(finding: AuditFinding) -> dict[str, Any]:
     return {
         "finding": finding.kind,
         "network": finding.key.network,
@@ -230,7 +232,7 @@ def _finding(finding: AuditFinding) -> dict[str, Any]:
     }
 
 
-def _audited(result: AuditResult) -> dict[str, Any]:
+def _result_entry(result: AuditResult) -> dict[str, Any]:
     return {
         "network": result.recipient.network,
         "asset": result.recipient.asset,

@@ -1,4 +1,4 @@
-"""Looking at payments: `centgate payments list`, `show`, `export` and `summary`."""
+"""The commands `centgate payments list`, `show`, `export` and `summary`."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from centgate.terminal import say
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """Which payments a command was asked for, as it was typed."""
+    """Filter options of a command, as entered."""
 
     state: str | None = None
     service: str | None = None
@@ -47,7 +47,7 @@ class Question:
     until: str | None = None
 
     def wanted(self, now: float) -> Wanted:
-        """The same for the journal; BadArgument."""
+        """Convert the options to a filter for the journal. Raises BadArgument."""
         if self.state and self.state not in STATES:
             raise BadArgument(f"--state is one of {', '.join(STATES)}, not {self.state!r}")
         try:
@@ -62,70 +62,70 @@ class Question:
 async def show_list(
     desk: Desk, question: Question, limit: int, *, past: str | None, shape: Shape
 ) -> ExitCode:
-    """The newest payments that fit, a page at a time."""
-    wanted, place = question.wanted(desk.outlook.now), _place(past)
+    """Show a page of the newest payments that match."""
+    wanted, place = question.wanted(desk.outlook.now), _decode_cursor(past)
     unit = partial(newest, wanted, desk.outlook.lapsed, limit=limit + 1, past=place)
-    found = await desk.books.reader.read(unit)
-    records, more = found[:limit], len(found) > limit
-    then = _cursor(records[-1].place) if more else None
+    rows = await desk.books.reader.read(unit)
+    records, has_more = rows[:limit], len(rows) > limit
+    next_cursor = _encode_cursor(records[-1].place) if has_more else None
     if shape == "json":
-        print_json({"payments": [entry(each, desk.outlook) for each in records], "next": then})
+        print_json({"payments": [entry(each, desk.outlook) for each in records], "next": next_cursor})
     elif records:
         show(telling.payments_table(records, desk.outlook, console().width))
-        if then:
-            show(line(f"\nThere are more: --after {then}"))
+        if next_cursor:
+            show(line(f"\nNext page: --after {next_cursor}"))
     else:
-        desk.none("no payment fits" if question != Question() else "no payment was presented yet")
+        desk.none("no payment matches" if question != Question() else "no payment was presented yet")
     return 0
 
 
 async def show_one(desk: Desk, name: str, *, body: bool, shape: Shape) -> ExitCode:
-    """Everything known of what a name names."""
+    """Show all details of the payments with a name."""
     records = await desk.books.reader.read(partial(named, name))
     if not records:
-        desk.none(
-            f"no payment is known by {name!r}: give a transaction, a nonce, a request id or payer:nonce"
-        )
+        desk.none(f"no payment found for {name!r}: give a transaction, a nonce, a request id or payer:nonce")
         return 1
-    kept = [await desk.books.reader.read(partial(find_answer, each.key)) for each in records]
+    answers = [await desk.books.reader.read(partial(find_answer, each.key)) for each in records]
     histories = [await desk.books.reader.read(partial(find_events, each.key)) for each in records]
-    known = list(zip(records, kept, histories, strict=True))
+    details = list(zip(records, answers, histories, strict=True))
     if shape == "json":
-        stories = [_story(each, desk, answer, history, body=body) for each, answer, history in known]
-        print_json({"payments": stories})
+        rows = [_payment_details(each, desk, answer, history, body=body) for each, answer, history in details]
+        print_json({"payments": rows})
         return 0
-    for record, answer, history in known:
-        kept_answer = _answer(answer, body=False) if answer else None
-        show(telling.page_of(record, desk.outlook, kept_answer, console().width, history))
+    for record, answer, history in details:
+        stored_answer = _answer_entry(answer, body=False) if answer else None
+        show(telling.page_of(record, desk.outlook, stored_answer, console().width, history))
         if body and answer:
-            show(line(_text(answer)))
+            show(line(_decode_body(answer)))
     return 0
 
 
 async def export(
     desk: Desk, question: Question, *, out: str, form: Format | None, days: bool = False
 ) -> ExitCode:
-    """All payments that fit, or the days' figures, written one by one."""
+    """Write all payments that match, or the figures per day, one by one."""
     wanted = question.wanted(desk.outlook.now)
     chosen = form or format_of(out)
     if chosen is None:
-        raise BadArgument("say --format csv or --format jsonl, or name --out so that it ends in one of them")
-    _spare_the_journal(desk.settings, out)
+        raise BadArgument(
+            "add --format csv or --format jsonl, or use a file name for --out that ends in one of them"
+        )
+    _check_not_journal(desk.settings, out)
     written = 0
     with destination(out) as stream:
         sheet = Sheet(stream, chosen, tuple(DAILY if days else COLUMNS))
-        async for row in _days(desk, wanted) if days else _entries(desk, wanted):
+        async for row in _iterate_days(desk, wanted) if days else _iterate_entries(desk, wanted):
             sheet.add(row)
             written += 1
     if desk.books.missing:
         say(desk.books.missing)
-    what = f"{'line' if days else 'payment'}{'' if written == 1 else 's'}"
-    say(f"{written} {what} written{'' if out == '-' else f' to {out}'}")
+    noun = f"{'line' if days else 'payment'}{'' if written == 1 else 's'}"
+    say(f"{written} {noun} written{'' if out == '-' else f' to {out}'}")
     return 0
 
 
 async def summarise(desk: Desk, question: Question, *, shape: Shape) -> ExitCode:
-    """The figures of each day, and of all."""
+    """Show the figures per day, and their totals."""
     wanted = question.wanted(desk.outlook.now)
     lines = await desk.books.reader.read(partial(daily, wanted.since, wanted.until, desk.outlook.lapsed))
     sums = totals(lines)
@@ -140,21 +140,21 @@ async def summarise(desk: Desk, question: Question, *, shape: Shape) -> ExitCode
     return 0
 
 
-async def _entries(desk: Desk, wanted: Wanted) -> AsyncGenerator[Entry]:
+async def _iterate_entries(desk: Desk, wanted: Wanted) -> AsyncGenerator[Entry]:
     async for record in every(desk.books.reader, wanted, desk.outlook.lapsed):
         yield entry(record, desk.outlook)
 
 
-async def _days(desk: Desk, wanted: Wanted) -> AsyncGenerator[dict[str, Any]]:
+async def _iterate_days(desk: Desk, wanted: Wanted) -> AsyncGenerator[dict[str, Any]]:
     unit = partial(daily, wanted.since, wanted.until, desk.outlook.lapsed)
     for each in await desk.books.reader.read(unit):
         yield daily_entry(each)
 
 
-def _story(
+def _payment_details(
     record: Record, desk: Desk, answer: Row | None, history: Sequence[Row], *, body: bool
 ) -> dict[str, Any]:
-    """A payment with what happened, what is owed and what to do."""
+    """Return a payment as JSON with its events, what is owed and what to do."""
     return {
         **entry(record, desk.outlook),
         "validBefore": record.valid_before,
@@ -164,42 +164,42 @@ def _story(
         "events": [{"at": iso(at), "what": what} for at, what in telling.events(record, history)],
         "owed": telling.owed(record, desk.outlook),
         "toDo": telling.advice(record, desk.outlook),
-        "answer": _answer(answer, body=body) if answer else None,
+        "answer": _answer_entry(answer, body=body) if answer else None,
     }
 
 
-def _answer(answer: Row, *, body: bool) -> dict[str, Any]:
-    told = {"status": answer["status"], "bytes": len(answer["body"]), "storedAt": iso(answer["stored_at"])}
-    return {**told, "body": _text(answer)} if body else told
+def _answer_entry(answer: Row, *, body: bool) -> dict[str, Any]:
+    summary = {"status": answer["status"], "bytes": len(answer["body"]), "storedAt": iso(answer["stored_at"])}
+    return {**summary, "body": _decode_body(answer)} if body else summary
 
 
-def _text(answer: Row) -> str:
+def _decode_body(answer: Row) -> str:
     return bytes(answer["body"]).decode("utf-8", "backslashreplace")
 
 
-def _cursor(place: Place) -> str:
+def _encode_cursor(place: Place) -> str:
     return urlsafe_b64encode(orjson.dumps(place)).decode().rstrip("=")
 
 
-def _place(cursor: str | None) -> Place | None:
-    """Where the page before ended; BadArgument."""
+def _decode_cursor(cursor: str | None) -> Place | None:
+    """Parse the cursor of the previous page. Raises BadArgument."""
     if cursor is None:
         return None
     try:
         at, *key = orjson.loads(urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)))
-        network, asset, payer, nonce = map(_string, key)
+        network, asset, payer, nonce = map(_require_string, key)
         return float(at), network, asset, payer, nonce
     except (ValueError, TypeError) as error:
-        raise BadArgument("--after is what `next` said of the page before") from error
+        raise BadArgument("--after must be the value of `next` from the previous page") from error
 
 
-def _string(value: object) -> str:
+def _require_string(value: object) -> str:
     if not isinstance(value, str):
         raise TypeError
     return value
 
 
-def _spare_the_journal(settings: Settings, out: str) -> None:
+def _check_not_journal(settings: Settings, out: str) -> None:
     url = settings.database_url
     if out != "-" and url.startswith("sqlite:") and Path(out).absolute() == file_of(url):
-        raise BadArgument("--out is the journal itself")
+        raise BadArgument("--out must not be the journal itself")

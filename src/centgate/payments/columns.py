@@ -1,6 +1,6 @@
-"""What each column of an export says: of CSV by its name, of JSON as a member.
+"""Columns of exports and their meanings: CSV columns and JSON members have the same names.
 
-Times are ISO 8601 in UTC; where there is nothing, a cell is empty and a member is null.
+Times are ISO 8601 in UTC; a missing value is an empty cell, or null in JSON.
 """
 
 from __future__ import annotations
@@ -9,47 +9,47 @@ from collections.abc import Mapping
 
 COLUMNS: Mapping[str, str] = {
     "time": "when the payment was presented",
-    "service": "what it was presented for",
+    "service": "the service it was presented for",
     "route": "that service's path",
     "state": "settling, settled, delivered, refused or unused (never sent to the facilitator)",
-    "standing": "open, redeemable, refundable, refunded, or nothing",
-    "price": "dollars, with all decimals",
+    "standing": "open, redeemable, refundable, refunded, or empty",
+    "price": "in dollars, with all decimals",
     "amount": "the same in the token's base units",
     "asset": "the token's address",
     "network": "CAIP-2: Base is eip155:8453",
-    "payer": "who paid, in lower case",
-    "transaction": "where it settled; while it is settling, where it may have",
-    "status": "HTTP's, of the answer that was delivered",
-    "requestId": "of the answer that was delivered",
-    "settledAt": "when the money was known to be taken",
+    "payer": "address of the payer, in lower case",
+    "transaction": "the settlement's transaction; a possible one while the payment is settling",
+    "status": "HTTP status of the delivered answer",
+    "requestId": "request id of the delivered answer",
+    "settledAt": "when the settlement was confirmed",
     "deliveredAt": "when the answer was delivered",
-    "redeemableUntil": "until when an answer that is owed can be fetched",
-    "reason": "why it was refused, or not sent",
-    "refundTransaction": "what paid it back",
-    "refundedAt": "when that was entered",
-    "payTo": "who was paid",
-    "nonce": "the payment's own number; it identifies it together with network, asset and payer",
-    "testNetwork": "true for a test network, whose dollars are worth nothing",
+    "redeemableUntil": "until when an undelivered answer can be fetched",
+    "reason": "why it was refused, or not sent to the facilitator",
+    "refundTransaction": "transaction of the refund",
+    "refundedAt": "when the refund was entered",
+    "payTo": "address of the payee",
+    "nonce": "the payment's nonce; unique together with network, asset and payer",
+    "testNetwork": "true for a test network, whose dollars have no value",
 }
-"""Of a payment."""
-OWED: Mapping[str, str] = {**COLUMNS, "ageSeconds": "how long ago it was settled"}
-"""Of a payment that is to be paid back."""
+"""Columns of a payment."""
+OWED: Mapping[str, str] = {**COLUMNS, "ageSeconds": "seconds since the settlement"}
+"""Columns of a payment that is to be refunded."""
 DAILY: Mapping[str, str] = {
     "day": "the UTC day on which the payments were presented; null in totals",
     "network": "CAIP-2: Base is eip155:8453",
     "asset": "the token's address",
-    "payments": "how many there were: settling + refused + unused + settled",
-    "settling": "not known yet what became of them",
+    "payments": "number of payments: settling + refused + unused + settled",
+    "settling": "outcome not known yet",
     "refused": "no money moved",
-    "unused": "never sent to the facilitator; removed when their authorizations have ended",
-    "settled": "money was taken: delivered + redeemable + refundable + refunded",
-    "delivered": "their answers were delivered",
-    "late": "of those, the ones delivered a minute or more after they were settled",
-    "redeemable": "their answers can still be fetched",
-    "refundable": "too late for that, and not paid back",
-    "refunded": "paid back",
-    "amount": "that was settled, in base units",
+    "unused": "never sent to the facilitator; removed after their authorizations expire",
+    "settled": "charged: delivered + redeemable + refundable + refunded",
+    "delivered": "answer delivered",
+    "late": "delivered a minute or more after the settlement; included in delivered",
+    "redeemable": "answer not delivered, can still be fetched",
+    "refundable": "answer can no longer be fetched, not refunded",
+    "refunded": "refunded",
+    "amount": "settled amount in base units",
     "dollars": "the same in dollars, with all decimals",
-    "testNetwork": "true for a test network, whose dollars are worth nothing",
+    "testNetwork": "true for a test network, whose dollars have no value",
 }
-"""Of a day, network and token."""
+"""Columns of a day, network and token."""

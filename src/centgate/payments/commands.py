@@ -1,6 +1,6 @@
-"""`centgate payments`: what was paid, what came of it, and what is owed.
+"""The `centgate payments` commands: list, show, export, refund, reconcile and audit payments.
 
-What the commands do stands in modules of their own, loaded when one runs: help comes without them.
+Their implementations are in other modules, imported when a command runs, so that help is fast.
 """
 
 from __future__ import annotations
@@ -15,109 +15,107 @@ from centgate.payments.columns import COLUMNS, DAILY, OWED
 
 app = typer.Typer(
     name="payments",
-    help="Look after payments: what was paid, what came of it, what is owed. Reads the journal that "
-    "CENTGATE_DATABASE_URL names, also while servers run.",
+    help="Manage payments: list, show, export, refund, reconcile and audit. Reads the journal of "
+    "CENTGATE_DATABASE_URL, also while servers run.",
     no_args_is_help=True,
 )
 
-_TIMES = (
-    "Times are a date (2026-11-21), a UTC time (2026-11-21T09:00:00Z) or how long ago (30m, 24h, 7d, 2w)."
-)
-_EXITS = """\b
+_TIMES_HELP = "Times are a date (2026-11-21), a UTC time (2026-11-21T09:00:00Z) or an age (30m, 24h, 7d, 2w)."
+_EXIT_CODES = """\b
 Exit codes:
-0  done, also where there is nothing to show
-1  the journal cannot be read or has another version, or nothing has that name
+0  done, also if there is nothing to show
+1  the journal cannot be read or has another version, or no payment has that name
 2  wrong input or settings
 """
-_RECONCILED = """\b
+_RECONCILE_EXIT_CODES = """\b
 Exit codes:
-0  nothing is open any more
-1  some payments are open still, or the journal cannot be read
-2  wrong input or settings
-"""
-
-
-_AUDITED_EXITS = """\b
-Exit codes:
-0  nothing was found
-1  something was found, or a part could not be audited
+0  no payment is open
+1  some payments are still open, or the journal cannot be read
 2  wrong input or settings
 """
 
 
-def _block(title: str, columns: Mapping[str, str]) -> str:
+_AUDIT_EXIT_CODES = """\b
+Exit codes:
+0  no findings
+1  there are findings, or a part could not be audited
+2  wrong input or settings
+"""
+
+
+def _format_block(title: str, columns: Mapping[str, str]) -> str:
     width = max(map(len, columns))
     return "\n".join(["\b", title, *(f"{name:<{width}}  {meaning}" for name, meaning in columns.items())])
 
 
-_MEMBERS = "Members of each payment, null where there is nothing:"
-_LISTED = _block(_MEMBERS, COLUMNS)
-_EXPORTED = _block("Columns of CSV, and members of lines of JSON:", COLUMNS)
-_SUMMED = _block("Columns, and members:", DAILY)
-_OWED = _block("Columns of CSV, and members of JSON:", OWED)
-_TOLD = _block(
-    _MEMBERS,
+_MEMBERS_TITLE = "Members of each payment, null if empty:"
+_LIST_HELP = _format_block(_MEMBERS_TITLE, COLUMNS)
+_EXPORT_HELP = _format_block("Columns of CSV, and members of lines of JSON:", COLUMNS)
+_SUMMARY_HELP = _format_block("Columns, and members:", DAILY)
+_REFUND_LIST_HELP = _format_block("Columns of CSV, and members of JSON:", OWED)
+_DETAILS_HELP = _format_block(
+    _MEMBERS_TITLE,
     {
         **COLUMNS,
-        "validBefore": "when its authorization ends, in seconds since 1970",
+        "validBefore": "when its authorization expires, in seconds since 1970",
         "paymentIdentifier": "the buyer's idempotency key",
-        "attempts": "tries to find out what became of it",
-        "retryAt": "the next of them",
-        "events": "what happened: at, what",
-        "owed": "what is owed to the buyer, in words",
-        "toDo": "what the operator can do, in words",
-        "answer": "what is kept of it: status, bytes, storedAt; with --body, body",
+        "attempts": "number of attempts to look up its outcome",
+        "retryAt": "time of the next attempt",
+        "events": "its events: at, what",
+        "owed": "what is owed to the buyer, as text",
+        "toDo": "what the operator can do, as text",
+        "answer": "the stored answer: status, bytes, storedAt; with --body, body",
     },
 )
-_ASKED = _block(
-    "Members of what was asked about:",
+_LOOKUP_HELP = _format_block(
+    "Members of each payment that was looked up:",
     {
-        "network, asset, payer, nonce": "which payment it is",
+        "network, asset, payer, nonce": "identify the payment",
         "before, after": "its states: settling, settled or refused",
-        "transaction": "where it settled, or may have",
-        "reason": "why it was refused, or is open still",
+        "transaction": "the settlement's transaction, or a possible one",
+        "reason": "why it was refused, or is still open",
     },
 )
 
-_FOUND = _block(
-    "Members of each finding, null where there is nothing:",
+_FINDINGS_HELP = _format_block(
+    "Members of each finding, null if empty:",
     {
         "finding": "refused, open, unknown or not_on_chain",
-        "network, asset, payTo": "who was paid, in which token",
-        "payer, nonce": "which payment it is",
-        "amount, dollars": "what was paid, or was to be",
-        "transaction": "of the transfer; where there is none, the one that the journal has",
+        "network, asset, payTo": "payee and token",
+        "payer, nonce": "identify the payment",
+        "amount, dollars": "what was paid, or should have been",
+        "transaction": "of the transfer; without a transfer, the one in the journal",
         "block": "of the transfer",
         "state, service, time": "of the payment in the journal",
-        "meaning, toDo": "in words",
+        "meaning, toDo": "explanation and next step, as text",
     },
 )
-_AUDITED = _block(
-    "Members of what was audited, one for each token and address:",
+_AUDITED_HELP = _format_block(
+    "Members of each audited token and address:",
     {
-        "network, asset, payTo": "who is paid, in which token",
-        "fromBlock, toBlock": "the blocks that were read",
-        "transfers": "by authorization, which these blocks have",
-        "payments": "of the journal, which were looked for on the chain",
-        "problem": "what ended it early",
+        "network, asset, payTo": "payee and token",
+        "fromBlock, toBlock": "range of blocks read",
+        "transfers": "number of transfers by authorization in these blocks",
+        "payments": "number of the journal's payments looked up on the chain",
+        "problem": "why it ended early",
     },
 )
 
-Json = Annotated[bool, typer.Option("--json", help="As JSON, and nothing else on standard output.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON, and nothing else, on standard output.")]
 State = Annotated[
     str | None,
     typer.Option(
         metavar="STATE",
-        help="settling, settled, delivered, refused or unused (never sent to the facilitator); open: not "
-        "known what became of it; redeemable: paid, and its answer can be fetched; refundable: paid, too "
-        "late for that; refunded.",
+        help="settling, settled, delivered, refused or unused (never sent to the facilitator); open: outcome "
+        "unknown; redeemable: paid, and its answer can be fetched; refundable: paid, and its answer can no "
+        "longer be fetched; refunded.",
     ),
 ]
 Service = Annotated[str | None, typer.Option(metavar="SLUG", help="Presented for this service.")]
 Payer = Annotated[str | None, typer.Option(metavar="ADDRESS", help="Paid from this address.")]
 Transaction = Annotated[str | None, typer.Option(metavar="HASH", help="Settled in this transaction.")]
-Since = Annotated[str | None, typer.Option(metavar="TIME", help="Presented then or later.")]
-Until = Annotated[str | None, typer.Option(metavar="TIME", help="Presented before then.")]
+Since = Annotated[str | None, typer.Option(metavar="TIME", help="Presented at this time or later.")]
+Until = Annotated[str | None, typer.Option(metavar="TIME", help="Presented before this time.")]
 Name = Annotated[
     str, typer.Argument(metavar="NAME", help="Its transaction, nonce, request id, or payer:nonce.")
 ]
@@ -126,7 +124,7 @@ AsRows = Annotated[
 ]
 
 
-@app.command("list", epilog=f"{_TIMES}\n\n{_LISTED}\n\n{_EXITS}")
+@app.command("list", epilog=f"{_TIMES_HELP}\n\n{_LIST_HELP}\n\n{_EXIT_CODES}")
 def show_list(
     *,
     state: State = None,
@@ -137,13 +135,14 @@ def show_list(
     until: Until = None,
     limit: Annotated[int, typer.Option(min=1, max=10_000, help="Payments to show at most.")] = 20,
     after: Annotated[
-        str | None, typer.Option(metavar="NEXT", help="The page after one: what that one says under `next`.")
+        str | None,
+        typer.Option(metavar="NEXT", help="Show the next page: the value of `next` from the previous page."),
     ] = None,
     as_json: Json = False,
 ) -> None:
     """Show payments, newest first.
 
-    --json gives {"payments": [...], "next": ...}; `next` is for --after, null on the last page.
+    --json prints {"payments": [...], "next": ...}; `next` is for --after, null on the last page.
     """
     from centgate.payments import browsing, desk
 
@@ -153,17 +152,19 @@ def show_list(
     raise typer.Exit(desk.perform(work))
 
 
-@app.command(epilog=f"{_TOLD}\n\n{_EXITS}")
+@app.command(epilog=f"{_DETAILS_HELP}\n\n{_EXIT_CODES}")
 def show(
     name: Name,
     *,
-    body: Annotated[bool, typer.Option("--body", help="With the answer's body, while it is kept.")] = False,
+    body: Annotated[
+        bool, typer.Option("--body", help="Include the answer's body, if it is still stored.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
-    """Show all that is known of a payment: what happened, what is owed, what to do.
+    """Show all details of a payment: its events, what is owed, what to do.
 
-    A name can be shortened in the middle, as tables show it. --json gives {"payments": [...]}, since several
-    can share a transaction.
+    A name can be shortened in the middle, as tables show it. --json prints {"payments": [...]}, since several
+    payments can share a transaction.
     """
     from centgate.payments import browsing, desk
 
@@ -171,25 +172,27 @@ def show(
     raise typer.Exit(desk.perform(work))
 
 
-@app.command(epilog=f"{_TIMES}\n\n{_EXPORTED}\n\n{_EXITS}")
+@app.command(epilog=f"{_TIMES_HELP}\n\n{_EXPORT_HELP}\n\n{_EXIT_CODES}")
 def export(
     *,
-    out: Annotated[str, typer.Option(metavar="FILE", help="Where to; - is standard output.")] = "-",
+    out: Annotated[str, typer.Option(metavar="FILE", help="Output file; - is standard output.")] = "-",
     form: Annotated[
         Literal["csv", "jsonl"] | None,
-        typer.Option("--format", help="Unless given, what the name of --out ends in."),
+        typer.Option("--format", help="Default: by the suffix of --out."),
     ] = None,
     state: State = None,
     service: Service = None,
     payer: Payer = None,
     since: Since = None,
     until: Until = None,
-    days: Annotated[bool, typer.Option("--daily", help="The figures of `payments summary` instead.")] = False,
+    days: Annotated[
+        bool, typer.Option("--daily", help="Export the figures of `payments summary` instead.")
+    ] = False,
 ) -> None:
     """Write all payments, oldest first, as CSV or as lines of JSON.
 
-    A file is there when it is whole, and not before. What comes while it is written is left to the next
-    one. In CSV, a text that a spreadsheet would take for a formula begins with an apostrophe.
+    A file appears only when it is complete. Payments that arrive during the export are not included.
+    In CSV, a text that a spreadsheet would treat as a formula begins with an apostrophe.
     """
     from centgate.payments import browsing, desk
 
@@ -198,13 +201,13 @@ def export(
     raise typer.Exit(desk.perform(work))
 
 
-@app.command(epilog=f"{_TIMES}\n\n{_SUMMED}\n\n{_EXITS}")
+@app.command(epilog=f"{_TIMES_HELP}\n\n{_SUMMARY_HELP}\n\n{_EXIT_CODES}")
 def summary(
     *, since: Since = None, until: Until = None, form: AsRows = "table", as_json: Json = False
 ) -> None:
     """Show figures for each UTC day, network and token.
 
-    A payment counts on the day it was presented on. --json gives {"days": [...], "totals": [...]}.
+    A payment counts for the day it was presented on. --json prints {"days": [...], "totals": [...]}.
     """
     from centgate.payments import browsing, desk
 
@@ -213,19 +216,19 @@ def summary(
     raise typer.Exit(desk.perform(work))
 
 
-@app.command("refund-list", epilog=f"{_OWED}\n\n{_EXITS}")
+@app.command("refund-list", epilog=f"{_REFUND_LIST_HELP}\n\n{_EXIT_CODES}")
 def refund_list(
     *,
     everything: Annotated[
-        bool, typer.Option("--all", help="Also what can still be redeemed by its buyer.")
+        bool, typer.Option("--all", help="Include payments that the buyer can still redeem.")
     ] = False,
     form: AsRows = "table",
     as_json: Json = False,
 ) -> None:
-    """Show payments that were taken, never delivered, and can no longer be redeemed.
+    """Show payments that were charged, never delivered, and can no longer be redeemed.
 
-    It moves no money. Pay back by a plain transfer from a wallet of yours, then enter it with
-    `payments refunded`. --json gives {"payments": [...], "totals": [...]}.
+    It moves no money. Refund by a plain transfer from your own wallet, then record it with
+    `payments refunded`. --json prints {"payments": [...], "totals": [...]}.
     """
     from centgate.payments import desk, owing
 
@@ -234,7 +237,7 @@ def refund_list(
     raise typer.Exit(desk.perform(work))
 
 
-@app.command(epilog=_EXITS)
+@app.command(epilog=_EXIT_CODES)
 def refunded(
     name: Name,
     *,
@@ -245,11 +248,11 @@ def refunded(
         bool, typer.Option("--unchecked", help="Without looking the transaction up on the chain.")
     ] = False,
 ) -> None:
-    """Enter that a payment was paid back, so that it leaves the list.
+    """Record the refund of a payment, which removes it from the list.
 
-    The transaction is looked up: it must have moved what is owed, of the payment's token, to its payer. One
-    transaction can pay back several payments of a payer. A payment that was refused can be entered too if
-    the chain shows that its money came all the same.
+    The transaction is looked up: it must transfer the owed amount of the payment's token to its payer. One
+    transaction can refund several payments of a payer. A refused payment can be refunded too if
+    the chain shows that it was charged nevertheless.
     """
     from centgate.payments import desk, owing
 
@@ -257,19 +260,21 @@ def refunded(
     raise typer.Exit(desk.perform(work))
 
 
-@app.command(epilog=f"{_ASKED}\n\n{_RECONCILED}")
+@app.command(epilog=f"{_LOOKUP_HELP}\n\n{_RECONCILE_EXIT_CODES}")
 def reconcile(
     *,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would be asked about.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only show the payments that would be looked up.")
+    ] = False,
     rpc: Annotated[
-        str | None, typer.Option(metavar="URL", help="A node of the payment network to ask, for this once.")
+        str | None, typer.Option(metavar="URL", help="A node of the payment network to use for this run.")
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Find out, once and now, what became of every payment that is open.
+    """Look up, once and now, the outcome of every open payment.
 
-    --json gives {"resolved": [...], "open": [...]}: what came of each that was asked about, and what is open
-    still. With --dry-run it gives {"wouldAsk": [...]}.
+    --json prints {"resolved": [...], "open": [...]}: the result of each lookup, and the payments that are
+    still open. With --dry-run it prints {"wouldAsk": [...]}.
     """
     from centgate.payments import desk, resolving
 
@@ -277,28 +282,26 @@ def reconcile(
     raise typer.Exit(desk.perform(partial(resolving.reconcile, dry_run=dry_run, rpc=rpc, shape=shape)))
 
 
-@app.command(epilog=f"{_TIMES}\n\n{_FOUND}\n\n{_AUDITED}\n\n{_AUDITED_EXITS}")
+@app.command(epilog=f"{_TIMES_HELP}\n\n{_FINDINGS_HELP}\n\n{_AUDITED_HELP}\n\n{_AUDIT_EXIT_CODES}")
 def audit(
     *,
-    since: Annotated[
-        str | None, typer.Option(metavar="TIME", help="Blocks from then on; a day ago unless given.")
-    ] = None,
+    since: Annotated[str | None, typer.Option(metavar="TIME", help="Start time; default: a day ago.")] = None,
     until: Annotated[
-        str | None, typer.Option(metavar="TIME", help="Blocks before then; the newest safe one unless given.")
+        str | None, typer.Option(metavar="TIME", help="End time; default: the newest safe block.")
     ] = None,
-    from_block: Annotated[int | None, typer.Option(min=0, help="The first block, instead of a time.")] = None,
-    to_block: Annotated[int | None, typer.Option(min=0, help="The last block, instead of a time.")] = None,
+    from_block: Annotated[int | None, typer.Option(min=0, help="First block, instead of a time.")] = None,
+    to_block: Annotated[int | None, typer.Option(min=0, help="Last block, instead of a time.")] = None,
     resume: Annotated[
-        bool, typer.Option("--resume", help="Go on where the last audit without a gap has ended.")
+        bool, typer.Option("--resume", help="Continue where the last audit without a gap ended.")
     ] = False,
     as_json: Json = False,
 ) -> None:
-    """Compare the journal with the EIP-3009 transfers on the chain that reached your addresses.
+    """Compare the journal with the EIP-3009 transfers to your addresses on the chain.
 
-    Finds payments that were taken although their buyers were told that they were not, that nobody here knows,
-    or that were never taken although they are settled here. Asks the nodes of CENTGATE_RPC_<CHAINID>_URL, or
-    public ones of which two must agree, slowly; reads blocks that the network calls safe. Servers audit the
-    last day by themselves about once an hour. --json gives {"findings": [...], "audited": [...]}.
+    Finds payments that were charged although the journal has them as refused, that the journal does not have,
+    or that are settled in the journal but not on the chain. Uses the nodes of CENTGATE_RPC_<CHAINID>_URL, or
+    public ones of which two must agree, at a slow rate; reads blocks marked as safe. Servers audit the
+    last day by themselves about once an hour. --json prints {"findings": [...], "audited": [...]}.
     """
     from centgate.payments import audit_command, desk
 

@@ -1,4 +1,4 @@
-"""What the commands about payments share: what is open while one runs, how it ends, how it shows things."""
+"""Shared context, exit codes and output of the `payments` commands."""
 
 from __future__ import annotations
 
@@ -28,28 +28,28 @@ Shape = Literal["table", "json", "csv", "jsonl"]
 
 
 class BadArgument(Exception):
-    """What was typed cannot be meant; says what can."""
+    """An invalid argument; the message says what is valid."""
 
 
 @dataclass(frozen=True, slots=True)
 class Desk:
-    """What every command works with."""
+    """Context of a command: settings, open journal, and display settings."""
 
     settings: Settings
     books: Books
     outlook: Outlook
 
     def none(self, sentence: str) -> None:
-        """Say that there is nothing, and where there is no journal at all, that."""
+        """Print that there is no result, or that there is no journal."""
         say(self.books.missing or sentence)
 
 
 def perform(work: Callable[[Desk], Awaitable[ExitCode]]) -> ExitCode:
-    """Run a command's work; whatever goes wrong ends in a sentence."""
+    """Run a command, and print a message for each expected error; return the exit code."""
     settings = settings_given()
     set_up_logs("error")
     try:
-        return asyncio.run(_at_desk(settings, work))
+        return asyncio.run(_run_in_context(settings, work))
     except (BadArgument, BadAddress) as error:
         say(str(error))
         return 2
@@ -57,10 +57,10 @@ def perform(work: Callable[[Desk], Awaitable[ExitCode]]) -> ExitCode:
         say(str(error))
     except JournalUnavailable as error:
         say(
-            f"the payment journal cannot be read: {reason(error)}. See that the database runs, and that "
-            "CENTGATE_DATABASE_URL names it"
+            f"the payment journal cannot be read: {reason(error)}. Check that the database runs and that "
+            "CENTGATE_DATABASE_URL is correct"
         )
-    except BrokenPipeError:  # who reads has seen enough
+    except BrokenPipeError:  # the reader closed the pipe
         write_nowhere()
         return 0
     except OSError as error:
@@ -72,26 +72,26 @@ def perform(work: Callable[[Desk], Awaitable[ExitCode]]) -> ExitCode:
 
 
 def show(content: RenderableType) -> None:
-    """Show a table as wide as there is room, or a line whole."""
+    """Print a table in the terminal's width, or a line without wrapping."""
     console().print(content, soft_wrap=not isinstance(content, Table))
 
 
 def print_json(content: Any) -> None:
-    """Write JSON to standard output."""
+    """Print JSON to standard output."""
     console().print(line(as_json(content)), soft_wrap=True)
 
 
-async def _at_desk(settings: Settings, work: Callable[[Desk], Awaitable[ExitCode]]) -> ExitCode:
-    async with _desk(settings) as desk:
+async def _run_in_context(settings: Settings, work: Callable[[Desk], Awaitable[ExitCode]]) -> ExitCode:
+    async with _open_context(settings) as desk:
         return await work(desk)
 
 
 @asynccontextmanager
-async def _desk(settings: Settings) -> AsyncGenerator[Desk]:
+async def _open_context(settings: Settings) -> AsyncGenerator[Desk]:
     from centgate.catalog import all_services
 
     routes = {service.slug: service.path for service in all_services()}
     async with open_books(settings.database_url) as books:
-        now = await books.reader.read(read_time) or time.time()  # without a journal there is nothing to date
+        now = await books.reader.read(read_time) or time.time()  # without a journal there are no rows
         test_money = is_test_network(settings.network)
         yield Desk(settings, books, Outlook(now, settings.redeem_hours * 3600, routes, test_money))

@@ -1,4 +1,4 @@
-"""How payments are written down for other programs: as JSON, and as lines of CSV or JSON."""
+"""Serialize payments for other programs: as JSON, CSV, or lines of JSON."""
 
 from __future__ import annotations
 
@@ -24,52 +24,52 @@ Entry = dict[str, str | int | bool | None]
 Format = Literal["csv", "jsonl"]
 
 DECIMALS = 6
-"""Of every token that payments are made in."""
+"""Decimals of every payment token."""
 
-# what makes a spreadsheet take a text for a formula
+# first characters that make a spreadsheet treat a text as a formula
 _FORMULA = tuple("=+-@\t\r\n\uff1d\uff0b\uff0d\uff20")
 
 
 @dataclass(frozen=True, slots=True)
 class Outlook:
-    """What today's settings and clock make of a payment."""
+    """Current settings and time that decide how payments are displayed."""
 
     now: float
     keep: float
-    """Seconds for which what was settled can be redeemed."""
+    """Seconds after the settlement in which a payment can be redeemed."""
     routes: Mapping[str, str]
-    """Each service's path."""
+    """Paths by service slug."""
     asks_test_money: bool | None = None
-    """True where the deployment is paid on a test network; None where that is not known."""
+    """True if the deployment's payments are on a test network; None if that is not known."""
 
     @property
     def lapsed(self) -> float:
-        """What was settled before this can no longer be redeemed."""
+        """Time before which settled payments can no longer be redeemed."""
         return self.now - self.keep
 
     def takes(self, network: str) -> bool:
-        """True if payments of a network can be redeemed: test money buys no answer for real money."""
+        """True if payments of a network can be redeemed here: test money does not pay for real services."""
         return self.asks_test_money in (None, is_test_network(network))
 
 
 def dollars(amount: int) -> str:
-    """Base units as dollars, with all decimals."""
+    """Format base units as dollars, with all decimals."""
     return f"{Decimal(amount).scaleb(-DECIMALS):.{DECIMALS}f}"
 
 
 def money(amount: int, network: str) -> str:
-    """Base units in words: dollars, or test dollars, which are worth nothing."""
+    """Format base units with their unit: dollars, or test dollars, which have no value."""
     return f"{dollars(amount)} {'test dollars' if is_test_network(network) else 'dollars'}"
 
 
 def dollars_cell(amount: int, network: str) -> str:
-    """Base units for a column of dollars, which marks those of a test network."""
+    """Format base units for a dollar column; those of a test network are marked."""
     return f"{dollars(amount)} test" if is_test_network(network) else dollars(amount)
 
 
 def entry(record: Record, outlook: Outlook) -> Entry:
-    """A payment with all of COLUMNS."""
-    owed = record.state == "settled" and not record.refund
+    """Return a payment with all COLUMNS."""
+    is_owed = record.state == "settled" and not record.refund
     return {
         "time": iso(record.created_at),
         "service": record.service,
@@ -84,12 +84,12 @@ def entry(record: Record, outlook: Outlook) -> Entry:
         "transaction": record.transaction,
         "status": record.status,
         "requestId": record.request_id,
-        "settledAt": _iso(record.settled_at),
-        "deliveredAt": _iso(record.delivered_at),
-        "redeemableUntil": iso(record.updated_at + outlook.keep) if owed else None,
+        "settledAt": _iso_or_none(record.settled_at),
+        "deliveredAt": _iso_or_none(record.delivered_at),
+        "redeemableUntil": iso(record.updated_at + outlook.keep) if is_owed else None,
         "reason": record.reason,
         "refundTransaction": record.refund,
-        "refundedAt": _iso(record.refunded_at),
+        "refundedAt": _iso_or_none(record.refunded_at),
         "payTo": record.pay_to,
         "nonce": record.key.nonce,
         "testNetwork": is_test_network(record.key.network),
@@ -97,13 +97,13 @@ def entry(record: Record, outlook: Outlook) -> Entry:
 
 
 def owed_entry(record: Record, outlook: Outlook) -> Entry:
-    """A payment that is owed, with all of OWED."""
+    """Return a payment to be refunded with all OWED columns."""
     since = record.settled_at or record.updated_at
     return {**entry(record, outlook), "ageSeconds": max(0, int(outlook.now - since))}
 
 
 def daily_entry(line: Line) -> Entry:
-    """A line of the summary with all of DAILY; a sum over days has no day."""
+    """Return a line of the summary with all DAILY columns; the day of a total is None."""
     figures: dict[str, int] = asdict(line.figures)
     return {
         "day": None if line.day is None else iso(line.day * DAY)[:10],
@@ -117,13 +117,13 @@ def daily_entry(line: Line) -> Entry:
 
 
 def format_of(out: str) -> Format | None:
-    """The format that a file's name asks for."""
+    """Return the format for a file's suffix; None if it is unknown."""
     suffix = Path(out).suffix.lower()
     return "csv" if suffix == ".csv" else "jsonl" if suffix in (".jsonl", ".ndjson") else None
 
 
 class Sheet:
-    """Entries written one by one, as CSV with a header or as a line of JSON each."""
+    """Writer of entries: CSV with a header, or one line of JSON per entry."""
 
     def __init__(self, stream: TextIO, form: Format, columns: Sequence[str]) -> None:
         self._stream = stream
@@ -135,19 +135,19 @@ class Sheet:
     def add(self, row: Mapping[str, Any]) -> None:
         """Write an entry."""
         if self._csv:
-            self._csv.writerow([_cell(row[name]) for name in self._columns])
+            self._csv.writerow([_format_cell(row[name]) for name in self._columns])
         else:
             self._stream.write(orjson.dumps(row).decode() + "\n")
 
     def add_all(self, rows: Iterable[Mapping[str, Any]]) -> None:
-        """Write several."""
+        """Write several entries."""
         for row in rows:
             self.add(row)
 
 
 @contextmanager
 def destination(out: str) -> Generator[TextIO]:
-    """Where an export goes: standard output for `-`, else a file that is there only when it is whole."""
+    """Open the target of an export: standard output for `-`, else a file that is created atomically."""
     if out == "-":
         yield sys.stdout
         sys.stdout.flush()
@@ -155,7 +155,7 @@ def destination(out: str) -> Generator[TextIO]:
     path = Path(out)
     try:
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    except OSError as error:  # of a file that nobody named
+    except OSError as error:  # the error names the temporary file
         raise OSError(error.errno, error.strerror, out) from error
     part = Path(name)
     try:
@@ -163,19 +163,19 @@ def destination(out: str) -> Generator[TextIO]:
             yield stream
             stream.flush()
             os.fsync(stream.fileno())
-        part.chmod(0o600)  # who paid for what is nobody else's business
+        part.chmod(0o600)  # payments are private data
         part.replace(path)
     except BaseException:
         part.unlink(missing_ok=True)
         raise
 
 
-def _iso(seconds: float | None) -> str | None:
+def _iso_or_none(seconds: float | None) -> str | None:
     return None if seconds is None else iso(seconds)
 
 
-def _cell(value: str | int | bool | None) -> str:  # noqa: FBT001 - one of the values of an entry
-    """A value as a spreadsheet may read it: text of strangers is never a formula."""
+def _format_cell(value: str | int | bool | None) -> str:  # noqa: FBT001 - one of the values of an entry
+    """Format a value for a spreadsheet; untrusted text never becomes a formula."""
     if isinstance(value, bool):
         return str(value).lower()
     text = "" if value is None else str(value)

@@ -1,4 +1,4 @@
-"""Opening a journal to look at it: nothing is made, migrated or held up by that."""
+"""Open the journal read-only: never creates, migrates or locks it."""
 
 from __future__ import annotations
 
@@ -19,28 +19,28 @@ T = TypeVar("T")
 
 _VERSION = "SELECT version_num FROM alembic_version"
 PATIENCE = 10
-"""Seconds to wait for a database."""
+"""Timeout of the database in seconds."""
 
 
 @dataclass(frozen=True, slots=True)
 class Books:
-    """A journal open for looking."""
+    """A journal opened for reading."""
 
     reader: Reader
     store: Store | None
-    """Where something can be entered; None where there is no journal."""
+    """Store for the commands that write; None if there is no journal."""
     missing: str | None
-    """What to say where there is no journal yet; then every question has no answer."""
+    """Message if there is no journal yet; all queries then return no rows. None otherwise."""
 
 
 @asynccontextmanager
 async def open_books(url: str) -> AsyncGenerator[Books]:
-    """The journal at a database URL; JournalUnavailable, SchemaMismatch or BadAddress."""
-    found = await schema_of(url)
-    if found is None:
-        yield Books(_Nothing(), None, f"there is no journal yet: {_place(url)}")
+    """Open the journal at a database URL. Raises JournalUnavailable, SchemaMismatch or BadAddress."""
+    version = await schema_of(url)
+    if version is None:
+        yield Books(_EmptyReader(), None, f"there is no journal yet: {_describe_location(url)}")
         return
-    require_current(found)
+    require_current(version)
     store = open_store(url, connections=1)
     try:
         yield Books(store, store, None)
@@ -49,25 +49,25 @@ async def open_books(url: str) -> AsyncGenerator[Books]:
 
 
 async def schema_of(url: str) -> str | None:
-    """The version of a journal's schema; None where nothing has been entered yet."""
+    """Return the version of a journal's schema; None if the database is missing or empty."""
     if url.startswith("sqlite:"):
-        return await asyncio.to_thread(_schema_of_file, file_of(url))
-    return await _schema_on_server(url)
+        return await asyncio.to_thread(_read_sqlite_schema, file_of(url))
+    return await _read_postgresql_schema(url)
 
 
 def file_of(url: str) -> Path:
-    """The file that a SQLite URL names."""
+    """Return the path of the file in a SQLite URL."""
     return Path(url.removeprefix("sqlite:///")).absolute()
 
 
 def reason(error: BaseException) -> str:
-    """Why a journal could not be read, in the database's words."""
+    """Return the database's message for an unreadable journal."""
     cause = error.__cause__ or error
     return str(cause).strip().splitlines()[0] if str(cause).strip() else type(cause).__name__
 
 
-class _Nothing:
-    """A journal without a row."""
+class _EmptyReader:
+    """Reader of a missing journal: every query returns no rows."""
 
     async def read(self, unit: Unit[T]) -> T:
         asking: Asking[T] = unit()
@@ -79,13 +79,13 @@ class _Nothing:
             return cast(T, end.value)
 
 
-def _place(url: str) -> str:
+def _describe_location(url: str) -> str:
     if url.startswith("sqlite:"):
-        return f"{file_of(url)} is not there, or empty (CENTGATE_DATABASE_URL names it)"
-    return "the database that CENTGATE_DATABASE_URL names has no tables of Centgate's"
+        return f"{file_of(url)} does not exist or is empty (set by CENTGATE_DATABASE_URL)"
+    return "the database of CENTGATE_DATABASE_URL has no Centgate tables"
 
 
-def _schema_of_file(path: Path) -> str | None:
+def _read_sqlite_schema(path: Path) -> str | None:
     if not path.exists():
         return None
     try:
@@ -101,7 +101,7 @@ def _schema_of_file(path: Path) -> str | None:
     return rows[0][0] if rows else None
 
 
-async def _schema_on_server(url: str) -> str | None:
+async def _read_postgresql_schema(url: str) -> str | None:
     import asyncpg
 
     from centgate.payments.postgresql import connected

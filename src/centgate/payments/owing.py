@@ -1,4 +1,4 @@
-"""What is owed: `centgate payments refund-list` and `refunded`. No money is moved here."""
+"""The commands `centgate payments refund-list` and `refunded`. They move no money."""
 
 from __future__ import annotations
 
@@ -23,68 +23,74 @@ from centgate.terminal import say
 
 
 async def list_refunds(desk: Desk, *, redeemable_too: bool, shape: Shape) -> ExitCode:
-    """What was taken and not delivered, and can only be paid back."""
+    """Show settled payments that were not delivered and can only be refunded."""
     if shape in ("csv", "jsonl"):
         sheet = Sheet(sys.stdout, shape, tuple(OWED))
-        async for record in _unpaid(desk, redeemable_too=redeemable_too):
+        async for record in _iterate_owed(desk, redeemable_too=redeemable_too):
             sheet.add(owed_entry(record, desk.outlook))
         return 0
-    records = [record async for record in _unpaid(desk, redeemable_too=redeemable_too)]
+    records = [record async for record in _iterate_owed(desk, redeemable_too=redeemable_too)]
     if shape == "json":
         rows = [owed_entry(each, desk.outlook) for each in records]
-        print_json({"payments": rows, "totals": _owed_in_all(records)})
+        print_json({"payments": rows, "totals": _owed_totals(records)})
     elif records:
         show(telling.refunds_table(records, desk.outlook, console().width))
-        for each in _owed_in_all(records):
+        for each in _owed_totals(records):
             count, asset, network = (each[name] for name in ("payments", "asset", "network"))
-            sum_ = money(int(each["amount"]), network)
-            show(line(f"\nPayments: {count}, {sum_} in all ({asset} on {network})"))
+            total = money(int(each["amount"]), network)
+            show(line(f"\nPayments: {count}, {total} in all ({asset} on {network})"))
         show(line(f"\n{telling.how_to_refund()}"))
     else:
-        desk.none("nothing is to be paid back")
+        desk.none("no payment is to be refunded")
     return 0
 
 
 async def enter(desk: Desk, name: str, transaction: str, *, unchecked: bool) -> ExitCode:
-    """Enter that a payment was paid back, so that it leaves the list; `unchecked` without a look at it."""
+    """Record the refund of a payment, which removes it from the list; `unchecked` skips the chain lookup."""
     if not re.fullmatch(r"0x[0-9a-fA-F]{64}", transaction):
         raise BadArgument(
-            f"--in is the refund's transaction, 0x and 64 hexadecimal characters, not {transaction!r}"
+            f"--in must be the refund's transaction, 0x and 64 hexadecimal characters, not {transaction!r}"
         )
     if not int(transaction, 16):
-        raise BadArgument("--in is the refund's transaction, and none has a hash of zeros")
-    record = await _the_one(desk, name)
+        raise BadArgument("--in must be the refund's transaction; a hash of zeros is not one")
+    record = await _find_single(desk, name)
     store = desk.books.store
     if record is None or store is None:
         return 1
     refund = Refund(transaction.lower(), desk.outlook.now, "unchecked" if unchecked else None)
-    taken = record.state in ("refused", "unused") and not record.refund and await was_taken(desk, record)
-    objection = None if taken else _no_refund(record, desk.outlook, refund.transaction)
+    was_settled = (
+        record.state in ("refused", "unused") and not record.refund and await was_taken(desk, record)
+    )
+    objection = None if was_settled else _refund_objection(record, desk.outlook, refund.transaction)
     if not objection and not record.refund and not unchecked:
         objection = await refund_problem(desk, record, refund.transaction)
     if objection:
         say(objection)
         return 1
-    if not record.refund and not await _entered(store, desk.outlook, record, refund, taken=taken):
-        say("the payment has changed just now, and nothing was entered: look at it with `payments show`")
+    if not record.refund and not await _record_refund(
+        store, desk.outlook, record, refund, was_settled=was_settled
+    ):
+        say("the payment changed in the meantime, and nothing was recorded: check it with `payments show`")
         return 1
-    paid = money(record.amount, record.key.network)
-    show(line(f"{telling.handle(record)}: {paid} paid back in {transaction.lower()}"))
+    amount = money(record.amount, record.key.network)
+    show(line(f"{telling.handle(record)}: {amount} refunded in {transaction.lower()}"))
     return 0
 
 
-async def _entered(store: Store, outlook: Outlook, record: Record, refund: Refund, *, taken: bool) -> bool:
-    return await enter_refund(store, record.key, refund, lapsed=outlook.lapsed, was_taken=taken)
+async def _record_refund(
+    store: Store, outlook: Outlook, record: Record, refund: Refund, *, was_settled: bool
+) -> bool:
+    return await enter_refund(store, record.key, refund, lapsed=outlook.lapsed, was_taken=was_settled)
 
 
-async def _unpaid(desk: Desk, *, redeemable_too: bool) -> AsyncGenerator[Record]:
+async def _iterate_owed(desk: Desk, *, redeemable_too: bool) -> AsyncGenerator[Record]:
     for state in ("refundable", "redeemable") if redeemable_too else ("refundable",):
         async for record in every(desk.books.reader, Wanted(state), desk.outlook.lapsed):
             yield record
 
 
-def _owed_in_all(records: list[Record]) -> list[dict[str, Any]]:
-    """What is owed of each token."""
+def _owed_totals(records: list[Record]) -> list[dict[str, Any]]:
+    """Return the sum of the owed payments for each token."""
     sums: dict[tuple[str, str], list[int]] = {}
     for each in records:
         sums.setdefault((each.key.network, each.key.asset), []).append(each.amount)
@@ -101,32 +107,32 @@ def _owed_in_all(records: list[Record]) -> list[dict[str, Any]]:
     ]
 
 
-async def _the_one(desk: Desk, name: str) -> Record | None:
-    """The one payment that a name names; else it is said why not."""
+async def _find_single(desk: Desk, name: str) -> Record | None:
+    """Return the one payment with a name; otherwise print the reason and return None."""
     records = await desk.books.reader.read(partial(named, name))
     if len(records) == 1:
         return records[0]
     if records:
-        some = ", ".join(map(telling.handle, records))
-        say(f"{name!r} names several payments; name one as payer:nonce: {some}")
+        references = ", ".join(map(telling.handle, records))
+        say(f"{name!r} matches several payments; use payer:nonce: {references}")
     else:
-        desk.none(f"no payment is known by {name!r}: give its transaction or payer:nonce")
+        desk.none(f"no payment found for {name!r}: give its transaction or payer:nonce")
     return None
 
 
-def _no_refund(record: Record, outlook: Outlook, transaction: str) -> str | None:
-    """Why a payment cannot be entered as paid back in a transaction."""
+def _refund_objection(record: Record, outlook: Outlook, transaction: str) -> str | None:
+    """Return the reason why a transaction cannot be recorded as a payment's refund; None if it can."""
     match "refunded" if record.refund else telling.word(record, outlook):
         case "refundable":
             return None
         case "refunded":
             return (
-                None
-                if record.refund == transaction
-                else f"it is entered as paid back in {record.refund} already"
+                None if record.refund == transaction else f"its refund in {record.refund} is already recorded"
             )
         case "redeemable":
             until = iso(record.updated_at + outlook.keep)
-            return f"its answer can be redeemed until {until}: what is paid back before could be had twice"
+            return (
+                f"its answer can be redeemed until {until}: after an earlier refund the buyer could get both"
+            )
         case word:
-            return f"nothing is to be paid back: the payment is {word}. {telling.owed(record, outlook)}"
+            return f"no refund is due: the payment is {word}. {telling.owed(record, outlook)}"

@@ -1,4 +1,4 @@
-"""The journal in figures: how many payments came and what became of them, by UTC day, network and asset."""
+"""Figures of the journal: numbers of payments and their states, by UTC day, network and asset."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from centgate.payments.tables import payments, refunds
 
 DAY = 86_400
 LATE = 60
-"""Seconds after its settlement from which an answer is taken to have been redeemed by a later request."""
+"""Seconds after the settlement from which a delivery counts as late: redeemed by a later request."""
 
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """How many payments, and how much money.
+    """Numbers of payments, and the settled amount.
 
     `payments` is `settling` + `refused` + `unused` + `settled`; `settled` is `delivered` + `redeemable` +
     `refundable` + `refunded`; `late` is a part of `delivered`.
@@ -34,7 +34,7 @@ class Figures:
     unused: int = 0
     """Never sent to the facilitator."""
     settled: int = 0
-    """For which money was taken."""
+    """Charged."""
     delivered: int = 0
     late: int = 0
     """Delivered a minute or more after they were settled."""
@@ -42,7 +42,7 @@ class Figures:
     refundable: int = 0
     refunded: int = 0
     amount: int = 0
-    """That was settled, in base units."""
+    """Settled amount in base units."""
 
     def __add__(self, other: Figures) -> Figures:
         return Figures(*(getattr(self, each) + getattr(other, each) for each in FIGURES))
@@ -53,19 +53,19 @@ FIGURES = tuple(field.name for field in fields(Figures))
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """The figures of one token on one network, on one day or on all of them."""
+    """Figures of one token on one network, of one day or of all days."""
 
     day: int | None
-    """Whole days since 1970."""
+    """Whole days since 1970; None for all days."""
     network: str
     asset: str
     figures: Figures
 
 
 def daily(since: float, until: float, lapsed: float) -> Asking[list[Line]]:
-    """The figures of each day on which payments were presented, oldest first.
+    """Return the figures of each day on which payments were presented, oldest first.
 
-    A payment belongs to the day it was presented on; what was settled before `lapsed` cannot be redeemed.
+    A payment belongs to the day it was presented on; payments settled before `lapsed` cannot be redeemed.
     """
     rows = yield Ask(_DAILY, {"since": since, "until": until, "lapsed": lapsed})
     return [
@@ -80,7 +80,7 @@ def daily(since: float, until: float, lapsed: float) -> Asking[list[Line]]:
 
 
 def totals(lines: Iterable[Line]) -> list[Line]:
-    """The figures of all days together, for each network and asset."""
+    """Return the totals of all days, for each network and asset."""
     sums: dict[tuple[str, str], Figures] = {}
     for line in lines:
         token = (line.network, line.asset)
@@ -88,29 +88,29 @@ def totals(lines: Iterable[Line]) -> list[Line]:
     return [Line(None, *token, figures) for token, figures in sorted(sums.items())]
 
 
-class _day(FunctionElement[int]):  # noqa: N801 - spelled as SQL's functions are
-    """Whole days since 1970 of a time in seconds: the databases round differently."""
+class _day(FunctionElement[int]):  # noqa: N801 - named like an SQL function
+    """SQL function: whole days since 1970 of a time in seconds; the databases round differently."""
 
     type = Integer()
     inherit_cache = True
 
 
 @compiles(_day, "sqlite")
-def _sqlite_day(element: Any, compiler: Any, **how: Any) -> str:  # pyright: ignore[reportUnusedFunction]
-    return f"CAST({compiler.process(element.clauses, **how)} / {DAY}.0 AS INTEGER)"
+def _compile_sqlite_day(element: Any, compiler: Any, **options: Any) -> str:  # pyright: ignore[reportUnusedFunction]
+    return f"CAST({compiler.process(element.clauses, **options)} / {DAY}.0 AS INTEGER)"
 
 
 @compiles(_day, "postgresql")
-def _postgresql_day(element: Any, compiler: Any, **how: Any) -> str:  # pyright: ignore[reportUnusedFunction]
-    return f"CAST(floor({compiler.process(element.clauses, **how)} / {DAY}.0) AS INTEGER)"
+def _compile_postgresql_day(element: Any, compiler: Any, **options: Any) -> str:  # pyright: ignore[reportUnusedFunction]
+    return f"CAST(floor({compiler.process(element.clauses, **options)} / {DAY}.0) AS INTEGER)"
 
 
-_TAKEN = or_(is_state("settled"), is_state("delivered"))
-_COUNTED: dict[str, ColumnElement[bool]] = {
+_IS_CHARGED = or_(is_state("settled"), is_state("delivered"))
+_CONDITIONS: dict[str, ColumnElement[bool]] = {
     "settling": is_state("settling"),
     "refused": is_state("refused"),
     "unused": is_state("unused"),
-    "settled": _TAKEN,
+    "settled": _IS_CHARGED,
     "delivered": is_state("delivered"),
     "late": and_(
         is_state("delivered"),
@@ -118,15 +118,15 @@ _COUNTED: dict[str, ColumnElement[bool]] = {
     ),
     **{name: STANDS[name] for name in ("redeemable", "refundable", "refunded")},
 }
-_AMOUNT = func.sum(cast(payments.c.amount, Numeric)).filter(_TAKEN)
-_WHEN = _day(payments.c.created_at)
+_AMOUNT = func.sum(cast(payments.c.amount, Numeric)).filter(_IS_CHARGED)
+_PRESENTED_DAY = _day(payments.c.created_at)
 _DAILY = statement(
     select(
-        _WHEN.label("day"),
+        _PRESENTED_DAY.label("day"),
         payments.c.network,
         payments.c.asset,
         func.count().label("n_payments"),
-        *(func.count().filter(condition).label(f"n_{name}") for name, condition in _COUNTED.items()),
+        *(func.count().filter(condition).label(f"n_{name}") for name, condition in _CONDITIONS.items()),
         _AMOUNT.label("n_amount"),
     )
     .select_from(payments.outerjoin(refunds, refunds.c.payment == payments.c.id))
@@ -134,6 +134,6 @@ _DAILY = statement(
         payments.c.created_at >= bindparam("since", type_=Float),
         payments.c.created_at < bindparam("until", type_=Float),
     )
-    .group_by(_WHEN, payments.c.network, payments.c.asset)
-    .order_by(_WHEN, payments.c.network, payments.c.asset)
+    .group_by(_PRESENTED_DAY, payments.c.network, payments.c.asset)
+    .order_by(_PRESENTED_DAY, payments.c.network, payments.c.asset)
 )

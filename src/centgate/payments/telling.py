@@ -1,4 +1,4 @@
-"""What operators are told of payments: in tables, and of one payment in words."""
+"""Render payments for operators: tables, and one payment in sentences."""
 
 from __future__ import annotations
 
@@ -21,25 +21,25 @@ if TYPE_CHECKING:
     from centgate.payments.upkeep import Resolution
 
 WIDE = 190
-"""Characters of a line from which addresses and transactions are shown whole."""
-_PAYER = 96
-_ROOM = {"payer": _PAYER, "service": 64, "dollars": 60, "time": 48}
-"""Widths from which there is room for these columns."""
-_WHOLE_PAYER = 80
-_WHOLE = ("time", "day", "dollars", "state", "payer", "id", "transaction")
-"""Columns that are never broken over lines."""
-_ALL_FIGURES = 120
-"""The width from which there is room for those that are usually 0."""
-_LABEL = 26
+"""Terminal width in characters from which addresses and transactions are not shortened."""
+_PAYER_MIN_WIDTH = 96
+_MIN_WIDTHS = {"payer": _PAYER_MIN_WIDTH, "service": 64, "dollars": 60, "time": 48}
+"""Minimum terminal widths for these columns."""
+_FULL_PAYER_MIN_WIDTH = 80
+_NO_WRAP = ("time", "day", "dollars", "state", "payer", "id", "transaction")
+"""Columns that are never wrapped."""
+_ALL_FIGURES_MIN_WIDTH = 120
+"""Minimum terminal width for columns that are usually 0."""
+_LABEL_WIDTH = 26
 
 
 def payments_table(records: Iterable[Record], outlook: Outlook, width: int) -> Table:
-    """A line for each payment, as far as the terminal has room for it."""
+    """Render a line for each payment, with the columns that fit the terminal's width."""
     names = ["time", "service", "state", "dollars", "payer", "id"]
-    table = _table([name for name in names if width >= _ROOM.get(name, 0)])
+    table = _create_table([name for name in names if width >= _MIN_WIDTHS.get(name, 0)])
     for record in records:
         cells = {
-            "time": _second(record.created_at),
+            "time": _format_second(record.created_at),
             "service": plain(record.service),
             "state": styled(word(record, outlook)),
             "dollars": dollars_cell(record.amount, record.key.network),
@@ -51,14 +51,16 @@ def payments_table(records: Iterable[Record], outlook: Outlook, width: int) -> T
 
 
 def refunds_table(records: Iterable[Record], outlook: Outlook, width: int) -> Table:
-    """A line for each payment that is owed; the payer's address is whole, since money is sent there."""
-    room = {"transaction": _WHOLE_PAYER, "state": _PAYER}
+    """Render a line for each payment to refund; the payer's address is complete."""
+    room = {"transaction": _FULL_PAYER_MIN_WIDTH, "state": _PAYER_MIN_WIDTH}
     names = ["payer", "dollars", "age", "state", "transaction"]
     names = [name for name in names if width >= room.get(name, 0)]
-    table = _table(names)
+    table = _create_table(names)
     for record in records:
         cells = {
-            "payer": plain(record.key.payer) if width >= _WHOLE_PAYER else short(record.key.payer, width),
+            "payer": plain(record.key.payer)
+            if width >= _FULL_PAYER_MIN_WIDTH
+            else short(record.key.payer, width),
             "dollars": dollars_cell(record.amount, record.key.network),
             "age": age(outlook.now - (record.settled_at or record.updated_at)),
             "state": styled(word(record, outlook)),
@@ -69,16 +71,16 @@ def refunds_table(records: Iterable[Record], outlook: Outlook, width: int) -> Ta
 
 
 def summary_table(lines: Sequence[Line], sums: Sequence[Line], width: int) -> Table:
-    """A line for each day and token; on a narrow terminal without what is usually nothing."""
+    """Render a line for each day and token; on a narrow terminal without columns that are all 0."""
     entries = [daily_entry(line) for line in (*lines, *sums)]
     names = ["day", "network", *(name for name in FIGURES if name != "amount"), "dollars"]
     if len({line.network for line in sums}) == 1:
         names.remove("network")
     if len({(line.network, line.asset) for line in sums}) > len({line.network for line in sums}):
         names.insert(1, "asset")
-    if width < _ALL_FIGURES:
+    if width < _ALL_FIGURES_MIN_WIDTH:
         names = [name for name in names if name in ("day", "dollars") or any(each[name] for each in entries)]
-    table = _table(names)
+    table = _create_table(names)
     for each, line in zip(entries, (*lines, *sums), strict=True):
         asset = short(str(each["asset"]), width)
         cell = dollars_cell(line.figures.amount, line.network)
@@ -88,8 +90,8 @@ def summary_table(lines: Sequence[Line], sums: Sequence[Line], width: int) -> Ta
 
 
 def resolutions_table(rows: Iterable[Resolution], width: int) -> Table:
-    """What became of each open payment, and why."""
-    table = _table(["payment", "is now", "why"])
+    """Render the new state of each open payment, and the reason."""
+    table = _create_table(["payment", "is now", "why"])
     for row in rows:
         payment = f"{short(row.key.payer, width)}:{short(row.key.nonce, width)}"
         why = row.reason or (f"in {short(row.transaction, width)}" if row.transaction else "")
@@ -98,28 +100,28 @@ def resolutions_table(rows: Iterable[Resolution], width: int) -> Table:
 
 
 def word(record: Record, outlook: Outlook) -> str:
-    """The one word for how a payment stands."""
+    """Return the status of a payment as one word."""
     return record.standing(outlook.lapsed) or record.state
 
 
 def short(name: str, width: int) -> str:
-    """A long name as it is written where there is little room; `payments show` takes it so."""
+    """Shorten a long name for narrow terminals; `payments show` accepts the short form."""
     name = plain(name)
     return name if width >= WIDE or len(name) <= 16 else f"{name[:8]}…{name[-4:]}"
 
 
 def handle(record: Record) -> str:
-    """What names a payment and no other."""
+    """Return the unique reference of a payment."""
     return f"{record.key.payer}:{record.key.nonce}"
 
 
 def events(record: Record, history: Sequence[Row] = ()) -> list[tuple[float, str]]:
-    """What happened, first to last: a time in seconds since 1970, and a sentence.
+    """Return the events of a payment in order: a time in seconds since 1970, and a sentence.
 
-    `history` are rows of `payment_events`: what the payment's own row does not keep.
+    `history` are rows of `payment_events`, which hold what the payment's own row does not.
     """
     price = f"{money(record.amount, record.key.network)} ({record.amount} base units of {record.key.asset})"
-    told = [
+    result = [
         (
             record.created_at,
             f"{record.key.payer} presented it for {record.service}: {price} on {record.key.network} "
@@ -127,60 +129,60 @@ def events(record: Record, history: Sequence[Row] = ()) -> list[tuple[float, str
         )
     ]
     if record.settled_at is not None:
-        told.append((record.settled_at, f"It settled in {record.transaction}: the money was taken."))
-    known = {(row["event"], row["at"]) for row in history}
-    if record.state == "refused" and ("refused", record.updated_at) not in known:
-        told.append((record.updated_at, f"It was refused ({record.reason}): no money moved."))
+        result.append((record.settled_at, f"It settled in {record.transaction}: the buyer was charged."))
+    in_history = {(row["event"], row["at"]) for row in history}
+    if record.state == "refused" and ("refused", record.updated_at) not in in_history:
+        result.append((record.updated_at, f"It was refused ({record.reason}): no money moved."))
     if record.state == "unused":
-        told.append((record.updated_at, f"It was not sent to the facilitator ({record.reason})."))
+        result.append((record.updated_at, f"It was not sent to the facilitator ({record.reason})."))
     if record.state == "delivered":
-        told.append(
+        result.append(
             (
                 record.updated_at,
                 f"Its answer was delivered: HTTP {record.status}, request {record.request_id}.",
             )
         )
-    if record.refunded_at is not None and ("refunded", record.refunded_at) not in known:
-        told.append((record.refunded_at, f"It was entered as paid back in {record.refund}."))
-    return sorted([*told, *((row["at"], _event(row)) for row in history)], key=itemgetter(0))
+    if record.refunded_at is not None and ("refunded", record.refunded_at) not in in_history:
+        result.append((record.refunded_at, f"Its refund in {record.refund} was recorded."))
+    return sorted([*result, *((row["at"], _describe_event(row)) for row in history)], key=itemgetter(0))
 
 
-def _event(row: Row) -> str:
+def _describe_event(row: Row) -> str:
     """Describe an event of a payment."""
     reason, transaction = row["reason"], row["transaction"]
     because = f" ({reason})" if reason else ""
     match row["event"]:
         case "refused":
             named = (
-                f", and {transaction}, which the facilitator had named, did not pay" if transaction else ""
+                f", and {transaction}, which the facilitator had reported, did not pay" if transaction else ""
             )
             return f"It was refused{because}: no money moved{named}."
         case "in_doubt":
-            named = f": the facilitator named {transaction}" if transaction else ""
-            return f"Its outcome was left open{because}{named}."
+            named = f": the facilitator reported {transaction}" if transaction else ""
+            return f"Its outcome was unknown{because}{named}."
         case "refunded":
-            unchecked = " It was not looked up on the chain." if reason == "unchecked" else ""
-            return f"It was entered as paid back in {transaction}.{unchecked}"
+            unchecked = " It was not checked on the chain." if reason == "unchecked" else ""
+            return f"Its refund in {transaction} was recorded.{unchecked}"
         case event:
             named = f" in {transaction}" if transaction else ""
             return f"It was {event.replace('_', ' ')}{named}{because}."
 
 
 def owed(record: Record, outlook: Outlook) -> str:
-    """What is owed to the buyer."""
+    """Describe what is owed to the buyer."""
     match word(record, outlook):
         case "settling":
-            return "Not known yet: a server is settling it right now."
+            return "Not known yet: a server is settling it now."
         case "open":
-            return f"Not known: whether the money moved is open. {_tries(record, outlook)}"
+            return f"Not known: the settlement's outcome is unknown. {_describe_attempts(record, outlook)}"
         case "redeemable":
             until = iso(record.updated_at + outlook.keep)
             if not outlook.takes(record.key.network):
                 return (
-                    f"An answer, until {until}, from a deployment that is paid on {record.key.network}: "
-                    "where test money is asked for real money buys none, nor the reverse."
+                    f"An answer, until {until}, from a deployment with payments on {record.key.network}: "
+                    "test money is not accepted for real money, nor the reverse."
                 )
-            return f"An answer, until {until}: the same payment, sent again with the same request, gets it."
+            return f"An answer, until {until}: the buyer gets it with the same payment and the same request."
         case "refundable":
             return f"{money(record.amount, record.key.network)}: the answer can no longer be fetched."
         case _:
@@ -188,37 +190,37 @@ def owed(record: Record, outlook: Outlook) -> str:
 
 
 def advice(record: Record, outlook: Outlook) -> str:
-    """What the operator can do."""
+    """Describe what the operator can do."""
     match word(record, outlook):
         case "settling":
-            return "Look again in a minute."
+            return "Check again in a minute."
         case "open":
             return (
-                "Servers go on asking by themselves; `centgate payments reconcile` asks now. A node of the "
-                f"network ({_rpc(record)}, or --rpc) knows what a facilitator does not say."
+                "Servers keep checking; `centgate payments reconcile` checks now. A node of the "
+                f"network ({_rpc_setting(record)}, or --rpc) has what a facilitator does not report."
             )
         case "redeemable":
-            return "Nothing: it is the buyer's turn. Look at the log if the service fails for all."
+            return "Nothing: the buyer can fetch the answer. Check the log if the service fails for all."
         case "refundable":
             return how_to_refund(record)
         case "unused":
-            return f"Nothing: its buyer can send it again until {_end(record)}, and after that it is removed."
+            return f"Nothing: the buyer can send it again until {_format_end(record)}; then it is removed."
         case _:
             return "Nothing."
 
 
 def how_to_refund(record: Record | None = None) -> str:
-    """How money is given back, which this program cannot do: it holds no key."""
+    """Describe how to refund a payment; this program cannot do it, since it holds no key."""
     name = handle(record) if record else "PAYER:NONCE"
-    what = (
+    amount = (
         f"{money(record.amount, record.key.network)} of {record.key.asset}"
         if record
         else "the amount in the same token"
     )
-    whom = f"{record.key.payer} on {record.key.network}" if record else "the payer on the same network"
+    recipient = f"{record.key.payer} on {record.key.network}" if record else "the payer on the same network"
     return (
-        f"Centgate moves no money. To pay back, send {what} to {whom} by a plain transfer from a wallet of "
-        f"yours, then enter it: centgate payments refunded {name} --in TRANSACTION"
+        f"Centgate moves no money. To refund, send {amount} to {recipient} by a plain transfer from your own "
+        f"wallet, then record it: centgate payments refunded {name} --in TRANSACTION"
     )
 
 
@@ -229,54 +231,55 @@ def page_of(
     width: int,
     history: Sequence[Row] = (),
 ) -> Text:
-    """One payment in words; hashes are never broken, so that they can be copied."""
+    """Render one payment in sentences; hashes are never wrapped, so that they can be copied."""
     name = word(record, outlook)
     rows = [
         ("payment", handle(record)),
         ("state", name if name == record.state else f"{name} ({record.state})"),
         *((iso(at), sentence) for at, sentence in events(record, history)),
         *([("idempotency key", record.identifier)] if record.identifier else []),
-        *([("answer", _kept(answer))] if record.state == "delivered" else []),
+        *([("answer", _describe_answer(answer))] if record.state == "delivered" else []),
         ("owed", owed(record, outlook)),
         ("to do", advice(record, outlook)),
     ]
-    return Text("\n").join(_paragraph(label, sentence, width) for label, sentence in rows)
+    return Text("\n").join(_render_paragraph(label, sentence, width) for label, sentence in rows)
 
 
-def _kept(answer: dict[str, Any] | None) -> str:
+def _describe_answer(answer: dict[str, Any] | None) -> str:
     if answer is None:
-        return "no longer kept"
-    return f"kept since {answer['storedAt']}: HTTP {answer['status']}, {answer['bytes']} bytes"
+        return "no longer stored"
+    return f"stored since {answer['storedAt']}: HTTP {answer['status']}, {answer['bytes']} bytes"
 
 
-def _paragraph(label: str, sentence: str, width: int) -> Text:
-    room = max(width - _LABEL, 24)
+def _render_paragraph(label: str, sentence: str, width: int) -> Text:
+    room = max(width - _LABEL_WIDTH, 24)
     lines = wrap(plain(sentence), room, break_long_words=False, break_on_hyphens=False)
-    return Text.assemble((f"{label:<{_LABEL}}", "cyan"), f"\n{' ' * _LABEL}".join(lines))
+    return Text.assemble((f"{label:<{_LABEL_WIDTH}}", "cyan"), f"\n{' ' * _LABEL_WIDTH}".join(lines))
 
 
-def _tries(record: Record, outlook: Outlook) -> str:
-    ends = f"its authorization {'ended' if record.valid_before < outlook.now else 'ends'} {_end(record)}"
+def _describe_attempts(record: Record, outlook: Outlook) -> str:
+    verb = "expired" if record.valid_before < outlook.now else "expires"
+    ends = f"its authorization {verb} {_format_end(record)}"
     if not record.attempts:
-        return f"Nobody has asked since; {ends}."
-    then = f", next {iso(record.retry_at)}" if record.retry_at else ""
-    return f"Asked {record.attempts} times{then}; {ends}."
+        return f"Not checked since; {ends}."
+    next_check = f", next {iso(record.retry_at)}" if record.retry_at else ""
+    return f"Checked {record.attempts} times{next_check}; {ends}."
 
 
-def _end(record: Record) -> str:
-    """When its authorization ends; a buyer can write any number there."""
+def _format_end(record: Record) -> str:
+    """Format the end of the authorization; a buyer can set any number there."""
     return iso(record.valid_before) if record.valid_before < 253_402_300_800 else "never"
 
 
-def _rpc(record: Record) -> str:
+def _rpc_setting(record: Record) -> str:
     return f"CENTGATE_RPC_{record.key.network.removeprefix('eip155:')}_URL"
 
 
-def _second(seconds: float) -> str:
+def _format_second(seconds: float) -> str:
     return iso(seconds)[:19] + "Z"
 
 
-def _table(names: Sequence[str]) -> Table:
+def _create_table(names: Sequence[str]) -> Table:
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="cyan")
     numbers = {"dollars", *FIGURES}
     for name in names:
@@ -284,6 +287,6 @@ def _table(names: Sequence[str]) -> Table:
             name,
             overflow="fold",
             justify="right" if name in numbers else "left",
-            no_wrap=name in _WHOLE,
+            no_wrap=name in _NO_WRAP,
         )
     return table

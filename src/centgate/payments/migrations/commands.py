@@ -1,4 +1,4 @@
-"""`centgate migrate`: the journal's database made as this program needs it."""
+"""The command `centgate migrate`, which updates the schema of the journal's database."""
 
 from __future__ import annotations
 
@@ -17,39 +17,39 @@ app = typer.Typer()
 
 @app.command()
 def migrate() -> None:
-    """Bring the database of CENTGATE_DATABASE_URL up to date; servers may be running on it."""
+    """Update the schema of the database of CENTGATE_DATABASE_URL; servers may be running."""
     from centgate.payments.migrations import HEAD
     from centgate.payments.store import JournalUnavailable
 
     settings = settings_given()
     try:
-        found = asyncio.run(_migrated(settings))
+        previous = asyncio.run(_run_migration(settings))
     except JournalUnavailable as error:
-        fail(f"the database cannot be used: {error.why}")
+        fail(f"the database is not available: {error.why}")
     except ValueError as error:
         fail(str(error))
-    if found is None:
-        print(f"the database was empty: made with schema {HEAD}")
-    elif found == HEAD:
+    if previous is None:
+        print(f"the database was empty: created schema {HEAD}")
+    elif previous == HEAD:
         print(f"the database is up to date: schema {HEAD}")
     else:
-        print(f"the database had schema {found}, and has {HEAD} now")
+        print(f"the database is updated from schema {previous} to {HEAD}")
 
 
 def require_schema(settings: Settings) -> None:
-    """Look at the database before a start, and say so if it cannot be used yet.
+    """Check the database before the start, and print a message if it is not available yet.
 
-    Raises ValueError when it never can as it is: a schema of another version, an address that is none.
+    Raises ValueError for permanent problems: a schema of another version, an invalid URL.
     """
     from centgate.payments.store import JournalUnavailable
 
     try:
-        asyncio.run(_checked(settings))
+        asyncio.run(_check_schema(settings))
     except JournalUnavailable as error:
-        say(f"the database cannot be used yet ({error.why}): no payment is taken until it can")
+        say(f"the database is not available yet ({error.why}): no payments are accepted until it is")
 
 
-async def _migrated(settings: Settings) -> str | None:
+async def _run_migration(settings: Settings) -> str | None:
     from centgate.payments.store import open_store
 
     store = open_store(settings.database_url)
@@ -59,7 +59,7 @@ async def _migrated(settings: Settings) -> str | None:
         await store.close()
 
 
-async def _checked(settings: Settings) -> None:
+async def _check_schema(settings: Settings) -> None:
     from centgate.payments.store import open_store
 
     store = open_store(settings.database_url)
