@@ -1,4 +1,4 @@
-"""Reading a request body: strict JSON in, a validated request or every problem at once out."""
+"""Parse a request body: strict JSON into a validated request, or an error that lists every problem."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from centgate.schema import Request
 from centgate.service import Service
 
 MAX_BODY = 64 * 1024
-"""Bytes of a body that are read."""
+"""Maximum size of a body in bytes."""
 MAX_ISSUES = 100
-"""Problems that are listed; a body with more has its size as its problem."""
+"""Maximum number of problems that an error lists; the rest is given as a count."""
 
 R = TypeVar("R", bound=Request)
 
 
 def read(service: Service[R, Any], body: bytes, content_type: str, context: dict[str, Any]) -> R:
-    """The request a body holds.
+    """Parse and validate the request in a body.
 
-    Raises UnsupportedOptions when it asks for more than one cent pays for, else InvalidRequest with all its
-    problems. `context` says what this deployment admits beyond the rules for all.
+    Raises UnsupportedOptions if it asks for options that are not part of the price, else InvalidRequest with
+    all problems. `context` is the pydantic validation context of this deployment.
     """
     _check_type(content_type)
     content = parse(body)
@@ -37,84 +37,84 @@ def read(service: Service[R, Any], body: bytes, content_type: str, context: dict
     try:
         request = service.request.model_validate(content, by_alias=True, by_name=False, context=context)
     except ValidationError as error:
-        found = error.errors(include_url=False, include_input=False, include_context=False)
-        raise _invalid([*map(_issue, found), *issues]) from None
+        field_errors = error.errors(include_url=False, include_input=False, include_context=False)
+        raise _invalid_request([*map(_to_issue, field_errors), *issues]) from None
     if issues:
-        raise _invalid(issues)
+        raise _invalid_request(issues)
     return request
 
 
 def parse(body: bytes) -> dict[str, Any]:
-    """A JSON object; InvalidRequest for anything that is not exactly one, in UTF-8, without repeated keys."""
+    """Parse one JSON object in UTF-8 without repeated keys. Raises InvalidRequest for anything else."""
     if not body:
-        raise _whole("the body is missing; a JSON object is expected")
+        raise _body_error("the body is missing; a JSON object is expected")
     if len(body) > MAX_BODY:
-        raise _whole(f"the body is larger than {MAX_BODY} bytes")
+        raise _body_error(f"the body is larger than {MAX_BODY} bytes")
     try:
-        orjson.loads(body)  # refuses NaN, lone surrogates and what is not UTF-8, none of which `json` does
+        orjson.loads(body)  # rejects NaN, lone surrogates and invalid UTF-8, which `json` accepts
         content = _DECODER.decode(body.decode())
     except RecursionError:
-        raise _whole("the body is nested too deeply") from None
+        raise _body_error("the body is nested too deeply") from None
     except ValueError as error:
-        raise _whole(f"the body is not valid JSON: {_reason(error)}") from None
+        raise _body_error(f"the body is not valid JSON: {_describe_error(error)}") from None
     if not isinstance(content, dict):
-        raise _whole("the body must be a JSON object")
+        raise _body_error("the body must be a JSON object")
     return cast(dict[str, Any], content)
 
 
 @lru_cache(64)
 def _check_type(content_type: str) -> None:
-    """Raise InvalidRequest for what cannot be JSON in UTF-8."""
+    """Raise InvalidRequest for a content type that is not JSON in UTF-8."""
     media, *parameters = (part.strip() for part in content_type.lower().split(";"))
     if (
         media
         and media != "application/json"
         and not (media.startswith("application/") and media.endswith("+json"))
     ):
-        raise _whole(f"the content type must be application/json, not {media[:80]}")
+        raise _body_error(f"the content type must be application/json, not {media[:80]}")
     charsets = {
         value.strip('" ')
         for name, _, value in (item.partition("=") for item in parameters)
         if name == "charset"
     }
     if charsets - {"utf-8", "utf8"}:
-        raise _whole("the body must be in UTF-8")
+        raise _body_error("the body must be in UTF-8")
 
 
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
+def _build_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    members = dict(pairs)
+    if len(members) < len(pairs):
         names = [name for name, _ in pairs]
-        twice = next(name for name in names if names.count(name) > 1)
-        raise ValueError(f"key {twice[:80]!r} stands twice in one object")
-    return found
+        repeated = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"key {repeated[:80]!r} appears twice in one object")
+    return members
 
 
-def _number(text: str) -> float | int:
-    """JSON has one kind of number, so 5.0 is as good an integer as 5 (JSON Schema 2020-12, section 4.2.3)."""
+def _parse_number(text: str) -> float | int:
+    """Parse a number; 5.0 is the integer 5: JSON has one number type (JSON Schema 2020-12, section 4.2.3)."""
     number = float(text)
     return int(number) if math.isfinite(number) and number.is_integer() and abs(number) < 2**63 else number
 
 
-_DECODER = json.JSONDecoder(object_pairs_hook=_object, parse_float=_number)
+_DECODER = json.JSONDecoder(object_pairs_hook=_build_object, parse_float=_parse_number)
 
 
-def _reason(error: ValueError) -> str:
+def _describe_error(error: ValueError) -> str:
     if isinstance(error, json.JSONDecodeError):
         return f"{error.msg} at line {error.lineno}, column {error.colno}"
     return str(error)[:200]
 
 
-def _issue(error: ErrorDetails) -> Issue:
+def _to_issue(error: ErrorDetails) -> Issue:
     path = ".".join(str(part) for part in error["loc"])
     return Issue(path, "unknown key" if error["type"] == "extra_forbidden" else error["msg"])
 
 
-def _whole(message: str) -> InvalidRequest:
+def _body_error(message: str) -> InvalidRequest:
     return InvalidRequest([Issue("", message)])
 
 
-def _invalid(issues: list[Issue]) -> InvalidRequest:
+def _invalid_request(issues: list[Issue]) -> InvalidRequest:
     if len(issues) > MAX_ISSUES:
         more = len(issues) - MAX_ISSUES
         issues = [*issues[:MAX_ISSUES], Issue("", f"and {more} more problems")]

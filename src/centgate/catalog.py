@@ -1,4 +1,4 @@
-"""Every service there is, and its catalogue entry. The catalogue is what lies in `services/`."""
+"""The catalogue: every service declared in the modules of `services/`, and its JSON entry."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ PRICING_NOTE = (
 
 
 def all_services() -> tuple[AnyService, ...]:
-    """The services in catalogue order, one from each module of `services/`."""
-    return tuple(sorted(_declared(), key=lambda service: service.order))
+    """Return the services in catalogue order, one from each module of `services/`."""
+    return tuple(sorted(_load_services(), key=lambda service: service.order))
 
 
-def _declared() -> Iterator[AnyService]:
+def _load_services() -> Iterator[AnyService]:
     for module in pkgutil.iter_modules(services.__path__):
         for value in vars(import_module(f"{services.__name__}.{module.name}")).values():
             if isinstance(value, Service):
@@ -34,12 +34,12 @@ def _declared() -> Iterator[AnyService]:
 
 
 def all_providers(catalog: tuple[AnyService, ...]) -> dict[str, type[Provider]]:
-    """Every provider that some service asks, by name."""
+    """Return every provider that some service uses, by name."""
     return {source.about.name: source.provider for service in catalog for source in service.sources}
 
 
 def entry(service: AnyService, settings: Settings) -> dict[str, Any]:
-    """A service as `GET /services` lists it."""
+    """Return a service's entry in `GET /services`."""
     return {
         "slug": service.slug,
         "title": service.title,
@@ -55,7 +55,7 @@ def entry(service: AnyService, settings: Settings) -> dict[str, Any]:
         "inputExample": service.input_example,
         "outputFields": list(service.output_schema["properties"]),
         "guardrails": list(service.guardrails),
-        "providers": [_provider(about, role) for about, role in _roles(service, settings)],
+        "providers": [_provider_entry(about, role) for about, role in _provider_roles(service, settings)],
         "payment": {
             "protocol": "x402",
             "network": settings.network,
@@ -66,34 +66,34 @@ def entry(service: AnyService, settings: Settings) -> dict[str, Any]:
 
 
 def full_entry(service: AnyService, settings: Settings) -> dict[str, Any]:
-    """A service as `GET /services/<slug>` tells it: the entry with its schemas and a sample answer."""
+    """Return the body of `GET /services/<slug>`: the entry with its schemas and a sample response."""
     return {
         **entry(service, settings),
         "inputSchema": service.input_schema(settings.development_chain),
         "outputSchema": service.output_schema,
         "outputExample": service.output_example,
         "cacheSeconds": int(service.fresh_for.total_seconds()),
-        "sources": _sources(service, settings),
+        "sources": _source_entries(service, settings),
     }
 
 
-def _sources(service: AnyService, settings: Settings) -> list[dict[str, Any]]:
-    """Whether each source is set up here, and what its terms of use say."""
-    providers = _among(service, settings)
+def _source_entries(service: AnyService, settings: Settings) -> list[dict[str, Any]]:
+    """Return for each provider if it is configured here, and its terms of use."""
+    providers = _select_providers(service, settings)
     return [
         {"name": about.name, "configured": providers[about.name].configured, "terms": about.terms}
         for about, _ in service.roles(providers)
     ]
 
 
-def _roles(service: AnyService, settings: Settings) -> list[tuple[About, RoleName]]:
-    return service.roles(_among(service, settings))
+def _provider_roles(service: AnyService, settings: Settings) -> list[tuple[About, RoleName]]:
+    return service.roles(_select_providers(service, settings))
 
 
-def _among(service: AnyService, settings: Settings) -> Mapping[str, Provider]:
+def _select_providers(service: AnyService, settings: Settings) -> Mapping[str, Provider]:
     providers = {source.about.name: source.provider(settings) for source in service.sources}
     return service.among(providers, settings.pin(service.slug))
 
 
-def _provider(about: About, role: str) -> dict[str, str]:
+def _provider_entry(about: About, role: str) -> dict[str, str]:
     return {"name": about.name, "label": about.label, "role": role, "docsUrl": about.docs_url}

@@ -1,4 +1,4 @@
-"""The chains the crypto services work on, and the words they share."""
+"""The EVM chains that the crypto services support, and the request fields for chains and addresses."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ChainSlug = Literal["arbitrum", "base", "bsc", "ethereum", "optimism", "polygon"
 
 @dataclass(frozen=True, slots=True)
 class Chain:
-    """An EVM chain: `slug` in our words, `id` as in EIP-155, `native` the symbol of its own coin."""
+    """An EVM chain: `slug` in this API, `id` as in EIP-155, `native` the symbol of its native coin."""
 
     slug: str
     id: int
@@ -43,51 +43,51 @@ Address = Annotated[
     AfterValidator(str.lower),
     Field(description="An EVM address: 0x and 40 hexadecimal characters, in any case."),
 ]
-"""20 bytes as 0x and 40 hexadecimal characters, any case in, lower case out."""
+"""20 bytes as 0x and 40 hexadecimal characters; any case is accepted and converted to lower case."""
 
-_BURNED = re.compile(r"0x(0{36}[0-9a-f]{4}|(dead){10}|dead0{16}42069420694206942069)")
+_BURN_ADDRESS = re.compile(r"0x(0{36}[0-9a-f]{4}|(dead){10}|dead0{16}42069420694206942069)")
 
 
 def is_burned(address: str) -> bool:
-    """Whether nobody holds an address's key: zero, the first few, and the many spellings of dead."""
-    return bool(_BURNED.fullmatch(address))
+    """True for a burn address: zero, the first few addresses, and the spellings of `dead`."""
+    return bool(_BURN_ADDRESS.fullmatch(address))
 
 
 MAX_CHAIN_ID = 9_007_199_254_740_991
-"""The largest integer that every JSON reader keeps exact."""
+"""The largest integer that every JSON parser represents exactly."""
 _AnyChainId = Annotated[int, Field(gt=0, le=MAX_CHAIN_ID, description="The chain's id (EIP-155).")]
 _Slug = Annotated[ChainSlug, Field(description="The chain's slug; wins over `chainId` when both are sent.")]
-_SUPPORTED: list[JsonValue] = [chain.id for chain in CHAINS]
+_SUPPORTED_IDS: list[JsonValue] = [chain.id for chain in CHAINS]
 
 
 class OnChain(Request):
-    """A request about something on a chain named by its id."""
+    """A request whose chain is given by its id."""
 
     model_config = ConfigDict(
-        json_schema_extra={"allOf": [{"properties": {"chainId": {"enum": _SUPPORTED}}}]}
+        json_schema_extra={"allOf": [{"properties": {"chainId": {"enum": _SUPPORTED_IDS}}}]}
     )
 
     chain_id: _AnyChainId
 
     @property
     def on(self) -> int:
-        """The id of the chain asked about."""
+        """The id of the requested chain."""
         return self.chain_id
 
     @classmethod
     def rules(cls, body: Mapping[str, Any], context: Mapping[str, Any]) -> Iterable[Issue]:
-        """The chain is one of ours, or the development chain where there is one."""
-        yield from _unsupported(body.get("chainId"), context)
+        """Check that the chain is supported or is the development chain."""
+        yield from _check_chain_id(body.get("chainId"), context)
 
 
 class OnNamedChain(Request):
-    """A request about something on a chain named by slug or id; the slug wins."""
+    """A request whose chain is given by slug or id; the slug takes precedence."""
 
     model_config = ConfigDict(
         json_schema_extra={
             "anyOf": [
                 {"required": ["chain"]},
-                {"required": ["chainId"], "properties": {"chainId": {"enum": _SUPPORTED}}},
+                {"required": ["chainId"], "properties": {"chainId": {"enum": _SUPPORTED_IDS}}},
             ]
         }
     )
@@ -97,26 +97,26 @@ class OnNamedChain(Request):
 
     @property
     def on(self) -> int:
-        """The id of the chain asked about."""
+        """The id of the requested chain."""
         return CHAIN_BY_SLUG[self.chain].id if self.chain else self.chain_id or 0
 
     @classmethod
     def rules(cls, body: Mapping[str, Any], context: Mapping[str, Any]) -> Iterable[Issue]:
-        """One of the two is there, and where the id decides it is one of ours."""
+        """Check that slug or id is present, and that the id is supported if there is no slug."""
         if "chain" not in body and "chainId" not in body:
             yield Issue("", "one of chain or chainId is required")
         elif "chain" not in body:
-            yield from _unsupported(body["chainId"], context)
+            yield from _check_chain_id(body["chainId"], context)
 
     def _canonical(self) -> dict[str, Any]:
-        """With the chain as its id, however it was named."""
+        """Return the canonical request with the chain as its id, also if it was given by slug."""
         return {name: value for name, value in super()._canonical().items() if name != "chain"} | {
             "chainId": self.on
         }
 
 
-def _unsupported(chain_id: Any, context: Mapping[str, Any]) -> Iterable[Issue]:
-    """Silent on what is no chain id at all: the field itself complains of that."""
+def _check_chain_id(chain_id: Any, context: Mapping[str, Any]) -> Iterable[Issue]:
+    """Yield an issue for an unsupported chain id; the field itself reports a value that is no chain id."""
     if not isinstance(chain_id, int) or not 0 < chain_id <= MAX_CHAIN_ID:
         return
     if chain_id not in CHAIN_BY_ID and chain_id != context.get("development_chain"):
@@ -124,7 +124,7 @@ def _unsupported(chain_id: Any, context: Mapping[str, Any]) -> Iterable[Issue]:
 
 
 def admit_development_chain(schema: dict[str, Any], chain_id: int) -> None:
-    """Let a published request schema say that the development chain's own id is accepted too."""
+    """Add the id of the development chain to the ids that a published request schema accepts."""
     for node in walk(schema):
-        if node.get("enum") == _SUPPORTED:
-            node["enum"] = [*_SUPPORTED, chain_id]
+        if node.get("enum") == _SUPPORTED_IDS:
+            node["enum"] = [*_SUPPORTED_IDS, chain_id]

@@ -1,4 +1,4 @@
-"""The `centgate` command."""
+"""Entry point of the `centgate` command."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from centgate.client.shell import commands as buying
 if TYPE_CHECKING:
     from centgate.settings import Settings
 
-ROOMS: Mapping[str, str] = {
+LAZY_COMMANDS: Mapping[str, str] = {
     "doctor": "centgate.doctor.commands",
     "mcp": "centgate.faces.mcp.commands",
     "migrate": "centgate.payments.migrations.commands",
@@ -29,28 +29,28 @@ ROOMS: Mapping[str, str] = {
     "receipt": "centgate.client.shell.receipts",
     "site": "centgate.faces.site.commands",
 }
-"""Commands that are declared where they belong, by the module that has their `app`."""
+"""LazyCommandGroup declared in other modules: the command's name, and the module that defines its `app`."""
 
 
-class Commands(TyperGroup):
-    """Loads a room when its command is named, and the server when it is served: a buyer waits for neither."""
+class LazyCommandGroup(TyperGroup):
+    """Lazy command group: imports a command's module only when it runs, so that buyer commands start fast."""
 
     def list_commands(self, ctx: Any) -> list[str]:
-        """Every command, loaded or not."""
-        return [*super().list_commands(ctx), *(name for name in ROOMS if name not in self.commands)]
+        """Return the names of all commands, loaded or not."""
+        return [*super().list_commands(ctx), *(name for name in LAZY_COMMANDS if name not in self.commands)]
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """The command of a name, None where there is none."""
-        if cmd_name in ROOMS and cmd_name not in self.commands:
-            room = typer.Typer()
-            room.add_typer(import_module(ROOMS[cmd_name]).app)
-            self.commands.update(get_group(room).commands)
-        return _flowing(super().get_command(ctx, cmd_name))
+        """Return the command with this name, or None."""
+        if cmd_name in LAZY_COMMANDS and cmd_name not in self.commands:
+            group = typer.Typer()
+            group.add_typer(import_module(LAZY_COMMANDS[cmd_name]).app)
+            self.commands.update(get_group(group).commands)
+        return _unwrap_help(super().get_command(ctx, cmd_name))
 
 
 app = typer.Typer(
     name="centgate",
-    cls=Commands,
+    cls=LazyCommandGroup,
     help="Facts for software agents at one cent a call, paid per request in USDC by x402.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
@@ -67,7 +67,7 @@ def serve(
     port: Port = None,
     workers: Annotated[int | None, typer.Option(help="Server processes.")] = None,
 ) -> None:
-    """Serve the API for real money, as CENTGATE_* and .env set it up."""
+    """Serve the API for real payments, configured by CENTGATE_* and .env."""
     from centgate import server
     from centgate.faces import verification
     from centgate.log import set_up_logs
@@ -78,7 +78,7 @@ def serve(
 
     settings = settings_given(host=host, port=port, workers=workers)
     set_up_logs(settings.log_level)
-    _warn(settings)
+    _print_warnings(settings)
     _log_nodes(settings)
     try:
         rehearse(settings)
@@ -93,7 +93,7 @@ def serve(
 
 @app.command()
 def dev(host: Host = None, port: Port = None) -> None:
-    """Serve the API on a development chain of its own: ten payers with test money, no key, no account."""
+    """Serve the API on a local development chain: ten payers with test money; needs no key and no account."""
     from centgate import server
     from centgate.dev import development
     from centgate.log import set_up_logs
@@ -102,25 +102,26 @@ def dev(host: Host = None, port: Port = None) -> None:
     settings = settings_given(host=host, port=port)
     set_up_logs(settings.log_level)
     try:
-        with development(settings) as house:
-            print(f"chain        {house.chain.rpc_url}  ({house.chain.kind}, id {house.chain.chain_id})")
-            print(f"facilitator  {house.chain.facilitator_url}")
-            print(f"token        {house.chain.token}  (USDC, 6 decimals)")
-            print(f"paid to      {house.settings.pay_to}")
-            print("payers, 1,000 test USDC each (address, private key; known to the whole world):")
-            for account in house.chain.accounts:
+        with development(settings) as environment:
+            chain = environment.chain
+            print(f"chain        {chain.rpc_url}  ({chain.kind}, id {chain.chain_id})")
+            print(f"facilitator  {chain.facilitator_url}")
+            print(f"token        {chain.token}  (USDC, 6 decimals)")
+            print(f"paid to      {environment.settings.pay_to}")
+            print("payers, 1,000 test USDC each (address, private key; these keys are public):")
+            for account in chain.accounts:
                 print(f"  {account.address}  {account.private_key}")
             sys.stdout.flush()
-            server.run(house.settings)
+            server.run(environment.settings)
     except ModuleNotFoundError as error:
-        fail(_without_extra(error))
+        fail(_missing_extra_message(error))
     except (OSError, RuntimeError) as error:
         fail(str(error))
 
 
 @app.command()
 def demo() -> None:
-    """Act as a buyer on a development chain: ask, pay, get the answer, and see that nothing is paid twice."""
+    """Run a buyer on a development chain: request, pay, get the answer, check that nothing is paid twice."""
     from centgate.log import set_up_logs
     from centgate.terminal import fail, settings_given
 
@@ -131,7 +132,7 @@ def demo() -> None:
 
         run_demo(settings)
     except ModuleNotFoundError as error:
-        fail(_without_extra(error))
+        fail(_missing_extra_message(error))
     except (OSError, RuntimeError) as error:
         fail(str(error))
 
@@ -141,29 +142,29 @@ def settings(
     *,
     env: Annotated[bool, typer.Option("--env", help="As a .env file to fill in.")] = False,
 ) -> None:
-    """Show every setting there is."""
+    """Show all settings."""
     from centgate.settings_page import env_example, markdown
 
     print(env_example() if env else markdown(), end="")
 
 
-def _flowing(command: Any) -> Any:
-    """The command, its paragraphs as wide as the terminal: typer breaks them as their source is broken."""
+def _unwrap_help(command: Any) -> Any:
+    """Join the lines of each help paragraph, so that it fills the terminal; typer keeps the line breaks."""
     if command is not None and command.help:
         paragraphs = inspect.cleandoc(command.help).split("\n\n")
         joined = (text if text.startswith("\b") else text.replace("\n", " ") for text in paragraphs)
         command.help = "\n\n".join(joined)
     for part in getattr(command, "commands", {}).values():
-        _flowing(part)
+        _unwrap_help(part)
     return command
 
 
-def _without_extra(error: ModuleNotFoundError) -> str:
+def _missing_extra_message(error: ModuleNotFoundError) -> str:
     return f"the development chain needs more than the server ({error.name}): pip install 'centgate[dev]'"
 
 
-def _warn(settings: Settings) -> None:
-    """Say what an operator may not have meant."""
+def _print_warnings(settings: Settings) -> None:
+    """Print warnings about settings that are probably mistakes."""
     from centgate.catalog import all_providers, all_services
     from centgate.settings import misspelt
     from centgate.terminal import say
@@ -171,14 +172,14 @@ def _warn(settings: Settings) -> None:
     if settings.pay_to is None:
         say("CENTGATE_PAY_TO is not set: every paid route answers 402 payment_not_configured")
     if settings.lacks_cdp_key:
-        say(f"{settings.facilitator} wants CENTGATE_CDP_API_KEY_ID and _SECRET: no payment will go through")
+        say(f"{settings.facilitator} needs CENTGATE_CDP_API_KEY_ID and _SECRET: payments will fail")
     providers = all_providers(all_services()).values()
     for name in misspelt([name for provider in providers for name in provider.about.settings]):
-        say(f"{name} sets nothing; `centgate settings` shows every setting")
+        say(f"{name} is not a setting and has no effect; `centgate settings` lists all settings")
 
 
 def _log_nodes(settings: Settings) -> None:
-    """Log the nodes that decide about payments whose outcome a facilitator leaves open."""
+    """Log the chain nodes that are asked about payments whose outcome the facilitator does not report."""
     import structlog
 
     from centgate.payments.nodes import payment_nodes
@@ -193,13 +194,13 @@ def _log_nodes(settings: Settings) -> None:
 
 
 def main() -> None:
-    """The entry point, under one name however it was started: shells complete by that name."""
+    """Run the command under one fixed program name, since shell completion depends on it."""
     _make_streams_safe()
     app(prog_name="centgate")
 
 
 def _make_streams_safe() -> None:
-    """What is closed leads nowhere, and what an encoding lacks is escaped: no answer is lost to either."""
+    """Replace closed standard streams by /dev/null, and escape characters that the encoding lacks."""
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         stream: object = getattr(sys, name)
         if stream is None:

@@ -14,53 +14,53 @@ Network = IPv4Network | IPv6Network
 UNKNOWN = "unknown"
 """The name of all peers without an address, such as those of a Unix socket."""
 MAX_LENGTH = 64
-"""Characters of an address that are read: a longer text is none, and is not worth keeping in a cache."""
+"""Maximum length of an address in characters; a longer text is not one, and must not fill the cache."""
 
 
 class ClientAddresses:
-    """Reads the client's address of a request; `X-Forwarded-For` counts where trusted proxies wrote it."""
+    """Reads the client's address of a request; entries of `X-Forwarded-For` by trusted proxies are used."""
 
     def __init__(self, trusted: Iterable[str] = ()) -> None:
-        """Raises ValueError for a proxy that is neither an address nor a network."""
+        """`trusted` are addresses and networks; raises ValueError for anything else."""
         self._trusted = tuple(read_network(each) for each in trusted)
 
     def read(self, scope: Scope) -> str:
         """Return the client's name for limits: an IPv4 address, or the /64 of an IPv6 address.
 
-        An IPv6 subscriber has at least a /64, so one address of it says nothing.
+        An IPv6 subscriber has at least a /64, so a single address does not identify a client.
         """
         peer = scope.get("client")
         address = read_address(peer[0]) if peer else None
         if address is None:
             return UNKNOWN
-        return address_key(self._behind_proxies(address, scope) if self._trusted else address)
+        return address_key(self._resolve_forwarded(address, scope) if self._trusted else address)
 
-    def _behind_proxies(self, address: Address, scope: Scope) -> Address:
-        """Walk `X-Forwarded-For` from the right, as long as a trusted proxy vouches for the next entry."""
-        if not self._trusts(address):
+    def _resolve_forwarded(self, address: Address, scope: Scope) -> Address:
+        """Walk `X-Forwarded-For` from the right, as long as the last address is a trusted proxy."""
+        if not self._is_trusted(address):
             return address
         headers: list[tuple[bytes, bytes]] = scope["headers"]
-        written = b",".join(value for name, value in headers if name == b"x-forwarded-for")
-        for entry in reversed(written.split(b",")):
+        forwarded_for = b",".join(value for name, value in headers if name == b"x-forwarded-for")
+        for entry in reversed(forwarded_for.split(b",")):
             previous = read_address(entry.decode("latin-1").strip())
             if previous is None:
                 break
             address = previous
-            if not self._trusts(address):
+            if not self._is_trusted(address):
                 break
         return address
 
-    def _trusts(self, address: Address) -> bool:
+    def _is_trusted(self, address: Address) -> bool:
         return any(address in network for network in self._trusted)
 
 
 def read_network(text: str) -> Network:
-    """Read an address or a network; raises ValueError for anything else, bits beyond its mask included."""
+    """Parse an address or a network. Raises ValueError for anything else, also for bits beyond the mask."""
     return ip_network(text)
 
 
 @lru_cache(maxsize=4096)
-def _read_address(text: str) -> Address | None:
+def _parse_address(text: str) -> Address | None:
     try:
         address = ip_address(text)
     except ValueError:
@@ -70,13 +70,13 @@ def _read_address(text: str) -> Address | None:
 
 
 def read_address(text: str) -> Address | None:
-    """Read an address, an IPv4-mapped one as IPv4; None for anything else."""
-    return _read_address(text) if len(text) <= MAX_LENGTH else None
+    """Parse an address, an IPv4-mapped one as IPv4; return None for anything else."""
+    return _parse_address(text) if len(text) <= MAX_LENGTH else None
 
 
 @lru_cache(maxsize=4096)
 def address_key(address: Address) -> str:
-    """Return what a client is counted by: an IPv4 address, or the /64 of an IPv6 address."""
+    """Return the key that a client is counted by: an IPv4 address, or the /64 of an IPv6 address."""
     if isinstance(address, IPv4Address):
         return str(address)
     return f"{IPv6Address(address.packed[:8] + bytes(8))}/64"

@@ -1,6 +1,6 @@
 """Limits on unpaid and refused work, by client address, payment and payer.
 
-Everything is kept in the memory of one server process: each process, and each replica, has limits of its own.
+All state is in the memory of one server process: each process, and each replica, has its own limits.
 """
 
 from __future__ import annotations
@@ -34,28 +34,28 @@ if TYPE_CHECKING:
     from centgate.settings import Settings
 
 MAX_KEYS = 100_000
-"""Buckets that are remembered of each kind: some 20 MB."""
+"""Maximum number of buckets of each kind: about 20 MB."""
 WRONG_REQUESTS = 10
-"""Requests a minute, from one address, that a payment may come with although it was made for another one."""
+"""Requests per minute from one address that may present a payment made for a different request."""
 REFUSED_COST = 10
-"""Tokens of a request whose payment the facilitator refused: it and perhaps nodes were asked."""
+"""Tokens for a request whose payment the facilitator refused: it caused calls to it, perhaps to nodes."""
 _ROUNDING = 1e-6
-"""Seconds that sums of times may be off: a clock of days has fewer digits after the point than a token."""
+"""Tolerance in seconds for rounding errors: a clock value of days has less precision than one token."""
 ACCEPTED = frozenset({"in_flight", "settled", "delivered"})
 """States of a payment that was accepted."""
 
 K = TypeVar("K", bound=Hashable)
 T = TypeVar("T")
 Pair = tuple[str, str, str, str, str]
-"""A client's name, and the parts of the key of a payment it has presented: as strings they hash quickly."""
+"""A client's name and the parts of a payment's key, as strings because these hash quickly."""
 
 
 class TokenBuckets(Generic[K]):
     """Token buckets by key.
 
     A bucket is stored as the time at which it will be full again, and a full one is not stored. Beyond
-    `max_keys` the one that was changed longest ago is dropped: to have a bucket dropped early, somebody needs
-    requests from `max_keys` other keys, which is far more than the tokens that are won.
+    `max_keys` the one that was changed longest ago is dropped: to have a bucket dropped early, a client needs
+    requests from `max_keys` other keys, which costs far more than the tokens gained.
     """
 
     def __init__(
@@ -66,7 +66,7 @@ class TokenBuckets(Generic[K]):
         max_keys: int = MAX_KEYS,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Make buckets of `burst` tokens that fill at `per_minute`; 0 a minute is without a limit."""
+        """Create buckets of `burst` tokens that refill at `per_minute`; 0 per minute means no limit."""
         self._interval = 60 / per_minute if per_minute else 0.0
         self._span = burst * self._interval + _ROUNDING
         self._max_keys = max_keys
@@ -77,7 +77,7 @@ class TokenBuckets(Generic[K]):
         return len(self._full_at)
 
     def take(self, key: K) -> bool:
-        """Take a token, if there is one."""
+        """Take a token and return True; False if the bucket is empty."""
         now = self._clock()
         full_at = max(self._full_at.get(key, now), now) + self._interval
         if full_at - now > self._span:
@@ -86,24 +86,24 @@ class TokenBuckets(Generic[K]):
         return True
 
     def spend(self, key: K, tokens: int = 1) -> None:
-        """Take tokens whether they are there or not: the next ones come the later."""
+        """Take tokens even if the bucket is empty; it then takes longer to refill."""
         now = self._clock()
         self._store(key, max(self._full_at.get(key, now), now) + tokens * self._interval, now)
 
     def give_back(self, key: K, tokens: int = 1) -> None:
-        """Put tokens back, as many as the bucket holds."""
+        """Return tokens to the bucket, up to its size."""
         full_at = self._full_at.get(key)
         if full_at is not None:
             self._store(key, full_at - tokens * self._interval, self._clock())
 
     def has(self, key: K, tokens: int = 1) -> bool:
-        """True if so many tokens are there."""
+        """True if the bucket holds at least this many tokens."""
         if key not in self._full_at and tokens == 1:
             return True
         return self.wait(key, tokens) <= 0
 
     def wait(self, key: K, tokens: int = 1) -> float:
-        """Return the seconds until so many tokens are there; 0 or less when they are."""
+        """Return the seconds until this many tokens are available; 0 or less if they are."""
         now = self._clock()
         return max(self._full_at.get(key, now), now) - now + tokens * self._interval - self._span
 
@@ -113,7 +113,7 @@ class TokenBuckets(Generic[K]):
             return
         self._full_at[key] = full_at
         self._full_at.move_to_end(key)
-        for _ in range(2):  # more go than come, so that no request has to wait for a sweep
+        for _ in range(2):  # drops more than are added, so that no request has to wait for a full sweep
             oldest = next(iter(self._full_at))
             if self._full_at[oldest] > now and len(self._full_at) <= self._max_keys:
                 break
@@ -133,74 +133,74 @@ class ClientLimits:
         self.addresses = TokenBuckets[str](per_minute, settings.free_burst, clock=clock)
         self.payers = TokenBuckets[str](refused, refused, clock=clock)
         self.wrong_requests = TokenBuckets[Pair](wrong, wrong, clock=clock)
-        """Of an address and a payment, so that nobody can keep the buyer from what he paid for."""
+        """By address and payment, so that another client cannot block the buyer of a paid request."""
         self.presented: dict[Pair, dict[str, int]] = {}
-        """How many requests of each binding an address has under way with a payment."""
+        """Requests in progress by address and payment: their number for each request binding."""
 
     def admit(self, scope: Scope) -> Admission:
-        """Take a token for a request, if its client has one."""
+        """Create the admission of a request; takes a token if its client has one."""
         return Admission(self, self.clients.read(scope))
 
 
 @dataclass(frozen=True, slots=True)
 class Presented:
-    """A request to a paid route, as far as it concerns the limits."""
+    """The parts of a request to a paid route that the limits need."""
 
     slug: str
     signature: str | None
-    """`PAYMENT-SIGNATURE`, if it came."""
+    """The `PAYMENT-SIGNATURE` header, if present."""
     idempotency_key: str | None = None
 
 
 class Admission:
-    """The token of one request, which is given back when its payment is accepted."""
+    """The token of one request; it is returned when the request's payment is accepted."""
 
     def __init__(self, limits: ClientLimits, client: str) -> None:
         self.client = client
         self._limits = limits
         self._tokens = int(limits.addresses.take(client))
         self.is_limited = not self._tokens
-        """Whether the client has used up its free work: only what the journal knows goes on."""
+        """True if the client has used up its free requests: only payments known to the journal proceed."""
         self._pair: Pair | None = None
         self._binding: str | None = None
 
     def refusal(self, payment: PaymentNote | None = None) -> RateLimited:
-        """Return the error for a client that has used up its free work."""
+        """Return the error for a client that has used up its free requests."""
         wait = self._limits.addresses.wait(self.client)
         message = "too many requests without an accepted payment came from this address"
-        return self._limited("address", message, wait, payment)
+        return self._rate_limited("address", message, wait, payment)
 
     async def count_request(
         self, request: Presented, gate: Gate, journal: Journal, answer: Callable[[], Awaitable[T]]
     ) -> T:
-        """Answer a request, and keep or give back its token by the outcome.
+        """Run `answer` for a request, and keep or return its token depending on the outcome.
 
-        Raises RateLimited, JournalUnavailable when it must look a payment up, and what `answer` raises.
+        Raises RateLimited, JournalUnavailable if it has to look up a payment, and the errors of `answer`.
         """
         if self.is_limited:
             await self._require_known(request, gate, journal)
         try:
             result = await answer()
         except CentgateError as error:
-            self._count(error)
+            self._count_error(error)
             raise
         finally:
-            self._forget_binding()
+            self._remove_binding()
         self._give_back()
         return result
 
     async def present(self, payment: Payment, binding: str, journal: Journal) -> None:
-        """Let a payment be tried for a request; `binding` is the digest of that.
+        """Check the limits before a payment is used for a request; `binding` is the request's digest.
 
-        Raises RateLimited when it came with too many other requests, or when too many payments of this payer
-        were refused and the journal does not know this one.
+        Raises RateLimited if it was presented with too many other requests, or if too many payments of this
+        payer were refused and the journal does not know this one.
         """
-        pair = self._pair_with(payment.key)
+        pair = self._payment_pair(payment.key)
         under_way = self._limits.presented.get(pair, {})
-        # those under way may turn out to be wrong: all at once must not be more than one after the other
+        # requests in progress may be wrong too; parallel requests must not allow more than sequential ones
         others = len(under_way) - (binding in under_way)
         if not self._limits.wrong_requests.has(pair, 1 + others):
-            raise await self._wrong_request(pair, payment, journal)
+            raise await self._too_many_wrong_requests(pair, payment, journal)
         self._pair, self._binding = pair, binding
         self._limits.presented.setdefault(pair, under_way)[binding] = under_way.get(binding, 0) + 1
         payer = payment.key.payer
@@ -208,15 +208,15 @@ class Admission:
             return
         if not _is_accepted(await journal.note(payment)):
             message = "too many payments of this payer were refused"
-            raise self._limited("payer", message, self._limits.payers.wait(payer), UNTOUCHED)
+            raise self._rate_limited("payer", message, self._limits.payers.wait(payer), UNTOUCHED)
 
     async def count_settlement(self, settlement: Awaitable[T], payment: Payment, claim: Claim) -> T:
-        """Wait for a settlement, count its outcome, and return its result.
+        """Await a settlement, count its outcome, and return its result.
 
-        A refusal costs the address ten tokens, since the facilitator and perhaps nodes were asked, and any
-        number of keys can be made. It counts against the payer as well, but only one whose own key has
-        signed: anybody can have another payment refused in a payer's name. A payment that is settled for the
-        first time also makes up for the request that asked for its terms.
+        A refusal costs the address ten tokens, since it causes calls to the facilitator and perhaps to nodes,
+        and a client can create any number of keys. It also counts against the payer if the payer's own key
+        signed; otherwise a third party could cause refusals in a payer's name. A payment that is settled for
+        the first time also returns the token of the request that fetched its terms.
         """
         is_new = claim.state != "settled"
         try:
@@ -231,46 +231,48 @@ class Admission:
         return result
 
     async def _require_known(self, request: Presented, gate: Gate, journal: Journal) -> None:
-        """Refuse what is not about a payment that was accepted before."""
+        """Raise RateLimited unless the request presents a payment that was accepted before."""
         if request.signature is None:
             raise self.refusal()
-        payment = _decode(request, gate)
+        payment = _parse_payment(request, gate)
         note = await journal.note(payment) if payment else None
         if payment is None or not _is_accepted(note):
             raise self.refusal(UNTOUCHED)
-        self._pair = self._pair_with(payment.key)
+        self._pair = self._payment_pair(payment.key)
         if not self._limits.wrong_requests.has(self._pair):
-            raise await self._wrong_request(self._pair, payment, journal)
+            raise await self._too_many_wrong_requests(self._pair, payment, journal)
 
-    def _pair_with(self, key: PaymentKey) -> Pair:
+    def _payment_pair(self, key: PaymentKey) -> Pair:
         return (self.client, key.network, key.asset, key.payer, key.nonce)
 
-    async def _wrong_request(self, pair: Pair, payment: Payment, journal: Journal) -> RateLimited:
-        """Return the error for a payment that came with too many requests it was not made for.
+    async def _too_many_wrong_requests(self, pair: Pair, payment: Payment, journal: Journal) -> RateLimited:
+        """Return the error for a payment that was presented with too many requests it was not made for.
 
-        Signatures of settled payments can be read on the chain, and whoever guesses the request of one is
-        given its answer. So the right request is refused as well until the minute is over: to be answered
-        would tell that the guess was good. The buyer at another address has a bucket of its own.
+        Signatures of settled payments are public on the chain, and a client that guesses the matching request
+        receives its answer. So the matching request is refused as well until the minute is over; otherwise
+        the answer would confirm the guess. The buyer, at another address, has a separate bucket.
         """
         wait = self._limits.wrong_requests.wait(pair)
-        itself = replace(payment, identifier=None)  # not what another payment under the same key has bought
+        itself = replace(payment, identifier=None)  # else finds other payments of this key
         note = replace(await journal.note(itself) or UNTOUCHED, retry="same_payment")
         message = "this payment came with too many requests that it was not made for"
-        return self._limited("payment", message, wait, note)
+        return self._rate_limited("payment", message, wait, note)
 
-    def _limited(self, by: LimitedBy, message: str, wait: float, payment: PaymentNote | None) -> RateLimited:
+    def _rate_limited(
+        self, by: LimitedBy, message: str, wait: float, payment: PaymentNote | None
+    ) -> RateLimited:
         self._limits.meter.limited(by)
         return RateLimited(message, retry_after=max(1, ceil(wait)), payment=payment)
 
-    def _count(self, error: CentgateError) -> None:
-        """Give the token back for an accepted payment, or count a request that it was not made for."""
+    def _count_error(self, error: CentgateError) -> None:
+        """Return the token for an accepted payment, or count a request that the payment was not made for."""
         if not isinstance(error, Refused) and error.payment and _is_accepted(error.payment):
-            # what is in flight has not been paid, and may be a payment that never will be
+            # a payment in flight is not settled yet and may never be
             if error.payment.state != "in_flight":
                 self._give_back()
             return
-        # without tokens, a known payment must not be the way around the limit for any refused work
-        counts = self.is_limited or _is_for_another(error)
+        # a client without tokens must not bypass the limit for refused requests with a known payment
+        counts = self.is_limited or _is_for_other_request(error)
         if self._pair and counts and not isinstance(error, RateLimited):
             self._limits.wrong_requests.spend(self._pair)
 
@@ -279,7 +281,7 @@ class Admission:
             self._limits.addresses.give_back(self.client, self._tokens)
             self._tokens = 0
 
-    def _forget_binding(self) -> None:
+    def _remove_binding(self) -> None:
         if self._pair is None or self._binding is None:
             return
         under_way = self._limits.presented[self._pair]
@@ -294,14 +296,14 @@ def _is_accepted(note: PaymentNote | None) -> bool:
     return note is not None and note.state in ACCEPTED
 
 
-def _is_for_another(error: CentgateError) -> bool:
-    """Return whether the payment, or its idempotency key, was made for another request."""
+def _is_for_other_request(error: CentgateError) -> bool:
+    """True if the payment, or its idempotency key, was made for another request."""
     used = isinstance(error, PaymentRequired) and error.reason == "payment_already_used"
     return used or isinstance(error, PaymentConflict)
 
 
-def _decode(request: Presented, gate: Gate) -> Payment | None:
-    """The payment of a request; None where it is none that could have been accepted."""
+def _parse_payment(request: Presented, gate: Gate) -> Payment | None:
+    """Parse the payment of a request; return None if it could not have been accepted."""
     terms = gate.terms.get(request.slug)
     if terms is None or request.signature is None:
         return None

@@ -1,6 +1,6 @@
-"""Limits on HTTP connections: header size, timeouts, and how many one address may open.
+"""Limits on HTTP connections: header size, timeouts, and connections per address.
 
-uvicorn bounds none of these. Sizes are checked while bytes arrive, deadlines once a second for all
+uvicorn limits none of these. Sizes are checked while bytes arrive, deadlines once a second for all
 connections together.
 """
 
@@ -28,17 +28,17 @@ from centgate.client_address import address_key, read_address, read_network
 from centgate.errors import CentgateError, InternalError, InvalidRequest, Issue
 
 MAX_HEADERS = 100
-"""Header fields of one request; each takes some 130 bytes of memory, however short it is."""
+"""Maximum number of header fields of a request; each takes about 130 bytes of memory, even if it is short."""
 MAX_PIPELINED = 32
-"""Requests that may wait on a connection for the response to an earlier one."""
+"""Maximum number of requests that wait on a connection for the response to an earlier one."""
 FEED_BYTES = 16 * 1024
-"""Bytes given to the parser at a time; incomplete headers exceed their limit by no more than that."""
+"""Bytes passed to the parser at a time; incomplete headers exceed their limit by at most this much."""
 LINGER = 2.0
-"""Seconds that a client gets to read an error: closing at once could reset the connection before it has."""
+"""Seconds for a client to read an error; closing at once could reset the connection before that."""
 LINGER_BYTES = 1024 * 1024
-"""Bytes that are discarded in that time."""
+"""Maximum number of bytes discarded in that time."""
 RETRY_AFTER = 5
-"""Seconds, for clients that are turned away because of the number of connections."""
+"""`Retry-After` in seconds for clients rejected because of the number of connections."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,20 +47,20 @@ class ConnectionLimits:
 
     header_bytes: int = 64 * 1024
     header_timeout: float = 10
-    """From the first byte of a request, and from connecting where none is sent."""
+    """From the first byte of a request; from the connection's start if no byte is sent."""
     body_timeout: float = 30
     """From the end of the headers."""
     write_timeout: float = 60
-    """For which bytes of a response may wait for the client to read."""
+    """Time that bytes of a response may wait for the client to read them."""
     connections: int = 4096
     connections_per_address: int = 1024
     trusted_proxies: tuple[str, ...] = ()
-    """Addresses and networks that are not bounded per address."""
+    """Addresses and networks without a limit per address."""
     sweep_interval: float = 1
 
 
 class LimitedConfig(uvicorn.Config):
-    """Configuration of a server that keeps to limits; it can be sent to worker processes."""
+    """uvicorn configuration with connection limits; it can be pickled for worker processes."""
 
     def __init__(
         self, app: ASGIApp | Callable[[], ASGIApp] | str, limits: ConnectionLimits, **options: Any
@@ -75,15 +75,15 @@ class ConnectionTable:
 
     def __init__(self, limits: ConnectionLimits) -> None:
         self.limits = limits
-        self._maximum = min(limits.connections, _open_file_limit() // 2)  # the rest is for all other files
+        self._maximum = min(limits.connections, _open_file_limit() // 2)  # half is left for other files
         self._trusted = tuple(read_network(each) for each in limits.trusted_proxies)
-        self._open: dict[LimitedProtocol, str | None] = {}  # with what it is counted by
+        self._open: dict[LimitedProtocol, str | None] = {}  # values: the key it is counted by
         self._per_address = Counter[str]()
         self._rejected = 0
         self._sweeping = False
 
     def admit(self, connection: LimitedProtocol) -> bool:
-        """Add a connection, unless there are too many."""
+        """Add a connection and return True; False if there are too many."""
         key = self._address_key(connection)
         full = len(self._open) >= self._maximum
         if full or (key and self._per_address[key] >= self.limits.connections_per_address):
@@ -105,7 +105,7 @@ class ConnectionTable:
                 del self._per_address[key]
 
     def _address_key(self, connection: LimitedProtocol) -> str | None:
-        """Return what a client's connections are counted by; None where they are not."""
+        """Return the key that a client's connections are counted by; None if they are not limited."""
         if connection.client is None:
             return None
         address = read_address(connection.client[0])
@@ -124,7 +124,7 @@ class ConnectionTable:
         now = loop.time()
         for connection in tuple(self._open):
             connection.check_deadlines(now)
-        if self._rejected:  # one line a second, however many there are
+        if self._rejected:  # at most one line per second
             structlog.get_logger().warning(
                 "connections_rejected", rejected=self._rejected, open=len(self._open)
             )
@@ -178,56 +178,56 @@ class LimitedProtocol(HttpToolsProtocol):
         self.transport.close()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Forget the connection."""
+        """Remove the connection from the table."""
         self._table.remove(self)
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Parse what arrived, a part at a time."""
+        """Parse received bytes in parts."""
         if len(data) <= FEED_BYTES:
-            self._feed(data)
+            self._feed_parser(data)
             return
         view = memoryview(data)
         for start in range(0, len(data), FEED_BYTES):
-            self._feed(view[start : start + FEED_BYTES])
+            self._feed_parser(view[start : start + FEED_BYTES])
 
     def on_message_begin(self) -> None:
-        """Start the clock of a request, at its first byte."""
+        """Start the header deadline at the first byte of a request."""
         super().on_message_begin()
         self._phase = Phase.HEADERS
         self._deadline = self.loop.time() + self._limits.header_timeout
         self._bytes_since_progress = 0
 
     def on_headers_complete(self) -> None:
-        """Check the headers, and start the request unless it has to wait for others."""
+        """Check the headers, and start the request unless earlier ones are unanswered."""
         if self._has_too_large_header() or len(self.headers) > MAX_HEADERS:
-            self._refuse_header()
+            self._refuse_headers()
             raise LimitReached
         if len(self.pipeline) >= MAX_PIPELINED:
             self._refuse(400, f"more than {MAX_PIPELINED} requests were sent without waiting for a response")
             raise LimitReached
         super().on_headers_complete()
-        # trailers come as headers do: they must not be added to those that the application reads
+        # the parser reports trailers as headers; they must not reach the headers the application reads
         self.headers = []
         self._phase = Phase.BODY
-        # while a request waits, nothing may be read, which is not the client's fault
+        # while a request waits for earlier ones, reading may be paused, which is not the client's fault
         self._deadline = math.inf if self._unanswered else self.loop.time() + self._limits.body_timeout
         self._bytes_since_progress = 0
         self._unanswered += 1
 
     def on_body(self, body: bytes) -> None:
-        """Add to the body."""
+        """Append to the body, which counts as progress."""
         super().on_body(body)
         self._bytes_since_progress = 0
 
     def on_message_complete(self) -> None:
-        """Stop the clock of a request."""
+        """Stop the body deadline of a request."""
         super().on_message_complete()
         self._phase = Phase.RECEIVED
         self._deadline = math.inf if self._unanswered else self.loop.time() + self.timeout_keep_alive
 
     def on_response_complete(self) -> None:
-        """Start the next request, or wait for one; takes the place of uvicorn's, which sets a timer."""
+        """Start the next request, or wait for one; replaces uvicorn's method, which sets timers."""
         self.server_state.total_requests += 1
         self._unanswered -= 1
         if self.transport.is_closing():
@@ -243,7 +243,7 @@ class LimitedProtocol(HttpToolsProtocol):
             self._deadline = self.loop.time() + self.timeout_keep_alive
 
     def check_deadlines(self, now: float) -> None:
-        """End what has taken too long."""
+        """End the connection if a deadline has passed."""
         if not self.transport.get_write_buffer_size():
             self._write_deadline = math.inf
         elif self._write_deadline == math.inf:
@@ -253,10 +253,10 @@ class LimitedProtocol(HttpToolsProtocol):
             return
         if now >= self._deadline:
             self._deadline = math.inf
-            self._expire()
+            self._handle_timeout()
 
-    def _expire(self) -> None:
-        """End the connection in the way that its phase allows."""
+    def _handle_timeout(self) -> None:
+        """End the connection: with a 408 response where its phase allows one."""
         match self._phase:
             case Phase.HEADERS:
                 self._refuse(408, f"the headers were not complete within {self._limits.header_timeout:g} s")
@@ -267,26 +267,26 @@ class LimitedProtocol(HttpToolsProtocol):
             case Phase.CONNECTED | Phase.RECEIVED:
                 self.transport.close()
 
-    def _feed(self, data: bytes | memoryview) -> None:
-        """Give the parser some bytes, and see whether the request gets any further by them."""
+    def _feed_parser(self, data: bytes | memoryview) -> None:
+        """Pass bytes to the parser, and refuse the request if its headers or trailers get too large."""
         if self._phase is Phase.REFUSED:
             self._discard(data)
             return
-        assert self.parser is not None  # it is until the connection is lost
+        assert self.parser is not None  # set until the connection is lost
         self._bytes_since_progress += len(data)
         try:
             self.parser.feed_data(data)
         except httptools.HttpParserUpgrade:
-            pass  # only HTTP/1.1 is spoken here: the request is answered as if it had not asked
+            pass  # only HTTP/1.1 is supported: the upgrade is ignored and the request answered
         except httptools.HttpParserError:
             self._refuse(400, "the request is not valid HTTP/1.1")
         if self._phase is not Phase.HEADERS and self._phase is not Phase.BODY:
             return
         if self._bytes_since_progress > self._limits.header_bytes or len(self.headers) > MAX_HEADERS:
-            self._refuse_header()  # or trailers, which are as large
+            self._refuse_headers()  # applies to trailers too
 
     def _discard(self, data: bytes | memoryview) -> None:
-        """Read on for a moment, so that the client gets to read the error."""
+        """Keep reading for a short time, so that the client can read the error."""
         if self._unanswered:
             self.flow.pause_reading()
             return
@@ -295,19 +295,19 @@ class LimitedProtocol(HttpToolsProtocol):
             self.transport.abort()
 
     def _has_too_large_header(self) -> bool:
-        """Measure complete headers; only where so much has been received that it can matter."""
+        """True if complete headers exceed the limit; measured only if enough bytes were received."""
         limit = self._limits.header_bytes
         if self._bytes_since_progress + FEED_BYTES <= limit:
             return False
         fields = sum(len(name) + len(value) + len(b": \r\n") for name, value in self.headers)
         return len(b"POST  HTTP/1.1\r\n") + len(self.url) + fields > limit
 
-    def _refuse_header(self) -> None:
+    def _refuse_headers(self) -> None:
         limit = f"{self._limits.header_bytes} bytes or {MAX_HEADERS} fields"
         self._refuse(431, f"the headers are larger than {limit}")
 
     def _refuse(self, status: int, message: str) -> None:
-        """Parse no more; answer with an error once all earlier requests are answered, and close."""
+        """Stop parsing; send an error after the responses to all earlier requests, and close."""
         if self._phase is Phase.REFUSED:
             return
         error, request_id = InvalidRequest([Issue("", message)]), _new_request_id()
@@ -320,21 +320,21 @@ class LimitedProtocol(HttpToolsProtocol):
             self._close_with_error()
 
     def _abandon_request(self) -> None:
-        """Give up the request whose body is incomplete."""
+        """Abort the request whose body is incomplete."""
         request = self.cycle
         if self.pipeline and self.pipeline[0][0] is request:
             self.pipeline.popleft()
             self._unanswered -= 1
-        elif request.response_started:  # too late for another one
+        elif request.response_started:  # too late to send an error response
             self._error_response = b""
             request.keep_alive = False
-        else:  # for the application this is a client that is gone
+        else:  # the application sees a disconnected client
             request.disconnected = True
             request.message_event.set()
             self._unanswered -= 1
 
     def _close_with_error(self) -> None:
-        """Send the error and the end of the stream; close once the client has, or after a moment."""
+        """Send the error and end the stream; close when the client does, or after LINGER seconds."""
         if self.transport.is_closing():
             return
         self.transport.write(self._error_response)
@@ -343,12 +343,12 @@ class LimitedProtocol(HttpToolsProtocol):
         except OSError:  # the client has reset the connection
             self.transport.abort()
             return
-        self.flow.resume_reading()  # or the end of the client's side would not be seen
+        self.flow.resume_reading()  # otherwise the client's close would not be noticed
         self._bytes_since_progress = 0
         self._deadline = self.loop.time() + LINGER
 
     def _render_error(self, status: int, error: CentgateError, request_id: str) -> bytes:
-        """Write a response outside of the application."""
+        """Build a complete error response, bypassing the application."""
         body = envelope.failure(error, request_id)
         headers = [
             *self.server_state.default_headers,

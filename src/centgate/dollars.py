@@ -1,4 +1,4 @@
-"""The dollar tokens that payments are made in: for who asks for them, and for who signs."""
+"""Dollar tokens for payments, used by the server's terms and by the client's signer."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Asset:
-    """A dollar token that EIP-3009 can move: its address, EIP-712 domain and decimals."""
+    """A dollar token with EIP-3009 transfers: its address, EIP-712 domain and decimals."""
 
     address: str
     name: str
@@ -24,12 +24,12 @@ USDC: Mapping[str, Asset] = {
     "eip155:43114": Asset("0xB97EF9Ef8734C71904D8002F8b6Bc66Dd9c48a6E", "USD Coin", "2"),
     "eip155:84532": Asset("0x036CbD53842c5426634e7929541eC2318f3dCF7e", "USDC", "2"),
 }
-"""Circle's USDC by network (CAIP-2). The domain name differs by chain, and a wrong one never verifies."""
+"""Circle's USDC by network (CAIP-2). The domain name differs by chain; signatures for a wrong one fail."""
 
 TEST_NETWORKS = frozenset({"eip155:31337", "eip155:84532"})
-"""Networks whose money is worth nothing: a local node's default id, and Base Sepolia."""
+"""Networks whose tokens have no value: the default id of a local node, and Base Sepolia."""
 
 
 def is_test_network(network: str) -> bool:
-    """True where money is worth nothing."""
+    """True if tokens of this network have no value."""
     return network in TEST_NETWORKS

@@ -1,4 +1,4 @@
-"""EIP-712 and secp256k1, as far as an EIP-3009 authorization needs them: for who signs, and for who checks.
+"""EIP-712 and secp256k1 for EIP-3009 authorizations: signing and signature recovery.
 
 The digest is packed by hand with the domain separator computed once, a tenth of the cost of a general
 EIP-712 encoder.
@@ -21,24 +21,24 @@ _TRANSFER_TYPE = keccak(
 
 
 def domain_separator(name: str, version: str, chain_id: int, token: str) -> bytes:
-    """EIP-712's domain separator of a token contract."""
+    """Return the EIP-712 domain separator of a token contract."""
     return keccak(
         _DOMAIN_TYPE
         + keccak(name.encode())
         + keccak(version.encode())
         + chain_id.to_bytes(32, "big")
-        + _word(token)
+        + _pad_address(token)
     )
 
 
 def transfer_digest(
     domain: bytes, *, payer: str, to: str, value: int, valid_after: int, valid_before: int, nonce: str
 ) -> bytes:
-    """The 32 bytes that `payer` signs for `TransferWithAuthorization` (EIP-3009)."""
+    """Return the 32-byte digest that `payer` signs for `TransferWithAuthorization` (EIP-3009)."""
     struct = keccak(
         _TRANSFER_TYPE
-        + _word(payer)
-        + _word(to)
+        + _pad_address(payer)
+        + _pad_address(to)
         + value.to_bytes(32, "big")
         + valid_after.to_bytes(32, "big")
         + valid_before.to_bytes(32, "big")
@@ -48,21 +48,21 @@ def transfer_digest(
 
 
 def sign(digest: bytes, private_key: bytes) -> bytes:
-    """The 65 bytes r, s, v of a signature, with `v` as 27 or 28; ValueError when the key is none."""
-    key = _key(private_key)
+    """Sign a digest: 65 bytes r, s, v with `v` as 27 or 28. Raises ValueError for an invalid key."""
+    key = _parse_key(private_key)
     compact = key.sign_recoverable(digest, hasher=None)  # pyright: ignore[reportUnknownMemberType]
     return compact[:64] + bytes([compact[64] + 27])
 
 
 def address_of(private_key: bytes) -> str:
-    """The lower-case address a private key of 32 bytes signs for; ValueError when the key is none."""
-    return _address(_key(private_key).public_key)
+    """Return the lower-case address of a 32-byte private key. Raises ValueError for an invalid key."""
+    return _address_from_public_key(_parse_key(private_key).public_key)
 
 
 def recover(digest: bytes, signature: bytes) -> str | None:
-    """The lower-case address whose key made the signature, None where there is none.
+    """Return the lower-case address of the signer; None for an invalid signature.
 
-    Refuses the upper half of `s` as the token does (EIP-2), and takes `v` as 27/28 or 0/1.
+    Rejects `s` in the upper half as the token contract does (EIP-2); accepts `v` as 27/28 or 0/1.
     """
     if len(signature) != 65 or signature[64] not in (0, 1, 27, 28):
         return None
@@ -73,18 +73,18 @@ def recover(digest: bytes, signature: bytes) -> str | None:
         public = PublicKey.from_signature_and_message(compact, digest, hasher=None)
     except ValueError:
         return None
-    return _address(public)
+    return _address_from_public_key(public)
 
 
-def _key(private_key: bytes) -> PrivateKey:
-    if len(private_key) != 32:  # the library fills shorter ones up with zeros
+def _parse_key(private_key: bytes) -> PrivateKey:
+    if len(private_key) != 32:  # the library pads shorter keys with zeros
         raise ValueError("a private key has 32 bytes")
     return PrivateKey(private_key)
 
 
-def _address(public: PublicKey) -> str:
+def _address_from_public_key(public: PublicKey) -> str:
     return "0x" + keccak(public.format(compressed=False)[1:])[-20:].hex()
 
 
-def _word(address: str) -> bytes:
+def _pad_address(address: str) -> bytes:
     return bytes(12) + bytes.fromhex(address[2:])

@@ -1,4 +1,4 @@
-"""What every answer and every error is wrapped in, and which HTTP status each code has."""
+"""JSON envelopes of responses and errors, and the HTTP status of each error code."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from centgate.provider import RoleName, Status
 
 @dataclass(frozen=True, slots=True)
 class Meaning:
-    """One row of the error table: its status, when it occurs, whether money is taken, what to do about it."""
+    """One row of the error table: HTTP status, cause, if it is charged, and the client's next step."""
 
     status: int
     when: str
@@ -22,12 +22,12 @@ class Meaning:
     action: str
 
 
-_FIX = "Fix the input; do not retry unchanged."
+_FIX_INPUT = "Fix the input; do not retry unchanged."
 _BACK_OFF = "Retry with backoff, with the same payment."
 ERRORS: Mapping[str, Meaning] = {
-    "validation_error": Meaning(400, "The body is missing, malformed or fails the schema.", "no", _FIX),
+    "validation_error": Meaning(400, "The body is missing, malformed or fails the schema.", "no", _FIX_INPUT),
     "unsupported_options": Meaning(
-        400, "The request asks for a mode that one cent does not pay for.", "no", _FIX
+        400, "The request asks for options that the price does not include.", "no", _FIX_INPUT
     ),
     "payment_required": Meaning(
         402, "No valid payment came with the request.", "no", "Sign the terms and send the request again."
@@ -36,10 +36,10 @@ ERRORS: Mapping[str, Meaning] = {
         402, "This deployment takes no payments.", "no", "Use another deployment."
     ),
     "not_found": Meaning(404, "No such route or service.", "no", "See GET /services and GET /openapi.json."),
-    "no_data": Meaning(404, "The sources know nothing of it: a final answer.", "yes", "Do not retry."),
+    "no_data": Meaning(404, "The sources have no data about it: a final answer.", "yes", "Do not retry."),
     "method_not_allowed": Meaning(405, "The route has other methods.", "no", "Use one named in Allow."),
     "payment_conflict": Meaning(
-        409, "The idempotency key stands for another request.", "no", "Use a new key for a new request."
+        409, "The idempotency key belongs to another request.", "no", "Use a new key for a new request."
     ),
     "rate_limited": Meaning(
         429,
@@ -47,22 +47,25 @@ ERRORS: Mapping[str, Meaning] = {
         "no",
         "Wait for Retry-After, then send the same request, with the same payment if one came with it.",
     ),
-    "provider_rate_limited": Meaning(429, "An upstream asks to slow down.", "redeemable", _BACK_OFF),
+    "provider_rate_limited": Meaning(429, "An upstream's rate limit is reached.", "redeemable", _BACK_OFF),
     "internal_error": Meaning(
-        500, "Something failed here.", "redeemable", "Retry once, then report the requestId."
+        500, "An internal error occurred.", "redeemable", "Retry once, then report the requestId."
     ),
     "provider_error": Meaning(502, "An upstream failed.", "redeemable", _BACK_OFF),
     "provider_unconfigured": Meaning(
-        503, "A needed upstream is not set up here.", "no", "Treat the service as down on this deployment."
+        503,
+        "A needed upstream is not configured here.",
+        "no",
+        "Treat the service as down on this deployment.",
     ),
     "provider_timeout": Meaning(504, "An upstream did not answer in time.", "redeemable", _BACK_OFF),
 }
-"""Every code there is. `redeemable`: if money was taken, the same payment buys the answer later."""
+"""All error codes. `redeemable`: if money was taken, the same payment buys the answer later."""
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """An HTTP response in our own words."""
+    """An HTTP response: status, body and headers."""
 
     status: int
     body: bytes
@@ -76,31 +79,31 @@ PROVIDER_SCHEMA: Mapping[str, Any] = {
         "name": {"type": "string", "description": "The upstream source."},
         "status": {"enum": list(get_args(Status))},
         "role": {"enum": list(get_args(RoleName))},
-        "fetchedAt": {"type": "string", "format": "date-time", "description": "When it was asked."},
+        "fetchedAt": {"type": "string", "format": "date-time", "description": "Time of the request to it."},
     },
 }
-"""JSON Schema of what a source did."""
-_FAILED = ("error", "timeout", "rate_limited")
+"""JSON Schema of one entry in `providers`."""
+_FAILURE_STATUSES = ("error", "timeout", "rate_limited")
 
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """What a service said, without the envelope: `data` as JSON, and what became of its sources."""
+    """Result of a service without the envelope: `data` as JSON, and the status of each provider."""
 
     data: bytes
     providers: list[dict[str, Any]]
     warnings: list[str]
     provisional: bool = False
-    """Whether more will be known in a moment."""
+    """True if a provider is still collecting data, so that a later result will contain more."""
 
     @property
     def degraded(self) -> bool:
-        """Whether a source failed, or gave only a part."""
-        return self.provisional or any(provider["status"] in _FAILED for provider in self.providers)
+        """True if a provider failed or returned only a part."""
+        return self.provisional or any(provider["status"] in _FAILURE_STATUSES for provider in self.providers)
 
 
 def success(service: str, request_id: str, answered: Answered, *, hit: bool) -> bytes:
-    """The success envelope."""
+    """Return the success envelope as JSON."""
     return orjson.dumps(
         {
             "service": service,
@@ -114,7 +117,7 @@ def success(service: str, request_id: str, answered: Answered, *, hit: bool) -> 
 
 
 def success_schema(service: str, data: Mapping[str, Any], provider: Mapping[str, Any]) -> dict[str, Any]:
-    """JSON Schema of the success envelope; `data` and `provider` are schemas, or references to them."""
+    """Return the JSON Schema of the success envelope; `data` and `provider` are schemas or references."""
     return {
         "type": "object",
         "required": ["service", "requestId", "cache", "providers", "warnings", "data"],
@@ -138,7 +141,7 @@ def success_schema(service: str, data: Mapping[str, Any], provider: Mapping[str,
 
 
 def failure(error: CentgateError, request_id: str) -> bytes:
-    """The error envelope."""
+    """Return the error envelope as JSON."""
     content: dict[str, Any] = {"code": error.code, "message": error.message}
     if error.provider:
         content["provider"] = error.provider
@@ -151,5 +154,5 @@ def failure(error: CentgateError, request_id: str) -> bytes:
 
 
 def status_of(error: CentgateError) -> int:
-    """The HTTP status of an error."""
+    """Return the HTTP status of an error."""
     return ERRORS[error.code].status

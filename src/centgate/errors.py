@@ -1,27 +1,27 @@
-"""What can go wrong, as a tree.
+"""The tree of exceptions.
 
 CentgateError
-├── Refused                    the caller's turn: nothing was charged for this request
+├── Refused                    the client's error: nothing was charged for this request
 │   ├── InvalidRequest         the body is missing, malformed or outside the schema
-│   ├── UnsupportedOptions     a mode that one cent does not pay for
+│   ├── UnsupportedOptions     options that the price does not include
 │   ├── NotFound               no such route or service
 │   ├── MethodNotAllowed       the route exists, the method does not
 │   ├── PaymentRequired        no payment, or one that cannot be accepted
-│   ├── PaymentConflict        an idempotency key that stands for another request
+│   ├── PaymentConflict        an idempotency key that belongs to another request
 │   ├── RateLimited            too much unpaid or refused work from one address or payer
 │   └── PaymentNotConfigured   this deployment takes no payments
 ├── NoData                     a definitive empty answer: delivered and charged like any other
-├── ProviderFailure            one upstream, named
+├── ProviderFailure            a failure of one upstream, named by `provider`
 │   ├── ProviderUnconfigured   it has no key, no address or no adapter here
-│   ├── ProviderError          it answered wrongly, or could not be reached
-│   │   ├── AnswerTooLong      it answered with more than is read
-│   │   ├── PageUnread         the page it was to read cannot be read: the page's fault or the site's
-│   │   └── ProviderRefused    it will not answer this deployment: a bad key, a plan that lacks it, a block
+│   ├── ProviderError          it returned an invalid response, or could not be reached
+│   │   ├── AnswerTooLong      its response exceeds the maximum size
+│   │   ├── PageUnread         the requested page cannot be read: a fault of the page or the site
+│   │   └── ProviderRefused    it rejects this deployment: an invalid key, a plan that lacks it, a block
 │   ├── ProviderTimeout        it did not answer in time
-│   └── ProviderRateLimited    it asks us to slow down
-└── InternalError              ours
+│   └── ProviderRateLimited    its rate limit is reached
+└── InternalError              a fault of this server
 
-Codes are those of the contract; which HTTP status each has is `envelope.STATUS`.
+The codes are part of the API contract; `envelope.ERROR_SPECS` has their HTTP statuses.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ Retry = Literal["same_payment", "new_payment", "none"]
 
 @dataclass(frozen=True, slots=True)
 class PaymentNote:
-    """What an error says of the buyer's money: `details.payment`."""
+    """State of the buyer's payment in an error: `details.payment`."""
 
     state: PaymentState
     charged: bool
@@ -46,7 +46,7 @@ class PaymentNote:
     transaction: str | None = None
 
     def as_json(self) -> dict[str, Any]:
-        """The members of `details.payment`; `transaction` only when there is one."""
+        """Return the members of `details.payment`; `transaction` only if there is one."""
         note: dict[str, Any] = {"state": self.state, "charged": self.charged, "retry": self.retry}
         if self.transaction:
             note["transaction"] = self.transaction
@@ -54,9 +54,9 @@ class PaymentNote:
 
 
 UNUSED = PaymentNote("unused", charged=False, retry="new_payment")
-"""The payment presented was not taken, and signing another may help."""
+"""The payment was not charged; signing a new one may help."""
 UNTOUCHED = PaymentNote("unused", charged=False, retry="same_payment")
-"""The payment presented was not taken, and is as good as before."""
+"""The payment was not charged and can be sent again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,7 @@ class Issue:
 
 
 class CentgateError(Exception):
-    """Something the caller is told in the error envelope."""
+    """Base of all errors that are returned to the client in the error envelope."""
 
     code: str
 
@@ -88,18 +88,18 @@ class CentgateError(Exception):
         self.provider: str | None = None
 
     def again(self) -> Self:
-        """The same error for another caller: what is said of a payment is written on each one's own."""
+        """Return a copy for another caller, since the payment state is set on each caller's own error."""
         twin = type(self).__new__(type(self), *self.args)
         twin.__dict__.update(self.__dict__)
         return twin
 
 
 class Refused(CentgateError):
-    """The caller's turn."""
+    """Base of errors that the client has to resolve; nothing was charged."""
 
 
 class InvalidRequest(Refused):
-    """Carries every problem found, not just the first."""
+    """Lists all problems of a request, not just the first."""
 
     code = "validation_error"
 
@@ -114,7 +114,7 @@ class InvalidRequest(Refused):
 
 
 class UnsupportedOptions(Refused):
-    """Names each option, so that an agent can drop it and ask again."""
+    """Lists the unsupported options, so that an agent can remove them and retry."""
 
     code = "unsupported_options"
 
@@ -140,7 +140,7 @@ class MethodNotAllowed(Refused):
 
 
 class PaymentRequired(Refused):
-    """402 with fresh terms; `reason` is in x402's vocabulary, absent when no payment came."""
+    """402 with current terms; `reason` is an x402 error code, absent if no payment was sent."""
 
     code = "payment_required"
 
@@ -155,7 +155,7 @@ class PaymentRequired(Refused):
         super().__init__(message, details={"reason": reason} if reason else None, payment=payment)
         self.reason = reason
         self.settlement = settlement
-        """x402's SettleResponse of a settlement that the facilitator refused, for `PAYMENT-RESPONSE`."""
+        """x402's SettleResponse of a refused settlement, for the `PAYMENT-RESPONSE` header."""
 
 
 class PaymentConflict(Refused):
@@ -163,7 +163,7 @@ class PaymentConflict(Refused):
 
 
 class RateLimited(Refused):
-    """Nothing was tried: the same request can be sent again when `retry_after` seconds have passed."""
+    """The request was not processed; it can be sent again after `retry_after` seconds."""
 
     code = "rate_limited"
 
@@ -177,13 +177,13 @@ class PaymentNotConfigured(Refused):
 
 
 class NoData(CentgateError):
-    """The sources answered and know nothing: final, so delivered and charged."""
+    """The sources responded and have no data: a final answer, so it is delivered and charged."""
 
     code = "no_data"
 
 
 class ProviderFailure(CentgateError):
-    """One upstream, named by `provider`."""
+    """Base of failures of one upstream, named by `provider`."""
 
     def __init__(
         self,
@@ -206,13 +206,13 @@ class ProviderError(ProviderFailure):
 
 
 class AnswerTooLong(ProviderError):
-    """Asking for less may help."""
+    """The upstream's response exceeds the maximum size; requesting less may help."""
 
 
 class PageUnread(ProviderError):
-    """The page that was asked for could not be read; `details.reason` says why in one word.
+    """The requested page could not be read; `details.reason` has the reason as one word.
 
-    A page that is late is a provider that is late.
+    A page that times out has the code of a provider timeout.
     """
 
     def __init__(self, provider: str, reason: UnreadReason, message: str) -> None:
@@ -224,7 +224,7 @@ class PageUnread(ProviderError):
 
 
 class ProviderRefused(ProviderError):
-    """Asking again will not help; somebody must look at the key or the plan."""
+    """The upstream rejects this deployment; do not retry, the operator must check the key or the plan."""
 
 
 class ProviderTimeout(ProviderFailure):

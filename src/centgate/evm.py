@@ -1,4 +1,4 @@
-"""Two things every EVM chain shares: its hash, and the checksum in the case of an address."""
+"""Keccak-256 and EIP-55 address checksums, common to all EVM chains."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ import sha3  # safe-pysha3
 
 
 def keccak(data: bytes) -> bytes:
-    """Ethereum's hash: Keccak-256 as it was before SHA-3 was standardised."""
+    """Return the Keccak-256 hash, with the padding used before SHA-3 was standardised."""
     return cast(bytes, sha3.keccak_256(data).digest())  # pyright: ignore[reportUnknownMemberType]
 
 
-@lru_cache(4096)  # the same few buyers come again and again
+@lru_cache(4096)  # a few buyers send most requests
 def checksummed(address: str) -> str:
-    """An address in EIP-55's mixed case; ValueError when it is in mixed case already and mistyped."""
+    """Return an address in EIP-55's mixed case. Raises ValueError if its present mixed case is wrong."""
     digits = address[2:].lower()
     hashed = keccak(digits.encode()).hex()
     proper = "0x" + "".join(

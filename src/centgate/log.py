@@ -1,4 +1,4 @@
-"""Logs: one line a request, as JSON or for eyes; never a signature, a key or a body."""
+"""Logging set-up: one line per request, as JSON or for terminals; never a signature, a key or a body."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ import structlog
 
 def set_up_logs(level: str) -> None:
     """Write log lines to standard error: readable on a terminal, JSON elsewhere."""
-    written: list[structlog.typing.Processor] = (
+    renderers: list[structlog.typing.Processor] = (
         # rich's tracebacks would show local variables, keys among them
         [structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_traceback)]
         if sys.stderr.isatty()
-        else [structlog.processors.format_exc_info, structlog.processors.JSONRenderer(_json)]
+        else [structlog.processors.format_exc_info, structlog.processors.JSONRenderer(_serialize_line)]
     )
     structlog.configure(
         processors=[
             structlog.processors.add_log_level,
             structlog.processors.TimeStamper(fmt="iso", utc=True),
-            *written,
+            *renderers,
         ],
         wrapper_class=structlog.make_filtering_bound_logger(getattr(logging, level.upper())),
         logger_factory=structlog.WriteLoggerFactory(file=cast(TextIO, _StandardError())),
@@ -30,12 +30,12 @@ def set_up_logs(level: str) -> None:
     )
 
 
-def _json(line: dict[str, Any], **_: Any) -> str:
+def _serialize_line(line: dict[str, Any], **_: Any) -> str:
     return orjson.dumps(line, default=str).decode()
 
 
 class _StandardError:
-    """Standard error as it is when a line is written: who runs a command may have put another there."""
+    """Writes to the current `sys.stderr`, which may be replaced after logging is set up."""
 
     def write(self, text: str) -> None:
         sys.stderr.write(text)

@@ -1,6 +1,6 @@
-"""The way of a paid request, top to bottom.
+"""Processing of a paid request, top to bottom.
 
-Read, demand, configured?, available?, claim, settle, produce, deliver.
+Read, verify, require configured, require available, claim, settle, run the service, deliver.
 """
 
 from __future__ import annotations
@@ -38,27 +38,27 @@ from centgate.service import AnyService
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A request to a paid route, as it came."""
+    """A request to a paid route, not parsed yet."""
 
     request_id: str
     body: bytes
     content_type: str
     signature: str | None
-    """`PAYMENT-SIGNATURE`, if it came."""
+    """The `PAYMENT-SIGNATURE` header, if present."""
     admission: Admission
-    """Its token of the limits on free work."""
+    """Its token of the limits on unpaid requests."""
     idempotency_key: str | None = None
-    """`Idempotency-Key`, if it came."""
+    """The `Idempotency-Key` header, if present."""
 
 
 async def serve(runtime: Runtime, service: AnyService, call: Call) -> StoredAnswer:
-    """Answer one paid request.
+    """Process one paid request and return its stored answer.
 
-    Everything that costs nothing comes first; from the claim on the work goes on even if the buyer hangs up.
-    Raises CentgateError for whatever is not an answer; what it says of the money is `error.payment`.
+    All checks that cost nothing come first; from the claim on, work continues even if the buyer disconnects.
+    Raises CentgateError if there is no answer; `error.payment` is the state of the payment.
     """
     if not call.body and call.signature is None:
-        raise runtime.gate.asking(service.slug)  # this is how directories look for the terms
+        raise runtime.gate.asking(service.slug)  # directories send such requests to read the terms
     query = read(service, call.body, call.content_type, runtime.admitted)  # 400
     service.require_honoured(query, runtime.providers[service.slug])  # 400
     payment = await runtime.gate.demand(service.slug, call.signature, key=call.idempotency_key)  # 402
@@ -73,25 +73,25 @@ async def serve(runtime: Runtime, service: AnyService, call: Call) -> StoredAnsw
 async def fulfil(
     runtime: Runtime, service: AnyService, query: Request, payment: Payment, order: Order, call: Call
 ) -> StoredAnswer:
-    """Claim the payment, settle it unless it is settled, run the service, and deliver its answer for good."""
+    """Claim the payment, settle it unless it is settled, run the service, and store its answer durably."""
     newest_block = await runtime.gate.newest_block(payment)
     async with runtime.journal.claim(payment, order, claim_block=newest_block) as claim:
         if claim.answer:
             return claim.answer
-        _fault(runtime, "claimed")
-        redeeming = claim.state == "settled"
+        _crash_for_test(runtime, "claimed")
+        is_redeemed = claim.state == "settled"
         settled = runtime.gate.settle(payment, claim)  # 402, 502, 504
         settlement = await call.admission.count_settlement(settled, payment, claim)
-        _fault(runtime, "settled")
+        _crash_for_test(runtime, "settled")
         transaction = settlement["transaction"]
         produced = produce(runtime, service, query, order, call.request_id, transaction)
         status, body = await produced  # 404, 429, 502, 504
-        _fault(runtime, "produced")
+        _crash_for_test(runtime, "produced")
         receipt = receipt_header(payment.terms.delivered(settlement, body))
         answer = StoredAnswer(status, body, call.request_id, receipt)
         await runtime.journal.delivered(claim, answer)
-        _fault(runtime, "delivered")
-        if redeeming:
+        _crash_for_test(runtime, "delivered")
+        if is_redeemed:
             runtime.meter.redeemed(service.slug)
         return answer
 
@@ -99,31 +99,32 @@ async def fulfil(
 async def produce(
     runtime: Runtime, service: AnyService, query: Request, order: Order, request_id: str, transaction: str
 ) -> tuple[int, bytes]:
-    """Run the service, or take its answer from the cache: status and body. "Nothing known" is an answer too.
+    """Run the service, or take its result from the cache; return status and body.
 
-    Whatever else goes wrong is raised with the word that the payment is settled and can be sent again.
+    NoData is an answer too. Every other error is raised with `error.payment`: settled, can be sent again.
     """
-    owed = PaymentNote("settled", charged=True, retry="same_payment", transaction=transaction)
+    settled_note = PaymentNote("settled", charged=True, retry="same_payment", transaction=transaction)
     work = partial(service.ask, query, runtime.providers[service.slug])
     try:
-        answered, hit = await _fresh(runtime, service, order.binding, work)
+        answered, hit = await _cached_or_run(runtime, service, order.binding, work)
         return 200, envelope.success(service.slug, request_id, answered, hit=hit)
-    except NoData as empty:
-        empty.payment = PaymentNote("delivered", charged=True, retry="none", transaction=transaction)
-        return envelope.status_of(empty), envelope.failure(empty, request_id)
+    except NoData as no_data:
+        no_data.payment = PaymentNote("delivered", charged=True, retry="none", transaction=transaction)
+        return envelope.status_of(no_data), envelope.failure(no_data, request_id)
     except CentgateError as error:
-        error.payment = owed
+        error.payment = settled_note
         raise
     except Exception as error:
-        # the one place besides the door that catches everything: the buyer has paid and must hear of it
+        # the only place besides the outermost middleware that catches everything: the buyer has paid and
+        # needs a response that says so
         structlog.get_logger().exception("a service failed", service=service.slug, request_id=request_id)
-        raise InternalError(f"{service.slug} failed unexpectedly", payment=owed) from error
+        raise InternalError(f"{service.slug} failed unexpectedly", payment=settled_note) from error
 
 
-async def _fresh(
+async def _cached_or_run(
     runtime: Runtime, service: AnyService, name: str, work: Callable[[], Awaitable[Answered]]
 ) -> tuple[Answered, bool]:
-    """An answer, and whether it was kept from before, under the name of its request."""
+    """Return a result from the cache or from `work`, and True if it came from the cache."""
     hit = False
     try:
         answered, hit = await runtime.answers.get(name, service.fresh_for, work)
@@ -135,7 +136,7 @@ async def _fresh(
 
 
 async def require_configured(runtime: Runtime, service: AnyService, query: Request, payment: Payment) -> None:
-    """Refuse, uncharged, what cannot be answered here; an answer bought before is still given."""
+    """Raise ProviderUnconfigured, uncharged, if no provider is configured; stored answers are still sent."""
     try:
         service.require_configured(query, runtime.providers[service.slug])
     except ProviderUnconfigured as error:
@@ -149,10 +150,10 @@ async def require_configured(runtime: Runtime, service: AnyService, query: Reque
 async def require_available(
     runtime: Runtime, service: AnyService, query: Request, payment: Payment, order: Order
 ) -> None:
-    """Refuse a new payment, uncharged, while every source that could answer is known to be down.
+    """Refuse a new payment, uncharged, while every provider that could answer is known to be down.
 
-    A payment that is known already goes on, as does a request that has a fresh answer in the cache. Once a
-    trial is due, one request goes on as the trial.
+    A payment that the journal knows proceeds, as does a request with a fresh answer in the cache. Once a
+    trial is due, one request proceeds as the trial.
     """
     outage = service.outage(query, runtime.providers[service.slug])
     if outage is None or payment.unfit:
@@ -162,19 +163,19 @@ async def require_available(
         return
     if await runtime.answers.has(order.binding, service.fresh_for):
         return
-    # from here on nothing else runs before the flight begins, so that a copy of the trial joins it
+    # no await between here and the start of the work, so that a duplicate of the trial joins it
     if runtime.flights.is_under_way(payment, order) or outage.admit_trial():
         return
     raise outage.error(UNTOUCHED)
 
 
 def binding(service: AnyService, query: Request) -> str:
-    """A digest of what a payment is for: method, path and the request in its one spelling."""
+    """Return the digest that binds a payment to a request: SHA-256 of method, path and canonical request."""
     canonical: Any = orjson.dumps(query.canonical, option=orjson.OPT_SORT_KEYS)
     return sha256(b"POST " + service.path.encode() + b"\n" + canonical).hexdigest()
 
 
-def _fault(runtime: Runtime, step: str) -> None:
-    """Die here when a test on a development chain says so: proof that a crash loses nothing."""
+def _crash_for_test(runtime: Runtime, step: str) -> None:
+    """Kill the process at this step if a test on a development chain asks for it."""
     if runtime.settings.fault == step and runtime.settings.development_chain is not None:
         os.kill(os.getpid(), signal.SIGKILL)

@@ -1,4 +1,4 @@
-"""What lives as long as the process: opened once, closed once."""
+"""Runtime of a server process: everything that is opened at its start and closed at its end."""
 
 from __future__ import annotations
 
@@ -33,38 +33,38 @@ if TYPE_CHECKING:
     from centgate.cache.shared import Shared
 
 DRAIN = 4
-"""Seconds that payments in flight get to finish when the process is asked to end."""
+"""Seconds for payments in progress to finish at shutdown."""
 YOUNG = 10_000
-"""Objects made and not dropped after which the collector looks for cycles; each look takes a call's time."""
+"""Threshold of the first garbage collection generation; each collection takes about the time of a call."""
 LEAVE = 2
-"""Seconds to say so in the journal, and to close that; its database may be away."""
+"""Seconds to deregister from the journal and close it at shutdown; its database may be unavailable."""
 
 
 @dataclass(frozen=True)
 class Runtime:
-    """Settings, catalogue, providers, gate, journal, answers still fresh, and the payments in flight."""
+    """Settings, catalogue, providers, payment gate, journal, response cache, and payments in progress."""
 
     settings: Settings
     catalog: tuple[AnyService, ...]
     providers: Mapping[str, Mapping[str, Provider]]
-    """Each service's own, by its slug and their names."""
+    """Providers by service slug and provider name."""
     journal: Journal
     gate: Gate
     answers: Answers
     shared: Shared | None
-    """What servers share; None unless the operator has set it up."""
+    """Redis that servers share; None unless configured."""
     meter: Meter = SILENT
     flights: Flights = field(default_factory=Flights)
 
     @cached_property
     def admitted(self) -> dict[str, Any]:
-        """What this deployment admits in a request beyond the rules for all."""
+        """Validation context of requests: development chain and fetch policy of this deployment."""
         settings = self.settings
         return {"development_chain": settings.development_chain, "fetch_policy": settings.fetch_policy}
 
 
 def rehearse(settings: Settings) -> None:
-    """Use once what the settings name, so that a start fails in words: those of ValueError or OSError."""
+    """Validate the settings before the start by using them once. Raises ValueError or OSError."""
     catalog = all_services()
     for provider in all_providers(catalog).values():
         provider(settings)
@@ -74,7 +74,7 @@ def rehearse(settings: Settings) -> None:
     try:
         Facilitator(settings).close()
     except ValueError as error:
-        raise ValueError(f"{PREFIX}FACILITATOR_URL: there can be no such address") from error
+        raise ValueError(f"{PREFIX}FACILITATOR_URL: not a valid address") from error
     if settings.cache_url is not None:
         from centgate.cache.shared import check_address
 
@@ -94,12 +94,12 @@ def _check_pin(pin: str, catalog: tuple[AnyService, ...]) -> None:
 
 @asynccontextmanager
 async def open_runtime(settings: Settings, meter: Meter = SILENT) -> AsyncGenerator[Runtime]:
-    """Open everything a server needs; at the end let payments in flight finish, then close it."""
+    """Open everything a server needs; at the end let payments in progress finish, then close it."""
     catalog = all_services()
     store = open_store(settings.database_url, connections=settings.database_connections, meter=meter)
     journal = Journal(store, keep_seconds=settings.redeem_hours * 3600, meter=meter)
     async with (
-        aiohttp.ClientSession(trust_env=False) as session,  # to the nodes of the chain, and who is alerted
+        aiohttp.ClientSession(trust_env=False) as session,  # for chain nodes and alert webhooks
         _open_shared(settings) as shared,
         open_resources(settings, shared, meter=meter) as resources,
         meter.watching(shared),
@@ -120,7 +120,7 @@ async def open_runtime(settings: Settings, meter: Meter = SILENT) -> AsyncGenera
             meter=meter,
         )
         upkeep = open_upkeep(settings, catalog, journal, facilitator, session, store=store, alerts=alerts)
-        # what is here stays; a collector that walks it again and again doubles the slowest answers
+        # these objects live as long as the process; scanning them repeatedly doubles the slowest responses
         gc.collect()
         gc.freeze()
         gc.set_threshold(YOUNG)

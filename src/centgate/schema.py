@@ -1,4 +1,4 @@
-"""The models that cross the border, and the JSON Schema that says the same as their validators."""
+"""Base models of requests and responses, and their JSON Schema."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ T = TypeVar("T")
 
 
 def camel(name: str) -> str:
-    """A Python name on the wire; digits do not start words: `volume24h_usd` is `volume24hUsd`."""
+    """Convert a Python name to camelCase; digits do not start a word: `volume24h_usd` is `volume24hUsd`."""
     head, *words = name.split("_")
     return head + "".join(word[:1].upper() + word[1:] for word in words)
 
 
 class _NotNull:
-    """Lets a field be left out without letting it be null."""
+    """Allows a field to be omitted but not to be null."""
 
     def __get_pydantic_core_schema__(
         self, source: Any, handler: GetCoreSchemaHandler
@@ -33,11 +33,11 @@ class _NotNull:
 
 
 Omittable = Annotated[T | None, _NotNull()]
-"""A field that may be left out, which reads as None, but not sent as null."""
+"""A field that may be omitted, which gives None, but must not be null."""
 
 
 class Request(BaseModel):
-    """The body of a paid request: camelCase on the wire, JSON's own types only, unknown keys ignored."""
+    """Base model of a paid request's body: camelCase in JSON, strict types, unknown keys ignored."""
 
     model_config = ConfigDict(
         alias_generator=camel, validate_by_name=True, strict=True, frozen=True, extra="ignore"
@@ -45,17 +45,17 @@ class Request(BaseModel):
 
     @classmethod
     def rules(cls, body: Mapping[str, Any], context: Mapping[str, Any]) -> Iterable[Issue]:
-        """What no single field can say; asked beside the fields, so that all problems come at once."""
+        """Yield issues that concern several fields; run besides field validation, to report all problems."""
         return ()
 
     @property
     def on(self) -> int | None:
-        """The id of the chain asked about; None for what is on no chain."""
+        """The id of the requested chain; None if the request concerns no chain."""
         return None
 
     @cached_property
     def canonical(self) -> dict[str, Any]:
-        """The request in its one spelling: defaults filled in, nothing that makes no difference."""
+        """The canonical request: defaults filled in, members without effect left out."""
         return self._canonical()
 
     def _canonical(self) -> dict[str, Any]:
@@ -63,58 +63,59 @@ class Request(BaseModel):
 
 
 class StrictRequest(Request):
-    """A request that refuses keys it does not know."""
+    """A request that rejects unknown keys."""
 
     model_config = ConfigDict(extra="forbid")
 
 
 class Data(BaseModel):
-    """What a service answers: camelCase on the wire, `null` for what no source knew."""
+    """Base model of a service's result: camelCase in JSON, `null` if no provider has the value."""
 
     model_config = ConfigDict(alias_generator=camel, validate_by_name=True, frozen=True)
 
 
 @dataclass(frozen=True)
 class Beyond:
-    """The upstream options that one cent does not pay for, so that they are refused by name.
+    """Upstream options that the price does not include and that are refused by name.
 
-    `names` are never offered, whatever their value; of `values` only those listed are inside the price.
-    Spelling does not matter: `maxAgeHours`, `max_age_hours` and `max-age-hours` are one name.
+    `names` are refused with any value; of `values` only the listed ones are allowed.
+    `maxAgeHours`, `max_age_hours` and `max-age-hours` are the same name.
     """
 
     names: frozenset[str] = frozenset()
     values: Mapping[str, frozenset[Any]] | None = None
 
     def asked_for(self, body: Mapping[str, Any]) -> list[str]:
-        """The keys of `body` that ask for more than one cent pays for, as they were spelled."""
+        """Return the keys of `body` that the price does not include, as they are spelled there."""
         return [
             key
             for key in body
-            if (plain := _plain(key)) in self._names or _outside(body[key], self._values.get(plain))
+            if (name := _normalize_name(key)) in self._names
+            or _is_disallowed(body[key], self._values.get(name))
         ]
 
     @cached_property
     def _names(self) -> set[str]:
-        return {_plain(name) for name in self.names}
+        return {_normalize_name(name) for name in self.names}
 
     @cached_property
     def _values(self) -> dict[str, frozenset[Any]]:
-        return {_plain(name): allowed for name, allowed in (self.values or {}).items()}
+        return {_normalize_name(name): allowed for name, allowed in (self.values or {}).items()}
 
 
-def _plain(name: str) -> str:
+def _normalize_name(name: str) -> str:
     return name.replace("_", "").replace("-", "").lower()
 
 
-def _outside(value: Any, allowed: frozenset[Any] | None) -> bool:
+def _is_disallowed(value: Any, allowed: frozenset[Any] | None) -> bool:
     if allowed is None:
         return False
     items = cast(list[Any], value) if isinstance(value, list) else [value]
     return any(isinstance(item, dict | list) or item not in allowed for item in items)
 
 
-class _Schema(GenerateJsonSchema):
-    """JSON Schema as people write it: no titles made from names, no `default: null`."""
+class _SchemaGenerator(GenerateJsonSchema):
+    """JSON Schema generator without titles derived from names and without `default: null`."""
 
     def field_title_should_be_set(self, schema: Any) -> bool:
         return False
@@ -126,8 +127,8 @@ class _Schema(GenerateJsonSchema):
 
 
 def json_schema(model: type[BaseModel], mode: JsonSchemaMode) -> dict[str, Any]:
-    """The JSON Schema (draft 2020-12) of a model, camelCase, complete in itself."""
-    schema = model.model_json_schema(by_alias=True, schema_generator=_Schema, mode=mode)
+    """Return the self-contained JSON Schema (draft 2020-12) of a model, in camelCase."""
+    schema = model.model_json_schema(by_alias=True, schema_generator=_SchemaGenerator, mode=mode)
     schema.pop("title", None)
     for definition in schema.get("$defs", {}).values():
         definition.pop("title", None)
@@ -135,7 +136,7 @@ def json_schema(model: type[BaseModel], mode: JsonSchemaMode) -> dict[str, Any]:
 
 
 def walk(schema: Any) -> Iterator[dict[str, Any]]:
-    """Every object inside a JSON Schema, outermost first."""
+    """Yield every object inside a JSON Schema, outermost first."""
     if isinstance(schema, dict):
         node = cast(dict[str, Any], schema)
         yield node

@@ -1,4 +1,4 @@
-"""Running the API: one process or several behind one port, and the `ready` line once it answers."""
+"""Run the API in one or several processes behind one port, and print `ready` once it responds."""
 
 from __future__ import annotations
 
@@ -21,18 +21,19 @@ from centgate.settings import PREFIX, Settings
 
 FACTORY = "centgate.faces.api:app_from_environment"
 IDLE = 75
-"""Seconds that a connection is kept between two requests: longer than proxies and clients keep theirs, or a
-request would now and then be sent on one that is just being closed.
+"""Keep-alive timeout in seconds: longer than that of proxies and clients, otherwise a request would sometimes
+be sent on a connection that is just being closed.
 """
 STOP_WITHIN = 8
-"""Seconds that open connections get to finish after SIGTERM; payments without one get those of `DRAIN` then.
+"""Seconds for open connections to finish after SIGTERM; payments without one then get `DRAIN` seconds.
 
-Together, and with a database that does not answer, less than 20: what is cut off by SIGKILL is found later.
+Together, even if the database does not respond, less than 20 s. Payments interrupted by SIGKILL are
+reconciled later.
 """
 
 
 class PortTaken(OSError):
-    """The address cannot be listened on."""
+    """The address or port is not available."""
 
 
 def run(settings: Settings) -> None:
@@ -47,7 +48,7 @@ def run(settings: Settings) -> None:
 
 
 def listen(settings: Settings) -> tuple[socket.socket, Settings]:
-    """A listening socket, and the settings with the port it got; PortTaken when it cannot be had."""
+    """Open a listening socket; return it and the settings with its port. Raises PortTaken."""
     family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
     listener = socket.socket(family)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -63,7 +64,7 @@ def listen(settings: Settings) -> tuple[socket.socket, Settings]:
 def config(
     settings: Settings, meter: Meter = SILENT, limits: ConnectionLimits | None = None
 ) -> uvicorn.Config:
-    """How uvicorn runs the API."""
+    """Return the uvicorn configuration of the API."""
     from centgate.faces.api import app
 
     return LimitedConfig(
@@ -77,7 +78,7 @@ def config(
         access_log=False,
         server_header=False,
         timeout_keep_alive=IDLE,
-        proxy_headers=False,  # the public URL is a setting, and who calls is read in `client_address`
+        proxy_headers=False,  # the public URL is a setting, and `client_address` parses proxy headers
         timeout_graceful_shutdown=STOP_WITHIN,
     )
 
@@ -92,7 +93,7 @@ def connection_limits(settings: Settings) -> ConnectionLimits:
 
 
 class Announced(uvicorn.Server):
-    """A server that says `ready` on a line of its own once it answers."""
+    """Server that prints the `ready` line once it responds."""
 
     def __init__(self, config: uvicorn.Config, settings: Settings) -> None:
         super().__init__(config)
@@ -106,7 +107,7 @@ class Announced(uvicorn.Server):
 
 @contextmanager
 def serving(settings: Settings, limits: ConnectionLimits | None = None) -> Generator[str]:
-    """The API in a thread of this process, for a demonstration or a test; gives the address it answers at."""
+    """Run the API in a thread of this process, for a demonstration or a test; yields its URL."""
     listener, settings = listen(settings)
     running = uvicorn.Server(config(settings, limits=limits))
     thread = threading.Thread(target=running.run, kwargs={"sockets": [listener]}, daemon=True)
@@ -125,34 +126,34 @@ def serving(settings: Settings, limits: ConnectionLimits | None = None) -> Gener
 
 def announce(settings: Settings) -> None:
     """Print the `ready` line."""
-    print(f"ready {reachable(settings)}", flush=True)  # noqa: T201 - it is what the command says
+    print(f"ready {reachable(settings)}", flush=True)  # noqa: T201 - output of the command
 
 
 def reachable(settings: Settings) -> str:
-    """Where the server answers from this machine."""
+    """Return the server's URL on this machine."""
     return settings.model_copy(update={"public_url": None}).address
 
 
 def _run_several(settings: Settings, listener: socket.socket) -> None:
     os.environ[f"{PREFIX}HOST"], os.environ[f"{PREFIX}PORT"] = settings.host, str(settings.port)
-    supervised = config(settings)
-    threading.Thread(target=_announce_when_up, args=(settings,), daemon=True).start()
-    supervisor = _Workers(supervised, sockets=[listener])
+    uvicorn_config = config(settings)
+    threading.Thread(target=_announce_when_ready, args=(settings,), daemon=True).start()
+    supervisor = _WorkerSupervisor(uvicorn_config, sockets=[listener])
     with metered_together(settings, lambda: [process.pid or 0 for process in supervisor.processes]):
         supervisor.run()
 
 
-class _Workers(Multiprocess):
-    """Several processes behind one port, which refuses what comes when they are ending."""
+class _WorkerSupervisor(Multiprocess):
+    """Several processes behind one port; the port is closed when they are stopped."""
 
     def terminate_all(self) -> None:
-        """Ask them to end; as long as this process listened too, new connections would wait for nobody."""
-        for listening in self.sockets:
-            listening.close()
+        """Close this process's sockets, or new connections would wait forever; then stop the processes."""
+        for listener in self.sockets:
+            listener.close()
         super().terminate_all()
 
 
-def _announce_when_up(settings: Settings) -> None:
+def _announce_when_ready(settings: Settings) -> None:
     while True:
         try:
             with urllib.request.urlopen(f"{reachable(settings)}/livez", timeout=1):

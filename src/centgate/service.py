@@ -1,8 +1,8 @@
-"""What a service is, and the decorator that declares one.
+"""The `Service` class, and the decorator that declares one.
 
-A service is an async function: its first parameter is the request, the others are the providers it consults,
-its return type is the answer's `data`, its docstring is the description. `@service(...)` adds what a function
-cannot say of itself and yields a frozen `Service`, from which every face is made.
+A service is an async function: its first parameter is the request, the others are the providers it uses,
+its return type is the response's `data`, its docstring is the description. `@service(...)` adds the other
+metadata and returns a frozen `Service`, the source of the HTTP API, the MCP server and the website.
 """
 
 from __future__ import annotations
@@ -30,38 +30,38 @@ D = TypeVar("D", bound=Data)
 Category = Literal["crypto-context", "web-context"]
 
 PRICE = Decimal("0.01")
-"""US dollars a call: one price for every service."""
-_WANTING: Mapping[str | None, str] = {
-    "no_data": "knows nothing of it",
-    "skipped": "was not asked, since it cannot honour the request",
+"""US dollars per call: one price for every service."""
+_FALLBACK_REASONS: Mapping[str | None, str] = {
+    "no_data": "has no data about it",
+    "skipped": "was skipped, since it does not support the request",
 }
-"""Why another stands in, by the status of the one that should have answered."""
+"""Reasons for a fallback in warnings, by the status of the primary."""
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A provider of a service, in the role that its declaration gives it."""
+    """A provider of a service with its declared role."""
 
     provider: type[Provider]
     declared: Role
 
     @property
     def about(self) -> About:
-        """Who the provider is."""
+        """Metadata of the provider."""
         return self.provider.about
 
     @property
     def leg(self) -> bool:
-        """Whether it is one of several that stand in for one another."""
+        """True if it is one of several alternatives."""
         return self.declared.name == "leg"
 
     @property
     def leads(self) -> bool:
-        """Whether the service can be answered with this provider alone."""
+        """True if this provider alone can answer a request."""
         return self.declared.name in ("primary", "fallback", "leg")
 
     def role(self, lead: Source | None) -> RoleName:
-        """Its role where `lead` is the first of the legs."""
+        """Return its role if `lead` is the first of the alternatives."""
         if self.declared.name == "leg":
             return "primary" if self is lead else "fallback"
         return self.declared.name
@@ -69,7 +69,7 @@ class Source:
 
 @dataclass(frozen=True)
 class Service(Generic[R, D]):
-    """Everything there is to know of one service."""
+    """Declaration of one service."""
 
     slug: str
     path: str
@@ -91,17 +91,17 @@ class Service(Generic[R, D]):
 
     @property
     def price(self) -> Decimal:
-        """US dollars a call."""
+        """US dollars per call."""
         return PRICE
 
     @cached_property
     def input_example(self) -> dict[str, Any]:
-        """A request body that works."""
+        """A valid request body."""
         return self.example.model_dump(mode="json", by_alias=True, exclude_unset=True)
 
     @cached_property
     def output_example(self) -> dict[str, Any]:
-        """What `data` looks like."""
+        """A sample of `data`."""
         return self.sample.model_dump(mode="json", by_alias=True)
 
     @cached_property
@@ -110,14 +110,14 @@ class Service(Generic[R, D]):
         return json_schema(self.data, "serialization")
 
     def input_schema(self, development_chain: int | None) -> dict[str, Any]:
-        """JSON Schema of the request body, as this deployment validates it."""
+        """Return the JSON Schema of the request body, as this deployment validates it."""
         schema = json_schema(self.request, "validation")
         if development_chain is not None:
             admit_development_chain(schema, development_chain)
         return schema
 
     def among(self, providers: Mapping[str, Provider], pinned: str | None) -> Mapping[str, Provider]:
-        """Its providers by name; those that lead are off where the operator has pinned another."""
+        """Select this service's providers by name, disabling those replaced by a pinned one."""
         own = {source.about.name: providers[source.about.name] for source in self.sources}
         if pinned is None:
             return own
@@ -125,7 +125,7 @@ class Service(Generic[R, D]):
         return {name: each.off() if name in leads - {pinned} else each for name, each in own.items()}
 
     def roles(self, providers: Mapping[str, Provider]) -> list[tuple[About, RoleName]]:
-        """Who is asked in which role on this deployment: of the legs, those that are set up come first."""
+        """Return the providers with their roles on this deployment; configured alternatives come first."""
         ordered = sorted(
             self.sources, key=lambda source: source.leg and not providers[source.about.name].configured
         )
@@ -133,34 +133,34 @@ class Service(Generic[R, D]):
         return [(source.about, source.role(lead)) for source in ordered]
 
     def require_honoured(self, request: R, providers: Mapping[str, Provider]) -> None:
-        """Raise `UnsupportedOptions` when no source that is set up can honour all options of the request."""
+        """Raise `UnsupportedOptions` if no configured provider supports all options of the request."""
         asked = request.canonical
         able = (providers[source.about.name] for source in self.sources if source.leads)
         lacks = [lead.cannot(asked) for lead in able if lead.configured and lead.covers(request.on)]
         if lacks and all(lacks):
             options = sorted({name for lack in lacks for name in lack})
             fields = [name for name in self.input_schema(None)["properties"] if name not in options]
-            raise UnsupportedOptions(options, fields, "beyond what the sources of this deployment can do")
+            raise UnsupportedOptions(options, fields, "not supported by the providers of this deployment")
 
     def require_configured(self, request: R, providers: Mapping[str, Provider]) -> None:
-        """Raise `ProviderUnconfigured` unless a source that leads can be asked."""
+        """Raise `ProviderUnconfigured` if no provider that can answer alone is configured for the request."""
         leads = [source.about for source in self.sources if source.leads]
         able = (providers[about.name] for about in leads)
         if not any(lead.configured and lead.covers(request.on) for lead in able):
             names = " or ".join(about.name for about in leads)
             where = f" on chain {request.on}" if request.on else ""
             raise ProviderUnconfigured(
-                leads[0].name, f"{self.slug}{where} needs {names}, which this deployment has not set up"
+                leads[0].name, f"{self.slug}{where} needs {names}, not configured on this deployment"
             )
 
     def outage(self, request: R, providers: Mapping[str, Provider]) -> Outage | None:
-        """Return the outage of every source that could answer, or None while one is not known to be down.
+        """Return the outage of every provider that could answer, or None while one is not known to be down.
 
-        Looks at circuit breakers in memory. A source that stands in where there is no other does not count
-        while there is one, since it does not replace a source that failed.
+        Reads circuit breakers in memory. A fallback used only if no other provider is configured is ignored
+        while there is one, since it does not replace a failed provider.
         """
         leads = [(source, providers[source.about.name]) for source in self.sources if source.leads]
-        open_breakers = {provider: _open_breakers(provider, request) for _, provider in leads}
+        open_breakers = {provider: _find_open_breakers(provider, request) for _, provider in leads}
         if not any(open_breakers.values()):
             return None
         able = [
@@ -175,33 +175,36 @@ class Service(Generic[R, D]):
         return Outage(sources, [breaker for provider in sources for breaker in open_breakers[provider]])
 
     async def ask(self, request: R, providers: Mapping[str, Provider]) -> Answered:
-        """Run the service for one request: its data, and what its sources did."""
+        """Run the service for one request; return its data and the status of each provider."""
         record, asked = Record.begun(), request.canonical
-        bound = [_bound(providers[source.about.name], asked, record) for source in self.sources]
+        bound = [_bind_provider(providers[source.about.name], asked, record) for source in self.sources]
         data: Data = await self.answer(request, *bound)
         content = orjson.dumps(data.model_dump(mode="json", by_alias=True))
         roles = self.roles(providers)
-        self._tell_stand_in(roles, record)
-        sources = [_did(about, role, providers[about.name], record) for about, role in roles]
+        self._warn_of_fallback(roles, record)
+        sources = [_provider_entry(about, role, providers[about.name], record) for about, role in roles]
         return Answered(content, sources, record.warnings, provisional=record.provisional)
 
-    def _tell_stand_in(self, roles: list[tuple[About, RoleName]], record: Record) -> None:
-        """Warn when another leg than the primary answered."""
+    def _warn_of_fallback(self, roles: list[tuple[About, RoleName]], record: Record) -> None:
+        """Add a warning if an alternative answered instead of the primary."""
         legs = [about for about, _ in roles if any(each.leg and each.about is about for each in self.sources)]
-        said = [record.providers.get(about.name, {}).get("status") for about in legs]
-        if "ok" in said[1:] and said[0] != "ok":
-            stands_in, why = legs[said.index("ok")].label, _WANTING.get(said[0], "gave no answer")
-            record.warn(f"a fallback source was used: {stands_in} stands in for {legs[0].label}, which {why}")
+        statuses = [record.providers.get(about.name, {}).get("status") for about in legs]
+        if "ok" in statuses[1:] and statuses[0] != "ok":
+            fallback, why = (
+                legs[statuses.index("ok")].label,
+                _FALLBACK_REASONS.get(statuses[0], "gave no answer"),
+            )
+            record.warn(f"a fallback source was used: {fallback} instead of {legs[0].label}, which {why}")
 
 
-def _bound(provider: Provider, asked: Mapping[str, Any], record: Record) -> Provider:
-    """A provider for one request, which it does not take part in when an option is beyond it."""
+def _bind_provider(provider: Provider, asked: Mapping[str, Any], record: Record) -> Provider:
+    """Bind a provider to one request; it is skipped if it does not support an option."""
     lacks = provider.cannot(asked)
-    return provider.on(record, f"cannot honour {', '.join(lacks)}" if lacks else None)
+    return provider.on(record, f"does not support {', '.join(lacks)}" if lacks else None)
 
 
-def _did(about: About, role: RoleName, provider: Provider, record: Record) -> dict[str, Any]:
-    """What one source did, or why it was not asked."""
+def _provider_entry(about: About, role: RoleName, provider: Provider, record: Record) -> dict[str, Any]:
+    """Return the entry of one provider in `providers`: its status, or why it was skipped."""
     idle = {"name": about.name, "status": "skipped" if provider.configured else "unconfigured"}
     return {**record.providers.get(about.name, idle), "role": role}
 
@@ -224,8 +227,8 @@ def service(
 ) -> Callable[[Callable[..., Awaitable[D]]], Service[R, D]]:
     """Declare a service.
 
-    `order` is its place in the catalogue; `sample` what `data` looks like for `example`; `fresh_for` how long
-    an answer may be served from the cache; `path` is `/services/<slug>` unless given.
+    `order` is the position in the catalogue; `sample` is the `data` returned for `example`; `fresh_for` is
+    the cache TTL; `path` defaults to `/services/<slug>`.
     """
 
     def declare(answer: Callable[..., Awaitable[D]]) -> Service[R, D]:
@@ -239,8 +242,8 @@ def service(
             path=path or f"/services/{slug}",
             order=order,
             title=title,
-            summary=_one_line(summary),
-            description=_one_line(rest) or _one_line(summary),
+            summary=_join_lines(summary),
+            description=_join_lines(rest) or _join_lines(summary),
             category=category,
             tags=tags,
             guardrails=guardrails,
@@ -250,26 +253,26 @@ def service(
             beyond=beyond or Beyond(),
             request=request,
             data=data,
-            sources=tuple(_source(hint) for hint in providers),
+            sources=tuple(_parse_source(hint) for hint in providers),
             answer=answer,
         )
 
     return declare
 
 
-def _source(hint: Any) -> Source:
-    """A provider parameter, `Primary[GoPlus]` and the like, as the source it declares."""
+def _parse_source(hint: Any) -> Source:
+    """Convert a provider parameter such as `Primary[GoPlus]` to the source that it declares."""
     provider, role = get_args(hint)
     if not isinstance(role, Role):
-        raise TypeError(f"{hint} is no provider in a role")
+        raise TypeError(f"{hint} is not a provider with a role")
     return Source(provider, role)
 
 
-def _one_line(text: str) -> str:
+def _join_lines(text: str) -> str:
     return " ".join(text.split())
 
 
-def _open_breakers(provider: Provider, request: Request) -> list[Breaker]:
-    """Return the circuit breakers of a provider's upstreams for a request if all are open, else none."""
+def _find_open_breakers(provider: Provider, request: Request) -> list[Breaker]:
+    """Return the circuit breakers of a provider's upstreams for a request if all are open, else []."""
     breakers = [each.breaker for each in provider.upstreams_for(request.on, request.canonical)]
     return breakers if all(breaker.is_open for breaker in breakers) else []

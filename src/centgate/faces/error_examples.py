@@ -56,7 +56,7 @@ def error_examples(accepts: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
         InternalError("unexpected server error; report the requestId"),
         ProviderError("goplus", "answered 500", payment=owed),
         ProviderUnconfigured(
-            "brave", "crawler-search needs brave, which this deployment has not set up", payment=unused
+            "brave", "crawler-search needs brave, not configured on this deployment", payment=unused
         ),
         ProviderTimeout("goplus", "gave no answer within 8 seconds", payment=owed),
     )
