@@ -1,4 +1,4 @@
-"""An authority that certifies whatever a test needs."""
+"""Certificate authority for tests."""
 
 from __future__ import annotations
 

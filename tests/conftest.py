@@ -1,4 +1,4 @@
-"""What the tests share: a development chain, a facilitator that obeys, and the API over real HTTP."""
+"""Shared fixtures: a development chain, a scriptable facilitator, and the API over real HTTP."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ from centgate.settings import Settings
 
 @pytest.fixture(scope="session", autouse=True)
 def quiet_logs() -> None:
-    """Only what goes wrong is written."""
+    """Log only errors."""
     set_up_logs("error")
 
 
 @pytest.fixture(scope="session", autouse=True)
 def one_authority(tmp_path_factory: pytest.TempPathFactory) -> Generator[None]:
-    """Nothing here is asked for over the Internet, but each client reads the authorities there: so, one."""
+    """Use one certificate authority, since each HTTP client loads all of the system's."""
     file = tmp_path_factory.mktemp("authority") / "authority.pem"
     Authority().vouch(file)
     with pytest.MonkeyPatch.context() as patch:
@@ -53,7 +53,7 @@ def no_public_nodes() -> Generator[None]:
 
 @pytest.fixture(autouse=True)
 def no_operator(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Tests are not set up by whoever runs them: no CENTGATE_ variables, and no .env."""
+    """Remove CENTGATE_ variables and .env of the developer's environment."""
     import os
 
     for name in [name for name in os.environ if name.startswith("CENTGATE_")]:
@@ -70,14 +70,14 @@ def devchain() -> Generator[DevChain]:
 
 @pytest.fixture(scope="session")
 def facilitators() -> Generator[Callable[[], StubFacilitator]]:
-    """Gives facilitators, one after the other."""
+    """Create stub facilitators."""
     with stub_facilitators() as another:
         yield another
 
 
 @pytest.fixture
 def facilitator(facilitators: Callable[[], StubFacilitator]) -> StubFacilitator:
-    """A facilitator that does what the test says."""
+    """A stub facilitator with behaviour set by the test."""
     return facilitators()
 
 
@@ -89,27 +89,27 @@ def settings(tmp_path: Path, facilitator: StubFacilitator) -> Settings:
 
 @pytest.fixture(scope="session")
 def postgres() -> Generator[Postgres]:
-    """A PostgreSQL cluster; a test that harms it starts its own."""
+    """A shared PostgreSQL cluster; tests that damage it start their own."""
     with postgres_server() as server:
         yield server
 
 
 @pytest.fixture
 def postgres_url(postgres: Postgres) -> str:
-    """The address of a database that nobody has used."""
+    """URL of a new database."""
     return postgres.new_database()
 
 
 @pytest.fixture
 def redis() -> Generator[Redis]:
-    """A Redis server with nothing in it."""
+    """An empty Redis server."""
     with redis_server() as server:
         yield server
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
 def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """A database of each kind that nobody has used: a test that takes this runs once for each."""
+    """URL of a new database; the test runs once for each kind."""
     if request.param == "sqlite":
         return f"sqlite:///{tmp_path / 'journal.db'}"
     return request.getfixturevalue("postgres_url")
@@ -123,13 +123,13 @@ def chain_settings(devchain: DevChain, tmp_path: Path) -> Settings:
 
 @pytest.fixture
 def stubbed(chain_settings: Settings, facilitator: StubFacilitator) -> Settings:
-    """A deployment on the development chain whose facilitator does what the test says."""
+    """A deployment on the development chain with the stub facilitator."""
     return chain_settings.model_copy(update={"facilitator_url": facilitator.url})
 
 
 @pytest.fixture(scope="session")
 def ending() -> Generator[Callable[[ExitStack], None]]:
-    """Ends what a test has opened while the next test runs."""
+    """Close the resources of a test in the background, while the next test runs."""
     with ThreadPoolExecutor(4) as pool:
         ended: list[Future[None]] = []
         yield lambda open_parts: ended.append(pool.submit(open_parts.close))
@@ -139,7 +139,7 @@ def ending() -> Generator[Callable[[ExitStack], None]]:
 
 @pytest.fixture
 def api(ending: Callable[[ExitStack], None]) -> Generator[Api]:
-    """Serves the API for settings: `api(settings)` gives a client of it. All end after the test."""
+    """Serve the API for settings: `api(settings)` returns a client. All stop after the test."""
     open_parts = ExitStack()
 
     def start(settings: Settings) -> httpx.Client:
@@ -158,14 +158,14 @@ def client(api: Api, settings: Settings) -> httpx.Client:
 
 @pytest.fixture
 def upstreams() -> Generator[StandIns]:
-    """Stand-ins for upstreams, which answer what the test says."""
+    """Fake upstreams with responses set by the test."""
     with stand_ins() as standing:
         yield standing
 
 
 @pytest.fixture(scope="module")
 async def readers() -> AsyncGenerator[Sandbox]:
-    """Where pages are parsed; its processes take longer to start than a page to be read."""
+    """Shared page parsers, since their processes are slow to start."""
     sandbox = Sandbox(2, megabytes=READER_MEGABYTES, modules=PARSERS)
     yield sandbox
     await sandbox.close()
@@ -173,13 +173,13 @@ async def readers() -> AsyncGenerator[Sandbox]:
 
 @pytest.fixture
 def reaching(readers: Sandbox, tmp_path: Path) -> Reaching:
-    """Opens a deployment that reads pages of the sites it is given."""
+    """Open a deployment that reads pages of the given sites."""
     return partial(reaching_in, readers, tmp_path)
 
 
 @pytest.fixture(scope="session")
 def replayed() -> Generator[str]:
-    """The address of the recorded upstreams: `<address>/<upstream>`."""
+    """URL of the recorded upstreams: `<url>/<upstream>`."""
     with recordings() as url:
         yield url
 

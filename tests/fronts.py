@@ -1,4 +1,4 @@
-"""What stands between us and a real node: it passes requests on, or says something else in their place."""
+"""Proxy in front of a real node: forwards requests, or returns other responses instead."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from typing import Any, cast
 from standins import Asked, StandIns
 
 Change = Callable[[dict[str, Any]], tuple[int, Any] | None]
-"""What a stand-in says to a request in the node's place; None lets the node answer."""
+"""Returns a response instead of the node's; None forwards the request."""
 
 
 def forward(url: str, body: Any) -> Any:
-    """The real node's answer."""
+    """Return the real node's response."""
     request = urllib.request.Request(url, json.dumps(body).encode(), {"Content-Type": "application/json"})
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     with opener.open(request, timeout=10) as response:
@@ -22,7 +22,7 @@ def forward(url: str, body: Any) -> Any:
 
 
 def in_front(upstreams: StandIns, name: str, url: str, change: Change = lambda _request: None) -> str:
-    """A stand-in that passes each request on to a real node, except what `change` answers. Its address."""
+    """Start a proxy that forwards each request to a real node unless `change` answers it; return its URL."""
 
     def answer(asked: Asked) -> tuple[int, Any]:
         requests = cast(list[Any], asked.body if isinstance(asked.body, list) else [asked.body])
@@ -34,18 +34,18 @@ def in_front(upstreams: StandIns, name: str, url: str, change: Change = lambda _
 
 
 def refusal(code: int, message: str, **more: Any) -> dict[str, Any]:
-    """An error as nodes put it."""
+    """Return a JSON-RPC error."""
     return {"jsonrpc": "2.0", "id": 0, "error": {"code": code, "message": message, **more}}
 
 
 def span_of(request: dict[str, Any]) -> int:
-    """The blocks that a request for logs asks for."""
+    """Return the number of blocks in a request for logs."""
     query = request["params"][0]
     return int(query["toBlock"], 16) - int(query["fromBlock"], 16) + 1
 
 
 def limited(to: int, message: str, code: int = -32000, status: int = 200, **more: Any) -> Change:
-    """Refuses the logs of more than so many blocks."""
+    """Return a change that refuses log requests for too many blocks."""
 
     def change(request: dict[str, Any]) -> tuple[int, Any] | None:
         if request["method"] == "eth_getLogs" and span_of(request) > to:

@@ -1,4 +1,4 @@
-"""Work for a sandbox, good and bad."""
+"""Tasks for a sandbox: valid, hanging, failing and dying ones."""
 
 from __future__ import annotations
 
@@ -8,43 +8,43 @@ import time
 
 
 def doubled(number: int) -> int:
-    """Twice a number."""
+    """Return twice a number."""
     return 2 * number
 
 
 def process() -> int:
-    """The id of the process that works."""
+    """Return the id of the worker process."""
     return os.getpid()
 
 
 def forever() -> None:
-    """Never ends, and lets other threads run."""
+    """Run forever, and let other threads run."""
     while True:
         time.sleep(0.01)
 
 
 def held() -> bool:
-    """Takes hours in C without giving the interpreter's lock back."""
+    """Run for hours in C without releasing the interpreter's lock."""
     return re.fullmatch(r"(a|aa)+b", "a" * 200) is not None
 
 
 def fat() -> int:
-    """Wants more memory than there is."""
+    """Allocate more memory than available."""
     return len(b"x" * (4 << 30))
 
 
 def leaking() -> None:
-    """Takes memory bit by bit."""
+    """Allocate memory in small steps."""
     kept = [b"x" * (1 << 20)]
     while True:
         kept.append(b"x" * (1 << 20))
 
 
 def gone() -> None:
-    """Ends its process."""
+    """Terminate the process."""
     os._exit(1)
 
 
 def wrong() -> None:
-    """Raises what its author did not think of."""
+    """Raise an unexpected exception."""
     raise KeyError("missing")

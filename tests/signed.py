@@ -1,4 +1,4 @@
-"""A delivery and its offer as a server of ours signs them, and what can be wrong with them."""
+"""Signed receipts and offers as a Centgate server creates them, and invalid variants."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ SETTLED = {
 
 
 def delivery(signer: Signer = SIGNER, body: bytes = BODY, **changes: Any) -> dict[str, Any]:
-    """A SettleResponse with its receipt."""
+    """Return a SettleResponse with its receipt."""
     settled = {**SETTLED, **changes}
     return json.loads(
         json.dumps({**settled, "extensions": signer.receipt(settled, URL, body, now=1_790_000_000)})
@@ -37,7 +37,7 @@ def delivery(signer: Signer = SIGNER, body: bytes = BODY, **changes: Any) -> dic
 
 
 def demand(signer: Signer = SIGNER, url: str = URL) -> dict[str, Any]:
-    """A PaymentRequired with its offer."""
+    """Return a PaymentRequired with its offer."""
     return {
         "x402Version": 2,
         "accepts": [dict(TERMS)],
@@ -51,7 +51,7 @@ OFFER = ("extensions", "offer-receipt", "info", "offers", 0)
 
 
 def altered(message: dict[str, Any], path: tuple[str | int, ...], value: Any) -> dict[str, Any]:
-    """A copy in which another value stands at a path."""
+    """Return a copy with another value at a path."""
     changed = deepcopy(message)
     node: Any = changed
     for step in path[:-1]:
@@ -104,4 +104,4 @@ TAMPERED: dict[str, dict[str, Any]] = {
         delivery(), ("extensions", "centgate-answer"), delivery(OTHER)["extensions"]["centgate-answer"]
     ),
 }
-"""Deliveries that do not hold when the body is at hand."""
+"""Deliveries that fail verification against the body."""

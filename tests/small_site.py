@@ -1,4 +1,4 @@
-"""A web site on loopback that answers what a test says, and what was asked of it."""
+"""Website on loopback with responses set by tests; records the requests."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ XML = "application/xml"
 
 @dataclass(frozen=True)
 class Said:
-    """One answer of the site."""
+    """One response of the site."""
 
     status: int
     headers: dict[str, str]
@@ -32,16 +32,16 @@ class Said:
 
 @dataclass
 class SmallSite:
-    """A site at `url`; what no test spoke of is 404."""
+    """A site at `url`; unknown paths return 404."""
 
     url: str = ""
     asked: list[str] = field(default_factory=list[str])
-    """Paths, in the order they were asked for."""
+    """Requested paths in order."""
     agents: set[str] = field(default_factory=set[str])
     silent: set[str] = field(default_factory=set[str])
-    """Paths that are not answered before the test ends."""
+    """Paths that get no response before the test ends."""
     reached: threading.Event = field(default_factory=threading.Event)
-    """Set once such a path was asked for."""
+    """Set when such a path is requested."""
     ended: threading.Event = field(default_factory=threading.Event)
     _said: dict[str, Said] = field(default_factory=dict[str, Said])
 
@@ -80,7 +80,7 @@ class SmallSite:
 
 
 def urlset(*urls: str) -> str:
-    """A sitemap of these pages."""
+    """Return a sitemap of these pages."""
     locs = "".join(f"<url><loc>{url}</loc></url>" for url in urls)
     return (
         '<?xml version="1.0" encoding="UTF-8"?>'
@@ -90,7 +90,7 @@ def urlset(*urls: str) -> str:
 
 @contextmanager
 def small_site() -> Generator[SmallSite]:
-    """A site on a loopback port."""
+    """Start a site on a loopback port."""
     site = SmallSite()
     server = _Server(("127.0.0.1", 0), _handler(site))
     threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
@@ -113,7 +113,7 @@ class Reaching(Protocol):
 
 @asynccontextmanager
 async def reading_in(readers: Sandbox, settings: Settings) -> AsyncGenerator[Resources]:
-    """What a deployment works with, but for where it parses pages."""
+    """Open a deployment's resources with the given page parsers."""
     async with open_resources(settings) as own:
         robots = Robots(own.fetcher, readers, user_agent(settings))
         yield replace(own, readers=readers, robots=robots)
@@ -123,7 +123,7 @@ async def reading_in(readers: Sandbox, settings: Settings) -> AsyncGenerator[Res
 async def reaching_in(
     readers: Sandbox, folder: Path, *sites: SmallSite, **changes: Any
 ) -> AsyncGenerator[tuple[Settings, Resources]]:
-    """A deployment that may fetch from these sites, and parses pages in these processes."""
+    """Open a deployment that may fetch from these sites, with the given page parsers."""
     allowed = tuple(site.address for site in sites)
     settings = settings_in(folder, "http://127.0.0.1:9", fetch_allowed=allowed, **changes)
     async with reading_in(readers, settings) as resources:

@@ -1,4 +1,4 @@
-"""What upstreams promise in their OpenAPI files: whether a request keeps to one, and answers it allows.
+"""Checks against upstreams' OpenAPI files: validate requests, and generate the responses that they allow.
 
 The files lie in specs/web of what is shared; a test that names one is skipped where they are absent.
 OpenAPI 3.0 and 3.1 are read, JSON and YAML, and `nullable` under either.
@@ -24,7 +24,7 @@ from standins import SHARED
 
 JSON_MEDIA = "application/json"
 DEEPEST = 6
-"""Levels of a generated answer; below them what may be left out is left out."""
+"""Depth of a generated response; optional members are omitted below it."""
 NOTES = frozenset({"example", "examples", "description", "title", "default", "deprecated", "nullable"})
 FORMATS = FormatChecker(formats=())
 
@@ -40,7 +40,7 @@ def _is_a_moment(text: object) -> bool:
 
 
 def request_problems(spec_file: str, method: str, path: str, asked: Any) -> list[str]:
-    """What is wrong with a request to an operation; nothing when it keeps to the description.
+    """List the problems of a request to an operation; empty if it conforms to the description.
 
     `path` as the file spells it (`/v1/{owner}/{repo}`). `asked` is the JSON body where the operation takes
     one, else path and query parameters by name, as text. A member that the description does not name is a
@@ -48,22 +48,22 @@ def request_problems(spec_file: str, method: str, path: str, asked: Any) -> list
     """
     spec = _spec(spec_file)
     operation = _operation(spec, method, path)
-    if body := _followed(spec, operation.get("requestBody")):
+    if body := _resolve_reference(spec, operation.get("requestBody")):
         return _problems(spec, body["content"][JSON_MEDIA]["schema"], asked)
     named = {each["name"]: each for each in _parameters(spec, path, operation)}
-    return [*_misnamed(named, asked), *_misgiven(spec, named, asked)]
+    return [*_unknown_parameters(named, asked), *_invalid_parameters(spec, named, asked)]
 
 
 def responses(spec_file: str, method: str, path: str, status: int, count: int, seed: int) -> list[Any]:
-    """Answers in JSON that the description of an operation allows under a status, by `seed`.
+    """Generate JSON responses that an operation's description allows for a status, by `seed`.
 
     Optional members come and go; texts are hostile at times, lists at times empty.
     """
     spec = _spec(spec_file)
-    answer = _followed(spec, _operation(spec, method, path)["responses"][str(status)])
+    answer = _resolve_reference(spec, _operation(spec, method, path)["responses"][str(status)])
     schema: dict[str, Any] = answer["content"][JSON_MEDIA]["schema"]
     chance = random.Random(f"{spec_file} {method} {path} {status} {seed}")
-    judge: Any = Draft202012Validator(_rooted(spec, schema), format_checker=FORMATS)
+    judge: Any = Draft202012Validator(_with_root(spec, schema), format_checker=FORMATS)
     made = [_value(spec, schema, chance, 0) for _ in range(count)]
     for each in made:
         judge.validate(each)
@@ -72,7 +72,7 @@ def responses(spec_file: str, method: str, path: str, status: int, count: int, s
 
 @cache
 def _spec(file: str) -> dict[str, Any]:
-    """A description, read once, with schemas as JSON Schema has them."""
+    """Load a description once, with its schemas as JSON Schema."""
     where = SHARED / "specs" / "web" / file
     if not where.exists():
         pytest.skip(f"needs the descriptions in {SHARED.name}/, which are not part of this repository")
@@ -80,16 +80,16 @@ def _spec(file: str) -> dict[str, Any]:
     raw = (
         yaml.safe_load(where.read_text()) if file.endswith(("yaml", "yml")) else json.loads(where.read_text())
     )
-    return cast(dict[str, Any], _current(json.loads(json.dumps(raw, default=str))))
+    return cast(dict[str, Any], _modernize(json.loads(json.dumps(raw, default=str))))
 
 
-def _current(node: Any) -> Any:
-    """A part of a description with `nullable` and the bounds of old as JSON Schema writes them today."""
+def _modernize(node: Any) -> Any:
+    """Convert `nullable` and the old bounds in a part of a description to current JSON Schema."""
     if isinstance(node, list):
-        return [_current(each) for each in cast(list[Any], node)]
+        return [_modernize(each) for each in cast(list[Any], node)]
     if not isinstance(node, dict):
         return node
-    schema = {key: _current(value) for key, value in cast(dict[str, Any], node).items()}
+    schema = {key: _modernize(value) for key, value in cast(dict[str, Any], node).items()}
     for bound, limit in (("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum")):
         if isinstance(schema.get(bound), bool):
             exclusive = schema.pop(bound)
@@ -105,8 +105,8 @@ def _operation(spec: dict[str, Any], method: str, path: str) -> dict[str, Any]:
     return spec["paths"][path][method.lower()]
 
 
-def _followed(spec: dict[str, Any], node: Any) -> Any:
-    """What a reference stands for, or the node itself."""
+def _resolve_reference(spec: dict[str, Any], node: Any) -> Any:
+    """Resolve a reference; other nodes are returned unchanged."""
     while isinstance(node, dict) and isinstance(node.get("$ref"), str):
         found: Any = spec
         for part in node["$ref"].removeprefix("#/").split("/"):
@@ -115,20 +115,20 @@ def _followed(spec: dict[str, Any], node: Any) -> Any:
     return node
 
 
-def _rooted(spec: dict[str, Any], schema: Mapping[str, Any]) -> dict[str, Any]:
-    """A schema in which the description's own references resolve."""
+def _with_root(spec: dict[str, Any], schema: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a schema in which the description's own references resolve."""
     return {"allOf": [schema], "components": spec.get("components", {})}
 
 
 def _parameters(spec: dict[str, Any], path: str, operation: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """The parameters of path and query; those of a path hold for all its operations."""
+    """Yield the parameters of path and query; those of a path apply to all its operations."""
     for each in (*spec["paths"][path].get("parameters", ()), *operation.get("parameters", ())):
-        parameter = _followed(spec, each)
+        parameter = _resolve_reference(spec, each)
         if parameter["in"] in ("path", "query"):
             yield parameter
 
 
-def _misnamed(named: Mapping[str, Any], asked: Mapping[str, str]) -> Iterator[str]:
+def _unknown_parameters(named: Mapping[str, Any], asked: Mapping[str, str]) -> Iterator[str]:
     for name in asked.keys() - named.keys():
         yield f"{name}: not a parameter of this operation"
     for name, parameter in named.items():
@@ -136,17 +136,19 @@ def _misnamed(named: Mapping[str, Any], asked: Mapping[str, str]) -> Iterator[st
             yield f"{name}: required"
 
 
-def _misgiven(spec: dict[str, Any], named: Mapping[str, Any], asked: Mapping[str, str]) -> Iterator[str]:
+def _invalid_parameters(
+    spec: dict[str, Any], named: Mapping[str, Any], asked: Mapping[str, str]
+) -> Iterator[str]:
     for name in asked.keys() & named.keys():
         schema = named[name]["schema"]
-        meant = _as_written(_followed(spec, schema), asked[name])
+        meant = _parse_parameter(_resolve_reference(spec, schema), asked[name])
         for problem in _problems(spec, schema, meant):
             yield f"{name}: {problem}"
 
 
-def _as_written(schema: dict[str, Any], text: str) -> Any:
-    """The value that a parameter's text stands for."""
-    kinds = _kinds(schema)
+def _parse_parameter(schema: dict[str, Any], text: str) -> Any:
+    """Parse a parameter's text to a value of its schema's type."""
+    kinds = _schema_types(schema)
     if kinds & {"integer", "number", "boolean"}:
         try:
             return json.loads(text)
@@ -155,25 +157,27 @@ def _as_written(schema: dict[str, Any], text: str) -> Any:
     return text.split(",") if "array" in kinds else text
 
 
-def _kinds(schema: dict[str, Any]) -> set[str]:
+def _schema_types(schema: dict[str, Any]) -> set[str]:
     stated = schema.get("type", ())
     branches = [each for word in ("anyOf", "oneOf", "allOf") for each in schema.get(word, ())]
-    return {stated} if isinstance(stated, str) else {*stated}.union(*(_kinds(each) for each in branches))
+    return (
+        {stated} if isinstance(stated, str) else {*stated}.union(*(_schema_types(each) for each in branches))
+    )
 
 
 def _problems(spec: dict[str, Any], schema: dict[str, Any], value: Any) -> list[str]:
-    judge: Any = Draft202012Validator(_rooted(spec, schema), format_checker=FORMATS)
+    judge: Any = Draft202012Validator(_with_root(spec, schema), format_checker=FORMATS)
     wrong = [f"{error.json_path}: {error.message}" for error in judge.iter_errors(value)]
-    return wrong + list(_unnamed(spec, schema, value, "$"))
+    return wrong + list(_undeclared_members(spec, schema, value, "$"))
 
 
-def _unnamed(spec: dict[str, Any], schema: Any, value: Any, where: str) -> Iterator[str]:
-    """Members at any depth that no branch of a schema names, where it does not say that any may come."""
+def _undeclared_members(spec: dict[str, Any], schema: Any, value: Any, where: str) -> Iterator[str]:
+    """Yield members at any depth that no branch of a schema names, unless it allows additional ones."""
     branches = list(_branches(spec, schema))
     if isinstance(value, list):
         items = [branch["items"] for branch in branches if "items" in branch]
         for place, each in enumerate(cast(list[Any], value)):
-            yield from _unnamed(spec, {"anyOf": items}, each, f"{where}[{place}]") if items else ()
+            yield from _undeclared_members(spec, {"anyOf": items}, each, f"{where}[{place}]") if items else ()
     if not isinstance(value, dict):
         return
     named = [branch["properties"] for branch in branches if "properties" in branch]
@@ -183,12 +187,12 @@ def _unnamed(spec: dict[str, Any], schema: Any, value: Any, where: str) -> Itera
         known = [properties[name] for properties in named if name in properties]
         if not known:
             yield f"{where}.{name}: not named in the description"
-        yield from _unnamed(spec, {"anyOf": known}, each, f"{where}.{name}") if known else ()
+        yield from _undeclared_members(spec, {"anyOf": known}, each, f"{where}.{name}") if known else ()
 
 
 def _branches(spec: dict[str, Any], schema: Any) -> Iterator[dict[str, Any]]:
-    """A schema and all that it is made of at the same level."""
-    node = _followed(spec, schema)
+    """Yield a schema and all schemas that it combines at the same level."""
+    node = _resolve_reference(spec, schema)
     yield node
     for word in ("allOf", "anyOf", "oneOf"):
         for branch in node.get(word, ()):
@@ -196,8 +200,8 @@ def _branches(spec: dict[str, Any], schema: Any) -> Iterator[dict[str, Any]]:
 
 
 def _value(spec: dict[str, Any], schema: Any, chance: random.Random, depth: int) -> Any:
-    """A value that a schema allows."""
-    node = _merged(spec, _followed(spec, schema), chance)
+    """Generate a value that a schema allows."""
+    node = _merge_schema(spec, _resolve_reference(spec, schema), chance)
     if "const" in node:
         return node["const"]
     if "enum" in node:
@@ -223,13 +227,13 @@ def _value(spec: dict[str, Any], schema: Any, chance: random.Random, depth: int)
             raise NotImplementedError(f"no values are made here for {kind}")
 
 
-def _merged(spec: dict[str, Any], node: dict[str, Any], chance: random.Random) -> dict[str, Any]:
-    """A schema as one branch of each choice in it, with all of its parts in one."""
+def _merge_schema(spec: dict[str, Any], node: dict[str, Any], chance: random.Random) -> dict[str, Any]:
+    """Merge a schema's parts into one, with one branch of each choice."""
     parts = list(node.get("allOf", ()))
     parts += [chance.choice(node[word]) for word in ("anyOf", "oneOf") if node.get(word)]
     whole = {key: value for key, value in node.items() if key not in ("allOf", "anyOf", "oneOf")}
     for part in parts:
-        more = _merged(spec, _followed(spec, part), chance)
+        more = _merge_schema(spec, _resolve_reference(spec, part), chance)
         members = {**whole.get("properties", {}), **more.get("properties", {})}
         required = [*whole.get("required", ()), *more.get("required", ())]
         whole = {**whole, **more}

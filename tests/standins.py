@@ -1,4 +1,4 @@
-"""Upstreams on loopback: real HTTP servers that answer what a test says, or fail as real ones do."""
+"""Fake upstreams on loopback: HTTP servers with responses set by tests, or with realistic failures."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from centgate.resources import open_resources
 from centgate.settings import ProviderSettings, Settings
 
 SHARED = Path(__file__).parents[2] / "shared"
-"""Recorded bodies of real upstreams, where they lie beside the repository."""
+"""Folder of recorded bodies of real upstreams, beside the repository if present."""
 
 Fault = Literal[
     "timeout",
@@ -57,14 +57,14 @@ FAULTS: Mapping[Fault, tuple[int, str]] = {
     "50 MB": (502, "provider_error"),
     "text": (502, "provider_error"),
 }
-"""How an upstream can fail, with the status and code that a service answers when it cannot do without."""
+"""Failures of an upstream, with the status and error code of a service that depends on it."""
 PAGE = "<!doctype html><html><title>Just a moment...</title></html>"
 P = TypeVar("P", bound=Provider)
 
 
 @dataclass(frozen=True)
 class Asked:
-    """A request that reached a stand-in."""
+    """A request received by a fake upstream."""
 
     name: str
     method: str
@@ -76,19 +76,19 @@ class Asked:
 
 
 Answer = Callable[[Asked], tuple[int, Any]]
-"""Status and body of an answer: JSON, or text and bytes as they stand."""
+"""Status and body of a response: JSON, or text and bytes unchanged."""
 
 
 @dataclass
 class StandIns:
-    """Stand-ins for any number of upstreams, at `<url>/<name>`; each call is entered in `asked`."""
+    """Fake upstreams at `<url>/<name>`; each request is recorded in `asked`."""
 
     url: str = ""
     asked: list[Asked] = field(default_factory=list[Asked])
     faults: dict[str, Fault] = field(default_factory=dict[str, Fault])
-    """What goes wrong now, by upstream."""
+    """Current failures by upstream."""
     delay: float = 0
-    """Seconds before each answer."""
+    """Delay of each response in seconds."""
     _answers: list[tuple[str, str, str, Answer]] = field(default_factory=list[tuple[str, str, str, Answer]])
 
     def at(self, name: str) -> str:
@@ -121,7 +121,7 @@ class StandIns:
 
 @contextmanager
 def stand_ins() -> Generator[StandIns]:
-    """Stand-ins on a loopback port."""
+    """Start fake upstreams on a loopback port."""
     standing = StandIns()
     server = _Server(("127.0.0.1", 0), _handler(standing))
     threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
@@ -227,7 +227,7 @@ def _handler(standing: StandIns) -> type[BaseHTTPRequestHandler]:
 
 @contextmanager
 def recordings() -> Generator[str]:
-    """Serves the recorded bodies at `<url>/<upstream>`; skips the test where there are none."""
+    """Serve the recorded bodies at `<url>/<upstream>`; skips the test if there are no recordings."""
     replay = SHARED / "tools" / "replay.py"
     if not replay.exists():
         pytest.skip(f"needs the recordings in {SHARED.name}/, which are not part of this repository")
@@ -245,7 +245,7 @@ def recordings() -> Generator[str]:
 
 
 def recorded(upstream: str, case: str) -> Any:
-    """The body of one recording; skips the test where there are none."""
+    """Return the body of one recording; skips the test if there are no recordings."""
     file = SHARED / "recordings" / upstream / f"{case}.json"
     if not file.exists():
         pytest.skip(f"needs the recordings in {SHARED.name}/, which are not part of this repository")
@@ -254,7 +254,7 @@ def recorded(upstream: str, case: str) -> Any:
 
 @asynccontextmanager
 async def provider(kind: type[P], folder: Path, **given: Any) -> AsyncGenerator[P]:
-    """A provider with an open session; `given` are its ProviderSettings."""
+    """Open a provider with a session; `given` are its ProviderSettings."""
     settings = settings_in(
         folder, "http://127.0.0.1:9", providers={kind.about.name: ProviderSettings(**given)}
     )
@@ -263,10 +263,10 @@ async def provider(kind: type[P], folder: Path, **given: Any) -> AsyncGenerator[
 
 
 def set_up(settings: Settings, providers: Mapping[str, ProviderSettings]) -> Settings:
-    """Settings in which these providers are set up; those not named keep their own."""
+    """Return settings with these providers configured; others keep theirs."""
     return settings.model_copy(update={"providers": {**settings.providers, **providers}})
 
 
 def bought(client: httpx.Client, path: str, body: Any, buyer: Buyer | None = None) -> httpx.Response:
-    """The response to a request, paid for with a fresh payment."""
+    """Send a request with a new payment and return the response."""
     return pay(client, payment_for(client, buyer or Buyer(), path, body), path, body)

@@ -157,11 +157,11 @@ def test_network_without_a_node_is_a_part_that_could_not_be_audited(deployed: Se
     ("arguments", "sentence"),
     [
         (["--since", "soon"], "is no time"),
-        (["--since", "1h", "--until", "2h"], "--since is not before --until"),
+        (["--since", "1h", "--until", "2h"], "--since must be before --until"),
         (["--since", "1h", "--from-block", "1"], "not by both"),
-        (["--from-block", "2", "--to-block", "1"], "--from-block is not before"),
+        (["--from-block", "2", "--to-block", "1"], "--from-block must not be after"),
         (["--to-block", "1"], "needs --from-block"),
-        (["--resume", "--since", "1h"], "leave out the period"),
+        (["--resume", "--since", "1h"], "omit the period"),
     ],
 )
 def test_what_cannot_be_meant_exits_2(deployed: Settings, arguments: list[str], sentence: str) -> None:

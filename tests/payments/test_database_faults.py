@@ -146,7 +146,7 @@ def test_a_server_starts_without_its_database_and_works_when_it_comes(
 
     assert (before, served.status_code) == (503, 200)
     assert (is_plain(refused), note(refused)) == (True, UNTOUCHED)
-    assert "the database cannot be used yet" in log.read_text()
+    assert "the database is not available yet" in log.read_text()
 
 
 @contextmanager

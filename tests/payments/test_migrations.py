@@ -193,9 +193,9 @@ def test_the_command_says_what_it_did(database_url: str, run: Run) -> None:
     run(at("0001"))
     third = migrated(database_url)
 
-    assert first == (0, f"the database was empty: made with schema {HEAD}")
+    assert first == (0, f"the database was empty: created schema {HEAD}")
     assert second == (0, f"the database is up to date: schema {HEAD}")
-    assert third == (0, f"the database had schema 0001, and has {HEAD} now")
+    assert third == (0, f"the database is updated from schema 0001 to {HEAD}")
     assert run(differences) == []
 
 

@@ -60,7 +60,7 @@ def test_refund_that_the_chain_shows_is_entered(tmp_path: Path, devchain: DevCha
     shown = refunded(url, paid, transaction, node=devchain.rpc_url)
 
     assert shown.exit_code == 0, shown.output
-    assert events(url, paid["nonce"])[-1] == f"It was entered as paid back in {transaction}."
+    assert events(url, paid["nonce"])[-1] == f"Its refund in {transaction} was recorded."
 
 
 def test_one_transaction_pays_back_as_many_payments_as_it_has_money_for(

@@ -74,7 +74,7 @@ def test_show_says_that_test_money_is_not_redeemed_on_a_main_network(tmp_path: P
 
     (told,) = json.loads(run(url, "show", young["nonce"], "--json"))["payments"]
 
-    assert f"from a deployment that is paid on {TEST[0]}" in told["owed"]
+    assert f"from a deployment with payments on {TEST[0]}" in told["owed"]
 
 
 @pytest.mark.parametrize(
