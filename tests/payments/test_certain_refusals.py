@@ -1,4 +1,4 @@
-"""The facilitator refuses for certain: the buyer is told why, and may try again."""
+"""Certain refusals of the facilitator: the buyer gets the reason, and may try again."""
 
 from __future__ import annotations
 

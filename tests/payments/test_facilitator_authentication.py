@@ -1,4 +1,4 @@
-"""How the API shows a facilitator who it is: a bearer token, or a JWT signed anew for each request."""
+"""Authentication at a facilitator: a bearer token, or a new JWT for each request."""
 
 # pyjwt and cryptography are typed in parts
 # pyright: reportUnknownMemberType=false

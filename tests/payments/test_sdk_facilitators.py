@@ -16,7 +16,7 @@ from sdk_facilitators import python_facilitator, typescript_facilitator
 from x402.schemas import SettleResponse
 
 from centgate.devchain.house import DevChain
-from centgate.payments.settle_reasons import certainty_of
+from centgate.payments.settle_reasons import classify_reason
 from centgate.settings import Settings
 
 CENT = 10_000
@@ -78,7 +78,7 @@ def test_second_settlement_by_the_sdks_facilitator_is_a_reason_in_doubt(
         second = client.post("/settle", json=body).json()
 
     assert (first["success"], second["success"]) == (True, False)
-    assert certainty_of(second["errorReason"]) == "in_doubt"
+    assert classify_reason(second["errorReason"]) == "in_doubt"
 
 
 def test_typescript_facilitator_without_a_node_says_that_the_signature_is_wrong(
@@ -92,7 +92,7 @@ def test_typescript_facilitator_without_a_node_says_that_the_signature_is_wrong(
         answer = httpx.post(f"{url}/settle", json=body, timeout=30).json()
 
     assert (answer["success"], answer["errorReason"]) == (False, "invalid_exact_evm_signature")
-    assert certainty_of("invalid_exact_evm_signature") == "chain_state"
+    assert classify_reason("invalid_exact_evm_signature") == "chain_state"
 
 
 def test_typescript_facilitator_says_of_a_settled_payment_that_its_simulation_failed(
@@ -109,7 +109,7 @@ def test_typescript_facilitator_says_of_a_settled_payment_that_its_simulation_fa
 
     assert (first["success"], second["success"]) == (True, False)
     assert second["errorReason"] == "invalid_exact_evm_transaction_simulation_failed"
-    assert certainty_of(second["errorReason"]) == "chain_state"
+    assert classify_reason(second["errorReason"]) == "chain_state"
 
 
 @pytest.mark.parametrize("make", GO_REPLIES)
@@ -124,4 +124,4 @@ async def test_go_reply_is_a_settlement_in_doubt(
     answer = SettleResponse.model_validate_json(bytes(reply.body))
     assert (reply.status_code, answer.success, answer.payer) == (200, False, buyer.address)
     assert answer.transaction in ("", facilitator.move(body)["transaction"])
-    assert certainty_of(answer.error_reason or "") == "in_doubt"
+    assert classify_reason(answer.error_reason or "") == "in_doubt"

@@ -13,7 +13,7 @@ from x402.mechanisms.evm import asset_cache, settle_receipt
 from x402.mechanisms.evm.exact import eip3009_utils, facilitator
 from x402.mechanisms.evm.exact.v1 import facilitator as facilitator_v1
 
-from centgate.payments.settle_reasons import CDP, REASONS, SOURCES, certainty_of
+from centgate.payments.settle_reasons import CDP, REASONS, SOURCES, classify_reason
 from centgate.payments.settle_reasons_page import render_page
 
 ROOT = Path(__file__).parent.parent.parent
@@ -47,22 +47,22 @@ def reasons_of(module: ModuleType) -> set[str]:
 
 @pytest.mark.parametrize("reason", AFTER_SENDING)
 def test_reason_said_after_sending_is_in_doubt(reason: str) -> None:
-    assert certainty_of(reason) == "in_doubt"
+    assert classify_reason(reason) == "in_doubt"
 
 
-@pytest.mark.parametrize("reason", [name for name in REASONS if certainty_of(name) != "in_doubt"])
+@pytest.mark.parametrize("reason", [name for name in REASONS if classify_reason(name) != "in_doubt"])
 def test_reason_similar_to_a_certain_one_is_in_doubt(reason: str) -> None:
     similar = (reason + "_x", "x_" + reason, reason.upper(), f" {reason}", reason[:-1])
 
-    assert {certainty_of(each) for each in similar} == {"in_doubt"}
+    assert {classify_reason(each) for each in similar} == {"in_doubt"}
 
 
 def test_empty_reason_is_in_doubt() -> None:
-    assert certainty_of("") == "in_doubt"
+    assert classify_reason("") == "in_doubt"
 
 
 def test_policy_refusal_sends_nothing() -> None:
-    assert certainty_of("kyt_risk_detected") == certainty_of("request_blocked_by_location") == "payload"
+    assert classify_reason("kyt_risk_detected") == classify_reason("request_blocked_by_location") == "payload"
 
 
 @pytest.mark.parametrize(
@@ -76,7 +76,7 @@ def test_policy_refusal_sends_nothing() -> None:
     ],
 )
 def test_reason_read_from_a_node_may_be_our_own_effect(reason: str) -> None:
-    assert certainty_of(reason) == "chain_state"
+    assert classify_reason(reason) == "chain_state"
 
 
 def test_every_reason_of_the_installed_sdk_is_listed() -> None:

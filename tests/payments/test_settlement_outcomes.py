@@ -1,4 +1,4 @@
-"""The page of settlement outcomes is what the code decides, and serves nobody on a guess."""
+"""The page of settlement outcomes matches the code, and no request is served on a guess."""
 
 from __future__ import annotations
 

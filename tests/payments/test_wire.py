@@ -64,7 +64,7 @@ async def _head(reader: asyncio.StreamReader) -> bytes:
 
 @asynccontextmanager
 async def listening(serve: Serve, tls: ssl.SSLContext | None = None) -> AsyncGenerator[str]:
-    """The address of a server of any manners; at the end whoever is served must have hung up."""
+    """Serve a scripted HTTP server and return its URL; at the end all clients must have disconnected."""
     at_work = set[asyncio.Task[None]]()
 
     def begin(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -234,7 +234,7 @@ async def test_as_many_at_once_as_are_asked() -> None:
 async def test_a_connection_that_has_been_idle_is_not_used_again(monkeypatch: pytest.MonkeyPatch) -> None:
     async with serving(WHOLE) as (server, there):
         await there.post(b"{}", {})
-        monkeypatch.setattr(wire, "IDLE", -1.0)
+        monkeypatch.setattr(wire, "MAX_IDLE_SECONDS", -1.0)
         await there.post(b"{}", {})
 
     assert server.connections == 2
@@ -243,7 +243,7 @@ async def test_a_connection_that_has_been_idle_is_not_used_again(monkeypatch: py
 async def test_connections_that_are_not_needed_any_more_are_let_go(monkeypatch: pytest.MonkeyPatch) -> None:
     async with serving(WHOLE) as (server, there):
         await asyncio.gather(*(there.post(b"{}", {}) for _ in range(20)))
-        monkeypatch.setattr(wire, "IDLE", 0.05)
+        monkeypatch.setattr(wire, "MAX_IDLE_SECONDS", 0.05)
         await asyncio.sleep(0.1)
         await there.post(b"{}", {})
         async with asyncio.timeout(10):

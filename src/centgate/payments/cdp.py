@@ -1,4 +1,4 @@
-"""Authentication at Coinbase's hosted facilitator: a JWT signed anew for each request.
+"""Authentication at Coinbase's hosted facilitator: a new JWT for each request.
 
 Format: https://docs.cdp.coinbase.com/api-reference/v2/authentication (bearer token, `uris` claim).
 """
@@ -17,12 +17,12 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
 LIFETIME = 120
-"""Seconds a token is good for."""
+"""Lifetime of a token in seconds."""
 
 
 def cdp_token(key_id: str, secret: str, method: str, url: str) -> str:
-    """A bearer token for one request; ValueError when the secret is neither of the two kinds of key."""
-    key = _private_key(secret)
+    """Return a bearer token for one request. Raises ValueError for a secret that is no key of either kind."""
+    key = _parse_private_key(secret)
     parts = urlsplit(url)
     now = int(time.time())
     return jwt.encode(
@@ -39,7 +39,7 @@ def cdp_token(key_id: str, secret: str, method: str, url: str) -> str:
     )
 
 
-def _private_key(secret: str) -> Ed25519PrivateKey | EllipticCurvePrivateKey:
+def _parse_private_key(secret: str) -> Ed25519PrivateKey | EllipticCurvePrivateKey:
     if "BEGIN" in secret:
         key = load_pem_private_key(secret.replace("\\n", "\n").encode(), password=None)
         if isinstance(key, EllipticCurvePrivateKey):

@@ -1,8 +1,9 @@
-"""Client of a facilitator, and what each of its answers to one presentation of a payment means.
+"""Client of a facilitator, and the meaning of each of its responses to a submitted payment.
 
-The body is read first, then the status. Nothing is certain but `success: true` about this payment under a
-status of success, a refusal whose reason is in the closed table of `settle_reasons`, and a request that never
-reached the facilitator. All else leaves the outcome open: the facilitator may have broadcast the payment.
+The body is read first, then the status. Only three results are certain: `success: true` about this payment
+with a 2xx status, a refusal whose reason is in the closed table of `settle_reasons`, and a request that never
+reached the facilitator. Everything else leaves the outcome open: the facilitator may have broadcast the
+payment.
 """
 
 from __future__ import annotations
@@ -15,29 +16,29 @@ from typing import Any, Literal, cast
 import orjson
 
 from centgate.payments.authorization import Payment, PaymentKey, TermsChanged, build_settle_request
-from centgate.payments.settle_reasons import certainty_of
+from centgate.payments.settle_reasons import classify_reason
 from centgate.payments.wire import NoResponse, NotConnected, Wire
 from centgate.settings import Settings
 
 NAME = "facilitator"
 MAX_ANSWER = 64 * 1024
-"""Bytes of an answer that are read."""
+"""Maximum size of a response body in bytes."""
 
 NOT_SENT_STATUSES = frozenset({401, 403, 404, 405, 411, 413, 414, 415, 429, 431})
-"""Statuses by which a request was refused unread, unless the body says otherwise.
+"""Statuses that reject a request without processing it, unless the body says otherwise.
 
-A bare 400 is not among them: facilitators answer so for what they have broadcast, too.
+A bare 400 is not among them: facilitators also return it for payments that they have broadcast.
 """
 
 MAX_REASON = 64
-"""Characters of an unknown reason that are repeated."""
+"""Maximum length of an unknown reason in messages, in characters."""
 
 REVERTED = "transaction_failed"
 """The facilitator's own transaction failed; the same authorization may have landed in another."""
 
 _HASH = re.compile(r"0x(?!0{64})[0-9a-fA-F]{64}")
-_NAME = re.compile(r"[!-~]{1,200}")
-"""Name of a transaction in a success: some facilitators have names of their own for them."""
+_TRANSACTION_ID = re.compile(r"[!-~]{1,200}")
+"""Transaction id in a success: some facilitators use their own ids instead of hashes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,17 +50,17 @@ class Settled:
 
 @dataclass(frozen=True, slots=True)
 class NotSettled:
-    """The presentation was refused, and sent nothing."""
+    """The submission was refused, and no transaction was sent."""
 
     reason: str
     """In x402's vocabulary."""
     certainty: Literal["payload", "chain_state"] = "payload"
-    """`chain_state`: the reason may be the effect of an earlier sending, so that the chain is to be asked."""
+    """`chain_state`: an earlier transaction may be the cause of the refusal, so the chain must be checked."""
 
 
 @dataclass(frozen=True, slots=True)
 class Unsent:
-    """The presentation never reached the facilitator: nothing was sent."""
+    """The submission never reached the facilitator: no transaction was sent."""
 
     kind: Literal["timeout", "error"]
     message: str
@@ -72,9 +73,9 @@ class Unresolved:
     kind: Literal["timeout", "error"]
     message: str
     transaction: str | None = None
-    """The transaction that the facilitator named."""
+    """The transaction hash from the facilitator's response."""
     reason: str | None = None
-    """Why the facilitator refused, if it did."""
+    """The facilitator's reason, if it refused."""
 
 
 Outcome = Settled | NotSettled | Unsent | Unresolved
@@ -85,43 +86,45 @@ class Facilitator:
 
     def __init__(self, settings: Settings, *, notice: Callable[[Outcome], None] = lambda _: None) -> None:
         self._settings = settings
-        self._notice = notice
-        """Told what comes of each settlement."""
+        self._on_outcome = notice
+        """Callback for the outcome of each settlement."""
         self._settle_url = settings.facilitator + "/settle"
-        self._wire = Wire(self._settle_url, MAX_ANSWER)
+        self._pool = Wire(self._settle_url, MAX_ANSWER)
 
     def close(self) -> None:
-        """Let go of its connections."""
-        self._wire.close()
+        """Close its connections."""
+        self._pool.close()
 
     async def settle(self, payment: Payment) -> Outcome:
-        """Have the payment broadcast; never raises for anything the facilitator does."""
+        """Submit a payment for settlement. Never raises for anything the facilitator does."""
         result = await self._settle(payment)
-        self._notice(result)
+        self._on_outcome(result)
         return result
 
     async def _settle(self, payment: Payment) -> Outcome:
         try:
             body = build_settle_request(payment)
         except TermsChanged:
-            return Unresolved("error", "the payment was presented by another version of this server")
+            return Unresolved("error", "the payment was submitted by another version of this server")
         headers = authorize(self._settings, self._settle_url)
         try:
-            response = await self._wire.post(body, headers, max_wait=self._settings.facilitator_timeout)
+            response = await self._pool.post(body, headers, max_wait=self._settings.facilitator_timeout)
         except NotConnected as error:
             kind = "timeout" if error.timed_out else "error"
             return Unsent(kind, f"the facilitator could not be reached: {error}")
         except NoResponse as error:
             return Unresolved("error", f"the facilitator {error}")
         except TimeoutError:
-            return Unresolved("timeout", "the facilitator did not answer in time")
-        return interpret_answer(payment, response.status, response.content)
+            return Unresolved("timeout", "the facilitator did not respond in time")
+        return interpret_response(payment, response.status, response.content)
 
 
 def authorize(settings: Settings, url: str, *, method: str = "POST") -> dict[str, str]:
-    """The header that lets us in at the facilitator, if any; ValueError for a key that cannot sign."""
+    """Return the facilitator's authentication header, if any. Raises ValueError for an unusable key."""
     if settings.cdp_api_key_id and settings.cdp_api_key_secret:
-        from centgate.payments.cdp import cdp_token  # loads a cryptography library that few need
+        from centgate.payments.cdp import (
+            cdp_token,
+        )  # imports a cryptography library that few deployments need
 
         secret = settings.cdp_api_key_secret.get_secret_value()
         return {"Authorization": f"Bearer {cdp_token(settings.cdp_api_key_id, secret, method, url)}"}
@@ -131,8 +134,8 @@ def authorize(settings: Settings, url: str, *, method: str = "POST") -> dict[str
 
 
 @dataclass(frozen=True, slots=True)
-class _Answer:
-    """A SettleResponse, or a VerifyResponse that refuses, as far as it counts."""
+class _SettleResponse:
+    """The relevant fields of a SettleResponse, or of a VerifyResponse that refuses."""
 
     success: bool
     reason: str
@@ -143,40 +146,40 @@ class _Answer:
 
     @property
     def hash(self) -> str | None:
-        """The transaction, if it is a hash."""
+        """The transaction, None unless it is a hash."""
         return self.transaction if _HASH.fullmatch(self.transaction) else None
 
 
-def interpret_answer(payment: Payment, status: int, content: bytes) -> Outcome:
-    """Return what an answer to `/settle` means for this presentation of the payment."""
-    answer = _read_answer(content)
-    if answer is None:
+def interpret_response(payment: Payment, status: int, content: bytes) -> Outcome:
+    """Map a response of `/settle` to the outcome of this submission."""
+    response = _parse_response(content)
+    if response is None:
         if status in NOT_SENT_STATUSES:
-            return Unsent("error", f"the facilitator turned the request away with status {status}")
+            return Unsent("error", f"the facilitator rejected the request with status {status}")
         if status == 200:
-            return Unresolved("error", "the facilitator's answer is not an x402 settlement")
-        return Unresolved("error", f"the facilitator answered with status {status}")
-    if answer.success:
+            return Unresolved("error", "the facilitator's response is not an x402 settlement")
+        return Unresolved("error", f"the facilitator returned status {status}")
+    if response.success:
         if not 200 <= status < 300:
-            return Unresolved("error", f"the facilitator answered with status {status}", answer.hash)
-        return _interpret_success(payment, answer)
-    certainty = certainty_of(answer.reason)
-    if certainty == "in_doubt" or answer.hash:
-        reason = answer.reason[:MAX_REASON] or "no reason given"
-        message = f"the facilitator left the settlement open: {reason}"
-        return Unresolved("error", message, answer.hash, reason)
-    return NotSettled(answer.reason, certainty)
+            return Unresolved("error", f"the facilitator returned status {status}", response.hash)
+        return _interpret_success(payment, response)
+    certainty = classify_reason(response.reason)
+    if certainty == "in_doubt" or response.hash:
+        reason = response.reason[:MAX_REASON] or "no reason given"
+        message = f"the facilitator left the settlement unresolved: {reason}"
+        return Unresolved("error", message, response.hash, reason)
+    return NotSettled(response.reason, certainty)
 
 
-def _read_answer(content: bytes) -> _Answer | None:
-    """Read a SettleResponse, or a VerifyResponse with `isValid: false`; None for all else."""
+def _parse_response(content: bytes) -> _SettleResponse | None:
+    """Parse a SettleResponse, or a VerifyResponse with `isValid: false`; None for anything else."""
     try:
-        answer = orjson.loads(content)
+        parsed = orjson.loads(content)
     except ValueError:
         return None
-    if not isinstance(answer, dict):
+    if not isinstance(parsed, dict):
         return None
-    member = cast(dict[str, Any], answer).get
+    member = cast(dict[str, Any], parsed).get
     success = member("success", False if member("isValid") is False else None)
     reason = member("errorReason") or member("invalidReason") or ""
     transaction, network = member("transaction") or "", member("network") or ""
@@ -186,25 +189,25 @@ def _read_answer(content: bytes) -> _Answer | None:
             return None
     if not isinstance(success, bool):
         return None
-    return _Answer(success, reason, transaction, network, payer, amount)
+    return _SettleResponse(success, reason, transaction, network, payer, amount)
 
 
-def _interpret_success(payment: Payment, answer: _Answer) -> Outcome:
-    """Return what a success means: it counts when it names a transaction and is about this payment."""
-    ours = (
-        answer.network == payment.terms.network
-        and (answer.payer or payment.key.payer).lower() == payment.key.payer
-        and (answer.amount or str(payment.terms.amount)) == str(payment.terms.amount)
+def _interpret_success(payment: Payment, response: _SettleResponse) -> Outcome:
+    """Map a success to an outcome: it must name a transaction and be about this payment."""
+    is_this_payment = (
+        response.network == payment.terms.network
+        and (response.payer or payment.key.payer).lower() == payment.key.payer
+        and (response.amount or str(payment.terms.amount)) == str(payment.terms.amount)
     )
-    if not ours:
-        return Unresolved("error", "the facilitator answered about another payment", answer.hash)
-    if not _NAME.fullmatch(answer.transaction):
+    if not is_this_payment:
+        return Unresolved("error", "the facilitator's response is about another payment", response.hash)
+    if not _TRANSACTION_ID.fullmatch(response.transaction):
         return Unresolved("error", "the facilitator named no transaction")
-    return Settled(receipt(payment.key, payment.terms.amount, answer.transaction))
+    return Settled(receipt(payment.key, payment.terms.amount, response.transaction))
 
 
 def receipt(key: PaymentKey, amount: int, transaction: str) -> dict[str, Any]:
-    """x402's SettleResponse for a payment that was settled."""
+    """Build x402's SettleResponse for a settled payment."""
     return {
         "success": True,
         "payer": key.payer,
@@ -215,7 +218,7 @@ def receipt(key: PaymentKey, amount: int, transaction: str) -> dict[str, Any]:
 
 
 def refusal(key: PaymentKey, reason: str) -> dict[str, Any]:
-    """x402's SettleResponse for a payment that was refused."""
+    """Build x402's SettleResponse for a refused payment."""
     return {
         "success": False,
         "errorReason": reason,

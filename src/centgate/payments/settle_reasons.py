@@ -1,13 +1,13 @@
-"""The reasons with which x402 facilitators refuse to settle, and what each says about the money.
+"""Refusal reasons of x402 facilitators, and what each proves about the money.
 
 A closed table: a reason that is not in it, or that is only similar to one in it, is in doubt. The SDKs were
-read at the places where they return each reason. The service behind the CDP names cannot be read: a name that
-it shares with an SDK has the SDK's place, and one of its own is certain only if it speaks of nothing but the
-payload or a check before sending. A reason that can be said before and after sending is in doubt.
+read at the places where they return each reason. The source of CDP's service is not public: a name that it
+shares with an SDK is classified as in the SDK, and one of its own is certain only if it concerns nothing but
+the payload or a check before sending. A reason that is possible before and after sending is in doubt.
 
 Two facts hold for all of the SDKs. Their settle functions verify again and return verify's reason as their
-own. And they read the reason of a rejected broadcast from the error's text, in the words for a failed
-simulation.
+own. And they derive the reason of a rejected broadcast from the error's text, with the same reasons as for a
+failed simulation.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ ReasonCertainty = Literal["payload", "chain_state", "in_doubt"]
 
 @dataclass(frozen=True, slots=True)
 class ReasonSource:
-    """A text that names reasons: a library at a version, and its files."""
+    """A source of reasons: a library at a version, and its files."""
 
     name: str
     version: str
@@ -31,7 +31,7 @@ class ReasonSource:
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """The certainty of one reason, what it means, and the texts that name it."""
+    """Certainty and meaning of one reason, and the sources that name it."""
 
     certainty: ReasonCertainty
     meaning: str
@@ -78,10 +78,10 @@ MIDDLEWARE = ReasonSource(
 SOURCES = (PYTHON, TYPESCRIPT, GO, GO_OLD, GO_V1, CDP, SPECIFICATION, MIDDLEWARE)
 
 
-def certainty_of(reason: str) -> ReasonCertainty:
-    """Return what a refusal with this reason says about the money."""
-    known = REASONS.get(reason)
-    return known.certainty if known else "in_doubt"
+def classify_reason(reason: str) -> ReasonCertainty:
+    """Return the certainty of a refusal with this reason; unknown reasons are in doubt."""
+    entry = REASONS.get(reason)
+    return entry.certainty if entry else "in_doubt"
 
 
 def _payload(meaning: str, *sources: ReasonSource) -> Reason:
@@ -173,7 +173,7 @@ REASONS: Mapping[str, Reason] = MappingProxyType(
             "Policy: the recipient is considered a risk.", CDP
         ),
         "request_blocked_by_location": _payload("Policy: not from this location.", CDP),
-        # the signature, where a node was asked about it
+        # the signature, checked with a node
         "invalid_exact_evm_signature": _chain_state(
             "The signature is wrong, or a contract wallet or a simulation refused it now. TypeScript says it"
             " too when the node did not answer about the payer's code.",
@@ -256,7 +256,7 @@ REASONS: Mapping[str, Reason] = MappingProxyType(
             "The verification broke off, for example because the node did not answer.", GO, GO_V1, CDP
         ),
         "preflight_validation_failed": _chain_state("A check before sending failed.", CDP),
-        # said after sending, or possibly after it
+        # possible after sending
         "invalid_exact_evm_payload": _in_doubt(
             "The payload is malformed. Go says it too after the transaction to the payer's factory; before v2"
             " it says it of every failed simulation, also for a used nonce.",

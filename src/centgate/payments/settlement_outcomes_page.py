@@ -1,4 +1,4 @@
-"""Prints the page of settlement outcomes: each answer of a facilitator, run through the code that decides."""
+"""Generator of docs/settlement-outcomes.md: runs each facilitator response through the real code."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from centgate.catalog import all_services
 from centgate.errors import CentgateError, PaymentNote
 from centgate.payments.authorization import Payment, PaymentKey, SignedPayment
 from centgate.payments.claiming import Order
-from centgate.payments.facilitator import Facilitator, Outcome, Unresolved, Unsent, interpret_answer
+from centgate.payments.facilitator import Facilitator, Outcome, Unresolved, Unsent, interpret_response
 from centgate.payments.gate import Gate
 from centgate.payments.journal import Journal
 from centgate.payments.onchain import Chains, ChainUnreachable, OnchainStatus, Paid, TransactionStatus
@@ -25,7 +25,7 @@ from centgate.payments.terms import Terms, terms_of
 from centgate.settings import Settings
 
 _HASH = "0x" + "ab" * 32
-_KEPT: SignedPayment = {
+_RESUBMISSION: SignedPayment = {
     "signature": "0x" + "11" * 65,
     "validAfter": "0",
     "validBefore": "2000000000",
@@ -41,8 +41,8 @@ def _refusal(reason: str, transaction: str = "") -> dict[str, Any]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Reply:
-    """An answer of a facilitator: a status and a body, or what happened instead of one."""
+class _FacilitatorReply:
+    """A facilitator's response: status and body, or the failure instead of a response."""
 
     label: str
     status: int = 200
@@ -50,78 +50,78 @@ class _Reply:
     instead: Outcome | None = None
 
     def interpret(self, payment: Payment) -> Outcome:
-        return self.instead or interpret_answer(payment, self.status, orjson.dumps(self.body))
+        return self.instead or interpret_response(payment, self.status, orjson.dumps(self.body))
 
 
 @dataclass(frozen=True, slots=True)
 class _ChainState:
-    """What nodes say of a payment, and of a transaction that the facilitator named."""
+    """On-chain status of a payment, and of a transaction that the facilitator named."""
 
     label: str
     status: OnchainStatus | Literal["no node", "no answer"]
     transaction: TransactionStatus = "unknown"
 
 
-REPLIES: Sequence[_Reply] = (
-    _Reply("2xx, success about this payment, with a transaction", 200, {
+REPLIES: Sequence[_FacilitatorReply] = (
+    _FacilitatorReply("2xx, success about this payment, with a transaction", 200, {
         "success": True, "transaction": _HASH, "network": "eip155:8453",
     }),
-    _Reply("success under another status", 500, {
+    _FacilitatorReply("success under another status", 500, {
         "success": True, "transaction": _HASH, "network": "eip155:8453",
     }),
-    _Reply("success about another payment, or without a transaction", 200, {
+    _FacilitatorReply("success about another payment, or without a transaction", 200, {
         "success": True, "transaction": "", "network": "eip155:8453",
     }),
-    _Reply("a refusal of kind `payload`, at any status", 400, _refusal("invalid_payload")),
-    _Reply("a refusal of kind `chain_state`, at any status", 400, _refusal("insufficient_funds")),
-    _Reply("a refusal of kind `in_doubt` (a used nonce, an unknown reason)", 200, _refusal(
+    _FacilitatorReply("a refusal of kind `payload`, at any status", 400, _refusal("invalid_payload")),
+    _FacilitatorReply("a refusal of kind `chain_state`, at any status", 400, _refusal("insufficient_funds")),
+    _FacilitatorReply("a refusal of kind `in_doubt` (a used nonce, an unknown reason)", 200, _refusal(
         "invalid_exact_evm_nonce_already_used"
     )),
-    _Reply("a refusal that names a transaction, whatever the reason", 200, _refusal(
+    _FacilitatorReply("a refusal that names a transaction, whatever the reason", 200, _refusal(
         "transaction_failed", _HASH
     )),
-    _Reply("401, 403, 404, 405, 411, 413, 414, 415, 429 or 431 without such a body", 429),
-    _Reply("no connection: name, refusal, TLS, time", instead=Unsent("error", "")),
-    _Reply("400 or any other status without such a body", 400),
-    _Reply("nothing in time, or half an answer", instead=Unresolved("timeout", "")),
+    _FacilitatorReply("401, 403, 404, 405, 411, 413, 414, 415, 429 or 431 without such a body", 429),
+    _FacilitatorReply("no connection: DNS, refused, TLS, timeout", instead=Unsent("error", "")),
+    _FacilitatorReply("400 or any other status without such a body", 400),
+    _FacilitatorReply("timeout, or an incomplete response", instead=Unresolved("timeout", "")),
 )  # fmt: skip
 
 CHAIN_STATES: Sequence[_ChainState] = (
-    _ChainState("no node, or none answers", "no node"),
+    _ChainState("no node, or none responds", "no node"),
     _ChainState("nonce unused", "unused"),
     _ChainState("nonce unused, named transaction reverted", "unused", "reverted"),
     _ChainState("nonce unused in a safe block past `validBefore`", "expired"),
-    _ChainState("paid to us in a block after the claim", Paid(_HASH), "succeeded"),
+    _ChainState("paid to the seller in a block after the claim", Paid(_HASH), "succeeded"),
     _ChainState("nonce used otherwise or before the claim, not safe yet", "spent_unsafe"),
     _ChainState("the same in a safe block", "spent"),
 )
 
 _INTRODUCTION = """# Outcomes of a settlement
 
-What becomes of a payment, by the facilitator's answer and by what the nodes say. Each cell was found by
-running the code that decides; `make docs` writes this page. The kinds of reasons are those of
-[facilitator-reasons.md](facilitator-reasons.md), the rules stand in
+Outcome of a payment, by the facilitator's response and by the on-chain status. Each cell is the result of
+running the real code; `make docs` generates this page. The kinds of reasons are those of
+[facilitator-reasons.md](facilitator-reasons.md), the rules are in
 [decision 2](decisions/0002-unknown-outcomes.md).
 
-| word | the buyer hears | the journal says | who may be served |
+| outcome | response to the buyer | state in the journal | requests that are served |
 | --- | --- | --- | --- |
 """
 _FIRST = """
-## The first presentation
+## First submission
 
 """
 _REPEATED = """
-## A repeated presentation, after an attempt whose outcome is unknown
+## Repeated submission, after an attempt with an unknown outcome
 
-Where the nodes decide, the facilitator is not asked again. In the column "nonce unused, named transaction
-reverted" the first attempt named that transaction. A payment that was `unused` or `refused` before is
-presented as for the first time.
+If the on-chain status decides, the facilitator is not called again. In the column "nonce unused, named
+transaction reverted" the first attempt named that transaction. A payment that was `unused` or `refused`
+before is submitted as for the first time.
 
 """
 
 
 @dataclass(frozen=True, slots=True)
-class _Result:
+class _DocumentedOutcome:
     word: str
     buyer: str
     journal: str
@@ -129,7 +129,7 @@ class _Result:
 
 
 class _ScriptedFacilitator:
-    def __init__(self, reply: _Reply) -> None:
+    def __init__(self, reply: _FacilitatorReply) -> None:
         self.reply = reply
 
     async def settle(self, payment: Payment) -> Outcome:
@@ -152,8 +152,8 @@ class _ScriptedChains:
         return self.state.transaction
 
 
-async def find_outcomes() -> tuple[list[list[_Result]], list[list[_Result]]]:
-    """Return the outcomes of first and of repeated presentations, a row for each reply."""
+async def find_outcomes() -> tuple[list[list[_DocumentedOutcome]], list[list[_DocumentedOutcome]]]:
+    """Return the outcomes of first and of repeated submissions, a row for each reply."""
     service = all_services()[0]
     settings = Settings(pay_to="0x" + "22" * 20)
     terms = terms_of(service, settings)
@@ -161,38 +161,44 @@ async def find_outcomes() -> tuple[list[list[_Result]], list[list[_Result]]]:
         store = open_store(f"sqlite:///{Path(folder) / 'journal.db'}")
         try:
             await store.migrate()
-            run = _Run(Journal(store, keep_seconds=3600), terms)
-            first = [[await run.outcome(reply, state) for state in CHAIN_STATES] for reply in REPLIES]
-            again = [
-                [await run.outcome(reply, state, repeated=True) for state in CHAIN_STATES]
+            runner = _OutcomeRunner(Journal(store, keep_seconds=3600), terms)
+            first = [[await runner.outcome(reply, state) for state in CHAIN_STATES] for reply in REPLIES]
+            repeated = [
+                [await runner.outcome(reply, state, repeated=True) for state in CHAIN_STATES]
                 for reply in REPLIES
             ]
         finally:
             await store.close()
-    return first, again
+    return first, repeated
 
 
-class _Run:
-    """Settles one payment after the other, on a journal of its own."""
+class _OutcomeRunner:
+    """Settles one payment after the other, with a separate journal."""
 
     def __init__(self, journal: Journal, terms: Terms) -> None:
         self._journal = journal
         self._terms = terms
         self._nonces = count(1)
 
-    async def outcome(self, reply: _Reply, state: _ChainState, *, repeated: bool = False) -> _Result:
+    async def outcome(
+        self, reply: _FacilitatorReply, state: _ChainState, *, repeated: bool = False
+    ) -> _DocumentedOutcome:
         payment = self._payment(next(self._nonces))
         order = Order(self._terms.service.slug, "binding")
         if repeated:
-            named = state.transaction == "reverted"
-            earlier = _Reply("", 200, _refusal("settlement_pending", _HASH)) if named else REPLIES[-1]
+            has_transaction = state.transaction == "reverted"
+            earlier = (
+                _FacilitatorReply("", 200, _refusal("settlement_pending", _HASH))
+                if has_transaction
+                else REPLIES[-1]
+            )
             await self._settle(payment, order, earlier, _ChainState("", "no node"))
         error = await self._settle(payment, order, reply, state)
-        known = await self._journal.note(payment)
-        return _describe(error, known)
+        note = await self._journal.note(payment)
+        return _describe_outcome(error, note)
 
     async def _settle(
-        self, payment: Payment, order: Order, reply: _Reply, state: _ChainState
+        self, payment: Payment, order: Order, reply: _FacilitatorReply, state: _ChainState
     ) -> CentgateError | None:
         facilitator, chains = _ScriptedFacilitator(reply), _ScriptedChains(state)
         gate = Gate(
@@ -214,8 +220,8 @@ class _Run:
         return Payment(
             key=key,
             terms=terms,
-            kept=_KEPT,
-            signed=orjson.dumps(_KEPT).decode(),
+            kept=_RESUBMISSION,
+            signed=orjson.dumps(_RESUBMISSION).decode(),
             valid_before=2_000_000_000,
             unfit=None,
             signer_known=True,
@@ -226,42 +232,42 @@ class _Run:
         )
 
 
-def _describe(error: CentgateError | None, known: PaymentNote | None) -> _Result:
+def _describe_outcome(error: CentgateError | None, journal_note: PaymentNote | None) -> _DocumentedOutcome:
     if error is None:
-        return _Result("served", "200, the answer", "settled, then delivered", "this request")
+        return _DocumentedOutcome("served", "200, the answer", "settled, then delivered", "this request")
     note = error.payment
     assert note is not None
-    assert known is not None
+    assert journal_note is not None
     match note.state:
         case "refused":
-            buyer, journal, served = "402, `retry: new_payment`", "refused", "nobody"
+            buyer, journal, served = "402, `retry: new_payment`", "refused", "none"
         case "unused":
             buyer, journal, served = (
                 "502 or 504, `unused`, `retry: same_payment`",
                 "unused, without alerts, until `validBefore`",
-                "nobody; presented again, it may buy any request",
+                "none; submitted again, it may pay for any request",
             )
         case _:
             buyer, journal, served = (
                 "502 or 504, `in_flight`, `retry: same_payment`",
-                "settling: resolved in the background, alerted after ten minutes",
-                "nobody until it is resolved",
+                "settling: reconciled in the background, alert after ten minutes",
+                "none until it is resolved",
             )
-    assert known.state == note.state, (known, note)
-    return _Result("open" if note.state == "in_flight" else note.state, buyer, journal, served)
+    assert journal_note.state == note.state, (journal_note, note)
+    return _DocumentedOutcome("open" if note.state == "in_flight" else note.state, buyer, journal, served)
 
 
 def render_page() -> str:
     """Return the documentation page as Markdown."""
-    first, again = asyncio.run(find_outcomes())
-    results = {cell.word: cell for rows in (first, again) for row in rows for cell in row}
+    first, repeated = asyncio.run(find_outcomes())
+    results = {cell.word: cell for rows in (first, repeated) for row in rows for cell in row}
     legend = "".join(
         f"| **{each.word}** | {each.buyer} | {each.journal} | {each.served} |\n" for each in results.values()
     )
-    return _INTRODUCTION + legend + _FIRST + _render_table(first) + _REPEATED + _render_table(again)
+    return _INTRODUCTION + legend + _FIRST + _render_table(first) + _REPEATED + _render_table(repeated)
 
 
-def _render_table(rows: list[list[_Result]]) -> str:
+def _render_table(rows: list[list[_DocumentedOutcome]]) -> str:
     heads: Mapping[str, None] = dict.fromkeys(state.label for state in CHAIN_STATES)
     lines = [f"| the facilitator | {' | '.join(heads)} |", "| --- |" + " --- |" * len(heads)]
     for reply, row in zip(REPLIES, rows, strict=True):
@@ -270,4 +276,4 @@ def _render_table(rows: list[list[_Result]]) -> str:
 
 
 if __name__ == "__main__":
-    print(render_page(), end="")  # noqa: T201 - it is what the program is for
+    print(render_page(), end="")  # noqa: T201 - output of the program

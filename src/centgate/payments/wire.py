@@ -1,7 +1,7 @@
-"""HTTP/1.1 over kept-alive connections to one server, for the one request that every payment makes.
+"""Minimal HTTP/1.1 connection pool for one server: every payment makes one POST to the facilitator.
 
-A general client takes three to five times the processor time of this, a tenth of a whole paid call
-(docs/performance.md). What is not needed here is not here: redirects, cookies, proxies, compression.
+A general client takes three to five times the processor time of this one, a tenth of a whole paid call
+(docs/performance.md). Not implemented because not needed: redirects, cookies, proxies, compression.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ from httptools import HttpParserError, HttpParserUpgrade, HttpResponseParser
 from yarl import URL
 
 AGENT = f"Centgate/{version('centgate')}"
-IDLE = 4.0
-"""Seconds after which a connection that was not used is not used again: servers close theirs from five on."""
-FRAMING = 64 * 1024
-"""Bytes of a response besides its body: interim responses, heads, the sizes of chunks."""
-SECOND_TRY = 0.25
-"""Seconds after which the next address of a host is tried beside the one that has not answered."""
+MAX_IDLE_SECONDS = 4.0
+"""Maximum idle seconds of a connection before it is closed: servers close theirs after five or more."""
+MAX_FRAMING_BYTES = 64 * 1024
+"""Maximum bytes of a response besides its body: interim responses, headers, chunk sizes."""
+HAPPY_EYEBALLS_DELAY = 0.25
+"""Seconds after which the next IP address of a host is tried in parallel (happy eyeballs)."""
 
 
 class NoResponse(OSError):
-    """No whole response came."""
+    """No complete response was received."""
 
 
 class NotConnected(OSError):
-    """No connection came about, so that nothing of the request was sent."""
+    """No connection was established, so nothing of the request was sent."""
 
     def __init__(self, message: str, *, timed_out: bool = False) -> None:
         super().__init__(message)
@@ -43,22 +43,25 @@ class NotConnected(OSError):
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """A response as it came."""
+    """Status and body of a response."""
 
     status: int
     content: bytes
 
 
 class Wire:
-    """Posts JSON to one address; as many connections as there are requests at once."""
+    """Posts JSON to one URL; opens a connection for each concurrent request and reuses idle ones."""
 
     def __init__(self, url: str, most: int) -> None:
-        """`most`: bytes of a response's body that are read. ValueError for an address that cannot be one."""
+        """Create a pool that accepts response bodies up to a size limit.
+
+        Raises ValueError for an invalid URL.
+        """
         address = URL(url)
         self._host, self._port = address.raw_host or "", address.port or 0
-        self._host.encode("idna")  # what looks names up does so too, when it is late for a word on it
+        self._host.encode("idna")  # name resolution does it too, but too late for a clear error
         self._tls = ssl.create_default_context() if address.scheme == "https" else None
-        self._most = most
+        self._max_bytes = most
         self._start = (
             f"POST {address.raw_path_qs} HTTP/1.1\r\nHost: {address.raw_authority.rpartition('@')[2]}\r\n"
             f"User-Agent: {AGENT}\r\nContent-Type: application/json\r\n"
@@ -68,20 +71,20 @@ class Wire:
             credentials = f"{address.user}:{address.password or ''}".encode()
             self._fields["Authorization"] = f"Basic {b64encode(credentials).decode()}"
         self._idle = deque[tuple[float, _Connection]]()
-        """Connections that can take a request, and since when; the last used is the last."""
+        """Idle connections with the time of their last use, most recently used last."""
         self._closed = False
 
     async def post(self, body: bytes, headers: Mapping[str, str], *, max_wait: float = 30.0) -> Response:
-        """Return the response to a body.
+        """Post a body and return the response.
 
-        Raises NotConnected when nothing was sent, else TimeoutError after `max_wait` seconds in all, or
-        NoResponse when no whole and proper response comes.
+        Raises NotConnected if nothing was sent, else TimeoutError after `max_wait` seconds in total, or
+        NoResponse if no complete and valid response is received.
         """
         deadline = asyncio.get_running_loop().time() + max_wait
         fields = {**self._fields, **headers}.items()
         lines = "".join(f"{name}: {value}\r\n" for name, value in fields)
         head = f"{self._start}{lines}Content-Length: {len(body)}\r\n\r\n".encode()
-        connection = self._unused() or await self._connect(deadline)
+        connection = self._take_idle() or await self._connect(deadline)
         try:
             async with asyncio.timeout_at(deadline):
                 return await connection.ask(head + body)
@@ -90,17 +93,17 @@ class Wire:
                 self._idle.append((asyncio.get_running_loop().time(), connection))
             else:
                 connection.close()
-            self._let_go()
+            self._close_expired()
 
     def close(self) -> None:
-        """Let go of all connections, those in use when they are through."""
+        """Close idle connections now, and those in use after their response."""
         self._closed = True
         while self._idle:
             self._idle.pop()[1].close()
 
-    def _unused(self) -> _Connection | None:
-        """A connection from before, the last that was used first, so that the others can go."""
-        self._let_go()
+    def _take_idle(self) -> _Connection | None:
+        """Take the most recently used idle connection, so that others can expire; None without any."""
+        self._close_expired()
         while self._idle:
             _, connection = self._idle.pop()
             if connection.reusable:
@@ -108,9 +111,9 @@ class Wire:
             connection.close()
         return None
 
-    def _let_go(self) -> None:
-        """Close what was not used for long."""
-        before = asyncio.get_running_loop().time() - IDLE
+    def _close_expired(self) -> None:
+        """Close connections that have been idle for too long."""
+        before = asyncio.get_running_loop().time() - MAX_IDLE_SECONDS
         while self._idle and self._idle[0][0] <= before:
             self._idle.popleft()[1].close()
 
@@ -118,115 +121,115 @@ class Wire:
         """Open a connection. Raises NotConnected."""
         try:
             async with asyncio.timeout_at(deadline):
-                return await self._connected()
+                return await self._open_connection()
         except TimeoutError as error:
             raise NotConnected("no connection in time", timed_out=True) from error
         except (OSError, UnicodeError) as error:
             raise NotConnected(type(error).__name__) from error
 
-    async def _connected(self) -> _Connection:
+    async def _open_connection(self) -> _Connection:
         loop = asyncio.get_running_loop()
         addresses = await loop.getaddrinfo(self._host, self._port, type=socket.SOCK_STREAM)
-        reached = await start_connection(addresses, happy_eyeballs_delay=SECOND_TRY)
-        connection = _Connection(self._most)
+        sock = await start_connection(addresses, happy_eyeballs_delay=HAPPY_EYEBALLS_DELAY)
+        connection = _Connection(self._max_bytes)
         try:
             await loop.create_connection(
                 lambda: connection,
-                sock=reached,
+                sock=sock,
                 ssl=self._tls,
                 server_hostname=self._host if self._tls else None,
             )
         except BaseException:
-            connection.close()  # first, since a transport that is left goes on with the socket's number
-            reached.close()
+            connection.close()  # first: an open transport would continue on the reused file descriptor
+            sock.close()
             raise
         return connection
 
 
 class _Connection(asyncio.Protocol):
-    """One connection: a request, its response, and then perhaps the next."""
+    """One connection, which handles one request and response at a time."""
 
     def __init__(self, most: int) -> None:
-        self._most = most
+        self._max_bytes = most
         self._transport: asyncio.WriteTransport | None = None
-        self._answer: asyncio.Future[Response] | None = None
-        self._begun = self._measured = False
-        self._kept = False
-        """Whether the server keeps it, and nothing has come that was not asked for."""
+        self._response: asyncio.Future[Response] | None = None
+        self._has_headers = self._has_length = False
+        self._is_keep_alive = False
+        """True if the server keeps the connection open and has sent nothing unexpected."""
 
     @property
     def reusable(self) -> bool:
-        """Whether it can take another request."""
-        return self._kept and self._transport is not None and not self._transport.is_closing()
+        """True if the connection can take another request."""
+        return self._is_keep_alive and self._transport is not None and not self._transport.is_closing()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport = cast(asyncio.WriteTransport, transport)  # uvloop's is none by its class
+        self._transport = cast(asyncio.WriteTransport, transport)  # uvloop's transport has another base class
 
     async def ask(self, request: bytes) -> Response:
-        """Send a request; NoResponse unless all of the response comes."""
+        """Send a request and return the response. Raises NoResponse if it is not complete."""
         assert self._transport
-        self._kept = False
+        self._is_keep_alive = False
         self._parser = HttpResponseParser(self)
-        self._parser.set_dangerous_leniencies(  # deviations that are common, and harmless
+        self._parser.set_dangerous_leniencies(  # common, harmless deviations
             lenient_headers=True, lenient_optional_cr_before_lf=True, lenient_spaces_after_chunk_size=True
         )
         self._content = bytearray()
-        self._read = 0
-        self._begun = self._measured = False
-        self._answer = asyncio.get_running_loop().create_future()
+        self._bytes_read = 0
+        self._has_headers = self._has_length = False
+        self._response = asyncio.get_running_loop().create_future()
         self._transport.write(request)
-        return await self._answer
+        return await self._response
 
     def close(self) -> None:
         if self._transport:
             self._transport.abort()
 
     def data_received(self, data: bytes) -> None:
-        if not self._waiting:  # nobody has asked for that
+        if not self._is_waiting:  # unsolicited data
             self.close()
             return
-        self._read += len(data)
+        self._bytes_read += len(data)
         try:
             self._parser.feed_data(data)
         except (HttpParserError, HttpParserUpgrade):
-            self._fail("answered in broken HTTP")
-        if len(self._content) > self._most or self._read - len(self._content) > FRAMING:
-            self._fail("answered more than is read")
+            self._fail("sent invalid HTTP")
+        if len(self._content) > self._max_bytes or self._bytes_read - len(self._content) > MAX_FRAMING_BYTES:
+            self._fail("sent a response over the size limit")
 
     def connection_lost(self, exc: Exception | None) -> None:
-        if exc is None and self._begun and not self._measured:  # such a body ends with the connection
+        if exc is None and self._has_headers and not self._has_length:  # such a body ends with the connection
             self._complete()
-        self._fail("hung up before it had answered")
+        self._fail("closed the connection before a complete response")
 
     def on_message_begin(self) -> None:
-        if not self._waiting:  # a second answer to one request
-            self._kept = False
+        if not self._is_waiting:  # a second answer to one request
+            self._is_keep_alive = False
 
     def on_header(self, name: bytes, _value: bytes) -> None:
-        self._measured |= name.lower() in (b"content-length", b"transfer-encoding")
+        self._has_length |= name.lower() in (b"content-length", b"transfer-encoding")
 
     def on_headers_complete(self) -> None:
-        self._begun = self._parser.get_status_code() >= 200
+        self._has_headers = self._parser.get_status_code() >= 200
 
     def on_body(self, body: bytes) -> None:
         self._content += body
 
     def on_message_complete(self) -> None:
-        if not self._begun:  # an interim response
-            self._measured = False
-        elif self._waiting:
-            self._kept = self._parser.should_keep_alive() and self._parser.get_status_code() == 200
+        if not self._has_headers:  # an interim response
+            self._has_length = False
+        elif self._is_waiting:
+            self._is_keep_alive = self._parser.should_keep_alive() and self._parser.get_status_code() == 200
             self._complete()
 
     @property
-    def _waiting(self) -> bool:
-        """Whether a response is waited for."""
-        return self._answer is not None and not self._answer.done()
+    def _is_waiting(self) -> bool:
+        """True while a response is awaited."""
+        return self._response is not None and not self._response.done()
 
     def _complete(self) -> None:
-        if self._answer and self._waiting:
-            self._answer.set_result(Response(self._parser.get_status_code(), bytes(self._content)))
+        if self._response and self._is_waiting:
+            self._response.set_result(Response(self._parser.get_status_code(), bytes(self._content)))
 
     def _fail(self, why: str) -> None:
-        if self._answer and self._waiting:
-            self._answer.set_exception(NoResponse(why))
+        if self._response and self._is_waiting:
+            self._response.set_exception(NoResponse(why))
