@@ -1,4 +1,4 @@
-"""What a node says is believed as far as it holds together, and its final word when it is safe."""
+"""Answers of RPC nodes are accepted if they are consistent, and final only from safe blocks."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def from_another(receipt: Any) -> Any:
 
 
 def beside_another_payment_to_us(receipt: Any) -> Any:
-    """One transaction spends this nonce on somebody else and another nonce on us."""
+    """One transaction uses this nonce for another recipient and another nonce for the seller."""
     used, moved = receipt["logs"]
     other = {**used, "topics": [*used["topics"][:2], "0x" + "77" * 32]}
     away = {**moved, "topics": [*moved["topics"][:2], ELSEWHERE]}

@@ -1,7 +1,7 @@
-"""Nodes that are asked about payments: those of the operator, else three public ones of different operators.
+"""RPC nodes for payment checks: those of the operator, else three public ones of different operators.
 
-They are used for nothing but `eth_getCode` of payers, the newest block number, the status of payments whose
-outcome is unknown, the audit of the journal and the look at refunds.
+They are used only for `eth_getCode` of payers, the newest block number, the status of payments with an
+unknown outcome, the audit of the journal and the check of refunds.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ PUBLIC_NODES: Mapping[str, tuple[str, str, str]] = {
 """Three nodes of different operators for each network with known USDC, as their documentation names them."""
 
 PUBLIC_QUORUM = 2
-"""Public nodes that must give the same answer. An operator's own node is believed alone."""
+"""Number of public nodes that must give the same answer. An operator's own node is trusted alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ class NodeSet:
 
     @property
     def description(self) -> str:
-        """The nodes in a few words, for logs and commands; addresses of own nodes may hold keys."""
+        """Short text for logs and commands; omits URLs of own nodes, which may contain API keys."""
         match self.origin:
             case "own":
                 own = "1 own node" if len(self.urls) == 1 else f"{len(self.urls)} own nodes"
@@ -78,17 +78,17 @@ class NodeSet:
 
 
 def payment_nodes(settings: Settings, network: str) -> NodeSet:
-    """Return the nodes to ask about payments on a network.
+    """Return the nodes for payment checks on a network.
 
-    `CENTGATE_RPC_<CHAINID>_URL` replaces the public ones, `CENTGATE_RPC_<CHAINID>_ENABLED=false` switches all
-    off. A test network that is settled by a facilitator on this machine is a development chain, which no
-    public node knows.
+    `CENTGATE_RPC_<CHAINID>_URL` replaces the public ones, `CENTGATE_RPC_<CHAINID>_ENABLED=false` disables
+    all. A test network that is settled by a facilitator on this machine is a development chain, which no
+    public node serves.
     """
-    own = settings.provider(f"rpc_{network.removeprefix('eip155:')}")
-    if not own.enabled:
+    configured = settings.provider(f"rpc_{network.removeprefix('eip155:')}")
+    if not configured.enabled:
         return NodeSet(network, (), 1, "none")
-    if own.url:
-        urls = tuple(url.strip() for url in own.url.split(",") if url.strip())
+    if configured.url:
+        urls = tuple(url.strip() for url in configured.url.split(",") if url.strip())
         return NodeSet(network, urls, 1, "own")
     if network not in PUBLIC_NODES or _is_development_chain(settings, network):
         return NodeSet(network, (), 1, "none")
@@ -96,11 +96,11 @@ def payment_nodes(settings: Settings, network: str) -> NodeSet:
 
 
 def networks_with_nodes(settings: Settings) -> frozenset[str]:
-    """Return the networks (CAIP-2) that have nodes to ask about payments."""
+    """Return the networks (CAIP-2) that have nodes for payment checks."""
     chain_ids = (name.removeprefix("rpc_") for name in settings.providers if name.startswith("rpc_"))
-    named = {f"eip155:{chain_id}" for chain_id in chain_ids if chain_id.isdecimal()}
-    known = {settings.network, *PUBLIC_NODES, *named}
-    return frozenset(network for network in known if payment_nodes(settings, network).urls)
+    configured = {f"eip155:{chain_id}" for chain_id in chain_ids if chain_id.isdecimal()}
+    networks = {settings.network, *PUBLIC_NODES, *configured}
+    return frozenset(network for network in networks if payment_nodes(settings, network).urls)
 
 
 def _is_development_chain(settings: Settings, network: str) -> bool:

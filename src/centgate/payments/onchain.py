@@ -1,13 +1,13 @@
-"""Status of payments on the chain, which decides where a facilitator left the outcome of a settlement open.
+"""On-chain status of payments, which decides where a facilitator left the outcome of a settlement open.
 
-A used nonce does not prove that we were paid: its owner can cancel an authorization or spend the nonce on
-somebody else, and the payment may have bought an answer elsewhere before it came here. Proof is a transaction
-that succeeded, in a block younger than our claim, in which the token's next event after
-`AuthorizationUsed(payer, nonce)` is the `Transfer` of our amount from the payer to us: EIP-3009's reference
-implementation and Circle's tokens write the two one after the other.
+A used nonce does not prove a payment to this seller: its owner can cancel the authorization or use the nonce
+for another recipient, and the payment may have bought an answer elsewhere before it was submitted here. Proof
+is a transaction that succeeded, in a block after the claim, in which the token's next event after
+`AuthorizationUsed(payer, nonce)` is the `Transfer` of the claimed amount from the payer to `pay_to`:
+EIP-3009's reference implementation and Circle's tokens emit the two one after the other.
 
-"Paid" is believed of the newest block, as facilitators do. "Never will be paid" is final for a buyer whose
-money may yet move, so it takes a block that the network calls `safe`.
+"Paid" is accepted from the newest block, as facilitators do. "Never will be paid" is final for a buyer whose
+money may still move, so it needs a block that the network calls `safe`.
 """
 
 from __future__ import annotations
@@ -40,32 +40,32 @@ _TRANSFER = "0x" + keccak(b"Transfer(address,address,uint256)").hex()
 _UINT8 = re.compile(r"0x0{62}[0-9a-fA-F]{2}")
 
 TIMEOUT = 5.0
-"""Seconds that nodes have together while a buyer waits."""
+"""Total time limit for the nodes in seconds while a buyer waits."""
 BACKGROUND_TIMEOUT = 60.0
-"""Seconds that they have when nobody waits: an old payment may take many questions."""
+"""Total time limit in seconds for background work: an old payment may take many calls."""
 HEDGE_DELAY = 1.5
-"""Seconds after which the next node is asked beside one that has not answered."""
+"""Seconds without a response after which the next node is queried in parallel."""
 SPAN = 2000
 """Blocks of one `eth_getLogs`: public nodes refuse longer ranges."""
 MAX_SPANS = 60
-"""Spans that are searched at most, from the claim on."""
+"""Maximum number of spans to search, from the claim on."""
 CLOCK_ALLOWANCE = 600
-"""Seconds that clocks may be wrong, where no block number was known when a payment was claimed."""
+"""Allowed clock error in seconds, used if no block number was known when a payment was claimed."""
 CONFIRMATIONS = 32
-"""Blocks after which a block is taken for safe, where a node knows no `safe` block."""
+"""Confirmations after which a block counts as safe, for nodes without a `safe` block."""
 MAX_ANSWER = 4 << 20
-"""Bytes of an answer that are read."""
+"""Maximum size of a response in bytes."""
 BLOCK_REFRESH = 5.0
-"""Seconds between two readings of the newest block number while payments arrive."""
+"""Seconds between two reads of the newest block number while payments arrive."""
 BLOCK_WAIT = 1.0
-"""Seconds that a payment waits for the newest block number after a pause."""
+"""Maximum seconds that a payment waits for the newest block number after a pause."""
 MAX_BLOCK = 2**53
-"""A block number from here on is none."""
+"""Block numbers from this value on are rejected as invalid."""
 BLOCK_MAX_AGE = 600.0
-"""Seconds for which a block number that cannot be refreshed is used."""
+"""Maximum age in seconds of a block number that cannot be refreshed."""
 CODE_TTL = 4 * 3600
 NO_CODE_TTL = 60
-"""Seconds for which code, and no code, at an address is remembered: a wallet may be deployed at any time."""
+"""Cache TTLs in seconds for code, and for no code, at an address: a wallet may be deployed at any time."""
 CODE_CACHE_SIZE = 10_000
 WITHOUT_TRANSACTIONS = False
 _DEVELOPMENT = ("anvil", "hardhat")
@@ -73,7 +73,7 @@ _DEVELOPMENT = ("anvil", "hardhat")
 
 
 class ChainUnreachable(Exception):
-    """No node, or not enough of them, gave an answer that holds together; `answers` are those that came."""
+    """No node, or too few of them, gave a consistent answer; `answers` are those received."""
 
     def __init__(self, message: str, answers: tuple[Any, ...] = ()) -> None:
         super().__init__(message)
@@ -82,7 +82,7 @@ class ChainUnreachable(Exception):
 
 @dataclass(frozen=True, slots=True)
 class PaymentQuery:
-    """A payment as the chain knows it, and since when we have."""
+    """A payment to look up on the chain, and since when it counts."""
 
     key: PaymentKey
     pay_to: str
@@ -92,30 +92,30 @@ class PaymentQuery:
     presented_at: float
     """Seconds since 1970; counts only where `claim_block` is None."""
     claim_block: int | None
-    """Newest block number known when the payment was first presented: its transfer must be in a later one."""
+    """Newest block number known at the first submission: the transfer must be in a later block."""
 
 
 @dataclass(frozen=True, slots=True)
 class Paid:
-    """The payment reached us in `transaction`, after our claim."""
+    """The payment reached `pay_to` in `transaction`, after the claim."""
 
     transaction: str
 
 
 OnchainStatus = Paid | Literal["unused", "expired_unsafe", "expired", "spent_unsafe", "spent"]
-"""`unused`: can still be settled; `expired`: never can; `spent`: used for anything but paying us after our
-claim.
+"""`unused`: can still be settled; `expired`: can never be settled; `spent`: the nonce was used for anything
+but this payment after the claim.
 
-`_unsafe`: so far, by blocks that may yet be undone.
+`_unsafe`: provisional, from blocks that may still be reorganised.
 """
 
 TransactionStatus = Literal["succeeded", "reverted", "unknown"]
-"""`reverted`: and the nonce was unused after its block. `unknown`: nothing that says so of this payment."""
+"""`reverted`: and the nonce was unused after its block. `unknown`: no evidence for this payment."""
 
 
 @dataclass(frozen=True, slots=True)
 class AuthorizedTransfer:
-    """A transfer that a token made by an authorization (EIP-3009); addresses are in lower case."""
+    """A token transfer by authorization (EIP-3009); addresses are in lower case."""
 
     payer: str
     nonce: str
@@ -124,21 +124,26 @@ class AuthorizedTransfer:
 
 
 def authorized_transfers(receipt: dict[str, Any], asset: str) -> tuple[AuthorizedTransfer, ...]:
-    """Return the transfers of a token by authorization in a transaction, in their order.
+    """Parse the transfers of a token by authorization from a transaction receipt, in order.
 
     The token's next event after `AuthorizationUsed(payer, nonce)` must be a `Transfer` from that payer.
     """
     events = [log for log in receipt["logs"] if log["address"].lower() == asset]
     return tuple(
-        AuthorizedTransfer(_address(used[1]), used[2], _address(moved[2]), _number(transfer["data"]))
+        AuthorizedTransfer(
+            _decode_address(used_topics[1]),
+            used_topics[2],
+            _decode_address(moved_topics[2]),
+            _parse_quantity(transfer["data"]),
+        )
         for event, transfer in pairwise(events)
-        if (used := _topics(event))[:1] == [_AUTHORIZATION_USED]
-        and (moved := _topics(transfer))[:2] == [_TRANSFER, used[1]]
+        if (used_topics := _topics(event))[:1] == [_AUTHORIZATION_USED]
+        and (moved_topics := _topics(transfer))[:2] == [_TRANSFER, used_topics[1]]
     )
 
 
 class Chains:
-    """The networks that payments are or were made on."""
+    """Chain clients by network, created on first use."""
 
     def __init__(self, session: aiohttp.ClientSession, settings: Settings) -> None:
         self._session = session
@@ -146,7 +151,7 @@ class Chains:
         self._chains: dict[str, Chain | None] = {}
 
     def of(self, network: str) -> Chain | None:
-        """Return the chain of a network (CAIP-2), None where there is no node for it."""
+        """Return the client of a network (CAIP-2), None if there is no node for it."""
         if network not in self._chains:
             nodes = payment_nodes(self._settings, network)
             self._chains[network] = Chain(self._session, nodes) if nodes.urls else None
@@ -154,7 +159,7 @@ class Chains:
 
 
 class Node:
-    """A JSON-RPC node, which must be of the chain it was set for."""
+    """Client of one JSON-RPC node; checks that the node is on the configured chain."""
 
     def __init__(self, session: aiohttp.ClientSession, url: str, chain_id: int) -> None:
         self._session = session
@@ -164,22 +169,22 @@ class Node:
         self._chain_checked = False
 
     async def ask(self, method: str, *params: Any) -> Any:
-        """Return the result of one call, None for `null`. Raises ChainUnreachable."""
+        """Call a JSON-RPC method and return its result, None for `null`. Raises ChainUnreachable."""
         if not self._chain_checked:
-            if _number(await self._post("eth_chainId")) != self._chain_id:
-                raise ChainUnreachable("the node is of another chain")
+            if _parse_quantity(await self._post("eth_chainId")) != self._chain_id:
+                raise ChainUnreachable("the node is on another chain")
             self._chain_checked = True
         return await self._post(method, *params)
 
     async def block(self, number: str) -> dict[str, Any]:
-        """Return a block by its number in hex or its name. Raises ChainUnreachable."""
-        found = await self.ask("eth_getBlockByNumber", number, WITHOUT_TRANSACTIONS)
-        if found is None:
-            raise ChainUnreachable(f"the node has no block {number}")
-        return cast(dict[str, Any], found)
+        """Return a block by its hexadecimal number or its tag. Raises ChainUnreachable."""
+        block = await self.ask("eth_getBlockByNumber", number, WITHOUT_TRANSACTIONS)
+        if block is None:
+            raise ChainUnreachable(f"the node does not have block {number}")
+        return cast(dict[str, Any], block)
 
     async def is_for_development(self) -> bool:
-        """True for a chain made on one machine, where no block is undone and few come by themselves."""
+        """Return True for a local development chain: no reorganisations, few blocks without transactions."""
         try:
             version = await self.ask("web3_clientVersion")
         except ChainUnreachable:
@@ -188,7 +193,7 @@ class Node:
 
     async def timestamp(self, number: int) -> int:
         """Return the time of a block in seconds since 1970. Raises ChainUnreachable."""
-        return _number((await self.block(hex(number)))["timestamp"])
+        return _parse_quantity((await self.block(hex(number)))["timestamp"])
 
     async def _post(self, method: str, *params: Any) -> Any:
         body = orjson.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params})
@@ -202,13 +207,13 @@ class Node:
             ) as response:
                 if response.status != 200:
                     raise ChainUnreachable(f"{method}: status {response.status}")
-                return orjson.loads(await _read(response))["result"]
+                return orjson.loads(await _read_body(response))["result"]
         except (aiohttp.ClientError, OSError, TimeoutError, ValueError, KeyError, TypeError) as error:
             raise ChainUnreachable(f"{method} failed") from error
 
 
 class Chain:
-    """A network, asked about payments through its nodes; as many as the quorum must agree."""
+    """Client of one network over several nodes; as many nodes as the quorum must agree."""
 
     def __init__(self, session: aiohttp.ClientSession, nodes: NodeSet) -> None:
         chain_id = int(nodes.network.removeprefix("eip155:"))
@@ -219,93 +224,99 @@ class Chain:
         self._no_code = TTLCache[str, bool](CODE_CACHE_SIZE, NO_CODE_TTL)
         self._block: int | None = None
         self._block_at = self._refreshed_at = -BLOCK_MAX_AGE
-        """Monotonic times: of the block number known, and of the last attempt to read it."""
+        """Monotonic times of the known block number, and of the last attempt to read it."""
         self._refresh: asyncio.Task[None] | None = None
 
     async def has_code(self, address: str) -> bool:
-        """True if there is code at the address, its own or delegated. Raises ChainUnreachable."""
+        """Return True if there is code at the address, its own or delegated. Raises ChainUnreachable."""
         if address in self._code:
             return True
         if address in self._no_code:
             return False
-        found = await self._agreed(lambda node: _has_code(node, address), TIMEOUT)
-        (self._code if found else self._no_code)[address] = found
-        return found
+        has_code = await self._query_quorum(lambda node: _has_code(node, address), TIMEOUT)
+        (self._code if has_code else self._no_code)[address] = has_code
+        return has_code
 
     async def payment_status(self, query: PaymentQuery, *, max_wait: float = TIMEOUT) -> OnchainStatus:
         """Return the status of a payment.
 
-        Raises ChainUnreachable, with `spent_unsafe` among its answers for each node that knows the nonce to
-        be used but could not tell by what.
+        Raises ChainUnreachable, with `spent_unsafe` among its answers for each node on which the nonce is
+        used for an unknown purpose.
         """
         used: list[OnchainStatus] = []
         try:
-            return await self._agreed(lambda node: _payment_status(node, query, used), max_wait)
+            return await self._query_quorum(lambda node: _payment_status(node, query, used), max_wait)
         except ChainUnreachable as error:
             raise ChainUnreachable(str(error), (*error.answers, *used)) from error
 
     async def transaction_status(self, transaction: str, key: PaymentKey) -> TransactionStatus:
         """Return the status of a transaction of a payment by its hash. Raises ChainUnreachable."""
-        return await self._agreed(lambda node: _transaction_status(node, transaction, key), TIMEOUT)
+        return await self._query_quorum(lambda node: _transaction_status(node, transaction, key), TIMEOUT)
 
     async def received(
         self, transaction: str, asset: str, recipient: str
     ) -> int | Literal["reverted", "unknown"]:
-        """Return what a transaction moved of a token to an address from others; `unknown` without a receipt.
+        """Return the amount of a token that a transaction moved to an address; `unknown` without a receipt.
+
+        Transfers from the address to itself do not count.
 
         Raises ChainUnreachable.
         """
-        return await self._agreed(lambda node: _received(node, transaction, asset, recipient), TIMEOUT)
+        return await self._query_quorum(
+            lambda node: _read_received_amount(node, transaction, asset, recipient), TIMEOUT
+        )
 
     async def find_payment(self, query: PaymentQuery, last: int) -> Paid | None:
-        """Return the payment if it reached us after our claim and up to a block, None if it did not.
+        """Return the payment if it reached `pay_to` after the claim and up to a block, None if it did not.
 
         Raises ChainUnreachable.
         """
-        return await self._agreed(lambda node: _find_payment(node, query, last), BACKGROUND_TIMEOUT)
+        return await self._query_quorum(lambda node: _find_payment(node, query, last), BACKGROUND_TIMEOUT)
 
     async def transactions_to(
         self, asset: str, pay_to: str, first: int, last: int
     ) -> tuple[tuple[int, str], ...]:
-        """Return block and hash of each transaction that moved a token to an address, in their order.
+        """Return block and hash of each transaction that moved a token to an address, in order.
 
         Raises ChainUnreachable.
         """
-        return await self._agreed(
+        return await self._query_quorum(
             lambda node: _transactions_to(node, asset, pay_to, first, last), BACKGROUND_TIMEOUT
         )
 
     async def authorized_transfers(self, transaction: str, asset: str) -> tuple[AuthorizedTransfer, ...]:
-        """Return what a transaction moved of a token by authorizations. Raises ChainUnreachable."""
-        return await self._agreed(lambda node: _authorized_transfers(node, transaction, asset), TIMEOUT)
+        """Return the transfers by authorization in a transaction. Raises ChainUnreachable."""
+        return await self._query_quorum(
+            lambda node: _read_authorized_transfers(node, transaction, asset), TIMEOUT
+        )
 
     async def safe_block(self) -> int:
-        """Return the newest safe block number that as many nodes as the quorum have.
+        """Return the newest safe block number that a quorum of nodes has reached.
 
         Raises ChainUnreachable.
         """
-        found = await self._numbers(_safe_number)
-        if len(found) < self._quorum:
-            raise ChainUnreachable("not enough nodes answer")
-        return found[self._quorum - 1]
+        numbers = await self._collect_numbers(_safe_block_number)
+        if len(numbers) < self._quorum:
+            raise ChainUnreachable("too few nodes respond")
+        return numbers[self._quorum - 1]
 
     async def first_block_since(self, earliest: float, latest: int) -> int:
         """Return the first block up to `latest` that is not older than a time, else the one after `latest`.
 
         Raises ChainUnreachable.
         """
-        return await self._agreed(lambda node: _first_since(node, earliest, latest), BACKGROUND_TIMEOUT)
+        return await self._query_quorum(lambda node: _first_since(node, earliest, latest), BACKGROUND_TIMEOUT)
 
     async def block_time(self, number: int) -> int:
         """Return the time of a block in seconds since 1970. Raises ChainUnreachable."""
-        return await self._agreed(lambda node: node.timestamp(number), TIMEOUT)
+        return await self._query_quorum(lambda node: node.timestamp(number), TIMEOUT)
 
     async def decimals(self, token: str) -> int:
         """Return the decimals of a token. Raises ChainUnreachable."""
-        return await self._agreed(lambda node: _decimals(node, token), TIMEOUT)
+        return await self._query_quorum(lambda node: _read_decimals(node, token), TIMEOUT)
 
     async def newest_block(self) -> int | None:
-        """Return the newest block number known, None if none is; waits a second at most, after a pause."""
+        """Return the newest known block number, None if unknown; after a pause it waits at most a second."""
         now = time.monotonic()
         if now - self._block_at >= BLOCK_REFRESH and now - self._refreshed_at >= BLOCK_REFRESH:
             self._refreshed_at = now
@@ -315,42 +326,44 @@ class Chain:
         return self._block if time.monotonic() - self._block_at < BLOCK_MAX_AGE else None
 
     async def _read_block(self) -> None:
-        """Read the newest block number: the highest that as many nodes as the quorum have reached."""
-        asked = [asyncio.create_task(_or_none(node.ask("eth_blockNumber"))) for node in self._nodes]
-        found: list[int] = []
-        for answer in asyncio.as_completed(asked):
+        """Read the newest block number: the highest that a quorum of nodes has reached."""
+        tasks = [asyncio.create_task(_parse_or_none(node.ask("eth_blockNumber"))) for node in self._nodes]
+        numbers: list[int] = []
+        for answer in asyncio.as_completed(tasks):
             number = await answer
-            # a node that hangs holds up nothing: the others' word counts once there are enough of them
+            # a node that hangs blocks nothing: a quorum of the others is enough
             if number is not None and 0 <= number < MAX_BLOCK:
-                found = sorted([*found, number], reverse=True)
-            if len(found) >= self._quorum:
-                self._block, self._block_at = found[self._quorum - 1], time.monotonic()
+                numbers = sorted([*numbers, number], reverse=True)
+            if len(numbers) >= self._quorum:
+                self._block, self._block_at = numbers[self._quorum - 1], time.monotonic()
 
-    async def _numbers(self, question: Callable[[Node], Awaitable[Any]]) -> list[int]:
-        """Return the numbers that nodes answer, highest first; those that fail are left out."""
-        asked = (_or_none(_answer(question, node)) for node in self._nodes)
-        numbers = [each for each in await asyncio.gather(*asked) if each is not None]
+    async def _collect_numbers(self, question: Callable[[Node], Awaitable[Any]]) -> list[int]:
+        """Return one number from each node, highest first; nodes that fail are left out."""
+        calls = (_parse_or_none(_query_node(question, node)) for node in self._nodes)
+        numbers = [each for each in await asyncio.gather(*calls) if each is not None]
         return sorted((each for each in numbers if 0 <= each < MAX_BLOCK), reverse=True)
 
-    async def _agreed(self, question: Callable[[Node], Awaitable[T]], max_wait: float) -> T:
-        """Return the answer that as many nodes give as the quorum; one that fails or is slow is replaced."""
+    async def _query_quorum(self, question: Callable[[Node], Awaitable[T]], max_wait: float) -> T:
+        """Return the answer that a quorum of nodes gives; nodes that fail or are slow are replaced."""
         answers: list[T] = []
         try:
             async with asyncio.timeout(max_wait):
-                return await self._first_agreed(question, answers)
+                return await self._query_until_quorum(question, answers)
         except TimeoutError as error:
-            raise ChainUnreachable("the nodes did not answer in time", tuple(answers)) from error
+            raise ChainUnreachable("the nodes did not respond in time", tuple(answers)) from error
 
-    async def _first_agreed(self, question: Callable[[Node], Awaitable[T]], answers: list[T]) -> T:
-        left = iter(self._nodes)
-        tasks = {asyncio.ensure_future(_answer(question, node)) for node in islice(left, self._quorum)}
+    async def _query_until_quorum(self, question: Callable[[Node], Awaitable[T]], answers: list[T]) -> T:
+        remaining = iter(self._nodes)
+        tasks = {
+            asyncio.ensure_future(_query_node(question, node)) for node in islice(remaining, self._quorum)
+        }
         failure = ChainUnreachable("there is no node")
         try:
             while tasks:
                 done, tasks = await asyncio.wait(
                     tasks, timeout=HEDGE_DELAY, return_when=asyncio.FIRST_COMPLETED
                 )
-                errors = {task: task.exception() for task in done}  # all of them are seen
+                errors = {task: task.exception() for task in done}  # every exception must be retrieved
                 for task, error in errors.items():
                     if isinstance(error, ChainUnreachable):
                         failure = error
@@ -358,25 +371,25 @@ class Chain:
                         answers.append(task.result())
                         if answers.count(task.result()) >= self._quorum:
                             return task.result()
-                if (following := next(left, None)) is not None:
-                    tasks.add(asyncio.ensure_future(_answer(question, following)))
+                if (next_node := next(remaining, None)) is not None:
+                    tasks.add(asyncio.ensure_future(_query_node(question, next_node)))
         finally:
             for task in tasks:
                 task.cancel()
         raise ChainUnreachable("the nodes do not agree" if answers else str(failure), tuple(answers))
 
 
-async def _answer(question: Callable[[Node], Awaitable[T]], node: Node) -> T:
-    """Ask one node. Raises ChainUnreachable, also for an answer in an unknown shape."""
+async def _query_node(question: Callable[[Node], Awaitable[T]], node: Node) -> T:
+    """Query one node. Raises ChainUnreachable, also for an unexpected response format."""
     try:
         return await question(node)
     except (LookupError, TypeError, AttributeError, ValueError) as error:
-        raise ChainUnreachable("the node answered in a shape that is not known") from error
+        raise ChainUnreachable("the node returned an unexpected response") from error
 
 
-async def _or_none(number: Awaitable[Any]) -> int | None:
+async def _parse_or_none(number: Awaitable[Any]) -> int | None:
     try:
-        return _number(await number)
+        return _parse_quantity(await number)
     except ChainUnreachable:
         return None
 
@@ -385,10 +398,10 @@ async def _has_code(node: Node, address: str) -> bool:
     return (await node.ask("eth_getCode", address, "latest")) not in (None, "", "0x")
 
 
-async def _decimals(node: Node, token: str) -> int:
+async def _read_decimals(node: Node, token: str) -> int:
     answer = await node.ask("eth_call", {"to": token, "data": _DECIMALS}, "latest")
     if not isinstance(answer, str) or not _UINT8.fullmatch(answer):
-        raise ChainUnreachable("the token does not say its decimals")
+        raise ChainUnreachable("the token did not return its decimals")
     return int(answer, 16)
 
 
@@ -396,37 +409,37 @@ async def _transaction_status(node: Node, transaction: str, key: PaymentKey) -> 
     receipt = await node.ask("eth_getTransactionReceipt", transaction)
     if receipt is None:
         return "unknown"
-    if _number(receipt["status"]) == 1:
+    if _parse_quantity(receipt["status"]) == 1:
         return "succeeded"
     if not await _holds_nonce(node, transaction, key):
         return "unknown"
-    # it may have been reverted because another one had used the nonce, after the nonce was looked at
+    # it may have been reverted because another transaction used the nonce after the nonce was checked
     return "unknown" if await _is_used(node, key, receipt["blockNumber"]) else "reverted"
 
 
 async def _holds_nonce(node: Node, transaction: str, key: PaymentKey) -> bool:
-    """True if a payment's nonce is in the data of a transaction: facilitators may name a wrong one."""
-    found = cast(dict[str, Any] | None, await node.ask("eth_getTransactionByHash", transaction))
-    return found is not None and key.nonce[2:] in str(found["input"]).lower()
+    """Return True if a payment's nonce is in a transaction's data: facilitators may name a wrong hash."""
+    data = cast(dict[str, Any] | None, await node.ask("eth_getTransactionByHash", transaction))
+    return data is not None and key.nonce[2:] in str(data["input"]).lower()
 
 
-async def _safe_number(node: Node) -> Any:
+async def _safe_block_number(node: Node) -> Any:
     latest = await node.ask("eth_blockNumber")
-    return (await _safe_block(node, _number(latest)))["number"]
+    return (await _safe_block(node, _parse_quantity(latest)))["number"]
 
 
-async def _received(
+async def _read_received_amount(
     node: Node, transaction: str, asset: str, recipient: str
 ) -> int | Literal["reverted", "unknown"]:
     receipt = await node.ask("eth_getTransactionReceipt", transaction)
     if receipt is None:
         return "unknown"
-    if _number(receipt["status"]) != 1:
+    if _parse_quantity(receipt["status"]) != 1:
         return "reverted"
-    topic = "0x" + _word(recipient)
+    topic = "0x" + _encode_address(recipient)
     events = [log for log in receipt["logs"] if log["address"].lower() == asset]
     return sum(
-        _number(log["data"])
+        _parse_quantity(log["data"])
         for log in events
         if (topics := _topics(log))[:1] == [_TRANSFER] and topics[1] != topic == topics[2]
     )
@@ -435,7 +448,7 @@ async def _received(
 async def _transactions_to(
     node: Node, asset: str, pay_to: str, first: int, last: int
 ) -> tuple[tuple[int, str], ...]:
-    topic = "0x" + _word(pay_to)
+    topic = "0x" + _encode_address(pay_to)
     logs_filter = {
         "address": asset,
         "fromBlock": hex(first),
@@ -446,7 +459,7 @@ async def _transactions_to(
     found = {
         (number, str(log["transactionHash"]).lower())
         for log in logs
-        if first <= (number := _number(log["blockNumber"])) <= last
+        if first <= (number := _parse_quantity(log["blockNumber"])) <= last
         and log["address"].lower() == asset
         and (topics := _topics(log))[:1] == [_TRANSFER]
         and topics[2:] == [topic]
@@ -455,65 +468,71 @@ async def _transactions_to(
     return tuple(sorted(found))
 
 
-async def _authorized_transfers(node: Node, transaction: str, asset: str) -> tuple[AuthorizedTransfer, ...]:
+async def _read_authorized_transfers(
+    node: Node, transaction: str, asset: str
+) -> tuple[AuthorizedTransfer, ...]:
     return authorized_transfers(await _successful_receipt(node, transaction), asset)
 
 
 async def _find_payment(node: Node, query: PaymentQuery, last: int) -> Paid | None:
-    """Look for the payment from our claim on, until its authorization ended."""
+    """Search for the payment from the claim to the end of its authorization."""
     first = await _first_block(node, query, last)
     log = await _find_event(node, query, first, min(last, await _first_since(node, query.valid_before, last)))
     if log is None:
         return None
     transaction = str(log["transactionHash"]).lower()
-    return Paid(transaction) if await _pays_us(node, query, transaction) else None
+    return Paid(transaction) if await _is_payment(node, query, transaction) else None
 
 
 async def _payment_status(node: Node, query: PaymentQuery, used: list[OnchainStatus]) -> OnchainStatus:
-    """Return the status of a payment by one node; `used` is appended to if that knows its nonce as used."""
+    """Return the status of a payment on one node; appends to `used` if the nonce is used there."""
     latest = await node.block("latest")
-    number = _number(latest["number"])
+    number = _parse_quantity(latest["number"])
     if not await _is_used(node, query.key, "latest"):
         if query.claim_block is not None and number < query.claim_block:
             raise ChainUnreachable("the node has not reached the block of the claim")
-        if _number(latest["timestamp"]) < query.valid_before:
+        if _parse_quantity(latest["timestamp"]) < query.valid_before:
             return "unused"
         return await _expiry_status(node, query, number)
     used.append("spent_unsafe")
     first = await _first_block(node, query, number)
-    # an event from before the claim says more than the state of its block, which most nodes soon forget
+    # an event from before the claim is better evidence than the state of its block, which nodes soon prune
     log = await _find_event(node, query, max(0, first - SPAN), number)
     if log is None:
-        return await _earlier_use(node, query, first - 1, number)
+        return await _status_of_earlier_use(node, query, first - 1, number)
     transaction = str(log["transactionHash"]).lower()
-    if _number(log["blockNumber"]) >= first and await _pays_us(node, query, transaction):
+    if _parse_quantity(log["blockNumber"]) >= first and await _is_payment(node, query, transaction):
         return Paid(transaction)
     safe = await _safe_block(node, number)
-    return "spent" if _number(log["blockNumber"]) <= _number(safe["number"]) else "spent_unsafe"
+    return (
+        "spent" if _parse_quantity(log["blockNumber"]) <= _parse_quantity(safe["number"]) else "spent_unsafe"
+    )
 
 
 async def _expiry_status(node: Node, query: PaymentQuery, latest: int) -> OnchainStatus:
     """Return `expired` if the nonce is unused in a safe block past the end of the authorization."""
     safe = await _safe_block(node, latest)
-    if _number(safe["timestamp"]) < query.valid_before or await _is_used(node, query.key, safe["number"]):
+    if _parse_quantity(safe["timestamp"]) < query.valid_before or await _is_used(
+        node, query.key, safe["number"]
+    ):
         return "expired_unsafe"
     return "expired"
 
 
-async def _earlier_use(node: Node, query: PaymentQuery, before: int, latest: int) -> OnchainStatus:
-    """Return the status of a nonce that is used, but has no event since our claim.
+async def _status_of_earlier_use(node: Node, query: PaymentQuery, before: int, latest: int) -> OnchainStatus:
+    """Return the status of a used nonce that has no event since the claim.
 
-    A node may lack events, so that the nonce was used by then must be in the state of that block. Raises
-    ChainUnreachable if it is not, or if the node has no such state any more.
+    A node may lack events, so the state of block `before` must show the nonce as used. Raises
+    ChainUnreachable if it does not, or if the node has pruned that state.
     """
     if before < 0 or not await _is_used(node, query.key, hex(before)):
-        raise ChainUnreachable("the node has no event for a nonce that is used")
-    safe = _number((await _safe_block(node, latest))["number"])
+        raise ChainUnreachable("the node has no event for a used nonce")
+    safe = _parse_quantity((await _safe_block(node, latest))["number"])
     return "spent" if before <= safe or await _is_used(node, query.key, hex(safe)) else "spent_unsafe"
 
 
 async def _safe_block(node: Node, latest: int) -> dict[str, Any]:
-    """Return the newest block that the network calls safe: on a rollup, one whose data is on its base."""
+    """Return the newest `safe` block: on a rollup, one whose data is on its base layer."""
     if await node.is_for_development():
         return await node.block(hex(latest))
     try:
@@ -523,15 +542,15 @@ async def _safe_block(node: Node, latest: int) -> dict[str, Any]:
 
 
 async def _is_used(node: Node, key: PaymentKey, block: str) -> bool:
-    data = f"0x{_AUTHORIZATION_STATE}{_word(key.payer)}{key.nonce[2:]}"
-    return _number(await node.ask("eth_call", {"to": key.asset, "data": data}, block)) != 0
+    data = f"0x{_AUTHORIZATION_STATE}{_encode_address(key.payer)}{key.nonce[2:]}"
+    return _parse_quantity(await node.ask("eth_call", {"to": key.asset, "data": data}, block)) != 0
 
 
 async def _first_block(node: Node, query: PaymentQuery, latest: int) -> int:
-    """Return the first block in which a transfer counts: the one after our claim.
+    """Return the first block in which a transfer counts: the one after the claim.
 
-    Where no block number was known then, time decides: the first block that is not older than the claim by
-    more than clocks may be wrong.
+    If no block number was known then, time decides: the first block that is at most `CLOCK_ALLOWANCE` older
+    than the claim.
     """
     if query.claim_block is not None:
         return query.claim_block + 1
@@ -553,54 +572,54 @@ async def _first_since(node: Node, earliest: float, latest: int) -> int:
 
 
 async def _find_event(node: Node, query: PaymentQuery, first: int, latest: int) -> dict[str, Any] | None:
-    """Return the event by which the nonce was used or cancelled, None if there is none since `first`.
+    """Return the event that used or cancelled the nonce, None if there is no event since `first`.
 
-    Raises ChainUnreachable when there are more blocks than are searched.
+    Raises ChainUnreachable if there are more blocks than `MAX_SPANS` spans.
     """
     for start in range(first, latest + 1, SPAN):
         if start >= first + MAX_SPANS * SPAN:
-            raise ChainUnreachable("too many blocks since the payment came")
+            raise ChainUnreachable("too many blocks since the payment was submitted")
         logs_filter = {
             "address": query.key.asset,
             "fromBlock": hex(start),
             "toBlock": hex(min(latest, start + SPAN - 1)),
             "topics": [
                 [_AUTHORIZATION_USED, _AUTHORIZATION_CANCELED],
-                "0x" + _word(query.key.payer),
+                "0x" + _encode_address(query.key.payer),
                 query.key.nonce,
             ],
         }
         logs = cast(list[dict[str, Any]], await node.ask("eth_getLogs", logs_filter))
         for log in logs:
-            in_range = first <= _number(log["blockNumber"]) <= latest
+            in_range = first <= _parse_quantity(log["blockNumber"]) <= latest
             if in_range and _ends_authorization(log, query) and not log.get("removed"):
                 return log
     return None
 
 
-async def _pays_us(node: Node, query: PaymentQuery, transaction: str) -> bool:
+async def _is_payment(node: Node, query: PaymentQuery, transaction: str) -> bool:
     receipt = await _successful_receipt(node, transaction)
     if not any(_ends_authorization(log, query) for log in receipt["logs"]):
-        raise ChainUnreachable("the node has an event that its transaction has not")
-    wanted = AuthorizedTransfer(query.key.payer, query.key.nonce, query.pay_to.lower(), query.amount)
-    return wanted in authorized_transfers(receipt, query.key.asset)
+        raise ChainUnreachable("the node has an event that is missing in its transaction")
+    expected = AuthorizedTransfer(query.key.payer, query.key.nonce, query.pay_to.lower(), query.amount)
+    return expected in authorized_transfers(receipt, query.key.asset)
 
 
 async def _successful_receipt(node: Node, transaction: str) -> dict[str, Any]:
-    """Return the receipt of a transaction whose event a node has. Raises ChainUnreachable without one."""
+    """Return the receipt of a transaction from a node with its event. Raises ChainUnreachable without one."""
     receipt = cast(dict[str, Any] | None, await node.ask("eth_getTransactionReceipt", transaction))
-    if receipt is None or _number(receipt["status"]) != 1:
+    if receipt is None or _parse_quantity(receipt["status"]) != 1:
         raise ChainUnreachable("the node has an event without its transaction")
     return receipt
 
 
 def _ends_authorization(log: dict[str, Any], query: PaymentQuery) -> bool:
-    """True for the use or the cancellation of this authorization."""
+    """Return True for the use or the cancellation of this authorization."""
     topics = _topics(log)
     return (
         log["address"].lower() == query.key.asset
         and topics[:1] in ([_AUTHORIZATION_USED], [_AUTHORIZATION_CANCELED])
-        and topics[1:] == ["0x" + _word(query.key.payer), query.key.nonce]
+        and topics[1:] == ["0x" + _encode_address(query.key.payer), query.key.nonce]
     )
 
 
@@ -608,7 +627,7 @@ def _topics(log: dict[str, Any]) -> list[str]:
     return [topic.lower() for topic in log["topics"]]
 
 
-async def _read(response: aiohttp.ClientResponse) -> bytes:
+async def _read_body(response: aiohttp.ClientResponse) -> bytes:
     body = bytearray()
     async for chunk in response.content.iter_any():
         body += chunk
@@ -617,15 +636,15 @@ async def _read(response: aiohttp.ClientResponse) -> bytes:
     return bytes(body)
 
 
-def _word(address: str) -> str:
+def _encode_address(address: str) -> str:
     return address.lower().removeprefix("0x").rjust(64, "0")
 
 
-def _address(topic: str) -> str:
+def _decode_address(topic: str) -> str:
     return "0x" + topic[-40:]
 
 
-def _number(quantity: Any) -> int:
+def _parse_quantity(quantity: Any) -> int:
     try:
         return int(quantity, 16)
     except (TypeError, ValueError) as error:

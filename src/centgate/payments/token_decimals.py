@@ -1,4 +1,4 @@
-"""The decimals of the payment token, compared before a server starts with those that prices are in."""
+"""Startup check of the payment token's decimals against those that prices are in."""
 
 from __future__ import annotations
 
@@ -12,34 +12,34 @@ from centgate.settings import PREFIX, Settings
 
 
 def check_decimals(settings: Settings) -> str | None:
-    """Return a warning where the token's decimals cannot be looked up, None where they are right.
+    """Return a warning if the token's decimals cannot be read, None if they are right.
 
-    Raises ValueError when they are not those that prices are in.
+    Raises ValueError if they differ from those that prices are in.
     """
-    if settings.pay_to is None or _is_known(settings):
+    if settings.pay_to is None or _is_well_known(settings):
         return None
     token = settings.token
-    found = asyncio.run(_read_decimals(settings))
-    if found is None:
+    decimals = asyncio.run(_read_decimals(settings))
+    if decimals is None:
         return (
-            f"{PREFIX}ASSET: {token.address} is taken to have {token.decimals} decimals; with a node in "
-            f"{PREFIX}RPC_{settings.chain_id}_URL that answers, the start looks it up"
+            f"{PREFIX}ASSET: could not read the decimals of {token.address}; assuming {token.decimals}. Set "
+            f"a working node in {PREFIX}RPC_{settings.chain_id}_URL to have them checked at start"
         )
-    if found != token.decimals:
+    if decimals != token.decimals:
         raise ValueError(
-            f"{PREFIX}ASSET: {token.address} has {found} decimals, and prices are in {token.decimals}, so "
+            f"{PREFIX}ASSET: {token.address} has {decimals} decimals, and prices are in {token.decimals}, so "
             f"buyers would be asked for a wrong amount; name a dollar token with {token.decimals} decimals"
         )
     return None
 
 
-def _is_known(settings: Settings) -> bool:
-    known = USDC.get(settings.network)
-    return known is not None and known.address.lower() == settings.token.address.lower()
+def _is_well_known(settings: Settings) -> bool:
+    usdc = USDC.get(settings.network)
+    return usdc is not None and usdc.address.lower() == settings.token.address.lower()
 
 
 async def _read_decimals(settings: Settings) -> int | None:
-    """Ask the nodes of the payment network; None when they do not say it in time."""
+    """Read the decimals from the nodes of the payment network; None if they do not respond in time."""
     async with aiohttp.ClientSession(trust_env=False) as session:
         chain = Chains(session, settings).of(settings.network)
         try:

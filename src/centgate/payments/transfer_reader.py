@@ -1,4 +1,4 @@
-"""Reading of transfers by authorization (EIP-3009) to an address from a chain, at a pace that nodes bear."""
+"""Reader of transfers by authorization (EIP-3009) to an address, at a rate that nodes accept."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from centgate.payments.onchain import SPAN, Chain, ChainUnreachable
 T = TypeVar("T")
 
 SHORTEST_SPAN = 125
-"""Blocks down to which a span is halved that nodes do not answer for."""
+"""Minimum blocks of a span; longer ones that nodes refuse are halved."""
 PUBLIC_PAUSE = 1.0
-"""Seconds between two spans where public nodes are asked."""
+"""Seconds between two spans on public nodes."""
 OWN_PAUSE = 0.02
-RECEIPTS_AT_ONCE = 4
+CONCURRENT_RECEIPTS = 4
 TRIES = 3
-REMEMBER_SECONDS = 26 * 3600
-REMEMBERED_SPANS = 4096
+CACHE_TTL = 26 * 3600
+CACHE_SIZE = 4096
 
 
 @dataclass(frozen=True, slots=True)
 class FoundTransfer:
-    """A transfer by authorization to one of our addresses."""
+    """A transfer by authorization to the seller's address."""
 
     key: PaymentKey
     amount: int
@@ -38,11 +38,11 @@ class FoundTransfer:
 
 
 class TransferReader:
-    """Reads transfers span by span; whole spans that cannot change any more are read once."""
+    """Reads transfers span by span; complete, final spans are cached."""
 
     def __init__(self, span: int = SPAN) -> None:
         self.span = span
-        self._known = TTLCache[tuple[Recipient, int], list[FoundTransfer]](REMEMBERED_SPANS, REMEMBER_SECONDS)
+        self._cache = TTLCache[tuple[Recipient, int], list[FoundTransfer]](CACHE_SIZE, CACHE_TTL)
 
     async def read(
         self, chain: Chain, recipient: Recipient, first: int, last: int, *, final: int
@@ -51,58 +51,60 @@ class TransferReader:
 
         Blocks up to `final` do not change any more. Raises ChainUnreachable.
         """
-        start = first - first % self.span
-        end = start + self.span - 1
-        if end > final:
-            return await self._read(chain, recipient, first, last)
-        if (recipient, start) not in self._known:
-            self._known[recipient, start] = await self._read(chain, recipient, start, end)
-        return [each for each in self._known[recipient, start] if first <= each.block <= last]
+        span_start = first - first % self.span
+        span_end = span_start + self.span - 1
+        if span_end > final:
+            return await self._read_span(chain, recipient, first, last)
+        if (recipient, span_start) not in self._cache:
+            self._cache[recipient, span_start] = await self._read_span(chain, recipient, span_start, span_end)
+        return [each for each in self._cache[recipient, span_start] if first <= each.block <= last]
 
-    async def _read(self, chain: Chain, recipient: Recipient, first: int, last: int) -> list[FoundTransfer]:
-        transactions = await self._transactions(chain, recipient, first, last)
+    async def _read_span(
+        self, chain: Chain, recipient: Recipient, first: int, last: int
+    ) -> list[FoundTransfer]:
+        transactions = await self._find_transactions(chain, recipient, first, last)
         transfers: list[FoundTransfer] = []
-        for start in range(0, len(transactions), RECEIPTS_AT_ONCE):
-            some = transactions[start : start + RECEIPTS_AT_ONCE]
-            read = await asyncio.gather(*(_read_transaction(chain, recipient, *each) for each in some))
-            transfers += [each for one in read for each in one]
-            await asyncio.sleep(pause(chain) / RECEIPTS_AT_ONCE)
+        for start in range(0, len(transactions), CONCURRENT_RECEIPTS):
+            batch = transactions[start : start + CONCURRENT_RECEIPTS]
+            results = await asyncio.gather(*(_read_transaction(chain, recipient, *each) for each in batch))
+            transfers += [each for transaction_transfers in results for each in transaction_transfers]
+            await asyncio.sleep(pause_seconds(chain) / CONCURRENT_RECEIPTS)
         return transfers
 
-    async def _transactions(
+    async def _find_transactions(
         self, chain: Chain, recipient: Recipient, first: int, last: int
     ) -> list[tuple[int, str]]:
-        """Return the transactions that moved money to a recipient; a node may refuse so many blocks."""
-        await asyncio.sleep(pause(chain))
+        """Return the transactions that paid a recipient; halves the range if nodes refuse it."""
+        await asyncio.sleep(pause_seconds(chain))
         try:
             return list(await chain.transactions_to(recipient.asset, recipient.pay_to, first, last))
         except ChainUnreachable:
             if last - first < SHORTEST_SPAN:
                 raise
         middle = (first + last) // 2
-        earlier = await self._transactions(chain, recipient, first, middle)
-        return earlier + await self._transactions(chain, recipient, middle + 1, last)
+        earlier = await self._find_transactions(chain, recipient, first, middle)
+        return earlier + await self._find_transactions(chain, recipient, middle + 1, last)
 
 
-def pause(chain: Chain) -> float:
-    """Return the seconds between two questions."""
+def pause_seconds(chain: Chain) -> float:
+    """Return the seconds between two calls."""
     return PUBLIC_PAUSE if chain.is_public else OWN_PAUSE
 
 
 async def retried(chain: Chain, question: Callable[[], Awaitable[T]]) -> T:
-    """Ask a few times, since nodes refuse what comes too fast. Raises ChainUnreachable."""
-    for tried in range(1, TRIES):
+    """Call with a few retries, since nodes have rate limits. Raises ChainUnreachable."""
+    for attempt in range(1, TRIES):
         try:
             return await question()
         except ChainUnreachable:
-            await asyncio.sleep(tried * 2 * pause(chain))
+            await asyncio.sleep(attempt * 2 * pause_seconds(chain))
     return await question()
 
 
 async def _read_transaction(
     chain: Chain, recipient: Recipient, block: int, transaction: str
 ) -> list[FoundTransfer]:
-    found = await retried(chain, partial(chain.authorized_transfers, transaction, recipient.asset))
+    transfers = await retried(chain, partial(chain.authorized_transfers, transaction, recipient.asset))
     return [
         FoundTransfer(
             PaymentKey(recipient.network, recipient.asset, each.payer, each.nonce),
@@ -110,6 +112,6 @@ async def _read_transaction(
             transaction,
             block,
         )
-        for each in found
+        for each in transfers
         if each.pay_to == recipient.pay_to
     ]
