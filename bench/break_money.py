@@ -27,7 +27,7 @@ from centgate.payments import authorization, claiming, facilitator, gate, onchai
 from centgate.payments.authorization import Payment, PaymentKey
 from centgate.payments.facilitator import NotSettled, Outcome, Settled, Unresolved
 from centgate.payments.onchain import Chain, Node, PaymentQuery
-from centgate.payments.settle_reasons import ReasonCertainty, certainty_of
+from centgate.payments.settle_reasons import ReasonCertainty, classify_reason
 
 Defect = Callable[[], Any]
 """A context in which the product is broken."""
@@ -39,20 +39,20 @@ def believe_used_nonce() -> Any:
     async def pays_us(*_: Any) -> bool:
         return True
 
-    return patch.object(onchain, "_pays_us", pays_us)
+    return patch.object(onchain, "_is_payment", pays_us)
 
 
 def believe_facilitator_about_used_nonce() -> Any:
     """A facilitator's word that the nonce is used settles a payment that was presented before."""
-    present_again = gate.Gate._present_again  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]
+    resettle = gate.Gate._resettle  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]
 
     async def believing(self: Any, claim: Any) -> Outcome:
-        result = await present_again(self, claim)
+        result = await resettle(self, claim)
         if isinstance(result, Unresolved) and result.reason == "invalid_exact_evm_nonce_already_used":
             return Settled(facilitator.receipt(claim.key, claim.amount, "0x" + "ab" * 32))
         return result
 
-    return patch.object(gate.Gate, "_present_again", believing)
+    return patch.object(gate.Gate, "_resettle", believing)
 
 
 def forget_claim_block() -> Any:
@@ -67,24 +67,24 @@ def forget_claim_block() -> Any:
 def believe_prefixes() -> Any:
     """Reasons are certain by their prefix."""
 
-    def certainty_of(reason: str) -> ReasonCertainty:
+    def classify_reason(reason: str) -> ReasonCertainty:
         return "payload" if reason.startswith(("invalid_", "insufficient_")) else "in_doubt"
 
-    return patch.object(facilitator, "certainty_of", certainty_of)
+    return patch.object(facilitator, "classify_reason", classify_reason)
 
 
 def believe_hashed_refusals() -> Any:
     """A certain reason is believed although it comes with a transaction."""
-    interpret = facilitator.interpret_answer
+    interpret = facilitator.interpret_response
 
     def believing(payment: Payment, status: int, content: bytes) -> Outcome:
         result = interpret(payment, status, content)
         if isinstance(result, Unresolved) and result.reason:
-            certainty = certainty_of(result.reason)
+            certainty = classify_reason(result.reason)
             return result if certainty == "in_doubt" else NotSettled(result.reason, certainty)
         return result
 
-    return patch.object(facilitator, "interpret_answer", believing)
+    return patch.object(facilitator, "interpret_response", believing)
 
 
 def believe_one_node() -> Any:
@@ -105,24 +105,24 @@ def take_status_for_unsent(status: int) -> Defect:
 
 def present_other_bytes() -> Any:
     """A payment is presented again with another address."""
-    presented_before = authorization.presented_before
+    rebuild_payment = authorization.rebuild_payment
 
     def with_other_address(key: PaymentKey, terms: Any, signed: str) -> Payment:
-        return presented_before(key, terms, signed.replace("https://seller", "https://shop"))
+        return rebuild_payment(key, terms, signed.replace("https://seller", "https://shop"))
 
-    return patch.object(gate, "presented_before", with_other_address)
+    return patch.object(gate, "rebuild_payment", with_other_address)
 
 
 def present_what_came() -> Any:
     """The payment of whoever asks is presented in place of the one that was presented first."""
-    again = claiming._claim  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]
+    again = claiming._build_claim  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]
 
     def first_again(row: Any, worker: Any, *answer: Any) -> Any:
         claim = again(row, worker, *answer)
         claim.doubtful = False
         return claim
 
-    return patch.object(claiming, "_claim", first_again)
+    return patch.object(claiming, "_build_claim", first_again)
 
 
 def believe_any_reverted_transaction() -> Any:
@@ -152,12 +152,12 @@ def look_at_nonce_before() -> Any:
 
 def lower_claim_block() -> Any:
     """A refused payment that comes again forgets the block of its claim before."""
-    first_presentation = claiming._first_presentation  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]
+    first_presentation = claiming._first_submission_values  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]
 
     def forgetting(attempt: Any, row: Any) -> dict[str, Any]:
         return {} if row["state"] == "refused" else first_presentation(attempt, row)
 
-    return patch.object(claiming, "_first_presentation", forgetting)
+    return patch.object(claiming, "_first_submission_values", forgetting)
 
 
 def refuse_what_is_not_settled() -> Any:
@@ -169,7 +169,7 @@ def refuse_what_is_not_settled() -> Any:
             return NotSettled(message.removeprefix(prefix))
         return Unresolved("error", message)
 
-    return patch.object(gate, "_unknown", refused)
+    return patch.object(gate, "_unknown_outcome", refused)
 
 
 def believe_refusals_without_chain() -> Any:

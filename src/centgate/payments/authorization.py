@@ -1,4 +1,4 @@
-"""What a buyer signed: decoding `PAYMENT-SIGNATURE`, and the checks that need neither network nor journal.
+"""Decoding of `PAYMENT-SIGNATURE`, and the checks that need neither network nor journal.
 
 The payload is x402 version 2's, scheme `exact` over EIP-3009: a `TransferWithAuthorization` as EIP-712 typed
 data.
@@ -30,49 +30,49 @@ from centgate.payments.terms import (
 )
 
 MAX_HEADER = 16 * 1024
-"""Bytes of `PAYMENT-SIGNATURE` that are read; an ordinary one has one to three thousand."""
+"""Maximum size of `PAYMENT-SIGNATURE` in bytes; an ordinary one has one to three thousand."""
 
 MARGIN = 6
-"""Seconds an authorization must still have, as the official facilitator asks, to be settled in time."""
+"""Minimum remaining validity of an authorization in seconds, as the official facilitator requires."""
 
 MAX_EXTRA_WINDOW = 600
-"""Seconds that an authorization may be valid beyond the offered window, and so stay open at most."""
+"""Maximum seconds of validity beyond the offered window; bounds how long a payment can stay open."""
 
 _Address = Annotated[str, Field(pattern=r"^0x[0-9a-fA-F]{40}$")]
 
 
-def _uint256(value: str) -> str:
+def _require_uint256(value: str) -> str:
     if int(value) >= 2**256:
         raise ValueError("more than 256 bits")
     return value
 
 
-_Decimal = Annotated[str, Field(pattern=r"^(0|[1-9][0-9]{0,77})$"), AfterValidator(_uint256)]
+_Decimal = Annotated[str, Field(pattern=r"^(0|[1-9][0-9]{0,77})$"), AfterValidator(_require_uint256)]
 
 
 KEY_SIGNATURE_LENGTH = 65
 COUNTERFACTUAL_SUFFIX = bytes.fromhex("6492" * 16)
-"""End of a signature of a wallet that is yet to be deployed (ERC-6492)."""
+"""Last 32 bytes of a signature by a wallet that is not deployed yet (ERC-6492)."""
 SignatureForm = Literal["key", "contract", "counterfactual"]
-"""By its length and end, the kind of account that could have made a signature: `contract` is ERC-1271."""
+"""Kind of account that could have made a signature, by its length and suffix: `contract` is ERC-1271."""
 
 
 class SignedPayment(TypedDict):
-    """Parts of a payment beside its key, recipient and amount, kept to present it again byte for byte."""
+    """Parts of a payment besides key, recipient and amount, stored to submit it again byte for byte."""
 
     signature: str
     validAfter: str
     validBefore: str
     window: int
-    """`maxTimeoutSeconds` of the terms, as is their token's EIP-712 domain in the next two."""
+    """`maxTimeoutSeconds` of the terms; the next two fields are the EIP-712 domain of their token."""
     name: str
     version: str
     url: str
-    """The address that was paid for."""
+    """The URL that was paid for."""
     listing: NotRequired[str]
-    """Digest of the discovery block that was relayed, if the buyer's client echoed it."""
+    """Digest of the relayed discovery block, if the buyer's client echoed it."""
     identifier: NotRequired[str]
-    """The payment identifier that was relayed, if there was one."""
+    """The relayed payment identifier, if any."""
 
 
 class Authorization(BaseModel):
@@ -88,7 +88,7 @@ class Authorization(BaseModel):
     nonce: str = Field(pattern=r"^0x[0-9a-fA-F]{64}$")
 
 
-class _Signed(BaseModel):
+class _ExactPayload(BaseModel):
     model_config = ConfigDict(strict=True)
 
     signature: str = Field(pattern=r"^0x([0-9a-fA-F]{2})+$")
@@ -97,7 +97,7 @@ class _Signed(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class PaymentKey:
-    """What identifies a payment: never the header's text, which can be spelled in many ways."""
+    """Identity of a payment. Not the header's text, which can be encoded in many ways."""
 
     network: str
     asset: str
@@ -107,88 +107,92 @@ class PaymentKey:
 
 @dataclass(frozen=True, slots=True)
 class Payment:
-    """A payment as it was signed, checked as far as can be without asking anyone."""
+    """A decoded payment, checked as far as possible without network or journal."""
 
     key: PaymentKey
     terms: Terms
-    """What it was signed for: our terms, or others that may have been ours when it was `unfit`."""
+    """The terms it was signed for: the current ones, or possible earlier ones if it has a `rejection`."""
     kept: SignedPayment
-    """From these members every presentation to the facilitator is built."""
+    """The members from which every request to the facilitator is built."""
     signed: str
-    """The same as JSON."""
+    """`resubmission` as JSON."""
     valid_before: int
     unfit: PaymentRequired | None
-    """Why it cannot be settled now, if so; it can still redeem what it paid for."""
+    """The error if it cannot be settled now; it can still fetch an answer that it paid for earlier."""
     signer_known: bool
-    """Whether the payer's own key was recovered from the signature; else only the facilitator can tell."""
+    """True if the payer's own key was recovered from the signature; else only the facilitator can check."""
     signature_form: SignatureForm
     proof: str
-    """SHA-256 of the signature: who presents a payment again whose signer is unknown must have it too."""
+    """SHA-256 of the signature. If the signer is not verified, a repeated payment must have the same one."""
     identifier: str | None
-    """The buyer's idempotency key, if any; only honoured when the signer is known.
+    """The buyer's idempotency key, if any; only used if the signer is verified.
 
-    None for terms that are not ours today: who is paid elsewhere has such a signature and is not the payer.
+    None for terms that are not the current ones: the recipient of such a payment has the signature too,
+    without being the payer.
     """
     asks_test_money: bool
-    """True where our terms of today are of a test network, whatever the payment was signed for."""
+    """True if the route's current terms are on a test network, whatever the payment was signed for."""
 
 
 def read_payment(header: str, terms: Terms, now: float, *, key: str | None = None) -> Payment:
-    """Decode a payment and hold it against our own terms; `key` is what `Idempotency-Key` said.
+    """Decode a payment and compare it with the route's terms; `key` is the `Idempotency-Key` header.
 
-    Raises `PaymentRequired` with x402's reason for anything that does not fit. An authorization past its
-    window, or over terms that are not ours today, comes as `unfit`, since it may have been settled before.
+    Raises `PaymentRequired` with x402's reason for anything that does not match. An authorization past its
+    window, or for terms that are not the current ones, is returned with a `rejection`, since it may have been
+    settled before.
     """
-    payload, signed = _decode(header)
-    authorization = signed.authorization
-    misfit = _misfit(payload.accepted, terms)
-    if misfit and not _may_have_fitted(payload.accepted, authorization):
-        raise misfit
-    asked = _as_accepted(terms, payload.accepted) if misfit else terms
-    _check_transfer(authorization, asked, now)
-    signature = bytes.fromhex(signed.signature[2:])
-    if _signature_form(signature) == "counterfactual" and not _is_wrapper(signature):
+    payload, exact_payload = _decode_header(header)
+    authorization = exact_payload.authorization
+    mismatch = _terms_mismatch(payload.accepted, terms)
+    if mismatch and not _may_be_earlier_terms(payload.accepted, authorization):
+        raise mismatch
+    signed_terms = _accepted_terms(terms, payload.accepted) if mismatch else terms
+    _require_matching_transfer(authorization, signed_terms, now)
+    signature = bytes.fromhex(exact_payload.signature[2:])
+    if _signature_form(signature) == "counterfactual" and not _is_erc6492_wrapper(signature):
         reason = "invalid_exact_evm_failed_to_parse_signature"
-        raise _unfit("the signature ends as one of ERC-6492, and is not in its form", reason)
+        raise _build_rejection("the signature has the ERC-6492 suffix but not its encoding", reason)
     try:
-        inside = payment_identifier(payload.extensions)
-        identifier = idempotency_key(inside, key)
+        payload_identifier = payment_identifier(payload.extensions)
+        identifier = idempotency_key(payload_identifier, key)
     except ValueError as error:
-        raise _unfit(str(error), "invalid_payload") from error
-    kept = _kept_members(signed, asked, inside, is_listed="bazaar" in (payload.extensions or {}))
+        raise _build_rejection(str(error), "invalid_payload") from error
+    resubmission = _build_resubmission(
+        exact_payload, signed_terms, payload_identifier, is_listed="bazaar" in (payload.extensions or {})
+    )
     return Payment(
         key=PaymentKey(
-            asked.network,
-            asked.asset.address.lower(),
+            signed_terms.network,
+            signed_terms.asset.address.lower(),
             authorization.payer.lower(),
             authorization.nonce.lower(),
         ),
-        terms=asked,
-        kept=kept,
-        signed=orjson.dumps(kept).decode(),
+        terms=signed_terms,
+        kept=resubmission,
+        signed=orjson.dumps(resubmission).decode(),
         valid_before=min(int(authorization.valid_before), 2**62),
-        unfit=misfit or _window_problem(authorization, asked, now),
-        signer_known=_signer(authorization, asked, signature) == authorization.payer.lower(),
+        unfit=mismatch or _window_problem(authorization, signed_terms, now),
+        signer_known=_recover_signer(authorization, signed_terms, signature) == authorization.payer.lower(),
         signature_form=_signature_form(signature),
         proof=sha256(signature).hexdigest(),
-        identifier=None if misfit else identifier,
+        identifier=None if mismatch else identifier,
         asks_test_money=is_test_network(terms.network),
     )
 
 
-def presented_before(key: PaymentKey, terms: Terms, signed: str) -> Payment:
-    """Return a payment as it was first presented, from what was kept of it.
+def rebuild_payment(key: PaymentKey, terms: Terms, signed: str) -> Payment:
+    """Rebuild a payment as it was first submitted, from its stored members.
 
-    `terms` are those it was made for, `signed` is its `Payment.signed`.
+    `terms` are those it was signed for, `signed` is its `Payment.resubmission_json`.
     """
-    kept = _signed_members(signed, terms)
-    signature = bytes.fromhex(kept["signature"][2:])
+    resubmission = _parse_resubmission(signed, terms)
+    signature = bytes.fromhex(resubmission["signature"][2:])
     return Payment(
         key=key,
         terms=terms,
-        kept=kept,
+        kept=resubmission,
         signed=signed,
-        valid_before=min(int(kept["validBefore"]), 2**62),
+        valid_before=min(int(resubmission["validBefore"]), 2**62),
         unfit=None,
         signer_known=False,
         signature_form=_signature_form(signature),
@@ -199,67 +203,67 @@ def presented_before(key: PaymentKey, terms: Terms, signed: str) -> Payment:
 
 
 def build_settle_request(payment: Payment) -> bytes:
-    """Return the body of `POST /settle`: the same bytes for every presentation of a payment.
+    """Return the body of `POST /settle`: the same bytes for every submission of a payment.
 
-    Nothing in it is the buyer's as it came: the version, scheme, resource, terms and discovery block are
-    ours, the authorization and the signature were validated. Raises TermsChanged when what we say of the
-    route has changed since the payment was first presented.
+    Nothing is copied unchecked from the buyer: version, scheme, resource, terms and discovery block are the
+    server's own, authorization and signature were validated. Raises TermsChanged if the route's discovery
+    block has changed since the first submission.
     """
-    key, terms, kept = payment.key, payment.terms, payment.kept
+    key, terms, resubmission = payment.key, payment.terms, payment.kept
     requirements = {
         "scheme": SCHEME,
         "network": key.network,
         "asset": checksummed(key.asset),
         "amount": str(terms.amount),
         "payTo": checksummed(terms.pay_to.lower()),
-        "maxTimeoutSeconds": kept["window"],
-        "extra": {"name": kept["name"], "version": kept["version"], "paymentFlow": "upfront"},
+        "maxTimeoutSeconds": resubmission["window"],
+        "extra": {"name": resubmission["name"], "version": resubmission["version"], "paymentFlow": "upfront"},
     }
     authorization = {
         "from": checksummed(key.payer),
         "to": requirements["payTo"],
         "value": requirements["amount"],
-        "validAfter": kept["validAfter"],
-        "validBefore": kept["validBefore"],
+        "validAfter": resubmission["validAfter"],
+        "validBefore": resubmission["validBefore"],
         "nonce": key.nonce,
     }
     payload: dict[str, Any] = {
         "x402Version": X402_VERSION,
-        "resource": _relayed_resource(kept, terms),
+        "resource": _resource_to_relay(resubmission, terms),
         "accepted": requirements,
-        "payload": {"signature": kept["signature"], "authorization": authorization},
+        "payload": {"signature": resubmission["signature"], "authorization": authorization},
     }
-    if extensions := _relayed_extensions(kept, terms):
+    if extensions := _extensions_to_relay(resubmission, terms):
         payload["extensions"] = extensions
     request = {"x402Version": X402_VERSION, "paymentPayload": payload, "paymentRequirements": requirements}
     return orjson.dumps(request)
 
 
 class TermsChanged(Exception):
-    """The discovery block of a route is not the one that was relayed with a payment."""
+    """The discovery block of a route differs from the one that was relayed with a payment."""
 
 
-def _relayed_resource(kept: SignedPayment, terms: Terms) -> dict[str, Any]:
-    """Return our resource: in full where the buyer's client echoed the discovery block."""
-    if "listing" not in kept:
-        return {"url": kept["url"]}
-    if kept["listing"] != terms.listing_digest:
+def _resource_to_relay(resubmission: SignedPayment, terms: Terms) -> dict[str, Any]:
+    """Return the resource to relay: in full if the buyer's client echoed the discovery block."""
+    if "listing" not in resubmission:
+        return {"url": resubmission["url"]}
+    if resubmission["listing"] != terms.listing_digest:
         raise TermsChanged
     return terms.resource
 
 
-def _relayed_extensions(kept: SignedPayment, terms: Terms) -> dict[str, Any]:
-    """Return the known extensions: the payment identifier, and our discovery block if it was echoed."""
+def _extensions_to_relay(resubmission: SignedPayment, terms: Terms) -> dict[str, Any]:
+    """Return the extensions to relay: the payment identifier, and the discovery block if it was echoed."""
     extensions: dict[str, Any] = {}
-    if "identifier" in kept:
-        extensions[PAYMENT_IDENTIFIER] = {"info": {"required": False, "id": kept["identifier"]}}
-    if "listing" in kept:
+    if "identifier" in resubmission:
+        extensions[PAYMENT_IDENTIFIER] = {"info": {"required": False, "id": resubmission["identifier"]}}
+    if "listing" in resubmission:
         extensions["bazaar"] = terms.listing
     return extensions
 
 
-def _signed_members(signed: str, terms: Terms) -> SignedPayment:
-    """Read `Payment.signed`; what an earlier version did not keep is as in the terms."""
+def _parse_resubmission(signed: str, terms: Terms) -> SignedPayment:
+    """Parse `Payment.resubmission_json`; members that earlier versions did not store come from the terms."""
     missing = {
         "window": terms.window,
         "name": terms.asset.name,
@@ -269,11 +273,13 @@ def _signed_members(signed: str, terms: Terms) -> SignedPayment:
     return cast(SignedPayment, missing | orjson.loads(signed))
 
 
-def _kept_members(signed: _Signed, terms: Terms, identifier: str | None, *, is_listed: bool) -> SignedPayment:
-    """Return what is kept of a payment; `is_listed` if the buyer's client echoed the discovery block."""
-    authorization = signed.authorization
-    kept: SignedPayment = {
-        "signature": signed.signature,
+def _build_resubmission(
+    exact_payload: _ExactPayload, terms: Terms, identifier: str | None, *, is_listed: bool
+) -> SignedPayment:
+    """Return the stored members of a payment; `is_listed` if the client echoed the discovery block."""
+    authorization = exact_payload.authorization
+    resubmission: SignedPayment = {
+        "signature": exact_payload.signature,
         "validAfter": authorization.valid_after,
         "validBefore": authorization.valid_before,
         "window": terms.window,
@@ -282,10 +288,10 @@ def _kept_members(signed: _Signed, terms: Terms, identifier: str | None, *, is_l
         "url": terms.url,
     }
     if is_listed:
-        kept["listing"] = terms.listing_digest
+        resubmission["listing"] = terms.listing_digest
     if identifier:
-        kept["identifier"] = identifier
-    return kept
+        resubmission["identifier"] = identifier
+    return resubmission
 
 
 def _signature_form(signature: bytes) -> SignatureForm:
@@ -294,10 +300,10 @@ def _signature_form(signature: bytes) -> SignatureForm:
     return "key" if len(signature) <= KEY_SIGNATURE_LENGTH else "contract"
 
 
-def _is_wrapper(signature: bytes) -> bool:
-    """True for a factory's address, its call data and a signature, as ERC-6492 encodes them.
+def _is_erc6492_wrapper(signature: bytes) -> bool:
+    """Return True for an ERC-6492 encoding: factory address, its call data and a signature.
 
-    Some facilitators fail over anything else, which looks like a settlement whose outcome is unknown.
+    Some facilitators crash on anything else, which looks like a settlement with an unknown outcome.
     """
     content = signature[: -len(COUNTERFACTUAL_SUFFIX)]
     words = [int.from_bytes(content[at : at + 32]) for at in (0, 32, 64)]
@@ -309,70 +315,77 @@ def _is_wrapper(signature: bytes) -> bool:
 
 
 def require_fit(payment: Payment) -> None:
-    """Refuse a payment that cannot be settled now and was not settled before."""
+    """Raise the payment's rejection, if it has one."""
     if payment.unfit:
         raise payment.unfit
 
 
 def bad_signature() -> PaymentRequired:
-    """The signature is not the payer's."""
-    return _unfit("the signature is not the payer's", "invalid_exact_evm_payload_signature")
+    """Return the error for a signature that is not the payer's."""
+    return _build_rejection("the signature is not the payer's", "invalid_exact_evm_payload_signature")
 
 
 def _window_problem(authorization: Authorization, terms: Terms, now: float) -> PaymentRequired | None:
-    """Return why an authorization ends too early or too late to be settled now, None if it does not."""
+    """Return the error for an authorization that ends too early or too late, None if it does neither."""
     reason = "invalid_exact_evm_payload_authorization_valid_before"
     end = int(authorization.valid_before)
     if end < now + MARGIN:
-        return _unfit("the payment has expired", reason)
+        return _build_rejection("the payment has expired", reason)
     if end > now + terms.window + MAX_EXTRA_WINDOW:
         limit = terms.window + MAX_EXTRA_WINDOW
-        return _unfit(
+        return _build_rejection(
             f"the payment is valid for more than {limit} seconds: sign one that ends earlier", reason
         )
     return None
 
 
-def _unfit(message: str, reason: str) -> PaymentRequired:
+def _build_rejection(message: str, reason: str) -> PaymentRequired:
     return PaymentRequired(message, reason=reason, payment=UNUSED)
 
 
-def _decode(header: str) -> tuple[PaymentPayload, _Signed]:
+def _decode_header(header: str) -> tuple[PaymentPayload, _ExactPayload]:
     if len(header) > MAX_HEADER:
-        raise _unfit(f"PAYMENT-SIGNATURE is longer than {MAX_HEADER} bytes", "invalid_payload")
+        raise _build_rejection(f"PAYMENT-SIGNATURE is longer than {MAX_HEADER} bytes", "invalid_payload")
     try:
         raw: dict[str, Any] = orjson.loads(a2b_base64(header, strict_mode=True))
         if (version := raw.get("x402Version", X402_VERSION)) != X402_VERSION:
-            raise _unfit(f"x402 version {str(version)[:16]} is not spoken here", "invalid_x402_version")
+            raise _build_rejection(
+                f"x402 version {str(version)[:16]} is not supported; use version {X402_VERSION}",
+                "invalid_x402_version",
+            )
         payload = PaymentPayload.model_validate(raw)
-        return payload, _Signed.model_validate(payload.payload)
+        return payload, _ExactPayload.model_validate(payload.payload)
     except (ValueError, AttributeError) as error:
-        raise _unfit(
+        raise _build_rejection(
             "PAYMENT-SIGNATURE is not the base64 of an x402 payment for scheme exact", "invalid_payload"
         ) from error
 
 
-def _misfit(accepted: PaymentRequirements, terms: Terms) -> PaymentRequired | None:
-    """Why the terms that were accepted are not ours, if so."""
+def _terms_mismatch(accepted: PaymentRequirements, terms: Terms) -> PaymentRequired | None:
+    """Return the error for accepted terms that are not the route's, None if they are."""
     if accepted.scheme != SCHEME:
-        return _unfit("only scheme exact is accepted", "unsupported_scheme")
+        return _build_rejection("only scheme exact is accepted", "unsupported_scheme")
     if accepted.network != terms.network:
-        return _unfit(f"payments are made on {terms.network}", "network_mismatch")
-    ours = terms.requirements
-    fits = (
-        accepted.asset.lower() == ours["asset"].lower()
-        and accepted.pay_to.lower() == ours["payTo"].lower()
-        and accepted.amount == ours["amount"]
-        and accepted.max_timeout_seconds == ours["maxTimeoutSeconds"]
-        and all(accepted.extra.get(name) == value for name, value in ours["extra"].items())
+        return _build_rejection(f"the payment must be on {terms.network}", "network_mismatch")
+    expected = terms.requirements
+    is_match = (
+        accepted.asset.lower() == expected["asset"].lower()
+        and accepted.pay_to.lower() == expected["payTo"].lower()
+        and accepted.amount == expected["amount"]
+        and accepted.max_timeout_seconds == expected["maxTimeoutSeconds"]
+        and all(accepted.extra.get(name) == value for name, value in expected["extra"].items())
     )
     return (
-        None if fits else _unfit("the accepted terms are not this service's", "invalid_payment_requirements")
+        None
+        if is_match
+        else _build_rejection(
+            "the accepted terms are not this service's terms", "invalid_payment_requirements"
+        )
     )
 
 
-def _may_have_fitted(accepted: PaymentRequirements, authorization: Authorization) -> bool:
-    """Whether these may have been our terms before the operator changed them, and are what was signed."""
+def _may_be_earlier_terms(accepted: PaymentRequirements, authorization: Authorization) -> bool:
+    """Return True if these may be terms from before the operator changed them and match the signature."""
     return (
         accepted.scheme == SCHEME
         and re.fullmatch(r"eip155:[1-9][0-9]{0,18}", accepted.network) is not None
@@ -382,7 +395,7 @@ def _may_have_fitted(accepted: PaymentRequirements, authorization: Authorization
     )
 
 
-def _as_accepted(terms: Terms, accepted: PaymentRequirements) -> Terms:
+def _accepted_terms(terms: Terms, accepted: PaymentRequirements) -> Terms:
     return earlier_terms(
         terms,
         network=accepted.network,
@@ -393,33 +406,41 @@ def _as_accepted(terms: Terms, accepted: PaymentRequirements) -> Terms:
 
 
 def earlier_terms(terms: Terms, *, network: str, asset: str, pay_to: str, amount: int) -> Terms:
-    """What may have been a route's terms before they were these; a token that is not known has no name."""
-    ours = terms.asset if network == terms.network else None
-    known = (token for token in (ours, USDC.get(network)) if token and token.address.lower() == asset.lower())
+    """Return a route's possible earlier terms; an unknown token has an empty name."""
+    current_asset = terms.asset if network == terms.network else None
+    known_assets = (
+        token
+        for token in (current_asset, USDC.get(network))
+        if token and token.address.lower() == asset.lower()
+    )
     return replace(
         terms,
         network=network,
-        asset=next(known, Asset(asset, name="", version="")),
+        asset=next(known_assets, Asset(asset, name="", version="")),
         pay_to=pay_to,
         amount=amount,
     )
 
 
-def _check_transfer(authorization: Authorization, terms: Terms, now: float) -> None:
-    """That what was signed is what was asked."""
+def _require_matching_transfer(authorization: Authorization, terms: Terms, now: float) -> None:
+    """Raise PaymentRequired unless the signed transfer matches the terms and is valid already."""
     if authorization.to.lower() != terms.pay_to.lower():
-        raise _unfit("the payment goes to another address", "invalid_exact_evm_payload_recipient_mismatch")
+        raise _build_rejection(
+            "the payment goes to another address", "invalid_exact_evm_payload_recipient_mismatch"
+        )
     if int(authorization.value) != terms.amount:
-        raise _unfit(
+        raise _build_rejection(
             f"the payment is over {authorization.value}, the price is {terms.amount}",
             "invalid_exact_evm_payload_authorization_value_mismatch",
         )
     if int(authorization.valid_after) > now:
-        raise _unfit("the payment is not valid yet", "invalid_exact_evm_payload_authorization_valid_after")
+        raise _build_rejection(
+            "the payment is not valid yet", "invalid_exact_evm_payload_authorization_valid_after"
+        )
 
 
-def _signer(authorization: Authorization, terms: Terms, signature: bytes) -> str | None:
-    """Who signed, where it can be known: under a token that is not ours today it cannot."""
+def _recover_signer(authorization: Authorization, terms: Terms, signature: bytes) -> str | None:
+    """Recover the signer's address; None for a token whose EIP-712 domain is unknown."""
     if not terms.asset.name:
         return None
     digest = transfer_digest(

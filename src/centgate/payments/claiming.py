@@ -1,7 +1,6 @@
-"""Who may work on a payment: what the journal's rows allow, as units that may be begun anew.
+"""Claim rules: which worker may process a payment. Units are idempotent and may be retried.
 
-A unit that was begun anew finds what it entered before the database failed: an owner's name is that of one
-claim, and no other has it.
+A retried unit recognises what it wrote before the database failed: each claim has a unique owner name.
 """
 
 from __future__ import annotations
@@ -24,17 +23,17 @@ from centgate.payments.statements import Asking, Row
 from centgate.payments.worker import Worker
 
 _PRESENTABLE = ("refused", "unused")
-"""States of payments that moved nothing and may be presented again."""
+"""States of payments that moved no money and may be submitted again."""
 LEASE = 3.0
-"""Seconds after which a process that was not seen is taken for dead."""
+"""Seconds without a heartbeat after which a process counts as dead."""
 
 State = Literal["settling", "settled", "delivered", "refused", "unused"]
-"""`unused`: it never reached the facilitator, and may be presented again, for anything."""
+"""`unused`: never reached the facilitator; may be submitted again, for any request."""
 
 
 @dataclass(frozen=True, slots=True)
 class StoredAnswer:
-    """An answer as it was delivered: what a repetition of the request gets, byte for byte."""
+    """A delivered answer, replayed byte for byte when the request is repeated."""
 
     status: int
     body: bytes
@@ -45,7 +44,7 @@ class StoredAnswer:
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """What a payment is claimed for: the service, and a digest of method, path and canonical body."""
+    """The request that a payment is claimed for: service, and digest of method, path and canonical body."""
 
     service: str
     binding: str
@@ -53,212 +52,222 @@ class Order:
 
 @dataclass(slots=True)
 class Claim:
-    """The right to work on one payment, held by this process until the `async with` ends."""
+    """The exclusive right to process one payment, held by this process until the `async with` ends."""
 
     key: PaymentKey
     worker: Worker
-    """Who works on it: of a name that no other claim has."""
+    """Worker with a name that is unique to this claim."""
     state: State
     doubtful: bool
-    """Whether an earlier attempt to settle it has an unknown outcome."""
+    """True if an earlier attempt to settle it has an unknown outcome."""
     since: float
-    """When the payment was first presented, in seconds since 1970."""
+    """Time of the payment's first submission, in seconds since 1970."""
     valid_before: int
-    """When its authorization ends, in seconds since 1970."""
+    """End of the authorization, in seconds since 1970."""
     service: str
     amount: int
     """In the token's base units."""
     pay_to: str
     signed: str | None
-    """`Payment.signed` of when it was first presented, while its outcome is unknown."""
+    """`Payment.resubmission_json` of its first submission, while its outcome is unknown."""
     claim_block: int | None = None
-    """Newest block number known when the payment was first presented."""
+    """Newest block number known at the payment's first submission."""
     presentations: int = 1
-    """How often it was presented to the facilitator, counting one that may have been cut off."""
+    """Number of submissions to the facilitator, including one that may have been interrupted."""
     transaction: str | None = None
     attempts: int = 0
-    """How often its outcome was asked for without its buyer."""
+    """Number of attempts to reconcile it without its buyer."""
     answer: StoredAnswer | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """Somebody else is at work on the payment."""
+    """Another worker is processing the payment."""
 
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """One try to take a payment for an order."""
+    """One attempt to claim a payment for a request."""
 
     payment: Payment
     order: Order
     worker: Worker
-    """Of this claim alone, so that what it entered without hearing of it is known for its own."""
+    """Unique to this claim, so that a write whose confirmation was lost is recognised as its own."""
     now: float
     lapsed: float
-    """What was settled before this can no longer be redeemed."""
+    """Payments settled before this time can no longer be redeemed, in seconds since 1970."""
     claim_block: int | None
-    """Newest block number known now."""
+    """Newest block number known at this attempt."""
     waiting_since: float | None
-    """When it began to wait for another process; None if it has not had to."""
+    """Time at which it began to wait for another process; None if it did not wait."""
     touched: set[PaymentKey]
-    """Payments that may have been taken: they are named here before."""
+    """Payments that may have been claimed; each is added before the claim is tried."""
 
 
 def taken(attempt: Attempt) -> Asking[Claim | Held]:
-    """Take a payment, or the one that its payer made under the same idempotency key.
+    """Claim a payment, or the one that its payer made under the same idempotency key.
 
     Raises PaymentRequired or PaymentConflict, as `Journal.claim` does.
     """
     payment = attempt.payment
     attempt.touched.add(payment.key)
-    if not payment.unfit and (yield from queries.insert_payment(payment.key, _values(attempt))):
-        return _fresh(attempt, attempt.now, attempt.claim_block)
+    if not payment.unfit and (yield from queries.insert_payment(payment.key, _new_row_values(attempt))):
+        return _build_new_claim(attempt, attempt.now, attempt.claim_block)
     row = yield from queries.find(payment.key)
     if row and (row["owner"], row["updated_at"]) == (attempt.worker.name, attempt.now):
-        return _fresh(
+        return _build_new_claim(
             attempt, row["created_at"], row["claim_block"]
-        )  # entered just now, which could not be heard
-    if row is None or row["state"] in _PRESENTABLE:  # its idempotency key may have bought something since
-        row = (yield from _by_identifier(payment)) or row
+        )  # inserted by an earlier try of this unit whose confirmation was lost
+    if (
+        row is None or row["state"] in _PRESENTABLE
+    ):  # its idempotency key may have been used for another payment since
+        row = (yield from _find_by_identifier(payment)) or row
     if row is None:
         require_fit(payment)
-        return Held()  # what was in the way has gone in between
-    return (yield from _taken_over(attempt, row))
+        return Held()  # the conflicting row was removed in the meantime
+    return (yield from _claim_existing(attempt, row))
 
 
 def taken_up(key: PaymentKey, worker: Worker) -> Asking[Claim | None]:
-    """Take a payment whose outcome is unknown; None if it is known by now or somebody works on it."""
+    """Claim a payment with an unknown outcome; None if it is resolved or another worker has it."""
     row = yield from queries.find(key)
     if row is None or row["state"] != "settling" or not (yield from free(row["owner"], worker)):
         return None
-    taken = yield from queries.change_seen(row, {"owner": worker.name})
-    return _claim(row, worker) if taken else None
+    is_claimed = yield from queries.change_seen(row, {"owner": worker.name})
+    return _build_claim(row, worker) if is_claimed else None
 
 
 def change(key: PaymentKey, worker: Worker, values: dict[str, Any]) -> Asking[None]:
-    """Change a row that the worker holds; LostClaim when another has taken it over."""
+    """Update a row that the worker holds. Raises LostClaim if another worker has claimed it."""
     if (yield from queries.change(key, worker.name, values)):
         return
     row = yield from queries.find(key)
     if row is None or any(row[column] != value for column, value in values.items()):
-        raise LostClaim  # else it was us, and could not be heard
+        raise LostClaim  # else an earlier try of this unit wrote it
 
 
 def change_with_event(
     key: PaymentKey, worker: Worker, values: dict[str, Any], event: dict[str, Any]
 ) -> Asking[None]:
-    """Change a row that the worker holds and append an event; LostClaim when another has taken it over."""
+    """Update a row that the worker holds and append an event.
+
+    Raises LostClaim if another worker has claimed it.
+    """
     if (yield from queries.change_with_event(key, worker.name, values, event)):
         return
     row = yield from queries.find(key)
     if row is None or any(row[column] != value for column, value in values.items()):
-        raise LostClaim  # else it was us, and could not be heard
+        raise LostClaim  # else an earlier try of this unit wrote it
 
 
 def release(key: PaymentKey, worker: Worker) -> Asking[None]:
-    """Let go of a row, if the worker holds it."""
+    """Release a row, if the worker holds it."""
     yield from queries.change(key, worker.name, {"owner": None})
 
 
 def deliver(key: PaymentKey, worker: Worker, answer: StoredAnswer, now: float) -> Asking[None]:
-    """Enter the answer of a payment that the worker holds; LostClaim when another has taken it over."""
-    kept = {
+    """Store the answer of a payment that the worker holds.
+
+    Raises LostClaim if another worker has claimed it.
+    """
+    values = {
         "status": answer.status,
         "request_id": answer.request_id,
         "receipt": answer.receipt,
         "body": answer.body,
         "stored_at": now,
     }
-    if (yield from queries.deliver(key, worker.name, kept)):
+    if (yield from queries.deliver(key, worker.name, values)):
         return
-    there = yield from queries.find_answer(key)
-    if there is None or there["request_id"] != answer.request_id:  # else we did, and could not hear it
+    stored = yield from queries.find_answer(key)
+    if (
+        stored is None or stored["request_id"] != answer.request_id
+    ):  # else an earlier try of this unit stored it
         raise LostClaim
 
 
 def known(payment: Payment) -> Asking[PaymentNote | None]:
-    """What is known of a payment, or of the one under its idempotency key; None when it was never taken."""
+    """Return the note on a payment, or on the one under its idempotency key; None if there is no row."""
     row = yield from queries.find(payment.key)
-    row = row or (yield from _by_identifier(payment))
-    return _note(row) if row and _may_ask(row, payment) else None
+    row = row or (yield from _find_by_identifier(payment))
+    return _build_note(row) if row and _is_same_buyer(row, payment) else None
 
 
 def free(owner: str | None, worker: Worker) -> Asking[bool]:
-    """Whether nobody else is at work: no owner, this very claim, or a process whose lease has ended."""
+    """Return True if no other worker has the row: no owner, this claim, or a process past its lease."""
     if owner is None or owner == worker.name:
         return True
-    if worker.shares_process(owner):  # which lives, and lets go of what nobody works on
+    if worker.shares_process(owner):  # alive, and it releases its claims itself
         return False
-    unseen = yield from queries.unseen_for(owner)
-    return unseen is None or unseen > LEASE
+    silent_seconds = yield from queries.unseen_for(owner)
+    return silent_seconds is None or silent_seconds > LEASE
 
 
 def beat(worker: Worker) -> Asking[float]:
-    """Say that a process lives, and forget those that died long ago; returns the database's time."""
-    told = yield from queries.beat(worker.process)
+    """Record a heartbeat of a process, and remove long-dead processes; returns the database's time."""
+    database_time = yield from queries.beat(worker.process)
     yield from queries.forget_workers(100 * LEASE)
-    return told
+    return database_time
 
 
-def _taken_over(attempt: Attempt, row: Row) -> Asking[Claim | Held]:
+def _claim_existing(attempt: Attempt, row: Row) -> Asking[Claim | Held]:
     payment, worker = attempt.payment, attempt.worker
     if row["state"] in _PRESENTABLE:
-        return (yield from _again(attempt, row))
-    if not _may_ask(row, payment):
+        return (yield from _reclaim_refused(attempt, row))
+    if not _is_same_buyer(row, payment):
         raise bad_signature()
-    if row["binding"] != attempt.order.binding or not _same_money(row, payment):
-        raise _bound_elsewhere(payment, row)
+    if row["binding"] != attempt.order.binding or not _is_same_transfer(row, payment):
+        raise _other_request_error(payment, row)
     if row["state"] == "delivered":
-        return (yield from _redelivery(attempt, row))
+        return (yield from _replay_answer(attempt, row))
     if is_test_network(row["network"]) != payment.asks_test_money:
-        raise _other_kind_of_money(payment, row)
+        raise _test_network_error(payment, row)
     if row["state"] == "settled" and (row["refunded"] or row["updated_at"] < attempt.lapsed):
-        raise _too_late(payment, row)
+        raise _expired_redemption_error(payment, row)
     if not (yield from free(row["owner"], worker)):
         return Held()
     attempt.touched.add(queries.key_of(row))
     if not (yield from queries.change_seen(row, {"owner": worker.name})):
-        return Held()  # another was quicker
-    return _claim(row, worker)
+        return Held()  # another worker was faster
+    return _build_claim(row, worker)
 
 
-def _again(attempt: Attempt, row: Row) -> Asking[Claim | Held]:
-    """Claim a payment that moved nothing once more, for anything."""
+def _reclaim_refused(attempt: Attempt, row: Row) -> Asking[Claim | Held]:
+    """Claim a payment that moved no money once more, for any request."""
     payment = attempt.payment
     if payment.unfit and queries.key_of(row) == payment.key:
-        payment.unfit.payment = replace(_note(row), retry="new_payment")
+        payment.unfit.payment = replace(_build_note(row), retry="new_payment")
     require_fit(payment)
-    if queries.key_of(row) == payment.key and _was_refused_meanwhile(attempt, row):
-        raise _refused_meanwhile(row)
-    if queries.key_of(row) != payment.key:  # the one before only shares its idempotency key with this one
+    if queries.key_of(row) == payment.key and _is_refused_while_waiting(attempt, row):
+        raise _concurrent_refusal(row)
+    if queries.key_of(row) != payment.key:  # another payment with the same idempotency key
         yield from queries.change_seen(row, {"identifier": None})
         return Held()
-    values = _values(attempt) | _first_presentation(attempt, row)
+    values = _new_row_values(attempt) | _first_submission_values(attempt, row)
     if not (yield from queries.change_seen(row, values)):
         return Held()
-    return _fresh(attempt, values["created_at"], values["claim_block"])
+    return _build_new_claim(attempt, values["created_at"], values["claim_block"])
 
 
-def _was_refused_meanwhile(attempt: Attempt, row: Row) -> bool:
+def _is_refused_while_waiting(attempt: Attempt, row: Row) -> bool:
     since = attempt.waiting_since
     return since is not None and row["state"] == "refused" and row["updated_at"] >= since
 
 
-def _refused_meanwhile(row: Row) -> PaymentRequired:
-    """Return the refusal that another process has just told for the same payment.
+def _concurrent_refusal(row: Row) -> PaymentRequired:
+    """Return the refusal that another process has just returned for the same payment.
 
-    To present it once more could settle it after a buyer was told to sign anew.
+    Submitting it once more could settle it after a buyer was asked for a new signature.
     """
     reason = row["reason"]
-    return PaymentRequired(f"the payment was refused: {reason}", reason=reason, payment=_note(row))
+    return PaymentRequired(f"the payment was refused: {reason}", reason=reason, payment=_build_note(row))
 
 
-def _first_presentation(attempt: Attempt, row: Row) -> dict[str, Any]:
-    """Return what stays of a payment's first presentation, where that never reached the facilitator.
+def _first_submission_values(attempt: Attempt, row: Row) -> dict[str, Any]:
+    """Return the column values that survive from a first submission that never reached the facilitator.
 
-    After a refusal the next presentation is the first: a transfer before it is not what it bought. Its block
-    is never lower than that of the one before, as it would be while no node tells the newest.
+    After a refusal the next submission counts as the first: a transfer before it does not pay for it. Its
+    block is never lower than the earlier one, even if no node returns the newest block at the moment.
     """
     if row["state"] == "refused":
         blocks = [block for block in (row["claim_block"], attempt.claim_block) if block is not None]
@@ -266,15 +275,17 @@ def _first_presentation(attempt: Attempt, row: Row) -> dict[str, Any]:
     return {"created_at": row["created_at"], "claim_block": row["claim_block"]}
 
 
-def _redelivery(attempt: Attempt, row: Row) -> Asking[Claim]:
-    kept = yield from queries.find_answer(queries.key_of(row))
-    if kept is None:
-        raise _too_late(attempt.payment, row)
-    answer = StoredAnswer(kept["status"], kept["body"], kept["request_id"], kept["receipt"], replayed=True)
-    return _claim(row, attempt.worker, answer)
+def _replay_answer(attempt: Attempt, row: Row) -> Asking[Claim]:
+    stored = yield from queries.find_answer(queries.key_of(row))
+    if stored is None:
+        raise _expired_redemption_error(attempt.payment, row)
+    answer = StoredAnswer(
+        stored["status"], stored["body"], stored["request_id"], stored["receipt"], replayed=True
+    )
+    return _build_claim(row, attempt.worker, answer)
 
 
-def _fresh(attempt: Attempt, since: float, claim_block: int | None) -> Claim:
+def _build_new_claim(attempt: Attempt, since: float, claim_block: int | None) -> Claim:
     payment = attempt.payment
     return Claim(
         payment.key,
@@ -291,8 +302,8 @@ def _fresh(attempt: Attempt, since: float, claim_block: int | None) -> Claim:
     )
 
 
-def _claim(row: Row, worker: Worker, answer: StoredAnswer | None = None) -> Claim:
-    """The right to what a row says was begun."""
+def _build_claim(row: Row, worker: Worker, answer: StoredAnswer | None = None) -> Claim:
+    """Build a claim that continues the work recorded in a row."""
     return Claim(
         queries.key_of(row),
         worker,
@@ -312,7 +323,7 @@ def _claim(row: Row, worker: Worker, answer: StoredAnswer | None = None) -> Clai
     )
 
 
-def _values(attempt: Attempt) -> dict[str, Any]:
+def _new_row_values(attempt: Attempt) -> dict[str, Any]:
     payment = attempt.payment
     return {
         "state": "settling",
@@ -340,26 +351,26 @@ def _values(attempt: Attempt) -> dict[str, Any]:
     }
 
 
-def _by_identifier(payment: Payment) -> Asking[Row | None]:
-    """The payment that this payer made under the same idempotency key, once the signature proved who asks."""
+def _find_by_identifier(payment: Payment) -> Asking[Row | None]:
+    """Find the payer's payment under the same idempotency key; None unless the signer is verified."""
     if payment.identifier is None or not payment.signer_known:
         return None
     return (yield from queries.find_by_identifier(payment.key.payer, payment.identifier))
 
 
-def _may_ask(row: Row, payment: Payment) -> bool:
-    """Whether who presents this payment is who made it: its signer, or one who has the same signature."""
+def _is_same_buyer(row: Row, payment: Payment) -> bool:
+    """Return True if the sender is the payment's buyer: verified signer, or the same signature."""
     return payment.signer_known or row["proof"] == payment.proof
 
 
-def _same_money(row: Row, payment: Payment) -> bool:
-    """Whether a payment is over the same as what was first presented under its nonce."""
-    theirs = (payment.terms.pay_to.lower(), str(payment.terms.amount))
-    return queries.key_of(row) != payment.key or (row["pay_to"], row["amount"]) == theirs
+def _is_same_transfer(row: Row, payment: Payment) -> bool:
+    """Return True if recipient and amount equal those first submitted under the payment's nonce."""
+    submitted = (payment.terms.pay_to.lower(), str(payment.terms.amount))
+    return queries.key_of(row) != payment.key or (row["pay_to"], row["amount"]) == submitted
 
 
-def _note(row: Row) -> PaymentNote:
-    """What a row says of the buyer's money."""
+def _build_note(row: Row) -> PaymentNote:
+    """Build the buyer's payment note from a row."""
     match row["state"]:
         case "settling":
             return PaymentNote(
@@ -377,44 +388,50 @@ def _note(row: Row) -> PaymentNote:
             return PaymentNote("refused", charged=False, retry="new_payment")
 
 
-def _bound_elsewhere(payment: Payment, row: Row) -> CentgateError:
+def _other_request_error(payment: Payment, row: Row) -> CentgateError:
     if queries.key_of(row) != payment.key:
-        return _key_taken("the idempotency key stands for another request")
-    return _used("the payment was already used for another request", row)
+        return _idempotency_conflict("the idempotency key was already used for another request")
+    return _already_used_error("the payment was already used for another request", row)
 
 
-def _too_late(payment: Payment, row: Row) -> CentgateError:
+def _expired_redemption_error(payment: Payment, row: Row) -> CentgateError:
     if queries.key_of(row) != payment.key:
-        return _key_taken("the idempotency key stands for a payment that was used; take another key")
+        return _idempotency_conflict(
+            "the idempotency key belongs to a payment that was used; use another key"
+        )
     if row["refunded"]:
-        return _used("the payment was paid back, and buys nothing any more", row)
-    return _used("the payment was used, and its answer is no longer kept", row)
+        return _already_used_error("the payment was refunded and cannot be used any more", row)
+    return _already_used_error("the payment was used, and its answer is no longer stored", row)
 
 
-def _other_kind_of_money(payment: Payment, row: Row) -> CentgateError:
-    """Refuse test money where real money is asked for, and the other way round.
+def _test_network_error(payment: Payment, row: Row) -> CentgateError:
+    """Return the error for test money where real money is required, and the reverse.
 
-    What was delivered is repeated all the same; what would run the service is not taken.
+    Delivered answers are replayed all the same; only what would run the service is refused.
     """
     if queries.key_of(row) != payment.key or payment.unfit is None:
-        return _key_taken("the idempotency key stands for a payment on another network; take another key")
-    payment.unfit.payment = replace(_note(row), retry="new_payment")
+        return _idempotency_conflict(
+            "the idempotency key belongs to a payment on another network; use another key"
+        )
+    payment.unfit.payment = replace(_build_note(row), retry="new_payment")
     return payment.unfit
 
 
-def _key_taken(message: str) -> PaymentConflict:
-    """The payment that came is untouched, only its idempotency key is taken."""
+def _idempotency_conflict(message: str) -> PaymentConflict:
+    """Return a conflict over an idempotency key; the payment itself is untouched."""
     return PaymentConflict(message, payment=UNTOUCHED)
 
 
-def _used(message: str, row: Row) -> PaymentRequired:
-    note = replace(_note(row), retry="new_payment")
+def _already_used_error(message: str, row: Row) -> PaymentRequired:
+    note = replace(_build_note(row), retry="new_payment")
     return PaymentRequired(message, reason="payment_already_used", payment=note)
 
 
 class LostClaim(InternalError):
-    """Another process took this one for dead and works on the payment now."""
+    """Another process considered this one dead and processes the payment now."""
 
     def __init__(self) -> None:
         note = PaymentNote("in_flight", charged=False, retry="same_payment")
-        super().__init__("another server took the payment over; send it again", payment=note, retry_after=1)
+        super().__init__(
+            "another server is processing the payment; send it again", payment=note, retry_after=1
+        )

@@ -1,7 +1,7 @@
-"""Payments in flight in this process: whoever presents one for the same order joins the work on it.
+"""Single flight per payment in this process: concurrent identical requests share one execution.
 
-For another order there is a flight of its own, which ends at the journal: only that knows for which of them
-the payment was used.
+The same payment for another request runs separately and fails at the journal, which alone knows the request
+that the payment was used for.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from centgate.payments.authorization import Payment, PaymentKey, bad_signature
 from centgate.payments.claiming import Order, StoredAnswer
 
 RETRY_AFTER = 5
-"""Seconds after which a server that ended is likely to be back."""
+"""Seconds after which a stopped server is likely to be running again."""
 
-LETTING_GO = 1
-"""Seconds that what is cut off gets to say so in the journal."""
+CANCEL_TIMEOUT = 1
+"""Seconds that cancelled work gets to release its claim in the journal."""
 
-Name = tuple[PaymentKey | tuple[str, str], Order]
-"""What a flight goes by: the payment's key, or its payer with the idempotency key, and the order."""
+FlightKey = tuple[PaymentKey | tuple[str, str], Order]
+"""Key of a flight: the payment's key, or its payer with the idempotency key, and the request."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,74 +32,74 @@ class _Flight:
 
 
 class Flights:
-    """Work on a payment goes on when its buyer hangs up, and is done once for all who ask for it."""
+    """Runs the work on each payment once for all concurrent requests, even if the buyer disconnects."""
 
     def __init__(self) -> None:
-        self._flights: dict[Name, _Flight] = {}
+        self._flights: dict[FlightKey, _Flight] = {}
         self.landing = False
-        """Whether the process is ending and should be sent nothing new."""
+        """True while the process is stopping and should receive no new requests."""
 
     async def join(
         self, payment: Payment, order: Order, work: Callable[[], Coroutine[Any, Any, StoredAnswer]]
     ) -> StoredAnswer:
-        """What comes of the work on this payment, started now unless it is under way.
+        """Return the result of the work on this payment, starting it unless it is running.
 
-        Raises what the work raises, and PaymentRequired for a signature that is not the one in flight and not
-        known to be the payer's.
+        Raises what the work raises, and PaymentRequired for a signature that differs from the one in flight
+        and is not verified as the payer's.
         """
-        names = _names(payment, order)
-        flight = next((self._flights[name] for name in names if name in self._flights), None)
+        keys = _flight_keys(payment, order)
+        flight = next((self._flights[key] for key in keys if key in self._flights), None)
         if flight is None:
-            return await _landing(self._start(payment, names, work))
+            return await _await_result(self._start(payment, keys, work))
         if not payment.signer_known and flight.payment.proof != payment.proof:
             raise bad_signature()
-        return replace(await _landing(flight.task), replayed=True)
+        return replace(await _await_result(flight.task), replayed=True)
 
     def is_under_way(self, payment: Payment, order: Order) -> bool:
         """True if this process works on the payment for this order."""
-        return any(name in self._flights for name in _names(payment, order))
+        return any(key in self._flights for key in _flight_keys(payment, order))
 
     def _start(
-        self, payment: Payment, names: list[Name], work: Callable[[], Coroutine[Any, Any, StoredAnswer]]
+        self, payment: Payment, keys: list[FlightKey], work: Callable[[], Coroutine[Any, Any, StoredAnswer]]
     ) -> asyncio.Task[StoredAnswer]:
         task = asyncio.create_task(work())
-        self._flights |= dict.fromkeys(names, _Flight(payment, task))
+        self._flights |= dict.fromkeys(keys, _Flight(payment, task))
 
-        def landed(task: asyncio.Task[StoredAnswer]) -> None:
-            for name in names:
-                del self._flights[name]
+        def on_done(task: asyncio.Task[StoredAnswer]) -> None:
+            for key in keys:
+                del self._flights[key]
             if not task.cancelled():
-                task.exception()  # seen here, in case nobody waits for it any more
+                task.exception()  # retrieved here, in case no request waits for it any more
 
-        task.add_done_callback(landed)
+        task.add_done_callback(on_done)
         return task
 
     async def land(self, seconds: float) -> None:
-        """Let what is in flight finish, for so long; what is cut off stays resolvable in the journal."""
+        """Wait for running work, then cancel it; cancelled payments stay resolvable in the journal."""
         self.landing = True
         tasks = {flight.task for flight in self._flights.values()}
         if not tasks:
             return
-        _, late = await asyncio.wait(tasks, timeout=seconds)
-        for task in late:
+        _, unfinished = await asyncio.wait(tasks, timeout=seconds)
+        for task in unfinished:
             task.cancel()
-        if late:
-            await asyncio.wait(late, timeout=LETTING_GO)
+        if unfinished:
+            await asyncio.wait(unfinished, timeout=CANCEL_TIMEOUT)
 
 
-async def _landing(task: asyncio.Task[StoredAnswer]) -> StoredAnswer:
-    """What comes of the work; InternalError when the server ends before it does."""
+async def _await_result(task: asyncio.Task[StoredAnswer]) -> StoredAnswer:
+    """Return the result of the work. Raises InternalError if the server stops first."""
     try:
         return await asyncio.shield(task)
     except asyncio.CancelledError:
         raise InternalError(
-            "the server is ending before the payment is through; send the same payment again",
+            "the server is stopping before the payment is complete; send the same payment again",
             payment=PaymentNote("in_flight", charged=False, retry="same_payment"),
             retry_after=RETRY_AFTER,
         ) from None
 
 
-def _names(payment: Payment, order: Order) -> list[Name]:
+def _flight_keys(payment: Payment, order: Order) -> list[FlightKey]:
     if payment.identifier is None or not payment.signer_known:
         return [(payment.key, order)]
     return [(payment.key, order), ((payment.key.payer, payment.identifier), order)]

@@ -1,14 +1,14 @@
-"""The payment journal: who has presented which payment for what, and what came of it.
+"""The payment journal: every payment, the request it was submitted for, and its outcome.
 
-A payment is claimed by inserting its primary key; whoever inserts it works on it, everyone else waits for
-that work or is told. The states of a row:
+A payment is claimed by inserting its primary key; the process that inserts it works on it, all others wait
+for its result or get an error. The states of a row:
 
     settling ──> settled ──> delivered
-        ├──────> refused ──> settling        nothing moved, so it may be presented again
-        └──────> unused ───> settling        the facilitator never got it, so likewise
+        ├──────> refused ──> settling        no money moved, so it may be submitted again
+        └──────> unused ───> settling        never reached the facilitator, so likewise
 
-`settling` is on the disk before the facilitator hears of the payment, so a row found in it, with nobody at
-work, is a payment whose outcome is unknown; one found `settled` is money taken for an answer still owed.
+`settling` is on the disk before the facilitator receives the payment, so a row in this state without a worker
+is a payment with an unknown outcome; a row in `settled` is money received for an answer that is still owed.
 """
 
 from __future__ import annotations
@@ -32,20 +32,20 @@ from centgate.payments.clock import DatabaseClock
 from centgate.payments.store import JournalUnavailable, Store, Unit
 from centgate.payments.worker import Worker, new_worker
 
-POLL = 0.05
-"""Seconds between two looks at a payment that another process works on."""
-MOVED_NOTHING_KEPT = 2 * 86400
-"""Seconds that a refused payment is kept at least: its day is audited first."""
-UNAUDITED_KEPT = 30 * 86400
-"""Seconds that a refused payment is kept at most while the audit has not read its day."""
-RELEASED_AT_ONCE = 1000
-"""So few that a process still says in time that it lives."""
+POLL_INTERVAL = 0.05
+"""Seconds between two checks of a payment that another process works on."""
+REFUSED_RETENTION = 2 * 86400
+"""Minimum retention of a refused payment in seconds: its day is audited first."""
+UNAUDITED_RETENTION = 30 * 86400
+"""Maximum retention of a refused payment in seconds while its day has not been audited."""
+RELEASE_BATCH = 1000
+"""Releases per retry: few enough that the heartbeat stays in time."""
 
 T = TypeVar("T")
 
 
 class Journal:
-    """The handful of questions and entries that money asks for."""
+    """Durable state of every payment: claim, settle, deliver, look up."""
 
     def __init__(
         self,
@@ -56,23 +56,23 @@ class Journal:
         clock: Callable[[], float] | None = None,
         meter: Meter = SILENT,
     ) -> None:
-        """`clock` gives the time in place of the database's."""
+        """Create a journal; `clock` replaces the database's time."""
         self._store = store
-        self._keep = keep_seconds
+        self._retention = keep_seconds
         self._clock = clock or DatabaseClock()
         self.meter = meter
         self.worker = worker or new_worker()
         self.open_count = 0
-        """Payments whose outcome is unknown and that can still be settled, as last counted."""
-        self._claims = count(1)
-        self._unreleased: set[tuple[PaymentKey, Worker]] = set()
-        """What nobody works on, or would not know of it, although the journal could not be told so."""
+        """Payments with an unknown outcome that can still be settled, at the last count."""
+        self._claim_numbers = count(1)
+        self._pending_releases: set[tuple[PaymentKey, Worker]] = set()
+        """Claims without a worker whose release failed, or may have failed, in the journal."""
 
     def part(self, name: str) -> Journal:
-        """The journal for a part of this process that takes up payments by itself."""
+        """Return a journal for a component of this process that claims payments on its own."""
         return Journal(
             self._store,
-            keep_seconds=self._keep,
+            keep_seconds=self._retention,
             worker=self.worker.part(name),
             clock=self._clock,
             meter=self.meter,
@@ -82,16 +82,16 @@ class Journal:
     async def claim(
         self, payment: Payment, order: Order, *, claim_block: int | None = None
     ) -> AsyncGenerator[Claim]:
-        """Take the payment for this order, waiting while another process works on it.
+        """Claim a payment for a request, waiting while another process works on it.
 
-        `claim_block` is the newest block number known, which is kept with a payment that is new here.
+        `claim_block` is the newest known block number, stored with a payment that is new to the journal.
 
-        Raises PaymentRequired when it is bound to another order, was redeemed too late or can no longer be
-        settled, PaymentConflict when its idempotency key stands for another order, JournalUnavailable when
-        the journal cannot be written. At the end whatever was not delivered is let go, for the next request
-        to take up.
+        Raises PaymentRequired if the payment is bound to another request, is redeemed too late or can no
+        longer be settled, PaymentConflict if its idempotency key belongs to another request,
+        JournalUnavailable if the journal cannot be written. On exit an undelivered claim is released for the
+        next request.
         """
-        claim = await self._take(payment, order, claim_block)
+        claim = await self._acquire_claim(payment, order, claim_block)
         try:
             yield claim
         finally:
@@ -100,13 +100,13 @@ class Journal:
 
     @asynccontextmanager
     async def take_up(self, key: PaymentKey) -> AsyncGenerator[Claim | None]:
-        """Take a payment whose outcome is unknown; None if it is known by now or somebody works on it.
+        """Claim a payment with an unknown outcome; None if it is resolved or another worker has it.
 
         Raises JournalUnavailable.
         """
-        worker = self._claimant()
+        worker = self._new_claim_worker()
         await self.now()
-        with self._taking({key}, worker):
+        with self._release_on_failure({key}, worker):
             claim = await self._store.run(partial(claiming.taken_up, key, worker))
         try:
             yield claim
@@ -115,57 +115,59 @@ class Journal:
                 await self._release(claim)
 
     async def open_payments(self, limit: int, *, due_at: float = inf) -> list[PaymentKey]:
-        """Payments whose outcome is unknown and that nobody works on, longest overdue first.
+        """Return payments with an unknown outcome and no worker, longest overdue first.
 
-        Only those that are to be asked about until `due_at`. Raises JournalUnavailable.
+        Only those whose next attempt is due until `due_at`. Raises JournalUnavailable.
         """
         return await self._store.read(partial(queries.open_payments, due_at, LEASE, limit))
 
     async def later(self, claim: Claim, retry_at: float) -> None:
-        """Enter when to ask next what became of a payment that is still open."""
+        """Record the time of the next attempt to reconcile a payment that is still open."""
         claim.attempts += 1
         values = {"attempts": claim.attempts, "retry_at": retry_at}
         await self._store.run(partial(claiming.change, claim.key, claim.worker, values))
 
     async def unresolved_since(self, before: float) -> tuple[int, float]:
-        """How many payments presented before a time are still unresolved, and when the oldest was."""
+        """Count unresolved payments submitted before a time; returns the count and the oldest time."""
         return await self._store.read(partial(queries.unresolved, before))
 
     async def now(self) -> float:
         """Return the database's time, in seconds since 1970. Raises JournalUnavailable."""
         if isinstance(self._clock, DatabaseClock) and not self._clock.is_set:
             try:
-                await self.beat()  # which also makes the first claim that of a process known to live
+                await self.beat()  # before the first claim, so that this process counts as alive
             except JournalUnavailable as error:
                 error.payment = UNTOUCHED
                 raise
         return self._clock()
 
     async def prune(self, audited_networks: Collection[str] = ()) -> int:
-        """Remove some of what need not be kept any longer; the largest number of rows of one kind.
+        """Remove some expired rows; returns the largest number of removed rows of one kind.
 
-        Refused payments of `audited_networks` are kept until the audit has read their day.
+        Refused payments of `audited_networks` are kept until their day has been audited.
         """
-        keep = max(self._keep, MOVED_NOTHING_KEPT)
-        unaudited = max(self._keep, UNAUDITED_KEPT)
+        refused_retention = max(self._retention, REFUSED_RETENTION)
+        unaudited_retention = max(self._retention, UNAUDITED_RETENTION)
         return max(
-            await self._store.run(partial(queries.forget_answers, self._keep)),
-            await self._store.run(partial(queries.prune_refused, keep, unaudited, audited_networks)),
+            await self._store.run(partial(queries.forget_answers, self._retention)),
+            await self._store.run(
+                partial(queries.prune_refused, refused_retention, unaudited_retention, audited_networks)
+            ),
             await self._store.run(queries.prune_unused),
         )
 
     async def take_duty(self, name: str, seconds: float) -> bool:
-        """Take, or keep for so long, what one process does for all; False while another has it."""
+        """Acquire or renew leadership of a background job for some seconds; False while another has it."""
         return await self._store.run(partial(queries.take_duty, name, self.worker.name, seconds))
 
     async def give_up_duty(self, name: str) -> None:
-        """Leave to another what this process has done for all."""
+        """Release leadership of a background job, so that another process can acquire it."""
         await self.take_duty(name, -1)
 
     async def settled(self, claim: Claim, transaction: str) -> None:
-        """Enter that the money is ours and the answer is owed."""
+        """Record that the money was received and the answer is owed."""
         settled_at = await self.now()
-        await self._enter(
+        await self._update(
             claim, "settled", transaction=transaction, reason=None, signed=None, settled_at=settled_at
         )
         claim.transaction = transaction
@@ -174,126 +176,133 @@ class Journal:
         self.meter.earned(claim.service, claim.amount, test_network=test_network)
 
     async def refused(self, claim: Claim, reason: str) -> None:
-        """Enter that nothing moved and nothing will."""
+        """Record that no money moved and none will."""
         event = {"event": "refused", "reason": reason, "transaction": claim.transaction}
         values = {"transaction": None, "reason": reason, "owner": None, "signed": None}
-        await self._enter_event(claim, "refused", values, event)
+        await self._update_with_event(claim, "refused", values, event)
         self.meter.entered("refused", claim.service)
 
     async def unsent(self, claim: Claim, reason: str) -> None:
-        """Enter that the payment never reached the facilitator: it is as good as before."""
-        await self._enter(claim, "unused", reason=reason, owner=None, signed=None)
+        """Record that the payment never reached the facilitator and is still valid."""
+        await self._update(claim, "unused", reason=reason, owner=None, signed=None)
         self.meter.entered("unused", claim.service)
 
     async def presenting(self, claim: Claim) -> None:
-        """Enter that the payment is presented once more, before it is."""
-        await self._enter(claim, "settling", presentations=claim.presentations + 1)
+        """Record a repeated submission, before it is made."""
+        await self._update(claim, "settling", presentations=claim.presentations + 1)
         claim.presentations += 1
 
     async def pending(self, claim: Claim, transaction: str, reason: str | None) -> None:
-        """Enter the transaction that the facilitator named for a settlement whose outcome is unknown."""
+        """Record the transaction that the facilitator named for a settlement with an unknown outcome."""
         event = {"event": "in_doubt", "reason": reason, "transaction": transaction}
-        await self._enter_event(claim, "settling", {"transaction": transaction}, event)
+        await self._update_with_event(claim, "settling", {"transaction": transaction}, event)
         claim.transaction = transaction
 
     async def count_open(self, most: int) -> None:
-        """Count payments that are open and can still be settled, up to `most`. Raises JournalUnavailable."""
+        """Count open payments that can still be settled, up to a limit. Raises JournalUnavailable."""
         self.open_count = await self._store.read(partial(queries.count_open, most))
 
     async def delivered(self, claim: Claim, answer: StoredAnswer) -> None:
-        """Enter the answer; from here on it is what every repetition gets."""
+        """Store the answer; from now on every repetition of the request gets it."""
         entry = partial(claiming.deliver, claim.key, claim.worker, answer, await self.now())
-        await self._run(
+        await self._run_unit(
             entry, PaymentNote("settled", charged=True, retry="same_payment", transaction=claim.transaction)
         )
         claim.state = "delivered"
         self.meter.entered("delivered", claim.service)
 
     async def note(self, payment: Payment) -> PaymentNote | None:
-        """What is known of a payment that cannot be worked on now; None when it was never taken."""
-        return await self._run(partial(claiming.known, payment), UNTOUCHED)
+        """Return the note on a payment that is in the journal, None if it is not."""
+        return await self._run_unit(partial(claiming.known, payment), UNTOUCHED)
 
     async def beat(self) -> None:
-        """Say that this process lives, and learn the database's time."""
+        """Record a heartbeat of this process, synchronise the clock, and retry failed releases."""
         asked_at = time.monotonic()
-        told = await self._run(partial(claiming.beat, self.worker), UNTOUCHED)
+        database_time = await self._run_unit(partial(claiming.beat, self.worker), UNTOUCHED)
         if isinstance(self._clock, DatabaseClock):
-            self._clock.correct(told, asked_at=asked_at)
+            self._clock.correct(database_time, asked_at=asked_at)
         await self.release_again()
 
     async def release_again(self) -> None:
-        """Let go of some of what could not be let go of when it should have been."""
-        some = tuple(islice(self._unreleased, RELEASED_AT_ONCE))
-        await asyncio.gather(*(self._store.run(partial(claiming.release, *each)) for each in some))
-        self._unreleased.difference_update(some)
+        """Retry releasing claims whose release failed earlier."""
+        batch = tuple(islice(self._pending_releases, RELEASE_BATCH))
+        await asyncio.gather(*(self._store.run(partial(claiming.release, *each)) for each in batch))
+        self._pending_releases.difference_update(batch)
 
     async def leave(self) -> None:
-        """Say that this process ends, so that nobody waits for it."""
+        """Deregister this process at its end, so that no other waits for it."""
         with suppress(CentgateError):
             await self._store.run(partial(queries.leave, self.worker.process))
 
-    def _claimant(self) -> Worker:
-        """A name for one claim."""
-        return self.worker.part(str(next(self._claims)))
+    def _new_claim_worker(self) -> Worker:
+        """Return a worker with a unique name for one claim."""
+        return self.worker.part(str(next(self._claim_numbers)))
 
     @contextmanager
-    def _taking(self, keys: set[PaymentKey], worker: Worker) -> Generator[None]:
-        """Should it not be heard whether they were taken, they are let go of for others to take."""
+    def _release_on_failure(self, keys: set[PaymentKey], worker: Worker) -> Generator[None]:
+        """Schedule a release of payments if it is unknown whether they were claimed."""
         try:
             yield
         except (JournalUnavailable, asyncio.CancelledError):
-            self._unreleased |= {(key, worker) for key in keys}
+            self._pending_releases |= {(key, worker) for key in keys}
             raise
 
     async def _release(self, claim: Claim) -> None:
         try:
             await self._store.run(partial(claiming.release, claim.key, claim.worker))
-        except CentgateError:  # the row stays ours, which hinders all others
-            self._unreleased.add((claim.key, claim.worker))
+        except CentgateError:  # the row keeps its owner, which blocks all others
+            self._pending_releases.add((claim.key, claim.worker))
 
-    async def _enter(self, claim: Claim, state: State, **values: Any) -> None:
+    async def _update(self, claim: Claim, state: State, **values: Any) -> None:
         changed = {"state": state, "updated_at": await self.now(), **values}
         entry = partial(claiming.change, claim.key, claim.worker, changed)
-        await self._run(
+        await self._run_unit(
             entry,
             PaymentNote("in_flight", charged=False, retry="same_payment", transaction=claim.transaction),
         )
         claim.state = state
 
-    async def _enter_event(
+    async def _update_with_event(
         self, claim: Claim, state: State, values: dict[str, Any], event: dict[str, Any]
     ) -> None:
         now = await self.now()
         changed = {"state": state, "updated_at": now, **values}
         entry = partial(claiming.change_with_event, claim.key, claim.worker, changed, {"at": now, **event})
-        await self._run(
+        await self._run_unit(
             entry,
             PaymentNote("in_flight", charged=False, retry="same_payment", transaction=claim.transaction),
         )
         claim.state = state
 
-    async def _run(self, unit: Unit[T], otherwise: PaymentNote) -> T:
-        """Run a unit; should the database fail, `otherwise` is what the buyer is told of the payment."""
+    async def _run_unit(self, unit: Unit[T], note_on_failure: PaymentNote) -> T:
+        """Run a unit; if the database fails, the error carries the given payment note."""
         try:
             return await self._store.run(unit)
         except JournalUnavailable as error:
-            error.payment = otherwise
+            error.payment = note_on_failure
             raise
 
-    async def _take(self, payment: Payment, order: Order, claim_block: int | None) -> Claim:
-        worker, touched = self._claimant(), set[PaymentKey]()
+    async def _acquire_claim(self, payment: Payment, order: Order, claim_block: int | None) -> Claim:
+        worker, possibly_claimed = self._new_claim_worker(), set[PaymentKey]()
         waiting_since: float | None = None
-        with self._taking(touched, worker):
+        with self._release_on_failure(possibly_claimed, worker):
             while True:
                 now = await self.now()
                 attempt = Attempt(
-                    payment, order, worker, now, now - self._keep, claim_block, waiting_since, touched
+                    payment,
+                    order,
+                    worker,
+                    now,
+                    now - self._retention,
+                    claim_block,
+                    waiting_since,
+                    possibly_claimed,
                 )
-                found = await self._run(partial(claiming.taken, attempt), UNTOUCHED)
-                if isinstance(found, Claim):
+                result = await self._run_unit(partial(claiming.taken, attempt), UNTOUCHED)
+                if isinstance(result, Claim):
                     break
                 waiting_since = waiting_since or now
-                await asyncio.sleep(POLL)
-        if found.state == "settling" and not found.doubtful:
-            self.meter.entered("settling", found.service)
-        return found
+                await asyncio.sleep(POLL_INTERVAL)
+        if result.state == "settling" and not result.doubtful:
+            self.meter.entered("settling", result.service)
+        return result

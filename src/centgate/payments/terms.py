@@ -1,4 +1,4 @@
-"""What a service asks for: x402's PaymentRequired, built once per route.
+"""Payment terms of a service: x402's PaymentRequired, built once per route.
 
 Shapes are those of x402 version 2 (https://github.com/x402-foundation/x402, specs/x402-specification-v2.md),
 the discovery block those of its Bazaar extension.
@@ -28,11 +28,11 @@ X402_VERSION = 2
 SCHEME = "exact"
 ASKED = "Payment required"
 OFFER_KEPT = 30
-"""Seconds that a signed offer is kept: all who ask meanwhile, at any server of the key, are told the same."""
+"""Seconds for which a signed offer is reused; all servers with the same key return the same offer."""
 MOST_HEADER = 3072
-"""Bytes of `PAYMENT-REQUIRED` with a signed offer: some facilitators refuse payments for longer ones."""
-_ROOM = MOST_HEADER // 4 * 3 - 48
-"""Bytes of JSON in such a header, less what the longest of x402's reasons takes in place of `ASKED`."""
+"""Maximum bytes of `PAYMENT-REQUIRED` with a signed offer: some facilitators reject longer ones."""
+_MAX_OFFER_BYTES = MOST_HEADER // 4 * 3 - 48
+"""Maximum bytes of JSON in such a header, minus room for the longest of x402's reasons as `error`."""
 
 PAYMENT_IDENTIFIER = "payment-identifier"
 _IDENTIFIER_EXTENSION: dict[str, Any] = {
@@ -51,7 +51,7 @@ _IDENTIFIER_EXTENSION: dict[str, Any] = {
 
 @dataclass(frozen=True)
 class Terms:
-    """One route's terms: whom to pay how much of which token on which network, and for what."""
+    """Terms of one route: recipient, amount, token and network, and the service that is paid for."""
 
     service: AnyService
     network: str
@@ -60,16 +60,16 @@ class Terms:
     amount: int
     """In the token's base units."""
     window: int
-    """Seconds between the signature and its end."""
+    """Validity of a signature in seconds."""
     url: str
-    """The address that is paid for, as buyers call it."""
+    """The public URL that is paid for."""
     development_chain: int | None
     signer: Signer | None = None
-    """Who signs offers and receipts; nobody unless the operator has set a key."""
+    """Signer of offers and receipts; None unless the operator has set a key."""
 
     @cached_property
     def requirements(self) -> dict[str, Any]:
-        """x402's PaymentRequirements: the one entry of `accepts`, and what the facilitator is given."""
+        """x402's PaymentRequirements: the only entry of `accepts`, also sent to the facilitator."""
         return {
             "scheme": SCHEME,
             "network": self.network,
@@ -82,63 +82,65 @@ class Terms:
 
     @cached_property
     def domain(self) -> bytes:
-        """The EIP-712 domain separator buyers sign under."""
+        """EIP-712 domain separator of the token, which buyers sign with."""
         token = self.asset
         chain_id = int(self.network.removeprefix("eip155:"))
         return domain_separator(token.name, token.version, chain_id, token.address)
 
     @property
     def header(self) -> str:
-        """`PAYMENT-REQUIRED` for a request that brought no payment."""
-        return self._headers(self._ends())
+        """`PAYMENT-REQUIRED` header for a request without a payment."""
+        return self._header_cache(self._offer_expiry())
 
     def header_saying(self, error: str) -> str:
-        """`PAYMENT-REQUIRED` with x402's `error` set."""
-        return _encoded(self.offer_saying(error))
+        """Return the `PAYMENT-REQUIRED` header with x402's `error` set."""
+        return _encode_header(self.offer_saying(error))
 
     def offer_saying(self, error: str) -> dict[str, Any]:
-        """x402's PaymentRequired with its `error` set."""
-        return {**self._offers(self._ends()), "error": error}
+        """Return x402's PaymentRequired with its `error` set."""
+        return {**self._offer_cache(self._offer_expiry()), "error": error}
 
     def delivered(self, settlement: dict[str, Any], body: bytes) -> dict[str, Any]:
-        """x402's SettleResponse of a delivery: with a receipt for it, where receipts are signed."""
+        """Return x402's SettleResponse of a delivered answer, with a signed receipt if there is a signer."""
         if self.signer is None:
             return settlement
-        signed = self.signer.receipt(settlement, self.url, body, now=int(time.time()))
-        return {**settlement, "extensions": signed}
+        receipt_extension = self.signer.receipt(settlement, self.url, body, now=int(time.time()))
+        return {**settlement, "extensions": receipt_extension}
 
-    def _ends(self) -> int:
-        """When an offer made now ends, in seconds since 1970: not before a payment signed now does."""
+    def _offer_expiry(self) -> int:
+        """Return the expiry of an offer made now, in seconds since 1970: not before a payment signed now."""
         if self.signer is None:
             return 0
         return (int(time.time()) // OFFER_KEPT + 1) * OFFER_KEPT + self.window
 
     @cached_property
-    def _headers(self) -> Callable[[int], str]:
-        """`header` by when its offer ends, kept until the next."""
-        return lru_cache(1)(self._header)
+    def _header_cache(self) -> Callable[[int], str]:
+        """Cached `header` of the latest offer, by its expiry."""
+        return lru_cache(1)(self._build_header)
 
     @cached_property
-    def _offers(self) -> Callable[[int], dict[str, Any]]:
-        """x402's PaymentRequired by when its offer ends, kept until the next."""
-        return lru_cache(1)(self._offer)
+    def _offer_cache(self) -> Callable[[int], dict[str, Any]]:
+        """Cached PaymentRequired of the latest offer, by its expiry."""
+        return lru_cache(1)(self._build_offer)
 
-    def _header(self, ends: int) -> str:
-        return _encoded(self._offers(ends))
+    def _build_header(self, expiry: int) -> str:
+        return _encode_header(self._offer_cache(expiry))
 
-    def _offer(self, ends: int) -> dict[str, Any]:
-        """PaymentRequired; beside a signed offer, directories are told what there is room for."""
+    def _build_offer(self, expiry: int) -> dict[str, Any]:
+        """Build PaymentRequired; with a signed offer, the discovery block is shortened to fit the header."""
         if self.signer is None:
-            return self._with({"bazaar": self.listing, PAYMENT_IDENTIFIER: _IDENTIFIER_EXTENSION})
-        signed = self.signer.offer(self.requirements, self.url, until=ends)
+            return self._payment_required({"bazaar": self.listing, PAYMENT_IDENTIFIER: _IDENTIFIER_EXTENSION})
+        signed_extension = self.signer.offer(self.requirements, self.url, until=expiry)
         offer: dict[str, Any] = {}
-        for listing in _shorter(self.listing):
-            offer = self._with({"bazaar": listing, PAYMENT_IDENTIFIER: _IDENTIFIER_EXTENSION, **signed})
-            if len(orjson.dumps(offer)) <= _ROOM:
+        for listing in _shorten_listing(self.listing):
+            offer = self._payment_required(
+                {"bazaar": listing, PAYMENT_IDENTIFIER: _IDENTIFIER_EXTENSION, **signed_extension}
+            )
+            if len(orjson.dumps(offer)) <= _MAX_OFFER_BYTES:
                 break
         return offer
 
-    def _with(self, extensions: dict[str, Any]) -> dict[str, Any]:
+    def _payment_required(self, extensions: dict[str, Any]) -> dict[str, Any]:
         return {
             "x402Version": X402_VERSION,
             "error": ASKED,
@@ -147,20 +149,20 @@ class Terms:
             "extensions": extensions,
         }
 
-    def _answer(self) -> dict[str, Any]:
-        """What an answer looks like, as far as there is room for it."""
+    def _example_answer(self) -> dict[str, Any]:
+        """Build an example answer for directories, shortened to the available room."""
         return {
             "service": self.service.slug,
             "requestId": "req_0123456789abcdef01234567",
             "cache": {"hit": False},
             "providers": [{"name": self.service.sources[0].about.name, "status": "ok"}],
             "warnings": [],
-            "data": _excerpt(self.service.output_example),
+            "data": _excerpt_fields(self.service.output_example),
         }
 
     @cached_property
     def listing_digest(self) -> str:
-        """A digest of `resource` and `listing`, by which another version of this program knows its own."""
+        """Digest of `resource` and `listing`, by which another version of the server recognises its own."""
         return sha256(orjson.dumps([self.resource, self.listing])).hexdigest()[:16]
 
     @cached_property
@@ -176,8 +178,8 @@ class Terms:
 
     @cached_property
     def listing(self) -> dict[str, Any]:
-        """How a directory lists the route: an example of input and output, and the schema they keep to."""
-        request = _terse(self.service.input_schema(self.development_chain))
+        """Discovery block for directories: an example of input and output, and their schema."""
+        request = _strip_descriptions(self.service.input_schema(self.development_chain))
         return {
             "info": {
                 "input": {
@@ -186,7 +188,7 @@ class Terms:
                     "bodyType": "json",
                     "body": self.service.input_example,
                 },
-                "output": {"type": "json", "example": self._answer()},
+                "output": {"type": "json", "example": self._example_answer()},
             },
             "schema": {
                 "$schema": "https://json-schema.org/draft/2020-12/schema",
@@ -214,30 +216,30 @@ class Terms:
         }
 
 
-def _encoded(content: Mapping[str, Any]) -> str:
-    """JSON as x402's headers carry it."""
+def _encode_header(content: Mapping[str, Any]) -> str:
+    """Encode JSON as base64, as x402's headers carry it."""
     return b64encode(orjson.dumps(content)).decode()
 
 
-def _shorter(listing: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """A directory's block: whole, then without the example of an answer, then with the input in outline."""
+def _shorten_listing(listing: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield a discovery block in full, then without the output, then with the input schema in outline."""
     yield listing
-    given = listing["schema"]["properties"]["input"]
-    yield _asking(listing, given)
-    fields = {**given["properties"], "body": _outline(given["properties"]["body"])}
-    yield _asking(listing, {**given, "properties": fields})
+    input_schema = listing["schema"]["properties"]["input"]
+    yield _input_only_listing(listing, input_schema)
+    fields = {**input_schema["properties"], "body": _outline_schema(input_schema["properties"]["body"])}
+    yield _input_only_listing(listing, {**input_schema, "properties": fields})
 
 
-def _asking(listing: dict[str, Any], schema: dict[str, Any]) -> dict[str, Any]:
-    """A directory's block that tells of the input alone."""
+def _input_only_listing(listing: dict[str, Any], schema: dict[str, Any]) -> dict[str, Any]:
+    """Return a discovery block with the input only."""
     return {
         "info": {"input": listing["info"]["input"]},
         "schema": {**listing["schema"], "properties": {"input": schema}},
     }
 
 
-def _outline(schema: dict[str, Any]) -> dict[str, Any]:
-    """What an object's schema says of its fields, less what each may be."""
+def _outline_schema(schema: dict[str, Any]) -> dict[str, Any]:
+    """Return an object's schema with names and types of its fields only."""
     fields = {
         name: {"type": field["type"]} if "type" in field else {}
         for name, field in schema["properties"].items()
@@ -245,18 +247,18 @@ def _outline(schema: dict[str, Any]) -> dict[str, Any]:
     return {"type": "object", "properties": fields, "required": schema.get("required", [])}
 
 
-def _terse(schema: dict[str, Any]) -> dict[str, Any]:
-    """A schema without its prose: headers have little room, the catalogue has the rest."""
-    terse = orjson.loads(orjson.dumps(schema))
-    for node in walk(terse):
+def _strip_descriptions(schema: dict[str, Any]) -> dict[str, Any]:
+    """Return a schema without descriptions: headers have little room, the catalogue has the full schema."""
+    stripped = orjson.loads(orjson.dumps(schema))
+    for node in walk(stripped):
         if isinstance(node.get("description"), str):
             del node["description"]
-    terse.pop("$schema", None)
-    return terse
+    stripped.pop("$schema", None)
+    return stripped
 
 
-def _excerpt(sample: dict[str, Any], room: int = 400) -> dict[str, Any]:
-    """As many of the sample's short fields, in order, as fit in `room` bytes."""
+def _excerpt_fields(sample: dict[str, Any], room: int = 400) -> dict[str, Any]:
+    """Return as many of the sample's short fields, in order, as fit in `room` bytes."""
     excerpt: dict[str, Any] = {}
     for name, value in sample.items():
         size = len(orjson.dumps({name: value}))
@@ -267,18 +269,18 @@ def _excerpt(sample: dict[str, Any], room: int = 400) -> dict[str, Any]:
 
 
 def idempotency_key(inside: str | None, header: str | None) -> str | None:
-    """Return the buyer's idempotency key: the payment identifier `inside` a payment, or `Idempotency-Key`.
+    """Return the buyer's idempotency key: the payment's own identifier, or the `Idempotency-Key` header.
 
     The header may be quoted, as the IETF's draft has it (draft-ietf-httpapi-idempotency-key-header).
-    Raises ValueError for one that is malformed, and for two that differ.
+    Raises ValueError for a malformed key, and for two that differ.
     """
     if header is None:
         return inside
-    quoted = len(header) > 1 and header[0] == header[-1] == '"'
-    beside = _plain(header[1:-1] if quoted else header, "Idempotency-Key")
-    if inside not in (None, beside):
+    is_quoted = len(header) > 1 and header[0] == header[-1] == '"'
+    header_key = _validate_identifier(header[1:-1] if is_quoted else header, "Idempotency-Key")
+    if inside not in (None, header_key):
         raise ValueError("Idempotency-Key and the payment identifier differ; send one of them")
-    return beside
+    return header_key
 
 
 def payment_identifier(extensions: dict[str, Any] | None) -> str | None:
@@ -286,20 +288,22 @@ def payment_identifier(extensions: dict[str, Any] | None) -> str | None:
     extension = extensions.get(PAYMENT_IDENTIFIER) if extensions else None
     info = cast(dict[str, Any], extension).get("info") if isinstance(extension, dict) else None
     value = cast(dict[str, Any], info).get("id") if isinstance(info, dict) else None
-    return None if value is None else _plain(value, "the payment identifier")
+    return None if value is None else _validate_identifier(value, "the payment identifier")
 
 
-def _plain(value: Any, name: str) -> str:
-    plain = isinstance(value, str) and value.replace("_", "").replace("-", "").isalnum() and value.isascii()
-    if not plain or not 16 <= len(value) <= 128:
+def _validate_identifier(value: Any, name: str) -> str:
+    is_valid = (
+        isinstance(value, str) and value.replace("_", "").replace("-", "").isalnum() and value.isascii()
+    )
+    if not is_valid or not 16 <= len(value) <= 128:
         raise ValueError(f"{name} must be 16 to 128 letters, digits, - or _")
     return value
 
 
 def terms_of(service: AnyService, settings: Settings) -> Terms:
-    """The terms of one route on this deployment, which takes payments."""
+    """Build the terms of one route. Raises ValueError for a deployment without an address to be paid at."""
     if settings.pay_to is None:
-        raise ValueError("no terms without an address to pay to")
+        raise ValueError("payment terms need an address to be paid at")
     token = settings.token
     return Terms(
         service=service,

@@ -1,4 +1,4 @@
-"""The names of those at work on payments: a process, its parts, and their claims."""
+"""Identity of the workers that process payments: a process, its components, and their claims."""
 
 from __future__ import annotations
 
@@ -8,23 +8,23 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Worker:
-    """Somebody at work on payments: a process, a part of it that works by itself, or one claim of theirs."""
+    """Identity of a worker: a process, an independent component of it, or one of their claims."""
 
     process: str
-    """A random id: host names and process numbers repeat on machines that are copies of each other."""
+    """A random id: host names and process ids repeat on cloned machines."""
     name: str
-    """The process, then its parts, each after a slash."""
+    """The process, then its components, separated by slashes."""
 
     def part(self, name: str) -> Worker:
-        """A part of it, which lives as long as its process."""
+        """Return the identity of a component, which lives as long as its process."""
         return Worker(self.process, f"{self.name}/{name}")
 
     def shares_process(self, other: str) -> bool:
-        """True if the worker of that name is this one's process or a part of it."""
+        """Return True if the worker of that name belongs to the same process."""
         return other == self.process or other.startswith(self.process + "/")
 
 
 def new_worker() -> Worker:
-    """This process."""
+    """Return a new identity for this process."""
     process = secrets.token_hex(16)
     return Worker(process, process)
