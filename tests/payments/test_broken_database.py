@@ -34,7 +34,7 @@ each_ruin = pytest.mark.parametrize("ruin", [a_directory, not_a_database])
 
 @pytest.fixture
 def file(settings: Settings) -> Path:
-    """Where the journal is to be."""
+    """Path of the journal."""
     return Path(settings.database_url.removeprefix("sqlite:///"))
 
 

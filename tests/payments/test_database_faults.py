@@ -1,4 +1,4 @@
-"""What a PostgreSQL can do to a server: be away, die, hang, be full, change; nothing of anybody's is lost."""
+"""PostgreSQL faults: unavailable, dead, hanging, full, changed. No buyer loses money or an answer."""
 
 from __future__ import annotations
 
@@ -151,7 +151,7 @@ def test_a_server_starts_without_its_database_and_works_when_it_comes(
 
 @contextmanager
 def locked(postgres: Postgres, url: str) -> Generator[None]:
-    """Another session holds the payments, and lets nobody read or write."""
+    """Another session holds a lock on the payments that blocks reads and writes."""
     psql = [str(postgres.programs / "psql"), "-XAtq", url]
     with subprocess.Popen(psql, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as session:
         assert session.stdin

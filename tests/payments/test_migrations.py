@@ -42,7 +42,7 @@ ANSWER = f"INSERT INTO answers VALUES ({KEY}, 200, 'req_1', 'receipt', :body, 2.
 
 @pytest.fixture
 def run(database_url: str) -> Run:
-    """Runs something with a connection to a database that nobody has used."""
+    """Runs a function with a connection to an unused database."""
 
     async def on_postgresql(work: Callable[[Connection], Any]) -> Any:
         engine = create_async_engine(database_url.replace("postgresql:", "postgresql+asyncpg:"))
@@ -78,7 +78,7 @@ def at(revision: str) -> Callable[[Connection], None]:
 
 
 def executed(statement: str, **values: Any) -> Callable[[Connection], Any]:
-    """What a statement gives."""
+    """Execute a statement and return its result."""
 
     def execute(connection: Connection) -> Any:
         with connection.begin():
@@ -183,7 +183,7 @@ def test_a_schema_that_is_not_known_is_left_alone(run: Run, found: str, told: st
 
 
 def migrated(url: str) -> tuple[int, str]:
-    """What `centgate migrate` ends with, and says."""
+    """Run `centgate migrate`; return its exit code and output."""
     done = CliRunner().invoke(app, ["migrate"], env={"CENTGATE_DATABASE_URL": url})
     return done.exit_code, done.output.strip()
 
@@ -220,7 +220,7 @@ def test_the_command_says_what_is_wrong_with_the_database(url: str) -> None:
 
 
 def refused(url: str) -> tuple[int, str]:
-    """What `centgate serve` ends with and says, where it does not start."""
+    """Run `centgate serve`, which must not start; return its exit code and output."""
     done = subprocess.run(
         [sys.executable, "-m", "centgate", "serve", "--port", "0"],
         env={**os.environ, "CENTGATE_DATABASE_URL": url, "CENTGATE_PAY_TO": MERCHANT},
@@ -240,7 +240,7 @@ def test_a_server_does_not_start_on_a_newer_schema(database_url: str, run: Run) 
     code, told = refused(database_url)
 
     assert code == 1
-    assert "made by a newer Centgate" in told
+    assert "created by a newer Centgate" in told
 
 
 @pytest.mark.parametrize("database_url", ["postgresql"], indirect=True)

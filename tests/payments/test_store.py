@@ -17,7 +17,7 @@ from sqlalchemy import insert
 from centgate.errors import NotFound
 from centgate.meter import Silent
 from centgate.payments import queries, sqlite
-from centgate.payments.sqlite import AGAIN, GROUP, TIDY_EVERY, SqliteStore
+from centgate.payments.sqlite import CHECKPOINT_EVERY, MAX_UNITS_PER_COMMIT, PROBE_AFTER_COMMITS, SqliteStore
 from centgate.payments.statements import Ask, Asking, Statement, statement
 from centgate.payments.store import BadAddress, JournalUnavailable, Store, Unit, open_store
 from centgate.payments.tables import workers
@@ -55,7 +55,7 @@ def refuse() -> Asking[None]:
 
 
 def workers_in(file: Path) -> set[str]:
-    """What another process would find."""
+    """Read the rows as another process would."""
     connection = sqlite3.connect(file)
     try:
         return {row[0] for row in connection.execute("SELECT id FROM workers")}
@@ -186,7 +186,7 @@ async def test_a_file_that_can_be_opened_again_is_used_again(tmp_path: Path) -> 
 
 
 async def test_more_than_one_commit_holds_are_all_on_the_disk(tmp_path: Path) -> None:
-    names = {f"worker {number}" for number in range(2 * GROUP + 100)}
+    names = {f"worker {number}" for number in range(2 * MAX_UNITS_PER_COMMIT + 100)}
     async with opened(tmp_path / "journal.db") as store:
         await store.run(partial(enter, "the first"))
         await asyncio.gather(*(store.run(partial(enter, name)) for name in names))
@@ -220,19 +220,19 @@ class Committers(Silent):
 async def test_on_a_slow_disk_the_loop_tries_now_and_then_whether_it_still_is(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sqlite, "QUICK", -1.0)  # no disk is that quick
+    monkeypatch.setattr(sqlite, "FAST_COMMIT_SECONDS", -1.0)  # no disk is that quick
     meter = Committers()
     store = SqliteStore(f"sqlite:///{tmp_path / 'journal.db'}", meter)
-    for number in range(AGAIN + 2):
+    for number in range(PROBE_AFTER_COMMITS + 2):
         await store.run(partial(enter, f"worker {number}"))
     tried = meter.seen.count(threading.main_thread())
-    monkeypatch.setattr(sqlite, "QUICK", 60.0)  # and now every one is
+    monkeypatch.setattr(sqlite, "FAST_COMMIT_SECONDS", 60.0)  # and now every one is
     await store.run(partial(enter, "the last"))
     await store.close()
 
     assert tried == 1
     assert meter.seen[-1] is threading.main_thread()
-    assert len(workers_in(tmp_path / "journal.db")) == AGAIN + 3
+    assert len(workers_in(tmp_path / "journal.db")) == PROBE_AFTER_COMMITS + 3
 
 
 async def test_the_log_is_moved_into_the_file_beside_the_commits(tmp_path: Path) -> None:
@@ -240,7 +240,9 @@ async def test_the_log_is_moved_into_the_file_beside_the_commits(tmp_path: Path)
     async with opened(file) as store:
         await store.run(partial(enter, "the first"))
         small = file.stat().st_size
-        await asyncio.gather(*(store.run(partial(enter, f"worker {number}")) for number in range(TIDY_EVERY)))
+        await asyncio.gather(
+            *(store.run(partial(enter, f"worker {number}")) for number in range(CHECKPOINT_EVERY))
+        )
         async with asyncio.timeout(20):
             while file.stat().st_size == small:
                 await store.run(enter_again)

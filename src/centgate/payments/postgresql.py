@@ -1,6 +1,6 @@
-"""The journal in PostgreSQL, for several replicas.
+"""Journal store in PostgreSQL, for several replicas.
 
-Every statement is a transaction of its own, which PostgreSQL commits together with others that wait.
+Every statement is its own transaction, which PostgreSQL groups with other waiting commits.
 """
 
 # asyncpg is typed in parts
@@ -29,15 +29,15 @@ from centgate.payments.store import BadAddress, JournalUnavailable, Unit
 T = TypeVar("T")
 
 PATIENCE = 5
-"""Seconds to wait for a connection, and for a statement; and for a server that restarts."""
-LETTING_GO = 1
-"""Seconds to wait for the server when a statement is cut off; then the connection is closed."""
+"""Timeout in seconds for a connection, for a statement, and for a server that restarts."""
+RELEASE_TIMEOUT = 1
+"""Seconds to wait for the server when a statement is cancelled; then the connection is closed."""
 READING = 300
-"""Seconds that a question may take which holds up nobody."""
-PAUSE = 0.1
-"""Seconds between two tries to reach a server that is away."""
+"""Timeout in seconds of a read that blocks no payment."""
+RETRY_INTERVAL = 0.1
+"""Seconds between two attempts to reach an unavailable server."""
 
-_PASSING = (
+_TRANSIENT_ERRORS = (
     OSError,
     asyncpg.InterfaceError,
     asyncpg.InternalClientError,
@@ -47,15 +47,15 @@ _PASSING = (
     asyncpg.CrashShutdownError,
     asyncpg.TooManyConnectionsError,
     asyncpg.TransactionRollbackError,
-    asyncpg.UniqueViolationError,  # what was looked for and not there has been entered since
+    asyncpg.UniqueViolationError,  # another process inserted the row after it was looked for
 )
-"""The server is gone, or about to be, or the connection is; or two statements were in each other's way."""
-_FAILED = (asyncpg.PostgresError, SQLAlchemyError, SchemaMismatch, BadAddress)
-"""What will not be otherwise in a moment."""
+"""The server or the connection is lost or about to be, or two statements conflicted."""
+_PERMANENT_ERRORS = (asyncpg.PostgresError, SQLAlchemyError, SchemaMismatch, BadAddress)
+"""Errors that a retry does not fix."""
 
 
 class PostgresStore:
-    """A database on a server, reached over a pool of connections."""
+    """Store on a PostgreSQL server, over a connection pool."""
 
     def __init__(self, url: str, connections: int, *, meter: Meter = SILENT) -> None:
         self._meter = meter
@@ -65,105 +65,105 @@ class PostgresStore:
         self._opening: asyncio.Task[Any] | None = None
 
     async def run(self, unit: Unit[T]) -> T:
-        """Run one unit; each of its statements is durable when it has been answered.
+        """Run one unit; each of its statements is durable once it has returned.
 
-        While the server is away it is tried again for a while.
+        Retries for a few seconds while the server is unavailable.
         """
         started = time.perf_counter()
-        result = await self._patiently(unit, self._once)
+        result = await self._run_with_retry(unit, self._run_pooled)
         self._meter.committed(time.perf_counter() - started, 1)
         return result
 
     async def read(self, unit: Unit[T]) -> T:
-        """Run a unit that only reads, on a connection of its own, which sees one state of the database."""
-        return await self._patiently(unit, self._apart)
+        """Run a read-only unit on a separate connection, in one snapshot of the database."""
+        return await self._run_with_retry(unit, self._run_snapshot)
 
-    async def _patiently(self, unit: Unit[T], once: Callable[[Unit[T]], Awaitable[T]]) -> T:
+    async def _run_with_retry(self, unit: Unit[T], run_once: Callable[[Unit[T]], Awaitable[T]]) -> T:
         give_up = asyncio.get_running_loop().time() + PATIENCE
         while True:
             try:
-                return await once(unit)
-            except TimeoutError as error:  # nobody else may wait as long for the same
+                return await run_once(unit)
+            except TimeoutError as error:  # a retry would only wait as long once more
                 raise JournalUnavailable(error) from error
-            except _PASSING as error:
+            except _TRANSIENT_ERRORS as error:
                 if asyncio.get_running_loop().time() > give_up:
                     raise JournalUnavailable(error) from error
-            except _FAILED as error:
+            except _PERMANENT_ERRORS as error:
                 raise JournalUnavailable(error) from error
-            await asyncio.sleep(PAUSE)
+            await asyncio.sleep(RETRY_INTERVAL)
 
     async def check(self) -> None:
-        """Look at the schema; that of an empty database is made."""
-        await self._told(_set_up)
+        """Check the schema; in an empty database it is created."""
+        await self._run_migration(_set_up_schema)
 
     async def migrate(self) -> str | None:
         """Bring the schema up to date."""
-        return await self._told(bring_up_to_date)
+        return await self._run_migration(bring_up_to_date)
 
     async def close(self) -> None:
-        """Let what is under way finish, and close the connections."""
+        """Wait for running work, and close the connections."""
         if self._opening is not None:
             await asyncio.wait([self._opening])
         if self._pool is None:
             return
         try:
             await asyncio.wait_for(self._pool.close(), PATIENCE)
-        except (TimeoutError, *_PASSING, asyncpg.PostgresError):
+        except (TimeoutError, *_TRANSIENT_ERRORS, asyncpg.PostgresError):
             self._pool.terminate()
 
-    async def _once(self, unit: Unit[T]) -> T:
-        pool = self._pool or await self._opened()
+    async def _run_pooled(self, unit: Unit[T]) -> T:
+        pool = self._pool or await self._get_pool()
         connection = await pool.acquire(timeout=PATIENCE)
         try:
-            return await _answered(unit(), connection, PATIENCE)
+            return await _run_unit(unit(), connection, PATIENCE)
         finally:
-            # what was cut off is also cancelled on the server, which may not answer; a TimeoutError from here
-            # would take the place of the cancellation
+            # a cancelled statement is also cancelled on the server, which may not respond; a TimeoutError
+            # from here would replace the cancellation
             with suppress(TimeoutError):
-                await pool.release(connection, timeout=LETTING_GO)
+                await pool.release(connection, timeout=RELEASE_TIMEOUT)
 
-    async def _apart(self, unit: Unit[T]) -> T:
+    async def _run_snapshot(self, unit: Unit[T]) -> T:
         if self._pool is None:
-            await self._opened()
+            await self._get_pool()
         connection = await connected(self._url)
         try:
             async with connection.transaction(isolation="repeatable_read", readonly=True):
-                return await _answered(unit(), connection, READING)
+                return await _run_unit(unit(), connection, READING)
         finally:
             connection.terminate()
 
-    async def _opened(self) -> Any:
-        """The pool; all who want it while it is being opened wait for the same attempt."""
+    async def _get_pool(self) -> Any:
+        """Return the pool; concurrent callers wait for the same attempt to open it."""
         if self._opening is None:
-            self._opening = asyncio.create_task(self._open())
-            self._opening.add_done_callback(self._tried)
+            self._opening = asyncio.create_task(self._open_pool())
+            self._opening.add_done_callback(self._on_opening_done)
         return await asyncio.wait_for(asyncio.shield(self._opening), PATIENCE)
 
-    def _tried(self, attempt: asyncio.Task[Any]) -> None:
+    def _on_opening_done(self, attempt: asyncio.Task[Any]) -> None:
         self._opening = None
         if not attempt.cancelled():
-            attempt.exception()  # seen here, in case nobody waits for it any more
+            attempt.exception()  # retrieved here, in case no caller waits for it any more
 
-    async def _open(self) -> Any:
-        await self._with_schema(_set_up)
+    async def _open_pool(self) -> Any:
+        await self._with_schema(_set_up_schema)
         self._pool = await asyncpg.create_pool(
             self._url,
             min_size=0,
             max_size=self._connections,
             timeout=PATIENCE,
             init=_make_durable,
-            reset=_leave_as_it_is,
+            reset=_skip_reset,
         )
         return self._pool
 
-    async def _told(self, work: Callable[[Connection], T]) -> T:
+    async def _run_migration(self, work: Callable[[Connection], T]) -> T:
         try:
             return await self._with_schema(work)
-        except (SQLAlchemyError, asyncpg.PostgresError, *_PASSING) as error:
+        except (SQLAlchemyError, asyncpg.PostgresError, *_TRANSIENT_ERRORS) as error:
             raise JournalUnavailable(error) from error
 
     async def _with_schema(self, work: Callable[[Connection], T]) -> T:
-        """Run migrations' work on a connection of SQLAlchemy's."""
+        """Run migration work on a SQLAlchemy connection."""
         engine = create_async_engine(
             "postgresql+asyncpg://", async_creator=partial(connected, self._url), poolclass=NullPool
         )
@@ -175,42 +175,42 @@ class PostgresStore:
 
 
 async def connected(url: str) -> Any:
-    """A connection; BadAddress for an address that cannot be one, in words that hold nothing of it."""
+    """Open a connection. Raises BadAddress for an invalid URL; the message does not quote it."""
     try:
         return await asyncpg.connect(url, timeout=PATIENCE)
     except asyncpg.ClientConfigurationError as error:
         raise BadAddress(str(error).replace("\n", " ")) from error
-    except asyncpg.UndefinedObjectError as error:  # what is not known to the driver is asked of the server
-        raise BadAddress(f"{error}; leave it out") from error
+    except asyncpg.UndefinedObjectError as error:  # parameters unknown to the driver are sent to the server
+        raise BadAddress(f"{error}; remove it") from error
     except (ValueError, OverflowError):
         raise BadAddress(
-            "cannot be read; it is postgresql://user:password@host:5432/database, and what is neither letter "
-            "nor digit in a user, a password or a name is written as %XX"
+            "invalid URL; the format is postgresql://user:password@host:5432/database, with every character "
+            "except letters and digits in user, password or database name written as %XX"
         ) from None
 
 
 async def _make_durable(connection: Any) -> None:
-    """Wait for the disk with every commit, whatever the server does unless told."""
+    """Make every commit wait for the disk, whatever the server's default is."""
     await connection.execute(
         "SELECT set_config('synchronous_commit', 'on', false)"
         " WHERE current_setting('synchronous_commit') = 'off'"
     )
 
 
-async def _leave_as_it_is(_connection: Any) -> None:
-    """Between two units: no unit changes anything about its connection, so nothing need be undone."""
+async def _skip_reset(_connection: Any) -> None:
+    """Do nothing between two units: no unit changes the state of its connection."""
 
 
-_NUMBER_ON = text(
+_ADVANCE_SEQUENCE = text(
     "SELECT setval(numbers, highest) FROM (SELECT max(id) AS highest,"
     " CAST(pg_get_serial_sequence('payments', 'id') AS regclass) AS numbers FROM payments) AS there"
     " WHERE highest > coalesce(pg_sequence_last_value(numbers), 0)"
 )
-"""Numbers go on after those of rows that were copied here: the same again would look like a known payment."""
+"""Advance the id sequence past rows that were copied here: a reused id would look like a known payment."""
 
 
-def _set_up(connection: Connection) -> None:
-    """Make the tables of an empty database; an older one may be in use by others, and is left as it is."""
+def _set_up_schema(connection: Connection) -> None:
+    """Create the tables of an empty database; an older schema may be in use by others and is not changed."""
     with connection.begin():
         found = version(connection)
     if found is None:
@@ -218,19 +218,19 @@ def _set_up(connection: Connection) -> None:
     else:
         require_current(found)
         with connection.begin():
-            connection.execute(_NUMBER_ON)
+            connection.execute(_ADVANCE_SEQUENCE)
 
 
-async def _answered(asking: Asking[T], connection: Any, seconds: float) -> T:
-    """What comes of a conversation."""
+async def _run_unit(unit: Asking[T], connection: Any, statement_timeout: float) -> T:
+    """Run a unit of work to completion and return its result."""
     try:
-        ask = next(asking)
+        statement = next(unit)
         while True:
-            ask = asking.send(await _rows(ask, connection, seconds))
+            statement = unit.send(await _fetch_rows(statement, connection, statement_timeout))
     except StopIteration as end:
         return cast(T, end.value)
 
 
-async def _rows(ask: Ask, connection: Any, seconds: float) -> list[Row]:
-    values = [ask.parameters[name] for name in ask.statement.names]
-    return await connection.fetch(ask.statement.postgresql, *values, timeout=seconds)
+async def _fetch_rows(bound: Ask, connection: Any, statement_timeout: float) -> list[Row]:
+    values = [bound.parameters[name] for name in bound.statement.names]
+    return await connection.fetch(bound.statement.postgresql, *values, timeout=statement_timeout)

@@ -1,9 +1,9 @@
-"""The journal in SQLite: WAL mode with `synchronous=FULL`, so a commit that returned survives a power cut.
+"""Journal store in SQLite: WAL mode with `synchronous=FULL`, so a completed commit survives a power cut.
 
-What waits is committed together. As long as the disk answers quickly the event loop does it itself: handing
-work to a thread and back costs more than such a commit. When the disk is slow, or another process has the
-write lock, a thread does it, and the loop stays free. Moving the write-ahead log into the file takes a
-hundred times as long as a commit, and is always left to a thread.
+Waiting units are committed together. While the disk is fast the event loop commits itself: passing work to a
+thread and back costs more than such a commit. When the disk is slow, or another process has the write lock, a
+thread commits, and the loop stays free. A checkpoint of the write-ahead log takes a hundred times as long as
+a commit, and always runs in a thread.
 """
 
 from __future__ import annotations
@@ -32,26 +32,25 @@ from centgate.payments.store import BadAddress, JournalUnavailable, Unit
 
 T = TypeVar("T")
 
-GROUP = 256
-"""At most this many units share one commit."""
-QUICK = 0.001
-"""Seconds of a commit for which the event loop is held up: of each four units in it, or fewer."""
-BEARABLE = 0.01
-"""Seconds of a commit for which the event loop is held up once, to see how long it takes."""
-AGAIN = 200
-"""Commits of a thread after which the event loop makes one, to see whether the disk is quick by now.
+MAX_UNITS_PER_COMMIT = 256
+"""Maximum number of units in one commit."""
+FAST_COMMIT_SECONDS = 0.001
+"""Maximum seconds of a commit in the event loop, per four units (or fewer)."""
+MAX_PROBE_SECONDS = 0.01
+"""Maximum seconds of a commit that may be tried once in the event loop, to measure it."""
+PROBE_AFTER_COMMITS = 200
+"""Commits in a thread after which the event loop makes one, to measure whether the disk is fast again.
 
-A thread cannot tell: its commits take as long as the loop keeps it from going on. But none of them takes less
-than the disk does.
+Measurements in the thread include the time that it waits for the loop, so they are only an upper bound.
 """
 BUSY_SECONDS = 10.0
-"""How long another process's write is waited for."""
-TIDY_EVERY = 500
-"""Units after which a thread moves the write-ahead log into the file."""
+"""Maximum seconds to wait for another process's write."""
+CHECKPOINT_EVERY = 500
+"""Units between two checkpoints of the write-ahead log."""
 CACHE_KIB = 64 * 1024
-"""At most so much of the file is kept in memory: the way to each of ten million payments."""
-LOG_PAGES = 8000
-"""Pages of the log at which a commit waits for what the thread has left of it, so that the log ends."""
+"""Page cache in KiB: enough for the index pages of ten million payments."""
+MAX_LOG_PAGES = 8000
+"""Size of the log in pages at which a commit does a checkpoint itself, so that the log stays bounded."""
 
 
 @dataclass(slots=True)
@@ -63,117 +62,123 @@ class _Job:
 
 
 class SqliteStore:
-    """One file, which other processes may write to as well."""
+    """Store in one file, which other processes may write to as well."""
 
     def __init__(self, url: str, meter: Meter = SILENT) -> None:
         self._path = Path(url.removeprefix("sqlite:///"))
         if str(self._path) == ":memory:":
-            raise BadAddress("a journal in memory would forget who has paid; name a file")
+            raise BadAddress("an in-memory journal would lose all payments at exit; use a file")
         self._meter = meter
         self._waiting = deque[_Job]()
         self._running: asyncio.Future[float | None] | None = None
-        self._due = False
-        # threads of our own: others may keep all of those that are shared waiting, as for a name server
+        self._is_scheduled = False
+        # own threads: the shared ones may all be blocked by other work, such as name resolution
         self._threads = ThreadPoolExecutor(2, thread_name_prefix="journal")
         self._closed = False
-        self._tidying: asyncio.Future[None] | None = None
-        self._untidy = 0
+        self._checkpoint: asyncio.Future[None] | None = None
+        self._units_since_checkpoint = 0
         self._connection: sqlite3.Connection | None = None
-        self._seen = False
-        """Whether the schema was seen to be up to date by one who only reads."""
-        self._commit_takes = 0.0
-        """Seconds, as of late, in the event loop."""
-        self._elsewhere = 0
-        """Commits of the thread since the event loop made one."""
-        self._best = inf
-        """Seconds of the quickest of them."""
+        self._is_schema_checked = False
+        """True once a read has found the schema up to date."""
+        self._average_commit_seconds = 0.0
+        """Moving average of commit times in the event loop, in seconds."""
+        self._thread_commits = 0
+        """Commits in the thread since the last one in the event loop."""
+        self._fastest_thread_commit = inf
+        """Seconds of the fastest of them."""
 
     async def run(self, unit: Unit[T]) -> T:
-        """Run one unit; it is on the disk when this returns."""
+        """Run one unit; it is durable when this returns."""
         if self._closed:
-            raise JournalUnavailable(RuntimeError("the server has ended"))
+            raise JournalUnavailable(RuntimeError("the server has stopped"))
         loop = asyncio.get_running_loop()
         job = _Job(unit, loop.create_future())
         self._waiting.append(job)
-        if not self._due and self._running is None:
-            self._due = True
-            loop.call_soon(self._go_on)  # what else this turn of the loop brings shares the commit
+        if not self._is_scheduled and self._running is None:
+            self._is_scheduled = True
+            loop.call_soon(self._commit_waiting)  # other units of this turn of the loop share the commit
         return await job.done
 
     async def read(self, unit: Unit[T]) -> T:
-        """Run a unit that only reads, on a connection of its own, which sees one state of the file."""
+        """Run a read-only unit on a separate connection, in one snapshot of the file."""
         return await asyncio.to_thread(self._read, unit)
 
     async def check(self) -> None:
-        """Look at the schema and leave it as it is."""
-        await asyncio.to_thread(self._at_rest, _look)
+        """Check the schema without changing it."""
+        await asyncio.to_thread(self._with_file, _require_known_schema)
 
     async def migrate(self) -> str | None:
         """Bring the schema up to date."""
-        return await asyncio.to_thread(self._at_rest, _migrated)
+        return await asyncio.to_thread(self._with_file, _migrate)
 
     async def close(self) -> None:
-        """Finish what waits and let go of the file."""
-        while self._waiting or self._running or self._due or self._tidying:
+        """Finish waiting units and close the file."""
+        while self._waiting or self._running or self._is_scheduled or self._checkpoint:
             await asyncio.sleep(0)
-            if under_way := [work for work in (self._running, self._tidying) if work]:
+            if under_way := [work for work in (self._running, self._checkpoint) if work]:
                 await asyncio.wait(under_way)
         self._closed = True
-        self._abandon()
+        self._close_connection()
         self._threads.shutdown()
 
-    def _go_on(self) -> None:
-        """Commit what waits, here or in a thread."""
-        self._due = False
+    def _commit_waiting(self) -> None:
+        """Commit waiting units, in the event loop or in a thread."""
+        self._is_scheduled = False
         while self._waiting and self._running is None:
-            jobs = self._some()
-            if self._quick() and self._locked():
-                self._took(self._commit(jobs), len(jobs))
-                self._tell(jobs)
+            jobs = self._take_jobs()
+            if self._is_loop_commit_preferred() and self._try_lock():
+                self._record_loop_commit(self._commit(jobs), len(jobs))
+                self._finish_jobs(jobs)
             else:
-                self._commit_elsewhere(jobs)
-                self._elsewhere += 1
+                self._commit_in_thread(jobs)
+                self._thread_commits += 1
 
-    def _quick(self) -> bool:
-        """Whether the event loop is to commit, as far as can be known."""
-        again = self._elsewhere >= AGAIN and self._best < BEARABLE
-        return self._connection is not None and (self._commit_takes <= QUICK or again)
+    def _is_loop_commit_preferred(self) -> bool:
+        """Return True if the event loop should commit, judging by recent commit times."""
+        again = (
+            self._thread_commits >= PROBE_AFTER_COMMITS and self._fastest_thread_commit < MAX_PROBE_SECONDS
+        )
+        return self._connection is not None and (self._average_commit_seconds <= FAST_COMMIT_SECONDS or again)
 
-    def _took(self, seconds: float | None, units: int) -> None:
-        """The event loop has made a commit."""
+    def _record_loop_commit(self, seconds: float | None, units: int) -> None:
+        """Update the statistics after a commit in the event loop."""
         if seconds is not None:
-            weight = 1 if self._elsewhere >= AGAIN else 1 / 8
-            self._commit_takes += weight * (seconds / max(1, units / 4) - self._commit_takes)
-        self._elsewhere, self._best = 0, inf
+            weight = 1 if self._thread_commits >= PROBE_AFTER_COMMITS else 1 / 8
+            self._average_commit_seconds += weight * (
+                seconds / max(1, units / 4) - self._average_commit_seconds
+            )
+        self._thread_commits, self._fastest_thread_commit = 0, inf
 
-    def _some(self) -> list[_Job]:
-        return [self._waiting.popleft() for _ in range(min(GROUP, len(self._waiting)))]
+    def _take_jobs(self) -> list[_Job]:
+        return [self._waiting.popleft() for _ in range(min(MAX_UNITS_PER_COMMIT, len(self._waiting)))]
 
-    def _commit_elsewhere(self, jobs: Sequence[_Job]) -> None:
-        def committed(done: asyncio.Future[float | None]) -> None:
+    def _commit_in_thread(self, jobs: Sequence[_Job]) -> None:
+        def on_done(future: asyncio.Future[float | None]) -> None:
             self._running = None
-            self._best = min(self._best, done.result() or inf)
-            self._tell(jobs)
-            self._go_on()
+            self._fastest_thread_commit = min(self._fastest_thread_commit, future.result() or inf)
+            self._finish_jobs(jobs)
+            self._commit_waiting()
 
         self._running = asyncio.get_running_loop().run_in_executor(self._threads, self._commit, jobs)
-        self._running.add_done_callback(committed)
+        self._running.add_done_callback(on_done)
 
-    def _tell(self, jobs: Sequence[_Job]) -> None:
-        """What came of their jobs, to those who wait."""
+    def _finish_jobs(self, jobs: Sequence[_Job]) -> None:
+        """Deliver the results of jobs to their callers, and start a checkpoint if one is due."""
         for job in jobs:
-            _tell(job)
-        self._untidy += len(jobs)
-        if self._untidy >= TIDY_EVERY and self._tidying is None:
-            self._untidy = 0
-            self._tidying = asyncio.get_running_loop().run_in_executor(self._threads, _tidy, self._path)
-            self._tidying.add_done_callback(self._tidied)
+            _deliver_result(job)
+        self._units_since_checkpoint += len(jobs)
+        if self._units_since_checkpoint >= CHECKPOINT_EVERY and self._checkpoint is None:
+            self._units_since_checkpoint = 0
+            self._checkpoint = asyncio.get_running_loop().run_in_executor(
+                self._threads, _run_checkpoint, self._path
+            )
+            self._checkpoint.add_done_callback(self._on_checkpoint_done)
 
-    def _tidied(self, _: asyncio.Future[None]) -> None:
-        self._tidying = None
+    def _on_checkpoint_done(self, _: asyncio.Future[None]) -> None:
+        self._checkpoint = None
 
-    def _locked(self) -> bool:
-        """Take the write lock if it can be had at once."""
+    def _try_lock(self) -> bool:
+        """Acquire the write lock if it is free; return True on success."""
         assert self._connection is not None
         try:
             self._connection.execute("BEGIN IMMEDIATE")
@@ -182,40 +187,43 @@ class SqliteStore:
         return True
 
     def _commit(self, jobs: Sequence[_Job]) -> float | None:
-        """All jobs in one transaction; the seconds of its commit, if it came to that.
+        """Run all jobs in one transaction; return the seconds of its commit, None if it failed.
 
-        What fails is written down with each.
+        Errors are stored in the jobs.
         """
         try:
-            connection = self._connection = self._connection or _opened(self._path)
+            connection = self._connection = self._connection or _open_migrated(self._path)
             started = self._commit_together(connection, jobs)
             seconds = time.perf_counter() - started
             self._meter.committed(seconds, len(jobs))
             if any(isinstance(job.error, sqlite3.OperationalError) for job in jobs):
-                self._abandon()
-        except Exception as error:  # noqa: BLE001 - whatever it is, those who wait are told
-            self._abandon()
+                self._close_connection()
+        except Exception as error:  # noqa: BLE001 - every waiting caller must get an error
+            self._close_connection()
             for job in jobs:
                 job.error = JournalUnavailable(error)
             return None
         return seconds
 
     def _commit_together(self, connection: sqlite3.Connection, jobs: Sequence[_Job]) -> float:
-        """When the commit began. When a job fails, all are done once more with a way back before each."""
-        _lock(connection)
+        """Run jobs and commit; return the start time of the commit.
+
+        If a job fails, all are run once more, each in a savepoint.
+        """
+        _acquire_lock(connection)
         try:
             for job in jobs:
-                _do(job, connection)
-        except _Failed:
+                _run_job(job, connection)
+        except _JobFailed:
             connection.execute("ROLLBACK")
-            _lock(connection)
+            _acquire_lock(connection)
             for job in jobs:
-                _do_alone(job, connection)
+                _run_job_in_savepoint(job, connection)
         started = time.perf_counter()
         connection.execute("COMMIT")
         return started
 
-    def _abandon(self) -> None:
+    def _close_connection(self) -> None:
         if self._connection is not None:
             with suppress(sqlite3.Error):
                 self._connection.close()
@@ -223,74 +231,74 @@ class SqliteStore:
 
     def _read(self, unit: Unit[T]) -> T:
         def read(path: Path) -> T:
-            known = self._connection or self._seen
-            with closing(_connected(path) if known else _opened(path)) as connection:
-                self._seen = True
+            is_migrated = self._connection or self._is_schema_checked
+            with closing(_connect(path) if is_migrated else _open_migrated(path)) as connection:
+                self._is_schema_checked = True
                 connection.execute("BEGIN")
-                return _answered(unit(), connection)
+                return _run_unit(unit(), connection)
 
         try:
-            return self._at_rest(read)
+            return self._with_file(read)
         except SchemaMismatch as error:
             raise JournalUnavailable(error) from error
         except JournalUnavailable:
-            self._seen = False  # it may be another file by now
+            self._is_schema_checked = False  # the file may have been replaced
             raise
 
-    def _at_rest(self, work: Callable[[Path], T]) -> T:
-        """Do something with the file beside the commits."""
+    def _with_file(self, work: Callable[[Path], T]) -> T:
+        """Run work on the file outside of the commits. Raises JournalUnavailable."""
         try:
             return work(self._path)
         except (sqlite3.Error, SQLAlchemyError) as error:
             raise JournalUnavailable(error) from error
 
 
-class _Failed(Exception):
-    """A job failed, which is its own affair and not the database's; it knows with what."""
+class _JobFailed(Exception):
+    """A job failed by itself, not because of the database; the job has the error."""
 
 
-def _do(job: _Job, connection: sqlite3.Connection) -> None:
-    """Run one unit; a refusal is its result, since units refuse before they write."""
+def _run_job(job: _Job, connection: sqlite3.Connection) -> None:
+    """Run one unit; a CentgateError is a regular result, since units raise it before they write."""
     job.error = None
     try:
-        job.result = _answered(job.unit(), connection)
+        job.result = _run_unit(job.unit(), connection)
     except CentgateError as refusal:
         job.error = refusal
     except Exception as error:
         job.error = error
-        raise _Failed from error
+        raise _JobFailed from error
 
 
-def _do_alone(job: _Job, connection: sqlite3.Connection) -> None:
+def _run_job_in_savepoint(job: _Job, connection: sqlite3.Connection) -> None:
     connection.execute("SAVEPOINT unit")
-    with suppress(_Failed):
-        _do(job, connection)
+    with suppress(_JobFailed):
+        _run_job(job, connection)
     if job.error is not None:
         connection.execute("ROLLBACK TO unit")
     connection.execute("RELEASE unit")
 
 
-def _answered(asking: Asking[T], connection: sqlite3.Connection) -> T:
-    """What comes of a conversation."""
+def _run_unit(unit: Asking[T], connection: sqlite3.Connection) -> T:
+    """Run a unit of work to completion and return its result."""
     try:
-        ask = next(asking)
+        statement = next(unit)
         while True:
-            ask = asking.send(_rows(ask, connection))
+            statement = unit.send(_fetch_rows(statement, connection))
     except StopIteration as end:
         return cast(T, end.value)
 
 
-def _rows(ask: Ask, connection: sqlite3.Connection) -> list[Row]:
+def _fetch_rows(bound: Ask, connection: sqlite3.Connection) -> list[Row]:
     rows: list[Row] = []
-    for text in ask.statement.sqlite:
-        rows = connection.execute(text, ask.parameters).fetchall()
+    for text in bound.statement.sqlite:
+        rows = connection.execute(text, bound.parameters).fetchall()
         if not rows:
             break
     return rows
 
 
-def _tell(job: _Job) -> None:
-    if job.done.done():  # who asked has stopped waiting
+def _deliver_result(job: _Job) -> None:
+    if job.done.done():  # the caller has stopped waiting
         return
     if job.error is None:
         job.done.set_result(job.result)
@@ -300,14 +308,14 @@ def _tell(job: _Job) -> None:
         job.done.set_exception(job.error)
 
 
-def _lock(connection: sqlite3.Connection) -> None:
-    """Take the write lock, unless it is ours: a read that later writes could otherwise be refused."""
+def _acquire_lock(connection: sqlite3.Connection) -> None:
+    """Acquire the write lock, unless held: a read that writes later could otherwise be refused."""
     if not connection.in_transaction:
-        _patiently(connection, "BEGIN IMMEDIATE")
+        _execute_with_retry(connection, "BEGIN IMMEDIATE")
 
 
-def _patiently(connection: sqlite3.Connection, statement: str) -> None:
-    """What another process is in the way of."""
+def _execute_with_retry(connection: sqlite3.Connection, statement: str) -> None:
+    """Execute a statement, retrying while another process holds the lock."""
     give_up = time.monotonic() + BUSY_SECONDS
     while True:
         try:
@@ -319,31 +327,31 @@ def _patiently(connection: sqlite3.Connection, statement: str) -> None:
             time.sleep(0.001)
 
 
-def _opened(path: Path) -> sqlite3.Connection:
-    """A connection to write with, its schema up to date."""
-    _migrated(path)
-    return _connected(path)
+def _open_migrated(path: Path) -> sqlite3.Connection:
+    """Open a connection for writing, after bringing the schema up to date."""
+    _migrate(path)
+    return _connect(path)
 
 
-def _connected(path: Path) -> sqlite3.Connection:
-    # transactions are begun by us, not by the driver, and nobody is waited for unless we say so
+def _connect(path: Path) -> sqlite3.Connection:
+    # this module begins transactions, not the driver, and waits for locks itself
     connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=0)
     connection.row_factory = sqlite3.Row
-    _patiently(connection, "PRAGMA journal_mode=WAL")
+    _execute_with_retry(connection, "PRAGMA journal_mode=WAL")
     connection.execute("PRAGMA synchronous=FULL")
-    connection.execute(f"PRAGMA wal_autocheckpoint={LOG_PAGES}")
+    connection.execute(f"PRAGMA wal_autocheckpoint={MAX_LOG_PAGES}")
     connection.execute(f"PRAGMA cache_size=-{CACHE_KIB}")
     return connection
 
 
-def _tidy(path: Path) -> None:
-    """Move the write-ahead log into the file, as far as nobody has to wait for it."""
-    with suppress(sqlite3.Error), closing(_connected(path)) as connection:
+def _run_checkpoint(path: Path) -> None:
+    """Checkpoint the write-ahead log, without blocking readers or writers."""
+    with suppress(sqlite3.Error), closing(_connect(path)) as connection:
         connection.execute("PRAGMA wal_checkpoint(PASSIVE)")
 
 
-def _look(path: Path) -> None:
-    """SchemaMismatch for a file that a newer program made; one that is not there yet is fine."""
+def _require_known_schema(path: Path) -> None:
+    """Raise SchemaMismatch for a file of a newer version; a missing file is accepted."""
     if not path.exists():
         return
     engine = sqlite_engine(path)
@@ -354,9 +362,9 @@ def _look(path: Path) -> None:
         engine.dispose()
 
 
-def _migrated(path: Path) -> str | None:
-    """Bring a file's schema up to date; the version it had."""
-    _connected(path).close()
+def _migrate(path: Path) -> str | None:
+    """Bring a file's schema up to date; returns the version it had, None for an empty file."""
+    _connect(path).close()
     engine = sqlite_engine(path)
     try:
         with engine.connect() as connection:
@@ -366,9 +374,11 @@ def _migrated(path: Path) -> str | None:
 
 
 def sqlite_engine(path: Path) -> Engine:
-    """SQLAlchemy's way to a file, for migrations."""
+    """Create a SQLAlchemy engine for a file, for migrations."""
     engine = create_engine(
-        URL.create("sqlite", database=str(path)),  # a name may hold what means something in an address
+        URL.create(
+            "sqlite", database=str(path)
+        ),  # a file name may contain characters that are special in a URL
         poolclass=NullPool,
         connect_args={"isolation_level": None, "timeout": BUSY_SECONDS},
     )

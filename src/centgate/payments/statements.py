@@ -1,7 +1,7 @@
-"""Statements for the journal: written once in SQLAlchemy's words, kept as the text that each database takes.
+"""Statements of the journal: written once in SQLAlchemy, compiled to the SQL text of each database.
 
-A driver is handed text and parameters as they are, since SQLAlchemy's own way to run a statement costs more
-than a database's work on it.
+The drivers get text and parameters directly: executing through SQLAlchemy costs more time than the database's
+work on a statement.
 """
 
 from __future__ import annotations
@@ -21,25 +21,25 @@ from sqlalchemy.sql.expression import ClauseElement, FunctionElement
 T = TypeVar("T")
 
 HIT: ColumnElement[Any] = literal_column("1")
-"""What a change gives back for each row it hit."""
+"""Constant that a change returns for each affected row."""
 
 
 class Row(Protocol):
-    """A row of an answer, its columns by name."""
+    """A result row, with its columns by name."""
 
     def __getitem__(self, column: str, /) -> Any: ...
 
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """One question or entry, which happens as a whole or not at all; what comes back are rows."""
+    """One atomic query or change, compiled for both databases; it returns rows."""
 
     sqlite: tuple[str, ...]
-    """Parameters by name. Several go together: each is run only if the one before gave rows."""
+    """SQL with named parameters. Of several, each is run only if the one before returned rows."""
     postgresql: str
-    """Parameters by number."""
+    """SQL with numbered parameters."""
     names: tuple[str, ...]
-    """Those of the parameters, in the order of PostgreSQL's numbers."""
+    """Parameter names in the order of PostgreSQL's numbers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,43 +51,43 @@ class Ask:
 
 
 Asking = Generator[Ask, list[Row], T]
-"""A conversation with a database, whichever it is: it yields what to ask and is sent the rows."""
+"""A database-independent unit of work: a generator that yields statements and receives their rows."""
 
 
-def statement(what: ClauseElement) -> Statement:
-    """A statement of SQLAlchemy's, as both databases take it."""
-    return Statement((_named(what),), *_numbered(what))
+def statement(clause: ClauseElement) -> Statement:
+    """Compile a SQLAlchemy statement for both databases."""
+    return Statement((_compile_sqlite(clause),), *_compile_postgresql(clause))
 
 
 def change_then_insert(
     change: Update, row: ColumnElement[bool], into: Table, values: tuple[str, ...]
 ) -> Statement:
-    """A change of one row and, if it hit, a row in another table, whose `payment` is the `id` of the first.
+    """Compile an update of one row and, if it affected one, an insert whose `payment` is the row's `id`.
 
-    `row` names what was changed, before and after. `values` are the columns of the new row besides `payment`;
-    parameters are called as the columns are.
+    `row` is a condition for the changed row that holds before and after. `values` are the columns of the new
+    row besides `payment`; parameters have the names of the columns.
     """
     columns = [into.c.payment.name, *values]
-    given = [bindparam(name, type_=into.c[name].type) for name in values]
-    changed = change.returning(change.table.c.id).cte("changed")
-    both = insert(into).from_select(columns, select(changed.c.id, *given))
-    after = insert(into).from_select(columns, select(change.table.c.id, *given).where(row))
-    texts = (_named(change.returning(HIT)), _named(after.returning(HIT)))
-    return Statement(texts, *_numbered(both.returning(HIT)))
+    parameters = [bindparam(name, type_=into.c[name].type) for name in values]
+    changed_row = change.returning(change.table.c.id).cte("changed")
+    both = insert(into).from_select(columns, select(changed_row.c.id, *parameters))
+    after = insert(into).from_select(columns, select(change.table.c.id, *parameters).where(row))
+    sqlite_texts = (_compile_sqlite(change.returning(HIT)), _compile_sqlite(after.returning(HIT)))
+    return Statement(sqlite_texts, *_compile_postgresql(both.returning(HIT)))
 
 
-def _named(what: ClauseElement) -> str:
-    return str(what.compile(dialect=sqlite.dialect(paramstyle="named")))
+def _compile_sqlite(clause: ClauseElement) -> str:
+    return str(clause.compile(dialect=sqlite.dialect(paramstyle="named")))
 
 
-def _numbered(what: ClauseElement) -> tuple[str, tuple[str, ...]]:
-    """The text, and the names of $1, $2, … in it."""
-    compiled = cast(SQLCompiler, what.compile(dialect=postgresql()))
+def _compile_postgresql(clause: ClauseElement) -> tuple[str, tuple[str, ...]]:
+    """Return the text, and the parameter names of $1, $2, … in it."""
+    compiled = cast(SQLCompiler, clause.compile(dialect=postgresql()))
     return str(compiled), tuple(compiled.positiontup or ())
 
 
 class now(FunctionElement[float]):  # noqa: N801 - spelled as SQL's functions are
-    """Seconds since 1970 by the database's own clock: that of the machines it serves may differ."""
+    """Seconds since 1970 by the database's clock: those of its clients may differ."""
 
     type = Float()
     inherit_cache = True
@@ -104,8 +104,8 @@ def _postgresql_now(*_: Any, **__: Any) -> str:  # pyright: ignore[reportUnusedF
 
 
 def ago(seconds: str) -> ColumnElement[float]:
-    """The database's time less the parameter `seconds`.
+    """Return an expression for the database's time minus a parameter in seconds.
 
-    As a query of its own it is worked out once, and an index can be searched by it.
+    A scalar subquery is evaluated once, and an index can be searched by it.
     """
     return select(now() - bindparam(seconds, type_=Float)).scalar_subquery()

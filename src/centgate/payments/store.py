@@ -1,4 +1,4 @@
-"""Where the journal is kept: SQLite or PostgreSQL, behind one small interface."""
+"""Storage interface of the journal, implemented by SQLite and PostgreSQL."""
 
 from __future__ import annotations
 
@@ -11,28 +11,28 @@ from centgate.payments.statements import Asking
 
 T = TypeVar("T")
 Unit = Callable[[], Asking[T]]
-"""A piece of work, begun by calling it; it may be begun anew when the database fails on the way.
+"""Factory of a unit of work; it may be called again when the database fails in between.
 
-Each statement it asks is durable as a whole when the unit has ended; other work may come between two of them.
+Each of its statements is atomic and durable when the unit has ended; other work may run between two of them.
 """
 
 RETRY_AFTER = 5
-"""Seconds after which a database that failed may be back."""
+"""Seconds after which a failed database may be available again."""
 
 
 class JournalUnavailable(InternalError):
-    """The journal cannot be read or written; what was asked may have happened, and may be asked again."""
+    """The journal cannot be read or written; the unit may have been executed, and may be retried."""
 
     def __init__(self, cause: BaseException) -> None:
         super().__init__("the payment journal cannot be read or written", retry_after=RETRY_AFTER)
         self.__cause__ = cause
-        told = str(getattr(cause, "orig", cause)) or "no answer in time"
-        self.why = told.splitlines()[0]
-        """What went wrong, for the operator."""
+        message = str(getattr(cause, "orig", cause)) or "no response in time"
+        self.why = message.splitlines()[0]
+        """The cause, for the operator."""
 
 
 class BadAddress(ValueError):
-    """`CENTGATE_DATABASE_URL` names no database that could be there at another time."""
+    """`CENTGATE_DATABASE_URL` is invalid, so that a retry does not help."""
 
     def __init__(self, why: str) -> None:
         super().__init__(f"CENTGATE_DATABASE_URL: {why}")
@@ -42,36 +42,36 @@ class Store(Protocol):
     """A database that runs units of work."""
 
     async def run(self, unit: Unit[T]) -> T:
-        """Run one unit, durable when this returns; JournalUnavailable when the database fails."""
+        """Run one unit, durable when this returns. Raises JournalUnavailable if the database fails."""
         ...
 
     async def read(self, unit: Unit[T]) -> T:
-        """Run a unit that only reads, and may take long, without holding up those that write."""
+        """Run a read-only unit, which may take long, without blocking writers."""
         ...
 
     async def check(self) -> None:
-        """See whether the database can be used by this program; an empty one may be set up.
+        """Check that the database can be used by this version; an empty one may be set up.
 
-        Raises SchemaMismatch or BadAddress when it never can as it is, JournalUnavailable when it cannot now.
+        Raises SchemaMismatch or BadAddress if it cannot be used as it is, JournalUnavailable if it is down.
         """
         ...
 
     async def migrate(self) -> str | None:
-        """Bring the schema up to date; the version it had, None for an empty database.
+        """Bring the schema up to date; returns the version it had, None for an empty database.
 
         Raises SchemaMismatch for a schema that is newer than this program, BadAddress, JournalUnavailable.
         """
         ...
 
     async def close(self) -> None:
-        """Finish what waits and let go."""
+        """Finish waiting work and close the connections."""
         ...
 
 
 def open_store(url: str, *, connections: int = 10, meter: Meter = SILENT) -> Store:
-    """The store a database URL names; it is opened, and its schema looked at, when first used. BadAddress.
+    """Create the store of a database URL; it is opened, and its schema checked, at first use.
 
-    `connections`: how many are open at once at most, where there are such things.
+    `connections`: maximum size of the pool, for PostgreSQL. Raises BadAddress.
     """
     if url.startswith("sqlite:"):
         from centgate.payments.sqlite import SqliteStore

@@ -1,4 +1,4 @@
-"""The journal's tables: payments presented, the answers they bought, what was paid back, who is at work."""
+"""Tables of the journal: payments, their answers, refunds, audits and the processes that work on them."""
 
 from __future__ import annotations
 
@@ -21,27 +21,27 @@ metadata = MetaData()
 
 _Long = BigInteger().with_variant(Integer, "sqlite")
 UNDELIVERED = text("state <> 'delivered'")
-"""Condition of the partial index over payments without an answer, in the words of the index.
+"""Condition of the partial index over payments without an answer, in the exact text of the index.
 
-One condition that is quick to decide: it is decided at each entry of each payment.
+A single cheap condition: it is evaluated at each write of each payment.
 """
 
 
 def _of_payment() -> Column[int]:
-    """The `id` of a payment, in a table that has at most one row for each."""
+    """Return the primary key column of a table with at most one row per payment: the payment's `id`."""
     return Column("payment", _Long, primary_key=True, autoincrement=False)
 
 
 payments = Table(
     "payments",
     metadata,
-    Column("id", _Long, Identity(), primary_key=True),  # in the order they came in
+    Column("id", _Long, Identity(), primary_key=True),  # in order of arrival
     Column("network", String, nullable=False),
     Column("asset", String, nullable=False),
     Column("payer", String, nullable=False),
     Column("nonce", String, nullable=False),
     Column("state", String, nullable=False),  # settling, settled, delivered, refused, unused
-    Column("owner", String),  # the process that works on it, if one does
+    Column("owner", String),  # name of the worker that has claimed it, if any
     Column("binding", String, nullable=False),  # digest of method, path and canonical body
     Column("service", String, nullable=False),
     Column("identifier", String),  # the buyer's idempotency key
@@ -55,12 +55,12 @@ payments = Table(
     Column("created_at", Float, nullable=False),  # seconds since 1970, as are all times here
     Column("updated_at", Float, nullable=False),
     Column("signed", String),  # `authorization.Payment.signed`, while it is settling
-    Column("attempts", Integer, nullable=False, server_default="0"),  # to find out what became of it
-    Column("retry_at", Float),  # when to try that next
+    Column("attempts", Integer, nullable=False, server_default="0"),  # number of attempts to reconcile it
+    Column("retry_at", Float),  # time of the next such attempt
     Column("settled_at", Float),
     Column("request_id", String),  # of the answer that was delivered
-    Column("status", Integer),  # HTTP's, of that answer
-    Column("claim_block", _Long),  # newest block number known when it was first presented
+    Column("status", Integer),  # HTTP status of that answer
+    Column("claim_block", _Long),  # newest block number known at its first submission
     Column("presentations", Integer, nullable=False, server_default="1"),  # to the facilitator
     UniqueConstraint("network", "asset", "payer", "nonce", name="payments_key"),
     Index(
@@ -74,10 +74,10 @@ payments = Table(
     Index("payments_open", "state", "updated_at", sqlite_where=UNDELIVERED, postgresql_where=UNDELIVERED),
     Index("payments_created", "created_at"),
 )
-"""One row a payment; `settling` is written before the facilitator is asked, so a crash hides nothing."""
+"""One row per payment; `settling` is written before the facilitator is called, so a crash loses nothing."""
 
 KEY = (payments.c.network, payments.c.asset, payments.c.payer, payments.c.nonce)
-"""What identifies a payment to the world."""
+"""Columns that identify a payment outside of the database."""
 
 answers = Table(
     "answers",
@@ -89,16 +89,16 @@ answers = Table(
     Column("body", LargeBinary, nullable=False),
     Column("stored_at", Float, nullable=False, index=True),
 )
-"""What was delivered, byte for byte, for as long as it is kept."""
+"""Delivered answers, byte for byte, until they are pruned."""
 
 refunds = Table(
     "refunds",
     metadata,
     _of_payment(),
     Column("transaction", String, nullable=False),  # of the transfer that paid it back
-    Column("at", Float, nullable=False),  # when the operator entered it
+    Column("at", Float, nullable=False),  # time at which the operator recorded it
 )
-"""Payments that were settled, never delivered, and paid back by their operator."""
+"""Payments that were settled, never delivered, and refunded by their operator."""
 
 payment_events = Table(
     "payment_events",
@@ -110,7 +110,7 @@ payment_events = Table(
     Column("reason", String),
     Column("transaction", String),
 )
-"""What a row of a payment would overwrite, appended: a refusal, a transaction that was named, a refund."""
+"""Append-only events that a payment's row would overwrite: refusals, named transactions, refunds."""
 
 audits = Table(
     "audits",
@@ -121,9 +121,9 @@ audits = Table(
     Column("position", _Long),  # the block up to which the chain was audited without interruption
     Column("position_at", Float),  # that block's time
     Column("completed_at", Float),  # when the last audit of a whole day ended
-    Column("findings", String),  # what that found: JSON, how many of each kind
+    Column("findings", String),  # its findings: JSON, count by kind
 )
-"""What was compared with the chain, for each token and recipient; all are in lower case."""
+"""Progress of the audit for each token and recipient; addresses are in lower case."""
 
 workers = Table(
     "workers",
@@ -131,7 +131,7 @@ workers = Table(
     Column("id", String, primary_key=True),
     Column("seen_at", Float, nullable=False),
 )
-"""The processes at work; one that has not been seen for a while has died, and what it held is free."""
+"""Live processes; one without a recent heartbeat counts as dead, and its claims are free."""
 
 duties = Table(
     "duties",
@@ -140,4 +140,4 @@ duties = Table(
     Column("worker", String, nullable=False),
     Column("until", Float, nullable=False),
 )
-"""What one process does for all, and which one that is until when."""
+"""Background jobs with a leader: the process that runs each job, and the end of its lease."""

@@ -1,4 +1,4 @@
-"""The journal's schema, version by version."""
+"""Schema migrations of the journal."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from typing import Any
 from sqlalchemy import Connection, inspect, text
 
 HEAD = "0006"
-"""The version this program works with."""
+"""Schema version that this version of Centgate needs."""
 
 _LOCK = 0x43656E74
-"""What several processes that migrate one PostgreSQL at once wait for."""
+"""Advisory lock that serialises concurrent migrations of one PostgreSQL database."""
 
 _ALEMBIC = threading.Lock()
-"""Alembic keeps the migration that runs in globals of the process."""
+"""Alembic keeps the running migration in process globals, so only one may run at a time."""
 
 
 class SchemaMismatch(ValueError):
-    """The database is not at the version this program works with, and is not to be brought there by it."""
+    """The schema version of the database differs from `HEAD` and cannot be migrated by this version."""
 
 
 def bring_up_to_date(connection: Connection) -> str | None:
-    """Bring the database to `HEAD` in one transaction; quick when it is there already.
+    """Bring the database to `HEAD` in one transaction; fast if it is there already.
 
-    Gives the version it had, None if it was empty. SchemaMismatch when a newer program made it.
+    Returns the version it had, None if it was empty. Raises SchemaMismatch for a schema of a newer version.
     """
     with connection.begin():
         if connection.dialect.name == "postgresql":
@@ -43,26 +43,28 @@ def bring_up_to_date(connection: Connection) -> str | None:
 
 
 def version(connection: Connection) -> str | None:
-    """The version a database is at, None for an empty one."""
+    """Read the schema version of a database, None for an empty one."""
     if not inspect(connection).has_table("alembic_version"):
         return None
     return connection.execute(text("SELECT version_num FROM alembic_version")).scalar()
 
 
 def require_known(found: str | None) -> None:
-    """SchemaMismatch for a version that this program cannot bring up to date."""
-    if found is None or found in _known():
+    """Raise SchemaMismatch for a version that this Centgate cannot migrate."""
+    if found is None or found in _list_versions():
         return
     if not re.fullmatch(r"0\d{3}", found):
-        raise SchemaMismatch(f"the database is another program's (schema {found}); give Centgate its own")
+        raise SchemaMismatch(
+            f"the database belongs to another program (schema {found}); use a separate database for Centgate"
+        )
     raise SchemaMismatch(
-        f"the database was made by a newer Centgate (schema {found}, this one knows {HEAD})"
-        ": run that one, or a newer one still"
+        f"the database was created by a newer Centgate (schema {found}, this version knows {HEAD})"
+        ": run that version or a newer one"
     )
 
 
 def require_current(found: str) -> None:
-    """SchemaMismatch for any version but the one this program works with."""
+    """Raise SchemaMismatch for any version but `HEAD`."""
     require_known(found)
     if found != HEAD:
         raise SchemaMismatch(
@@ -70,14 +72,14 @@ def require_current(found: str) -> None:
         )
 
 
-def _known() -> set[str]:
-    """Every version there has been."""
+def _list_versions() -> set[str]:
+    """Return all schema versions up to now."""
     return {path.name.partition("_")[0] for path in (Path(__file__).parent / "versions").glob("0*.py")}
 
 
 def config(connection: Connection) -> Any:
-    """What alembic works with, on a connection inside a transaction."""
-    # imported here because it takes as long to load as all the rest of a start, and is needed once
+    """Build Alembic's configuration for a connection inside a transaction."""
+    # imported here because its import takes as long as the rest of a start and is rarely needed
     from alembic.config import Config
 
     config = Config()

@@ -1,4 +1,4 @@
-"""What alembic runs: the migrations, on the connection it is given, inside that connection's transaction."""
+"""Alembic environment: runs the migrations on the given connection, inside its transaction."""
 
 from alembic import context
 

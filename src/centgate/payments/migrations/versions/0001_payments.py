@@ -1,4 +1,4 @@
-"""Payments, the answers they bought, and the processes at work."""
+"""Create the tables of payments, answers and workers."""
 
 import sqlalchemy as sa
 from alembic import op

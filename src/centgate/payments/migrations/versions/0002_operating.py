@@ -1,4 +1,4 @@
-"""What operators look at, what resolves a payment without its buyer, and what one process does for all."""
+"""Add columns for operators and for reconciliation, and the table of elected background jobs."""
 
 from typing import Any
 
@@ -25,7 +25,7 @@ def _columns() -> list[sa.Column[Any]]:
 def upgrade() -> None:
     for column in _columns():
         op.add_column("payments", column)
-    if op.get_bind().dialect.name == "postgresql":  # an authorization may be good for ever
+    if op.get_bind().dialect.name == "postgresql":  # the end of an authorization may be any large number
         op.alter_column("payments", "valid_before", type_=sa.BigInteger)
     op.execute("UPDATE payments SET settled_at = updated_at WHERE state IN ('settled', 'delivered')")
     op.create_index(

@@ -1,4 +1,4 @@
-"""What an operator has paid back."""
+"""Create the table of refunds."""
 
 import sqlalchemy as sa
 from alembic import op

@@ -1,4 +1,4 @@
-"""Payments get a number: other tables name them by it, and a file keeps them in the order they came in.
+"""Add a numeric id to payments: other tables refer to it, and rows are stored in order of arrival.
 
 What changes a payment after its claim then touches the pages of the payments beside it, not one of its own;
 and what identifies a payment to the world is in one index instead of three.
@@ -18,7 +18,7 @@ _OTHERS = ("answers", "refunds")
 
 
 def _columns(table: str) -> list[sa.Column[Any]]:
-    """What a table has besides its key."""
+    """Return the columns of a table besides its key."""
     match table:
         case "answers":
             return [
@@ -99,7 +99,7 @@ def _key() -> list[sa.Column[str]]:
 
 
 def _names(table: str, *key: str, of: str | None = None) -> str:
-    """The columns of a table behind those of its key; `of` is the table that these are taken from then."""
+    """Return the columns of a table after its key columns; `of` is the table that they are copied from."""
     rest = [f'"{column.name}"' for column in _columns(table)]
     if of is None:
         return ", ".join([*key, *rest])
@@ -111,7 +111,7 @@ def _the_same(old: str) -> str:
 
 
 def _set_aside() -> None:
-    """Give the tables other names, and their indexes none."""
+    """Rename the tables and drop their indexes."""
     for index in ("payments_identifier", "payments_open", "payments_created", "ix_answers_stored_at"):
         op.drop_index(index)
     for table in ("payments", *_OTHERS):
@@ -124,7 +124,7 @@ def _set_aside() -> None:
 
 
 def _finish() -> None:
-    """Drop what was set aside, and make the indexes."""
+    """Drop the renamed tables and create the indexes."""
     for table in ("payments", *_OTHERS):
         op.drop_table(f"old_{table}")
     named, is_open = sa.text("identifier IS NOT NULL"), sa.text("state IN ('settling', 'settled')")

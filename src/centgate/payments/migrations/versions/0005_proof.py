@@ -1,4 +1,4 @@
-"""What proof of payment needs: the block at the claim, the number of presentations, and a list of events.
+"""Add what proof of payment needs: block at the claim, number of submissions, and a table of events.
 
 The index over open payments takes in all without an answer: those that never reached the facilitator, and
 refused ones, are found by it when they can be pruned.
@@ -18,7 +18,7 @@ def upgrade() -> None:
     op.add_column(
         "payments", sa.Column("presentations", sa.Integer, nullable=False, server_default=sa.text("1"))
     )
-    # the version before presented open payments again and kept no count
+    # the previous version submitted open payments again without counting
     op.execute("UPDATE payments SET presentations = 2 WHERE state = 'settling'")
     _index_open("state <> 'delivered'")
     op.create_table(
@@ -34,7 +34,7 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    # the version before knows no such state: nothing was sent for these, as for refused ones
+    # the previous version has no such state: nothing was sent for these, as for refused ones
     op.execute("UPDATE payments SET state = 'refused' WHERE state = 'unused'")
     op.drop_table("payment_events")
     _index_open("state IN ('settling', 'settled')")

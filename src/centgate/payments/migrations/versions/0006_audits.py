@@ -1,4 +1,4 @@
-"""How far the journal was compared with the chain, and what the last audit found."""
+"""Create the table of audit positions and findings."""
 
 import sqlalchemy as sa
 from alembic import op
