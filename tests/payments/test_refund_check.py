@@ -73,7 +73,7 @@ def test_one_transaction_pays_back_as_many_payments_as_it_has_money_for(
     shown = [refunded(url, each, transaction, node=devchain.rpc_url) for each in payments]
 
     assert [each.exit_code for each in shown] == [0, 0, 1]
-    assert "0.020000 of them for payments that are entered already" in shown[2].stderr
+    assert "0.020000 of it for refunds that are recorded already" in shown[2].stderr
 
 
 @pytest.mark.parametrize(
@@ -126,7 +126,7 @@ def test_without_an_answering_node_a_refund_is_entered_unchecked_only(
     unchecked = run("refunded", paid["nonce"], "--in", UNKNOWN, "--unchecked", url=url)
 
     assert [each.exit_code for each in (unreachable, nowhere, unchecked)] == [1, 1, 0]
-    assert "could not be looked up" in unreachable.stderr
+    assert "could not be checked" in unreachable.stderr
     assert "CENTGATE_RPC_84532_URL" in nowhere.stderr
     assert all("--unchecked" in each.stderr for each in (unreachable, nowhere))
     assert events(url, paid["nonce"])[-1].endswith("It was not looked up on the chain.")

@@ -1,13 +1,13 @@
-"""Alerts: what an operator should look at is POSTed to a webhook, as JSON.
+"""Alerts: conditions that need an operator's attention are POSTed to a webhook, as JSON.
 
 kind           settlements_failing, payments_unresolved or audit_findings
-state          raised, then reminder at growing intervals, and over once
+state          raised, then reminder at growing intervals, then over once
 message        a sentence
-text           the same with where it happens: what Slack and Mattermost show
+text           the message with the network, as shown by Slack and Mattermost
 count          unresolved payments; of the latest settlements, those that failed; findings of the audit
-oldestSeconds  how long ago the oldest unresolved payment was presented, null where it has no meaning
+oldestSeconds  age of the oldest unresolved payment, null for other kinds
 network        CAIP-2
-server         the public address
+server         the public URL
 time           ISO 8601
 """
 
@@ -29,34 +29,34 @@ from centgate.payments.periods import age
 from centgate.settings import Settings
 from centgate.text import timestamp
 
-IN_A_ROW = 3
-"""Settlements that fail until that is worth an alert; when as many went well it is over."""
-LATEST = 20
-"""Settlements that are remembered: when half of them failed, that is worth an alert too."""
-MEMORY = 900.0
-"""Seconds after which a settlement is forgotten."""
+STREAK = 3
+"""Consecutive failed settlements that raise an alert; as many successes end it."""
+WINDOW_SIZE = 20
+"""Number of settlements in the window: if half of them failed, an alert is raised too."""
+WINDOW_SECONDS = 900.0
+"""Age in seconds after which a settlement leaves the window."""
 FIRST_REMINDER = 1800.0
-"""Seconds after which a situation that lasts is told again; each further reminder takes twice as long."""
-LONGEST = 86400.0
-"""Seconds between two reminders at most."""
-PATIENCE = aiohttp.ClientTimeout(total=10)
-"""How long the webhook may take."""
-AGAIN = 30.0
-"""Seconds after which an alert is sent again that did not arrive."""
-TRIES = 20
-"""How often it is tried to say that something is over."""
-HOLD = 60.0
-"""Seconds for which one server speaks for all of those that see settlements fail."""
+"""Seconds until the first reminder; the interval doubles with each further one."""
+MAX_REMINDER_INTERVAL = 86400.0
+"""Maximum seconds between two reminders."""
+WEBHOOK_TIMEOUT = aiohttp.ClientTimeout(total=10)
+"""Timeout of a webhook request."""
+RETRY_INTERVAL = 30.0
+"""Seconds until an undelivered alert is sent again."""
+MAX_OVER_ATTEMPTS = 20
+"""Maximum attempts to deliver an `over` message."""
+LEADER_LEASE = 60.0
+"""Seconds for which one server sends the settlement alerts of all servers."""
 
-CAUSED_BY_BUYERS = frozenset({REVERTED, "invalid_exact_evm_nonce_already_used", "invalid_transaction_state"})
-"""Reasons in doubt that follow from a nonce that its owner has used."""
+BUYER_REASONS = frozenset({REVERTED, "invalid_exact_evm_nonce_already_used", "invalid_transaction_state"})
+"""Reasons that a buyer can cause by using the nonce elsewhere."""
 
 Kind = Literal["settlements_failing", "payments_unresolved", "audit_findings"]
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """How things are with one kind of trouble."""
+    """Current condition of one alert kind."""
 
     trouble: bool
     message: str
@@ -65,20 +65,20 @@ class Finding:
 
 
 @dataclass(slots=True)
-class _Told:
-    """What was said of one kind of trouble so far."""
+class _AlertState:
+    """Delivery state of one alert kind."""
 
     times: int = 0
-    """How often it was told and arrived."""
+    """Number of delivered alerts since it was raised."""
     remind_at: float = 0.0
     wait_until: float = 0.0
-    """When to try again after an alert did not arrive."""
+    """Time of the next attempt after a failed delivery."""
     failed: int = 0
-    """How often it could not be said that it is over."""
+    """Failed attempts to deliver `over`."""
 
 
 class Alerts:
-    """What one server has to tell its operator. A webhook that fails or is slow holds up nothing else."""
+    """Alerts of one server to its operator. A failing or slow webhook blocks nothing else."""
 
     def __init__(
         self,
@@ -92,82 +92,85 @@ class Alerts:
         self._journal = journal
         self._session = session
         self._clock = clock
-        self._latest = deque[tuple[float, bool]](maxlen=LATEST)
-        """When each of the latest settlements was through, and whether it failed."""
-        self._told: dict[Kind, _Told] = {kind: _Told() for kind in get_args(Kind)}
+        self._latest = deque[tuple[float, bool]](maxlen=WINDOW_SIZE)
+        """Time of each of the latest settlements, and True if it failed."""
+        self._states: dict[Kind, _AlertState] = {kind: _AlertState() for kind in get_args(Kind)}
         self._audit: Finding | None = None
-        """How the last audit ended; None before the first."""
+        """Condition after the last audit; None before the first."""
 
     def notice(self, outcome: Outcome) -> None:
-        """Record a settlement outcome; what buyers can cause does not count as the facilitator's failure."""
-        doubtful = isinstance(outcome, Unresolved) and outcome.reason not in CAUSED_BY_BUYERS
+        """Record a settlement outcome.
+
+        Failures that buyers can cause do not count against the facilitator.
+        """
+        doubtful = isinstance(outcome, Unresolved) and outcome.reason not in BUYER_REASONS
         self._latest.append((self._clock(), doubtful or isinstance(outcome, Unsent)))
 
     async def settlements(self) -> None:
-        """Tell that settlements fail, or do no longer; one server speaks for all. JournalUnavailable."""
+        """Report failing settlements, or their end; one server reports for all. Raises JournalUnavailable."""
         if self._settings.alert_webhook is None:
             return
-        told = self._told["settlements_failing"]
-        finding = self._settling(already=told.times > 0)
-        if not finding.trouble and not told.times:
+        state = self._states["settlements_failing"]
+        finding = self._settlement_condition(already=state.times > 0)
+        if not finding.trouble and not state.times:
             return
-        if not await self._journal.take_duty("settlement alerts", HOLD):
+        if not await self._journal.take_duty("settlement alerts", LEADER_LEASE):
             return
-        await self._tell("settlements_failing", finding)
-        if not self._told["settlements_failing"].times:  # it is over
+        await self._update_alert("settlements_failing", finding)
+        if not self._states["settlements_failing"].times:  # it is over
             self._latest.clear()
             await self._journal.give_up_duty("settlement alerts")
 
     async def unresolved(self) -> None:
-        """Tell that payments have been unresolved for long, or are no longer. JournalUnavailable."""
+        """Report payments that stay unresolved, or their end. Raises JournalUnavailable."""
         if self._settings.alert_webhook is None:
             return
         now = await self._journal.now()
         count, oldest = await self._journal.unresolved_since(now - 60 * self._settings.alert_minutes)
-        await self._tell("payments_unresolved", _waiting(count, now - oldest))
+        await self._update_alert("payments_unresolved", _unresolved_condition(count, now - oldest))
 
     def notice_audit(self, counts: Mapping[str, int]) -> None:
-        """Record how many findings of each kind an audit had."""
-        self._audit = _audited(counts)
+        """Record the number of findings of an audit by kind."""
+        self._audit = _audit_condition(counts)
 
     async def audit_findings(self) -> None:
-        """Tell what the last audit found, or that it found nothing any more."""
+        """Report the findings of the last audit, or that no findings remain."""
         if self._settings.alert_webhook is not None and self._audit is not None:
-            await self._tell("audit_findings", self._audit)
+            await self._update_alert("audit_findings", self._audit)
 
-    def _settling(self, *, already: bool) -> Finding:
-        recent = [failed for at, failed in self._latest if at > self._clock() - MEMORY]
+    def _settlement_condition(self, *, already: bool) -> Finding:
+        recent = [failed for at, failed in self._latest if at > self._clock() - WINDOW_SECONDS]
         failed = sum(recent)
         if already:
-            trouble = failed > 0 and any(recent[-IN_A_ROW:])
+            trouble = failed > 0 and any(recent[-STREAK:])
         else:
-            trouble = 2 * failed >= LATEST or (len(recent) >= IN_A_ROW and all(recent[-IN_A_ROW:]))
+            trouble = 2 * failed >= WINDOW_SIZE or (len(recent) >= STREAK and all(recent[-STREAK:]))
         if not trouble:
-            return Finding(trouble, "settlements go well again")
+            return Finding(trouble, "settlements succeed again")
         message = (
-            f"{failed} of the last {len(recent)} settlements failed: the facilitator does not do its part"
+            f"{failed} of the last {len(recent)} settlements failed: the facilitator does not work reliably"
         )
         return Finding(trouble, message, failed)
 
-    async def _tell(self, kind: Kind, finding: Finding) -> None:
-        """Say what is new, has lasted or is over; what did not arrive is said again."""
-        told, now = self._told[kind], self._clock()
-        if now < told.wait_until:
+    async def _update_alert(self, kind: Kind, finding: Finding) -> None:
+        """Send `raised`, `reminder` or `over` for a condition; failed deliveries are retried."""
+        state, now = self._states[kind], self._clock()
+        if now < state.wait_until:
             return
-        if finding.trouble and now >= told.remind_at:
-            if await self._post(kind, "reminder" if told.times else "raised", finding):
-                pause = min(FIRST_REMINDER * 2 ** min(told.times, 10), LONGEST)
-                self._told[kind] = _Told(told.times + 1, remind_at=now + pause)
+        if finding.trouble and now >= state.remind_at:
+            if await self._post_to_webhook(kind, "reminder" if state.times else "raised", finding):
+                pause = min(FIRST_REMINDER * 2 ** min(state.times, 10), MAX_REMINDER_INTERVAL)
+                self._states[kind] = _AlertState(state.times + 1, remind_at=now + pause)
             else:
-                told.wait_until = now + AGAIN
-        elif told.times and not finding.trouble:
-            told.failed += 1
-            told.wait_until = now + AGAIN
-            if await self._post(kind, "over", finding) or told.failed == TRIES:
-                self._told[kind] = _Told()
+                state.wait_until = now + RETRY_INTERVAL
+        elif state.times and not finding.trouble:
+            state.failed += 1
+            state.wait_until = now + RETRY_INTERVAL
+            if await self._post_to_webhook(kind, "over", finding) or state.failed == MAX_OVER_ATTEMPTS:
+                self._states[kind] = _AlertState()
 
-    async def _post(self, kind: Kind, state: str, finding: Finding) -> bool:
-        """Whether the webhook took it."""
+    async def _post_to_webhook(self, kind: Kind, state: str, finding: Finding) -> bool:
+        """Send an alert; return True if the webhook accepted it."""
         network = self._settings.network
         content: dict[str, Any] = {
             "kind": kind,
@@ -182,25 +185,31 @@ class Alerts:
         }
         try:
             async with self._session.post(
-                self._settings.alert_webhook or "", json=content, timeout=PATIENCE, allow_redirects=False
+                self._settings.alert_webhook or "",
+                json=content,
+                timeout=WEBHOOK_TIMEOUT,
+                allow_redirects=False,
             ) as response:
-                taken, answer = 200 <= response.status < 300, f"status {response.status}"
+                is_accepted, answer = 200 <= response.status < 300, f"status {response.status}"
         except (aiohttp.ClientError, OSError, TimeoutError, ValueError) as error:
-            taken, answer = False, type(error).__name__  # its message may hold the address, which is a secret
-        if not taken:
+            is_accepted, answer = (
+                False,
+                type(error).__name__,
+            )  # the error's message may contain the URL, which is a secret
+        if not is_accepted:
             structlog.get_logger().warning("the alert webhook failed", kind=kind, answer=answer)
-        return taken
+        return is_accepted
 
 
-def _waiting(count: int, oldest: float) -> Finding:
+def _unresolved_condition(count: int, oldest: float) -> Finding:
     if not count:
-        return Finding(trouble=False, message="no payment is unresolved for long any more")
-    some = "1 payment is" if count == 1 else f"{count} payments are"
-    message = f"{some} unresolved, the oldest for {age(oldest)}: it is not known whether the money moved"
+        return Finding(trouble=False, message="no payment has been unresolved for too long any more")
+    subject = "1 payment is" if count == 1 else f"{count} payments are"
+    message = f"{subject} unresolved, the oldest for {age(oldest)}: it is not known whether the money moved"
     return Finding(trouble=True, message=message, count=count, oldest_seconds=int(oldest))
 
 
-def _audited(counts: Mapping[str, int]) -> Finding:
+def _audit_condition(counts: Mapping[str, int]) -> Finding:
     total = sum(counts.values())
     if not total:
         return Finding(trouble=False, message="journal and chain agree again")

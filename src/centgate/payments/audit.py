@@ -1,7 +1,7 @@
-"""Audit: the journal is compared with the transfers by authorization (EIP-3009) that reached our addresses.
+"""Audit: compares the journal with the transfers by authorization (EIP-3009) to the seller's addresses.
 
-Paid on the chain, and here refused, never sent, open or not known at all; or settled here and not paid on the
-chain: each is a finding. Only blocks that the network calls safe are read. Plain transfers are skipped.
+Findings are payments that are paid on the chain but refused, never sent, open or unknown here, and payments
+that are settled here but not paid on the chain. Only `safe` blocks are read. Plain transfers are skipped.
 """
 
 from __future__ import annotations
@@ -26,28 +26,28 @@ from centgate.settings import Settings
 FindingKind = Literal["refused", "open", "unknown", "not_on_chain"]
 KINDS: tuple[FindingKind, ...] = get_args(FindingKind)
 MEANINGS: Mapping[FindingKind, str] = {
-    "refused": "paid on the chain, and the buyer was told that no money moved",
+    "refused": "paid on the chain, but refused here: the buyer's response says that no money moved",
     "open": "paid on the chain, and not settled here yet",
     "unknown": "paid on the chain, and not by a payment of this journal",
     "not_on_chain": "settled here, and not paid on the chain",
 }
 ADVICE: Mapping[FindingKind, str] = {
-    "refused": "pay it back by a plain transfer, and enter that with `centgate payments refunded`",
+    "refused": "refund it by a plain transfer, and record that with `centgate payments refunded`",
     "open": "run `centgate payments reconcile`",
     "unknown": "another seller uses this address, or rows are missing: deployments that share a payTo must "
     "share a journal",
-    "not_on_chain": "the facilitator said that it had settled and had not, or blocks were undone: ask the "
-    "facilitator",
+    "not_on_chain": "the facilitator reported a settlement that did not happen, or blocks were reorganised: "
+    "ask the facilitator",
 }
 SETTLED_WITHIN = 900
-"""Seconds from the presentation of a payment to its transfer at most, clocks that differ included."""
+"""Maximum seconds from the submission of a payment to its transfer, including clock differences."""
 BLOCK_TIME_ALLOWANCE = 5
-"""Seconds that a block may seem older than a payment in it, where no block number was known at its claim."""
+"""Seconds that a block may seem older than a payment in it, if no block number was known at its claim."""
 
 
 @dataclass(frozen=True, slots=True)
 class BlockRange:
-    """Blocks to audit, and when those payments were presented that are looked for on the chain."""
+    """Blocks to audit, and the submission times of the payments to look up on the chain."""
 
     first: int
     last: int
@@ -69,41 +69,41 @@ class AuditFinding:
     pay_to: str
     amount: int
     transaction: str | None
-    """Of the transfer; where there is none, the one that the journal has."""
+    """Transaction of the transfer; without a transfer, the one in the journal."""
     block: int | None
     state: str | None
-    """Of the payment in the journal; None where it is not there."""
+    """State of the payment in the journal; None if it is not there."""
     service: str | None
     presented_at: float | None
 
 
 @dataclass(slots=True)
 class AuditResult:
-    """An audit of one recipient, as far as it has come."""
+    """Result of the audit of one recipient, up to its current position."""
 
     recipient: Recipient
     blocks: BlockRange | None = None
     audited_to: int | None = None
-    """The last block that was read."""
+    """Last block that was read."""
     position: tuple[int, float] | None = None
-    """The block, with its time, up to which both directions are compared."""
+    """Block and its time up to which both directions are compared."""
     transfers: int = 0
-    """Transfers by authorization that were read."""
+    """Number of transfers by authorization that were read."""
     payments: int = 0
-    """Payments of the journal that were looked for on the chain."""
+    """Number of payments of the journal that were looked up on the chain."""
     findings: list[AuditFinding] = field(default_factory=list[AuditFinding])
     problem: str | None = None
-    """What ended the audit early."""
+    """Error that ended the audit early."""
 
     @property
     def counts(self) -> dict[str, int]:
-        """How many findings there are of each kind that has some."""
+        """Number of findings by kind, without zeros."""
         counted = Counter(finding.kind for finding in self.findings)
         return {kind: counted[kind] for kind in KINDS if counted[kind]}
 
 
 def describe_counts(counts: Mapping[str, int]) -> str:
-    """Return findings by kind in words."""
+    """Describe the number of findings by kind in a sentence."""
     return "; ".join(f"{count} {MEANINGS[kind]}" for kind in KINDS if (count := counts.get(kind, 0)))
 
 
@@ -129,7 +129,7 @@ async def range_by_blocks(chain: Chain, first: int, last: int | None) -> BlockRa
 
 
 async def _safe_range(chain: Chain) -> BlockRange:
-    """Return a range with an end, and nothing in it."""
+    """Return an empty range that ends at the newest safe block."""
     safe = await chain.safe_block()
     complete = float(await chain.block_time(safe) - SETTLED_WITHIN)
     complete_block = await chain.first_block_since(complete, safe) - 1
@@ -144,40 +144,40 @@ class Auditor:
         self._reader = TransferReader(span)
 
     async def audit(self, chain: Chain, result: AuditResult, blocks: BlockRange) -> None:
-        """Audit the payments of one recipient; `result` says at any time how far this has come.
+        """Audit the payments of one recipient; `result` is updated after each span.
 
         Raises ChainUnreachable and JournalUnavailable.
         """
         result.blocks = blocks
-        since, before = blocks.since, dict[PaymentKey, FoundTransfer]()
-        for first, last in _spans(blocks.first, blocks.last, self._reader.span):
-            found = await self._transfers(chain, result.recipient, blocks, first, last)
-            transfers = {each.key: each for each in found}
-            end = await self._end_time(chain, blocks, last)
-            rows = await self._rows(result.recipient, since, end)
-            findings = await self._compare_transfers(chain, result.recipient, found)
-            findings += await self._compare_rows(chain, rows, before | transfers, blocks.safe)
+        since, earlier_transfers = blocks.since, dict[PaymentKey, FoundTransfer]()
+        for first, last in _split_range(blocks.first, blocks.last, self._reader.span):
+            span_transfers = await self._read_transfers(chain, result.recipient, blocks, first, last)
+            transfers = {each.key: each for each in span_transfers}
+            span_end = await self._find_end_time(chain, blocks, last)
+            rows = await self._read_rows(result.recipient, since, span_end)
+            findings = await self._compare_transfers(chain, result.recipient, span_transfers)
+            findings += await self._compare_rows(chain, rows, earlier_transfers | transfers, blocks.safe)
             result.findings += findings
-            result.transfers += len(found)
+            result.transfers += len(span_transfers)
             result.payments += len(rows)
             result.audited_to = last
-            result.position = _position(blocks, last, end)
-            since, before = max(since, end), transfers
+            result.position = _comparison_position(blocks, last, span_end)
+            since, earlier_transfers = max(since, span_end), transfers
 
-    async def _transfers(
+    async def _read_transfers(
         self, chain: Chain, recipient: Recipient, blocks: BlockRange, first: int, last: int
     ) -> list[FoundTransfer]:
         if first > last:
             return []
         return await self._reader.read(chain, recipient, first, last, final=blocks.complete_block)
 
-    async def _end_time(self, chain: Chain, blocks: BlockRange, last: int) -> float:
-        """Return the time up to which payments are looked for when a block was read."""
+    async def _find_end_time(self, chain: Chain, blocks: BlockRange, last: int) -> float:
+        """Return the time up to which payments are compared once a block was read."""
         if last >= blocks.last:
             return blocks.until
         return min(blocks.until, await retried(chain, partial(chain.block_time, last)))
 
-    async def _rows(self, recipient: Recipient, since: float, until: float) -> list[Row]:
+    async def _read_rows(self, recipient: Recipient, since: float, until: float) -> list[Row]:
         if since >= until:
             return []
         return await self._journal.read(partial(audit_queries.paid_payments, recipient, since, until))
@@ -185,63 +185,65 @@ class Auditor:
     async def _compare_transfers(
         self, chain: Chain, recipient: Recipient, transfers: list[FoundTransfer]
     ) -> list[AuditFinding]:
-        """Return the transfers that the journal does not have as settled."""
+        """Return the transfers that are not settled in the journal."""
         keys = [each.key for each in transfers]
         rows = await self._journal.read(partial(audit_queries.find_all, keys)) if keys else {}
         findings: list[AuditFinding] = []
         for each in transfers:
             row = rows.get(each.key)
-            if kind := await self._kind(chain, each, row):
-                findings.append(_finding(kind, recipient, each, row))
+            if kind := await self._classify_transfer(chain, each, row):
+                findings.append(_build_transfer_finding(kind, recipient, each, row))
         return findings
 
-    async def _kind(self, chain: Chain, transfer: FoundTransfer, row: Row | None) -> FindingKind | None:
-        """Return what is wrong about a transfer, None if it is a payment of the journal."""
+    async def _classify_transfer(
+        self, chain: Chain, transfer: FoundTransfer, row: Row | None
+    ) -> FindingKind | None:
+        """Return the kind of finding for a transfer, None if it matches the journal."""
         if row is None:
             return "unknown"
         match row["state"]:
             case "settling":
                 return "open"
             case "refused" | "unused" if not row["refunded"]:
-                return "refused" if await self._was_known(chain, transfer, row) else "unknown"
+                return "refused" if await self._was_submitted_before(chain, transfer, row) else "unknown"
             case _:
                 return None
 
-    async def _was_known(self, chain: Chain, transfer: FoundTransfer, row: Row) -> bool:
-        """True if a payment had been presented here when it was paid.
+    async def _was_submitted_before(self, chain: Chain, transfer: FoundTransfer, row: Row) -> bool:
+        """Return True if a payment had been submitted here before it was paid.
 
-        One that was paid earlier has bought something elsewhere. What was refused and is presented once more
-        has a younger claim: then the first refusal tells.
+        One that was paid earlier has bought something elsewhere. A refused payment that was submitted once
+        more has a later claim, so its first event counts.
         """
         claim_block: int | None = row["claim_block"]
         if claim_block is not None and transfer.block > claim_block:
             return True
         first_event = await self._journal.read(partial(audit_queries.first_event, row))
-        seen_at = row["created_at"] if first_event is None else min(row["created_at"], first_event)
+        submitted_at = row["created_at"] if first_event is None else min(row["created_at"], first_event)
         allowance = BLOCK_TIME_ALLOWANCE if claim_block is None else 0
-        return await retried(chain, partial(chain.block_time, transfer.block)) >= seen_at - allowance
+        return await retried(chain, partial(chain.block_time, transfer.block)) >= submitted_at - allowance
 
     async def _compare_rows(
         self, chain: Chain, rows: list[Row], transfers: Mapping[PaymentKey, FoundTransfer], safe: int
     ) -> list[AuditFinding]:
-        """Return the payments that are settled here and were not paid on the chain since their claim."""
+        """Return findings for payments that are settled here but not paid on the chain since their claim."""
         return [
-            _unpaid(row)
+            _build_unpaid_finding(row)
             for row in rows
             if not _is_paid_by(transfers.get(key_of(row)), row)
-            and await retried(chain, partial(chain.find_payment, _query(row), safe)) is None
+            and await retried(chain, partial(chain.find_payment, _build_query(row), safe)) is None
         ]
 
 
-def _spans(first: int, last: int, span: int) -> Generator[tuple[int, int]]:
-    """Cut blocks at multiples of a span; without blocks there is one span of none."""
+def _split_range(first: int, last: int, span: int) -> Generator[tuple[int, int]]:
+    """Split a block range at multiples of a span; an empty range yields one empty span."""
     yield first, min(last, first - first % span + span - 1)
     for start in range(first - first % span + span, last + 1, span):
         yield start, min(last, start + span - 1)
 
 
-def _position(blocks: BlockRange, last: int, end: float) -> tuple[int, float] | None:
-    """Return the block up to which both directions are compared when a block was read."""
+def _comparison_position(blocks: BlockRange, last: int, end: float) -> tuple[int, float] | None:
+    """Return the block up to which both directions are compared once a block was read."""
     if last < blocks.complete_block:
         return last, end
     return blocks.complete_block, blocks.complete_time
@@ -253,14 +255,14 @@ def _is_paid_by(transfer: FoundTransfer | None, row: Row) -> bool:
     return row["claim_block"] is None or transfer.block > row["claim_block"]
 
 
-def _query(row: Row) -> PaymentQuery:
-    """Return how to look for a payment; it was paid before it was entered as settled."""
+def _build_query(row: Row) -> PaymentQuery:
+    """Build the on-chain query for a payment, which was paid before it was recorded as settled."""
     end = min(row["valid_before"], int(row["settled_at"] or row["updated_at"]) + CLOCK_ALLOWANCE)
     amount = int(row["amount"])
     return PaymentQuery(key_of(row), row["pay_to"], amount, end, row["created_at"], row["claim_block"])
 
 
-def _finding(
+def _build_transfer_finding(
     kind: FindingKind, recipient: Recipient, transfer: FoundTransfer, row: Row | None
 ) -> AuditFinding:
     return AuditFinding(
@@ -276,7 +278,7 @@ def _finding(
     )
 
 
-def _unpaid(row: Row) -> AuditFinding:
+def _build_unpaid_finding(row: Row) -> AuditFinding:
     return AuditFinding(
         kind="not_on_chain",
         key=key_of(row),
@@ -291,14 +293,14 @@ def _unpaid(row: Row) -> AuditFinding:
 
 
 def own_recipient(settings: Settings) -> Recipient | None:
-    """Return who is paid by today's settings, None where no payments are taken."""
+    """Return the recipient in the current settings, None if no payments are accepted."""
     if settings.pay_to is None:
         return None
     return Recipient(settings.network, settings.token.address.lower(), settings.pay_to.lower())
 
 
 async def save_position(store: Store, result: AuditResult, before: AuditPosition | None) -> None:
-    """Enter how far an audit has come, if it began where the one before had ended.
+    """Store the position of an audit, if it continues where the previous one ended.
 
     Raises JournalUnavailable.
     """

@@ -1,4 +1,4 @@
-"""Statements of the audit: recipients in the journal, payments to compare, and how far the audit has come."""
+"""SQL statements of the audit: recipients in the journal, payments to compare, and stored positions."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from centgate.payments.tables import audits, payment_events, payments
 
 @dataclass(frozen=True, slots=True, order=True)
 class Recipient:
-    """An address that payments are made to in a token of a network (CAIP-2); both are in lower case."""
+    """Recipient of payments in a token of a network (CAIP-2); addresses are in lower case."""
 
     network: str
     asset: str
@@ -29,36 +29,36 @@ class Recipient:
 
 @dataclass(frozen=True, slots=True)
 class AuditPosition:
-    """How far the payments of a recipient were audited, and what the last audit of a day found."""
+    """Position of the audit for one recipient, and the findings of the last daily audit."""
 
     recipient: Recipient
     block: int | None
-    """The block up to which there was no interruption."""
+    """Block up to which the audit is without gaps."""
     block_time: float | None
     completed_at: float | None
-    """When the last audit of a day ended; None if this recipient was not part of it."""
+    """End of the last daily audit; None if this recipient was not part of it."""
     findings: Mapping[str, int]
-    """How many of each kind that found."""
+    """Number of its findings by kind."""
 
 
 @dataclass(frozen=True, slots=True)
 class LastAudit:
-    """The last audit of a day."""
+    """The last daily audit over all recipients."""
 
     completed_at: float
     findings: Mapping[str, int]
-    """How many of each kind there were."""
+    """Number of findings by kind."""
 
 
 _RECIPIENT = (payments.c.network, payments.c.asset, payments.c.pay_to)
-_PRESENTED = (
+_IN_PERIOD = (
     payments.c.created_at >= bindparam("since", type_=Float),
     payments.c.created_at < bindparam("until", type_=Float),
 )
-_RECIPIENTS = statement(select(*_RECIPIENT).where(*_PRESENTED).distinct().order_by(*_RECIPIENT))
-_PAID = statement(
+_RECIPIENTS = statement(select(*_RECIPIENT).where(*_IN_PERIOD).distinct().order_by(*_RECIPIENT))
+_SETTLED_PAYMENTS = statement(
     select(payments)
-    .where(*_PRESENTED, *(column == bindparam(column.name) for column in _RECIPIENT))
+    .where(*_IN_PERIOD, *(column == bindparam(column.name) for column in _RECIPIENT))
     .where(or_(is_state("settled"), is_state("delivered")))
     .order_by(payments.c.created_at)
 )
@@ -73,7 +73,7 @@ _NEW_POSITION = insert(audits).from_select(
         HIT == HIT
     ),
 )
-_ENTER_POSITION = statement(
+_STORE_POSITION = statement(
     _NEW_POSITION.on_conflict_do_update(
         index_elements=[audits.c.network, audits.c.asset, audits.c.pay_to],
         set_={"position": _NEW_POSITION.excluded.position, "position_at": _NEW_POSITION.excluded.position_at},
@@ -84,13 +84,13 @@ _NEW_RESULT = insert(audits).from_select(
     ["network", "asset", "pay_to", "completed_at", "findings"],
     select(*_KEYS.values(), now(), bindparam("findings", type_=String)).where(HIT == HIT),
 )
-_ENTER_RESULT = statement(
+_STORE_RESULT = statement(
     _NEW_RESULT.on_conflict_do_update(
         index_elements=[audits.c.network, audits.c.asset, audits.c.pay_to],
         set_={"completed_at": _NEW_RESULT.excluded.completed_at, "findings": _NEW_RESULT.excluded.findings},
     ).returning(HIT)
 )
-_FORGET_RESULTS = statement(
+_CLEAR_RESULTS = statement(
     update(audits)
     .where(audits.c.completed_at.is_not(None))
     .values(completed_at=null(), findings=null())
@@ -99,35 +99,37 @@ _FORGET_RESULTS = statement(
 
 
 def recipients(since: float, until: float) -> Asking[list[Recipient]]:
-    """Return who was paid by payments that were presented in a period."""
+    """Return the recipients of payments that were submitted in a period."""
     rows = yield Ask(_RECIPIENTS, {"since": since, "until": until})
-    return [_recipient(row) for row in rows]
+    return [_parse_recipient(row) for row in rows]
 
 
 def paid_payments(recipient: Recipient, since: float, until: float) -> Asking[list[Row]]:
-    """Return the payments presented in a period that the journal has as settled or delivered."""
-    return (yield Ask(_PAID, {**_key(recipient), "since": since, "until": until}))
+    """Return the settled or delivered payments of a recipient that were submitted in a period."""
+    return (
+        yield Ask(_SETTLED_PAYMENTS, {**_recipient_parameters(recipient), "since": since, "until": until})
+    )
 
 
 def find_all(keys: Sequence[PaymentKey]) -> Asking[dict[PaymentKey, Row]]:
-    """Return the rows of payments; those that the journal does not know are missing."""
+    """Return the rows of payments by key; payments that are not in the journal are missing."""
     rows: list[Row | None] = []
     for key in keys:
-        rows.append((yield from queries.find(key)))  # noqa: PERF401 - one conversation after the other
+        rows.append((yield from queries.find(key)))  # noqa: PERF401 - one statement after the other
     return {key_of(row): row for row in rows if row is not None}
 
 
 def first_event(row: Row) -> Asking[float | None]:
-    """Return the time of a payment's first event, None if there is none."""
+    """Return the time of a payment's first event, None without events."""
     return (yield Ask(_FIRST_EVENT, {"payment": row["id"]}))[0]["at"]
 
 
 def positions() -> Asking[list[AuditPosition]]:
-    """Return how far the audit has come with each recipient."""
+    """Return the position of the audit for each recipient."""
     rows = yield Ask(_POSITIONS, {})
     return [
         AuditPosition(
-            _recipient(row),
+            _parse_recipient(row),
             row["position"],
             row["position_at"],
             row["completed_at"],
@@ -138,30 +140,32 @@ def positions() -> Asking[list[AuditPosition]]:
 
 
 def last_audit() -> Asking[LastAudit | None]:
-    """Return the last audit of a day over all recipients, None if there was none."""
-    found = yield from positions()
-    times = [each.completed_at for each in found if each.completed_at is not None]
+    """Return the last daily audit over all recipients, None if there was none."""
+    positions_found = yield from positions()
+    times = [each.completed_at for each in positions_found if each.completed_at is not None]
     if not times:
         return None
-    counted = sum((Counter(each.findings) for each in found), Counter[str]())
+    counted = sum((Counter(each.findings) for each in positions_found), Counter[str]())
     return LastAudit(min(times), dict(counted))
 
 
 def enter_position(recipient: Recipient, block: int, block_time: float) -> Asking[None]:
-    """Enter the block up to which a recipient was audited, unless a later one is there."""
-    yield Ask(_ENTER_POSITION, {**_key(recipient), "block": block, "block_time": block_time})
+    """Store the block up to which a recipient was audited, unless a later one is stored."""
+    yield Ask(_STORE_POSITION, {**_recipient_parameters(recipient), "block": block, "block_time": block_time})
 
 
 def enter_results(results: Mapping[Recipient, Mapping[str, int]]) -> Asking[None]:
-    """Enter what an audit of a day found, in place of what the one before did."""
-    yield Ask(_FORGET_RESULTS, {})
+    """Store the findings of a daily audit, replacing those of the previous one."""
+    yield Ask(_CLEAR_RESULTS, {})
     for recipient, findings in results.items():
-        yield Ask(_ENTER_RESULT, {**_key(recipient), "findings": orjson.dumps(findings).decode()})
+        yield Ask(
+            _STORE_RESULT, {**_recipient_parameters(recipient), "findings": orjson.dumps(findings).decode()}
+        )
 
 
-def _key(recipient: Recipient) -> dict[str, str]:
+def _recipient_parameters(recipient: Recipient) -> dict[str, str]:
     return {"network": recipient.network, "asset": recipient.asset, "pay_to": recipient.pay_to}
 
 
-def _recipient(row: Row) -> Recipient:
+def _parse_recipient(row: Row) -> Recipient:
     return Recipient(row["network"], row["asset"], row["pay_to"])

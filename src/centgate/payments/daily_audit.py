@@ -1,4 +1,4 @@
-"""The audit of the last day, which one process does for all about once an hour."""
+"""Daily audit: the leader audits the last day about once an hour."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ from centgate.settings import Settings
 
 DAY = 86_400
 FIRST_PERIOD = 2 * DAY
-"""Seconds that the first audit of a journal reaches back: refused payments are kept as long."""
+"""Period of the first audit of a journal in seconds: refused payments are kept as long."""
 LONGEST_PERIOD = 30 * DAY
-"""Seconds of an interruption after which an audit begins as the first one does."""
-FRESH = 1800
-"""Seconds for which the audit of another process counts."""
+"""Maximum gap in seconds; after a longer one, an audit starts like the first one."""
+REUSE_SECONDS = 1800
+"""Seconds for which the audit of another process is reused."""
 
 
 class DailyAudit:
-    """Audits the last day of every recipient whose network has nodes, and all that was missed before."""
+    """Audits the last day of every recipient whose network has nodes, and any gap before it."""
 
     def __init__(self, settings: Settings, store: Store, session: aiohttp.ClientSession) -> None:
         self._settings = settings
@@ -45,38 +45,43 @@ class DailyAudit:
         self.networks = networks_with_nodes(settings)
 
     async def run(self) -> Mapping[str, int] | None:
-        """Audit, unless another process just has; return how many findings of each kind there are.
+        """Audit, unless another process just has; return the number of findings by kind.
 
-        None if nothing can be audited, or a part of it could not, and nothing was found in the rest. Raises
+        Returns None if nothing can be audited, or if a part could not and the rest has no findings. Raises
         JournalUnavailable.
         """
         now = await self._store.read(queries.read_time) or time.time()
         positions = {each.recipient: each for each in await self._store.read(audit_queries.positions)}
         last = await self._store.read(audit_queries.last_audit)
-        if last is not None and last.completed_at > now - FRESH:
+        if last is not None and last.completed_at > now - REUSE_SECONDS:
             return last.findings
-        results = [await self._audit(each, now, positions.get(each)) for each in await self._recipients(now)]
+        results = [
+            await self._audit_recipient(each, now, positions.get(each))
+            for each in await self._list_recipients(now)
+        ]
         if not results:
             return None
         complete = {each.recipient: each.counts for each in results if each.problem is None}
         if len(complete) == len(results):
             await self._store.run(partial(audit_queries.enter_results, complete))
-        counts = _sum(each.counts for each in results)
+        counts = _sum_counts(each.counts for each in results)
         return counts if counts or len(complete) == len(results) else None
 
-    async def _recipients(self, now: float) -> list[Recipient]:
-        """Return who is paid today, or was in the last day, on networks that have nodes."""
+    async def _list_recipients(self, now: float) -> list[Recipient]:
+        """Return current recipients, and those of the last day, on networks that have nodes."""
         own = own_recipient(self._settings)
-        found = await self._store.read(partial(audit_queries.recipients, now - DAY, now))
-        return sorted(each for each in {own, *found} if each and each.network in self.networks)
+        recent = await self._store.read(partial(audit_queries.recipients, now - DAY, now))
+        return sorted(each for each in {own, *recent} if each and each.network in self.networks)
 
-    async def _audit(self, recipient: Recipient, now: float, before: AuditPosition | None) -> AuditResult:
+    async def _audit_recipient(
+        self, recipient: Recipient, now: float, before: AuditPosition | None
+    ) -> AuditResult:
         chain, result = self._chains.of(recipient.network), AuditResult(recipient)
         assert chain is not None
         if before and (before.block_time or 0) < now - LONGEST_PERIOD:
-            before = None  # what was missed since is too much to read
+            before = None  # the gap is too long to read
         try:
-            await self._auditor.audit(chain, result, await _range(chain, now, before))
+            await self._auditor.audit(chain, result, await _find_range(chain, now, before))
         except ChainUnreachable as error:
             result.problem = str(error)
             structlog.get_logger().warning(
@@ -86,12 +91,12 @@ class DailyAudit:
         return result
 
 
-async def _range(chain: Chain, now: float, before: AuditPosition | None) -> BlockRange:
-    """Return the blocks of the last day, and those before it that were not audited yet."""
+async def _find_range(chain: Chain, now: float, before: AuditPosition | None) -> BlockRange:
+    """Return the blocks of the last day, and the unaudited ones before it."""
     if before is None or before.block_time is None:
         return await range_by_time(chain, now - FIRST_PERIOD, now)
     return await range_by_time(chain, min(now - DAY, before.block_time), now, after=before.block)
 
 
-def _sum(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
+def _sum_counts(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
     return dict(sum((Counter(each) for each in counts), Counter[str]()))

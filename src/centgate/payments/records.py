@@ -1,6 +1,6 @@
-"""What the journal says of payments, for those who look after them: some of them, one, or all in order.
+"""Read-only queries over the journal for operators: a page of payments, one, or all in order.
 
-All of it is for `Store.read`: nothing here changes a row or holds up a payment.
+All units are for `Store.read`: nothing here changes a row or blocks a payment.
 """
 
 from __future__ import annotations
@@ -25,32 +25,32 @@ from centgate.payments.tables import KEY, UNDELIVERED, payments, refunds, worker
 T = TypeVar("T")
 
 PAGE = 1000
-"""Rows that are read in one go when all are read."""
-MOST_FOUND = 20
-"""Payments that are shown of those one word fits."""
+"""Rows per page when all payments are read."""
+MAX_MATCHES = 20
+"""Maximum number of payments that match one reference."""
 FOREVER = 2.0**53
 
 Standing = Literal["open", "redeemable", "refundable", "refunded"]
-"""`open`: settling, and not by the request that first presented it; `redeemable`: settled, and its answer can
-still be fetched; `refundable`: settled, too late for that, and not paid back; `refunded`: paid back."""
+"""`open`: settling, and no longer by its first request; `redeemable`: settled, and its answer can still be
+fetched; `refundable`: settled, too late for that, and not refunded; `refunded`: paid back."""
 STATES: tuple[str, ...] = get_args(State) + get_args(Standing)
-"""Every word that payments can be asked for by."""
+"""Every state that payments can be filtered by."""
 
 Place = tuple[float, str, str, str, str]
-"""Where a payment stands in the order of time: when it was presented, then its key."""
+"""Sort key of a payment: time of submission, then its key."""
 
 
 class Reader(Protocol):
-    """What units that only read are run by."""
+    """Runner of read-only units."""
 
     async def read(self, unit: Unit[T]) -> T:
-        """What comes of a unit; JournalUnavailable when the database fails."""
+        """Run a unit and return its result. Raises JournalUnavailable if the database fails."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A payment, without what could move money: its signature. Times are seconds since 1970."""
+    """A payment without its signature, which could move money. Times are seconds since 1970."""
 
     key: PaymentKey
     state: State
@@ -61,41 +61,41 @@ class Record:
     identifier: str | None
     """The buyer's idempotency key."""
     created_at: float
-    """When it was presented; again, if it was refused before."""
+    """Time of submission; of the latest one, if it was refused before."""
     updated_at: float
-    """When its state last changed."""
+    """Time of the last change of its state."""
     valid_before: int
-    """When its authorization ends."""
+    """End of its authorization."""
     transaction: str | None
-    """Where it settled; while it is settling, where it may have."""
+    """The transaction that settled it; while it is settling, one that may have."""
     reason: str | None
-    """Why it was refused."""
+    """Reason of the refusal."""
     attempts: int
-    """Tries to find out what became of it."""
+    """Attempts to reconcile it."""
     retry_at: float | None
     settled_at: float | None
     request_id: str | None
     status: int | None
-    """HTTP's, of the answer that was delivered."""
+    """HTTP status of the delivered answer."""
     busy: bool
-    """Whether a process that lives is at work on it."""
+    """True if a live process works on it."""
     refund: str | None
-    """The transaction that paid it back."""
+    """The transaction that refunded it."""
     refunded_at: float | None
 
     @property
     def place(self) -> Place:
-        """Where it stands in the order of time."""
+        """Sort key in the order of submission."""
         key = self.key
         return self.created_at, key.network, key.asset, key.payer, key.nonce
 
     @property
     def delivered_at(self) -> float | None:
-        """When its answer was delivered."""
+        """Time of delivery, None if not delivered."""
         return self.updated_at if self.state == "delivered" else None
 
     def standing(self, lapsed: float) -> Standing | None:
-        """What is left to do about it; what was settled before `lapsed` can no longer be redeemed."""
+        """Return the status for operators; payments settled before the cutoff can no longer be redeemed."""
         if self.state == "settling":
             return None if self.busy and not self.attempts else "open"
         if self.state != "settled":
@@ -107,38 +107,38 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """Which payments are asked for: those that fit all that is said."""
+    """Filter for payments; all given conditions must match."""
 
     state: str | None = None
     """One of STATES."""
     service: str | None = None
     payer: str | None = None
     transaction: str | None = None
-    """Both in lower case."""
+    """Payer and transaction are in lower case."""
     since: float = 0.0
     until: float = FOREVER
-    """When they were presented: from `since` on, before `until`."""
+    """Time of submission: from `since` on, before `until`."""
 
 
 def newest(wanted: Wanted, lapsed: float, *, limit: int, past: Place | None = None) -> Asking[list[Record]]:
-    """The newest of those wanted, or the next ones past a place."""
+    """Return the newest matching payments, or the next ones after a sort key."""
     start = past or (wanted.until, "", "", "", "")
-    return (yield from _some(wanted, lapsed, start, limit, order="newest first"))
+    return (yield from _read_page(wanted, lapsed, start, limit, order="newest first"))
 
 
 async def every(
     reader: Reader, wanted: Wanted, lapsed: float, *, page_size: int = PAGE
 ) -> AsyncGenerator[Record]:
-    """All of those wanted, oldest first, in memory a page at a time.
+    """Yield all matching payments, oldest first, with one page in memory at a time.
 
-    None comes twice, even if it is presented again meanwhile: what is newer than the newest at the start
-    is left to the next reading.
+    No payment is returned twice, even if it is submitted again meanwhile: payments that are newer than the
+    newest at the start are skipped.
     """
-    newest_at = await reader.read(_newest_at)
+    newest_at = await reader.read(_newest_time)
     within = replace(wanted, until=min(wanted.until, nextafter(newest_at, FOREVER)))
     place: Place = (wanted.since, "", "", "", "")
     while True:
-        page = await reader.read(partial(_some, within, lapsed, place, page_size, order="oldest first"))
+        page = await reader.read(partial(_read_page, within, lapsed, place, page_size, order="oldest first"))
         for record in page:
             yield record
         if len(page) < page_size:
@@ -147,29 +147,29 @@ async def every(
 
 
 def named(name: str) -> Asking[list[Record]]:
-    """The payments that a transaction, a nonce, a request id or `payer:nonce` names.
+    """Return the payments that a transaction, a nonce, a request id or `payer:nonce` refers to.
 
-    Each can be shortened in the middle, as `0x1234…abcd`. Several payments can share a transaction. A whole
-    `payer:nonce` is found at once; for everything else the journal is read through.
+    Each can be shortened in the middle, as `0x1234…abcd`. Several payments can share a transaction. A
+    complete `payer:nonce` uses the index; everything else scans the journal.
     """
     payer, _, rest = name.strip().lower().rpartition(":")
     if _HEX.fullmatch(payer) and _HEX.fullmatch(rest):
-        rows = yield from _exactly(payer, rest)
+        rows = yield from _find_exact(payer, rest)
     elif payer:
-        rows = yield Ask(_OF_PAYER, {"payer": _pattern(payer), "nonce": _pattern(rest)})
+        rows = yield Ask(_BY_PAYER, {"payer": _like_pattern(payer), "nonce": _like_pattern(rest)})
     else:
-        rows = yield Ask(_NAMED, {"name": _pattern(rest)})
-    return [_record(row) for row in rows]
+        rows = yield Ask(_BY_REFERENCE, {"name": _like_pattern(rest)})
+    return [_parse_record(row) for row in rows]
 
 
 _TIME_AND_KEY: tuple[Column[Any], ...] = (payments.c.created_at, *KEY)
 
 
-def _starts(name: ColumnElement[Any], start: ColumnElement[Any]) -> ColumnElement[bool]:
+def _starts_with(name: ColumnElement[Any], start: ColumnElement[Any]) -> ColumnElement[bool]:
     return func.substr(name, literal_column("1"), func.length(start)) == start
 
 
-_SHOWN = tuple(
+_VISIBLE_COLUMNS = tuple(
     column for column in payments.c if column.name not in ("id", "binding", "proof", "signed", "owner")
 )
 _BUSY = and_(
@@ -179,13 +179,13 @@ _BUSY = and_(
             workers.c.seen_at >= now() - literal_column(str(LEASE)),
             or_(
                 payments.c.owner == workers.c.id,
-                _starts(payments.c.owner, workers.c.id + literal_column("'/'")),
+                _starts_with(payments.c.owner, workers.c.id + literal_column("'/'")),
             ),
         )
     ),
 )
 _ALL = select(
-    *_SHOWN,
+    *_VISIBLE_COLUMNS,
     _BUSY.label("busy"),
     refunds.c.transaction.label("refund"),
     refunds.c.at.label("refunded_at"),
@@ -193,11 +193,11 @@ _ALL = select(
 
 
 def is_state(state: State) -> ColumnElement[bool]:
-    """That a payment is in a state, in words that a partial index is found by."""
+    """Return the condition that a payment is in a state, in the form that matches the partial indexes."""
     return payments.c.state == literal_column(f"'{state}'")
 
 
-_LAPSED = payments.c.updated_at < bindparam("lapsed", type_=Float)
+_IS_LAPSED = payments.c.updated_at < bindparam("lapsed", type_=Float)
 STANDS: dict[str, ColumnElement[bool]] = {
     "settling": and_(is_state("settling"), UNDELIVERED),
     "settled": and_(is_state("settled"), UNDELIVERED),
@@ -209,13 +209,13 @@ STANDS: dict[str, ColumnElement[bool]] = {
         UNDELIVERED,
         or_(payments.c.attempts > literal_column("0"), not_(_BUSY)),
     ),
-    "redeemable": and_(is_state("settled"), UNDELIVERED, refunds.c.at.is_(None), not_(_LAPSED)),
-    "refundable": and_(is_state("settled"), UNDELIVERED, refunds.c.at.is_(None), _LAPSED),
+    "redeemable": and_(is_state("settled"), UNDELIVERED, refunds.c.at.is_(None), not_(_IS_LAPSED)),
+    "refundable": and_(is_state("settled"), UNDELIVERED, refunds.c.at.is_(None), _IS_LAPSED),
     "refunded": and_(is_state("settled"), UNDELIVERED, refunds.c.at.is_not(None)),
 }
-"""The condition that each of STATES is."""
+"""Condition for each of STATES."""
 
-_ASKED: dict[str, ColumnElement[Any]] = {
+_FILTER_COLUMNS: dict[str, ColumnElement[Any]] = {
     "service": payments.c.service,
     "payer": payments.c.payer,
     "transaction": func.lower(payments.c.transaction),  # as the facilitator spelled it
@@ -235,12 +235,12 @@ _ONE = statement(_ALL.where(*(column == bindparam(f"at_{column.name}") for colum
 _NEWEST = statement(select(func.max(payments.c.created_at).label("at")))
 
 
-def _newest_at() -> Asking[float]:
+def _newest_time() -> Asking[float]:
     rows = yield Ask(_NEWEST, {})
     return rows[0]["at"] or 0.0 if rows else 0.0
 
 
-def _some(
+def _read_page(
     wanted: Wanted,
     lapsed: float,
     past: Place,
@@ -248,31 +248,31 @@ def _some(
     *,
     order: Literal["newest first", "oldest first"],
 ) -> Asking[list[Record]]:
-    """The first of those wanted that stand past a place."""
-    asked = {name: getattr(wanted, name) for name in _ASKED}
-    given = {name: value for name, value in asked.items() if value is not None}
+    """Return the first matching payments after a sort key."""
+    filters = {name: getattr(wanted, name) for name in _FILTER_COLUMNS}
+    values = {name: value for name, value in filters.items() if value is not None}
     parameters = {
-        **given,
+        **values,
         **{f"past_{column.name}": value for column, value in zip(_TIME_AND_KEY, past, strict=True)},
         **({"lapsed": lapsed} if wanted.state in ("redeemable", "refundable") else {}),
         **({"since": wanted.since} if order == "newest first" else {"until": wanted.until}),
         "most": limit,
     }
-    rows = yield Ask(_page(wanted.state, tuple(given), order == "newest first"), parameters)
-    return [_record(row) for row in rows]
+    rows = yield Ask(_page_statement(wanted.state, tuple(values), order == "newest first"), parameters)
+    return [_parse_record(row) for row in rows]
 
 
 @cache
-def _page(state: str | None, given: tuple[str, ...], descending: bool) -> Statement:  # noqa: FBT001 - two words for an order
-    place, at = tuple_(*_TIME_AND_KEY), payments.c.created_at
+def _page_statement(state: str | None, names: tuple[str, ...], descending: bool) -> Statement:  # noqa: FBT001 - positional for the cache
+    sort_key, at = tuple_(*_TIME_AND_KEY), payments.c.created_at
     past = tuple_(*(bindparam(f"past_{column.name}", type_=column.type) for column in _TIME_AND_KEY))
-    # the place's time is named by itself too: SQLite does not find where to begin by all of it together
-    reached = bindparam("past_created_at", type_=Float)
+    # the time is also compared by itself: SQLite cannot find the start in the index by the tuple comparison
+    start_time = bindparam("past_created_at", type_=Float)
     conditions = [
-        at <= reached if descending else at < bindparam("until", type_=Float),
-        at >= bindparam("since", type_=Float) if descending else at >= reached,
-        place < past if descending else place > past,
-        *(_ASKED[name] == bindparam(name) for name in given),
+        at <= start_time if descending else at < bindparam("until", type_=Float),
+        at >= bindparam("since", type_=Float) if descending else at >= start_time,
+        sort_key < past if descending else sort_key > past,
+        *(_FILTER_COLUMNS[name] == bindparam(name) for name in names),
     ]
     if state:
         conditions.append(STANDS[state])
@@ -281,44 +281,46 @@ def _page(state: str | None, given: tuple[str, ...], descending: bool) -> Statem
     return statement(page.limit(bindparam("most", type_=Integer)).offset(literal_column("0")))
 
 
-def _exactly(payer: str, nonce: str) -> Asking[list[Row]]:
-    """The rows of a payer's nonce, from one token to the next."""
-    found: list[Row] = []
+def _find_exact(payer: str, nonce: str) -> Asking[list[Row]]:
+    """Return the rows of a payer's nonce, with one index lookup per token."""
+    rows: list[Row] = []
     network = asset = ""
     while tokens := (yield Ask(_NEXT_TOKEN, {"past_network": network, "past_asset": asset})):
         network, asset = tokens[0]["network"], tokens[0]["asset"]
         key = {"at_network": network, "at_asset": asset, "at_payer": payer, "at_nonce": nonce}
-        found += yield Ask(_ONE, key)
-    return found
+        rows += yield Ask(_ONE, key)
+    return rows
 
 
-def _like(column: ColumnElement[Any], parameter: str) -> ColumnElement[bool]:
+def _matches_pattern(column: ColumnElement[Any], parameter: str) -> ColumnElement[bool]:
     return func.lower(column).like(bindparam(parameter), escape="\\")
 
 
-def _found(*conditions: ColumnElement[bool]) -> Statement:
-    some = _ALL.where(*conditions).order_by(*_TIME_AND_KEY).limit(literal_column(str(MOST_FOUND)))
-    return statement(some.offset(literal_column("0")))
+def _search_statement(*conditions: ColumnElement[bool]) -> Statement:
+    query = _ALL.where(*conditions).order_by(*_TIME_AND_KEY).limit(literal_column(str(MAX_MATCHES)))
+    return statement(query.offset(literal_column("0")))
 
 
-_NAMED = _found(
+_BY_REFERENCE = _search_statement(
     or_(
         *(
-            _like(column, "name")
+            _matches_pattern(column, "name")
             for column in (payments.c.transaction, payments.c.nonce, payments.c.request_id)
         )
     )
 )
-_OF_PAYER = _found(_like(payments.c.payer, "payer"), _like(payments.c.nonce, "nonce"))
+_BY_PAYER = _search_statement(
+    _matches_pattern(payments.c.payer, "payer"), _matches_pattern(payments.c.nonce, "nonce")
+)
 
 
-def _pattern(name: str) -> str:
-    """What a name is looked for by: itself, or its beginning and its end."""
+def _like_pattern(name: str) -> str:
+    """Convert a reference to a LIKE pattern; a shortened one matches its beginning and its end."""
     parts = re.split(r"…|\.{2,3}", name.strip().lower(), maxsplit=1)
     return "%".join(re.sub(r"([\\%_])", r"\\\1", part) for part in parts)
 
 
-def _record(row: Row) -> Record:
+def _parse_record(row: Row) -> Record:
     return Record(
         key=key_of(row),
         state=row["state"],

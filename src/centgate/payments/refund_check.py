@@ -1,4 +1,4 @@
-"""A look at the chain before a refund is entered: the payer was paid back, and the payment had been taken."""
+"""On-chain checks before a refund is recorded: the payer was paid back, and the payment had been received."""
 
 from __future__ import annotations
 
@@ -14,41 +14,43 @@ from centgate.payments.nodes import payment_nodes
 from centgate.payments.onchain import Chain, ChainUnreachable, Paid, PaymentQuery
 from centgate.payments.records import Record
 
-UNCHECKED = "to enter it without a look, add --unchecked"
+UNCHECKED = "to record it without this check, add --unchecked"
 
 
 async def refund_problem(desk: Desk, record: Record, transaction: str) -> str | None:
-    """Return why a transaction does not pay a payment back as far as is known, None if it does."""
+    """Return why a transaction does not cover the refund of a payment, None if it does."""
     nodes = payment_nodes(desk.settings, record.key.network)
     if not nodes.urls:
         setting = f"CENTGATE_RPC_{record.key.network.removeprefix('eip155:')}_URL"
-        return f"there is {nodes.description} to look the transaction up: set {setting}; {UNCHECKED}"
+        return f"there is {nodes.description} to check the transaction: set {setting}; {UNCHECKED}"
     async with aiohttp.ClientSession(trust_env=False) as session:
         try:
-            return await _problem(desk, Chain(session, nodes), record, transaction)
+            return await _find_amount_problem(desk, Chain(session, nodes), record, transaction)
         except ChainUnreachable as error:
-            return f"the transaction could not be looked up ({error}): try again; {UNCHECKED}"
+            return f"the transaction could not be checked ({error}): try again; {UNCHECKED}"
 
 
-async def _problem(desk: Desk, chain: Chain, record: Record, transaction: str) -> str | None:
+async def _find_amount_problem(desk: Desk, chain: Chain, record: Record, transaction: str) -> str | None:
     key = record.key
-    moved = await chain.received(transaction, key.asset, key.payer)
-    if moved == "unknown":
+    moved_amount = await chain.received(transaction, key.asset, key.payer)
+    if moved_amount == "unknown":
         return f"there is no transaction {transaction} on {key.network}; {UNCHECKED}"
-    if moved == "reverted":
+    if moved_amount == "reverted":
         return f"the transaction {transaction} was reverted: no money moved"
-    entered = await desk.books.reader.read(partial(queries.refunded_amount, key, transaction))
-    if moved - entered >= record.amount:
+    refunded_amount = await desk.books.reader.read(partial(queries.refunded_amount, key, transaction))
+    if moved_amount - refunded_amount >= record.amount:
         return None
-    others = f", {dollars(entered)} of them for payments that are entered already" if entered else ""
+    others = (
+        f", {dollars(refunded_amount)} of it for refunds that are recorded already" if refunded_amount else ""
+    )
     return (
-        f"the transaction moved {money(moved, key.network)} of {key.asset} to {key.payer}{others}, and "
-        f"{dollars(record.amount)} are owed"
+        f"the transaction moved {money(moved_amount, key.network)} of {key.asset} to {key.payer}{others}, "
+        f"and {dollars(record.amount)} are owed"
     )
 
 
 async def was_taken(desk: Desk, record: Record) -> bool:
-    """Return True if nodes show that a payment that was refused here came all the same."""
+    """Return True if nodes show that a payment that was refused here was transferred all the same."""
     nodes = payment_nodes(desk.settings, record.key.network)
     row = await desk.books.reader.read(partial(queries.find, record.key))
     if not nodes.urls or row is None:

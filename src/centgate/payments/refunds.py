@@ -1,4 +1,4 @@
-"""What was paid back: money that was taken for an answer which can no longer be given."""
+"""Recording of refunds: payments whose answer can no longer be delivered."""
 
 from __future__ import annotations
 
@@ -15,27 +15,27 @@ from centgate.payments.worker import Worker, new_worker
 
 @dataclass(frozen=True, slots=True)
 class Refund:
-    """A transaction by which a payment was paid back."""
+    """A transaction that refunded a payment."""
 
     transaction: str
     at: float
-    """When it is entered."""
+    """Time of recording, in seconds since 1970."""
     reason: str | None = None
-    """`unchecked` where it was not looked up on the chain."""
+    """`unchecked` if it was not checked on the chain."""
 
 
 async def enter_refund(
     store: Store, key: PaymentKey, refund: Refund, *, lapsed: float, was_taken: bool = False
 ) -> bool:
-    """Enter that a payment was paid back in a transaction: from then on it buys nothing.
+    """Record the refund of a payment; from then on it cannot be used.
 
-    False, and nothing entered, unless it was settled before `lapsed` and nobody works on it. One that was
-    refused here can be entered if `was_taken`: the chain shows that its money came all the same.
+    Returns False without a change unless it was settled before the cutoff and no worker has it. A refused
+    payment can be recorded if the chain shows that its money was received all the same.
     """
-    return await store.run(partial(_enter, key, new_worker(), refund, lapsed, was_taken))
+    return await store.run(partial(_record_refund, key, new_worker(), refund, lapsed, was_taken))
 
 
-def _enter(
+def _record_refund(
     key: PaymentKey,
     worker: Worker,
     refund: Refund,
@@ -43,10 +43,10 @@ def _enter(
     was_taken: bool,  # noqa: FBT001 - as above
 ) -> Asking[bool]:
     row = yield from queries.find(key)
-    if row is None or not _is_owed(row, lapsed, was_taken=was_taken):
+    if row is None or not _is_refundable(row, lapsed, was_taken=was_taken):
         return False
     if row["refunded"]:
-        if row["owner"] != worker.name:  # else it was us, and could not be heard
+        if row["owner"] != worker.name:  # else an earlier try of this unit recorded it
             return False
     elif not (yield from free(row["owner"], worker)) or not (
         yield from queries.enter_refund(row, worker.name, refund.transaction, refund.at)
@@ -56,7 +56,7 @@ def _enter(
     return True
 
 
-def _is_owed(row: Row, lapsed: float, *, was_taken: bool) -> bool:
+def _is_refundable(row: Row, lapsed: float, *, was_taken: bool) -> bool:
     if row["state"] == "settled":
         return row["updated_at"] < lapsed
     return was_taken and row["state"] in ("refused", "unused")

@@ -1,7 +1,7 @@
-"""What one process does for all: resolve open payments, audit the journal, remove old answers, raise alerts.
+"""Background work done by one elected process: reconcile open payments, audit, prune answers, send alerts.
 
-Whichever process has the duty does it, and another takes it over within seconds. Nothing rests on there being
-only one: each payment is claimed like a buyer's.
+If the leader stops, another process takes over within seconds. Nothing relies on a single leader: each
+payment is claimed as for a buyer's request.
 """
 
 from __future__ import annotations
@@ -32,40 +32,40 @@ from centgate.payments.store import JournalUnavailable, Store, open_store
 from centgate.service import AnyService
 from centgate.settings import Settings
 
-DUTY = 6.0
-"""Seconds for which the duty is taken; it is renewed three times as often."""
+LEADER_LEASE = 6.0
+"""Duration of leadership in seconds; it is renewed three times as often."""
 INTERVAL = 2.0
-"""Seconds between two looks for payments that are due, and for alerts."""
-AT_ONCE = 20
-"""Payments that are looked for at a time."""
-TOGETHER = 5
-"""Of those, how many are asked about at once."""
-LONGEST = 600.0
-"""Seconds between two questions about one payment, at most."""
-PRUNING = 10.0
-"""Seconds between two looks for answers that need not be kept any longer."""
+"""Seconds between two checks for due payments, and for alerts."""
+BATCH_SIZE = 20
+"""Payments per batch."""
+CONCURRENCY = 5
+"""Payments that are reconciled concurrently."""
+MAX_RETRY_INTERVAL = 600.0
+"""Maximum seconds between two attempts for one payment."""
+PRUNE_INTERVAL = 10.0
+"""Seconds between two prunings."""
 FIRST_AUDIT = (120.0, 480.0)
-"""Seconds from the start of a server to its first audit: the least, and the most."""
-AUDITING = (3000.0, 4200.0)
-"""Seconds between two audits: the least, and the most."""
-STOP_WITHIN = 2.0
-"""Seconds that what is under way gets to let go."""
-ALL = 1_000_000
+"""Minimum and maximum seconds from the start of a server to its first audit."""
+AUDIT_INTERVAL = (3000.0, 4200.0)
+"""Minimum and maximum seconds between two audits."""
+STOP_TIMEOUT = 2.0
+"""Seconds that running work gets to release its claims at the end."""
+NO_LIMIT = 1_000_000
 COUNT_EVERY = 5
-"""Beats between two counts of open payments."""
+"""Heartbeats between two counts of open payments."""
 
 
 @dataclass(frozen=True, slots=True)
 class Resolution:
-    """What was tried to find out about one open payment, and what came of it."""
+    """Result of one attempt to reconcile an open payment."""
 
     key: PaymentKey
     before: State
     after: State
-    """`settling` still, if nothing certain came."""
+    """Still `settling` if the outcome is not certain."""
     transaction: str | None
     reason: str | None
-    """Why it was refused, or why it is still open; None once it is settled."""
+    """Reason of the refusal, or why it is still open; None once it is settled."""
 
 
 def open_upkeep(
@@ -79,27 +79,27 @@ def open_upkeep(
     alerts: Alerts,
     first_audit: tuple[float, float] = FIRST_AUDIT,
 ) -> Upkeep:
-    """The upkeep of a server, to be started; the journal is that of its process, kept in the store."""
-    part = journal.part("upkeep")
-    gate = open_gate(settings, catalog, part, facilitator, session)
+    """Build the background work of a server, not started yet; `journal` is its journal in `store`."""
+    component = journal.part("upkeep")
+    gate = open_gate(settings, catalog, component, facilitator, session)
     daily_audit = DailyAudit(settings, store, session)
-    return Upkeep(part, Resolver(part, gate), alerts, daily_audit, first_audit=first_audit)
+    return Upkeep(component, Resolver(component, gate), alerts, daily_audit, first_audit=first_audit)
 
 
 async def reconcile(settings: Settings) -> list[Resolution]:
-    """Resolve all open payments once, now, whenever they were to be tried next; longest overdue first.
+    """Reconcile all open payments once, now, regardless of their next attempt; longest overdue first.
 
-    Opens and closes what it needs. Payments that a living process is at work on are left out. Raises
+    Opens and closes the store and sessions itself. Payments with a live worker are skipped. Raises
     JournalUnavailable.
     """
     store = open_store(settings.database_url, connections=settings.database_connections)
     journal = Journal(store, keep_seconds=settings.redeem_hours * 3600)
     try:
         async with aiohttp.ClientSession(trust_env=False) as session, beating(journal):
-            part = journal.part("reconcile")
+            component = journal.part("reconcile")
             with closing(Facilitator(settings)) as facilitator:
-                gate = open_gate(settings, all_services(), part, facilitator, session)
-                return await Resolver(part, gate).resolve_all()
+                gate = open_gate(settings, all_services(), component, facilitator, session)
+                return await Resolver(component, gate).resolve_all()
     finally:
         await journal.leave()
         await store.close()
@@ -107,87 +107,87 @@ async def reconcile(settings: Settings) -> list[Resolution]:
 
 @asynccontextmanager
 async def beating(journal: Journal) -> AsyncGenerator[None]:
-    """Keep this process known as alive in the journal."""
-    heart = asyncio.create_task(_beat(journal))
+    """Send heartbeats of this process to the journal while the context is open."""
+    task = asyncio.create_task(_send_heartbeats(journal))
     try:
         yield
     finally:
-        heart.cancel()
-        await asyncio.wait([heart], timeout=STOP_WITHIN)
+        task.cancel()
+        await asyncio.wait([task], timeout=STOP_TIMEOUT)
 
 
-async def _beat(journal: Journal) -> None:
+async def _send_heartbeats(journal: Journal) -> None:
     log = structlog.get_logger()
-    for beat in count():
+    for number in count():
         try:
             await journal.beat()
-            if beat % COUNT_EVERY == 0:
+            if number % COUNT_EVERY == 0:
                 await journal.count_open(MAX_OPEN)
         except CentgateError as error:
             log.warning("the journal cannot be written", error=str(error.__cause__ or error))
         except Exception:
-            log.exception("the sign of life failed")
+            log.exception("the heartbeat failed")
         await asyncio.sleep(LEASE / 3)
 
 
 class Resolver:
-    """Finds out what became of open payments, without their buyers."""
+    """Finds the outcome of open payments, without their buyers."""
 
     def __init__(self, journal: Journal, gate: Gate) -> None:
         self._journal = journal
-        """That of a part of this process, so that a buyer's request is told apart from this work."""
+        """Journal of a component of this process, so that its claims differ from those of requests."""
         self._gate = gate
-        self._turns = asyncio.Semaphore(TOGETHER)
+        self._slots = asyncio.Semaphore(CONCURRENCY)
 
     async def resolve_due(self) -> bool:
-        """Ask about some of those that are due; whether there may be more of them. JournalUnavailable."""
-        keys = await self._journal.open_payments(AT_ONCE, due_at=await self._journal.now())
-        await self._resolve_each(keys)
-        return len(keys) == AT_ONCE
+        """Reconcile a batch of due payments; returns True if there may be more. Raises JournalUnavailable."""
+        keys = await self._journal.open_payments(BATCH_SIZE, due_at=await self._journal.now())
+        await self._reconcile_each(keys)
+        return len(keys) == BATCH_SIZE
 
     async def resolve_all(self) -> list[Resolution]:
-        """Ask about every one; what came of each that nobody else worked on. JournalUnavailable."""
-        return await self._resolve_each(await self._journal.open_payments(ALL))
+        """Reconcile all open payments without another worker. Raises JournalUnavailable."""
+        return await self._reconcile_each(await self._journal.open_payments(NO_LIMIT))
 
-    async def _resolve_each(self, keys: list[PaymentKey]) -> list[Resolution]:
-        # those that are through are entered, whatever becomes of the others
-        done = await asyncio.gather(*map(self._resolve, keys), return_exceptions=True)
-        for failure in done:
+    async def _reconcile_each(self, keys: list[PaymentKey]) -> list[Resolution]:
+        # results are recorded one by one, even if other payments fail
+        results = await asyncio.gather(*map(self._reconcile, keys), return_exceptions=True)
+        for failure in results:
             if isinstance(failure, BaseException):
                 raise failure
-        return [resolution for resolution in done if isinstance(resolution, Resolution)]
+        return [resolution for resolution in results if isinstance(resolution, Resolution)]
 
-    async def _resolve(self, key: PaymentKey) -> Resolution | None:
-        with suppress(LostClaim):  # whoever took it over sees to it
-            async with self._turns, self._journal.take_up(key) as claim:
-                return claim and await self._resolve_claimed(claim)
+    async def _reconcile(self, key: PaymentKey) -> Resolution | None:
+        with suppress(LostClaim):  # the worker that claimed it continues
+            async with self._slots, self._journal.take_up(key) as claim:
+                return claim and await self._reconcile_claimed(claim)
         return None
 
-    async def _resolve_claimed(self, claim: Claim) -> Resolution:
+    async def _reconcile_claimed(self, claim: Claim) -> Resolution:
         before = claim.state
-        result = await self._outcome(claim)
+        result = await self._find_outcome(claim)
         if isinstance(result, Unresolved):
-            await self._journal.later(claim, await self._journal.now() + _pause(claim.attempts))
+            await self._journal.later(claim, await self._journal.now() + _retry_delay(claim.attempts))
         else:
             structlog.get_logger().info("payment resolved", service=claim.service, state=claim.state)
-        return Resolution(claim.key, before, claim.state, claim.transaction, _reason(result))
+        return Resolution(claim.key, before, claim.state, claim.transaction, _outcome_reason(result))
 
-    async def _outcome(self, claim: Claim) -> Outcome:
+    async def _find_outcome(self, claim: Claim) -> Outcome:
         try:
             return await self._gate.resolve(claim, max_wait=BACKGROUND_TIMEOUT)
         except CentgateError:
             raise
-        except Exception:  # noqa: BLE001 - one payment that nobody foresaw must not hold up the others
+        except Exception:  # noqa: BLE001 - an unexpected failure of one payment must not block the others
             structlog.get_logger().exception("a payment cannot be resolved", service=claim.service)
-            return Unresolved("error", "looking into the payment failed unexpectedly")
+            return Unresolved("error", "reconciling the payment failed unexpectedly")
 
 
-def _pause(attempts: int) -> float:
-    """Seconds until a payment is asked about again, not the same for those that failed together."""
-    return min(FIRST_RETRY * 2 ** min(attempts, 20), LONGEST) * random.uniform(0.8, 1.2)
+def _retry_delay(attempts: int) -> float:
+    """Return the seconds until the next attempt: exponential backoff with jitter."""
+    return min(FIRST_RETRY * 2 ** min(attempts, 20), MAX_RETRY_INTERVAL) * random.uniform(0.8, 1.2)
 
 
-def _reason(result: Outcome) -> str | None:
+def _outcome_reason(result: Outcome) -> str | None:
     match result:
         case NotSettled(reason):
             return reason
@@ -198,7 +198,7 @@ def _reason(result: Outcome) -> str | None:
 
 
 class Upkeep:
-    """The work that goes on beside the requests of a server, and harms none of them."""
+    """Background tasks of a server, isolated from its requests."""
 
     def __init__(
         self,
@@ -213,84 +213,84 @@ class Upkeep:
         self._resolver = resolver
         self._alerts = alerts
         self._daily_audit = daily_audit
-        self._audit_in = first_audit
-        """Seconds until the next audit: the least, and the most."""
-        self._on_duty = asyncio.Event()
+        self._audit_delay = first_audit
+        """Minimum and maximum seconds until the next audit."""
+        self._is_leader = asyncio.Event()
         self._tasks: list[asyncio.Task[None]] = []
 
     def start(self) -> None:
-        """Begin; the duty is taken as soon as it can be had."""
-        work = (
-            (self._take_duty, DUTY / 3),
-            (self._resolve, INTERVAL),
-            (self._prune, PRUNING),
-            (self._tell, INTERVAL),
+        """Start the tasks; leadership is acquired as soon as possible."""
+        jobs = (
+            (self._acquire_leadership, LEADER_LEASE / 3),
+            (self._reconcile, INTERVAL),
+            (self._prune, PRUNE_INTERVAL),
+            (self._send_alerts, INTERVAL),
             (self._audit, INTERVAL),
         )
-        self._tasks = [asyncio.create_task(_repeated(each, seconds)) for each, seconds in work]
+        self._tasks = [asyncio.create_task(_run_repeatedly(each, seconds)) for each, seconds in jobs]
 
     async def stop(self) -> None:
-        """End within seconds, and leave the duty to another. What is cut off stays resolvable."""
+        """Stop within seconds and release leadership. Interrupted payments stay resolvable."""
         for task in self._tasks:
             task.cancel()
-        ending = [*self._tasks, asyncio.create_task(self._give_up_duty())]
-        _, late = await asyncio.wait(ending, timeout=STOP_WITHIN)
-        for task in late:
+        tasks = [*self._tasks, asyncio.create_task(self._release_leadership())]
+        _, unfinished = await asyncio.wait(tasks, timeout=STOP_TIMEOUT)
+        for task in unfinished:
             task.cancel()
 
-    async def _take_duty(self) -> None:
+    async def _acquire_leadership(self) -> None:
         try:
-            taken = await self._journal.take_duty("upkeep", DUTY)
+            is_acquired = await self._journal.take_duty("upkeep", LEADER_LEASE)
         except JournalUnavailable:
-            self._on_duty.clear()
+            self._is_leader.clear()
             raise
-        if not taken:
-            self._on_duty.clear()
-        elif not self._on_duty.is_set():
-            structlog.get_logger().debug("this process does the upkeep")
-            self._on_duty.set()
+        if not is_acquired:
+            self._is_leader.clear()
+        elif not self._is_leader.is_set():
+            structlog.get_logger().debug("this process is the leader for background work")
+            self._is_leader.set()
         await self._journal.release_again()
 
-    async def _give_up_duty(self) -> None:
-        if self._on_duty.is_set():
+    async def _release_leadership(self) -> None:
+        if self._is_leader.is_set():
             with suppress(CentgateError):
                 await self._journal.give_up_duty("upkeep")
 
-    async def _resolve(self) -> None:
-        while await self._on_duty.wait() and await self._resolver.resolve_due():
+    async def _reconcile(self) -> None:
+        while await self._is_leader.wait() and await self._resolver.resolve_due():
             pass
 
     async def _prune(self) -> None:
-        """Remove old answers a few at a time, and leave most of the time to payments."""
+        """Prune in small batches, leaving most of the time to payments."""
         removed = FORGET_AT_ONCE
-        while await self._on_duty.wait() and removed == FORGET_AT_ONCE:
+        while await self._is_leader.wait() and removed == FORGET_AT_ONCE:
             started = time.monotonic()
             removed = await self._journal.prune(self._daily_audit.networks)
             await asyncio.sleep(4 * (time.monotonic() - started))
 
-    async def _tell(self) -> None:
+    async def _send_alerts(self) -> None:
         await self._alerts.settlements()
-        if self._on_duty.is_set():
+        if self._is_leader.is_set():
             await self._alerts.unresolved()
             await self._alerts.audit_findings()
 
     async def _audit(self) -> None:
-        """Wait until it is time, and compare the last day with the chain."""
-        await asyncio.sleep(random.uniform(*self._audit_in))
-        self._audit_in = AUDITING
-        await self._on_duty.wait()
+        """Wait for the next audit time, then compare the last day with the chain."""
+        await asyncio.sleep(random.uniform(*self._audit_delay))
+        self._audit_delay = AUDIT_INTERVAL
+        await self._is_leader.wait()
         counts = await self._daily_audit.run()
         if counts is not None:
             self._alerts.notice_audit(counts)
 
 
-async def _repeated(work: Callable[[], Awaitable[None]], seconds: float) -> None:
-    """Do it again and again, whatever comes of it."""
+async def _run_repeatedly(work: Callable[[], Awaitable[None]], interval: float) -> None:
+    """Run work repeatedly, even if it fails."""
     while True:
         try:
             await work()
         except JournalUnavailable:
-            pass  # the beat of this process says so, once a second
-        except Exception:  # noqa: BLE001 - nothing may end the upkeep but the end of the process
-            structlog.get_logger().exception("the upkeep failed")
-        await asyncio.sleep(seconds)
+            pass  # the heartbeat of this process logs it, once a second
+        except Exception:  # noqa: BLE001 - only the end of the process may end background work
+            structlog.get_logger().exception("background work failed")
+        await asyncio.sleep(interval)
