@@ -1,4 +1,4 @@
-"""A buyer who signs whatever a test wants signed, with the oracle's own EIP-712 encoder."""
+"""A buyer that signs arbitrary payments, with eth-account's EIP-712 encoder as an oracle."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from eth_account import Account
 from centgate.devchain.accounts import BUYERS
 
 Api = Callable[..., httpx.Client]
-"""Serves the API for settings and gives a client of it."""
+"""Serves the API for settings and returns its client."""
 
 PHISHING = "/services/phishing-check"
 QUESTION = {"url": "https://wallet-ethereum.net/unlock"}
@@ -34,12 +34,12 @@ TYPES = {
 
 
 def decoded(header: str) -> Any:
-    """The JSON in an x402 header."""
+    """Decode the JSON of an x402 header."""
     return json.loads(b64decode(header))
 
 
 def encoded(content: Any) -> str:
-    """JSON as an x402 header carries it."""
+    """Encode JSON as an x402 header."""
     return b64encode(json.dumps(content).encode()).decode()
 
 
@@ -54,13 +54,13 @@ class Buyer:
         return BUYERS[self.number].address
 
     def payload(self, terms: str, *, now: int, seconds: int = 120, **changes: Any) -> dict[str, Any]:
-        """An x402 PaymentPayload for the terms of a 402; `changes` replace fields before they are signed."""
+        """Return a signed PaymentPayload for the terms of a 402; `changes` replace fields before signing."""
         offer = decoded(terms)
-        wanted = offer["accepts"][0]
+        requirements = offer["accepts"][0]
         authorization: dict[str, Any] = {
             "from": self.address,
-            "to": wanted["payTo"],
-            "value": wanted["amount"],
+            "to": requirements["payTo"],
+            "value": requirements["amount"],
             "validAfter": "0",
             "validBefore": str(now + seconds),
             "nonce": "0x" + secrets.token_hex(32),
@@ -68,12 +68,15 @@ class Buyer:
         return {
             "x402Version": 2,
             "resource": {"url": offer["resource"]["url"]},
-            "accepted": wanted,
-            "payload": {"signature": self.signature(wanted, authorization), "authorization": authorization},
+            "accepted": requirements,
+            "payload": {
+                "signature": self.signature(requirements, authorization),
+                "authorization": authorization,
+            },
         }
 
     def signature(self, wanted: dict[str, Any], authorization: dict[str, Any]) -> str:
-        """The payer's signature over an authorization."""
+        """Return the payer's signature over an authorization."""
         numbers = {name: int(authorization[name]) for name in ("value", "validAfter", "validBefore")}
         signed = Account.sign_typed_data(
             BUYERS[self.number].private_key,
@@ -90,24 +93,24 @@ class Buyer:
 
 
 def terms_of(client: httpx.Client, path: str = PHISHING, body: Any = QUESTION) -> str:
-    """The terms an unpaid request is answered with, as the header carries them."""
+    """Return the terms of an unpaid request, as encoded in the header."""
     response = client.post(path, json=body)
     assert response.status_code == 402, response.text
     return response.headers["PAYMENT-REQUIRED"]
 
 
 def payload_for(client: httpx.Client, buyer: Buyer, path: str = PHISHING, **changes: Any) -> dict[str, Any]:
-    """A fresh payment for a route before it is encoded; `changes` as `Buyer.payload` takes them."""
+    """Sign a new payment for a route, not encoded; `changes` as in `Buyer.payload`."""
     return buyer.payload(terms_of(client, path, None), now=int(time.time()), **changes)
 
 
 def payment_for(client: httpx.Client, buyer: Buyer, path: str = PHISHING, body: Any = QUESTION) -> str:
-    """A fresh payment for a request, as `PAYMENT-SIGNATURE` carries it."""
+    """Sign a new payment for a request, encoded as `PAYMENT-SIGNATURE`."""
     return encoded(buyer.payload(terms_of(client, path, body), now=int(time.time())))
 
 
 def identified(payload: dict[str, Any], identifier: Any) -> str:
-    """A payment under an idempotency key, as `PAYMENT-SIGNATURE` carries it."""
+    """Encode a payment with an idempotency key as `PAYMENT-SIGNATURE`."""
     extension = {"payment-identifier": {"info": {"required": False, "id": identifier}}}
     return encoded({**payload, "extensions": extension})
 
@@ -118,5 +121,5 @@ def pay(client: httpx.Client, payment: str, path: str = PHISHING, body: Any = QU
 
 
 def note(response: httpx.Response) -> dict[str, Any]:
-    """What an error says of the buyer's money."""
+    """Return the payment note of an error."""
     return response.json()["error"]["details"]["payment"]

@@ -144,7 +144,7 @@ def cdp_settlement_pending() -> Reply:
 
 
 class CdpFacilitator(StubFacilitator):
-    """A stub facilitator that lets in whoever holds `key_id` and `secret`, and speaks as CDP does.
+    """Stub facilitator that authenticates `key_id` and `secret`, with CDP's response formats.
 
     `settings` are what an operator sets to be paid through it.
     """
@@ -157,13 +157,13 @@ class CdpFacilitator(StubFacilitator):
         public = self._public.public_bytes(Encoding.Raw, PublicFormat.Raw)
         self.secret = base64.b64encode(seed + public).decode()
         self.verify_next: list[Reply] = []
-        """What the next verify calls get, first to last; all others are valid."""
+        """Replies to the next verify calls, first to last; all others are valid."""
         self.unauthorized = 0
-        """How many calls had no valid token."""
+        """Number of calls without a valid token."""
 
     @property
     def settings(self) -> dict[str, Any]:
-        """Settings of an API that is paid through it."""
+        """Return settings of an API that uses it."""
         return {
             "facilitator_url": self.url,
             "cdp_api_key_id": KEY_ID,
@@ -171,7 +171,7 @@ class CdpFacilitator(StubFacilitator):
         }
 
     def app(self) -> Starlette:
-        """Return it as a web application."""
+        """Return its web application."""
         return Starlette(
             routes=[
                 Route(f"{ROOT}/settle", self.answer, methods=["POST"]),
@@ -181,7 +181,7 @@ class CdpFacilitator(StubFacilitator):
         )
 
     async def answer(self, request: Request) -> Response:
-        """`POST /settle`: with a valid token, what the test says."""
+        """Handle `POST /settle`: with a valid token, the scripted reply."""
         if not self._admits(request):
             return await self._refuse_token()
         if not _has_payment(await request.body()):
@@ -189,7 +189,7 @@ class CdpFacilitator(StubFacilitator):
         return await super().answer(request)
 
     async def answer_verify(self, request: Request) -> Response:
-        """`POST /verify`: HTTP 200 with `models/inline_object.py`, or what the test says."""
+        """Handle `POST /verify`: HTTP 200 with `models/inline_object.py`, or the scripted reply."""
         if not self._admits(request):
             return await self._refuse_token()
         if not _has_payment(await request.body()):
@@ -200,7 +200,7 @@ class CdpFacilitator(StubFacilitator):
         return JSONResponse({"isValid": True, "payer": _payer(body)})
 
     async def answer_supported(self, request: Request) -> Response:
-        """`GET /supported`: HTTP 200 with `models/inline_object2.py`."""
+        """Handle `GET /supported`: HTTP 200 with `models/inline_object2.py`."""
         if not self._admits(request):
             return await self._refuse_token()
         kinds = [
@@ -210,7 +210,7 @@ class CdpFacilitator(StubFacilitator):
         return JSONResponse({"kinds": kinds, "extensions": ["bazaar"], "signers": {"eip155:*": []}})
 
     def _admits(self, request: Request) -> bool:
-        """True if the bearer token is signed with the key, for this request, and for no longer than allowed.
+        """Return True if the bearer token is signed with the key, for this request, and not for too long.
 
         Claims: https://docs.cdp.coinbase.com/api-reference/v2/authentication, `cdp/auth/utils/jwt.py`.
         """
@@ -266,7 +266,7 @@ def _error(error_type: str, message: str) -> dict[str, str]:
 
 
 def _has_payment(content: bytes) -> bool:
-    """True if a body has the three fields of `models/verify_x402_payment_request.py`."""
+    """Return True if a body has the three fields of `models/verify_x402_payment_request.py`."""
     try:
         body: Any = json.loads(content)
     except ValueError:

@@ -1,4 +1,4 @@
-"""A facilitator that does what a test says, over real HTTP; it keeps count of what moved."""
+"""Scripted stub of a facilitator over real HTTP; it counts the money that moved."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Reply = Callable[[dict[str, Any]], Awaitable[Response]]
 
 
 def said(status: int, content: Any, **headers: str) -> Reply:
-    """A reply that moves nothing: JSON, or text as it stands."""
+    """Return a reply that moves no money: JSON, or plain text."""
 
     async def reply(_body: dict[str, Any]) -> Response:
         if isinstance(content, str):
@@ -37,37 +37,37 @@ def said(status: int, content: Any, **headers: str) -> Reply:
 
 
 def refused(reason: str) -> Reply:
-    """A refusal in x402's words."""
+    """Return an x402 refusal."""
     answer = {"success": False, "errorReason": reason, "transaction": "", "network": "eip155:84532"}
     return said(200, answer)
 
 
 class StubFacilitator:
-    """Settles once per payer and nonce and answers the same again, unless `next` holds other replies."""
+    """Settles once per payer and nonce and repeats its answer, unless `next` holds other replies."""
 
     def __init__(self) -> None:
         self.url = ""
         self.next: list[Reply] = []
-        """What the next settle calls get, first to last."""
+        """Replies to the next settle calls, first to last."""
         self.usually: Reply = self.settle
-        """What all others get."""
+        """Reply to all other calls."""
         self.moved: Counter[tuple[str, str]] = Counter()
-        """How often money moved, by payer and nonce."""
+        """Number of transfers, by payer and nonce."""
         self.asked = 0
-        """How many settle calls came."""
+        """Number of settle calls."""
         self.headers: Mapping[str, str] = {}
         self.body: dict[str, Any] = {}
-        """What the last of them brought."""
+        """Body of the last settle call."""
         self.contents: list[bytes] = []
-        """The bodies of all settle calls, as they came."""
+        """Bodies of all settle calls, as received."""
         self._lock = threading.Lock()
 
     async def settle(self, body: dict[str, Any]) -> Response:
-        """Move the money, once; say so, always."""
+        """Move the money once, and always confirm it."""
         return JSONResponse(self.move(body))
 
     def move(self, body: dict[str, Any]) -> dict[str, Any]:
-        """What a facilitator that works does and answers."""
+        """Act and answer like a working facilitator."""
         authorization = body["paymentPayload"]["payload"]["authorization"]
         key = (authorization["from"].lower(), authorization["nonce"].lower())
         with self._lock:
@@ -81,7 +81,7 @@ class StubFacilitator:
         }
 
     def then(self, reply: Reply) -> Reply:
-        """Move the money, and answer `reply` all the same."""
+        """Return a reply that moves the money, then answers with `reply`."""
 
         async def moved(body: dict[str, Any]) -> Response:
             self.move(body)
@@ -90,7 +90,7 @@ class StubFacilitator:
         return moved
 
     def slow(self, seconds: float, reply: Reply | None = None) -> Reply:
-        """Answer late."""
+        """Return a reply that answers late."""
 
         async def late(body: dict[str, Any]) -> Response:
             await asyncio.sleep(seconds)
@@ -99,17 +99,17 @@ class StubFacilitator:
         return late
 
     def held(self, arrived: threading.Event, release: threading.Event, reply: Reply | None = None) -> Reply:
-        """Say that the call has arrived, and answer when released."""
+        """Return a reply that signals its arrival, and answers when released."""
 
         async def at_last(body: dict[str, Any]) -> Response:
             arrived.set()
-            await _happened(release, 60)
+            await _wait_for_event(release, 60)
             return await (reply or self.settle)(body)
 
         return at_last
 
     def erratic(self, seed: int, seconds: float) -> Reply:
-        """Take up to so long before the money moves, and again after; of a repetition say this or that.
+        """Return a reply with random delays before and after the transfer, and random answers to repetitions.
 
         Some facilitators answer a payment they settled before with the same success, others with a refusal.
         """
@@ -131,12 +131,12 @@ class StubFacilitator:
         return settled
 
     def has_moved(self, body: dict[str, Any]) -> bool:
-        """Whether the money of this settle call has moved before."""
+        """Return True if the money of this settle call has moved before."""
         authorization = body["paymentPayload"]["payload"]["authorization"]
         return self.moved[authorization["from"].lower(), authorization["nonce"].lower()] > 0
 
     async def answer(self, request: Request) -> Response:
-        """`POST /settle`."""
+        """Handle `POST /settle`."""
         self.asked += 1
         self.headers = request.headers
         self.contents.append(await request.body())
@@ -145,8 +145,8 @@ class StubFacilitator:
         return await reply(body)
 
 
-async def _happened(event: threading.Event, seconds: float) -> None:
-    """Wait for an event of another thread, without a thread for each who waits."""
+async def _wait_for_event(event: threading.Event, seconds: float) -> None:
+    """Wait for an event of another thread, without a thread per waiter."""
     for _ in range(int(seconds / 0.005)):
         if event.is_set():
             return
@@ -155,7 +155,7 @@ async def _happened(event: threading.Event, seconds: float) -> None:
 
 @contextmanager
 def stub_facilitators() -> Generator[Callable[[], StubFacilitator]]:
-    """Gives any number of stub facilitators, which share a loopback port."""
+    """Yield a factory of stub facilitators, which share a loopback port."""
     stubs: list[StubFacilitator] = []
 
     async def answer(request: Request) -> Response:
@@ -183,20 +183,20 @@ def stub_facilitators() -> Generator[Callable[[], StubFacilitator]]:
 
 @contextmanager
 def stub_facilitator() -> Generator[StubFacilitator]:
-    """A stub facilitator on a loopback port of its own."""
+    """Serve a stub facilitator on its own loopback port."""
     with stub_facilitators() as another:
         yield another()
 
 
 def settings_in(folder: Path, facilitator_url: str, **changes: Any) -> Settings:
-    """A deployment that is paid on the test network, with its journal in a folder."""
+    """Return settings of a deployment on the test network, with its journal in a folder."""
     given: dict[str, Any] = {
         "pay_to": MERCHANT,
         "network": "eip155:84532",
         "facilitator_url": facilitator_url,
         "database_url": f"sqlite:///{folder / 'journal.db'}",
         "port": 0,
-        "free_per_minute": 0,  # all tests come from one address
+        "free_per_minute": 0,  # all tests come from one IP address
         "refused_per_minute": 0,
     }
     return Settings(**{**given, **changes})

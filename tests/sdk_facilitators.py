@@ -39,10 +39,10 @@ from centgate.devchain.house import DevChain
 from centgate.devchain.serving import served
 
 PYTHON_SIGNER, TYPESCRIPT_SIGNER = BUYERS[8:10]
-"""Who pays the gas: accounts of their own, since the Python SDK counts nonces by itself."""
+"""Accounts that pay the gas: one per SDK, since the Python SDK counts nonces itself."""
 
 CONFIRMATION_TIMEOUT = 30.0
-"""Seconds that a facilitator waits for a receipt before it says `settlement_pending`."""
+"""Seconds that a facilitator waits for a receipt before it returns `settlement_pending`."""
 
 _PROGRAMS = Path(__file__).parent / "clients"
 
@@ -50,7 +50,7 @@ Ask = Callable[[PaymentPayload, PaymentRequirements], BaseModel]
 
 
 class ClosableSigner(FacilitatorWeb3Signer):
-    """The SDK's signer with a session that can be closed, and that heeds no proxy."""
+    """The SDK's signer with a closable session that ignores proxies."""
 
     def __init__(self, private_key: str, rpc_url: str, *, confirmation_timeout: float) -> None:
         super().__init__(private_key, rpc_url, confirmation_timeout_seconds=confirmation_timeout)
@@ -86,7 +86,7 @@ def _python_app(facilitator: x402FacilitatorSync) -> Starlette:
                 payload = PaymentPayload.model_validate(body["paymentPayload"])
                 requirements = PaymentRequirements.model_validate(body["paymentRequirements"])
                 answer = await run_in_threadpool(ask, payload, requirements)
-            except Exception as error:  # noqa: BLE001 - whatever the SDK raises, its examples answer with status 500
+            except Exception as error:  # noqa: BLE001 - the SDK's examples return status 500 for any error
                 return JSONResponse({"detail": str(error)}, 500)
             return JSONResponse(_dump(answer))
 

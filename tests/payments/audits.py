@@ -1,4 +1,4 @@
-"""Payments that journal and chain may disagree about, and audits that compare them."""
+"""Payments for which journal and chain may differ, and audits that compare them."""
 
 from __future__ import annotations
 
@@ -29,17 +29,17 @@ FALSE_HASH = "0x" + "ab" * 32
 
 
 def mine(devchain: DevChain) -> None:
-    """Have a block mined now."""
+    """Mine a block now."""
     cancel(devchain, Buyer(8), "0x" + f"{time.time_ns():064x}")
 
 
 def height(devchain: DevChain) -> int:
-    """The number of the newest block."""
+    """Return the newest block number."""
     return int(ask(devchain.rpc_url, "eth_blockNumber"), 16)
 
 
 def settle(devchain: DevChain, payload: Payload) -> str:
-    """Have a payment settled on the chain; its transaction."""
+    """Settle a payment on the chain and return its transaction."""
     body = {"x402Version": 2, "paymentPayload": payload, "paymentRequirements": payload["accepted"]}
     answer = httpx.post(devchain.facilitator_url + "/settle", json=body, timeout=30).json()
     assert answer["success"], answer
@@ -51,21 +51,21 @@ def nonce_of(payload: Payload) -> str:
 
 
 def fresh(settings: Settings, buyer: Buyer, **changes: Any) -> Payload:
-    """A payment that nobody has presented."""
+    """Sign a payment that is not submitted."""
     return buyer.payload(terms_in(settings), now=int(time.time()), **changes)
 
 
 async def delivered_for_nothing(settings: Settings, buyer: Buyer, *, ago: int = HOUR) -> Payload:
-    """A payment that was delivered although it never reached the chain."""
-    then = int(time.time()) - ago
-    payload = buyer.payload(terms_in(settings), now=then)
-    await presented(settings, encoded(payload), then, transaction=FALSE_HASH, answer=ANSWER)
+    """Record a payment as delivered although it never reached the chain."""
+    submitted_at = int(time.time()) - ago
+    payload = buyer.payload(terms_in(settings), now=submitted_at)
+    await presented(settings, encoded(payload), submitted_at, transaction=FALSE_HASH, answer=ANSWER)
     return payload
 
 
 @asynccontextmanager
 async def chain_of(urls: Sequence[str], quorum: int = 1) -> AsyncGenerator[Chain]:
-    """The development chain as some nodes of it show it."""
+    """Open a client of the development chain over some nodes."""
     async with aiohttp.ClientSession() as session:
         yield Chain(session, NodeSet("eip155:84532", tuple(urls), quorum, "own"))
 
@@ -73,7 +73,7 @@ async def chain_of(urls: Sequence[str], quorum: int = 1) -> AsyncGenerator[Chain
 async def audited(
     settings: Settings, *urls: str, since: float | None = None, quorum: int = 1, span: int = SPAN
 ) -> AuditResult:
-    """What an audit of the last day finds, or of the blocks since a time; asks the settings' node."""
+    """Audit the last day, or the blocks since a time; uses the node of the settings by default."""
     recipient = own_recipient(settings)
     assert recipient is not None
     now = time.time()
@@ -85,12 +85,12 @@ async def audited(
 
 
 def found(result: AuditResult) -> dict[str, str]:
-    """The kind of each finding by its nonce."""
+    """Return the kind of each finding by its nonce."""
     return {finding.key.nonce: finding.kind for finding in result.findings}
 
 
 def later(devchain: DevChain, seconds: int = HOUR) -> Change:
-    """A node whose newest block is younger than it is: all others are old enough to be compared."""
+    """Return a node change that makes the newest block younger: all others are old enough to compare."""
 
     def change(request: dict[str, Any]) -> tuple[int, Any] | None:
         if request["method"] != "eth_getBlockByNumber":
@@ -105,7 +105,7 @@ def later(devchain: DevChain, seconds: int = HOUR) -> Change:
 
 
 def answering(method: str, result: Any) -> Change:
-    """A node that answers one method with this."""
+    """Return a node change that answers one method with a fixed result."""
 
     def change(request: dict[str, Any]) -> tuple[int, Any] | None:
         if request["method"] == method:

@@ -1,4 +1,4 @@
-"""What payers and facilitators do on the development chain behind the API's back."""
+"""On-chain actions of payers and facilitators that bypass the API."""
 
 # eth-account is typed in parts
 # pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false
@@ -22,26 +22,26 @@ from centgate.evm import keccak
 
 
 def settling_on(devchain: DevChain, reply: Reply) -> Reply:
-    """Settle on the chain, and answer `reply` all the same."""
+    """Return a reply that settles on the chain first, then answers with `reply`."""
 
-    async def settled(body: dict[str, Any]) -> Any:
+    async def settle_and_reply(body: dict[str, Any]) -> Any:
         async with httpx.AsyncClient() as client:
             response = await client.post(devchain.facilitator_url + "/settle", json=body)
         assert response.json()["success"]
         return await reply(body)
 
-    return settled
+    return settle_and_reply
 
 
 def spend(devchain: DevChain, payload: dict[str, Any]) -> None:
-    """Have a payment settled for somebody else with the same recipient."""
+    """Settle a payment for another seller with the same recipient."""
     body = {"x402Version": 2, "paymentPayload": payload, "paymentRequirements": payload["accepted"]}
     answer = httpx.post(devchain.facilitator_url + "/settle", json=body, timeout=30).json()
     assert answer["success"], answer
 
 
 def cancel(devchain: DevChain, buyer: Buyer, nonce: str) -> None:
-    """Cancel an authorization on the chain, signed by its payer, which mines a block."""
+    """Cancel an authorization on the chain, signed by its payer; mines a block."""
     signed = Account.sign_typed_data(
         BUYERS[buyer.number].private_key,
         domain_data={"name": "USDC", "version": "2", "chainId": CHAIN_ID, "verifyingContract": TOKEN},
@@ -56,7 +56,7 @@ def cancel(devchain: DevChain, buyer: Buyer, nonce: str) -> None:
     selector = keccak(b"cancelAuthorization(address,bytes32,uint8,bytes32,bytes32)")[:4].hex()
     words = [int(buyer.address, 16), int(nonce, 16), signed.v, signed.r, signed.s]
     data = "0x" + selector + "".join(f"{word:064x}" for word in words)
-    assert _mined(devchain, BUYERS[9], data)["status"] == "0x1"
+    assert _send_to_token(devchain, BUYERS[9], data)["status"] == "0x1"
 
 
 def reverted_transaction(devchain: DevChain, nonce: str) -> str:
@@ -65,7 +65,7 @@ def reverted_transaction(devchain: DevChain, nonce: str) -> str:
     selector = keccak(f"transferWithAuthorization({types})".encode())[:4].hex()
     payer, recipient = int(BUYERS[7].address, 16), int(BUYERS[9].address, 16)
     words = [payer, recipient, 1, 0, 2**40, int(nonce, 16), 27, 1, 1]
-    receipt = _mined(devchain, BUYERS[9], "0x" + selector + "".join(f"{word:064x}" for word in words))
+    receipt = _send_to_token(devchain, BUYERS[9], "0x" + selector + "".join(f"{word:064x}" for word in words))
     assert receipt["status"] == "0x0"
     return receipt["transactionHash"]
 
@@ -74,13 +74,13 @@ def transfer(devchain: DevChain, buyer: Buyer, to: str, amount: int) -> str:
     """Send tokens by a plain transfer; return its hash."""
     selector = keccak(b"transfer(address,uint256)")[:4].hex()
     data = f"0x{selector}{int(to, 16):064x}{amount:064x}"
-    receipt = _mined(devchain, BUYERS[buyer.number], data)
+    receipt = _send_to_token(devchain, BUYERS[buyer.number], data)
     assert receipt["status"] == "0x1"
     return receipt["transactionHash"]
 
 
-def _mined(devchain: DevChain, sender: Wallet, data: str) -> dict[str, Any]:
-    """The receipt of a transaction to the token."""
+def _send_to_token(devchain: DevChain, sender: Wallet, data: str) -> dict[str, Any]:
+    """Send a transaction to the token and return its receipt."""
     transaction = {
         "to": TOKEN,
         "data": data,
@@ -97,13 +97,13 @@ def _mined(devchain: DevChain, sender: Wallet, data: str) -> dict[str, Any]:
 
 
 def spend_elsewhere(devchain: DevChain, terms: str, buyer: Buyer, nonce: str) -> None:
-    """Pay somebody else with the nonce of an authorization; `terms` as a 402 carries them."""
-    elsewhere = "0x3333333333333333333333333333333333333333"
-    payload = buyer.payload(terms, now=int(time.time()), nonce=nonce, to=elsewhere)
-    wanted = payload["accepted"] | {"payTo": elsewhere}
+    """Pay another recipient with the nonce of an authorization; `terms` are those of a 402 response."""
+    recipient = "0x3333333333333333333333333333333333333333"
+    payload = buyer.payload(terms, now=int(time.time()), nonce=nonce, to=recipient)
+    requirements = payload["accepted"] | {"payTo": recipient}
     body = {
         "x402Version": 2,
-        "paymentPayload": payload | {"accepted": wanted},
-        "paymentRequirements": wanted,
+        "paymentPayload": payload | {"accepted": requirements},
+        "paymentRequirements": requirements,
     }
     assert httpx.post(devchain.facilitator_url + "/settle", json=body, timeout=30).json()["success"]

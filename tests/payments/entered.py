@@ -1,4 +1,4 @@
-"""Journals with payments in them that nobody made."""
+"""Generated journal rows, inserted directly into the tables."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ NOW = 1_795_000_000.0
 KEEP = 86_400.0
 LAPSED = NOW - KEEP
 FIRST = 1_000_000
-"""The number of the first payment: far from those that a database gives."""
+"""Id of the first payment: far from those that a database assigns."""
 TOKENS = (
     ("eip155:8453", "0x" + "83" * 20),
     ("eip155:8453", "0x" + "84" * 20),
@@ -24,14 +24,14 @@ TOKENS = (
 )
 
 Row = dict[str, Any]
-_ENTER = {table.name: statement(insert(table)) for table in metadata.sorted_tables}
+_INSERTS = {table.name: statement(insert(table)) for table in metadata.sorted_tables}
 
 
 def row(number: int, state: str = "delivered", **changes: Any) -> Row:
-    """A payment, told apart by its number; it was presented a minute before NOW."""
+    """Return a payment's row, unique by its number; submitted a minute before NOW."""
     at = changes.get("created_at", NOW - 60)
-    taken = state in ("settled", "delivered")
-    usual: Row = {
+    is_settled = state in ("settled", "delivered")
+    defaults: Row = {
         "id": FIRST + number,
         "network": TOKENS[0][0],
         "asset": TOKENS[0][1],
@@ -47,7 +47,7 @@ def row(number: int, state: str = "delivered", **changes: Any) -> Row:
         "amount": "10000",
         "pay_to": "0x" + "ce" * 20,
         "valid_before": int(at) + 120,
-        "transaction": f"0x{number + (1 << 200):064x}" if taken else None,
+        "transaction": f"0x{number + (1 << 200):064x}" if is_settled else None,
         "reason": {"refused": "insufficient_funds", "unused": "status 429"}.get(state),
         "created_at": at,
         "updated_at": at + 1,
@@ -56,15 +56,15 @@ def row(number: int, state: str = "delivered", **changes: Any) -> Row:
         "claim_block": None,
         "presentations": 1,
         "retry_at": None,
-        "settled_at": at + 1 if taken else None,
+        "settled_at": at + 1 if is_settled else None,
         "request_id": f"req_{number:024x}" if state == "delivered" else None,
         "status": 200 if state == "delivered" else None,
     }
-    return usual | changes
+    return defaults | changes
 
 
 def random_rows(seed: int, count: int) -> tuple[list[Row], list[Row], list[Row]]:
-    """Payments of a week that may be anything, many at the same moment; refunds of some; workers."""
+    """Return random payments of a week, many at the same time; refunds of some of them; workers."""
     dice = random.Random(seed)
     rows: list[Row] = []
     for number in range(count):
@@ -94,25 +94,30 @@ def random_rows(seed: int, count: int) -> tuple[list[Row], list[Row], list[Row]]
 
 
 def refund_of(paid: Row) -> Row:
-    """That a payment was paid back."""
+    """Return the refund row of a payment."""
     return {"payment": paid["id"], "transaction": "0x" + "f0" * 32, "at": NOW - 10}
 
 
 def answer_to(paid: Row, body: bytes) -> Row:
-    """What was delivered for a payment."""
-    said = {"status": 200, "request_id": paid["request_id"], "receipt": "cmVjZWlwdA==", "stored_at": NOW - 50}
-    return {"payment": paid["id"], **said, "body": body}
+    """Return the answer row of a payment."""
+    values = {
+        "status": 200,
+        "request_id": paid["request_id"],
+        "receipt": "cmVjZWlwdA==",
+        "stored_at": NOW - 50,
+    }
+    return {"payment": paid["id"], **values, "body": body}
 
 
 async def enter(url: str, **tables: Iterable[Row]) -> None:
-    """Fill a journal's tables, which are made if need be."""
+    """Insert rows into a journal's tables, creating them if needed."""
 
-    def entering() -> Asking[None]:
+    def insert_all() -> Asking[None]:
         for name, rows in tables.items():
             for each in rows:
-                yield Ask(_ENTER[name], each)
+                yield Ask(_INSERTS[name], each)
 
     store = open_store(url)
     await store.migrate()
-    await store.run(entering)
+    await store.run(insert_all)
     await store.close()

@@ -1,4 +1,4 @@
-"""An API and its stub facilitator that several tests of a file can share, and the API as a process."""
+"""A served API with its stub facilitator, to be shared by the tests of a file, and the API as a process."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from centgate.settings import Settings
 
 @dataclass(frozen=True)
 class House:
-    """An API that answers, and who settles for it."""
+    """Client of a served API, and its facilitator."""
 
     client: httpx.Client
     facilitator: StubFacilitator
@@ -32,34 +32,34 @@ class House:
 
 @contextmanager
 def open_house(folder: Path, **changes: Any) -> Generator[House]:
-    """An API in this process with a facilitator of its own; `changes` are settings."""
+    """Serve an API in this process with its own facilitator; `changes` are settings."""
     with (
         stub_facilitator() as stub,
         serving(settings_in(folder, **{"facilitator_url": stub.url, **changes})) as url,
         httpx.Client(base_url=url, timeout=30) as client,
     ):
-        client.get("/health")  # by now there are tables
+        client.get("/health")  # creates the tables
         off_duty(folder)
         yield House(client, stub)
 
 
 def off_duty(folder: Path) -> None:
-    """Keep the API on a folder's journal from looking into open payments by itself while tests do.
+    """Keep the API on a folder's journal from reconciling open payments while tests run.
 
-    What it asked the facilitator would be given the replies that were meant for a test.
+    Its calls to the facilitator would consume the replies that are meant for a test.
     """
     with closing(sqlite3.connect(folder / "journal.db", timeout=30)) as journal, journal:
         journal.execute("REPLACE INTO duties VALUES ('upkeep', 'a test', 1e12)")
 
 
 class Process:
-    """`centgate serve` as an operator runs it."""
+    """A `centgate serve` process, as an operator runs it."""
 
     program: tuple[str, ...] = (sys.executable, "-m", "centgate")
 
     def __init__(self, settings: Settings, *, log: Path | None = None, **more: str) -> None:
         environment = {name: value for name, value in os.environ.items() if not name.startswith("CENTGATE_")}
-        given = {
+        settings_environment = {
             "PAY_TO": settings.pay_to or "",
             "NETWORK": settings.network,
             "FACILITATOR_URL": settings.facilitator,
@@ -71,8 +71,8 @@ class Process:
         with (log or Path(os.devnull)).open("ab") as errors:
             self.popen = subprocess.Popen(
                 [*self.program, "serve", "--port", "0"],
-                cwd=_without_env(settings),
-                env=environment | {f"CENTGATE_{name}": value for name, value in given.items()},
+                cwd=_folder_without_env(settings),
+                env=environment | {f"CENTGATE_{name}": value for name, value in settings_environment.items()},
                 stdout=subprocess.PIPE,
                 stderr=errors,
             )
@@ -81,22 +81,22 @@ class Process:
         assert word == "ready"
 
     def kill(self) -> None:
-        """End it at once, unless it has ended."""
+        """Kill it, unless it has ended."""
         self.popen.kill()
         assert self.popen.stdout is not None
         self.popen.stdout.close()
         self.popen.wait(timeout=30)
 
     def end(self) -> int:
-        """Ask it to end, and wait until it has; its exit status."""
+        """Terminate it, wait for its end, and return its exit status."""
         self.popen.terminate()
         assert self.popen.stdout is not None
         self.popen.stdout.close()
         return self.popen.wait(timeout=30)
 
 
-def _without_env(settings: Settings) -> Path:
-    """A folder where no .env lies."""
+def _folder_without_env(settings: Settings) -> Path:
+    """Return a folder without an .env file."""
     if settings.database_url.startswith("sqlite:///"):
         return Path(settings.database_url.removeprefix("sqlite:///")).parent
     return Path(tempfile.gettempdir())
@@ -104,7 +104,7 @@ def _without_env(settings: Settings) -> Path:
 
 @contextmanager
 def running(settings: Settings, *, log: Path | None = None, **more: str) -> Generator[Process]:
-    """The API in a process of its own; `more` are settings as the environment spells them."""
+    """Run the API in its own process; `more` are settings by environment name without prefix."""
     process = Process(settings, log=log, **more)
     try:
         yield process
@@ -114,7 +114,7 @@ def running(settings: Settings, *, log: Path | None = None, **more: str) -> Gene
 
 @contextmanager
 def running_pair(settings: Settings, **more: str) -> Generator[tuple[Process, Process]]:
-    """Two such processes, started at once."""
+    """Run two such processes, started at the same time."""
     with ThreadPoolExecutor(2) as pool, ExitStack() as open_processes:
         starts = [pool.submit(partial(Process, settings, log=None, **more)) for _ in range(2)]
         one, other = (start.result() for start in starts)

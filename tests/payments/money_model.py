@@ -64,7 +64,7 @@ WINDOW = 300
 
 
 class ModelUpstream(Provider):
-    """An upstream that fails when it is told to."""
+    """An upstream that fails on demand."""
 
     about = About("model", "Model", docs_url="https://model.example/")
     fails = False
@@ -143,7 +143,7 @@ class Statistics:
 
 
 class Stage:
-    """What all examples share: the event loop, the HTTP server, and two journals."""
+    """Resources that all examples share: the event loop, the HTTP server, and two journals."""
 
     def __init__(self, folder: Path) -> None:
         self.runner = asyncio.Runner(loop_factory=uvloop.new_event_loop)
@@ -371,7 +371,7 @@ class Purchase:
 
 @dataclass
 class Client:
-    """A client that does what it is told: resend the same payment, or sign a new one."""
+    """A client that follows the `retry` advice: resend the same payment, or sign a new one."""
 
     account: Account
     purchases: list[Purchase] = field(default_factory=list[Purchase])

@@ -1,4 +1,4 @@
-"""A service that fails when a test wants it to, put on the shelf the catalogue is made from."""
+"""A service that fails on demand, added to the folder that the catalogue is loaded from."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ WHY = {"question": "why"}
 
 
 class Moods:
-    """What the service will do, and what it was asked."""
+    """Scripted failures of the service, and the questions it received."""
 
     def __init__(self, moods: list[Callable[[], Exception]], asked: list[str]) -> None:
-        self._moods = moods
+        self._failures = moods
         self.asked = asked
 
-    def then(self, *moods: Callable[[], Exception]) -> None:
+    def then(self, *failures: Callable[[], Exception]) -> None:
         """Raise these in the next calls, first to last."""
-        self._moods.extend(moods)
+        self._failures.extend(failures)
 
     def forget(self) -> None:
-        """Begin anew."""
-        self._moods.clear()
+        """Remove scripted failures and recorded questions."""
+        self._failures.clear()
         self.asked.clear()
 
 
 @contextmanager
 def moody_on_the_shelf() -> Generator[Moods]:
-    """One service more in the catalogue of every API that is opened meanwhile."""
+    """Add the service to the catalogue of every API that is opened inside the context."""
     with pytest.MonkeyPatch.context() as patch:
         shelf = str(Path(__file__).with_name("shelf"))
         patch.setattr(services, "__path__", [*services.__path__, shelf])

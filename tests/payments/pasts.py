@@ -1,4 +1,4 @@
-"""A journal that remembers payments made before the test began, and what it says of them."""
+"""Journals with payments from before the test, and readers of their rows."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ PATIENCE = 25.0
 
 @asynccontextmanager
 async def journal_of(settings: Settings) -> AsyncGenerator[Store]:
-    """The store of a deployment's journal."""
+    """Open the store of a deployment's journal."""
     store = open_store(settings.database_url)
     try:
         yield store
@@ -46,15 +46,15 @@ async def presented(
     answer: StoredAnswer | None = None,
     terms: Terms | None = None,
 ) -> None:
-    """Enter that a payment was presented `at` a time for the usual question.
+    """Record a payment as submitted at a time for the usual question.
 
-    It was settled in `transaction`, or left open without one, and bought `answer` if there is one.
+    It is settled in `transaction`, or left open without one, and delivered if there is an `answer`.
     """
     async with journal_of(settings) as store:
         journal = Journal(store, keep_seconds=3600, clock=lambda: at)
         payment = read_payment(header, terms or terms_of(phishing_check, settings), at)
         order = Order(phishing_check.slug, binding(phishing_check, PhishingCheckRequest(**QUESTION)))
-        await journal.beat()  # or a server on the same journal may take it up in between
+        await journal.beat()  # else a server on the same journal may claim it in between
         async with journal.claim(payment, order) as claim:
             if transaction:
                 await journal.settled(claim, transaction)
@@ -65,20 +65,20 @@ async def presented(
 async def left_open(
     settings: Settings, buyer: Buyer, *, ago: int = 60, seconds: int = 120, **changes: Any
 ) -> dict[str, Any]:
-    """A payment that was presented some time ago and left open; `seconds` it was good for."""
-    then = int(time.time()) - ago
-    payload = buyer.payload(terms_in(settings), now=then, seconds=seconds, **changes)
-    await presented(settings, encoded(payload), then)
+    """Record a payment that was submitted some time ago and left open; it was valid for `seconds`."""
+    submitted_at = int(time.time()) - ago
+    payload = buyer.payload(terms_in(settings), now=submitted_at, seconds=seconds, **changes)
+    await presented(settings, encoded(payload), submitted_at)
     return payload
 
 
 def terms_in(settings: Settings) -> str:
-    """The terms of the usual question on a deployment, as a 402 carries them."""
+    """Return the terms of the usual question on a deployment, as in a 402 response."""
     return terms_of(phishing_check, settings).header
 
 
 async def row_of(settings: Settings, payload: dict[str, Any]) -> dict[str, Any]:
-    """The columns that the journal has of a payment, and its `events`."""
+    """Return the columns of a payment's row, and its `events`."""
     payment = read_payment(encoded(payload), terms_of(phishing_check, settings), 0)
     async with journal_of(settings) as store:
         row = await store.read(partial(queries.find, payment.key))
@@ -90,7 +90,7 @@ async def row_of(settings: Settings, payload: dict[str, Any]) -> dict[str, Any]:
 async def row_when(
     settings: Settings, payload: dict[str, Any], wanted: Callable[[dict[str, Any]], bool]
 ) -> dict[str, Any]:
-    """What the journal has of a payment, once that is as wanted."""
+    """Wait until a payment's row meets a condition, and return it."""
     deadline = time.monotonic() + PATIENCE
     while not wanted(row := await row_of(settings, payload)):
         assert time.monotonic() < deadline, row
@@ -99,21 +99,21 @@ async def row_when(
 
 
 async def pruned(settings: Settings) -> None:
-    """Have the journal forget every answer that was delivered."""
+    """Prune every delivered answer from the journal."""
     async with journal_of(settings) as store:
         assert await Journal(store, keep_seconds=0).prune() > 0
 
 
 async def pruned_rows(settings: Settings, state: Literal["refused", "unused"], *, ended: bool = False) -> int:
-    """Prune payments of a state; with `ended` their authorizations end first. Return how many rows went."""
+    """Prune payments of a state and return their number; with `ended` their authorizations end first."""
     async with journal_of(settings) as store:
         if ended:
             past = statement(update(payments).values(valid_before=literal_column("1")).returning(HIT))
-            await store.run(partial(_ask, past))
+            await store.run(partial(_execute, past))
         if state == "unused":
             return await store.run(queries.prune_unused)
         return await store.run(partial(queries.prune_refused, 0.0, 0.0, ()))
 
 
-def _ask(asked: Statement) -> Asking[None]:
+def _execute(asked: Statement) -> Asking[None]:
     yield Ask(asked, {})

@@ -1,4 +1,4 @@
-"""`centgate payments` run to its end."""
+"""Runner of `centgate payments` commands."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typer.testing import CliRunner, Result
 from centgate.cli import app
 
 NO_NODES = {"CENTGATE_RPC_8453_ENABLED": "false", "CENTGATE_RPC_84532_ENABLED": "false"}
-"""Public nodes are not asked by tests."""
+"""Settings that disable the public nodes."""
 
 
 def run(

@@ -1,4 +1,4 @@
-"""A siege: buyers pay, and the servers they pay are killed at random; afterwards the books are audited."""
+"""Crash test: buyers pay while their servers are killed at random; afterwards the journal is audited."""
 
 from __future__ import annotations
 
@@ -28,25 +28,25 @@ from centgate.settings import Settings
 
 STEPS = ("claimed", "settled", "produced", "delivered")
 BUYERS = 24
-"""Buyers who ask at the same time."""
+"""Number of concurrent buyers."""
 IMPATIENT = 0.15
-"""The part of them who go away when they are not answered, and come back when it is quiet."""
+"""Share of buyers that give up without an answer, and return after the crashes."""
 PRICE = 10_000
 PATIENCE = 900.0
 
 ANY_MOMENT = "any moment"
 
 Moved = Callable[[str, str], bool]
-"""Whether the money of a payer's nonce has moved, says who must know."""
+"""Returns True if the money of a payer's nonce has moved, according to the source of truth."""
 
 
 class Broken(AssertionError):
-    """A promise that was not kept."""
+    """A guarantee was violated."""
 
 
 @dataclass
 class Purchase:
-    """One payment, and what came of it."""
+    """One payment and its result."""
 
     payment: str
     body: dict[str, str]
@@ -58,19 +58,19 @@ class Purchase:
 
 @dataclass(frozen=True)
 class Books:
-    """What an audit found."""
+    """Result of an audit of the journal."""
 
     states: Counter[str]
-    """Payments by what the journal says of them."""
+    """Number of payments by state in the journal."""
     charged: int
-    """Payments whose money has moved."""
+    """Number of payments whose money has moved."""
     open: int
-    """Those of them of which the journal does not know it yet."""
+    """Those of them that are still open in the journal."""
 
 
 @dataclass
 class Replica:
-    """A server that is killed and started again."""
+    """A server that is killed and restarted."""
 
     settings: Settings
     more: dict[str, str]
@@ -80,22 +80,22 @@ class Replica:
 
     @property
     def url(self) -> str | None:
-        """Where it answers; None while it does not."""
+        """Its URL; None while it is down."""
         return self.process.url if self.process else None
 
     @property
     def dead(self) -> bool:
-        """Whether it has died by itself."""
+        """True if it has crashed by itself."""
         return self.process is not None and self.process.popen.poll() is not None
 
     async def start(self, fault: str | None = None) -> None:
-        """Start it; `fault` is the step of a payment at which it dies by itself."""
+        """Start it; `fault` is the payment step at which it crashes by itself."""
         more = {"PAYMENT_WINDOW": "3600"} | self.more | ({"FAULT": fault} if fault else {})
         self.fault = fault
         self.process = await asyncio.to_thread(partial(Process, self.settings, log=self.log, **more))
 
     async def kill(self) -> None:
-        """End it at once."""
+        """Kill it."""
         process, self.process = self.process, None
         if process:
             await asyncio.to_thread(process.kill)
@@ -103,50 +103,50 @@ class Replica:
 
 @dataclass
 class Siege:
-    """Servers under attack, and the buyers who ask them."""
+    """Servers that are killed, and the buyers that call them."""
 
     replicas: Sequence[Replica]
     random: Random
     purchases: list[Purchase] = field(default_factory=list[Purchase])
     deaths: Counter[str] = field(default_factory=Counter[str])
-    """How often a server died, by the step it was told to die at."""
+    """Number of crashes, by the step at which they were injected."""
     broken: int = 0
-    """Requests whose server died over them."""
+    """Requests that were interrupted by a crash."""
     allowed: asyncio.Semaphore = field(default_factory=partial(asyncio.Semaphore, 0))
-    """Purchases that may begin."""
+    """Semaphore of purchases that may start."""
     left: int = 0
-    """Purchases whose buyer was answered, or went away."""
+    """Purchases that were answered, or given up."""
     seconds: float = 0
 
     async def lay(self, count: int, deaths: int) -> None:
-        """Buy so much, and meanwhile kill servers, so often."""
+        """Make purchases while servers are killed a number of times."""
         self.purchases = await asyncio.to_thread(signed, self.replicas[0].url or "", count)
         started = time.monotonic()
         async with asyncio.timeout(PATIENCE), asyncio.TaskGroup() as group:
-            group.create_task(self._rage(count, deaths))
+            group.create_task(self._kill_servers(count, deaths))
             async with httpx.AsyncClient(timeout=30, trust_env=False) as client:
                 queue = iter(self.purchases)
-                await asyncio.gather(*(self._shop(client, queue) for _ in range(BUYERS)))
+                await asyncio.gather(*(self._buy_all(client, queue) for _ in range(BUYERS)))
             self.seconds = time.monotonic() - started
 
     async def relieve(self) -> None:
-        """Let one server work in peace, and every buyer without an answer come back for it."""
+        """Restart one server, and repeat every purchase without an answer."""
         for replica in self.replicas:
             await replica.kill()
         await self.replicas[0].start()
         async with httpx.AsyncClient(timeout=30, trust_env=False) as client:
             queue = (purchase for purchase in self.purchases if purchase.answer is None)
-            await asyncio.gather(*(self._insist(client, queue) for _ in range(BUYERS)))
+            await asyncio.gather(*(self._retry_all(client, queue) for _ in range(BUYERS)))
 
     async def repeat(self) -> None:
-        """Send every payment once more: Broken unless the same bytes come back."""
+        """Send every payment once more. Raises an error unless the same bytes are returned."""
         async with httpx.AsyncClient(timeout=30, trust_env=False) as client:
             for purchase in self.purchases:
                 response = await _post(client, self.replicas[0].url or "", purchase)
                 if response.content != purchase.answer or "Idempotent-Replayed" not in response.headers:
                     raise Broken(f"repeated, {purchase.nonce} got {response.status_code} {response.text}")
 
-    async def _shop(self, client: httpx.AsyncClient, queue: Iterator[Purchase]) -> None:
+    async def _buy_all(self, client: httpx.AsyncClient, queue: Iterator[Purchase]) -> None:
         for purchase in queue:
             await self.allowed.acquire()
             patient = self.random.random() > IMPATIENT
@@ -156,14 +156,14 @@ class Siege:
                 await self._ask(client, purchase)
             self.left += 1
 
-    async def _insist(self, client: httpx.AsyncClient, queue: Iterator[Purchase]) -> None:
+    async def _retry_all(self, client: httpx.AsyncClient, queue: Iterator[Purchase]) -> None:
         for purchase in queue:
             while purchase.answer is None:
                 await asyncio.sleep(0.02)
                 await self._ask(client, purchase)
 
     async def _ask(self, client: httpx.AsyncClient, purchase: Purchase) -> None:
-        """Send a payment to one of the servers; Broken for an answer that a buyer cannot live with."""
+        """Send a payment to one of the servers. Raises an error for a response that violates a guarantee."""
         url = self.random.choice(self.replicas).url
         if url is None:
             return
@@ -177,39 +177,39 @@ class Siege:
             return
         if response.status_code == 200:
             purchase.answer = response.content
-        elif response.status_code not in (500, 502, 504) or _retry(response) != "same_payment":
+        elif response.status_code not in (500, 502, 504) or _retry_advice(response) != "same_payment":
             raise Broken(f"{purchase.nonce} got {response.status_code} {response.text}")
 
-    async def _rage(self, count: int, deaths: int) -> None:
-        """Kill a server at any moment, or have it die at a step; start it again, and go on.
+    async def _kill_servers(self, count: int, deaths: int) -> None:
+        """Kill servers at random moments or at injected steps, and restart them.
 
-        Before each death a portion of the purchases may begin, so that a server is paid while it dies
-        however quick the machine is.
+        Before each crash a portion of the purchases may start, so that a server is paid while it crashes
+        even on a fast machine.
         """
         faults: list[str | None] = []
         portion = count // (deaths + 1)
         for number in range(deaths):
-            self._allow(portion)
+            self._allow_purchases(portion)
             dead = [replica for replica in self.replicas if replica.dead]
             replica = self.random.choice(dead or self.replicas)
             moment = portion * number + self.random.randrange(portion)
-            while not replica.dead and self.left < moment:  # noqa: ASYNC110 - a death has no event
+            while not replica.dead and self.left < moment:  # noqa: ASYNC110 - a crash has no event
                 await asyncio.sleep(0.005)
             self.deaths[(replica.fault if replica.dead else None) or ANY_MOMENT] += 1
             await replica.kill()
-            faults = faults or self._shuffled()
+            faults = faults or self._shuffle_faults()
             await replica.start(faults.pop())
         for replica in self.replicas:
             if replica.fault:
                 await replica.kill()
                 await replica.start()
-        self._allow(count - portion * deaths)
+        self._allow_purchases(count - portion * deaths)
 
-    def _allow(self, purchases: int) -> None:
+    def _allow_purchases(self, purchases: int) -> None:
         for _ in range(purchases):
             self.allowed.release()
 
-    def _shuffled(self) -> list[str | None]:
+    def _shuffle_faults(self) -> list[str | None]:
         faults = [*STEPS, *[None] * 4]
         self.random.shuffle(faults)
         return faults
@@ -219,7 +219,7 @@ class Siege:
 async def besieged(
     settings: Settings, log: Path, *, replicas: int, seed: int, **more: str
 ) -> AsyncGenerator[Siege]:
-    """Servers on one journal, which write one log; `more` are settings as the environment spells them."""
+    """Open servers on one journal and one log; `more` are settings by environment name without prefix."""
     servers = [Replica(settings, more, log) for _ in range(replicas)]
     try:
         for server in servers:
@@ -231,7 +231,7 @@ async def besieged(
 
 
 async def audit(siege: Siege, moved: Moved) -> Books:
-    """Hold the journal against the money, payment by payment; Broken where they disagree."""
+    """Compare the journal with the money moved, payment by payment. Raises an error for a difference."""
     states = {row["nonce"]: row["state"] for row in await rows(siege.replicas[0].settings.database_url)}
     charged = Counter[str]()
     for purchase in siege.purchases:
@@ -248,7 +248,7 @@ async def audit(siege: Siege, moved: Moved) -> Books:
 
 
 def failed_on(chain: DevChain, since: int) -> int:
-    """How many transactions after a block were mined for nothing."""
+    """Count the transactions after a block that were mined but reverted."""
     blocks = [block(chain, number) for number in range(since + 1, height(chain) + 1)]
     mined = (transaction for found in blocks for transaction in found["transactions"])
     receipts = (ask(chain.rpc_url, "eth_getTransactionReceipt", transaction) for transaction in mined)
@@ -256,26 +256,26 @@ def failed_on(chain: DevChain, since: int) -> int:
 
 
 def block(chain: DevChain, number: int) -> dict[str, Any]:
-    """A block, with the hashes of its transactions."""
+    """Return a block with the hashes of its transactions."""
     whole_transactions = False
     return ask(chain.rpc_url, "eth_getBlockByNumber", hex(number), whole_transactions)
 
 
 def height(chain: DevChain) -> int:
-    """The number of the newest block."""
+    """Return the newest block number."""
     return int(ask(chain.rpc_url, "eth_blockNumber"), 16)
 
 
 async def rows(database_url: str) -> list[Row]:
-    """Every payment in the journal."""
+    """Return every payment in the journal."""
     store = open_store(database_url)
     try:
-        return await store.read(_all)
+        return await store.read(_select_all)
     finally:
         await store.close()
 
 
-def _all() -> Asking[list[Row]]:
+def _select_all() -> Asking[list[Row]]:
     return (yield Ask(_ALL, {}))
 
 
@@ -283,15 +283,15 @@ _ALL = statement(select(payments))
 
 
 def signed(url: str, count: int) -> list[Purchase]:
-    """So many payments of ten payers, each for a request of its own."""
+    """Sign payments of ten payers, each for a different request."""
     with httpx.Client(base_url=url, timeout=30, trust_env=False) as client:
         terms = client.post(PHISHING).headers["PAYMENT-REQUIRED"]
-    return [_signed(terms, number) for number in range(count)]
+    return [_sign_purchase(terms, number) for number in range(count)]
 
 
-def _signed(terms: str, number: int) -> Purchase:
+def _sign_purchase(terms: str, number: int) -> Purchase:
     buyer = Buyer(number % 10)
-    nonce = "0x" + secrets.token_hex(32)  # not of the seed: a chain may have seen those
+    nonce = "0x" + secrets.token_hex(32)  # not from the seed: the chain may have used those
     payload = buyer.payload(terms, now=int(time.time()), seconds=3600, nonce=nonce)
     body = {"url": f"https://example.com/{number}"}
     return Purchase(encoded(payload), body, buyer.address.lower(), nonce)
@@ -302,7 +302,7 @@ async def _post(client: httpx.AsyncClient, url: str, purchase: Purchase) -> http
     return await client.post(url + PHISHING, json=purchase.body, headers=headers)
 
 
-def _retry(response: httpx.Response) -> str | None:
-    """What an error asks the buyer to do, if it says so."""
+def _retry_advice(response: httpx.Response) -> str | None:
+    """Return the `retry` advice of an error, None if it has none."""
     details: dict[str, Any] = response.json()["error"].get("details", {})
     return details.get("payment", {}).get("retry")

@@ -1,4 +1,4 @@
-"""A small model of a chain with one EIP-3009 token, and of the JSON-RPC nodes that show it.
+"""Model of a small chain with one EIP-3009 token, and of the JSON-RPC nodes that serve it.
 
 Blocks are never undone. A node may lag, lie or not answer.
 """
@@ -70,7 +70,7 @@ class Account:
 
 @dataclass(frozen=True)
 class Authorization:
-    """What a payer signs; addresses are lower case."""
+    """A signed authorization; addresses are lower case."""
 
     payer: str
     to: str
@@ -233,7 +233,7 @@ Lie = Literal["unused", "paid", "spent", "expired", "reverted", "high", "low", "
 
 
 class RpcError(Exception):
-    """An error as nodes put it."""
+    """An error in JSON-RPC's format."""
 
 
 class Node:

@@ -28,7 +28,7 @@ Reply = tuple[int, Any]
 
 @dataclass(frozen=True)
 class Plan:
-    """What a facilitator does with one presentation."""
+    """Behaviour of a facilitator for one submission."""
 
     answer: str = "honest"
     """`honest`, `hang up`, `timeout`, `unreachable`, a status, a reason, or a broken success."""
@@ -152,7 +152,7 @@ class SimulatedFacilitator:
             self.different_bytes.append(key)
 
     def broadcast_late(self) -> None:
-        """Broadcast what was promised to nobody."""
+        """Broadcast transfers that were not announced in any answer."""
         for authorization in self.late:
             self.chain.send([authorization])
         self.late = []

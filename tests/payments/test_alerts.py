@@ -1,4 +1,4 @@
-"""What an operator hears of by webhook: settlements that fail, and payments that stay unresolved."""
+"""Webhook alerts to the operator: failing settlements, and payments that stay unresolved."""
 
 from __future__ import annotations
 

@@ -123,7 +123,7 @@ def test_attack_refusal_is_believed_of_a_node_behind_the_claim(
 def test_attack_stranger_fills_the_open_payments_while_the_facilitator_is_away(
     api: Api, settings: Settings, facilitator: StubFacilitator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Payments that nobody can pay for are turned away unread; then the facilitator is back."""
+    """Payments without funds are rejected unread; then the facilitator is back."""
     monkeypatch.setattr(gate, "MAX_OPEN", 20)
     client = api(settings)
     facilitator.usually = said(429, {})

@@ -1,4 +1,4 @@
-"""A payment is for one request: whoever presents it with another gets nothing, and nothing is charged."""
+"""A payment is for one request: with another request it gets nothing, and nothing is charged."""
 
 from __future__ import annotations
 

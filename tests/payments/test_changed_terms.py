@@ -1,4 +1,4 @@
-"""What was paid on earlier terms is still good for what it bought, and nothing else is let in that way."""
+"""Payments on earlier terms still redeem what they paid for, and nothing else is accepted that way."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def bought_on(terms: Terms, buyer: Buyer, **changes: Any) -> Payload:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where the API keeps its journal."""
+    """Folder of the API's journal."""
     return tmp_path_factory.mktemp("house")
 
 

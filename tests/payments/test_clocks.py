@@ -91,7 +91,7 @@ async def delivered(settings: Settings, ago: int) -> dict[str, Any]:
 
 
 async def answer_of(settings: Settings, payload: dict[str, Any]) -> Row | None:
-    """What is kept of the answer to a payment."""
+    """Return the stored answer of a payment."""
     payment = read_payment(encoded(payload), terms_of(phishing_check, settings), time.time())
     async with journal_of(settings) as store:
         return await store.read(partial(queries.find_answer, payment.key))

@@ -1,4 +1,4 @@
-"""Processes on machines that are copies of each other are told apart, and live by their lease alone."""
+"""Processes on cloned machines are distinguished, and live by their lease alone."""
 
 from __future__ import annotations
 

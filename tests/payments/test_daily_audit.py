@@ -52,7 +52,7 @@ def with_node(settings: Settings, url: str) -> Settings:
 
 
 async def run(settings: Settings) -> Mapping[str, int] | None:
-    """What a server's audit finds."""
+    """Return the findings of a server's audit."""
     async with aiohttp.ClientSession() as session, journal_of(settings) as store:
         return await DailyAudit(settings, store, session).run()
 

@@ -1,4 +1,4 @@
-"""Buyers who hang up: charged at most once, and whoever sends the request again gets the answer."""
+"""Buyers that disconnect are charged at most once; repeating the request returns the answer."""
 
 from __future__ import annotations
 

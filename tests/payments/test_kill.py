@@ -1,4 +1,4 @@
-"""Whatever step a server dies at, the payment is charged once and delivered once."""
+"""A payment is charged once and delivered once, at whatever step a server dies."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is written down of a paid request: that it was, and nothing of what it said or was paid with."""
+"""Log lines of paid requests: one per request, without its content or payment data."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What Prometheus reads: the numbers are those of what was done, on a port of their own."""
+"""Prometheus metrics: the numbers match the requests made, on a separate port."""
 
 # prometheus_client is typed in parts
 # pyright: reportUnknownMemberType=false, reportUnknownArgumentType=false
@@ -97,7 +97,7 @@ def metered(folder: Path, **more: str) -> Generator[Metered]:
 
 @pytest.fixture(scope="module")
 def upstreams() -> Generator[StandIns]:
-    """Where searches are made."""
+    """URL of the search provider."""
     with stand_ins() as standing:
         standing.says("searxng", "/search", FOUND)
         yield standing
@@ -105,7 +105,7 @@ def upstreams() -> Generator[StandIns]:
 
 @pytest.fixture(scope="module")
 def server(upstreams: StandIns, tmp_path_factory: pytest.TempPathFactory) -> Generator[Metered]:
-    """A server that nobody has paid yet."""
+    """A server without any payment yet."""
     folder = tmp_path_factory.mktemp("metered")
     with metered(folder, SEARXNG_URL=upstreams.at("searxng")) as one:
         assert until(lambda: one.value("centgate_journal_up"), lambda up: up == 1)

@@ -399,7 +399,7 @@ class MoneyModel(RuleBasedStateMachine):
 
 @pytest.fixture
 def stage() -> Generator[Stage]:
-    """What all sequences share; the journals are in memory where there is such a folder."""
+    """Resources that all sequences share; the journals are in shared memory if the system has it."""
     parent = MEMORY if MEMORY.exists() else None
     with tempfile.TemporaryDirectory(dir=parent) as folder, open_stage(Path(folder)) as stage:
         yield stage

@@ -1,4 +1,4 @@
-"""What was paid back buys nothing, however long payments are good for."""
+"""Refunded payments cannot be used, however long payments remain valid."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A payment is charged once and delivered once, whoever asks how often."""
+"""A payment is charged once and delivered once, however often it is submitted."""
 
 from __future__ import annotations
 

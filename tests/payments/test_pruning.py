@@ -95,7 +95,7 @@ NOT_COMPLETED = {"completed_at": None, "findings": None}
 
 
 async def left_of_refused(url: str, *audited_networks: str, positions: Sequence[Row] = ()) -> set[int]:
-    """How many days ago those refused payments were made that a round of pruning leaves."""
+    """Prune once; return the ages in days of the refused payments that remain."""
     old = [row(days, "refused", created_at=time.time() - days * DAY) for days in (1, 3, 10, 40)]
     await enter(url, payments=old, audits=positions)
     store = open_store(url)

@@ -18,7 +18,7 @@ REPLICAS = {"sqlite": 1, "postgresql": 2}
 
 
 def replicas_on(database_url: str) -> int:
-    """How many servers share such a journal."""
+    """Return the number of servers that share such a journal."""
     return REPLICAS[database_url.partition(":")[0]]
 
 

@@ -1,4 +1,4 @@
-"""What a client library would tidy up before it is sent, sent as it is: no service is reached unpaid."""
+"""Raw requests that a client library would normalise: no service is reached without payment."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ FREE_OF_CHARGE = (400, 402, 404, 405)
 
 @dataclass(frozen=True)
 class Answer:
-    """What came back."""
+    """A raw response."""
 
     status: int
     body: bytes

@@ -1,4 +1,4 @@
-"""What the server signs: an offer with every 402, a receipt with every delivery, and what the answer was."""
+"""Signed statements of the server: an offer with every 402, a receipt with every delivery."""
 
 # x402 and eth-account are typed, and do not say so
 # pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false
@@ -106,7 +106,7 @@ def message_of(name: str, domain: str, fields: dict[str, str], payload: Any) -> 
 
 
 def signer_of(name: str, domain: str, fields: dict[str, str], signed: Any) -> str:
-    """Who signed a statement, as eth-account recovers it."""
+    """Recover the signer of a statement with eth-account."""
     assert signed["format"] == "eip712"
     message = message_of(name, domain, fields, signed["payload"])
     return Account.recover_message(message, signature=signed["signature"])

@@ -1,4 +1,4 @@
-"""What operators read adds up with what the journal holds, on both databases."""
+"""Read-only queries for operators match the content of the journal, on both databases."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How long a payment stays good for what it bought, and what it is told when it is too late."""
+"""Redeem period: how long a payment can fetch its answer, and the error after that."""
 
 from __future__ import annotations
 

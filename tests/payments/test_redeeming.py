@@ -53,7 +53,7 @@ def shop(house: House) -> httpx.Client:
 
 @pytest.fixture
 def facilitator(house: House) -> StubFacilitator:
-    """Its facilitator, counting anew."""
+    """Its facilitator, with counters at zero."""
     house.facilitator.asked = 0
     return house.facilitator
 

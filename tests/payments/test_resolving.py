@@ -1,4 +1,4 @@
-"""What became of an open payment is found out without its buyer, by one process at a time."""
+"""Open payments are reconciled without their buyer, by one process at a time."""
 
 from __future__ import annotations
 

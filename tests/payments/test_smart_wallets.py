@@ -58,7 +58,7 @@ def plainly(key: Any) -> Sign:
 
 
 def of_wallet(key: Any) -> Sign:
-    """What the wallet takes from its owner."""
+    """Return the signature that the wallet accepts from its owner."""
 
     def sign(authorization: dict[str, Any]) -> bytes:
         return b"\1" + signature_over(key, authorization)
@@ -67,7 +67,7 @@ def of_wallet(key: Any) -> Sign:
 
 
 def counterfactual(shop: Shop, owner: Any) -> Sign:
-    """What a wallet's owner signs before there is a wallet."""
+    """Return the signature of an owner whose wallet is not deployed yet."""
 
     def sign(authorization: dict[str, Any]) -> bytes:
         return shop.contracts.counterfactual(owner.address, of_wallet(owner)(authorization))

@@ -75,7 +75,7 @@ def ending(process: Process) -> Generator[None]:
 
 
 def asked_for(client: httpx.Client, payment: str) -> tuple[int, bytes]:
-    """What a buyer gets whose server may end over the request; 0 when it breaks off."""
+    """Return the status of a request during which the server may stop; 0 if the connection breaks."""
     try:
         response = pay(client, payment)
     except httpx.TransportError:
@@ -135,7 +135,7 @@ def client_of(process: Process) -> httpx.Client:
 
 
 def refuses(url: str) -> bool:
-    """Whether a server takes no new connections."""
+    """Return True if a server accepts no new connections."""
     try:
         connect(url).close()
     except ConnectionRefusedError:

@@ -36,7 +36,7 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 def run(url: str, *arguments: str) -> str:
-    """What `centgate payments …` says on a wide terminal."""
+    """Return the output of `centgate payments …` on a wide terminal."""
     env = {"COLUMNS": "200", "CENTGATE_DATABASE_URL": url}
     shown = CliRunner().invoke(app, ["payments", *arguments], env=env)
     assert shown.exit_code == 0, shown.output

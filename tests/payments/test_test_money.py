@@ -33,7 +33,7 @@ class Switched:
     client: httpx.Client
     facilitator: StubFacilitator
 
-    async def presented_before(self, payload: dict[str, Any], header: str = "", **came: Any) -> None:
+    async def record_earlier_payment(self, payload: dict[str, Any], header: str = "", **came: Any) -> None:
         """Enter a payment from before the switch, and what came of it."""
         terms = terms_of(phishing_check, self.before)
         await presented(self.before, header or encoded(payload), int(time.time()), terms=terms, **came)
@@ -60,7 +60,7 @@ async def test_a_settled_payment_of_the_other_kind_of_network_is_not_redeemed(
     switched: Switched, buyer: Buyer
 ) -> None:
     payload = switched.payload_before(buyer)
-    await switched.presented_before(payload, transaction=HASH)
+    await switched.record_earlier_payment(payload, transaction=HASH)
 
     response = pay(switched.client, encoded(payload))
 
@@ -79,7 +79,7 @@ async def test_an_open_payment_of_the_other_kind_of_network_is_not_taken(
     switched: Switched, buyer: Buyer
 ) -> None:
     payload = switched.payload_before(buyer)
-    await switched.presented_before(payload)
+    await switched.record_earlier_payment(payload)
     asked = switched.facilitator.asked
 
     response = pay(switched.client, encoded(payload))
@@ -92,7 +92,7 @@ async def test_an_open_payment_of_the_other_kind_of_network_is_not_taken(
 async def test_a_key_of_the_other_kind_of_network_redeems_nothing(switched: Switched, buyer: Buyer) -> None:
     key = "a-key-from-before-the-switch"
     earlier = switched.payload_before(buyer)
-    await switched.presented_before(earlier, identified(earlier, key), transaction=HASH)
+    await switched.record_earlier_payment(earlier, identified(earlier, key), transaction=HASH)
     asked = switched.facilitator.asked
 
     response = pay(switched.client, identified(payload_for(switched.client, buyer), key))
@@ -105,7 +105,7 @@ async def test_a_delivered_answer_is_repeated_on_the_other_kind_of_network(
     switched: Switched, buyer: Buyer
 ) -> None:
     payload = switched.payload_before(buyer)
-    await switched.presented_before(payload, transaction=HASH, answer=ANSWER)
+    await switched.record_earlier_payment(payload, transaction=HASH, answer=ANSWER)
 
     response = pay(switched.client, encoded(payload))
 

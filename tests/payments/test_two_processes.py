@@ -29,7 +29,7 @@ class Pair:
 
     @property
     def addresses(self) -> tuple[str, str]:
-        """Where each of them takes payments."""
+        """URLs of both servers."""
         one, other = self.processes
         return one.url + PHISHING, other.url + PHISHING
 

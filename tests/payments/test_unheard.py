@@ -35,7 +35,7 @@ class Wayward:
     def __init__(self, store: Store) -> None:
         self._store = store
         self.deaf = False
-        """Whether each unit is begun anew after it was through."""
+        """True if each unit is repeated after it was completed."""
         self.failing: list[Exception] = []
         """Raised when the next units are through."""
         self.runs = 0

@@ -1,4 +1,4 @@
-"""Payers that are contracts on the development chain: deployed, about to be, or delegated to."""
+"""Contract payers on the development chain: deployed, counterfactual, or delegated to."""
 
 # eth-account and web3 are typed in parts
 # pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false, reportUnknownVariableType=false
@@ -22,7 +22,7 @@ from centgate.devchain.house import DevChain
 from centgate.devchain.token import CHAIN_ID, TOKEN, artefact
 from centgate.eip3009 import domain_separator, transfer_digest
 
-# takes its owner's signature with a byte in front, so that it is not 65 bytes long (ERC-1271)
+# takes its owner's signature with a prefix byte, so that it is not 65 bytes long (ERC-1271)
 WALLET = """
 owner: public(address)
 
@@ -51,7 +51,7 @@ def deploy(wallet: address, owner: address) -> address:
     extcall Wallet(made).set_up(owner)
     return made
 """
-# what an account can delegate to that goes on signing with its own key (ERC-7702)
+# delegation target of an account that keeps signing with its own key (ERC-7702)
 DELEGATE = """
 @external
 @view
@@ -63,7 +63,7 @@ def isValidSignature(digest: bytes32, signature: Bytes[65]) -> bytes4:
         return 0x1626ba7e
     return 0xffffffff
 """
-# the last 32 bytes of a signature for a contract that is not there yet (ERC-6492)
+# the last 32 bytes of a signature for a contract that is not deployed yet (ERC-6492)
 COUNTERFACTUAL = bytes.fromhex("6492" * 16)
 GAS = {"gas": 1_000_000, "maxFeePerGas": 10**9, "maxPriorityFeePerGas": 10**6}
 SPONSOR = BUYERS[9]
@@ -71,7 +71,7 @@ SPONSOR = BUYERS[9]
 
 @dataclass(frozen=True)
 class Contracts:
-    """What stands on the chain for all payers here, and a way to it."""
+    """Deployed contracts that all payers use, and a connection to the chain."""
 
     w3: Web3
     factory: Any
@@ -79,47 +79,49 @@ class Contracts:
     delegate: str
 
     def make_wallet(self, owner: str) -> str:
-        """The address of a new wallet."""
+        """Deploy a wallet and return its address."""
         address = self.wallet_to_be(owner)
-        _sent(self.w3, self.factory.functions.deploy(self.wallet, owner))
+        _send_call(self.w3, self.factory.functions.deploy(self.wallet, owner))
         return address
 
     def wallet_to_be(self, owner: str) -> str:
-        """Where a wallet will be once it is made."""
+        """Return the future address of a wallet."""
         return self.factory.functions.deploy(self.wallet, owner).call()
 
     def counterfactual(self, owner: str, signature: bytes) -> bytes:
-        """A signature by a wallet that is to be made first."""
+        """Return a signature by a wallet that must be deployed first."""
         make = bytes.fromhex(self.factory.encode_abi("deploy", [self.wallet, owner]).removeprefix("0x"))
         parts = encode(["address", "bytes", "bytes"], [self.factory.address, make, signature])
         return parts + COUNTERFACTUAL
 
     def delegated(self, to: str) -> Any:
-        """A new key, whose account delegates to a contract."""
+        """Create a key whose account delegates to a contract."""
         key = Account.create()
         signed = key.sign_authorization({"chainId": CHAIN_ID, "address": to, "nonce": 0})
-        # sent to nobody in particular: what counts is the list
-        _mined(self.w3, {"to": SPONSOR.address, "value": 0, "data": "0x", "authorizationList": [signed]})
+        # the recipient does not matter, only the list
+        _send_transaction(
+            self.w3, {"to": SPONSOR.address, "value": 0, "data": "0x", "authorizationList": [signed]}
+        )
         return key
 
     def fund(self, payer: str) -> None:
-        """Give a payer what two calls cost."""
+        """Send a payer the price of two calls."""
         token = self.w3.eth.contract(address=Web3.to_checksum_address(TOKEN), abi=artefact()["abi"])
-        _sent(self.w3, token.functions.transfer(payer, 20_000))
+        _send_call(self.w3, token.functions.transfer(payer, 20_000))
 
 
 @contextmanager
 def contracts_on(devchain: DevChain) -> Generator[Contracts]:
-    """The contracts, compiled and put on the chain."""
+    """Compile the contracts and deploy them."""
     with requests.Session() as session:
         session.trust_env = False
         w3 = Web3(HTTPProvider(devchain.rpc_url, session=session))
-        wallet, factory, delegate = (_deployed(w3, source) for source in (WALLET, FACTORY, DELEGATE))
+        wallet, factory, delegate = (_deploy(w3, source) for source in (WALLET, FACTORY, DELEGATE))
         yield Contracts(w3, factory, wallet.address, delegate.address)
 
 
 def signature_over(key: Any, authorization: dict[str, Any]) -> bytes:
-    """A key's 65 bytes for an authorization, whoever it names as payer."""
+    """Sign an authorization with a key (65 bytes), regardless of its payer."""
     digest = transfer_digest(
         domain_separator("USDC", "2", CHAIN_ID, TOKEN),
         payer=authorization["from"],
@@ -132,19 +134,21 @@ def signature_over(key: Any, authorization: dict[str, Any]) -> bytes:
     return bytes(key.unsafe_sign_hash(digest).signature)
 
 
-def _deployed(w3: Web3, source: str) -> Any:
-    vyper: Any = import_module("vyper")  # its types are not worth having
+def _deploy(w3: Web3, source: str) -> Any:
+    vyper: Any = import_module("vyper")  # untyped
     compiled = vyper.compile_code(source, output_formats=["abi", "bytecode"])
     contract = w3.eth.contract(abi=compiled["abi"], bytecode=compiled["bytecode"])
-    return w3.eth.contract(address=_sent(w3, contract.constructor())["contractAddress"], abi=compiled["abi"])
+    return w3.eth.contract(
+        address=_send_call(w3, contract.constructor())["contractAddress"], abi=compiled["abi"]
+    )
 
 
-def _sent(w3: Web3, function: Any) -> Any:
-    return _mined(w3, function.build_transaction({"from": SPONSOR.address, "nonce": 0, **GAS}))
+def _send_call(w3: Web3, function: Any) -> Any:
+    return _send_transaction(w3, function.build_transaction({"from": SPONSOR.address, "nonce": 0, **GAS}))
 
 
-def _mined(w3: Web3, transaction: dict[str, Any]) -> Any:
-    """The receipt of a transaction that somebody else pays the gas for."""
+def _send_transaction(w3: Web3, transaction: dict[str, Any]) -> Any:
+    """Send a transaction with gas paid by the sponsor, and return its receipt."""
     nonce = w3.eth.get_transaction_count(Web3.to_checksum_address(SPONSOR.address))
     whole = {**transaction, **GAS, "nonce": nonce, "chainId": CHAIN_ID}
     raw = Account.from_key(SPONSOR.private_key).sign_transaction(whole).raw_transaction
