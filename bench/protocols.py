@@ -22,7 +22,7 @@ import orjson
 from rich.console import Console
 from rich.table import Table
 
-from centgate.facts.directory import read_directory, read_protocol
+from centgate.providers.defillama_directory import parse_directory, parse_protocol
 
 SEED: Final = 20261121
 READINGS: Final = 5
@@ -50,7 +50,7 @@ def main() -> None:
     for name, body in rows.items():
         add(table, name, "json.loads", body, plain)
         add(table, name, "orjson in a thread", body, in_a_thread)
-        add(table, name, "slices (chosen)", body, read_directory)
+        add(table, name, "slices (chosen)", body, parse_directory)
     add(table, "page, 20 MB", "json.loads", page(20 << 20), plain)
     add(table, "page, 20 MB", "orjson in a thread", page(20 << 20), in_a_thread)
     add(table, "page, 20 MB", "members (chosen)", page(20 << 20), members)
@@ -71,7 +71,7 @@ async def in_a_thread(body: bytes) -> Any:
 
 
 async def members(body: bytes) -> Any:
-    return read_protocol("invented", body)
+    return parse_protocol("invented", body)
 
 
 async def measured(body: bytes, reader: Reader) -> tuple[float, float]:

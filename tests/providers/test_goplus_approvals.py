@@ -9,8 +9,9 @@ import pytest
 from standins import FAULTS, Fault, StandIns, provider, recorded
 
 from centgate.errors import CentgateError, NoData, ProviderError, ProviderRateLimited, ProviderRefused
-from centgate.facts.approvals import UNLIMITED, ToldApproval, ToldApprovals, told_by_index
+from centgate.facts.approvals import UNLIMITED, ToldApproval, ToldApprovals
 from centgate.providers.goplus import GoPlus
+from centgate.providers.goplus_approvals import parse_goplus_approvals
 
 WALLET = "0x85f6be9460291e86e0fb49b07d0a83cc5f7206cd"
 TOKEN = "0x55d398326f99059ff775485246999027b3197955"
@@ -52,7 +53,7 @@ def row(*entries: Any, **fields: Any) -> dict[str, Any]:
 
 def read(*entries: Any, **fields: Any) -> tuple[ToldApproval, ...]:
     """What one row says."""
-    return told_by_index([row(*entries, **fields)], partial=False).entries
+    return parse_goplus_approvals([row(*entries, **fields)], partial=False).entries
 
 
 async def asked(upstreams: StandIns, folder: Path, body: Any, status: int = 200) -> ToldApprovals:
@@ -218,7 +219,7 @@ def test_of_several_rows_for_one_token_and_spender_the_latest_counts():
         row(entry(approved_amount="3", approved_time=7), token_address=TOKEN.upper().replace("0X", "0x")),
     ]
 
-    told = told_by_index(rows, partial=False)
+    told = parse_goplus_approvals(rows, partial=False)
 
     assert [approval.said for approval in told.entries] == ["2"]
     assert told.tokens == 1

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from centgate.facts.directory import Directory, read_directory
+from centgate.facts.directory import Directory
+from centgate.providers.defillama_directory import parse_directory
 from centgate.verdicts.protocol_names import Match, kindred, matched, near, similar, slug_in
 
 ROWS: tuple[dict[str, Any], ...] = (
@@ -48,7 +49,7 @@ ROWS: tuple[dict[str, Any], ...] = (
     {"slug": "pancakeswap", "name": "PancakeSwap", "symbol": "CAKE", "tvl": 7},
     {"slug": "lombard", "name": "\u041b\u043e\u043c\u0431\u0430\u0440\u0434", "tvl": 7},
 )
-DIRECTORY: Directory = asyncio.run(read_directory(json.dumps(ROWS).encode()))
+DIRECTORY: Directory = asyncio.run(parse_directory(json.dumps(ROWS).encode()))
 
 
 def slug(match: Match | None) -> str | None:
@@ -128,7 +129,7 @@ def test_a_parent_has_the_value_of_its_children() -> None:
 
 def test_a_row_of_its_own_comes_before_the_sum_of_children() -> None:
     rows = [*ROWS, {"slug": "aave", "name": "Aave", "tvl": 1}]
-    directory = asyncio.run(read_directory(json.dumps(rows).encode()))
+    directory = asyncio.run(parse_directory(json.dumps(rows).encode()))
 
     match = matched(directory, "aave")
 
@@ -168,7 +169,7 @@ KIN: tuple[dict[str, Any], ...] = (
     {"slug": "x-dex", "name": "X dot DEX", "tvl": 1},
     {"slug": "maker-labs", "name": "Something", "tvl": 1},
 )
-RELATIVES: Directory = asyncio.run(read_directory(json.dumps(KIN).encode()))
+RELATIVES: Directory = asyncio.run(parse_directory(json.dumps(KIN).encode()))
 
 
 @pytest.mark.parametrize(
@@ -212,7 +213,7 @@ def test_an_ending_more_or_less_is_the_same_name_and_said(asked: str, meant: str
 
 def test_of_names_as_similar_the_most_valuable_is_taken() -> None:
     rows = [{"slug": "stakehouse-a", "tvl": 1}, {"slug": "stakehouse-b", "tvl": 2}]
-    directory = asyncio.run(read_directory(json.dumps(rows).encode()))
+    directory = asyncio.run(parse_directory(json.dumps(rows).encode()))
 
     match = similar(directory, "stakehouse-c")
 

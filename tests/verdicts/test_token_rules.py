@@ -13,7 +13,8 @@ from standins import recorded
 
 from centgate.chains import is_burned
 from centgate.facts.pairs import Pair, Side
-from centgate.facts.tokens import FLAGS, DexPool, Holder, Simulation, SimulationFlag, TokenFlags, token_flags
+from centgate.facts.tokens import FLAGS, DexPool, Holder, Simulation, SimulationFlag, TokenFlags
+from centgate.providers.goplus_token import parse_token_security
 from centgate.verdicts.token_facts import DECISIVE, Facts, Liquidity, in_pairs, in_pools
 from centgate.verdicts.token_rules import RANK, RULES, RULES_VERSION
 from centgate.verdicts.token_verdict import Level, Verdict, checks_of, judge
@@ -415,7 +416,7 @@ def test_pairs_that_any_source_lists_are_no_holders():
 
 
 def test_a_forged_balance_is_no_share_and_is_named():
-    flags = token_flags({"holders": [{"address": OTHER, "percent": "1769801.0"}]}, partial=False)
+    flags = parse_token_security({"holders": [{"address": OTHER, "percent": "1769801.0"}]}, partial=False)
     facts = replace(FACTS, flags=flags)
 
     assert facts.top_holders_percent is None
@@ -678,7 +679,9 @@ def test_a_mild_verdict_is_unknown_where_nobody_knows_of_a_sale():
 
 
 def test_absent_flags_are_named_in_one_sentence():
-    facts = replace(FACTS, flags=token_flags({"is_honeypot": "0", "is_open_source": "0"}, partial=False))
+    facts = replace(
+        FACTS, flags=parse_token_security({"is_honeypot": "0", "is_open_source": "0"}, partial=False)
+    )
 
     named = [each for each in judge(facts).warnings if "gives no value (its source is not published)" in each]
 
@@ -697,7 +700,7 @@ def test_facts_hold_every_flag_there_is():
 
 
 def analysed(case: str, token: str) -> Facts:
-    flags = token_flags(recorded("goplus_token_security", case)["result"][token], partial=False)
+    flags = parse_token_security(recorded("goplus_token_security", case)["result"][token], partial=False)
     return Facts(NOW, flags=flags, simulation_gap="source_unavailable", liquidity=in_pools(flags))
 
 

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from decimal import Decimal, InvalidOperation, localcontext
-from typing import Any, Literal, cast
-
-from centgate.readings import address, amount, decimals, name, since_1970
-from centgate.text import cleaned
+from typing import Literal
 
 ApprovalSource = Literal["goplus", "rpc"]
 Kind = Literal["contract", "wallet", "delegated", "unused"]
@@ -16,7 +12,6 @@ Kind = Literal["contract", "wallet", "delegated", "unused"]
 
 UNLIMITED = 2**256 - 1
 """The largest allowance there can be."""
-_MISDEEDS = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,115 +140,3 @@ class Live:
     def failed(self) -> int:
         """Allowances that were asked for and could not be read."""
         return sum(allowance is None for allowance in self.allowances.values())
-
-
-def told_by_index(rows: list[Any], *, partial: bool) -> ToldApprovals:
-    """What the rows of GoPlus's approval index say, one row for each token.
-
-    A row that cannot be read is left out and counted; of several for one token and spender the latest counts.
-    """
-    latest: dict[tuple[str, str], ToldApproval] = {}
-    tokens: set[str] = set()
-    unreadable = 0
-    for row in rows:
-        token = _token(row)
-        listed: Any = (row.get("approved_list") or []) if token else None
-        if not token or not isinstance(listed, list):
-            unreadable += 1
-            continue
-        tokens.add(token.address)
-        for entry in cast(list[Any], listed):
-            approval = _approval(token, entry)
-            if approval is None:
-                unreadable += 1
-            elif (approval.changed_at or 0) >= (_changed(latest.get(approval.pair))):
-                latest[approval.pair] = approval
-    return ToldApprovals(tuple(latest.values()), len(tokens), partial, unreadable)
-
-
-def _changed(approval: ToldApproval | None) -> int:
-    return (approval.changed_at or 0) if approval else 0
-
-
-def _token(row: Any) -> ToldToken | None:
-    if not isinstance(row, dict):
-        return None
-    said = cast(dict[str, Any], row)
-    where = address(said.get("token_address"))
-    if where is None:
-        return None
-    return ToldToken(
-        address=where,
-        symbol=name(said.get("token_symbol")),
-        decimals=decimals(said.get("decimals")),
-        malicious=_flag(said.get("malicious_address")),
-        misdeeds=_words(said.get("malicious_behavior")),
-    )
-
-
-def _approval(token: ToldToken, entry: Any) -> ToldApproval | None:
-    if not isinstance(entry, dict):
-        return None
-    said = cast(dict[str, Any], entry)
-    where = address(said.get("approved_contract"))
-    if where is None:
-        return None
-    allowed = said.get("approved_amount")
-    text = cleaned(str(allowed), 100) if isinstance(allowed, str | int | float) else None
-    return ToldApproval(
-        token=token,
-        spender=_spender(where, said.get("address_info")),
-        source="goplus",
-        amount=_base_units(text, token.decimals),
-        said=text,
-        unlimited=(text or "").casefold() == "unlimited",
-        changed_at=_seconds(said.get("approved_time")),
-    )
-
-
-def _spender(where: str, info: Any) -> ToldSpender:
-    said: Mapping[str, Any] = cast(dict[str, Any], info) if isinstance(info, dict) else {}
-    return ToldSpender(
-        address=where,
-        name=name(said.get("contract_name")),
-        project=name(said.get("tag")),
-        is_contract=_flag(said.get("is_contract")),
-        source_verified=_flag(said.get("is_open_source")),
-        trusted=_flag(said.get("trust_list")),
-        doubtful=_flag(said.get("doubt_list")),
-        misdeeds=_words(said.get("malicious_behavior")),
-        deployed_at=_seconds(said.get("deployed_time")),
-    )
-
-
-def _base_units(scaled: str | None, decimals: int | None) -> int | None:
-    """An amount in plain or exponent form, exactly; None for words and what no allowance can be.
-
-    An exponent form is rounded, so that the largest allowance can come out a little above itself.
-    """
-    try:
-        number = Decimal(scaled or "")
-    except InvalidOperation:
-        return None
-    if decimals is None or not number.is_finite() or number < 0 or number.adjusted() + decimals > 80:
-        return None
-    with localcontext(prec=400):
-        units = int(number.scaleb(decimals))
-    return min(units, UNLIMITED) if units < 2 * UNLIMITED else None
-
-
-def _words(said: Any) -> tuple[str, ...]:
-    listed: Iterable[Any] = cast(list[Any], said) if isinstance(said, list) else [said]
-    words = (cleaned(word, 40) for word in listed if isinstance(word, str))
-    return tuple(word for word in words if word)[:_MISDEEDS]
-
-
-def _flag(said: Any) -> bool | None:
-    told = float(said) if isinstance(said, bool) else amount(said)
-    return None if told is None else told > 0
-
-
-def _seconds(said: Any) -> int | None:
-    """A time; zero is how a source says that it has none."""
-    told = since_1970(said)
-    return int(told.timestamp()) if told else None

@@ -8,10 +8,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, cast
-
-from centgate.readings import address, count, items, name, number, pool, usd
-from centgate.text import cleaned
 
 FLAGS: Mapping[str, str] = {
     "open_source": "is_open_source",
@@ -43,12 +39,6 @@ FLAGS: Mapping[str, str] = {
     "cex_listed": "is_in_cex.listed",
 }
 """Our words for the flags, and GoPlus's."""
-_INNER = {"fake_token": "value", "is_in_cex": "listed"}
-"""What an object of flags says where a plain value stands in its place."""
-_ROWS, _POOLS = 10, 100
-"""Rows that are read of a list of holders, as many as are documented, and of a list of pairs."""
-_ROUNDING = 1e-6
-"""A share this little above the whole is the whole."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,118 +174,3 @@ class Simulation:
     def flagged(self, *names: str) -> bool:
         """Whether any of these flags was raised."""
         return any(flag.name in names for flag in self.flags)
-
-
-def token_flags(row: dict[str, Any], *, partial: bool) -> TokenFlags:
-    """What a row of its answer says."""
-    raw = _single_values(row)
-    reading = _Reading(row, raw)
-    flags: dict[str, Any] = {ours: _flag(raw.get(theirs)) for ours, theirs in FLAGS.items()}
-    return TokenFlags(
-        **flags,
-        buy_tax=reading.percent("buy_tax"),
-        sell_tax=reading.percent("sell_tax"),
-        transfer_tax=reading.percent("transfer_tax"),
-        owner_address=reading.address("owner_address"),
-        owner_percent=reading.percent("owner_percent"),
-        creator_address=reading.address("creator_address") or None,
-        creator_percent=reading.percent("creator_percent"),
-        # a token that nobody holds is one whose holders were not counted
-        holder_count=count(raw.get("holder_count")) or None,
-        holders=reading.holders("holders"),
-        lp_holders=reading.holders("lp_holders"),
-        pools=_pools(row.get("dex")),
-        note=raw.get("note") or raw.get("other_potential_risks") or None,
-        raw=raw,
-        unreadable=tuple(dict.fromkeys(reading.unreadable)),
-        partial=partial,
-    )
-
-
-def _single_values(row: dict[str, Any]) -> dict[str, str]:
-    """What is text or a number, also one level down (`is_in_cex.listed`), as text; null is left out."""
-    values: dict[str, str] = {}
-    for key, value in row.items():
-        inner = cast(dict[str, Any], value) if isinstance(value, dict) else {_INNER.get(key, ""): value}
-        for part, single in inner.items():
-            if isinstance(single, str | int | float):
-                said = str(int(single)) if isinstance(single, bool) else str(single)
-                values[f"{key}.{part}" if part else key] = cleaned(said, 200) or ""
-    return values
-
-
-def _flag(said: str | None) -> bool | None:
-    """A flag is "1" or "0"; some are counts. Anything else is unknown."""
-    told = number(said)
-    return None if told is None or told < 0 else told > 0
-
-
-def _share(said: Any) -> float | None:
-    """A fraction of one in percent; None where it cannot be one."""
-    told = number(said)
-    if told is None or not -_ROUNDING <= told <= 1 + _ROUNDING:
-        return None
-    return round(min(max(told, 0.0), 1.0) * 100, 6)
-
-
-class _Reading:
-    """Reads shares and addresses, and remembers which said something that cannot be true."""
-
-    def __init__(self, row: Mapping[str, Any], raw: dict[str, str]) -> None:
-        self._row, self._raw = row, raw
-        self.unreadable: list[str] = []
-
-    def percent(self, name: str) -> float | None:
-        return self._percent(name, self._raw.get(name))
-
-    def _percent(self, name: str, said: Any) -> float | None:
-        percent = _share(said)
-        if percent is None and said not in (None, ""):
-            self.unreadable.append(name)
-        return percent
-
-    def address(self, name: str) -> str | None:
-        """An address; empty where there is nobody. What is none is no evidence either, whatever it says."""
-        said = self._row.get(name)
-        if said is None or said == "":
-            return said
-        found = address(said)
-        if found is None:
-            self.unreadable.append(name)
-            self._raw.pop(name, None)
-        return found
-
-    def holders(self, name: str) -> tuple[Holder, ...] | None:
-        """None where the source gives no list; a row without an address is none."""
-        rows = self._row.get(name)
-        if not isinstance(rows, list):
-            return None
-        read = [self._holder(name, row) for row in _objects(rows)[:_ROWS]]
-        return tuple(holder for holder in read if holder)
-
-    def _holder(self, within: str, row: dict[str, Any]) -> Holder | None:
-        holder = address(row.get("address"))
-        if holder is None:
-            self.unreadable.append(f"{within}.address")
-            return None
-        return Holder(
-            address=holder,
-            tag=name(row.get("tag")),
-            contract=_flag(row.get("is_contract")),
-            locked=_flag(row.get("is_locked", row.get("locked"))),
-            percent=self._percent(f"{within}.percent", row.get("percent")),
-        )
-
-
-def _pools(rows: Any) -> tuple[DexPool, ...] | None:
-    if not isinstance(rows, list):
-        return None
-    return tuple(
-        DexPool(pair, name(row.get("name")), usd(row.get("liquidity")))
-        for row in _objects(rows)[:_POOLS]
-        if (pair := pool(row.get("pair")))
-    )
-
-
-def _objects(rows: Any) -> list[dict[str, Any]]:
-    return [cast(dict[str, Any], row) for row in items(rows) if isinstance(row, dict)]

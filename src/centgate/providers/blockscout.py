@@ -20,10 +20,16 @@ from centgate.facts.contracts import (
     licence,
     named,
 )
-from centgate.facts.wallet_rows import Row, coin_movement, holding, items, token_movement
 from centgate.facts.wallets import Coin, Holding, Movement
 from centgate.jsonrpc.nodes import at_once
 from centgate.provider import About, Provider, reported
+from centgate.providers.blockscout_wallet import (
+    JsonObject,
+    page_rows,
+    parse_holding,
+    parse_native_transfer,
+    parse_token_transfer,
+)
 from centgate.readings import base_units, moment, name, price
 from centgate.sources import together
 from centgate.text import cleaned
@@ -164,10 +170,10 @@ class Blockscout(Provider):
             page = await self._get(chain_id, f"/addresses/{wallet}/tokens", type="ERC-20")
         except NoData:
             return []
-        rows = items(page)
+        rows = page_rows(page)
         if page.get("next_page_params"):
             self.record.warn(f"the wallet has more tokens than were read: the {len(rows)} worth most were")
-        return [held for row in rows if (held := holding(row))]
+        return [held for row in rows if (held := parse_holding(row))]
 
     @reported
     async def movements(self, chain_id: int, wallet: str) -> list[Movement]:
@@ -177,13 +183,13 @@ class Blockscout(Provider):
                 self._rows(chain_id, f"/addresses/{wallet}/token-transfers", type="ERC-20")
             )
             coins = group.create_task(self._rows(chain_id, f"/addresses/{wallet}/transactions"))
-        read = [*map(token_movement, tokens.result()), *map(coin_movement, coins.result())]
+        read = [*map(parse_token_transfer, tokens.result()), *map(parse_native_transfer, coins.result())]
         return [movement for movement in read if movement]
 
-    async def _rows(self, chain_id: int, path: str, **params: Any) -> list[Row]:
+    async def _rows(self, chain_id: int, path: str, **params: Any) -> list[JsonObject]:
         """The first page of a list; empty for an address it never saw."""
         try:
-            return items(await self._get(chain_id, path, **params))
+            return page_rows(await self._get(chain_id, path, **params))
         except NoData:
             return []
 

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 from urllib.parse import quote
 
 from centgate.chains import CHAIN_BY_ID
-from centgate.facts.directory import Directory, Protocol, read_directory, read_protocol
+from centgate.facts.directory import Directory, Protocol
 from centgate.facts.wallets import Price
 from centgate.provider import About, Provider, reported
+from centgate.providers.defillama_directory import parse_directory, parse_protocol
 from centgate.readings import MOST_USD, number, price, since_1970
 from centgate.shelf import Shelf
 from centgate.sources import together
@@ -87,7 +88,7 @@ class DefiLlama(Provider):
         reply = await self.upstream.get(url, accept={*_ABSENT, 502})
         if reply.status != 200 and _is_page(reply):
             raise self.upstream.failure(reply)
-        known = None if reply.status != 200 or _not_found(reply) else read_protocol(slug, _json(reply))
+        known = None if reply.status != 200 or _not_found(reply) else parse_protocol(slug, _json(reply))
         if known is None:
             raise self.nothing(f"no protocol {cleaned(slug)}")
         return known
@@ -122,7 +123,7 @@ class DefiLlama(Provider):
         return {token: price for token, price in priced.items() if price}
 
     async def _list(self) -> Directory:
-        return await read_directory(_json(await self.upstream.get(self.url("/protocols"))))
+        return await parse_directory(_json(await self.upstream.get(self.url("/protocols"))))
 
     async def _totals(self, slug: str, kind: Literal["dailyFees", "dailyRevenue"], what: str) -> Totals:
         params = {

@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING, Any, cast
 import structlog
 
 from centgate.errors import ProviderFailure, ProviderRateLimited, ProviderRefused
-from centgate.facts.approvals import ToldApprovals, told_by_index
-from centgate.facts.tokens import TokenFlags, token_flags
+from centgate.facts.approvals import ToldApprovals
+from centgate.facts.tokens import TokenFlags
 from centgate.provider import About, Provider, reported
+from centgate.providers.goplus_approvals import parse_goplus_approvals
+from centgate.providers.goplus_token import parse_token_security
 from centgate.readings import text
 from centgate.text import cleaned
 from centgate.upstream import Rate, Reply
@@ -85,7 +87,7 @@ class GoPlus(Provider):
         row = next((row for address, row in rows.items() if address.lower() == asked), None)
         if not row and not told.partial:
             raise self.nothing(f"nothing of the token {asked} on chain {chain_id}")
-        return token_flags(row or {}, partial=told.partial)
+        return parse_token_security(row or {}, partial=told.partial)
 
     @reported
     async def approvals(self, chain_id: int, wallet: str) -> ToldApprovals:
@@ -97,7 +99,7 @@ class GoPlus(Provider):
         rows: Any = [] if told.result is None and told.partial else told.result
         if not isinstance(rows, list):
             raise TypeError("the result is no list")
-        approvals = told_by_index(cast(list[Any], rows), partial=told.partial)
+        approvals = parse_goplus_approvals(cast(list[Any], rows), partial=told.partial)
         label = self.about.label
         if approvals.unreadable and not approvals.entries:
             raise self.failed("lists nothing that could be read")

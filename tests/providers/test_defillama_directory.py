@@ -10,17 +10,13 @@ import msgspec
 import pytest
 from standins import recorded
 
-from centgate.facts.directory import (
+from centgate.facts.directory import Directory, Link, Protocol, letters, slugged
+from centgate.providers.defillama_directory import (
     SLICE_BYTES,
     SLICE_ROWS,
-    Directory,
-    Link,
-    Protocol,
-    letters,
-    read_directory,
-    read_protocol,
-    slices,
-    slugged,
+    parse_directory,
+    parse_protocol,
+    split_rows,
 )
 
 ROW: dict[str, Any] = {
@@ -43,7 +39,7 @@ ROW: dict[str, Any] = {
 
 
 async def directory_of(*rows: Any) -> Directory:
-    return await read_directory(json.dumps(rows).encode())
+    return await parse_directory(json.dumps(rows).encode())
 
 
 async def read(**changes: Any) -> Protocol:
@@ -100,7 +96,7 @@ async def test_value_locked_is_the_rows_own_figure_or_the_sum_of_its_chains(
 async def test_a_number_out_of_range_costs_only_its_own_member() -> None:
     body = json.dumps([ROW]).replace("300.5", "1e400").encode()
 
-    directory = await read_directory(body)
+    directory = await parse_directory(body)
 
     assert directory.protocol(directory.by_slug["aave-v3"]).tvl_usd == 300.5
 
@@ -231,7 +227,7 @@ async def test_a_sum_beyond_all_there_is_says_nothing() -> None:
 )
 async def test_what_is_no_list_of_protocols_is_refused(body: bytes) -> None:
     with pytest.raises(ValueError, match=r"."):
-        await read_directory(body)
+        await parse_directory(body)
 
 
 async def test_the_recorded_rows_are_read() -> None:
@@ -281,7 +277,7 @@ def test_rows_are_read_in_slices_of_bounded_size() -> None:
     sizes = [300] * 2000 + [SLICE_BYTES * 3] + [2] * 5000 + [SLICE_BYTES // 2] * 9
     rows = [msgspec.Raw(b"x" * size) for size in sizes]
 
-    given = [[len(row) for row in few] for few in slices(rows)]
+    given = [[len(row) for row in few] for few in split_rows(rows)]
 
     assert [size for few in given for size in few] == sizes
     assert max(len(few) for few in given) <= SLICE_ROWS
@@ -289,7 +285,7 @@ def test_rows_are_read_in_slices_of_bounded_size() -> None:
 
 
 def test_no_rows_are_no_slice() -> None:
-    assert [*slices([])] == []
+    assert [*split_rows([])] == []
 
 
 async def test_others_get_their_turn_between_slices() -> None:
@@ -316,7 +312,7 @@ def test_a_page_of_its_own_is_summed_without_what_is_no_chain() -> None:
         "currentChainTvls": {"Base": 5, "Base-borrowed": 9, "borrowed": 9, "Ethereum": "2.5", "vesting": 1},
     }
 
-    protocol = read_protocol("aave-v3", json.dumps(body).encode())
+    protocol = parse_protocol("aave-v3", json.dumps(body).encode())
 
     assert protocol
     assert (protocol.tvl_usd, protocol.chains) == (7.5, ("Ethereum", "Base"))
@@ -325,7 +321,7 @@ def test_a_page_of_its_own_is_summed_without_what_is_no_chain() -> None:
 @pytest.mark.parametrize("body", [b"[7]", b"7", b'"text"', b"", b'{"name":', b'{"a":' * 100_000])
 def test_what_is_no_page_of_a_protocol_is_refused(body: bytes) -> None:
     with pytest.raises(ValueError, match=r"."):
-        read_protocol("a", body)
+        parse_protocol("a", body)
 
 
 def test_slugs_are_made_as_the_directory_makes_them() -> None:

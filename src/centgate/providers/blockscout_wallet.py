@@ -1,0 +1,88 @@
+"""Parse a wallet's balances and transfers from Blockscout, in the fields of old servers and new."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from centgate.facts.wallets import Holding, Movement, Token, block_number, transaction_hash
+from centgate.readings import address, base_units, decimals, moment, price, text
+
+JsonObject = dict[str, Any]
+
+
+def page_rows(page: Any) -> list[JsonObject]:
+    """Return the objects in a page; TypeError if it has rows and not one is an object."""
+    rows = cast(list[Any], page["items"])
+    objects = [_as_object(row) for row in rows if isinstance(row, dict)]
+    if rows and not objects:
+        raise TypeError("rows that are no objects")
+    return objects
+
+
+def parse_holding(row: JsonObject) -> Holding | None:
+    """Parse a row of `/addresses/{a}/tokens`; None if it is no ERC-20 token, or its balance is 0."""
+    token, amount = _parse_token(row.get("token")), base_units(row.get("value"))
+    return Holding(token, amount) if token and amount else None
+
+
+def parse_token_transfer(row: JsonObject) -> Movement | None:
+    """Parse a row of `/addresses/{a}/token-transfers`; None if it cannot be read."""
+    token, total = _parse_token(row.get("token")), _as_object(row.get("total"))
+    if token is None:
+        return None
+    token_decimals = decimals(total.get("decimals"))
+    token = token.completed(Token(token.address, decimals=token_decimals))
+    return _parse_transfer(row, token, total.get("value"))
+
+
+def parse_native_transfer(row: JsonObject) -> Movement | None:
+    """Parse a row of `/addresses/{a}/transactions`; None if the transaction failed or cannot be read."""
+    failed = row.get("status") == "error" or row.get("result") not in (None, "", "success")
+    return None if failed else _parse_transfer(row, None, row.get("value"))
+
+
+def _parse_transfer(row: JsonObject, token: Token | None, amount: Any) -> Movement | None:
+    transaction = transaction_hash(row.get("transaction_hash") or row.get("tx_hash") or row.get("hash"))
+    sender = _party_address(row.get("from"))
+    if transaction is None or sender is None:
+        return None
+    block, index = row.get("block_number") or row.get("block"), row.get("log_index") or row.get("position")
+    return Movement(
+        transaction=transaction,
+        sender=sender,
+        recipient=_party_address(row.get("to")),
+        token=token,
+        amount=base_units(amount),
+        block=block_number(block),
+        at=moment(row.get("timestamp")),
+        place=base_units(index) or 0,
+    )
+
+
+def _parse_token(value: Any) -> Token | None:
+    row = _as_object(value)
+    token = address(row.get("address_hash")) or address(row.get("address"))
+    if token is None or row.get("type") not in (None, "ERC-20"):
+        return None
+    return Token(
+        token,
+        symbol=text(row.get("symbol")),
+        name=text(row.get("name")),
+        decimals=decimals(row.get("decimals")),
+        price_usd=price(row.get("exchange_rate")),
+        accused=_scam_label(row),
+    )
+
+
+def _scam_label(row: JsonObject) -> str | None:
+    if row.get("reputation") == "scam":
+        return "reputation: scam"
+    return "is_scam: true" if row.get("is_scam") is True else None
+
+
+def _party_address(value: Any) -> str | None:
+    return address(_as_object(value).get("hash"))
+
+
+def _as_object(value: Any) -> JsonObject:
+    return cast(JsonObject, value) if isinstance(value, dict) else {}

@@ -1,0 +1,129 @@
+"""Parse GoPlus's approval index, which has one row for each token.
+
+https://docs.gopluslabs.io/reference/token-approval-security-api
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from decimal import Decimal, InvalidOperation, localcontext
+from typing import Any, cast
+
+from centgate.facts.approvals import UNLIMITED, ToldApproval, ToldApprovals, ToldSpender, ToldToken
+from centgate.readings import address, amount, decimals, name, since_1970
+from centgate.text import cleaned
+
+_MAX_LABELS = 10
+"""Labels of misconduct read of a token or a spender."""
+
+
+def parse_goplus_approvals(rows: list[Any], *, partial: bool) -> ToldApprovals:
+    """Parse the rows of the index; `partial` says that GoPlus is still collecting.
+
+    Unreadable rows are left out and counted; of several for one token and spender the latest counts.
+    """
+    latest: dict[tuple[str, str], ToldApproval] = {}
+    tokens: set[str] = set()
+    unreadable = 0
+    for row in rows:
+        token = _parse_token(row)
+        entries: Any = (row.get("approved_list") or []) if token else None
+        if not token or not isinstance(entries, list):
+            unreadable += 1
+            continue
+        tokens.add(token.address)
+        for entry in cast(list[Any], entries):
+            approval = _parse_approval(token, entry)
+            if approval is None:
+                unreadable += 1
+            elif (approval.changed_at or 0) >= _change_time(latest.get(approval.pair)):
+                latest[approval.pair] = approval
+    return ToldApprovals(tuple(latest.values()), len(tokens), partial, unreadable)
+
+
+def _change_time(approval: ToldApproval | None) -> int:
+    return (approval.changed_at or 0) if approval else 0
+
+
+def _parse_token(row: Any) -> ToldToken | None:
+    if not isinstance(row, dict):
+        return None
+    fields = cast(dict[str, Any], row)
+    token = address(fields.get("token_address"))
+    if token is None:
+        return None
+    return ToldToken(
+        address=token,
+        symbol=name(fields.get("token_symbol")),
+        decimals=decimals(fields.get("decimals")),
+        malicious=_parse_flag(fields.get("malicious_address")),
+        misdeeds=_parse_labels(fields.get("malicious_behavior")),
+    )
+
+
+def _parse_approval(token: ToldToken, entry: Any) -> ToldApproval | None:
+    if not isinstance(entry, dict):
+        return None
+    fields = cast(dict[str, Any], entry)
+    spender = address(fields.get("approved_contract"))
+    if spender is None:
+        return None
+    allowance = fields.get("approved_amount")
+    text = cleaned(str(allowance), 100) if isinstance(allowance, str | int | float) else None
+    return ToldApproval(
+        token=token,
+        spender=_parse_spender(spender, fields.get("address_info")),
+        source="goplus",
+        amount=_parse_base_units(text, token.decimals),
+        said=text,
+        unlimited=(text or "").casefold() == "unlimited",
+        changed_at=_parse_time(fields.get("approved_time")),
+    )
+
+
+def _parse_spender(spender: str, info: Any) -> ToldSpender:
+    fields: Mapping[str, Any] = cast(dict[str, Any], info) if isinstance(info, dict) else {}
+    return ToldSpender(
+        address=spender,
+        name=name(fields.get("contract_name")),
+        project=name(fields.get("tag")),
+        is_contract=_parse_flag(fields.get("is_contract")),
+        source_verified=_parse_flag(fields.get("is_open_source")),
+        trusted=_parse_flag(fields.get("trust_list")),
+        doubtful=_parse_flag(fields.get("doubt_list")),
+        misdeeds=_parse_labels(fields.get("malicious_behavior")),
+        deployed_at=_parse_time(fields.get("deployed_time")),
+    )
+
+
+def _parse_base_units(scaled: str | None, decimals: int | None) -> int | None:
+    """Parse an amount in plain or exponent form, exactly; None for words and impossible allowances.
+
+    An exponent form is rounded, so that the largest allowance can come out a little above itself.
+    """
+    try:
+        figure = Decimal(scaled or "")
+    except InvalidOperation:
+        return None
+    if decimals is None or not figure.is_finite() or figure < 0 or figure.adjusted() + decimals > 80:
+        return None
+    with localcontext(prec=400):
+        units = int(figure.scaleb(decimals))
+    return min(units, UNLIMITED) if units < 2 * UNLIMITED else None
+
+
+def _parse_labels(value: Any) -> tuple[str, ...]:
+    values: Iterable[Any] = cast(list[Any], value) if isinstance(value, list) else [value]
+    labels = (cleaned(each, 40) for each in values if isinstance(each, str))
+    return tuple(label for label in labels if label)[:_MAX_LABELS]
+
+
+def _parse_flag(value: Any) -> bool | None:
+    figure = float(value) if isinstance(value, bool) else amount(value)
+    return None if figure is None else figure > 0
+
+
+def _parse_time(value: Any) -> int | None:
+    """Parse a time in seconds since 1970; None for 0, which means that the time is unknown."""
+    time = since_1970(value)
+    return int(time.timestamp()) if time else None
