@@ -1,1 +1,1 @@
-"""What is known, in our words: what providers tell and verdicts judge, whichever upstream it came from."""
+"""Values that providers return and rules evaluate, independent of any vendor."""

@@ -1,4 +1,4 @@
-"""Contracts, as every registry of published sources tells them."""
+"""Contracts as reported by registries of verified source code."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ ProxyKind = Literal[
 ]
 
 MOST_NAMED = 60
-"""Implementations of one proxy that are told."""
+"""Implementations of one proxy that are reported."""
 _SPDX = {
     "mit": "MIT",
     "unlicense": "Unlicense",
@@ -43,12 +43,12 @@ _SPDX = {
     "apache20": "Apache-2.0",
     "bsl11": "BUSL-1.1",
 }
-"""Licences by their letters and digits alone: each explorer spells them in its own way."""
+"""SPDX names by letters and digits only: each explorer spells licences in its own way."""
 
 
 @dataclass(frozen=True, slots=True)
 class NamedAddress:
-    """An address, lower case, and what the contract there is called."""
+    """Address, lower case, with the name of the contract there."""
 
     address: str
     name: str | None
@@ -56,33 +56,33 @@ class NamedAddress:
 
 @dataclass(frozen=True, slots=True)
 class ProxyClaim:
-    """What a registry says of a proxy; it may be long out of date."""
+    """Statement of a registry about a proxy; it may be long out of date."""
 
     is_proxy: bool
     kind: ProxyKind | None
-    """Our word for its kind; None where the registry says none."""
+    """Kind in our terms; None if the registry names none."""
     implementations: tuple[NamedAddress, ...]
     field: str
-    """The registry's own field that says so."""
+    """Name of the registry's own field."""
     value: str
     left_out: int = 0
-    """How many more implementations it names."""
+    """Number of further implementations that the registry names."""
 
     @classmethod
     def told(
         cls, kind: ProxyKind | None, named: Sequence[NamedAddress], field: str, said: str, *, is_proxy: bool
     ) -> ProxyClaim:
-        """A claim with the first implementations, and in its value what the registry said beside them."""
-        kept = tuple(named[:MOST_NAMED])
-        left_out = len(named) - len(kept)
-        value = ", ".join([said, *(each.address for each in kept)])
-        more = f", and {left_out} more" if left_out else ""
-        return cls(is_proxy, kind, kept, field, value + more, left_out)
+        """Build a claim with the first implementations; `value` lists them after the registry's own text."""
+        listed = tuple(named[:MOST_NAMED])
+        left_out = len(named) - len(listed)
+        value = ", ".join([said, *(each.address for each in listed)])
+        suffix = f", and {left_out} more" if left_out else ""
+        return cls(is_proxy, kind, listed, field, value + suffix, left_out)
 
 
 @dataclass(frozen=True, slots=True)
 class Created:
-    """How a contract came to be; None is what the source does not say."""
+    """Creation of a contract. None where the source gives no value."""
 
     creator: str | None = None
     """Lower case."""
@@ -93,55 +93,55 @@ class Created:
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """What one registry has of the code at an address, without source and ABI themselves."""
+    """Record of one registry about the code at an address, without source and ABI themselves."""
 
     registry: Registry
     match: MatchLevel
     name: str | None = None
     similar_address: str | None = None
-    """Whose source it is when the match is `similar`."""
+    """Address of the verified contract when the match is `similar`."""
     language: str | None = None
     compiler_version: str | None = None
     license: str | None = None
-    """By its SPDX name where that is known."""
+    """SPDX name where that is known."""
     url: str | None = None
     source_available: bool = False
     abi_available: bool | None = False
     proxy: ProxyClaim | None = None
     created: Created | None = None
     code_seen: bool = False
-    """Whether the registry has seen code at the address, published or not."""
+    """True if the registry has seen code at the address, verified or not."""
     self_destructed: bool = False
     changed: bool = False
-    """The code is no longer what was verified."""
+    """True if the code is no longer what was verified."""
 
     @property
     def verified(self) -> bool:
-        """Whether source that matches the code at this very address is published."""
+        """True if source that matches the code at this very address is published."""
         return self.match not in ("similar", "none")
 
 
 def an_address(value: Any) -> str | None:
-    """An address in lower case; None for anything else and for the zero address."""
-    told = address(value)
-    return told if told and int(told, 16) else None
+    """Parse an address, in lower case; None for anything else and for the zero address."""
+    parsed = address(value)
+    return parsed if parsed and int(parsed, 16) else None
 
 
 def licence(value: Any) -> str | None:
-    """A licence by its SPDX name where it is a known one; None where none is stated."""
-    told = name(value)
-    plain = "".join(filter(str.isalnum, told or "")).lower()
-    return None if plain in ("", "none", "unknown") else _SPDX.get(plain, told)
+    """Return a licence by its SPDX name if it is a known one; None if none is stated."""
+    license_name = name(value)
+    key = "".join(filter(str.isalnum, license_name or "")).lower()
+    return None if key in ("", "none", "unknown") else _SPDX.get(key, license_name)
 
 
 def named(rows: Any, *keys: str) -> tuple[NamedAddress, ...]:
-    """The addresses in a list of objects, each under the first of `keys` that has one, with their names."""
-    found: dict[str, NamedAddress] = {}
+    """Parse a list of objects with an address, under the first of `keys` that has one, and a name."""
+    by_address: dict[str, NamedAddress] = {}
     for row in cast(list[Any], rows) if isinstance(rows, list) else []:
         if not isinstance(row, Mapping):
             continue
         entry = cast(Mapping[str, Any], row)
-        where = next(filter(None, (an_address(entry.get(key)) for key in keys)), None)
-        if where:
-            found.setdefault(where, NamedAddress(where, name(entry.get("name"))))
-    return tuple(found.values())
+        found_address = next(filter(None, (an_address(entry.get(key)) for key in keys)), None)
+        if found_address:
+            by_address.setdefault(found_address, NamedAddress(found_address, name(entry.get("name"))))
+    return tuple(by_address.values())

@@ -1,4 +1,4 @@
-"""A directory of DeFi protocols: a list of megabytes, read a slice at a time and found again by any name."""
+"""Directory of DeFi protocols, searchable by slug, name, symbol and CoinGecko id."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from centgate.readings import usd
 from centgate.text import hidden
 
 MOST_SLUG = 100
-"""Characters of a slug; what is longer is none."""
+"""Characters; a longer text is not a slug."""
 MOST_CHAINS = 200
-"""Chains of a protocol that are handed on."""
+"""Chains of a protocol that are returned."""
 MOST_LINKS = {"website": 1, "social": 1, "code": 5, "audit": 10}
-"""How many links of a kind are handed on, kinds in this order."""
+"""Links of each kind that are returned, kinds in this order."""
 
 LinkKind = Literal["website", "social", "code", "audit"]
 
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """A page about a protocol, https only."""
+    """Page about a protocol, https only."""
 
     kind: LinkKind
     url: str
@@ -35,37 +35,37 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class Protocol:
-    """What the directory knows of a protocol."""
+    """Full record of a protocol."""
 
     slug: str
     name: str
     category: str | None
     chains: tuple[str, ...]
-    """In the directory's words."""
+    """Chain names as the directory spells them."""
     tvl_usd: float | None
-    """US dollars locked; what is borrowed, staked or held in a treasury aside."""
+    """US dollars locked, without borrowed, staked and treasury assets."""
     links: tuple[Link, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """A row of the list: what names it, its size, and the rest as it came."""
+    """Row of the list: its names and TVL parsed, the rest raw."""
 
     slug: str
     name: str
     symbol: str | None
     gecko_id: str | None
     parent: str | None
-    """The slug of the protocol it is a part of."""
+    """Slug of the parent protocol."""
     tvl_usd: float | None
     counts: bool
-    """Whether its value is counted in that of its parent."""
+    """True if its TVL counts towards that of its parent."""
     row: msgspec.Raw
 
 
 @dataclass(frozen=True, slots=True)
 class Directory:
-    """Listings by their names, each in one spelling: `slugged` for slugs, `letters` for what people write."""
+    """Index of listings by normalized names: `to_slug` for slugs, `alphanumeric` for what people write."""
 
     parse_row: Callable[[Listing], Protocol]
     """Parses a listing's row, in the directory's own format."""
@@ -74,10 +74,10 @@ class Directory:
     by_gecko_id: dict[str, list[Listing]] = field(default_factory=dict[str, list[Listing]])
     by_symbol: dict[str, list[Listing]] = field(default_factory=dict[str, list[Listing]])
     children: dict[str, list[Listing]] = field(default_factory=dict[str, list[Listing]])
-    """By the slug of the parent."""
+    """Listings by the slug of their parent."""
 
     def add(self, listing: Listing) -> None:
-        """Enter a listing; of two with one slug the first stays."""
+        """Add a listing; of two with one slug the first stays."""
         if self.by_slug.setdefault(slugged(listing.slug), listing) is not listing:
             return
         for index, key in (
@@ -90,67 +90,67 @@ class Directory:
                 index.setdefault(key, []).append(listing)
 
     def slugs(self) -> Iterator[str]:
-        """Every slug there is, those of parents too."""
+        """Yield every slug, those of parents included."""
         yield from self.by_slug
         yield from self.children.keys() - self.by_slug.keys()
 
     def protocol(self, listing: Listing) -> Protocol:
-        """A listing with all that its row says."""
+        """Return the full record of a listing."""
         return self.parse_row(listing)
 
     def parent(self, slug: str) -> Protocol:
-        """A parent, which has no row of its own, as the sum of its children."""
+        """Build a parent, which has no row of its own, from its children."""
         listings = sorted(self.children[slug], key=largest)
         children = [self.protocol(listing) for listing in listings]
-        counted = [listing.tvl_usd for listing in listings if listing.counts]
-        known = [tvl for tvl in counted if tvl is not None]
+        tvls = [listing.tvl_usd for listing in listings if listing.counts]
+        known_tvls = [tvl for tvl in tvls if tvl is not None]
         return Protocol(
             slug,
-            _family_name(slug, [child.name for child in children]),
+            _parent_name(slug, [child.name for child in children]),
             next((child.category for child in children if child.category), None),
             tuple(dict.fromkeys(chain for child in children for chain in child.chains))[:MOST_CHAINS],
-            usd(math.fsum(known)) if known else None,
+            usd(math.fsum(known_tvls)) if known_tvls else None,
             select_links(link for child in children for link in child.links),
         )
 
 
 def largest(listing: Listing) -> tuple[float, str]:
-    """A key that sorts the most valuable first."""
+    """Return a sort key that puts the highest TVL first."""
     return -(listing.tvl_usd or 0), listing.slug
 
 
 def slugged(name: str) -> str:
-    """A name as the directory makes slugs: lower case, hyphens for spaces, no apostrophes; dots stay."""
-    plain = name if name.isascii() else unicodedata.normalize("NFKC", name)
-    return re.sub(r"[\s_-]+", "-", re.sub(r"['\u2019`]", "", plain.lower())).strip("-")
+    """Convert a name to a slug as the directory does: lower case, hyphens, no apostrophes; dots stay."""
+    normalized = name if name.isascii() else unicodedata.normalize("NFKC", name)
+    return re.sub(r"[\s_-]+", "-", re.sub(r"['\u2019`]", "", normalized.lower())).strip("-")
 
 
 def letters(name: str) -> str:
-    """The letters and digits of a name, in lower case."""
-    plain = name if name.isascii() else unicodedata.normalize("NFKC", name)
-    return "".join(filter(str.isalnum, plain.lower()))
+    """Return the letters and digits of a name, in lower case."""
+    normalized = name if name.isascii() else unicodedata.normalize("NFKC", name)
+    return "".join(filter(str.isalnum, normalized.lower()))
 
 
 def is_slug(text: str) -> bool:
-    """Whether a text can be a slug: short, in one piece, and all to be seen."""
+    """True if a text can be a slug: short, without spaces or invisible characters."""
     if len(text) > MOST_SLUG or " " in text or not letters(text):
         return False
     return text.isprintable() if text.isascii() else not hidden(text)
 
 
 def select_links(links: Iterable[Link]) -> tuple[Link, ...]:
-    """Those that are safe to hand on, each once: and few of a kind."""
-    most = dict(MOST_LINKS)
-    kept: dict[str, Link] = {}
+    """Return the safe links, each once, at most MAX_LINKS of a kind."""
+    remaining = dict(MOST_LINKS)
+    selected: dict[str, Link] = {}
     for link in links:
-        if most[link.kind] and link.url not in kept and _safe(link.url):
-            most[link.kind] -= 1
-            kept[link.url] = link
-    return tuple(sorted(kept.values(), key=lambda link: [*most].index(link.kind)))
+        if remaining[link.kind] and link.url not in selected and _is_safe_url(link.url):
+            remaining[link.kind] -= 1
+            selected[link.url] = link
+    return tuple(sorted(selected.values(), key=lambda link: [*remaining].index(link.kind)))
 
 
-def _safe(url: str) -> bool:
-    """Whether an address is https, names a host and no user, and is all to be seen."""
+def _is_safe_url(url: str) -> bool:
+    """True if a URL is https, has a host and no user, and no invisible characters."""
     if len(url) > 2000 or " " in url or hidden(url):
         return False
     try:
@@ -160,8 +160,8 @@ def _safe(url: str) -> bool:
     return parts.scheme == "https" and "." in (parts.hostname or "") and "@" not in parts.netloc
 
 
-def _family_name(slug: str, names: Sequence[str]) -> str:
-    """A parent's name: the words its children begin with, where these make its slug, or the slug in words."""
+def _parent_name(slug: str, names: Sequence[str]) -> str:
+    """Return the first words of a child's name that form the parent's slug, else the slug in words."""
     for name in names:
         words = name.split()
         for count in range(1, len(words) + 1):

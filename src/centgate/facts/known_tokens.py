@@ -1,8 +1,9 @@
-"""The tokens that wallets mostly hold, by chain: what needs no asking, and what others imitate.
+"""Well-known tokens by chain.
 
-A list that a chain's node can be asked about where no source lists a wallet's tokens. An address on it is
-never called suspicious. Symbols are those in common use, names those of the tokens themselves; checked
-against the token lists of Uniswap and SushiSwap, and for the rest by the checksum of the address.
+Their metadata needs no query, other tokens imitate them, and their balances can be read from a node where no
+source lists a wallet's tokens. An address on the list is never reported as suspicious. Symbols are those in
+common use, names those of the tokens themselves; checked against the token lists of Uniswap and SushiSwap,
+and for the rest by the checksum of the address.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from types import MappingProxyType
 
 @dataclass(frozen=True, slots=True)
 class KnownToken:
-    """A token that can be told by its address."""
+    """Token identified by its address."""
 
     address: str
     """Lower case."""
@@ -24,16 +25,16 @@ class KnownToken:
 
 
 def known_token(chain_id: int, address: str) -> KnownToken | None:
-    """The token at an address (lower case), if it is one of the well-known."""
-    return KNOWN_TOKENS.get(chain_id, _NONE).get(address)
+    """Return the well-known token at an address (lower case), or None."""
+    return KNOWN_TOKENS.get(chain_id, _NO_TOKENS).get(address)
 
 
-def _table(*rows: tuple[str, str, int, str]) -> Mapping[str, KnownToken]:
+def _build_table(*rows: tuple[str, str, int, str]) -> Mapping[str, KnownToken]:
     return MappingProxyType({row[0]: KnownToken(*row) for row in rows})
 
 
-_NONE: Mapping[str, KnownToken] = MappingProxyType({})
-_TEST_USDC = _table(("0x036cbd53842c5426634e7929541ec2318f3dcf7e", "USDC", 6, "USDC"))
+_NO_TOKENS: Mapping[str, KnownToken] = MappingProxyType({})
+_TEST_USDC = _build_table(("0x036cbd53842c5426634e7929541ec2318f3dcf7e", "USDC", 6, "USDC"))
 
 NATIVE_AS_TOKEN = frozenset(
     {
@@ -43,10 +44,10 @@ NATIVE_AS_TOKEN = frozenset(
         "0xeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeee",
     }
 )
-"""Addresses under which sources list the chain's own coin among the tokens: the same money a second time."""
+"""Addresses under which sources list the native coin among the tokens, which would count it twice."""
 
 KNOWN_TOKENS: Mapping[int, Mapping[str, KnownToken]] = {
-    1: _table(
+    1: _build_table(
         ("0xc02aaa39b223fe8d0a0e5c4f27ead9083c756cc2", "WETH", 18, "Wrapped Ether"),
         ("0xa0b86991c6218b36c1d19d4a2e9eb0ce3606eb48", "USDC", 6, "USD Coin"),
         ("0xdac17f958d2ee523a2206206994597c13d831ec7", "USDT", 6, "Tether USD"),
@@ -101,7 +102,7 @@ KNOWN_TOKENS: Mapping[int, Mapping[str, KnownToken]] = {
         ("0x7c9f4c87d911613fe9ca58b579f737911aad2d43", "WMATIC", 18, "Wrapped Matic (Wormhole)"),
         ("0x89d24a6b4ccb1b6faa2625fe562bdd9a23260359", "SAI", 18, "Dai Stablecoin v1.0"),
     ),
-    8453: _table(
+    8453: _build_table(
         ("0x4200000000000000000000000000000000000006", "WETH", 18, "Wrapped Ether"),
         ("0x833589fcd6edb6e08f4c7c32d4f71b54bda02913", "USDC", 6, "USD Coin"),
         ("0xd9aaec86b65d86f6a7b5b1b0c42ffa531710b6ca", "USDbC", 6, "USD Base Coin"),
@@ -129,7 +130,7 @@ KNOWN_TOKENS: Mapping[int, Mapping[str, KnownToken]] = {
         ("0x6985884c4392d348587b19cb9eaaf157f13271cd", "ZRO", 18, "LayerZero"),
         ("0x5d3a1ff2b6bab83b63cd9ad0787074081a52ef34", "USDe", 18, "USDe"),
     ),
-    56: _table(
+    56: _build_table(
         ("0xbb4cdb9cbd36b01bd1cbaebf2de08d9173bc095c", "WBNB", 18, "Wrapped BNB"),
         ("0x55d398326f99059ff775485246999027b3197955", "USDT", 18, "Tether USD"),
         ("0x8ac76a51cc950d9822d68b83fe1ad97b32cd580d", "USDC", 18, "USD Coin"),
@@ -168,7 +169,7 @@ KNOWN_TOKENS: Mapping[int, Mapping[str, KnownToken]] = {
         ("0xa050ffb3eeb8200eeb7f61ce34ff644420fd3522", "ARB", 18, "Arbitrum"),
         ("0x170c84e3b1d282f9628229836086716141995200", "OP", 18, "Optimism"),
     ),
-    137: _table(
+    137: _build_table(
         ("0x0d500b1d8e8ef31e21c99d1db9a6444d3adf1270", "WPOL", 18, "Wrapped Polygon Ecosystem Token"),
         ("0x7ceb23fd6bc0add59e62ac25578270cff1b9f619", "WETH", 18, "Wrapped Ether"),
         ("0x3c499c542cef5e3811e1192ce70d8cc03d5c3359", "USDC", 6, "USD Coin"),
@@ -202,7 +203,7 @@ KNOWN_TOKENS: Mapping[int, Mapping[str, KnownToken]] = {
         ("0x9c9e5fd8bbc25984b178fdce6117defa39d2db39", "BUSD", 18, "BUSD Token"),
         ("0x6f8a06447ff6fcf75d803135a7de15ce88c1d4ec", "SHIB", 18, "SHIBA INU (PoS)"),
     ),
-    42161: _table(
+    42161: _build_table(
         ("0x82af49447d8a07e3bd95bd0d56f35241523fbab1", "WETH", 18, "Wrapped Ether"),
         ("0xaf88d065e77c8cc2239327c5edb3a432268e5831", "USDC", 6, "USD Coin"),
         ("0xff970a61a04b1ca14834a43f5de4533ebddb5cc8", "USDC.e", 6, "Bridged USDC"),
@@ -237,7 +238,7 @@ KNOWN_TOKENS: Mapping[int, Mapping[str, KnownToken]] = {
         ("0x31190254504622cefdfa55a7d3d272e6462629a2", "BUSD", 18, "Binance USD"),
         ("0x561877b6b3dd7651313794e5f2894b2f18be0766", "MATIC", 18, "Matic Token"),
     ),
-    10: _table(
+    10: _build_table(
         ("0x4200000000000000000000000000000000000006", "WETH", 18, "Wrapped Ether"),
         ("0x0b2c639c533813f4aa9d7837caf62653d097ff85", "USDC", 6, "USD Coin"),
         ("0x7f5c764cbc14f9669b88837ca1490cca17c31607", "USDC.e", 6, "Bridged USDC"),
@@ -271,4 +272,4 @@ KNOWN_TOKENS: Mapping[int, Mapping[str, KnownToken]] = {
     31337: _TEST_USDC,
     84532: _TEST_USDC,
 }
-"""By chain id, then by address."""
+"""Well-known tokens by chain id, then by address."""

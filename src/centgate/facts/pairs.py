@@ -1,4 +1,4 @@
-"""Pairs of decentralised exchanges, as every source of pools tells them."""
+"""Pairs of decentralised exchanges."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Literal
 PairSource = Literal["dexscreener", "geckoterminal"]
 
 FIRST_BLOCK = datetime(2015, 7, 30, tzinfo=UTC)
-"""Ethereum's; no pair of an EVM chain is older."""
+"""Time of Ethereum's first block; no pair of an EVM chain is older."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,7 @@ class Side:
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """A pool of two tokens. None is what the source does not say; it is never 0."""
+    """Pool of two tokens. None where the source gives no value; it never means 0."""
 
     address: str
     """Lower case; 32 bytes where the exchange's pools have no contract of their own."""
@@ -40,7 +40,7 @@ class Pair:
     base_side_usd: float | None
     """US dollars on the base side alone."""
     quote_side_usd: float | None
-    """US dollars on the quote side alone, which cannot be minted by the token's maker."""
+    """US dollars on the quote side alone, which the token's creator cannot mint."""
     volume24h_usd: float | None
     fdv_usd: float | None
     """US dollars for the whole supply of the base token."""
@@ -51,30 +51,30 @@ class Pair:
     source: PairSource
 
     def has(self, token: str) -> bool:
-        """Whether a token (lower case) is one of the two."""
+        """True if a token (lower case) is one of the two."""
         return token in (self.base.address, self.quote.address)
 
     def price_of(self, token: str) -> float | None:
-        """US dollars for one unit of either token (lower case)."""
+        """Return US dollars for one unit of either token (lower case)."""
         if token == self.base.address:
             return self.price_usd
         return self.quote_price_usd if token == self.quote.address else None
 
     @property
     def lesser_side_usd(self) -> float | None:
-        """US dollars on the side that is worth less; None unless a side is known."""
+        """US dollars on the side that is worth less; None if neither side is known."""
         known = [side for side in (self.base_side_usd, self.quote_side_usd) if side is not None]
         return min(known, default=None)
 
 
 def product(*figures: float | None) -> float | None:
-    """Figures multiplied; None when one is missing."""
+    """Multiply figures; None if one is missing."""
     known = [figure for figure in figures if figure is not None]
     return math.prod(known) if len(known) == len(figures) else None
 
 
 def listed_since(seconds: float) -> datetime | None:
-    """A time since 1970; None where no pair can be as old, or as young."""
+    """Convert seconds since 1970 to a creation time; None if no pair can be as old, or as new."""
     latest = datetime.now(UTC) + timedelta(days=1)
     if not FIRST_BLOCK.timestamp() <= seconds <= latest.timestamp():
         return None

@@ -1,6 +1,6 @@
-"""What the analysis of a token's contract found, in our words, read from GoPlus's.
+"""Results of contract analysis and trade simulation of a token.
 
-https://docs.gopluslabs.io/reference/response-details
+The flags are GoPlus's: https://docs.gopluslabs.io/reference/response-details
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ FLAGS: Mapping[str, str] = {
     "genuine": "is_true_token",
     "cex_listed": "is_in_cex.listed",
 }
-"""Our words for the flags, and GoPlus's."""
+"""Fields of TokenFlags by GoPlus's field names."""
 
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """One of the largest holders of a token, or of the liquidity in its pairs."""
+    """Large holder of a token, or of the liquidity in its pairs."""
 
     address: str
     """Lower case."""
@@ -51,12 +51,12 @@ class Holder:
     contract: bool | None
     locked: bool | None
     percent: float | None
-    """Of the supply; None where the source's figure cannot be true."""
+    """Percent of the supply; None if the source's figure is impossible."""
 
 
 @dataclass(frozen=True, slots=True)
 class DexPool:
-    """A pair that GoPlus lists."""
+    """Pair listed by GoPlus."""
 
     pair: str
     """Lower case; 32 bytes where the exchange's pools have no contract of their own."""
@@ -66,13 +66,13 @@ class DexPool:
 
 @dataclass(frozen=True, slots=True)
 class TokenFlags:
-    """What the analysis of a token's contract found. None is what it does not say; it is never False."""
+    """Flags from the analysis of a token's contract. None is unknown; it never means False."""
 
     open_source: bool | None = None
     proxy: bool | None = None
     mintable: bool | None = None
     reclaimable: bool | None = None
-    """Whether an ownership that was given up can be taken back."""
+    """True if renounced ownership can be taken back."""
     changes_balances: bool | None = None
     hidden_owner: bool | None = None
     self_destructs: bool | None = None
@@ -93,20 +93,20 @@ class TokenFlags:
     airdrop_scam: bool | None = None
     trusted: bool | None = None
     serial_creator: bool | None = None
-    """Whether the creator also made honeypots; set on some honest tokens too."""
+    """True if the creator also made honeypots; set on some honest tokens too."""
     fake: bool | None = None
-    """Whether it imitates another token."""
+    """True if the token imitates another."""
     genuine: bool | None = None
-    """False says the same in an older word."""
+    """Older field: False means that the token imitates another."""
     cex_listed: bool | None = None
     buy_tax: float | None = None
     """Percent, as the other taxes."""
     sell_tax: float | None = None
     transfer_tax: float | None = None
     owner_address: str | None = None
-    """Lower case; empty where the contract has no owner."""
+    """Lower case; empty if the contract has no owner."""
     owner_percent: float | None = None
-    """Of the supply."""
+    """Percent of the supply."""
     creator_address: str | None = None
     creator_percent: float | None = None
     holder_count: int | None = None
@@ -114,17 +114,17 @@ class TokenFlags:
     lp_holders: tuple[Holder, ...] | None = None
     pools: tuple[DexPool, ...] | None = None
     note: str | None = None
-    """Words of the source on other risks."""
+    """Note of the source on other risks."""
     raw: Mapping[str, str] = field(default_factory=dict[str, str])
-    """The single values as the source gave them, by its own names (`is_in_cex.listed`)."""
+    """Scalar values as the source gave them, by its own names (`is_in_cex.listed`)."""
     unreadable: tuple[str, ...] = ()
-    """The source's names of what it gives and cannot be true, such as a share above the whole."""
+    """The source's names of fields with impossible values, such as a share above 100 %."""
     partial: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class SimulationFlag:
-    """Something the simulation, or the history of the holders' sales, drew attention to."""
+    """Finding of the simulation, or of the history of the holders' sales."""
 
     name: str
     """The source's name for it, in lower case."""
@@ -134,12 +134,12 @@ class SimulationFlag:
 
 @dataclass(frozen=True, slots=True)
 class Simulation:
-    """What came of buying and selling a token on a copy of the chain. None is what was not found out."""
+    """Result of buying and selling a token on a fork of the chain. None is unknown."""
 
     succeeded: bool = False
     honeypot: bool | None = None
     reason: str | None = None
-    """What stopped the sale, or the simulation, in the source's words."""
+    """Why the sale, or the simulation, failed, in the source's words."""
     buy_tax: float | None = None
     """Percent, as the other taxes; None unless the simulation succeeded."""
     sell_tax: float | None = None
@@ -147,30 +147,30 @@ class Simulation:
     risk_level: float | None = None
     """0 to 100; a honeypot from 90."""
     flags: tuple[SimulationFlag, ...] = ()
-    """The gravest first."""
+    """The most severe first."""
     summarised: bool = True
-    """Whether the source looked for flags and rated the risk at all."""
+    """True if the source looked for flags and rated the risk at all."""
     open_source: bool | None = None
-    """Whether its own source is published; that of what it calls is not asked."""
+    """True if the token's own source is published; contracts it calls are not considered."""
     proxy: bool | None = None
     pair_address: str | None = None
     """Lower case."""
     pair_created_at: datetime | None = None
     liquidity_usd: float | None = None
-    """US dollars in the pair it was tried on."""
+    """US dollars in the simulated pair."""
     pair_empty: bool | None = None
-    """Whether that pair holds nothing that the token could be sold for."""
+    """True if that pair holds nothing that the token could be sold for."""
     raw: Mapping[str, str] = field(default_factory=dict[str, str])
-    """The single values as the source gave them, by its own names (`simulationResult.sellTax`)."""
+    """Scalar values as the source gave them, by its own names (`simulationResult.sellTax`)."""
     unreadable: tuple[str, ...] = ()
-    """The source's names of taxes that cannot be."""
+    """The source's names of fields with impossible taxes."""
 
     @property
     def transfer_blocked(self) -> bool:
-        """Whether the token itself refused to move, as told by what stopped the sale."""
-        said = (self.reason or "").upper()
-        return "TRANSFER" in said and "INSUFFICIENT" not in said
+        """True if the token's transfer itself failed, judged by the reason for the failed sale."""
+        reason = (self.reason or "").upper()
+        return "TRANSFER" in reason and "INSUFFICIENT" not in reason
 
     def flagged(self, *names: str) -> bool:
-        """Whether any of these flags was raised."""
+        """True if any of these flags was raised."""
         return any(flag.name in names for flag in self.flags)

@@ -1,4 +1,4 @@
-"""What wallets hold and move, as every source tells it, and the arithmetic of amounts."""
+"""Holdings and transfers of wallets, and the arithmetic of amounts."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from centgate.readings import MOST_USD, base_units
 WalletSource = Literal["alchemy", "blockscout", "rpc"]
 
 CONFIDENT = 0.9
-"""DefiLlama's own confidence in a price under which it is doubtful."""
+"""Below this confidence (DefiLlama's own) a price is doubtful."""
 
 _EXACT = Context(prec=400)
 _TRANSACTION = re.compile("0x[0-9a-f]{64}")
 _LAST_BLOCK = 2**53 - 1
-"""Numbers beyond it are not exact where JSON is read."""
+"""Larger numbers are not exact in JSON parsers."""
 
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """A token as a source tells it. Symbol and name are as the token wrote them: a stranger's words."""
+    """Token as reported by a source. Symbol and name are the token's own: untrusted text."""
 
     address: str
     """Lower case."""
@@ -33,14 +33,14 @@ class Token:
     name: str | None = None
     decimals: int | None = None
     price_usd: float | None = None
-    """What the source itself says that one unit costs."""
+    """Price of one unit according to the source itself."""
     accused: str | None = None
-    """What the source itself says against it, in its words."""
+    """Accusation by the source itself, in its words."""
     supply: int | None = None
-    """All there is of it, in base units."""
+    """Total supply, in base units."""
 
     def completed(self, other: Token | None) -> Token:
-        """With what the other tells of it where this one is silent."""
+        """Return a copy with missing values filled from another record of the token."""
         if other is None:
             return self
         return replace(
@@ -54,25 +54,25 @@ class Token:
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """What one unit of a token costs."""
+    """Price of one unit of a token."""
 
     usd: float
     confidence: float | None
-    """From 0 to 1 in the source's own judgement; under 0.9 is doubtful."""
+    """From 0 to 1 as rated by the source; under 0.9 is doubtful."""
     symbol: str | None
     decimals: int | None
     at: datetime | None
-    """When it was seen."""
+    """Time of the quote."""
 
     @property
     def confident(self) -> bool:
-        """Whether its source is sure enough of it that the token can be taken for one that trades."""
+        """True if the source is confident enough to treat the token as traded."""
         return self.confidence is not None and self.confidence >= CONFIDENT
 
 
 @dataclass(frozen=True, slots=True)
 class Holding:
-    """How much of a token a wallet has."""
+    """Balance of a token in a wallet."""
 
     token: Token
     amount: int
@@ -81,82 +81,86 @@ class Holding:
 
 @dataclass(frozen=True, slots=True)
 class Coin:
-    """How much of the chain's own coin a wallet has."""
+    """Balance of the native coin in a wallet."""
 
     amount: int | None
-    """In wei; None when nobody knows."""
+    """In wei; None if unknown."""
     price_usd: float | None = None
-    """What the source itself says that one unit costs."""
+    """Price of one unit according to the source itself."""
 
 
 @dataclass(frozen=True, slots=True)
 class Movement:
-    """A transfer of a token or of the chain's own coin."""
+    """Transfer of a token or of the native coin."""
 
     transaction: str
     sender: str
     recipient: str | None
     """Lower case; None when a contract was created."""
     token: Token | None
-    """None for the chain's own coin."""
+    """None for the native coin."""
     amount: int | None
     """In base units."""
     block: int | None
     at: datetime | None
     place: int = 0
-    """Where it stands among the movements of its block, as far as the source tells."""
+    """Position among the transfers of its block, as far as the source gives it."""
 
     def counterparty(self, wallet: str) -> str | None:
-        """The other side; the wallet itself when it pays itself."""
+        """Return the other side; the wallet itself for a transfer to itself."""
         return self.recipient if self.sender == wallet else self.sender
 
 
-_LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def newest_first(movements: list[Movement]) -> list[Movement]:
-    """In the order in which they happened, the latest first; one without a time has that of its block, or
-    of the last block before it whose time is known."""
-    times = sorted((each.block, each.at) for each in movements if each.block is not None and each.at)
-    blocks = [block for block, _ in times]
+    """Sort transfers, the latest first.
 
-    def when(each: Movement) -> datetime:
+    One without a time gets that of its block, or of the last block before it whose time is known.
+    """
+    known_times = sorted((each.block, each.at) for each in movements if each.block is not None and each.at)
+    blocks = [block for block, _ in known_times]
+
+    def effective_time(each: Movement) -> datetime:
         if each.at or each.block is None:
-            return each.at or _LONG_AGO
-        earlier = bisect_right(blocks, each.block)
-        return times[earlier - 1][1] if earlier else _LONG_AGO
+            return each.at or _EPOCH
+        position = bisect_right(blocks, each.block)
+        return known_times[position - 1][1] if position else _EPOCH
 
-    return sorted(movements, key=lambda each: (when(each), each.block or 0, each.place), reverse=True)
+    return sorted(
+        movements, key=lambda each: (effective_time(each), each.block or 0, each.place), reverse=True
+    )
 
 
 def transaction_hash(value: Any) -> str | None:
-    """The hash of a transaction, in lower case; None for anything else."""
+    """Parse a transaction hash, in lower case; None for anything else."""
     lower = value.lower() if isinstance(value, str) else ""
     return lower if _TRANSACTION.fullmatch(lower) else None
 
 
 def block_number(value: Any) -> int | None:
-    """The number of a block, in any spelling; None for one that no chain has."""
+    """Parse a block number, decimal or hex; None if it is too large for any chain."""
     number = base_units(value)
     return number if number is not None and number <= _LAST_BLOCK else None
 
 
 def scaled(amount: int | None, decimals: int | None) -> Decimal | None:
-    """An amount in whole units, exact; None when either is unknown."""
+    """Convert an amount to whole units, exactly; None if either is unknown."""
     if amount is None or decimals is None:
         return None
     return _EXACT.scaleb(Decimal(amount), -decimals)
 
 
 def worth(units: Decimal | None, price_usd: float) -> float | None:
-    """US dollars for an amount in whole units; None when unknown, or more than all that is owned."""
+    """Return the value of an amount in US dollars; None if unknown, or above MAX_USD."""
     usd = _EXACT.multiply(units, Decimal(repr(price_usd))) if units is not None else None
     return finite(usd) if usd is not None and usd <= MOST_USD else None
 
 
 def finite(number: Decimal | None) -> float | None:
-    """As a number that JSON can carry; None where there is none."""
+    """Convert to a float for JSON; None if it is missing or not finite."""
     if number is None:
         return None
-    near = float(number)
-    return near if math.isfinite(near) else None
+    converted = float(number)
+    return converted if math.isfinite(converted) else None
