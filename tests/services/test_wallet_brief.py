@@ -407,7 +407,7 @@ def test_tokens_that_nobody_looked_at_are_counted(api: Api, settings: Settings, 
 
     answer = asked(client, 1)
 
-    assert answer["warnings"] == ["10 further tokens of the wallet were not looked at"]
+    assert answer["warnings"] == ["10 further tokens of the wallet were not checked"]
     assert answer["data"]["tokenBalances"][0]["tokenAddress"] == tokens[-1], "one with a price is looked at"
     batches = [each.body for each in upstreams.calls("alchemy") if not isinstance(each.body, dict)]
     assert [len(batch) for batch in batches] == [30]
@@ -507,7 +507,7 @@ def test_of_a_wallet_that_blockscout_never_saw_nothing_is_made_up(
     data = answer["data"]
     native = data["nativeBalance"]
     assert [native[name] for name in ("amountBaseUnits", "amount", "worth", "source")] == [None] * 4
-    assert "the native balance is not known, since no source told it" in answer["warnings"]
+    assert "the native balance is unknown: no source returned it" in answer["warnings"]
     assert data["tokenBalances"] == data["recentTransfers"] == data["suspiciousTokenNotes"] == []
 
 
@@ -541,7 +541,7 @@ def test_on_bsc_the_chain_itself_is_read_and_coverage_is_said(
     assert [each["tokenAddress"] for each in data["suspiciousTokenNotes"]] == [SPAM]
     *partial, nameless = answer["warnings"]
     assert ["blocks 55001 to 60000" in warning for warning in partial] == [True, True]
-    assert nameless.startswith("neither name nor symbol is known of 1 tokens")
+    assert nameless.startswith("1 tokens have neither a known name nor a symbol")
     assert statuses(answer)["blockscout"] == "unconfigured"
 
 
@@ -808,8 +808,8 @@ def test_tokens_whose_metadata_is_null_are_said(api: Api, settings: Settings, up
 
     assert answer["data"]["nativeBalance"]["worth"] is None
     assert [warning.partition(",")[0] for warning in answer["warnings"]] == [
-        "no price is known of the chain's own coin",
-        "neither name nor symbol is known of 1 tokens",
+        "the price of the native coin is unknown",
+        "1 tokens have neither a known name nor a symbol",
     ]
 
 

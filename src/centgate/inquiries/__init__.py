@@ -1,1 +1,1 @@
-"""Questions that take several calls or providers: who is asked, in which order, and what stands in."""
+"""Lookups that need several calls or providers, with their order and fallbacks."""

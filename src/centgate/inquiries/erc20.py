@@ -1,4 +1,4 @@
-"""What an ERC-20 token (EIP-20) is asked, and how its answers are read; a token may answer anything."""
+"""Encode calls to ERC-20 tokens (EIP-20) and decode their results; a token may return anything."""
 
 from __future__ import annotations
 
@@ -21,57 +21,57 @@ APPROVAL = "0x8c5be1e5ebec7d5bd14f71427d1e84f3dd0314c0f7b2291e5b200ac8c7c3b925"
 
 
 def balance_of(token: str, owner: str) -> Call:
-    """What `owner` holds, in base units."""
+    """Call balanceOf: the balance of `owner`, in base units."""
     return Call(token, BALANCE_OF + word(owner))
 
 
 def allowance(token: str, owner: str, spender: str) -> Call:
-    """What `spender` may take from `owner`, in base units."""
+    """Call allowance: the amount that `spender` may transfer from `owner`, in base units."""
     return Call(token, ALLOWANCE + word(owner) + word(spender))
 
 
 def total_supply(token: str) -> Call:
-    """All there is, in base units."""
+    """Call totalSupply, in base units."""
     return Call(token, TOTAL_SUPPLY)
 
 
 def decimals(token: str) -> Call:
-    """How many decimals the scaled amount has."""
+    """Call decimals."""
     return Call(token, DECIMALS)
 
 
 def symbol(token: str) -> Call:
-    """Its short name."""
+    """Call symbol."""
     return Call(token, SYMBOL)
 
 
 def name(token: str) -> Call:
-    """Its long name."""
+    """Call name."""
     return Call(token, NAME)
 
 
 def word(address: str) -> bytes:
-    """An address as an ABI word."""
+    """Encode an address as an ABI word."""
     return bytes.fromhex(address[2:]).rjust(32, b"\0")
 
 
 def topic(address: str) -> str:
-    """An address as an indexed event argument."""
+    """Encode an address as an indexed event argument."""
     return "0x" + word(address).hex()
 
 
 def address_in(topic: str) -> str:
-    """The address in an indexed event argument, lower case."""
+    """Decode the address in an indexed event argument, lower case."""
     return "0x" + topic[-40:].lower()
 
 
 def number(returned: bytes | None) -> int | None:
-    """A returned integer; None where the call failed or returned something else."""
+    """Decode an integer; None if the call failed or returned something else."""
     return int.from_bytes(returned[:32]) if returned and len(returned) >= 32 else None
 
 
 def text(returned: bytes | None) -> str | None:
-    """A returned `string`, or `bytes32` as old tokens have it, as the token wrote it: to be cleaned."""
+    """Decode a `string`, or `bytes32` as old tokens return it; untrusted text that the caller must clean."""
     if not returned:
         return None
     if len(returned) == 32:
@@ -84,6 +84,6 @@ def text(returned: bytes | None) -> str | None:
 
 
 def small(returned: bytes | None) -> int | None:
-    """Returned decimals: at most 255, else not to be believed."""
+    """Decode decimals; None above 255."""
     value = number(returned)
     return value if value is not None and value <= 255 else None

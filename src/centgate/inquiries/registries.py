@@ -1,4 +1,4 @@
-"""Where the facts of a contract come from: registries of source, and the chain in rounds."""
+"""Collect facts about a contract from registries of verified source and, in rounds, from the chain."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ K = TypeVar("K", bound=Hashable)
 T = TypeVar("T")
 
 ROUNDS = 5
-"""Looks at the chain, each a few calls at once; three are enough for most contracts."""
+"""Rounds of concurrent chain reads; three are enough for most contracts."""
 MOST_IMPLEMENTATIONS = 3
-"""Implementations whose source is looked up: each is a call more."""
+"""Implementations whose source is looked up; each costs one more call."""
 
 
 @dataclass(frozen=True, slots=True)
 class Registered:
-    """What registries know of an address, in the order in which they were asked."""
+    """Records of registries about an address, in the order of the queries."""
 
     published: tuple[Published, ...]
     account: ExploredAccount | None = None
@@ -39,13 +39,13 @@ class Registered:
 
     @property
     def best(self) -> Published | None:
-        """What says most of the source: of this very address, else of a twin."""
+        """Best record of the source: of this very address, else of a contract with the same code."""
         found = [each for each in self.published if each.match != "none"]
         return next((each for each in found if each.verified), found[0] if found else None)
 
     @property
     def claims(self) -> list[tuple[Registry, ProxyClaim]]:
-        """What they say of a proxy."""
+        """Statements of the registries about a proxy."""
         claims: dict[Registry, ProxyClaim] = {
             each.registry: each.proxy for each in self.published if each.proxy
         }
@@ -55,7 +55,7 @@ class Registered:
 
     @property
     def is_contract(self) -> bool | None:
-        """Whether there is or was a contract, as far as they tell."""
+        """True if there is or was a contract, as far as the registries know; None if unknown."""
         if any(claim.kind == "eip7702" for _, claim in self.claims):
             return False
         if self.created or self.best or any(claim.is_proxy for _, claim in self.claims):
@@ -66,11 +66,11 @@ class Registered:
 
 
 class Registries:
-    """The registries that know a chain, the best one first.
+    """Source registries available for a chain, the best one first.
 
-    Etherscan and Sourcify are asked at once: one knows most contracts, the other how closely their source
-    matches. That neither has the source of an address is no proof that there is none, so Blockscout is asked
-    then. One that failed is not asked again for the same answer.
+    Etherscan and Sourcify are queried concurrently: one knows most contracts, the other how closely their
+    source matches. A miss in both does not prove that there is no source, so Blockscout is queried then. A
+    registry that failed is not queried again for the same request.
     """
 
     def __init__(
@@ -78,148 +78,152 @@ class Registries:
     ) -> None:
         self._chain_id = chain_id
         self._etherscan, self._sourcify, self._blockscout = etherscan, sourcify, blockscout
-        self._able: list[Etherscan | Sourcify | Blockscout] = [
+        self._available: list[Etherscan | Sourcify | Blockscout] = [
             each for each in (etherscan, sourcify, blockscout) if each.configured and each.covers(chain_id)
         ]
         self._failed: dict[str, ProviderFailure | NoData] = {}
 
     @property
     def any(self) -> bool:
-        """Whether there are any."""
-        return bool(self._able)
+        """True if any registry is available."""
+        return bool(self._available)
 
     @property
     def failed(self) -> list[str]:
-        """Those that failed."""
+        """Names of the registries that failed."""
         return list(self._failed)
 
     async def know(self, address: str) -> Registered:
-        """What they know of an address. When all fail, the first's failure on a chain they should know."""
-        async with together() as ask:
-            walking = ask.create_task(self.published(address))
-            creating = ask.create_task(self._creation(address))
-        published, created = walking.result(), creating.result()
-        if self._able and not published and self._chain_id in CHAIN_BY_ID:
+        """Fetch the records of an address. Raise the first failure if all fail on a supported chain."""
+        async with together() as group:
+            published_task = group.create_task(self.published(address))
+            creation_task = group.create_task(self._fetch_creation(address))
+        published, created = published_task.result(), creation_task.result()
+        if self._available and not published and self._chain_id in CHAIN_BY_ID:
             raise next(iter(self._failed.values()))
-        told = [created, *(each.created for each in published)]
-        known = Registered(published, created=_merged([each for each in told if each]))
-        unknown = any(each.registry == "blockscout" for each in published)
-        return await self._explored(known, address) if unknown else known
+        creations = [created, *(each.created for each in published)]
+        sources = Registered(published, created=_merge_creations([each for each in creations if each]))
+        needs_account = any(each.registry == "blockscout" for each in published)
+        return await self._with_account(sources, address) if needs_account else sources
 
     async def published(self, address: str) -> tuple[Published, ...]:
-        """What each says that was asked."""
-        found = await self._asked(address, self._etherscan, self._sourcify)
+        """Query every available registry."""
+        found = await self._query_published(address, self._etherscan, self._sourcify)
         if not any(each.verified for each in found):
-            found += await self._asked(address, self._blockscout)
+            found += await self._query_published(address, self._blockscout)
         return tuple(found)
 
-    async def _asked(self, address: str, *registries: Etherscan | Sourcify | Blockscout) -> list[Published]:
-        """What these say, all asked at once."""
-        asked = [each for each in registries if self._can_ask(each)]
-        answers = await asyncio.gather(*(attempt(each.published, self._chain_id, address) for each in asked))
-        for registry, answer in zip(asked, answers, strict=True):
+    async def _query_published(
+        self, address: str, *registries: Etherscan | Sourcify | Blockscout
+    ) -> list[Published]:
+        """Query these registries concurrently."""
+        queried = [each for each in registries if self._can_query(each)]
+        answers = await asyncio.gather(
+            *(attempt(each.published, self._chain_id, address) for each in queried)
+        )
+        for registry, answer in zip(queried, answers, strict=True):
             if not isinstance(answer, Published):
                 self._failed[registry.about.name] = answer
         return [each for each in answers if isinstance(each, Published)]
 
-    def _can_ask(self, registry: Etherscan | Sourcify | Blockscout) -> bool:
-        return registry in self._able and registry.about.name not in self._failed
+    def _can_query(self, registry: Etherscan | Sourcify | Blockscout) -> bool:
+        return registry in self._available and registry.about.name not in self._failed
 
-    async def dated(self, known: Registered, address: str, rpc: Rpc) -> Registered:
-        """With the time of a contract's creation, by its block or transaction where only those are told."""
-        known = await self._dated_by_block(known, rpc)
-        if known.created and known.created.at:
-            return known
-        if not known.created or not known.created.transaction:
-            known = await self._explored(known, address)
-        transaction = known.created and known.created.transaction
-        if not transaction or not self._can_ask(self._blockscout):
-            return known
+    async def dated(self, sources: Registered, address: str, rpc: Rpc) -> Registered:
+        """Add the time of creation, from its block or transaction where only those are known."""
+        sources = await self._creation_time_from_block(sources, rpc)
+        if sources.created and sources.created.at:
+            return sources
+        if not sources.created or not sources.created.transaction:
+            sources = await self._with_account(sources, address)
+        transaction = sources.created and sources.created.transaction
+        if not transaction or not self._can_query(self._blockscout):
+            return sources
         moment = await attempt(self._blockscout.time_of, self._chain_id, transaction)
-        return _at(known, moment if isinstance(moment, datetime) else None)
+        return _with_time(sources, moment if isinstance(moment, datetime) else None)
 
-    async def _dated_by_block(self, known: Registered, rpc: Rpc) -> Registered:
-        created = known.created
+    async def _creation_time_from_block(self, sources: Registered, rpc: Rpc) -> Registered:
+        created = sources.created
         if not created or created.at or created.block is None:
-            return known
+            return sources
         if not rpc.configured or not rpc.covers(self._chain_id):
-            return known
+            return sources
         blocks = await attempt(rpc.blocks, self._chain_id, [created.block])
-        return _at(known, since_1970(blocks[0].timestamp) if isinstance(blocks, list) else None)
+        return _with_time(sources, since_1970(blocks[0].timestamp) if isinstance(blocks, list) else None)
 
-    async def _explored(self, known: Registered, address: str) -> Registered:
-        """With what Blockscout knows of the address itself, if it can be asked."""
-        if known.account or not self._can_ask(self._blockscout):
-            return known
+    async def _with_account(self, sources: Registered, address: str) -> Registered:
+        """Add Blockscout's record of the address itself, if Blockscout is available."""
+        if sources.account or not self._can_query(self._blockscout):
+            return sources
         account = await attempt(self._blockscout.account, self._chain_id, address)
         if not isinstance(account, ExploredAccount):
-            return known
-        told = [each for each in (known.created, account.created) if each]
-        return replace(known, account=account, created=_merged(told))
+            return sources
+        creations = [each for each in (sources.created, account.created) if each]
+        return replace(sources, account=account, created=_merge_creations(creations))
 
-    async def _creation(self, address: str) -> Created | None:
-        """How it came to be, which only Etherscan tells in a call of its own."""
-        if self._etherscan not in self._able:
+    async def _fetch_creation(self, address: str) -> Created | None:
+        """Fetch the creation, for which only Etherscan has a separate call."""
+        if self._etherscan not in self._available:
             return None
         answer = await attempt(self._etherscan.creation, self._chain_id, address)
         return answer if isinstance(answer, Created) else None
 
 
-def _at(known: Registered, moment: datetime | None) -> Registered:
-    """With this time of creation."""
-    return replace(known, created=replace(known.created, at=moment)) if known.created else known
+def _with_time(sources: Registered, moment: datetime | None) -> Registered:
+    """Set the time of creation."""
+    return replace(sources, created=replace(sources.created, at=moment)) if sources.created else sources
 
 
-def _merged(known: Sequence[Created]) -> Created | None:
-    """Each fact from the first that tells it."""
-    if not known:
+def _merge_creations(creations: Sequence[Created]) -> Created | None:
+    """Merge records: each value from the first that has it."""
+    if not creations:
         return None
     return Created(
-        creator=next((each.creator for each in known if each.creator), None),
-        transaction=next((each.transaction for each in known if each.transaction), None),
-        at=next((each.at for each in known if each.at), None),
-        block=next((each.block for each in known if each.block is not None), None),
+        creator=next((each.creator for each in creations if each.creator), None),
+        transaction=next((each.transaction for each in creations if each.transaction), None),
+        at=next((each.at for each in creations if each.at), None),
+        block=next((each.block for each in creations if each.block is not None), None),
     )
 
 
 async def look(rpc: Rpc, chain_id: int, address: str) -> tuple[Seen, ProviderFailure | None]:
-    """What the chain shows of an address, and what ended the looking early, if anything did."""
-    seen = Seen(address)
+    """Read the chain state of an address; the second value is the failure that ended reading early."""
+    state = Seen(address)
     clock = asyncio.get_running_loop()
     start = clock.time()
     for _ in range(ROUNDS):
-        further = wanted(seen)
-        if not further:
+        next_reads = wanted(state)
+        if not next_reads:
             break
         if clock.time() - start > rpc.left:
-            return seen, rpc.failed("is too slow to look at everything")
-        if failure := await _see(rpc, chain_id, seen, further):
-            return seen, failure
-    return seen, None
+            return state, rpc.failed("is too slow: not all of the contract was read")
+        if failure := await _read_chain(rpc, chain_id, state, next_reads):
+            return state, failure
+    return state, None
 
 
-async def _see(rpc: Rpc, chain_id: int, seen: Seen, further: Wanted) -> ProviderFailure | None:
-    """Look at all of it at once, and keep what could be seen; the first failure, if there was any."""
-    calls = [Call(to, calldata(question)) for to, question in further.calls]
-    asked: list[Awaitable[ProviderFailure | None]] = [
-        _entered(seen.slots, slots, rpc.slots, chain_id, contract, [slot for _, slot in slots])
-        for contract, slots in _by_contract(further.slots).items()
+async def _read_chain(rpc: Rpc, chain_id: int, state: Seen, reads: Wanted) -> ProviderFailure | None:
+    """Run all reads concurrently and store the results; return the first failure, if any."""
+    calls = [Call(to, calldata(call)) for to, call in reads.calls]
+    pending: list[Awaitable[ProviderFailure | None]] = [
+        _read_into(state.slots, slots, rpc.slots, chain_id, contract, [slot for _, slot in slots])
+        for contract, slots in _group_by_contract(reads.slots).items()
     ]
-    if further.codes:
-        asked.append(_entered(seen.codes, further.codes, rpc.codes, chain_id, further.codes))
+    if reads.codes:
+        pending.append(_read_into(state.codes, reads.codes, rpc.codes, chain_id, reads.codes))
     if calls:
-        asked.append(_entered(seen.returned, further.calls, rpc.calls, chain_id, calls))
-    return next((failure for failure in await asyncio.gather(*asked) if failure), None)
+        pending.append(_read_into(state.returned, reads.calls, rpc.calls, chain_id, calls))
+    return next((failure for failure in await asyncio.gather(*pending) if failure), None)
 
 
-async def _entered(
+async def _read_into(
     into: MutableMapping[K, T],
     keys: Sequence[K],
     method: Callable[P, Awaitable[list[T]]],
     *args: P.args,
     **kwargs: P.kwargs,
 ) -> ProviderFailure | None:
-    """Ask a method, and enter its answer for each key."""
+    """Call a method and store its result for each key; return its failure, if any."""
     try:
         into.update(zip(keys, await method(*args, **kwargs), strict=True))
     except ProviderFailure as failure:
@@ -227,8 +231,8 @@ async def _entered(
     return None
 
 
-def _by_contract(slots: Iterable[tuple[str, str]]) -> dict[str, list[tuple[str, str]]]:
-    found: dict[str, list[tuple[str, str]]] = {}
+def _group_by_contract(slots: Iterable[tuple[str, str]]) -> dict[str, list[tuple[str, str]]]:
+    grouped: dict[str, list[tuple[str, str]]] = {}
     for slot in slots:
-        found.setdefault(slot[0], []).append(slot)
-    return found
+        grouped.setdefault(slot[0], []).append(slot)
+    return grouped

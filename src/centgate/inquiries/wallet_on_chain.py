@@ -1,4 +1,4 @@
-"""A wallet as the chain itself tells it, where no source lists what it holds: in parts, and says in which."""
+"""Read a wallet from the chain where no source lists its holdings; coverage is partial and warned of."""
 
 from __future__ import annotations
 
@@ -15,74 +15,79 @@ from centgate.providers.rpc import Log, Rpc
 from centgate.readings import base_units, since_1970
 from centgate.sources import attempt, together
 
-BLOCKS = 5_000
-"""Blocks whose logs are read: what most public nodes give in one call or a few."""
+LOG_BLOCKS = 5_000
+"""Blocks whose logs are read: most public nodes return them in one call or a few."""
 DEVELOPMENT_BLOCKS = 100_000
-REQUESTS = 8
-"""Calls for logs in each direction."""
-TOKENS = 100
-"""Tokens outside the list of known ones that are asked for a balance, those that moved last first."""
-TIMED = 10
-"""Movements whose time is looked up."""
+LOG_REQUESTS = 8
+"""eth_getLogs calls in each direction."""
+MAX_MOVED_TOKENS = 100
+"""Tokens outside the list of known ones whose balance is read, the most recently moved first."""
+MAX_TIMED_TRANSFERS = 10
+"""Transfers whose time is looked up."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Recent:
+class _RecentLogs:
     logs: tuple[Log, ...]
     from_block: int
     to_block: int
 
 
 class WalletOnChain:
-    """One wallet: the known tokens it holds, and what recent Transfer events (EIP-20) tell of it."""
+    """One wallet: its balances of known tokens, and its recent Transfer events (EIP-20)."""
 
     def __init__(self, rpc: Rpc, chain_id: int, wallet: str) -> None:
         self._rpc, self._chain_id, self._wallet = rpc, chain_id, wallet
-        self._recent: asyncio.Future[_Recent | NoData | ProviderFailure] | None = None
+        self._recent: asyncio.Future[_RecentLogs | NoData | ProviderFailure] | None = None
 
     async def holdings(self) -> list[Holding]:
-        """Balances of the known tokens, and of those that moved to or from the wallet lately."""
-        recent = await self._logs()
-        logs = recent.logs if isinstance(recent, _Recent) else ()
-        moved = dict.fromkeys(log.address for log in reversed(logs))
-        known = KNOWN_TOKENS.get(self._chain_id, {})
-        tokens = [*known, *[token for token in moved if token not in known][:TOKENS]]
+        """Read balances of the known tokens, and of those recently moved to or from the wallet."""
+        recent = await self._transfer_logs()
+        logs = recent.logs if isinstance(recent, _RecentLogs) else ()
+        moved_tokens = dict.fromkeys(log.address for log in reversed(logs))
+        known_tokens = KNOWN_TOKENS.get(self._chain_id, {})
+        tokens = [
+            *known_tokens,
+            *[token for token in moved_tokens if token not in known_tokens][:MAX_MOVED_TOKENS],
+        ]
         calls = [erc20.balance_of(token, self._wallet) for token in tokens]
         balances = [erc20.number(returned) for returned in await self._rpc.calls(self._chain_id, calls)]
-        lately = (
+        note = (
             f" and those that moved in blocks {recent.from_block} to {recent.to_block}"
-            if isinstance(recent, _Recent)
+            if isinstance(recent, _RecentLogs)
             else ", since the node gives no event logs"
         )
         self._rpc.record.warn(
-            f"coverage is partial: tokens were read from the chain itself, those of a built-in list{lately}"
+            f"coverage is partial: tokens were read from the chain itself, those of a built-in list{note}"
         )
         return [
             Holding(Token(token), balance) for token, balance in zip(tokens, balances, strict=True) if balance
         ]
 
     async def movements(self) -> list[Movement]:
-        """Transfers of tokens in the blocks that were read, the latest first; the first few have a time."""
-        recent = await self._logs()
-        if not isinstance(recent, _Recent):
+        """Return token transfers in the blocks that were read, the latest first; the first have a time."""
+        recent = await self._transfer_logs()
+        if not isinstance(recent, _RecentLogs):
             raise recent
         self._rpc.record.warn(
             "coverage is partial: transfers were read from the chain itself, those of tokens in blocks "
             f"{recent.from_block} to {recent.to_block}, without those of the chain's own coin"
         )
-        movements = newest_first([_movement(log) for log in recent.logs])
-        numbers = sorted({each.block for each in movements[:TIMED] if each.block is not None})
+        movements = newest_first([_parse_transfer(log) for log in recent.logs])
+        numbers = sorted({each.block for each in movements[:MAX_TIMED_TRANSFERS] if each.block is not None})
         blocks = await attempt(self._rpc.blocks, self._chain_id, numbers) if numbers else []
         if isinstance(blocks, NoData | ProviderFailure):
             return movements
         times = {block.number: since_1970(block.timestamp) for block in blocks}
-        timed = [replace(each, at=times.get(each.block or 0)) for each in movements[:TIMED]]
-        return [*timed, *movements[TIMED:]]
+        with_times = [
+            replace(each, at=times.get(each.block or 0)) for each in movements[:MAX_TIMED_TRANSFERS]
+        ]
+        return [*with_times, *movements[MAX_TIMED_TRANSFERS:]]
 
     async def tokens(self, tokens: Sequence[str]) -> dict[str, Token]:
-        """Symbol, name, decimals and supply by token, as the tokens say."""
-        questions = (erc20.symbol, erc20.name, erc20.decimals, erc20.total_supply)
-        calls = [question(token) for token in tokens for question in questions]
+        """Read symbol, name, decimals and supply of each token from its contract."""
+        getters = (erc20.symbol, erc20.name, erc20.decimals, erc20.total_supply)
+        calls = [getter(token) for token in tokens for getter in getters]
         answers = iter(await self._rpc.calls(self._chain_id, calls))
         return {
             token: Token(
@@ -95,37 +100,41 @@ class WalletOnChain:
             for token in tokens
         }
 
-    async def _logs(self) -> _Recent | NoData | ProviderFailure:
-        """Transfer events of the wallet, oldest first; asked for once, whoever needs them first."""
+    async def _transfer_logs(self) -> _RecentLogs | NoData | ProviderFailure:
+        """Return Transfer events of the wallet, oldest first; read once and shared by all callers."""
         if self._recent is None:
-            self._recent = asyncio.create_task(self._asked())
+            self._recent = asyncio.create_task(self._try_read_logs())
         return await self._recent
 
-    async def _asked(self) -> _Recent | NoData | ProviderFailure:
-        return await attempt(self._read)
+    async def _try_read_logs(self) -> _RecentLogs | NoData | ProviderFailure:
+        return await attempt(self._read_logs)
 
-    async def _read(self) -> _Recent:
+    async def _read_logs(self) -> _RecentLogs:
         latest = (await self._rpc.latest_block(self._chain_id)).number
-        blocks = BLOCKS if self._chain_id in CHAIN_BY_ID else DEVELOPMENT_BLOCKS
-        side = erc20.topic(self._wallet)
+        blocks = LOG_BLOCKS if self._chain_id in CHAIN_BY_ID else DEVELOPMENT_BLOCKS
+        wallet_topic = erc20.topic(self._wallet)
         async with together() as group:
-            both = [
+            tasks = [
                 group.create_task(
-                    self._rpc.logs(self._chain_id, topics, to_block=latest, blocks=blocks, requests=REQUESTS)
+                    self._rpc.logs(
+                        self._chain_id, topics, to_block=latest, blocks=blocks, requests=LOG_REQUESTS
+                    )
                 )
-                for topics in ([erc20.TRANSFER, side], [erc20.TRANSFER, None, side])
+                for topics in ([erc20.TRANSFER, wallet_topic], [erc20.TRANSFER, None, wallet_topic])
             ]
-        found = [task.result() for task in both]
-        # one to oneself is found in both directions; transfers of NFTs have a fourth topic
-        logs = {(log.block, log.index): log for logs in found for log in logs.entries if len(log.topics) == 3}
-        return _Recent(
-            tuple(logs[place] for place in sorted(logs)),
-            from_block=max(logs.from_block for logs in found),
+        results = [task.result() for task in tasks]
+        # a transfer to oneself is found in both directions; transfers of NFTs have a fourth topic
+        logs = {
+            (log.block, log.index): log for logs in results for log in logs.entries if len(log.topics) == 3
+        }
+        return _RecentLogs(
+            tuple(logs[position] for position in sorted(logs)),
+            from_block=max(logs.from_block for logs in results),
             to_block=latest,
         )
 
 
-def _movement(log: Log) -> Movement:
+def _parse_transfer(log: Log) -> Movement:
     return Movement(
         transaction=log.transaction,
         sender=erc20.address_in(log.topics[1]),

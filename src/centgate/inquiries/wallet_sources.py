@@ -1,4 +1,4 @@
-"""Who is asked about a wallet: the best source there is, and the next one when it fails."""
+"""Query the sources of a wallet's data in order: the best first, the next when one fails."""
 
 from __future__ import annotations
 
@@ -22,23 +22,23 @@ from centgate.sources import attempt, together
 from centgate.verdicts.valuation import ranked, valued
 
 NATIVE = "0x0000000000000000000000000000000000000000"
-"""The chain's own coin, where prices are asked for."""
-PRICED = 99
-"""Tokens whose price is asked for, in one call with that of the chain's own coin."""
-UNNAMED = 30
-"""Tokens whose metadata is asked for."""
+"""Address that stands for the native coin in price queries."""
+MAX_PRICED_TOKENS = 99
+"""Tokens whose price is queried, in one call with that of the native coin."""
+MAX_METADATA_TOKENS = 30
+"""Tokens whose metadata is queried."""
 RECENT = 10
-"""Transfers in an answer."""
+"""Transfers in a response."""
 
 T = TypeVar("T")
-Asking = tuple[Provider, Callable[[], Awaitable[T]]]
-"""A question to one provider, not yet asked."""
-Naming = Callable[[Sequence[str]], Awaitable[dict[str, Token]]]
+SourceQuery = tuple[Provider, Callable[[], Awaitable[T]]]
+"""A provider and a query to it that has not been sent."""
+MetadataSource = Callable[[Sequence[str]], Awaitable[dict[str, Token]]]
 
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What was told of a wallet, and by whom."""
+    """Balance, holdings and transfers of a wallet, with their sources."""
 
     chain_id: int
     wallet: str
@@ -52,7 +52,7 @@ class Seen:
 
 
 class WalletSources:
-    """The sources that can be asked about one wallet."""
+    """Sources that can be queried about one wallet."""
 
     def __init__(
         self, chain_id: int, wallet: str, alchemy: Alchemy, blockscout: Blockscout, rpc: Rpc
@@ -63,182 +63,199 @@ class WalletSources:
         self._record = rpc.record
 
     async def seen(self) -> Seen:
-        """Balance, tokens and transfers, each from the first source that tells it.
+        """Return balance, tokens and transfers, each from the first source that has them.
 
-        Raises the first source's failure when none tells the balance or the tokens. Without transfers there
-        is an answer, with a warning, and so there is where the sources answer that they know no balance.
+        Raises the first source's failure if none returns the balance or the tokens. Missing transfers are
+        only warned of, and so is a balance that the sources report as unknown.
         """
         async with together() as group:
-            coin = group.create_task(self._coin())
-            held = group.create_task(self._first("token balances are", self._for_holdings()))
-            moved = group.create_task(attempt(self._first, "transfers are", self._for_movements()))
-        movements = moved.result()
+            coin_task = group.create_task(self._fetch_native_balance())
+            holdings_task = group.create_task(
+                self._first_answer("token balances are", self._holdings_queries())
+            )
+            transfers_task = group.create_task(
+                attempt(self._first_answer, "transfers are", self._transfer_queries())
+            )
+        movements = transfers_task.result()
         if isinstance(movements, NoData | ProviderFailure):
-            self._record.warn("recent transfers are not known, since no source told them")
-            movements = (list[Movement](), held.result()[1])
-        return _joined(self._chain_id, self._wallet, coin.result(), held.result(), movements)
+            self._record.warn("recent transfers are unknown: no source returned them")
+            movements = (list[Movement](), holdings_task.result()[1])
+        return _build_snapshot(
+            self._chain_id, self._wallet, coin_task.result(), holdings_task.result(), movements
+        )
 
-    async def _coin(self) -> tuple[Coin, WalletSource | None]:
+    async def _fetch_native_balance(self) -> tuple[Coin, WalletSource | None]:
         try:
-            return await self._first("the native balance is", self._for_coin())
+            return await self._first_answer("the native balance is", self._balance_queries())
         except NoData:
-            self._record.warn("the native balance is not known, since no source told it")
+            self._record.warn("the native balance is unknown: no source returned it")
             return Coin(None), None
 
     async def completed(self, seen: Seen, prices: Mapping[str, Price]) -> Seen:
-        """With symbols, names and decimals of the tokens that matter; warns of tokens nobody looked at."""
+        """Add symbols, names and decimals of the relevant tokens; warn of tokens that were skipped."""
         in_order = ranked(valued(each, prices.get(each.token.address)) for each in seen.holdings)
-        # whoever has a price is worth a look even where its decimals, and so its worth, are not known yet
+        # tokens with a price come first even if their decimals, and so their value, are not known yet
         in_order.sort(key=lambda each: each.holding.token.address not in prices)
-        unnamed = [each.holding.token.address for each in in_order if _unnamed(each.holding.token)]
-        naming = self._naming(seen.holdings_source)
-        if naming is None:
+        unnamed = [each.holding.token.address for each in in_order if _is_unnamed(each.holding.token)]
+        source = self._metadata_source(seen.holdings_source)
+        if source is None:
             unnamed = []
-        names = await self._named(naming, unnamed[:UNNAMED])
-        moved = [
-            each.token.address for each in seen.movements[:RECENT] if each.token and _unnamed(each.token)
+        metadata = await self._fetch_metadata(source, unnamed[:MAX_METADATA_TOKENS])
+        moved_tokens = [
+            each.token.address for each in seen.movements[:RECENT] if each.token and _is_unnamed(each.token)
         ]
-        unknown = [token for token in dict.fromkeys(moved) if token not in names]
-        names |= await self._named(self._naming(seen.movements_source), unknown)
-        if left := set(unnamed[UNNAMED:]) - names.keys():
-            self._record.warn(f"{len(left)} further tokens of the wallet were not looked at")
-        holdings = [each.holding for each in in_order if each.holding.token.address not in left]
+        missing = [token for token in dict.fromkeys(moved_tokens) if token not in metadata]
+        metadata |= await self._fetch_metadata(self._metadata_source(seen.movements_source), missing)
+        if skipped := set(unnamed[MAX_METADATA_TOKENS:]) - metadata.keys():
+            self._record.warn(f"{len(skipped)} further tokens of the wallet were not checked")
+        holdings = [each.holding for each in in_order if each.holding.token.address not in skipped]
         complete = replace(
             seen,
             holdings=[
-                replace(each, token=each.token.completed(names.get(each.token.address))) for each in holdings
+                replace(each, token=each.token.completed(metadata.get(each.token.address)))
+                for each in holdings
             ],
-            movements=[_with_names(each, names) for each in seen.movements],
+            movements=[_with_metadata(each, metadata) for each in seen.movements],
         )
-        self._tell_nameless(complete)
+        self._warn_unnamed(complete)
         return complete
 
-    def _tell_nameless(self, seen: Seen) -> None:
-        """Warn of tokens that the checks on names were not made of."""
+    def _warn_unnamed(self, seen: Seen) -> None:
+        """Warn of tokens whose names could not be checked."""
         tokens = [
             *(each.token for each in seen.holdings),
             *(each.token for each in seen.movements[:RECENT] if each.token),
         ]
-        if nameless := {token.address for token in tokens if _unnamed(token)}:
+        if unnamed := {token.address for token in tokens if _is_unnamed(token)}:
             self._record.warn(
-                f"neither name nor symbol is known of {len(nameless)} tokens, so these were not checked for "
-                "bait, links and imitation"
+                f"{len(unnamed)} tokens have neither a known name nor a symbol, so these were not checked "
+                "for bait, links and imitation"
             )
 
-    async def _named(self, naming: Naming | None, tokens: Sequence[str]) -> dict[str, Token]:
-        names = await attempt(naming, tokens) if naming and tokens else {}
-        return names if isinstance(names, dict) else {}
+    async def _fetch_metadata(self, source: MetadataSource | None, tokens: Sequence[str]) -> dict[str, Token]:
+        metadata = await attempt(source, tokens) if source and tokens else {}
+        return metadata if isinstance(metadata, dict) else {}
 
-    def _naming(self, source: WalletSource) -> Naming | None:
-        """Who tells the names of tokens that a source gives by address alone."""
+    def _metadata_source(self, source: WalletSource) -> MetadataSource | None:
+        """Return the metadata query for tokens that a source lists by address alone, or None."""
         if source == "alchemy":
             return partial(self._alchemy.tokens, self._chain_id)
         return self._on_chain.tokens if source == "rpc" else None
 
-    def _for_coin(self) -> list[Asking[Coin]]:
+    def _balance_queries(self) -> list[SourceQuery[Coin]]:
         # an explorer's balance can lag behind the chain
         return [
-            (self._alchemy, partial(_coin, self._alchemy, self._chain_id, self._wallet)),
-            (self._rpc, partial(_coin, self._rpc, self._chain_id, self._wallet)),
+            (self._alchemy, partial(_fetch_native_balance, self._alchemy, self._chain_id, self._wallet)),
+            (self._rpc, partial(_fetch_native_balance, self._rpc, self._chain_id, self._wallet)),
             (self._blockscout, partial(self._blockscout.coin, self._chain_id, self._wallet)),
         ]
 
-    def _for_holdings(self) -> list[Asking[list[Holding]]]:
+    def _holdings_queries(self) -> list[SourceQuery[list[Holding]]]:
         return [
             (self._alchemy, partial(self._alchemy.holdings, self._chain_id, self._wallet)),
             (self._blockscout, partial(self._blockscout.holdings, self._chain_id, self._wallet)),
             (self._rpc, self._on_chain.holdings),
         ]
 
-    def _for_movements(self) -> list[Asking[list[Movement]]]:
+    def _transfer_queries(self) -> list[SourceQuery[list[Movement]]]:
         return [
             (self._alchemy, partial(self._alchemy.movements, self._chain_id, self._wallet)),
             (self._blockscout, partial(self._blockscout.movements, self._chain_id, self._wallet)),
             (self._rpc, self._on_chain.movements),
         ]
 
-    async def _first(self, what: str, askings: Sequence[Asking[T]]) -> tuple[T, WalletSource]:
-        """The answer of the first that answers, and its name; handing over is a degradation to be told."""
-        missing: list[NoData | ProviderFailure] = []
-        for provider, ask in askings:
+    async def _first_answer(self, what: str, queries: Sequence[SourceQuery[T]]) -> tuple[T, WalletSource]:
+        """Return the first answer and its source's name; warn if an earlier source failed."""
+        failures: list[NoData | ProviderFailure] = []
+        for provider, ask in queries:
             if not (provider.configured and provider.covers(self._chain_id)):
                 continue
             answer = await attempt(ask)
             if isinstance(answer, NoData | ProviderFailure):
-                missing.append(answer)
+                failures.append(answer)
                 continue
-            if missing:
+            if failures:
                 self._record.warn(f"{what} from {provider.about.label}, since a better source failed")
             return answer, cast(WalletSource, provider.about.name)
         raise (
-            missing[0] if missing else ProviderUnconfigured("alchemy", f"nobody knows chain {self._chain_id}")
+            failures[0]
+            if failures
+            else ProviderUnconfigured("alchemy", f"no source covers chain {self._chain_id}")
         )
 
 
 async def priced(seen: Seen, defillama: DefiLlama) -> Mapping[str, Price]:
-    """Prices of the chain's own coin (as the zero address), of tokens held and of tokens moved."""
+    """Fetch prices of the native coin (as the zero address), of tokens held and of tokens moved."""
     if seen.chain_id not in CHAIN_BY_ID:
         defillama.record.warn("there are no prices on a development chain")
         return {}
     if not defillama.configured:
         defillama.record.warn(
-            f"{defillama.about.label} is not set up on this deployment, so prices are missing"
+            f"{defillama.about.label} is not configured on this deployment, so prices are missing"
         )
         return {}
-    moved = [each.token.address for each in seen.movements[:RECENT] if each.token]
-    held = [each.token.address for each in seen.holdings]
-    known = [token for token in held if known_token(seen.chain_id, token)]
-    tokens = [token for token in dict.fromkeys([*known, *moved, *held]) if token not in NATIVE_AS_TOKEN]
-    prices = await attempt(defillama.prices, seen.chain_id, [NATIVE, *tokens[:PRICED]])
+    moved_tokens = [each.token.address for each in seen.movements[:RECENT] if each.token]
+    held_tokens = [each.token.address for each in seen.holdings]
+    known_tokens = [token for token in held_tokens if known_token(seen.chain_id, token)]
+    tokens = [
+        token
+        for token in dict.fromkeys([*known_tokens, *moved_tokens, *held_tokens])
+        if token not in NATIVE_AS_TOKEN
+    ]
+    prices = await attempt(defillama.prices, seen.chain_id, [NATIVE, *tokens[:MAX_PRICED_TOKENS]])
     if not isinstance(prices, dict):
         return {}
-    if len(tokens) > PRICED:
-        defillama.record.warn(f"the prices of {len(tokens) - PRICED} tokens were not asked for")
+    if len(tokens) > MAX_PRICED_TOKENS:
+        defillama.record.warn(f"the prices of {len(tokens) - MAX_PRICED_TOKENS} tokens were not queried")
     if NATIVE not in prices and seen.coin.price_usd is None:
-        defillama.record.warn("no price is known of the chain's own coin, so what it is worth is not either")
+        defillama.record.warn(
+            "the price of the native coin is unknown, and so is the value of the native balance"
+        )
     return prices
 
 
-async def _coin(provider: Alchemy | Rpc, chain_id: int, wallet: str) -> Coin:
+async def _fetch_native_balance(provider: Alchemy | Rpc, chain_id: int, wallet: str) -> Coin:
     amount = await provider.native_balance(chain_id, wallet)
     if not 0 <= amount <= MOST_UNITS:
-        raise provider.failed("answered with a balance that no chain has")
+        raise provider.failed("returned an impossible balance")
     return Coin(amount)
 
 
-def _joined(
+def _build_snapshot(
     chain_id: int,
     wallet: str,
     coin: tuple[Coin, WalletSource | None],
     held: tuple[list[Holding], WalletSource],
     moved: tuple[list[Movement], WalletSource],
 ) -> Seen:
-    """All of it together, with what is known of well-known tokens, and of those held, filled in."""
+    """Combine the results, with metadata of well-known tokens and of those held filled in."""
     by_token = {
-        each.token.address: replace(each, token=each.token.completed(_known(chain_id, each.token.address)))
+        each.token.address: replace(
+            each, token=each.token.completed(_lookup_metadata(chain_id, each.token.address))
+        )
         for each in held[0]
         if each.token.address not in NATIVE_AS_TOKEN
     }
     holdings = [*by_token.values()]
-    names = {each.token.address: each.token for each in holdings}
-    names |= {
+    metadata = {each.token.address: each.token for each in holdings}
+    metadata |= {
         token: known
         for each in moved[0]
-        if each.token and (known := _known(chain_id, token := each.token.address))
+        if each.token and (known := _lookup_metadata(chain_id, token := each.token.address))
     }
-    movements = [_with_names(each, names) for each in newest_first(moved[0])]
+    movements = [_with_metadata(each, metadata) for each in newest_first(moved[0])]
     return Seen(chain_id, wallet, *coin, holdings, held[1], movements, moved[1])
 
 
-def _with_names(movement: Movement, names: Mapping[str, Token]) -> Movement:
+def _with_metadata(movement: Movement, metadata: Mapping[str, Token]) -> Movement:
     token = movement.token
-    return replace(movement, token=token.completed(names.get(token.address))) if token else movement
+    return replace(movement, token=token.completed(metadata.get(token.address))) if token else movement
 
 
-def _known(chain_id: int, address: str) -> Token | None:
+def _lookup_metadata(chain_id: int, address: str) -> Token | None:
     known = known_token(chain_id, address)
     return Token(address, known.symbol, known.name, known.decimals) if known else None
 
 
-def _unnamed(token: Token) -> bool:
+def _is_unnamed(token: Token) -> bool:
     return token.symbol is None and token.name is None

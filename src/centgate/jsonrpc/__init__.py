@@ -1,1 +1,1 @@
-"""JSON-RPC as nodes speak it: several nodes of a chain as one, and what their refusals mean."""
+"""JSON-RPC client over several nodes of a chain, and the classification of their errors."""

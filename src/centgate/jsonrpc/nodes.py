@@ -1,4 +1,4 @@
-"""The nodes of a chain: JSON-RPC in batches, from one node after another until one answers."""
+"""JSON-RPC client for the nodes of a chain: sends batches, and tries the next node when one fails."""
 
 from __future__ import annotations
 
@@ -21,143 +21,147 @@ from centgate.sources import together
 from centgate.text import cleaned
 from centgate.upstream import Reply, Upstream
 
-BATCH = 50
+BATCH_SIZE = 50
 """Requests in one JSON-RPC batch."""
-SINGLY = 10
-"""Requests under way at once to a node that takes no batches."""
-SPANS = (50_000, 10_000, 5_000, 2_000, 1_000, 500, 100, 10)
-"""Blocks asked for at a time, where a node does not say what it allows: the next after each refusal."""
+MAX_CONCURRENT = 10
+"""Concurrent requests to a node that does not accept batches."""
+LOG_RANGES = (50_000, 10_000, 5_000, 2_000, 1_000, 500, 100, 10)
+"""Blocks per eth_getLogs call if a node does not say what it allows; the next is tried after each refusal."""
 REST = 30.0
-"""Seconds that a node which failed is asked only after the others."""
-MUTE = 600.0
-"""Seconds that a node which gives no logs, or takes no batches, is not asked for any."""
-_SPEAKING = range(400, 600)
-"""Nodes say what is wrong in JSON under many a status."""
+"""Seconds for which a node that failed is tried only after the others."""
+CAPABILITY_TTL = 600.0
+"""Seconds for which a node without logs, or without batches, is remembered as such."""
+_ERROR_STATUSES = range(400, 600)
+"""Nodes return JSON errors with many different statuses."""
 
-_OF_RESULTS = re.compile(r"\b(results?|logs?|records?|responses?|entries|events?)\b")
-"""Words of a refusal for how much was found, and not for how many blocks were asked for."""
+_RESULT_COUNT = re.compile(r"\b(results?|logs?|records?|responses?|entries|events?)\b")
+"""Words of an error about the number of results, as against the number of blocks."""
 
 T = TypeVar("T")
 Asked = tuple[str, list[Any]]
 """A method and its parameters."""
 Log = dict[str, Any]
-"""An event as nodes give it."""
+"""An event log as returned by a node."""
 
 
 @dataclass(frozen=True, slots=True)
 class RpcRefused:
-    """A call that fails whoever is asked: it reverts, runs out of gas, or returns more than is read."""
+    """Call that fails on every node: it reverts, runs out of gas, or returns too much data."""
 
     code: int
     message: str
 
 
-class _TooMuch(Exception):
-    """The node finds the range of blocks, or what is in it, too large; carries what it says."""
+class _RangeTooLarge(Exception):
+    """The node rejects a block range, or the number of its results, as too large; carries its message."""
 
 
 @dataclass(slots=True)
 class Node:
-    """One node, and what is known of its habits."""
+    """One node and its known limitations."""
 
     url: str = field(repr=False)
     upstream: Upstream
-    single_until: float = 0
-    """Until when it is sent no batches, since it took none."""
-    span: int = SPANS[0]
-    """Blocks whose logs it gives at a time."""
-    rests_until: float = 0
-    mute_until: float = 0
-    turns: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(SINGLY), repr=False)
+    no_batches_until: float = 0
+    """Monotonic time until which no batches are sent, since it rejected one."""
+    log_range: int = LOG_RANGES[0]
+    """Blocks per eth_getLogs call that it accepts."""
+    avoid_until: float = 0
+    no_logs_until: float = 0
+    slots: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(MAX_CONCURRENT), repr=False)
 
-    async def ask(self, asked: Sequence[Asked], *, tolerant: bool) -> list[Any]:
-        """The result of each request, in order. With `tolerant` a call that fails has RpcRefused for one."""
-        batches = [asked[start : start + BATCH] for start in range(0, len(asked), BATCH)]
-        answers = await at_once(self._batch(batch, tolerant=tolerant) for batch in batches)
-        return [answer for batch in answers for answer in batch]
+    async def ask(self, requests: Sequence[Asked], *, tolerant: bool) -> list[Any]:
+        """Return the result of each request, in order; with `tolerant`, CallFailure for a call that fails."""
+        batches = [requests[start : start + BATCH_SIZE] for start in range(0, len(requests), BATCH_SIZE)]
+        results = await at_once(self._send_batch(batch, tolerant=tolerant) for batch in batches)
+        return [result for batch in results for result in batch]
 
     async def logs(
         self, topics: Sequence[Any], floor: int, end: int, *, address: str | None = None
     ) -> tuple[list[Log], int]:
-        """The logs of as many blocks up to `end` as it gives at a time, and the first of these blocks.
+        """Return the logs of as many blocks up to `end` as the node allows, and the first of these blocks.
 
-        `address` is the contract whose logs are asked for; None for those of all.
+        `address` limits the logs to one contract.
         """
-        where = {} if address is None else {"address": address}
-        if time.monotonic() < self.mute_until:
-            raise self.failed("gives no logs")
-        span = self.span
+        address_filter = {} if address is None else {"address": address}
+        if time.monotonic() < self.no_logs_until:
+            raise self.failed("does not provide event logs")
+        length = self.log_range
         while True:
-            start = max(floor, end - span + 1)
-            query = {**where, "topics": topics, "fromBlock": hex(start), "toBlock": hex(end)}
+            start = max(floor, end - length + 1)
+            log_filter = {**address_filter, "topics": topics, "fromBlock": hex(start), "toBlock": hex(end)}
             try:
-                (entries,) = await self.ask([("eth_getLogs", [query])], tolerant=False)
+                (entries,) = await self.ask([("eth_getLogs", [log_filter])], tolerant=False)
                 return list(entries), start
             except AnswerTooLong:
-                span = self._shorter(end - start + 1, "")
-            except _TooMuch as refusal:
-                said = str(refusal)
-                span = self._shorter(end - start + 1, said)
-                # a limit of blocks holds for every question; that there was too much in them only for this
-                if blocks_allowed(said, end - start + 1) or not _OF_RESULTS.search(said):
-                    self.span = min(self.span, span)
+                length = self._shorter_range(end - start + 1, "")
+            except _RangeTooLarge as refusal:
+                message = str(refusal)
+                length = self._shorter_range(end - start + 1, message)
+                # a limit of blocks holds for every request; too many results only for this one
+                if blocks_allowed(message, end - start + 1) or not _RESULT_COUNT.search(message):
+                    self.log_range = min(self.log_range, length)
 
-    def _shorter(self, refused: int, said: str) -> int:
-        """The blocks to ask for after so many were; ProviderError when hardly any are left to leave out."""
-        shorter = blocks_allowed(said, refused) or next((span for span in SPANS if span < refused), None)
-        if shorter is None:
-            self.mute_until = time.monotonic() + MUTE
-            raise self.failed("gives no logs, not even of a short range")
-        return shorter
+    def _shorter_range(self, refused: int, message: str) -> int:
+        """Return the next shorter range after a refused one; ProviderError if no range is left."""
+        length = blocks_allowed(message, refused) or next(
+            (each for each in LOG_RANGES if each < refused), None
+        )
+        if length is None:
+            self.no_logs_until = time.monotonic() + CAPABILITY_TTL
+            raise self.failed("does not provide event logs, not even for a short block range")
+        return length
 
-    async def _batch(self, asked: Sequence[Asked], *, tolerant: bool) -> list[Any]:
-        if len(asked) == 1 or time.monotonic() < self.single_until:
-            return await self._singly(asked, tolerant=tolerant)
-        content = [_request(number, *each) for number, each in enumerate(asked)]
+    async def _send_batch(self, requests: Sequence[Asked], *, tolerant: bool) -> list[Any]:
+        if len(requests) == 1 or time.monotonic() < self.no_batches_until:
+            return await self._send_each(requests, tolerant=tolerant)
+        content = [_build_request(number, *request) for number, request in enumerate(requests)]
         try:
-            reply = await self.upstream.post(self.url, content, accept=_SPEAKING)
+            reply = await self.upstream.post(self.url, content, accept=_ERROR_STATUSES)
         except AnswerTooLong:
             if not tolerant:
                 raise
-            return await self._singly(asked, tolerant=tolerant)
-        entries = _entries(reply)
-        if len(entries) != len(asked):
-            # some nodes take no batches, and each says so in its own way, unlike other refusals
-            self._raise_for(reply, entries)
-            answers = await self._singly(asked, tolerant=tolerant)
-            self.single_until = time.monotonic() + MUTE
-            return answers
+            return await self._send_each(requests, tolerant=tolerant)
+        entries = _response_objects(reply)
+        if len(entries) != len(requests):
+            # some nodes accept no batches, and each reports that in its own way, unlike other errors
+            self._raise_if_refused(reply, entries)
+            results = await self._send_each(requests, tolerant=tolerant)
+            self.no_batches_until = time.monotonic() + CAPABILITY_TTL
+            return results
         by_id = {str(entry.get("id")): entry for entry in entries}
         return [
-            self._result(method, by_id[str(number)], tolerant=tolerant)
-            for number, (method, _) in enumerate(asked)
+            self._parse_result(method, by_id[str(number)], tolerant=tolerant)
+            for number, (method, _) in enumerate(requests)
         ]
 
-    async def _singly(self, asked: Sequence[Asked], *, tolerant: bool) -> list[Any]:
-        return await at_once(self._one(method, params, tolerant=tolerant) for method, params in asked)
+    async def _send_each(self, requests: Sequence[Asked], *, tolerant: bool) -> list[Any]:
+        return await at_once(self._send_one(method, params, tolerant=tolerant) for method, params in requests)
 
-    async def _one(self, method: str, params: list[Any], *, tolerant: bool) -> Any:
+    async def _send_one(self, method: str, params: list[Any], *, tolerant: bool) -> Any:
         try:
-            async with self.turns:
-                reply = await self.upstream.post(self.url, _request(0, method, params), accept=_SPEAKING)
+            async with self.slots:
+                reply = await self.upstream.post(
+                    self.url, _build_request(0, method, params), accept=_ERROR_STATUSES
+                )
         except AnswerTooLong as refusal:
             if not tolerant:
                 raise
             return RpcRefused(0, refusal.message)
-        entries = _entries(reply)
+        entries = _response_objects(reply)
         if len(entries) != 1 or not {"result", "error"} & entries[0].keys():
-            self._raise_for(reply, entries)
+            self._raise_if_refused(reply, entries)
             raise (
                 self.upstream.failure(reply)
                 if reply.status >= 400
-                else self.failed("answered with no result (not JSON-RPC)")
+                else self.failed("returned no result (not JSON-RPC)")
             )
         if reply.status == 429 or (reply.status >= 400 and not isinstance(entries[0].get("error"), dict)):
             raise self.upstream.failure(reply)
-        return self._result(method, entries[0], tolerant=tolerant)
+        return self._parse_result(method, entries[0], tolerant=tolerant)
 
-    def _raise_for(self, reply: Reply, entries: Sequence[dict[str, Any]]) -> None:
-        """Raise what is meant by the whole reply, and not by the way it was asked."""
+    def _raise_if_refused(self, reply: Reply, entries: Sequence[dict[str, Any]]) -> None:
+        """Raise the failure that concerns the whole reply rather than the batch format."""
         if reply.status in (401, 402, 403, 429) or reply.status >= 500:
             raise self.upstream.failure(reply)
         for entry in entries:
@@ -165,40 +169,40 @@ class Node:
             if is_rate(code, message.lower()):
                 raise ProviderRateLimited(self.upstream.name, f"{self.upstream.label} asks to slow down")
 
-    def _result(self, method: str, entry: dict[str, Any], *, tolerant: bool) -> Any:
-        """The result in a response object; what its error means otherwise."""
+    def _parse_result(self, method: str, entry: dict[str, Any], *, tolerant: bool) -> Any:
+        """Return the result of a response object, or raise its error."""
         if not entry.get("error"):
             if entry.get("result") is None:
-                raise self.failed(f"knows no answer to {method}")
+                raise self.failed(f"returned no result for {method}")
             return entry["result"]
         code, message = error_in(entry)
-        said = message.lower()
-        if method == "eth_getLogs" and is_too_much(code, said):
-            raise _TooMuch(said)
-        if is_rate(code, said):
+        lowered = message.lower()
+        if method == "eth_getLogs" and is_too_much(code, lowered):
+            raise _RangeTooLarge(lowered)
+        if is_rate(code, lowered):
             raise ProviderRateLimited(self.upstream.name, f"{self.upstream.label} asks to slow down")
-        if tolerant and is_halt(code, said):
+        if tolerant and is_halt(code, lowered):
             return RpcRefused(code, message)
-        raise self.failed(f"refuses {method}: {self._quoted(message) or f'error {code}'}")
+        raise self.failed(f"refuses {method}: {self._redact(message) or f'error {code}'}")
 
-    def failed(self, what: str) -> ProviderError:
-        """The error that says that this node answered wrongly."""
-        return ProviderError(self.upstream.name, f"{self.upstream.label} {what}")
+    def failed(self, problem: str) -> ProviderError:
+        """Build the error for a wrong answer of this node."""
+        return ProviderError(self.upstream.name, f"{self.upstream.label} {problem}")
 
-    def _quoted(self, message: str) -> str | None:
-        """What a node says, without what is secret in its address, which some repeat."""
-        _, _, beyond = self.url.partition("//")
-        for part in sorted(re.split(r"[/?&=:@]", beyond)[1:], key=len, reverse=True):
+    def _redact(self, message: str) -> str | None:
+        """Return a node's message without secret parts of its URL, which some nodes repeat."""
+        _, _, rest = self.url.partition("//")
+        for part in sorted(re.split(r"[/?&=:@]", rest)[1:], key=len, reverse=True):
             if len(part) >= 6:
                 message = message.replace(part, "\u2026")
         return cleaned(message, 120)
 
 
 class Nodes:
-    """The nodes of one chain, in the operator's order."""
+    """Nodes of one chain, in the configured order."""
 
     def __init__(self, nodes: Sequence[Node], timeout: float) -> None:
-        """`timeout`: seconds for all of them together."""
+        """`timeout`: seconds for all nodes together."""
         self._nodes = nodes
         self._timeout = timeout
 
@@ -206,58 +210,59 @@ class Nodes:
         return bool(self._nodes)
 
     async def first(self, asking: Callable[[Node], Awaitable[T]]) -> T:
-        """What the first node answers that can; the failure of the first asked when none can.
+        """Return the answer of the first node that succeeds; raise the first failure if all fail.
 
-        Of several nodes each has its share of the time, so that one that hangs leaves some to the others.
+        Each of several nodes gets a share of the time, so that one that hangs leaves time for the others.
         """
         now = time.monotonic()
-        order = sorted(self._nodes, key=lambda node: node.rests_until > now)
+        order = sorted(self._nodes, key=lambda node: node.avoid_until > now)
         failures: list[ProviderFailure] = []
         for node in order:
-            share = self._timeout / len(order) if node is not order[-1] else None
+            time_limit = self._timeout / len(order) if node is not order[-1] else None
             try:
-                async with asyncio.timeout(share):
+                async with asyncio.timeout(time_limit):
                     answer = await asking(node)
             except TimeoutError:
-                message = f"{node.upstream.label} did not answer within {share:.3g} s"
+                message = f"{node.upstream.label} did not answer within {time_limit:.3g} s"
                 failures.append(ProviderTimeout(node.upstream.name, message))
             except (ValueError, LookupError, TypeError, AttributeError, ArithmeticError):
                 failures.append(node.failed("answered in a shape that is not known here"))
             except ProviderFailure as failure:
                 failures.append(failure)
             else:
-                node.rests_until = 0
+                node.avoid_until = 0
                 return answer
-            node.rests_until = time.monotonic() + (failures[-1].retry_after or REST)
+            node.avoid_until = time.monotonic() + (failures[-1].retry_after or REST)
         raise failures[0]
 
     async def each(
-        self, asked: Sequence[Asked], read: Callable[[Any], T], *, tolerant: bool = False
+        self, requests: Sequence[Asked], read: Callable[[Any], T], *, tolerant: bool = False
     ) -> list[T]:
-        """Each request's result as `read` reads it, all from one node; it may raise ValueError and its kin.
+        """Return each request's result parsed by `parse`, all from one node.
 
-        With `tolerant` it gets RpcRefused for a call that fails.
+        `parse` may raise ValueError, LookupError or TypeError. With `tolerant` it gets CallFailure for a call
+        that fails.
         """
 
         async def asking(node: Node) -> list[T]:
-            return [read(answer) for answer in await node.ask(asked, tolerant=tolerant)]
+            return [read(answer) for answer in await node.ask(requests, tolerant=tolerant)]
 
         return await self.first(asking)
 
 
 async def at_once(asking: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
-    """The answers, in order; the first failure ends the others."""
+    """Run coroutines concurrently and return their results in order; the first failure cancels the others."""
     async with together() as group:
         tasks = [group.create_task(each) for each in asking]
     return [task.result() for task in tasks]
 
 
-def _request(number: int, method: str, params: list[Any]) -> dict[str, Any]:
+def _build_request(number: int, method: str, params: list[Any]) -> dict[str, Any]:
     return {"jsonrpc": "2.0", "id": number, "method": method, "params": params}
 
 
-def _entries(reply: Reply) -> list[dict[str, Any]]:
-    """The response objects of a reply; none when it is no JSON."""
+def _response_objects(reply: Reply) -> list[dict[str, Any]]:
+    """Return the response objects of a reply; empty for an error that is not JSON."""
     try:
         body = reply.json()
     except ProviderError:

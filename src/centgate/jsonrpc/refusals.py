@@ -1,6 +1,6 @@
-"""What a node's refusal means: nodes differ in codes and words, and here they come to the same.
+"""Classify JSON-RPC errors, whose codes and messages differ between nodes.
 
-What a node says is in lower case throughout.
+Messages are expected in lower case.
 """
 
 from __future__ import annotations
@@ -8,13 +8,13 @@ from __future__ import annotations
 import re
 from typing import Any, cast
 
-LONGEST = 1000
-"""Characters of a message that are looked at."""
+MAX_MESSAGE_LENGTH = 1000
+"""Characters of a message that are read."""
 REVERTED = 3
-"""The error code of a call that reverts (geth's, and most nodes')."""
+"""Error code of a call that reverts (geth, and most nodes)."""
 
 _RATE_CODES = (-32016, 429)
-_TOO_OFTEN = (
+_RATE_LIMIT_WORDS = (
     "rate limit",
     "rate exceeded",
     "too many request",
@@ -23,7 +23,7 @@ _TOO_OFTEN = (
     "per second",
     "throughput",
 )
-_TOO_MUCH = (
+_RANGE_WORDS = (
     "range",
     "limit",
     "too many",
@@ -36,9 +36,9 @@ _TOO_MUCH = (
     "timeout",
     "timed out",
 )
-_OFF_THE_CHAIN = ("beyond", "invalid block range", "future block", "greater than latest", "not found")
-"""Of ranges that end after what the node knows: a shorter one does not help."""
-_HALTS = (
+_UNKNOWN_BLOCK_WORDS = ("beyond", "invalid block range", "future block", "greater than latest", "not found")
+"""For ranges that end after the node's latest block: a shorter one does not help."""
+_EXECUTION_FAILURE_WORDS = (
     "revert",
     "opcode",
     "out of gas",
@@ -53,46 +53,48 @@ _HALTS = (
     "execution aborted",
     "execution timeout",
 )
-"""How nodes say that the call itself fails, whoever is asked."""
-_NUMBER = re.compile(
+"""For calls that fail on every node."""
+_BLOCK_COUNT = re.compile(
     r"(?<![\w.,])(\d[\d,]*)\s?(k?)(?!\w|\.\d)(?!\s*(?:results?|logs?|events?|seconds?|ms|mb)\b)",
     re.IGNORECASE,
 )
-"""A number in a refusal, unless it counts something other than blocks."""
+"""A number in an error message, unless it counts something other than blocks."""
 
 
 def error_in(entry: dict[str, Any]) -> tuple[int, str]:
-    """Code and message, as it was written, of an error; some nodes say what they mean only in its data."""
+    """Return code and original message of an error; some nodes give the cause only in its data."""
     error: Any = entry.get("error")
     if not isinstance(error, dict):
-        return 0, str(error or "")[:LONGEST]
+        return 0, str(error or "")[:MAX_MESSAGE_LENGTH]
     details = cast(dict[str, Any], error)
     code, message, data = str(details.get("code")), str(details.get("message") or ""), details.get("data")
     payload = cast(dict[str, Any], data).get("payload") if isinstance(data, dict) else None
-    told = f"{message} {payload or ''}"
-    return int(code) if code.removeprefix("-").isdigit() else 0, told.strip()[:LONGEST]
+    full_message = f"{message} {payload or ''}"
+    return int(code) if code.removeprefix("-").isdigit() else 0, full_message.strip()[:MAX_MESSAGE_LENGTH]
 
 
 def is_rate(code: int, said: str) -> bool:
-    """Whether it was asked too often."""
-    return code in _RATE_CODES or any(words in said for words in _TOO_OFTEN)
+    """True for a rate limit error."""
+    return code in _RATE_CODES or any(words in said for words in _RATE_LIMIT_WORDS)
 
 
 def is_halt(code: int, said: str) -> bool:
-    """Whether the call itself fails, whoever is asked."""
-    return code == REVERTED or any(words in said for words in _HALTS)
+    """True if the call itself fails, on every node."""
+    return code == REVERTED or any(words in said for words in _EXECUTION_FAILURE_WORDS)
 
 
 def is_too_much(code: int, said: str) -> bool:
-    """Whether it finds the blocks whose logs were asked for, or what is in them, too many."""
+    """True if the node rejects a range of blocks, or the number of its logs, as too large."""
     return (
         not is_rate(code, said)
-        and any(words in said for words in _TOO_MUCH)
-        and not any(words in said for words in _OFF_THE_CHAIN)
+        and any(words in said for words in _RANGE_WORDS)
+        and not any(words in said for words in _UNKNOWN_BLOCK_WORDS)
     )
 
 
 def blocks_allowed(said: str, refused: int) -> int | None:
-    """The blocks that a refusal says are allowed: its largest number below those it refuses."""
-    numbers = (int(match[1].replace(",", "")) * (1000 if match[2] else 1) for match in _NUMBER.finditer(said))
+    """Parse the allowed number of blocks: the largest number in the message below the refused one."""
+    numbers = (
+        int(match[1].replace(",", "")) * (1000 if match[2] else 1) for match in _BLOCK_COUNT.finditer(said)
+    )
     return max((number for number in numbers if 0 < number < refused), default=None)
