@@ -65,7 +65,7 @@ class Listing:
 
 @dataclass(frozen=True, slots=True)
 class Directory:
-    """Index of listings by normalized names: `to_slug` for slugs, `alphanumeric` for what people write."""
+    """Index of listings by normalized names: `to_slug` for slugs, `alphanumeric_key` for names."""
 
     parse_row: Callable[[Listing], Protocol]
     """Parses a listing's row, in the directory's own format."""

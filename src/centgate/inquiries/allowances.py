@@ -115,11 +115,11 @@ async def _read_block_times(rpc: Rpc, chain_id: int, blocks: Sequence[int]) -> d
 
 
 async def _read_tokens(
-    rpc: Rpc, chain_id: int, wallet: str, told: Sequence[ToldApproval]
+    rpc: Rpc, chain_id: int, wallet: str, reported: Sequence[ToldApproval]
 ) -> tuple[dict[tuple[str, str], int | None], dict[str, TokenNow]]:
-    if not told:
+    if not reported:
         return {}, {}
-    pairs = [entry.pair for entry in told]
+    pairs = [entry.pair for entry in reported]
     tokens = list(dict.fromkeys(token for token, _ in pairs))
     calls = [erc20.allowance(token, wallet, spender) for token, spender in pairs]
     calls += [call for token in tokens for call in _token_calls(token, wallet)]

@@ -120,11 +120,11 @@ class WalletSources:
         self._warn_unnamed(complete)
         return complete
 
-    def _warn_unnamed(self, seen: Seen) -> None:
+    def _warn_unnamed(self, snapshot: Seen) -> None:
         """Warn of tokens whose names could not be checked."""
         tokens = [
-            *(each.token for each in seen.holdings),
-            *(each.token for each in seen.movements[:RECENT] if each.token),
+            *(each.token for each in snapshot.holdings),
+            *(each.token for each in snapshot.movements[:RECENT] if each.token),
         ]
         if unnamed := {token.address for token in tokens if _is_unnamed(token)}:
             self._record.warn(
@@ -164,7 +164,7 @@ class WalletSources:
             (self._rpc, self._on_chain.movements),
         ]
 
-    async def _first_answer(self, what: str, queries: Sequence[SourceQuery[T]]) -> tuple[T, WalletSource]:
+    async def _first_answer(self, subject: str, queries: Sequence[SourceQuery[T]]) -> tuple[T, WalletSource]:
         """Return the first answer and its source's name; warn if an earlier source failed."""
         failures: list[NoData | ProviderFailure] = []
         for provider, ask in queries:
@@ -175,7 +175,7 @@ class WalletSources:
                 failures.append(answer)
                 continue
             if failures:
-                self._record.warn(f"{what} from {provider.about.label}, since a better source failed")
+                self._record.warn(f"{subject} from {provider.about.label}, since a better source failed")
             return answer, cast(WalletSource, provider.about.name)
         raise (
             failures[0]

@@ -73,28 +73,28 @@ def error_in(entry: dict[str, Any]) -> tuple[int, str]:
     return int(code) if code.removeprefix("-").isdigit() else 0, full_message.strip()[:MAX_MESSAGE_LENGTH]
 
 
-def is_rate(code: int, said: str) -> bool:
+def is_rate(code: int, message: str) -> bool:
     """True for a rate limit error."""
-    return code in _RATE_CODES or any(words in said for words in _RATE_LIMIT_WORDS)
+    return code in _RATE_CODES or any(words in message for words in _RATE_LIMIT_WORDS)
 
 
-def is_halt(code: int, said: str) -> bool:
+def is_halt(code: int, message: str) -> bool:
     """True if the call itself fails, on every node."""
-    return code == REVERTED or any(words in said for words in _EXECUTION_FAILURE_WORDS)
+    return code == REVERTED or any(words in message for words in _EXECUTION_FAILURE_WORDS)
 
 
-def is_too_much(code: int, said: str) -> bool:
+def is_too_much(code: int, message: str) -> bool:
     """True if the node rejects a range of blocks, or the number of its logs, as too large."""
     return (
-        not is_rate(code, said)
-        and any(words in said for words in _RANGE_WORDS)
-        and not any(words in said for words in _UNKNOWN_BLOCK_WORDS)
+        not is_rate(code, message)
+        and any(words in message for words in _RANGE_WORDS)
+        and not any(words in message for words in _UNKNOWN_BLOCK_WORDS)
     )
 
 
-def blocks_allowed(said: str, refused: int) -> int | None:
+def blocks_allowed(message: str, refused: int) -> int | None:
     """Parse the allowed number of blocks: the largest number in the message below the refused one."""
     numbers = (
-        int(match[1].replace(",", "")) * (1000 if match[2] else 1) for match in _BLOCK_COUNT.finditer(said)
+        int(match[1].replace(",", "")) * (1000 if match[2] else 1) for match in _BLOCK_COUNT.finditer(message)
     )
     return max((number for number in numbers if 0 < number < refused), default=None)
