@@ -396,7 +396,7 @@ async def test_a_provider_that_refuses_its_key_is_told(
 
 @pytest.mark.parametrize(
     ("result", "status", "why"),
-    [("0x2105", "ok", "takes the key"), (None, "failed", "Must be authenticated")],
+    [("0x2105", "ok", "accepts the key"), (None, "failed", "Must be authenticated")],
     ids=["accepted", "refused"],
 )
 async def test_alchemys_key_is_tried_for_nothing(

@@ -33,12 +33,12 @@ Say = Callable[[Any], Any]
 
 
 def always(result: Any) -> Say:
-    """The same result to every question."""
+    """Return the same result to every request."""
     return lambda _params: result
 
 
 def speaks(upstreams: StandIns, *, batches: bool = True, path: str = f"/v2/{KEY}", **results: Any) -> None:
-    """Answer JSON-RPC methods with these results, or with what a function makes of the parameters."""
+    """Answer JSON-RPC methods with these results, or with functions of the parameters."""
 
     def one(request: Any) -> Any:
         result: Any = results.get(request["method"])

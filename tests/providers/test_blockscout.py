@@ -1,4 +1,4 @@
-"""Blockscout: where it is asked, how it fails, and what it says of contracts."""
+"""Blockscout: hosts, failures and contracts."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ async def account(upstreams: StandIns, folder: Path, body: Any, status: int = 20
 
 
 class Noted:
-    """A way out that notes where it is asked, and answers with one reply after another."""
+    """Upstream that records URLs and returns one reply after another."""
 
     def __init__(self, *replies: Reply) -> None:
         self.urls: list[str] = []

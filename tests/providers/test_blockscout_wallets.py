@@ -1,4 +1,4 @@
-"""Blockscout's lists of what a wallet holds and moved, in the field names of old servers and new."""
+"""Blockscout's lists of holdings and transfers, in the field names of old servers and new."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def transaction(**more: Any) -> dict[str, Any]:
 
 
 def moved(upstreams: StandIns, transfers: list[Any], transactions: list[Any]) -> None:
-    """Answer both lists of movements."""
+    """Answer both lists of transfers."""
     upstreams.says("blockscout", f"{AT}/token-transfers", listing(*transfers))
     upstreams.says("blockscout", f"{AT}/transactions", listing(*transactions))
 
@@ -292,7 +292,7 @@ async def test_of_the_recorded_address_that_nobody_used_no_balance_is_known(
     upstreams.says("blockscout", AT, recorded("blockscout_v2", "address_unknown_200_nulls"))
 
     async with provider(Blockscout, tmp_path, url=upstreams.at("blockscout")) as blockscout:
-        with pytest.raises(NoData, match="no balance"):
+        with pytest.raises(NoData, match="no native balance"):
             await blockscout.coin(1, WALLET)
 
 

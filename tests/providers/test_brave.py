@@ -1,4 +1,4 @@
-"""Brave Search's answers in our words, what is sent to have them, and its failures."""
+"""Brave Search: requests, parsing of responses, and failures."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ A, B = "https://a.example/one", "https://b.example/two"
 
 
 def row(**more: Any) -> dict[str, Any]:
-    """A result, as the upstream tells it."""
+    """Return a result in the upstream's format."""
     return {
         "type": "search_result",
         "subtype": "generic",
@@ -40,7 +40,7 @@ def row(**more: Any) -> dict[str, Any]:
 
 
 def answer(*results: Any) -> dict[str, Any]:
-    """What it answers."""
+    """Return a response body."""
     return {
         "type": "search",
         "query": {"original": "q", "more_results_available": True},
@@ -52,7 +52,7 @@ def answer(*results: Any) -> dict[str, Any]:
 async def search(
     upstreams: StandIns, folder: Path, body: Any, *asked: Any, status: int = 200
 ) -> tuple[Found, list[str]]:
-    """What is found, with the warnings, when this is the answer."""
+    """Search against this response; return hits and warnings."""
     upstreams.says("brave", PATH, body, status=status)
     async with provider(Brave, folder, url=upstreams.at("brave"), key=SECRET) as brave:
         return await brave.search(*asked), brave.record.warnings
@@ -110,7 +110,7 @@ def test_it_says_beforehand_what_it_cannot_look_for(asked: dict[str, Any], unabl
 async def test_what_it_cannot_look_for_is_a_failure_and_never_cut_or_dropped(
     asked: tuple[Any, ...], upstreams: StandIns, tmp_path: Path
 ) -> None:
-    with pytest.raises(ProviderError, match=r"cannot search by such a (category|query)"):
+    with pytest.raises(ProviderError, match=r"does not support this (category|query)"):
         await search(upstreams, tmp_path, answer(row()), *asked)
 
     assert upstreams.asked == []
@@ -188,7 +188,7 @@ async def test_results_that_an_operator_should_have_left_out_are_left_out_and_th
 async def test_an_operator_that_is_passed_over_is_a_failure_and_not_nothing(
     upstreams: StandIns, tmp_path: Path
 ) -> None:
-    with pytest.raises(ProviderError, match="passed over the category 'pdf'"):
+    with pytest.raises(ProviderError, match="ignored the category 'pdf'"):
         await search(upstreams, tmp_path, answer(row()), "rollups", 5, "pdf")
 
 

@@ -1,4 +1,4 @@
-"""Context7's answers in our words, what it is asked, and its failures."""
+"""Context7: requests, parsing of responses, and failures."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ UNSEEN = re.compile("[\0-\x08\x0b-\x1f\x7f-\x9f\u200b\u202a-\u202e\u2066-\u2069\
 
 
 def library(**more: Any) -> dict[str, Any]:
-    """A library as the upstream lists it."""
+    """Return a library in the upstream's format."""
     return {
         "id": ID,
         "title": "HTTPX",
@@ -52,7 +52,7 @@ def library(**more: Any) -> dict[str, Any]:
 
 
 def code(**more: Any) -> dict[str, Any]:
-    """A piece of code as the upstream tells it."""
+    """Return a code snippet in the upstream's format."""
     return {
         "codeTitle": "Open a client",
         "codeDescription": "Open it once.",
@@ -65,12 +65,12 @@ def code(**more: Any) -> dict[str, Any]:
 
 
 def info(**more: Any) -> dict[str, Any]:
-    """An explanation as the upstream tells it."""
+    """Return an explanation in the upstream's format."""
     return {"pageId": SOURCE, "breadcrumb": "Async > Clients", "content": "Close it at the end."} | more
 
 
 async def known(upstreams: StandIns, folder: Path, body: Any, status: int = 200) -> list[Documented]:
-    """The libraries that are read from what is listed."""
+    """Return the libraries parsed from these rows."""
     upstreams.says("context7", SEARCH, body, status=status)
     async with provider(Context7, folder, url=upstreams.at("context7"), key=SECRET) as context7:
         return await context7.libraries("httpx")
@@ -79,7 +79,7 @@ async def known(upstreams: StandIns, folder: Path, body: Any, status: int = 200)
 async def told(
     upstreams: StandIns, folder: Path, body: Any, status: int = 200, *, budget: int = 2500
 ) -> list[Snippet]:
-    """The snippets that are read from what is told."""
+    """Return the snippets parsed from this body."""
     upstreams.says("context7", CONTEXT, body, status=status)
     async with provider(Context7, folder, url=upstreams.at("context7"), key=SECRET) as context7:
         return await context7.docs(ID, "clients", budget)
@@ -468,7 +468,7 @@ async def test_a_library_that_moved_is_followed_once(
 
     assert len(snippets) == 1
     assert [each.params["libraryId"] for each in upstreams.calls("context7")] == [identity, asked_next]
-    assert context7.record.warnings == [f"Context7 has {identity} under the id {asked_next} now"]
+    assert context7.record.warnings == [f"Context7 has moved {identity} to the id {asked_next}"]
 
 
 @pytest.mark.parametrize(
@@ -505,7 +505,7 @@ async def test_being_asked_to_slow_down_is_told_apart(upstreams: StandIns, tmp_p
 
 
 def set_up(folder: Path, **given: Any) -> Context7:
-    """The provider under these settings, to look at."""
+    """Build the provider with these settings."""
     settings = {"context7": ProviderSettings(**given)} if given else {}
     return Context7(settings_in(folder, "http://127.0.0.1:9", providers=settings))
 
@@ -566,7 +566,7 @@ async def test_a_fault_is_a_failure_of_its_kind(
 
 
 async def asked_of(context7: Context7, question: str) -> Any:
-    """What comes of one of its questions."""
+    """Return the result of a query, or its error."""
     if question == "libraries":
         return await context7.libraries("httpx")
     return await context7.docs(ID, "clients", 2500)
@@ -661,7 +661,7 @@ async def test_answers_that_its_description_allows_are_read(
 
 
 async def outcome(context7: Context7, question: str) -> Any:
-    """What is handed on, or the error in its place."""
+    """Return the result, or the error."""
     try:
         return await asked_of(context7, question)
     except (NoData, ProviderFailure) as missing:
@@ -669,7 +669,7 @@ async def outcome(context7: Context7, question: str) -> Any:
 
 
 def texts(value: Any) -> list[str]:
-    """All texts in an answer."""
+    """Yield all texts of a result."""
     match value:
         case str():
             return [value]

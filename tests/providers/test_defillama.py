@@ -33,7 +33,7 @@ QUESTIONS: Mapping[str, Question] = {
 
 
 def coins(upstreams: StandIns, *given: tuple[str, Any], chain: str = "base") -> None:
-    """Answer a question about these tokens with these entries; None for a token that is not known."""
+    """Answer a price request for these tokens; None for an unknown token."""
     path = "/prices/current/" + ",".join(f"{chain}:{token.lower()}" for token, _ in given)
     upstreams.says(
         "defillama", path, {"coins": {f"{chain}:{token}": coin for token, coin in given if coin is not None}}
@@ -175,7 +175,7 @@ async def test_an_old_list_is_used_with_a_warning(upstreams: StandIns, tmp_path:
 
     assert [*directory.slugs()] == ["aave-v3"]
     (warning,) = llama.record.warnings
-    assert "list of protocols cannot be renewed now" in warning
+    assert "list of protocols cannot be refreshed now" in warning
 
 
 async def test_a_page_of_megabytes_of_figures_is_read(upstreams: StandIns, tmp_path: Path) -> None:
@@ -277,7 +277,7 @@ async def test_fees_that_end_in_a_bare_500_are_taken_as_not_measured_for_a_momen
     upstreams.says("defillama", "/summary/fees/none", body, status=500)
 
     async with provider(DefiLlama, tmp_path, url=upstreams.at("defillama")) as llama:
-        with pytest.raises(NoData, match="it answers as for what it does not measure"):
+        with pytest.raises(NoData, match="the reply is the one for figures that are not measured"):
             await llama.fees("none")
 
     assert llama.record.provisional

@@ -1,4 +1,4 @@
-"""The directory of protocols: what is read of a row, how much at a time, and how long a list is kept."""
+"""DefiLlama's list of protocols: parsing of rows, slices and cache time."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ async def directory_of(*rows: Any) -> Directory:
 
 
 async def read(**changes: Any) -> Protocol:
-    """What is read of the row above with these changes."""
+    """Parse the row above with these changes."""
     directory = await directory_of({**ROW, **changes})
     (listing,) = directory.by_slug.values()
     return directory.protocol(listing)

@@ -1,4 +1,4 @@
-"""DEX Screener's answers in our words, and its failures."""
+"""DEX Screener: parsing of responses, and failures."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ODD_NUMBERS: tuple[Any, ...] = ("NaN", "inf", "1e400", "-1", -2, "x", "", None, 
 
 
 def row(**more: Any) -> dict[str, Any]:
-    """A pair of WETH in USDC on Base, as the upstream tells it."""
+    """A pair of WETH in USDC on Base, in the upstream's format."""
     return {
         "chainId": "base",
         "dexId": "uniswap",
@@ -49,7 +49,7 @@ def row(**more: Any) -> dict[str, Any]:
 
 
 def lists(upstreams: StandIns, body: Any) -> None:
-    """What the upstream lists for the token on Base."""
+    """Set the upstream's list for the token on Base."""
     upstreams.says("dexscreener", f"/token-pairs/v1/base/{TOKEN}", body)
 
 
@@ -231,7 +231,7 @@ async def test_only_broken_rows_are_a_failure(upstreams: StandIns, tmp_path: Pat
     lists(upstreams, [row(pairAddress="unknown")])
 
     async with provider(DexScreener, tmp_path, url=upstreams.at("dexscreener")) as dexscreener:
-        with pytest.raises(ProviderError, match="cannot be read"):
+        with pytest.raises(ProviderError, match="cannot be parsed"):
             await dexscreener.pairs(BASE, TOKEN)
 
 

@@ -223,7 +223,7 @@ async def test_a_used_up_day_is_not_asked_again_before_midnight(upstreams: Stand
     async with provider(Etherscan, tmp_path, url=upstreams.at("etherscan"), key=SecretStr(KEY)) as etherscan:
         etherscan.clock = lambda: MIDNIGHT - 600.0
         for ask in (etherscan.published, etherscan.on(Record()).creation):
-            with pytest.raises(ProviderRateLimited, match="used up for today") as failure:
+            with pytest.raises(ProviderRateLimited, match="daily quota") as failure:
                 await ask(1, CONTRACT)
             assert failure.value.retry_after == 600
         asked_that_day = len(upstreams.calls("etherscan"))

@@ -1,4 +1,4 @@
-"""Exa's answers in our words, what is sent to have them, and its failures."""
+"""Exa: requests, parsing of responses, and failures."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ A, B, C = "https://a.example/one", "https://b.example/two", "https://c.example/t
 
 
 def row(**more: Any) -> dict[str, Any]:
-    """A result, as the upstream tells it."""
+    """Return a result in the upstream's format."""
     return {
         "id": A,
         "url": A,
@@ -45,7 +45,7 @@ def row(**more: Any) -> dict[str, Any]:
 
 
 def answer(*results: Any, **more: Any) -> dict[str, Any]:
-    """What it answers to a search."""
+    """Return the body of a search response."""
     return {"requestId": "r", "resolvedSearchType": "", "results": [*results]} | more
 
 
@@ -54,7 +54,7 @@ def finds(upstreams: StandIns, *results: Any, **more: Any) -> None:
 
 
 def refusing(upstreams: StandIns, *words: str) -> None:
-    """Refuses these categories with 400 and finds a page for all others."""
+    """Upstream that rejects these categories with 400 and finds a page for all others."""
 
     def say(asked: Asked) -> tuple[int, Any]:
         if asked.body.get("category") in words:
@@ -65,13 +65,13 @@ def refusing(upstreams: StandIns, *words: str) -> None:
 
 
 async def search(upstreams: StandIns, folder: Path, *asked: Any) -> tuple[Found, list[str]]:
-    """What is found, with the warnings."""
+    """Search and return hits and warnings."""
     async with provider(Exa, folder, url=upstreams.at("exa"), key=SECRET) as exa:
         return await exa.search(*asked), exa.record.warnings
 
 
 async def contents(upstreams: StandIns, folder: Path, body: Any, *urls: str, most: int = 100) -> list[Any]:
-    """What came of reading pages, when this is the answer."""
+    """Parse pages from this response."""
     upstreams.says("exa", "/contents", body, method="POST")
     async with provider(Exa, folder, url=upstreams.at("exa"), key=SECRET) as exa:
         return await exa.contents(urls, most)
@@ -278,7 +278,7 @@ async def test_results_without_any_address_are_none_and_that_is_said(
     found, warnings = await search(upstreams, tmp_path, "rollups", 3)
 
     assert found.hits == ()
-    assert warnings == ["Exa found 2 pages and gives the address of none"]
+    assert warnings == ["Exa found 2 pages and returned no URL for any of them"]
 
 
 async def test_of_an_endless_list_the_beginning_is_looked_at(upstreams: StandIns, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Firecrawl's answers in our words, what it is asked and what that costs, and its failures."""
+"""Firecrawl: requests and their costs, parsing of responses, and failures."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ UNSEEN = re.compile("[\0-\x08\x0b-\x1f\x7f-\x9f\u200b\u202a-\u202e\u2066-\u2069\
 
 
 def page(**metadata: Any) -> dict[str, Any]:
-    """A page as it is told, with these members of its metadata."""
+    """Return a page in the upstream's format with this metadata."""
     known = {
         "title": "A guide",
         "description": "How to begin.",
@@ -55,7 +55,7 @@ def page(**metadata: Any) -> dict[str, Any]:
 
 
 def problems(path: str, body: dict[str, Any]) -> list[str]:
-    """What is wrong with a request by the upstream's description.
+    """Return the errors of a request by the upstream's description.
 
     That writes formats and sources as objects, and in its defaults and examples as words, as clients do.
     """
@@ -64,7 +64,7 @@ def problems(path: str, body: dict[str, Any]) -> list[str]:
 
 
 async def scraped(upstreams: StandIns, folder: Path, body: Any, status: int = 200) -> Page:
-    """What is read of a page that is told so."""
+    """Parse a page in the upstream's format."""
     upstreams.says("firecrawl", SCRAPE, body, status=status, method="POST")
     async with provider(Firecrawl, folder, url=upstreams.at("firecrawl"), key=SECRET) as firecrawl:
         return await firecrawl.scrape(URL, only_main_content=True)
@@ -170,7 +170,7 @@ async def test_its_own_deadline_is_shorter_than_ours(upstreams: StandIns, tmp_pa
 
 
 def set_up(folder: Path, **given: Any) -> Firecrawl:
-    """The provider under these settings, to look at."""
+    """Build the provider with these settings."""
     given = {"firecrawl": ProviderSettings(**given)} if given else {}
     return Firecrawl(settings_in(folder, "http://127.0.0.1:9", providers=given))
 
@@ -235,9 +235,9 @@ async def test_sites_that_are_billed_thirtyfold_are_never_sent(
     url: str, upstreams: StandIns, tmp_path: Path
 ) -> None:
     async with provider(Firecrawl, tmp_path, url=upstreams.at("firecrawl"), key=SECRET) as firecrawl:
-        with pytest.raises(ProviderError, match="not asked"):
+        with pytest.raises(ProviderError, match="not used"):
             await firecrawl.scrape(url, only_main_content=True)
-        with pytest.raises(ProviderError, match="not asked"):
+        with pytest.raises(ProviderError, match="not used"):
             await firecrawl.links(url, None, 100)
 
     assert firecrawl.cannot({"url": url, "onlyMainContent": True}) == ("url",)
@@ -536,7 +536,7 @@ def test_hostile_markdown_is_read_in_no_time(hostile: str) -> None:
 
 
 def found(**more: Any) -> dict[str, Any]:
-    """A result as a search lists it."""
+    """Return a search result in the upstream's format."""
     return {"url": URL, "title": "A guide", "description": "How to begin.", "position": 1} | more
 
 
@@ -707,7 +707,7 @@ async def test_a_fault_is_a_failure_of_its_kind(
 
 
 async def asked(firecrawl: Firecrawl, question: str) -> Any:
-    """What comes of one of its questions."""
+    """Return the result of a query, or its error."""
     match question:
         case "search":
             return await firecrawl.search("words", 5)
@@ -837,7 +837,7 @@ async def test_answers_that_its_description_allows_are_read(
 
 
 async def outcome(firecrawl: Firecrawl, question: str) -> Any:
-    """What is handed on, or the error in its place."""
+    """Return the result, or the error."""
     try:
         return await asked(firecrawl, question)
     except (NoData, ProviderFailure) as missing:
@@ -845,7 +845,7 @@ async def outcome(firecrawl: Firecrawl, question: str) -> Any:
 
 
 def texts(value: Any) -> list[str]:
-    """All texts in an answer."""
+    """Yield all texts of a result."""
     match value:
         case str():
             return [value]

@@ -1,4 +1,4 @@
-"""GeckoTerminal's answers in our words, and its failures."""
+"""GeckoTerminal: parsing of responses, and failures."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ UNKNOWN = {"errors": [{"status": "404", "title": "Not Found"}], "meta": {"ref_id
 
 
 def row(network: str = "base", base: str = WETH, quote: str = TOKEN, **told: Any) -> dict[str, Any]:
-    """A pool of WETH in USDC, as the upstream tells it; `told` are further attributes."""
+    """A pool of WETH in USDC, in the upstream's format; `told` are further attributes."""
     return {
         "id": f"{network}_{POOL}",
         "type": "pool",
@@ -46,12 +46,12 @@ def row(network: str = "base", base: str = WETH, quote: str = TOKEN, **told: Any
 
 
 def lists(upstreams: StandIns, body: Any, status: int = 200) -> None:
-    """What the upstream lists for the token on Base."""
+    """Set the upstream's list for the token on Base."""
     upstreams.says("geckoterminal", f"/api/v2/networks/base/tokens/{TOKEN}/pools", body, status=status)
 
 
 def tells(upstreams: StandIns, body: Any, status: int = 200) -> None:
-    """What the upstream tells of the pool on Base."""
+    """Set the upstream's response for the pool on Base."""
     upstreams.says("geckoterminal", f"/api/v2/networks/base/pools/{POOL}", body, status=status)
 
 

@@ -1,4 +1,4 @@
-"""GoPlus: envelopes that say with status 200 what went wrong, flags that may be absent, figures that lie."""
+"""GoPlus: errors with status 200, missing flags, impossible figures."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def saying(code: Any = 1, result: Any = None, **more: Any) -> dict[str, Any]:
 
 
 def about(**fields: Any) -> dict[str, Any]:
-    """An envelope with what is known of the token."""
+    """Return an envelope with the token's row."""
     return saying(result={TOKEN: fields})
 
 
@@ -320,7 +320,7 @@ async def test_each_fault_is_a_failure_of_its_kind(upstreams: StandIns, tmp_path
 
 
 class Office:
-    """Hands out access tokens, each with its number, and answers those that are good."""
+    """Upstream that issues numbered access tokens and accepts the valid ones."""
 
     def __init__(self, upstreams: StandIns, *, expires_in: float = 3600) -> None:
         self.given = 0

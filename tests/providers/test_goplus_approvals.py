@@ -1,4 +1,4 @@
-"""GoPlus's approval index: its rows in our words, and what it says when it cannot answer."""
+"""GoPlus's approval index: parsing of rows, and errors."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ PATH = "/api/v2/token_approval_security/56"
 
 @pytest.fixture(autouse=True)
 def no_pause(monkeypatch: pytest.MonkeyPatch):
-    """A question that is asked twice is so at once."""
+    """Retry without a pause."""
     monkeypatch.setattr(GoPlus, "PAUSE", 0.0)
 
 
@@ -52,12 +52,12 @@ def row(*entries: Any, **fields: Any) -> dict[str, Any]:
 
 
 def read(*entries: Any, **fields: Any) -> tuple[ToldApproval, ...]:
-    """What one row says."""
+    """Parse one row."""
     return parse_goplus_approvals([row(*entries, **fields)], partial=False).entries
 
 
 async def asked(upstreams: StandIns, folder: Path, body: Any, status: int = 200) -> ToldApprovals:
-    """The answer of a provider whose upstream says this."""
+    """Query a provider whose upstream returns this."""
     upstreams.says("goplus", PATH, body, status=status)
     timeout = 1 if upstreams.faults.get("goplus") == "timeout" else 8
     async with provider(GoPlus, folder, url=upstreams.at("goplus"), timeout=timeout) as goplus:

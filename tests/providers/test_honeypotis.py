@@ -1,4 +1,4 @@
-"""honeypot.is: a sale that worked, one that was refused, and one that says nothing."""
+"""honeypot.is: a successful sale, a failed one, and one without a result."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Body = dict[str, Any]
 
 
 def sale(**more: Any) -> Body:
-    """What a sale that worked is answered with."""
+    """Return the response for a successful sale."""
     body: Body = {
         "token": {"address": TOKEN.upper().replace("0X", "0x"), "decimals": 18},
         "summary": {"risk": "low", "riskLevel": 1, "flags": []},

@@ -502,7 +502,9 @@ async def test_a_topic_that_nothing_matches_is_answered_with_an_introduction(
         snippets = await packagedocs.docs("/pypi/quill", "qwertzuiop", 1000)
 
     assert "Pens for people" in " ".join(each.text or "" for each in snippets)
-    assert packagedocs.record.warnings == ["nothing in quill 1.4.0 matches the topic: this introduces it"]
+    assert packagedocs.record.warnings == [
+        "nothing in quill 1.4.0 matches the topic: this is an introduction"
+    ]
 
 
 async def test_an_index_answers_while_its_registry_is_down(registry: PackageRegistry, opened: Open) -> None:
@@ -598,7 +600,7 @@ async def test_a_folder_that_cannot_be_written_is_a_failure(
     (tmp_path / "docs").write_text("in the way")
 
     async with opened() as packagedocs:
-        with pytest.raises(ProviderError, match="cannot keep its indexes"):
+        with pytest.raises(ProviderError, match="cannot store its indexes"):
             await packagedocs.docs("/pypi/quill", None, 1000)
 
 
@@ -620,7 +622,7 @@ def test_the_addresses_of_the_registries_are_settings(monkeypatch: pytest.Monkey
 
 @pytest.fixture(scope="module")
 def public_registries() -> None:
-    """Skips the test where PyPI does not answer."""
+    """Skip the test if PyPI does not respond."""
     try:
         with urllib.request.urlopen("https://pypi.org/pypi/pip/json", timeout=3) as reply:
             known = reply.status == 200
@@ -632,7 +634,7 @@ def public_registries() -> None:
 
 @asynccontextmanager
 async def real(folder: Path) -> AsyncGenerator[PackageDocs]:
-    """The provider as it is."""
+    """Open the provider with its default settings."""
     settings = Settings(packagedocs_folder=folder)
     async with open_resources(settings) as resources:
         yield PackageDocs(settings, resources).on(replace(Record.begun()))
@@ -692,6 +694,6 @@ async def _patiently(packagedocs: PackageDocs, library_id: str) -> Any:
 
 
 def _spoil(folder: Path) -> None:
-    """Write over the one index that there is."""
+    """Overwrite the only index."""
     (file,) = folder.glob("docs/*/pypi/quill/*")
     file.write_bytes(b"no index" * 1000)

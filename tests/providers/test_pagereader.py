@@ -31,7 +31,7 @@ STORY = (
 
 @dataclass
 class Site:
-    """A site that answers each path as it is told; `asked` are the paths, with the user agent of each."""
+    """Site with a set response for each path; `asked` are the requested paths, with their user agents."""
 
     url: str = ""
     pages: dict[str, tuple[int, str, bytes]] = field(default_factory=dict[str, tuple[int, str, bytes]])
@@ -40,7 +40,7 @@ class Site:
     def says(
         self, path: str, body: str | bytes, kind: str = "text/html; charset=utf-8", status: int = 200
     ) -> str:
-        """Answer a path from now on; gives its address."""
+        """Set the response of a path and return its URL."""
         self.pages[path] = (status, kind, body if isinstance(body, bytes) else body.encode())
         return self.url + path
 
@@ -79,7 +79,7 @@ Reader = Callable[..., AbstractAsyncContextManager[PageReader]]
 
 @pytest.fixture
 def reader(site: Site, readers: Sandbox, tmp_path: Path) -> Reader:
-    """Opens a reader that may fetch from the site: `reader(**given)`, which are settings."""
+    """Function that opens a reader for the site: `reader(**settings)`."""
     port = int(site.url.rsplit(":", 1)[1])
     changes = {
         "fetch_ports": (port,),
@@ -189,9 +189,9 @@ async def test_a_page_that_is_not_there_is_nothing_known(site: Site, reader: Rea
         (429, "text/html", "<p>slow", "blocked", "refuses the page with status 429"),
         (451, "text/html", "<p>law", "blocked", "refuses the page with status 451"),
         (503, "text/html", "<script>window._cf_chl_opt={}</script>", "blocked", "status 503"),
-        (500, "text/html", "<p>oops", "failed", "answers with status 500"),
-        (503, "text/html", "<p>oops", "failed", "answers with status 503"),
-        (418, "text/html", "<p>tea", "failed", "answers with status 418"),
+        (500, "text/html", "<p>oops", "failed", "returned status 500"),
+        (503, "text/html", "<p>oops", "failed", "returned status 503"),
+        (418, "text/html", "<p>tea", "failed", "returned status 418"),
         (
             200,
             "text/html",
@@ -199,7 +199,13 @@ async def test_a_page_that_is_not_there_is_nothing_known(site: Site, reader: Rea
             "blocked",
             "a bot check",
         ),
-        (200, "text/html", "<div id=root></div><script src=a></script>", "failed", "made by its scripts"),
+        (
+            200,
+            "text/html",
+            "<div id=root></div><script src=a></script>",
+            "failed",
+            "no text without its scripts",
+        ),
         (200, "text/html", "", "failed", "has no text"),
         (200, "image/png", "x", "unsupported", "image/png"),
         (200, "text/plain", "\0\1\2\3" * 100, "unsupported", "no text"),

@@ -1,4 +1,4 @@
-"""JSON-RPC nodes as they are: a real chain, and in front of it whatever stands between us and nodes."""
+"""JSON-RPC nodes: a real chain, behind simulated faults."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ TRANSFERS = 30
 """One in each block, of 1, 2, 3 … units, to the same receiver."""
 BURNER = place("burner")
 RPC_FAULTS = [fault for fault in FAULTS if fault != "timeout"]
-"""Those that are over at once."""
+"""Faults that end immediately."""
 
 
 @pytest.fixture(scope="module")
@@ -74,7 +74,7 @@ def chain_with(multicall: Seed) -> Any:
 
 @pytest.fixture(autouse=True)
 def quiet_chain() -> Generator[None]:
-    """What the chain's server logs is of no interest."""
+    """Silence the log of the chain's server."""
     with quiet():
         yield
 
@@ -83,7 +83,7 @@ def quiet_chain() -> Generator[None]:
 async def reading(
     folder: Path, *urls: str, chain: int = CHAIN_ID, seconds: float | None = None
 ) -> AsyncGenerator[Rpc]:
-    """A provider whose nodes of a chain are these, with a record of its own."""
+    """Provider with these nodes for a chain, and its own record."""
     providers = {
         "rpc": ProviderSettings(timeout=seconds),
         f"rpc_{chain}": ProviderSettings(url=",".join(urls)),
@@ -94,23 +94,23 @@ async def reading(
 
 
 def saying(upstreams: StandIns, name: str, body: Any, status: int = 200) -> str:
-    """A stand-in that always says the same. Its address."""
+    """Start a stand-in with a fixed response and return its URL."""
     upstreams.says(name, "/", body, status=status, method="POST")
     return upstreams.at(name)
 
 
 def spans(upstreams: StandIns, name: str) -> list[int]:
-    """The blocks that each request for logs asked for."""
+    """Return the block range of each eth_getLogs request."""
     return [span_of(each.body) for each in upstreams.calls(name) if each.body.get("method") == "eth_getLogs"]
 
 
 def topic(address: str) -> str:
-    """An address among the topics of an event."""
+    """Encode an address as an event topic."""
     return "0x" + address[2:].rjust(64, "0")
 
 
 def balance_of(address: str) -> Call:
-    """What an address holds of the token."""
+    """Encode a call for the token balance of an address."""
     return Call(TOKEN.lower(), call("balanceOf(address)", address))
 
 
@@ -118,7 +118,7 @@ RECEIVED = [TRANSFER, None, topic(RECEIVER)]
 
 
 def nobody() -> str:
-    """An address where nothing listens."""
+    """Return a URL with no listener."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         return f"http://127.0.0.1:{free.getsockname()[1]}"
@@ -186,7 +186,7 @@ async def test_a_block_that_one_node_does_not_know_yet_is_asked_of_the_next(
 
     async with reading(tmp_path, behind, node) as rpc:
         (block,) = await rpc.blocks(CHAIN_ID, [TRANSFERS])
-        with pytest.raises(ProviderError, match="knows no answer to eth_getBlockByNumber"):
+        with pytest.raises(ProviderError, match="returned no result for eth_getBlockByNumber"):
             await rpc.blocks(CHAIN_ID, [TRANSFERS + 1])
 
     assert block.number == TRANSFERS
@@ -518,9 +518,9 @@ LIMITS: list[tuple[int, int, str, dict[str, Any]]] = [
     (3000, -32600, "block range is too wide", {}),
     (1000, -32000, "query block range exceeds server limit, narrow your filter: 1000", {}),
 ]
-"""Blocks, code, words, and what else is in the error, as nodes were seen to put it."""
+"""Blocks, error code, message and data of errors, as seen from real nodes."""
 SHIFT = 60_000
-"""How much older a chain is made to look."""
+"""Number of blocks added to the chain's height."""
 
 
 def older(node: str, change: Change) -> Callable[[Asked], tuple[int, Any]]:
@@ -630,11 +630,11 @@ async def test_a_node_that_gives_no_logs_at_all_is_a_failure(node: str, upstream
     url = in_front(upstreams, "node", node, limited(0, "limit exceeded", -32005))
 
     async with reading(tmp_path, url) as rpc:
-        with pytest.raises(ProviderError, match="gives no logs, not even of a short range"):
+        with pytest.raises(ProviderError, match="does not provide event logs, not even for a short"):
             await rpc.logs(CHAIN_ID, RECEIVED, to_block=TRANSFERS, blocks=100_000)
 
         asked = len(spans(upstreams, "node"))
-        with pytest.raises(ProviderError, match="gives no logs"):
+        with pytest.raises(ProviderError, match="does not provide event logs"):
             await rpc.logs(CHAIN_ID, RECEIVED, to_block=TRANSFERS, blocks=100_000)
 
     assert asked <= 8
@@ -726,7 +726,7 @@ async def test_when_time_is_nearly_up_what_was_read_is_answered(
 
     assert 2 <= len(logs.entries) < TRANSFERS
     assert logs.entries[0].block == logs.from_block
-    assert rpc.record.warnings == [f"event logs before block {logs.from_block} were not read: time was up"]
+    assert rpc.record.warnings == [f"event logs before block {logs.from_block} were not read: out of time"]
 
 
 async def test_enough_is_enough(node: str, upstreams: StandIns, tmp_path: Path):
@@ -752,7 +752,7 @@ async def test_a_log_in_another_form_is_left_out_with_a_warning(upstreams: Stand
         logs = await rpc.logs(1, [], to_block=30_000_000, blocks=10)
 
     assert len(logs.entries) == whole
-    assert rpc.record.warnings == ["10 event logs of the node could not be read"]
+    assert rpc.record.warnings == ["10 event logs of the node could not be parsed"]
 
 
 async def test_logs_that_were_not_asked_for_are_left_out(node: str, upstreams: StandIns, tmp_path: Path):
@@ -993,7 +993,7 @@ async def test_what_a_node_says_is_cleaned_and_cut(upstreams: StandIns, tmp_path
 
 
 def nodes_of(folder: Path, **providers: ProviderSettings) -> Rpc:
-    """A provider that nobody asks."""
+    """Provider that is never called."""
     return Rpc(settings_in(folder, "http://127.0.0.1:9", providers=providers))
 
 

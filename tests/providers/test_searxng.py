@@ -1,4 +1,4 @@
-"""SearXNG's answers in our words, what is sent to have them, and its failures."""
+"""SearXNG: requests, parsing of responses, and failures."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ A, B = "https://a.example/one", "https://b.example/two"
 
 
 def row(**more: Any) -> dict[str, Any]:
-    """A result, as an instance tells it."""
+    """Return a result in the instance's format."""
     return {
         "url": A,
         "title": "One",
@@ -37,7 +37,7 @@ def row(**more: Any) -> dict[str, Any]:
 
 
 def answer(*results: Any, **more: Any) -> dict[str, Any]:
-    """What an instance answers."""
+    """Return the body of a response."""
     return {
         "query": "q",
         "results": [*results],
@@ -52,7 +52,7 @@ def answer(*results: Any, **more: Any) -> dict[str, Any]:
 async def search(
     upstreams: StandIns, folder: Path, body: Any, *asked: Any, status: int = 200
 ) -> tuple[Found, list[str]]:
-    """What is found, with the warnings, when this is the answer."""
+    """Search against this response; return hits and warnings."""
     upstreams.says("searxng", "/search", body, status=status)
     async with provider(SearXNG, folder, url=upstreams.at("searxng")) as searxng:
         return await searxng.search(*asked), searxng.record.warnings
@@ -163,7 +163,7 @@ async def test_results_that_an_operator_should_have_left_out_are_left_out_and_th
 async def test_an_operator_that_is_passed_over_is_a_failure_and_not_nothing(
     upstreams: StandIns, tmp_path: Path
 ) -> None:
-    with pytest.raises(ProviderError, match="passed over the category 'pdf'"):
+    with pytest.raises(ProviderError, match="ignored the category 'pdf'"):
         await search(upstreams, tmp_path, answer(row()), "rollups", 5, "pdf")
 
 

@@ -22,14 +22,14 @@ LINKED = ["/", "/about", "/docs/", "/paper.pdf"]
 
 @pytest.fixture
 def site() -> Generator[SmallSite]:
-    """A site with a front page and nothing beside it."""
+    """Site with only a front page."""
     with small_site() as standing:
         standing.says("/", HOME)
         yield standing
 
 
 class Mapped:
-    """What mapping a site gave."""
+    """Result of mapping a site."""
 
     def __init__(self, site: SmallSite, hits: list[Hit], record: Record) -> None:
         self.hits, self.warnings = hits, record.warnings
@@ -41,7 +41,7 @@ Map = Callable[..., Awaitable[Mapped]]
 
 @pytest.fixture
 def mapped(reaching: Reaching) -> Map:
-    """Maps a site, or raises what comes instead: `mapped(site, path, search)`; `changes` are settings."""
+    """Function that maps a site or raises its error: `mapped(site, path, search)`; `changes` are settings."""
 
     async def links(
         site: SmallSite, path: str = "/", search: str | None = None, *, seconds: float = 15, **changes: Any
@@ -381,7 +381,7 @@ async def test_a_page_that_its_scripts_make_is_still_a_link(site: SmallSite, map
     found = await mapped(site)
 
     assert [(hit.url, hit.title) for hit in found.hits] == [(site.at("/"), "App")]
-    assert found.warnings == ["the page has no links of its own: those that scripts make are not seen"]
+    assert found.warnings == ["the page has no links of its own; links created by scripts are missing"]
 
 
 @pytest.mark.parametrize("body", ["", "\0", "<" * 1_000_000, "<div>" * 300_000, "<a href=/about>" * 100_000])

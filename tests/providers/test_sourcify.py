@@ -1,4 +1,4 @@
-"""Sourcify: verified or not is said by the match, whatever the status."""
+"""Sourcify: `match` says whether a contract is verified, with any status."""
 
 from __future__ import annotations
 

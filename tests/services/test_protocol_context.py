@@ -232,8 +232,8 @@ def test_fees_that_end_in_a_bare_500_are_null_with_the_reason_and_no_failure(
 
     assert response.json()["data"]["fees"] is None
     assert response.json()["warnings"] == [
-        "DefiLlama knows no fees of lido: it answers as for what it does not measure",
-        "DefiLlama knows no revenue of lido: it answers as for what it does not measure",
+        "DefiLlama knows no fees of lido: the reply is the one for figures that are not measured",
+        "DefiLlama knows no revenue of lido: the reply is the one for figures that are not measured",
     ]
     assert sources(response)["defillama"] == ("primary", "ok")
 

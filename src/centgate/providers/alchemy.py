@@ -23,19 +23,19 @@ NETWORKS: Mapping[int, str] = {
     10: "opt-mainnet",
 }
 PAGES = 3
-"""Pages of token balances that are read, of 100 tokens each."""
-MOVEMENTS = 50
-"""Transfers asked for in each direction; a call costs the same whatever their number."""
-_INTERNAL = frozenset({1, 137})
-"""Chains on which it knows the transfers that contracts make of the chain's own coin."""
-_TOO_OFTEN = ("compute units", "rate limit", "too many requests", "throughput", "capacity limit")
-_REFUSALS = ("authenticated", "api key", "not enabled", "inactive", "unauthorized", "forbidden")
+"""Pages of token balances that are read, 100 tokens each."""
+MAX_TRANSFERS = 50
+"""Transfers requested in each direction; a call costs the same for any number."""
+_INTERNAL_TRANSFER_CHAINS = frozenset({1, 137})
+"""Chains on which Alchemy knows transfers of the native coin made by contracts."""
+_RATE_LIMIT_WORDS = ("compute units", "rate limit", "too many requests", "throughput", "capacity limit")
+_ACCESS_WORDS = ("authenticated", "api key", "not enabled", "inactive", "unauthorized", "forbidden")
 
-Row = dict[str, Any]
+JsonObject = dict[str, Any]
 
 
 class Alchemy(Provider):
-    """A wallet's balances, its tokens with their metadata, and its latest transfers."""
+    """Balances, tokens with their metadata, and latest transfers of a wallet."""
 
     about = About(
         "alchemy",
@@ -51,169 +51,175 @@ class Alchemy(Provider):
 
     @reported
     async def native_balance(self, chain_id: int, wallet: str) -> int:
-        """The balance of the chain's own coin now, in wei."""
-        balance = base_units(await self._ask(chain_id, "eth_getBalance", [wallet, "latest"]))
+        """Return the current balance of the native coin, in wei."""
+        balance = base_units(await self._call(chain_id, "eth_getBalance", [wallet, "latest"]))
         if balance is None:
-            raise self.failed("answered with a balance that is no number")
+            raise self.failed("returned a balance that is not a number")
         return balance
 
     @reported
     async def holdings(self, chain_id: int, wallet: str) -> list[Holding]:
-        """The ERC-20 tokens a wallet has now, by address alone; warns when there are more than are read."""
-        held: list[Holding] = []
-        following: str | None = None
+        """Return ERC-20 balances of a wallet, tokens by address alone; warn if not all are read."""
+        holdings: list[Holding] = []
+        page_key: str | None = None
         for _ in range(PAGES):
             params: list[Any] = [wallet, "erc20"]
-            page = await self._ask(
+            page = await self._call(
                 chain_id,
                 "alchemy_getTokenBalances",
-                [*params, {"pageKey": following}] if following else params,
+                [*params, {"pageKey": page_key}] if page_key else params,
             )
-            rows = _rows(page["tokenBalances"])
-            held += [holding for row in rows if (holding := _holding(row))]
-            if broken := sum(1 for row in rows if row.get("error")):
-                self.record.warn(f"{self.about.label} could not read the balance of {broken} tokens")
-            following = text(page.get("pageKey"))
-            if not following:
-                return held
-        self.record.warn(f"the wallet has more tokens than were read: {len(held)} with a balance were found")
-        return held
+            rows = _object_rows(page["tokenBalances"])
+            holdings += [holding for row in rows if (holding := _parse_holding(row))]
+            if failed := sum(1 for row in rows if row.get("error")):
+                self.record.warn(f"{self.about.label} could not read the balance of {failed} tokens")
+            page_key = text(page.get("pageKey"))
+            if not page_key:
+                return holdings
+        self.record.warn(
+            f"the wallet has more tokens than were read: {len(holdings)} with a balance were found"
+        )
+        return holdings
 
     @reported
     async def tokens(self, chain_id: int, addresses: Sequence[str]) -> dict[str, Token]:
-        """Symbol, name and decimals by token; tokens that cannot be read are absent."""
-        asked = [("alchemy_getTokenMetadata", [token]) for token in addresses]
-        answers = await self._each(chain_id, asked)
+        """Return symbol, name and decimals by token; tokens that cannot be read are missing."""
+        requests = [("alchemy_getTokenMetadata", [token]) for token in addresses]
+        answers = await self._call_each(chain_id, requests)
         return {
-            token: _token(token, answer)
+            token: _parse_token(token, answer)
             for token, answer in zip(addresses, answers, strict=True)
             if answer is not None
         }
 
     @reported
     async def movements(self, chain_id: int, wallet: str) -> list[Movement]:
-        """The latest transfers of tokens and of the chain's own coin from and to a wallet, each once."""
+        """Return the latest transfers of tokens and of the native coin from and to a wallet, each once."""
         async with together() as group:
-            both = [
-                group.create_task(self._moved(chain_id, {side: wallet}))
+            tasks = [
+                group.create_task(self._transfer_rows(chain_id, {side: wallet}))
                 for side in ("fromAddress", "toAddress")
             ]
-        rows = {_identity(row): row for task in both for row in task.result()}
-        read = [movement for row in rows.values() if (movement := _movement(row))]
-        if unread := len(rows) - len(read):
-            self.record.warn(f"{unread} transfers that {self.about.label} lists could not be read")
-        return read
+        rows = {_transfer_id(row): row for task in tasks for row in task.result()}
+        transfers = [transfer for row in rows.values() if (transfer := _parse_transfer(row))]
+        if unreadable := len(rows) - len(transfers):
+            self.record.warn(f"{unreadable} transfers that {self.about.label} lists could not be read")
+        return transfers
 
     @reported
     async def probe(self) -> str:
-        """Ask for the number of a chain, which costs no compute units.
+        """Check the key by eth_chainId, which costs no compute units.
 
         https://www.alchemy.com/docs/reference/compute-unit-costs
         """
         for chain_id in NETWORKS:
-            if int(await self._ask(chain_id, "eth_chainId", []), 16) != chain_id:
-                raise self.failed(f"answers for another chain than {chain_id}")
-        return f"takes the key, on {len(NETWORKS)} chains"
+            if int(await self._call(chain_id, "eth_chainId", []), 16) != chain_id:
+                raise self.failed(f"returned another chain id than {chain_id}")
+        return f"accepts the key, on {len(NETWORKS)} chains"
 
-    async def _moved(self, chain_id: int, side: Mapping[str, str]) -> list[Row]:
-        query: Row = {
+    async def _transfer_rows(self, chain_id: int, side: Mapping[str, str]) -> list[JsonObject]:
+        query: JsonObject = {
             "fromBlock": "0x0",
             "toBlock": "latest",
             **side,
-            "category": ["external", "erc20", *(["internal"] if chain_id in _INTERNAL else [])],
+            "category": [
+                "external",
+                "erc20",
+                *(["internal"] if chain_id in _INTERNAL_TRANSFER_CHAINS else []),
+            ],
             "order": "desc",
-            "maxCount": hex(MOVEMENTS),
+            "maxCount": hex(MAX_TRANSFERS),
             "withMetadata": True,
-            # transfers of nothing plant false addresses, and must be seen
+            # transfers of 0 are used for address poisoning, so they must be included
             "excludeZeroValue": False,
         }
-        found = await self._ask(chain_id, "alchemy_getAssetTransfers", [query])
-        return _rows(found["transfers"])
+        result = await self._call(chain_id, "alchemy_getAssetTransfers", [query])
+        return _object_rows(result["transfers"])
 
-    async def _ask(self, chain_id: int, method: str, params: list[Any]) -> Any:
-        """The result of one request."""
-        reply = await self.upstream.post(self._url(chain_id), _request(0, method, params))
-        return self._result(reply.json())
+    async def _call(self, chain_id: int, method: str, params: list[Any]) -> Any:
+        """Send one request and return its result."""
+        reply = await self.upstream.post(self._chain_url(chain_id), _build_request(0, method, params))
+        return self._parse_result(reply.json())
 
-    async def _each(self, chain_id: int, asked: Sequence[tuple[str, list[Any]]]) -> list[Any]:
-        """The result of each request, None for one that is refused; all at once where batches are taken."""
-        content = [_request(number, method, params) for number, (method, params) in enumerate(asked)]
-        batch = await attempt(self._batch, chain_id, content) if len(asked) > 1 else {}
+    async def _call_each(self, chain_id: int, requests: Sequence[tuple[str, list[Any]]]) -> list[Any]:
+        """Return the result of each request, None for a failed one; in one batch if batches are accepted."""
+        content = [_build_request(number, method, params) for number, (method, params) in enumerate(requests)]
+        batch = await attempt(self._send_batch, chain_id, content) if len(requests) > 1 else {}
         if isinstance(batch, ProviderRateLimited | ProviderRefused | ProviderTimeout):
             raise batch
         if isinstance(batch, dict) and batch:
-            found = [batch.get(number) for number in range(len(asked))]
+            results = [batch.get(number) for number in range(len(requests))]
         else:
-            singly = (attempt(self._ask, chain_id, method, params) for method, params in asked)
-            found = await at_once(singly)
-        failures = [each for each in found if isinstance(each, ProviderFailure)]
-        if failures and len(failures) == len(asked):
+            calls = (attempt(self._call, chain_id, method, params) for method, params in requests)
+            results = await at_once(calls)
+        failures = [each for each in results if isinstance(each, ProviderFailure)]
+        if failures and len(failures) == len(requests):
             raise failures[0]
-        return [None if isinstance(each, ProviderFailure) else each for each in found]
+        return [None if isinstance(each, ProviderFailure) else each for each in results]
 
-    async def _batch(self, chain_id: int, content: list[Row]) -> dict[Any, Any] | None:
-        """Results and failures by request; None where the answer is none to a batch."""
-        body = (await self.upstream.post(self._url(chain_id), content)).json()
+    async def _send_batch(self, chain_id: int, content: list[JsonObject]) -> dict[Any, Any] | None:
+        """Send a batch; return results and failures by request id, None if the reply is not for a batch."""
+        body = (await self.upstream.post(self._chain_url(chain_id), content)).json()
         if not isinstance(body, list):
             return None
-        entries = [_object(entry) for entry in cast(list[Any], body)]
+        entries = [_as_object(entry) for entry in cast(list[Any], body)]
         if len(entries) != len(content) or any("id" not in entry for entry in entries):
             return None
-        found: dict[Any, Any] = {}
+        results: dict[Any, Any] = {}
         for entry in entries:
             try:
-                found[entry["id"]] = self._result(entry)
+                results[entry["id"]] = self._parse_result(entry)
             except ProviderFailure as failure:
-                found[entry["id"]] = failure
-        return found
+                results[entry["id"]] = failure
+        return results
 
-    def _result(self, entry: Any) -> Any:
-        """The result in a response object; what its error means otherwise."""
+    def _parse_result(self, entry: Any) -> Any:
+        """Return the result of a response object, or raise its error."""
         if error := entry.get("error"):
-            raise self._refusal(error)
+            raise self._parse_error(error)
         if entry.get("result") is None:
-            raise self.failed("answered without a result")
+            raise self.failed("returned no result")
         return entry["result"]
 
-    def _refusal(self, error: Any) -> ProviderFailure:
-        details = cast(Row, error if isinstance(error, dict) else {"message": error})
-        said = str(details.get("message") or "")
-        lower = said.lower()
-        if details.get("code") == 429 or any(words in lower for words in _TOO_OFTEN):
+    def _parse_error(self, error: Any) -> ProviderFailure:
+        details = cast(JsonObject, error if isinstance(error, dict) else {"message": error})
+        message = str(details.get("message") or "")
+        lower = message.lower()
+        if details.get("code") == 429 or any(words in lower for words in _RATE_LIMIT_WORDS):
             return ProviderRateLimited(self.about.name, f"{self.about.label} asks to slow down")
-        if details.get("code") in (401, 403) or any(words in lower for words in _REFUSALS):
+        if details.get("code") in (401, 403) or any(words in lower for words in _ACCESS_WORDS):
             return ProviderRefused(self.about.name, f"{self.about.label} refuses this deployment")
-        why = cleaned(said.replace(self.key or said, "***"), 120) or f"error {details.get('code')!r}"
-        return self.failed(f"refuses: {why}")
+        reason = cleaned(message.replace(self.key or message, "***"), 120) or f"error {details.get('code')!r}"
+        return self.failed(f"refuses: {reason}")
 
-    def _url(self, chain_id: int) -> str:
+    def _chain_url(self, chain_id: int) -> str:
         base = (self.settings.url or self.about.url or "").replace("{network}", NETWORKS[chain_id])
         return f"{base.rstrip('/').removesuffix('/v2')}/v2/{quote(self.key or '', safe='')}"
 
 
-def _request(number: int, method: str, params: list[Any]) -> Row:
+def _build_request(number: int, method: str, params: list[Any]) -> JsonObject:
     return {"jsonrpc": "2.0", "id": number, "method": method, "params": params}
 
 
-def _rows(rows: list[Any]) -> list[Row]:
-    """Those that are objects; TypeError when there are rows and none is."""
-    found = [cast(Row, row) for row in rows if isinstance(row, dict)]
+def _object_rows(rows: list[Any]) -> list[JsonObject]:
+    """Return the rows that are objects; TypeError if there are rows and not one is an object."""
+    found = [cast(JsonObject, row) for row in rows if isinstance(row, dict)]
     if rows and not found:
         raise TypeError("rows that are no objects")
     return found
 
 
-def _object(value: Any) -> Row:
-    return cast(Row, value) if isinstance(value, dict) else {}
+def _as_object(value: Any) -> JsonObject:
+    return cast(JsonObject, value) if isinstance(value, dict) else {}
 
 
-def _holding(row: Row) -> Holding | None:
+def _parse_holding(row: JsonObject) -> Holding | None:
     token, amount = address(row.get("contractAddress")), base_units(row.get("tokenBalance"))
     return Holding(Token(token), amount) if token and amount and not row.get("error") else None
 
 
-def _token(token: str, answer: Any) -> Token:
-    row = _object(answer)
+def _parse_token(token: str, answer: Any) -> Token:
+    row = _as_object(answer)
     return Token(
         token,
         symbol=text(row.get("symbol")),
@@ -222,16 +228,16 @@ def _token(token: str, answer: Any) -> Token:
     )
 
 
-def _identity(row: Row) -> str:
-    """What tells a transfer from another: one to oneself is found in both directions."""
+def _transfer_id(row: JsonObject) -> str:
+    """Return an id of a transfer; a transfer to oneself is found in both directions."""
     return text(row.get("uniqueId")) or repr(
         (row.get("hash"), row.get("category"), row.get("from"), row.get("to"), row.get("rawContract"))
     )
 
 
-def _movement(row: Row) -> Movement | None:
+def _parse_transfer(row: JsonObject) -> Movement | None:
     raw, sender, transaction = (
-        _object(row.get("rawContract")),
+        _as_object(row.get("rawContract")),
         address(row.get("from")),
         transaction_hash(row.get("hash")),
     )
@@ -247,11 +253,11 @@ def _movement(row: Row) -> Movement | None:
         else None,
         amount=base_units(raw.get("value")),
         block=block_number(row.get("blockNum")),
-        at=moment(_object(row.get("metadata")).get("blockTimestamp")),
-        place=_place(row),
+        at=moment(_as_object(row.get("metadata")).get("blockTimestamp")),
+        place=_log_index(row),
     )
 
 
-def _place(row: Row) -> int:
-    """The index of the log, which ends its id: `0x…:log:0x1e`."""
+def _log_index(row: JsonObject) -> int:
+    """Return the log index, the last part of the transfer's id: `0x…:log:0x1e`."""
     return base_units(str(row.get("uniqueId") or "").rpartition(":")[2]) or 0

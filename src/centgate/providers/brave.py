@@ -27,10 +27,10 @@ from centgate.provider import About, Provider, reported
 from centgate.readings import at
 from centgate.upstream import Rate, Reply
 
-MOST_CHARACTERS = 400
-MOST_WORDS = 50
-"""Of a query, as its documentation has it."""
-_MARKS = re.compile(r"</?(?:strong|b|em|i|mark)>", re.IGNORECASE)
+MAX_QUERY_CHARACTERS = 400
+MAX_QUERY_WORDS = 50
+"""Limits of a query, from the documentation."""
+_HIGHLIGHT_TAGS = re.compile(r"</?(?:strong|b|em|i|mark)>", re.IGNORECASE)
 
 
 class Brave(Provider):
@@ -48,67 +48,71 @@ class Brave(Provider):
     )
 
     def cannot(self, asked: Mapping[str, Any]) -> tuple[str, ...]:
-        """A kind of page that it has no operator for, and a query that is too long for it."""
+        """Reject a category without a search operator, and a query that is too long."""
         category, query = asked.get("category"), asked.get("query", "")
         if category is not None and category not in OPERATORS:
             return ("category",)
-        sent = narrowed(query, category)
-        return ("query",) if len(sent) > MOST_CHARACTERS or len(sent.split()) > MOST_WORDS else ()
+        full_query = narrowed(query, category)
+        return (
+            ("query",)
+            if len(full_query) > MAX_QUERY_CHARACTERS or len(full_query.split()) > MAX_QUERY_WORDS
+            else ()
+        )
 
     @reported
     async def search(self, query: str, most: int, category: str | None = None) -> Found:
-        """At most `most` pages, up to twenty, of a kind if one is named; none found is an empty answer.
+        """Return at most `limit` pages, up to twenty, of a category if given; empty if nothing matches.
 
         Costs $0.005, however many results.
         """
-        if unable := self.cannot({"query": query, "category": category}):
-            raise self.failed(f"cannot search by such a {unable[0]}")
-        question = {"q": narrowed(query, category), "count": str(most)}
+        if unsupported := self.cannot({"query": query, "category": category}):
+            raise self.failed(f"does not support this {unsupported[0]}")
+        params = {"q": narrowed(query, category), "count": str(most)}
         headers = {"X-Subscription-Token": self.key or ""}
         url = self.url("/res/v1/web/search")
-        reply = await self.upstream.get(url, params=question, headers=headers, accept=(422,))
+        reply = await self.upstream.get(url, params=params, headers=headers, accept=(422,))
         if reply.status == 422:
-            raise self._refusal(reply)
-        listed = _results(reply.json())
-        found = [hit for row in listed if (hit := _hit(row))]
-        if unaddressed(listed):
-            raise self.failed("answered with results that cannot be read")
-        hits = [hit for hit in found if of_kind(hit.url, category)]
-        if found and not hits:
-            raise self.failed(f"passed over the category '{category}': none of its results is of it")
-        if stray := left_out(self.about.label, found, hits, category):
-            self.record.warn(stray)
+            raise self._parse_422(reply)
+        results = _result_rows(reply.json())
+        parsed = [hit for row in results if (hit := _parse_hit(row))]
+        if unaddressed(results):
+            raise self.failed("returned results that cannot be parsed")
+        hits = [hit for hit in parsed if of_kind(hit.url, category)]
+        if parsed and not hits:
+            raise self.failed(f"ignored the category '{category}': no result belongs to it")
+        if warning := left_out(self.about.label, parsed, hits, category):
+            self.record.warn(warning)
         return Found(distinct(hits, most))
 
-    def _refusal(self, reply: Reply) -> Exception:
-        """What 422 means: of a bad key it is what others call 401."""
+    def _parse_422(self, reply: Reply) -> Exception:
+        """Map status 422 to an error; for a bad key it replaces the usual 401."""
         code = line(at(reply.json(), "error", "code"), 64) or ""
         if "TOKEN" in code.upper():
             return ProviderRefused(self.about.name, f"{self.about.label} refuses this deployment ({code})")
         return self.failed("answered with status 422" + (f" ({code})" if code else ""))
 
 
-def _results(body: Any) -> list[Any]:
-    """The pages in an answer; one without a section for pages found none."""
+def _result_rows(body: Any) -> list[Any]:
+    """Return the results of a response; empty if it has no section of web pages."""
     web = at(body, "web")
     if web is None and at(body, "type") != "search" and at(body, "query") is None:
-        raise TypeError("no answer to a search")
+        raise TypeError("not a response to a search")
     return [] if web is None else rows(at(web, "results"))
 
 
-def _hit(row: Any) -> Hit | None:
-    """A result in our words; None where it has no address that can be opened."""
+def _parse_hit(row: Any) -> Hit | None:
+    """Parse a result; None without a usable URL."""
     url = address(at(row, "url"))
     if url is None:
         return None
     return Hit(
         url=url,
-        title=_plain(at(row, "title"), TITLE),
-        description=_plain(at(row, "description"), DESCRIPTION),
+        title=_plain_line(at(row, "title"), TITLE),
+        description=_plain_line(at(row, "description"), DESCRIPTION),
         published=published(at(row, "page_age")),
     )
 
 
-def _plain(value: Any, length: int) -> str | None:
-    """A line without the marks around words that match, its entities as the characters they stand for."""
-    return line(html.unescape(_MARKS.sub("", value)), length) if isinstance(value, str) else None
+def _plain_line(value: Any, length: int) -> str | None:
+    """Return a line without highlight tags and with entities decoded."""
+    return line(html.unescape(_HIGHLIGHT_TAGS.sub("", value)), length) if isinstance(value, str) else None

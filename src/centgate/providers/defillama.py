@@ -1,4 +1,4 @@
-"""DefiLlama: the directory of DeFi protocols, and prices of tokens."""
+"""DefiLlama: directory of DeFi protocols, and prices of tokens."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ if TYPE_CHECKING:
     from centgate.resources import Resources
     from centgate.settings import Settings
 
-COINS = "https://coins.llama.fi"
-"""Where prices are, unless `CENTGATE_DEFILLAMA_URL` says otherwise for the whole of DefiLlama."""
-PRICES_AT_ONCE = 100
-"""Tokens in one call: their names are in its address, which stays under 8 kB."""
+COINS_URL = "https://coins.llama.fi"
+"""Host of the price API; `CENTGATE_DEFILLAMA_URL` replaces both hosts."""
+PRICE_BATCH = 100
+"""Tokens in one call: their names are in the URL, which stays under 8 kB."""
 
-_ABSENT = frozenset(range(400, 500)) - {401, 402, 403, 407, 408, 425, 429}
-"""Statuses that say, by release, that there is no such thing; the others are about who asks, or how often."""
-_NOT_FOUND = (b"not found", b"not in our database", b"no recorded tvl")
+_NOT_FOUND_STATUSES = frozenset(range(400, 500)) - {401, 402, 403, 407, 408, 425, 429}
+"""Statuses that mean "not found", depending on the release; the others concern access or rate limits."""
+_NOT_FOUND_WORDS = (b"not found", b"not in our database", b"no recorded tvl")
 
 
 @dataclass(frozen=True, slots=True)
 class Totals:
-    """US dollars over three spans up to now; None for a span that is not measured.
+    """US dollars over three periods up to now; None for a period that is not measured.
 
-    `is_current` is False where DefiLlama could not fetch the latest figures of the protocol.
+    `is_current` is False if DefiLlama could not fetch the latest figures of the protocol.
     """
 
     day_usd: float | None
@@ -46,7 +46,7 @@ class Totals:
 
 
 class DefiLlama(Provider):
-    """A protocol's value locked, fees and links, and what a token costs."""
+    """TVL, fees and links of protocols, and prices of tokens."""
 
     about = About(
         "defillama",
@@ -61,115 +61,123 @@ class DefiLlama(Provider):
 
     def __init__(self, settings: Settings, resources: Resources | None = None) -> None:
         super().__init__(settings, resources)
-        self.shelf = Shelf(self._list)
+        self.shelf = Shelf(self._fetch_directory)
 
     def upstreams_for(self, chain_id: int | None, asked: Mapping[str, Any]) -> Sequence[Upstream]:
         return () if self.shelf.is_usable else (self.upstream,)
 
     @reported
     async def directory(self) -> Directory:
-        """All protocols there are. The list is kept for a while; an old one is used, with a warning, when no
-        newer one can be had.
+        """Return the directory of all protocols, cached; a stale one is used, with a warning, if the refresh
+        fails.
         """
-        kept = await self.shelf.get(self.left / 2)
-        self.report("ok", fetchedAt=timestamp(kept.at))
-        if kept.stale:
+        entry = await self.shelf.get(self.left / 2)
+        self.report("ok", fetchedAt=timestamp(entry.at))
+        if entry.stale:
             self.record.provisional = True
             self.record.warn(
-                f"{self.about.label}'s list of protocols cannot be renewed now: figures are those of "
-                f"{timestamp(kept.at)}"
+                f"{self.about.label}'s list of protocols cannot be refreshed now: figures are those of "
+                f"{timestamp(entry.at)}"
             )
-        return kept.thing
+        return entry.thing
 
     @reported
     async def protocol(self, slug: str) -> Protocol:
-        """A protocol by its own page, for what the list does not have."""
+        """Fetch a single protocol, for slugs that are missing in the list."""
         url = self.url(f"/protocol/{quote(slug, safe='')}")
-        reply = await self.upstream.get(url, accept={*_ABSENT, 502})
-        if reply.status != 200 and _is_page(reply):
+        reply = await self.upstream.get(url, accept={*_NOT_FOUND_STATUSES, 502})
+        if reply.status != 200 and _is_html(reply):
             raise self.upstream.failure(reply)
-        known = None if reply.status != 200 or _not_found(reply) else parse_protocol(slug, _json(reply))
-        if known is None:
+        protocol = (
+            None
+            if reply.status != 200 or _says_not_found(reply)
+            else parse_protocol(slug, _require_json(reply))
+        )
+        if protocol is None:
             raise self.nothing(f"no protocol {cleaned(slug)}")
-        return known
+        return protocol
 
     @reported
     async def fees(self, slug: str) -> Totals:
-        """What users of a protocol paid."""
-        return await self._totals(slug, "dailyFees", "fees")
+        """Return the fees that users of a protocol paid."""
+        return await self._fetch_totals(slug, "dailyFees", "fees")
 
     @reported
     async def revenue(self, slug: str) -> Totals:
-        """What a protocol kept of the fees."""
-        return await self._totals(slug, "dailyRevenue", "revenue")
+        """Return the part of the fees that a protocol kept."""
+        return await self._fetch_totals(slug, "dailyRevenue", "revenue")
 
     @reported
     async def prices(self, chain_id: int, tokens: Sequence[str]) -> dict[str, Price]:
-        """Prices by token address in lower case; tokens without one are absent.
+        """Return prices by token address in lower case; tokens without a price are missing.
 
-        The chain's own coin is the zero address.
+        The zero address stands for the native coin.
         """
         if chain_id not in CHAIN_BY_ID:
             raise self.nothing(f"no prices on chain {chain_id}")
         slug = CHAIN_BY_ID[chain_id].slug
         names = list(dict.fromkeys(f"{slug}:{token.lower()}" for token in tokens))
         async with together() as group:
-            asked = [
-                group.create_task(self._coins(names[start : start + PRICES_AT_ONCE]))
-                for start in range(0, len(names), PRICES_AT_ONCE)
+            tasks = [
+                group.create_task(self._fetch_coins(names[start : start + PRICE_BATCH]))
+                for start in range(0, len(names), PRICE_BATCH)
             ]
-        coins = {name.lower(): coin for task in asked for name, coin in task.result().items()}
-        priced = {name.partition(":")[2]: _price(coins.get(name)) for name in names}
-        return {token: price for token, price in priced.items() if price}
+        coins = {name.lower(): coin for task in tasks for name, coin in task.result().items()}
+        prices = {name.partition(":")[2]: _parse_price(coins.get(name)) for name in names}
+        return {token: price for token, price in prices.items() if price}
 
-    async def _list(self) -> Directory:
-        return await parse_directory(_json(await self.upstream.get(self.url("/protocols"))))
+    async def _fetch_directory(self) -> Directory:
+        return await parse_directory(_require_json(await self.upstream.get(self.url("/protocols"))))
 
-    async def _totals(self, slug: str, kind: Literal["dailyFees", "dailyRevenue"], what: str) -> Totals:
+    async def _fetch_totals(
+        self, slug: str, kind: Literal["dailyFees", "dailyRevenue"], figure: str
+    ) -> Totals:
         params = {
             "dataType": kind,
             "excludeTotalDataChart": "true",
             "excludeTotalDataChartBreakdown": "true",
         }
         url = self.url(f"/summary/fees/{quote(slug, safe='')}")
-        reply = await self.upstream.get(url, params=params, accept={*_ABSENT, 500})
-        if reply.status != 200 and (_is_page(reply) or not reply.body):
+        reply = await self.upstream.get(url, params=params, accept={*_NOT_FOUND_STATUSES, 500})
+        if reply.status != 200 and (_is_html(reply) or not reply.body):
             raise self.upstream.failure(reply)
-        unmeasured = self.nothing(
-            f"no {what} of {cleaned(slug)}: {'it is' if what == 'revenue' else 'they are'} not measured"
+        not_measured = self.nothing(
+            f"no {figure} of {cleaned(slug)}: {'it is' if figure == 'revenue' else 'they are'} not measured"
         )
-        if reply.status in _ABSENT or _not_found(reply):
-            raise unmeasured
+        if reply.status in _NOT_FOUND_STATUSES or _says_not_found(reply):
+            raise not_measured
         if reply.status == 500:
             self.record.provisional = True
-            raise self.nothing(f"no {what} of {cleaned(slug)}: it answers as for what it does not measure")
+            raise self.nothing(
+                f"no {figure} of {cleaned(slug)}: the reply is the one for figures that are not measured"
+            )
         body = cast(dict[str, Any], reply.json())
-        day, week, month = (_flow(body.get(span)) for span in ("total24h", "total7d", "total30d"))
+        day, week, month = (_parse_flow(body.get(span)) for span in ("total24h", "total7d", "total30d"))
         if day is None and week is None and month is None:
-            raise unmeasured
+            raise not_measured
         return Totals(day, week, month, is_current=body.get("latestFetchIsOk") is not False)
 
-    async def _coins(self, names: Sequence[str]) -> dict[str, Any]:
-        base = self.settings.url or COINS
+    async def _fetch_coins(self, names: Sequence[str]) -> dict[str, Any]:
+        base = self.settings.url or COINS_URL
         reply = await self.upstream.get(joined(base, "/prices/current/" + ",".join(names)))
         return dict(cast(Mapping[str, Any], reply.json()["coins"]).items())
 
 
-def _flow(value: Any) -> float | None:
-    """US dollars that came in, or, on a bad day, went out."""
+def _parse_flow(value: Any) -> float | None:
+    """Parse a flow in US dollars, which may be negative."""
     figure = number(value)
     return figure if figure is not None and abs(figure) <= MOST_USD else None
 
 
-def _price(coin: Any) -> Price | None:
-    """The price in an entry; None where there is none that makes sense."""
+def _parse_price(coin: Any) -> Price | None:
+    """Parse a price; None if it is missing or invalid."""
     if not isinstance(coin, dict):
         return None
     entry = cast(dict[str, Any], coin)
     usd = price(entry.get("price"))
     if usd is None:
         return None
-    symbol, decimals, seen = (
+    symbol, decimals, quoted_at = (
         entry.get("symbol"),
         number(entry.get("decimals")),
         entry.get("timestamp"),
@@ -179,22 +187,24 @@ def _price(coin: Any) -> Price | None:
         confidence=number(entry.get("confidence")),
         symbol=cleaned(symbol) if isinstance(symbol, str) else None,
         decimals=int(decimals) if decimals is not None and 0 <= decimals < 256 else None,
-        at=since_1970(seen),
+        at=since_1970(quoted_at),
     )
 
 
-def _not_found(reply: Reply) -> bool:
-    """Whether a short answer says so in words, which it does under many a status."""
-    words = reply.body[:400].lower()
-    return len(reply.body) < 400 and not _is_page(reply) and any(each in words for each in _NOT_FOUND)
+def _says_not_found(reply: Reply) -> bool:
+    """True if a short reply says "not found" in words, which happens with various statuses."""
+    text = reply.body[:400].lower()
+    return (
+        len(reply.body) < 400 and not _is_html(reply) and any(phrase in text for phrase in _NOT_FOUND_WORDS)
+    )
 
 
-def _is_page(reply: Reply) -> bool:
+def _is_html(reply: Reply) -> bool:
     return reply.body[:100].lstrip()[:1] == b"<"
 
 
-def _json(reply: Reply) -> bytes:
-    """The body; ProviderError where it does not even begin like a list or an object."""
+def _require_json(reply: Reply) -> bytes:
+    """Return the body; ProviderError if it does not start like a list or an object."""
     if reply.body[:100].lstrip()[:1] not in (b"[", b"{"):
         reply.json()
     return reply.body

@@ -19,8 +19,8 @@ NAMES = {
     42161: "arbitrum",
     10: "optimism",
 }
-"""What it calls the chains."""
-_PAGE = re.compile(r"https://dexscreener\.com/[\w/-]{1,200}")
+"""Chain names of the API."""
+_PAIR_PAGE = re.compile(r"https://dexscreener\.com/[\w/-]{1,200}")
 
 
 class DexScreener(Provider):
@@ -38,44 +38,45 @@ class DexScreener(Provider):
 
     @reported
     async def pairs(self, chain_id: int, token: str) -> list[Pair]:
-        """All pairs of a token (lower case) on a chain, in the upstream's order.
+        """Return all pairs of a token (lower case) on a chain, in the upstream's order.
 
-        Rows that cannot be read are left out with a warning; NoData when there are none at all.
+        Rows that cannot be parsed are left out with a warning; NoData if the token has no pair.
         """
         chain = NAMES[chain_id]
         reply = await self.upstream.get(self.url(f"/token-pairs/v1/{chain}/{token}"))
-        found = [pair for pair in self._read(_rows(reply.json()), chain) if pair.has(token)]
+        found = [pair for pair in self._parse_rows(_pair_rows(reply.json()), chain) if pair.has(token)]
         if not found:
             raise self.nothing(f"no pair of token {token} on {chain}")
         return found
 
     @reported
     async def pair(self, chain_id: int, address: str) -> Pair:
-        """The pair at an address (lower case); NoData when there is none."""
+        """Return the pair at an address (lower case); NoData if it does not exist."""
         chain = NAMES[chain_id]
         reply = await self.upstream.get(self.url(f"/latest/dex/pairs/{chain}/{address}"))
         body = reply.json()
-        rows = _rows(body) or [row for row in [at(body, "pair")] if row]
-        for pair in self._read(rows, chain):
+        rows = _pair_rows(body) or [row for row in [at(body, "pair")] if row]
+        for pair in self._parse_rows(rows, chain):
             if pair.address == address:
                 return pair
         raise self.nothing(f"no pair at {address} on {chain}")
 
-    def _read(self, rows: Sequence[Any], chain: str) -> list[Pair]:
-        """The rows of this chain as pairs; ProviderError when not one row can be read."""
-        ours = [row for row in rows if at(row, "chainId") in (chain, None)]
-        found = [pair for row in ours if (pair := read_pair(row, chain))]
-        if ours and not found:
-            raise self.failed("answered with pairs that cannot be read")
-        if lost := len(ours) - len(found):
+    def _parse_rows(self, rows: Sequence[Any], chain: str) -> list[Pair]:
+        """Parse the rows of this chain; ProviderError if not one can be parsed."""
+        chain_rows = [row for row in rows if at(row, "chainId") in (chain, None)]
+        pairs = [pair for row in chain_rows if (pair := read_pair(row, chain))]
+        if chain_rows and not pairs:
+            raise self.failed("returned pairs that cannot be parsed")
+        if unreadable := len(chain_rows) - len(pairs):
             self.record.warn(
-                f"{self.about.label}: {lost} of {len(ours)} pairs could not be read and are left out"
+                f"{self.about.label}: {unreadable} of {len(chain_rows)} pairs could not be read "
+                "and are left out"
             )
-        return found
+        return pairs
 
 
-def _rows(body: Any) -> list[Any]:
-    """The pairs in a body: bare, or under `pairs`, where null says that there are none."""
+def _pair_rows(body: Any) -> list[Any]:
+    """Return the pairs of a body: a bare list, or under `pairs`, where null means an empty list."""
     rows = cast(Any, body["pairs"] if isinstance(body, dict) else body)
     if rows is None:
         return []
@@ -85,16 +86,20 @@ def _rows(body: Any) -> list[Any]:
 
 
 def read_pair(row: Any, chain: str) -> Pair | None:
-    """A row in our words; None when it lacks what every pair has.
+    """Parse a pair; None without its address or base token.
 
     Its price is the base token's, in dollars (`priceUsd`) and in quote tokens (`priceNative`), so the quote
     token's is their quotient.
     """
-    pair_address, base, quote = pool(at(row, "pairAddress")), _side(row, "base"), _side(row, "quote")
+    pair_address, base, quote = (
+        pool(at(row, "pairAddress")),
+        _parse_side(row, "base"),
+        _parse_side(row, "quote"),
+    )
     if not pair_address or not base.address:
         return None
-    price_usd, in_quote = price(at(row, "priceUsd")), amount(at(row, "priceNative"))
-    quote_price = price(price_usd / in_quote) if price_usd and in_quote else None
+    price_usd, price_in_quote = price(at(row, "priceUsd")), amount(at(row, "priceNative"))
+    quote_price = price(price_usd / price_in_quote) if price_usd and price_in_quote else None
     return Pair(
         address=pair_address,
         dex=name(at(row, "dexId")),
@@ -110,18 +115,18 @@ def read_pair(row: Any, chain: str) -> Pair | None:
         created_at=listed_since((amount(at(row, "pairCreatedAt")) or 0) / 1000),
         buys24h=count(at(row, "txns", "h24", "buys")),
         sells24h=count(at(row, "txns", "h24", "sells")),
-        url=_page(at(row, "url"), chain, pair_address),
+        url=_pair_page(at(row, "url"), chain, pair_address),
         source="dexscreener",
     )
 
 
-def _side(row: Any, which: str) -> Side:
+def _parse_side(row: Any, which: str) -> Side:
     token = at(row, f"{which}Token")
     return Side(pool(at(token, "address")), name(at(token, "symbol")))
 
 
-def _page(url: Any, chain: str, pair_address: str) -> str:
-    """The page that the upstream names, if it is one of its own."""
-    if isinstance(url, str) and _PAGE.fullmatch(url):
+def _pair_page(url: Any, chain: str, pair_address: str) -> str:
+    """Return the web page named by the upstream if it is on its own site, else build its URL."""
+    if isinstance(url, str) and _PAIR_PAGE.fullmatch(url):
         return url
     return f"https://dexscreener.com/{chain}/{pair_address}"

@@ -33,13 +33,13 @@ EXPLORERS = {
     42161: "https://arbiscan.io",
     10: "https://optimistic.etherscan.io",
 }
-_NOTHING = ("not verified", "no data found", "no records found", "no transactions found")
-"""What `result` or `message` says when the answer is that there is nothing."""
-_KEY = ("invalid api key", "missing api key", "missing/invalid")
-_PLAN = ("not supported for this chain", "upgrade your api plan", "unsupported chainid")
-_TOO_OFTEN = ("rate limit", "max calls")
-_DAY = "daily"
-_BUSY = "temporarily unavailable"
+_NO_DATA_WORDS = ("not verified", "no data found", "no records found", "no transactions found")
+"""Phrases in `result` or `message` that mean an empty result."""
+_BAD_KEY_WORDS = ("invalid api key", "missing api key", "missing/invalid")
+_PLAN_WORDS = ("not supported for this chain", "upgrade your api plan", "unsupported chainid")
+_RATE_LIMIT_WORDS = ("rate limit", "max calls")
+_DAILY_WORD = "daily"
+_BUSY_WORDS = "temporarily unavailable"
 DAY, HOUR, MINUTE = 86_400, 3600, 60
 
 
@@ -60,118 +60,120 @@ class Etherscan(Provider):
     def __init__(self, settings: Settings, resources: Resources | None = None) -> None:
         super().__init__(settings, resources)
         self.clock: Callable[[], float] = time.time
-        self._standing: dict[tuple[int, str] | None, tuple[float, str]] = {}
-        """Refusals that stand: until when (seconds since 1970) and in which words, of an action on a chain
-        that the plan lacks; of everything (None) once the day's calls are used up."""
+        self._refusals: dict[tuple[int, str] | None, tuple[float, str]] = {}
+        """Refusals with their expiry (seconds since 1970) and message, by chain and action that the plan
+        lacks; under None for all actions once the daily quota is used up."""
 
     @reported
     async def published(self, chain_id: int, address: str) -> Published:
-        """What is published of the code at an address; `none` also where there is no contract at all."""
-        rows = await self._get(chain_id, "contract", "getsourcecode", address=address)
-        return _published(rows[0] if rows else {"SourceCode": ""}, page(chain_id, address))
+        """Return the verified source of an address; match `none` also if there is no contract."""
+        rows = await self._query(chain_id, "contract", "getsourcecode", address=address)
+        return _parse_source(rows[0] if rows else {"SourceCode": ""}, page(chain_id, address))
 
     @reported
     async def creation(self, chain_id: int, address: str) -> Created:
-        """How a contract came to be; NoData where it knows of none, or the plan does not tell."""
+        """Return the creation of a contract; NoData if it is unknown, or not in the plan."""
         action = "getcontractcreation"
         try:
-            rows = await self._get(chain_id, "contract", action, contractaddresses=address)
+            rows = await self._query(chain_id, "contract", action, contractaddresses=address)
         except ProviderRefused:
-            if (chain_id, action) not in self._standing:
+            if (chain_id, action) not in self._refusals:
                 raise
-            raise self.nothing("nothing of contract creation on this chain under this plan") from None
+            raise self.nothing("nothing about contract creation on this chain under this plan") from None
         if not rows:
-            raise self.nothing("nothing of how this address came to be")
-        return _created(rows[0])
+            raise self.nothing("nothing about the creation of this address")
+        return _parse_creation(rows[0])
 
     @reported
     async def probe(self) -> str:
-        """Ask for the key's own allowance, which counts no call.
+        """Query the key's own quota, which does not count as a call.
 
         https://docs.etherscan.io/api-reference/endpoint/getapilimit
         """
-        asked = {"chainid": "1", "module": "getapilimit", "action": "getapilimit", "apikey": self.key or ""}
-        body: dict[str, Any] = (await self.upstream.get(self.url("/v2/api"), params=asked)).json()
+        params = {"chainid": "1", "module": "getapilimit", "action": "getapilimit", "apikey": self.key or ""}
+        body: dict[str, Any] = (await self.upstream.get(self.url("/v2/api"), params=params)).json()
         if str(body.get("status")) != "1":
-            raise self._refusal(1, str(body.get("result") or body.get("message")))
-        left = body["result"].get("creditsAvailable")
-        return "takes the key" + (f", which has {left:,} calls left" if isinstance(left, int) else "")
+            raise self._parse_refusal(1, str(body.get("result") or body.get("message")))
+        remaining = body["result"].get("creditsAvailable")
+        return "accepts the key" + (
+            f", which has {remaining:,} calls left" if isinstance(remaining, int) else ""
+        )
 
-    async def _get(self, chain_id: int, module: str, action: str, **params: str) -> list[dict[str, Any]]:
-        """The rows of a result; empty when the answer is that there is nothing."""
-        if refusal := self._standing_refusal(chain_id, action):
+    async def _query(self, chain_id: int, module: str, action: str, **params: str) -> list[dict[str, Any]]:
+        """Return the rows of a result; empty if the API reports no data."""
+        if refusal := self._active_refusal(chain_id, action):
             raise refusal
-        asked = {"chainid": str(chain_id), "module": module, "action": action, **params}
-        reply = await self.upstream.get(self.url("/v2/api"), params={**asked, "apikey": self.key or ""})
+        query = {"chainid": str(chain_id), "module": module, "action": action, **params}
+        reply = await self.upstream.get(self.url("/v2/api"), params={**query, "apikey": self.key or ""})
         body: dict[str, Any] = reply.json()
         status, result, message = body.get("status"), body.get("result"), body.get("message")
-        if str(status) == "1":  # whatever `message` says beside it
-            return [dict(row) for row in _rows(result)]
+        if str(status) == "1":  # regardless of `message`
+            return [dict(row) for row in _as_list(result)]
         reasons = [each for each in (result, message) if isinstance(each, str) and each]
-        if any(words in said.lower() for said in reasons for words in _NOTHING):
+        if any(words in reason.lower() for reason in reasons for words in _NO_DATA_WORDS):
             return []
-        self._remember(chain_id, action, reasons[0])
-        raise self._refusal(chain_id, reasons[0])
+        self._store_refusal(chain_id, action, reasons[0])
+        raise self._parse_refusal(chain_id, reasons[0])
 
-    def _standing_refusal(self, chain_id: int, action: str) -> ProviderFailure | None:
-        """What it would say to this question, when it said so before and asking again would not help."""
-        for what in (None, (chain_id, action)):
-            until, said = self._standing.get(what, (0, ""))
+    def _active_refusal(self, chain_id: int, action: str) -> ProviderFailure | None:
+        """Return the stored refusal that still applies to this action, or None."""
+        for scope in (None, (chain_id, action)):
+            until, message = self._refusals.get(scope, (0, ""))
             if self.clock() < until:
-                return self._refusal(chain_id, said)
-            self._standing.pop(what, None)
+                return self._parse_refusal(chain_id, message)
+            self._refusals.pop(scope, None)
         return None
 
-    def _remember(self, chain_id: int, action: str, said: str) -> None:
-        """Keep a refusal that will stand for a while."""
-        lower = said.lower()
-        if any(words in lower for words in _PLAN):
-            self._standing[chain_id, action] = self.clock() + HOUR, said
-        elif _DAY in lower and any(words in lower for words in _TOO_OFTEN):
-            self._standing[None] = self.clock() + self._until_midnight(), said
+    def _store_refusal(self, chain_id: int, action: str, message: str) -> None:
+        """Store a refusal that will last for a while."""
+        lower = message.lower()
+        if any(words in lower for words in _PLAN_WORDS):
+            self._refusals[chain_id, action] = self.clock() + HOUR, message
+        elif _DAILY_WORD in lower and any(words in lower for words in _RATE_LIMIT_WORDS):
+            self._refusals[None] = self.clock() + self._seconds_until_midnight(), message
 
-    def _until_midnight(self) -> int:
-        """Seconds until the next day begins in UTC."""
+    def _seconds_until_midnight(self) -> int:
+        """Return the seconds until midnight UTC."""
         return DAY - int(self.clock()) % DAY
 
-    def _refusal(self, chain_id: int, said: str) -> ProviderFailure:
-        """What a reason in place of a result means."""
-        name, label, lower = self.about.name, self.about.label, said.lower()
-        if any(words in lower for words in _KEY):
+    def _parse_refusal(self, chain_id: int, message: str) -> ProviderFailure:
+        """Map the message of a failed request to an error."""
+        name, label, lower = self.about.name, self.about.label, message.lower()
+        if any(words in lower for words in _BAD_KEY_WORDS):
             return ProviderRefused(name, f"{label} does not accept this deployment's key")
-        if any(words in lower for words in _PLAN):
+        if any(words in lower for words in _PLAN_WORDS):
             return ProviderRefused(
                 name, f"{label} does not serve chain {chain_id} under this deployment's plan"
             )
-        if any(words in lower for words in _TOO_OFTEN):
-            if _DAY not in lower:
+        if any(words in lower for words in _RATE_LIMIT_WORDS):
+            if _DAILY_WORD not in lower:
                 return ProviderRateLimited(name, f"{label} asks to slow down")
-            message = f"this deployment's calls to {label} are used up for today"
-            return ProviderRateLimited(name, message, retry_after=self._until_midnight())
-        if _BUSY in lower:
-            return ProviderRateLimited(name, f"{label} is too busy just now", retry_after=MINUTE)
+            quota_message = f"the daily quota of this deployment for {label} is used up"
+            return ProviderRateLimited(name, quota_message, retry_after=self._seconds_until_midnight())
+        if _BUSY_WORDS in lower:
+            return ProviderRateLimited(name, f"{label} is overloaded", retry_after=MINUTE)
         if "timeout" in lower:
-            return ProviderTimeout(name, f"{label} gave up on the question")
-        return ProviderError(name, f"{label} refuses: {cleaned(said, 120)}")
+            return ProviderTimeout(name, f"{label} timed out on its side")
+        return ProviderError(name, f"{label} refuses: {cleaned(message, 120)}")
 
 
 def page(chain_id: int, address: str) -> str | None:
-    """The page of an address for people, None for chains without one."""
+    """Return the explorer's web page of an address; None for chains without an explorer."""
     host = EXPLORERS.get(chain_id)
     return f"{host}/address/{address}#code" if host else None
 
 
-def _rows(result: Any) -> list[Any]:
+def _as_list(result: Any) -> list[Any]:
     if not isinstance(result, list):
-        raise TypeError("the result is no list")
+        raise TypeError("the result is not a list")
     return cast(list[Any], result)
 
 
-def _published(row: dict[str, Any], url: str | None) -> Published:
-    """What a row of getsourcecode says."""
+def _parse_source(row: dict[str, Any], url: str | None) -> Published:
+    """Parse a row of getsourcecode."""
     source = str(row["SourceCode"] or "").strip()
     if not source:
-        return Published("etherscan", "none", abi_available=_is_abi(row.get("ABI")), proxy=_proxy(row))
+        return Published("etherscan", "none", abi_available=_is_abi(row.get("ABI")), proxy=_parse_proxy(row))
     similar = an_address(row.get("SimilarMatch"))
     compiler = str(row.get("CompilerVersion") or "")
     return Published(
@@ -179,18 +181,18 @@ def _published(row: dict[str, Any], url: str | None) -> Published:
         "similar" if similar else "unspecified",
         name=name(row.get("ContractName")),
         similar_address=similar,
-        language=_language(source, compiler),
+        language=_parse_language(source, compiler),
         compiler_version=name(compiler.removeprefix("vyper:")),
         license=licence(row.get("LicenseType")),
         url=url,
         source_available=True,
         abi_available=_is_abi(row.get("ABI")),
-        proxy=_proxy(row),
+        proxy=_parse_proxy(row),
     )
 
 
-def _language(source: str, compiler: str) -> str | None:
-    """From standard JSON (in a second pair of braces), else from the compiler."""
+def _parse_language(source: str, compiler: str) -> str | None:
+    """Return the language from standard JSON (in a second pair of braces), else from the compiler."""
     if source.startswith("{{") and source.endswith("}}"):
         try:
             standard: Any = orjson.loads(source[1:-1])
@@ -204,7 +206,7 @@ def _language(source: str, compiler: str) -> str | None:
 
 
 def _is_abi(value: Any) -> bool:
-    """Whether a text is an ABI: it says in words when there is none."""
+    """True if a text is an ABI; Etherscan returns a sentence if there is no ABI."""
     if not isinstance(value, str) or not value.lstrip().startswith("["):
         return False
     try:
@@ -213,18 +215,18 @@ def _is_abi(value: Any) -> bool:
         return False
 
 
-def _proxy(row: dict[str, Any]) -> ProxyClaim | None:
-    """Its mark of a proxy. That there is none says something only of published source."""
-    marked = str(row.get("Proxy") or "") == "1"
-    if not marked and not row.get("SourceCode"):
+def _parse_proxy(row: dict[str, Any]) -> ProxyClaim | None:
+    """Parse the proxy flag; without verified source a missing flag means nothing."""
+    is_proxy = str(row.get("Proxy") or "") == "1"
+    if not is_proxy and not row.get("SourceCode"):
         return None
-    implementations = named([{"address": row.get("Implementation")}], "address") if marked else ()
-    said = "1" if marked else "0"
-    return ProxyClaim.told(None, implementations, "Proxy, Implementation", said, is_proxy=marked)
+    implementations = named([{"address": row.get("Implementation")}], "address") if is_proxy else ()
+    value = "1" if is_proxy else "0"
+    return ProxyClaim.told(None, implementations, "Proxy, Implementation", value, is_proxy=is_proxy)
 
 
-def _created(row: dict[str, Any]) -> Created:
-    """What a row of getcontractcreation says; time and block are newer than the rest."""
+def _parse_creation(row: dict[str, Any]) -> Created:
+    """Parse a row of getcontractcreation; older servers send no time and block."""
     transaction = str(row.get("txHash") or "")
     return Created(
         creator=an_address(row.get("contractCreator")),

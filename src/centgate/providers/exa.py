@@ -16,27 +16,27 @@ from centgate.providers.exa_pages import read_pages, word
 from centgate.readings import amount, at, number
 from centgate.upstream import Rate, Reply
 
-CENT = 0.01
-"""US dollars: what no question may cost."""
-AT_ONE_PRICE = 10
-"""Results that a search gives for the price of one."""
+MAX_COST = 0.01
+"""US dollars: no request may cost more."""
+RESULTS_PER_PRICE = 10
+"""Results that one search returns for a single price."""
 
 WAYS: Mapping[str | None, Sequence[Mapping[str, Any]]] = {
     None: ({},),
     "company": ({"category": "company"},),
     "news": ({"category": "news"},),
-    # of late `publication`; older releases know the other name only
+    # `publication` is the newer name; older releases know the other only
     "research paper": ({"category": "publication"}, {"category": "research paper"}),
-    # as a category it was withdrawn
+    # the category was withdrawn
     "github": ({"includeDomains": ["github.com"]},),
-    # was withdrawn from the clients and still works; without it what is no PDF is left out here
-    "pdf": ({"category": "pdf"}, {"numResults": AT_ONE_PRICE}),
+    # withdrawn from the clients but still works; without it other pages are filtered out here
+    "pdf": ({"category": "pdf"}, {"numResults": RESULTS_PER_PRICE}),
 }
-"""What is sent to have pages of a kind, first to last: the next when the one before is refused with 400."""
+"""Parameters for each category, in order: the next variant is tried if one is rejected with 400."""
 
 
 class Exa(Provider):
-    """Search by meaning over its own index, and the parsed text of pages."""
+    """Semantic search over Exa's own index, and the text of pages."""
 
     about = About(
         "exa",
@@ -51,100 +51,102 @@ class Exa(Provider):
 
     @reported
     async def search(self, query: str, most: int, category: str | None = None) -> Found:
-        """At most `most` pages, up to ten, of a kind if one is named; none found is an empty answer.
+        """Return at most `limit` pages, up to ten, of a category if given; empty if nothing matches.
 
-        Costs $0.007 for up to ten results of type `auto`; a refusal with 400 is not billed. A kind that it
-        will not search for is a ProviderError, never a search for any kind.
+        Costs $0.007 for up to ten results of type `auto`; a request rejected with 400 is not billed. An
+        unsupported category is a ProviderError, never a search without the category.
         """
-        question = {"query": query, "numResults": most, "type": "auto"}
-        body, way = await self._first_taken(question, category)
-        found = rows(body["results"])
-        listed = [(hit, row) for row in found if (hit := _hit(row))]
-        if found and not listed:
-            # its description lets a result do without an address, so that this is no failure
-            self.record.warn(f"{self.about.label} found {len(found)} pages and gives the address of none")
-        if category == "pdf" and "category" not in way:
-            listed = self._pdfs_of(listed)
-        return Found(distinct((hit for hit, _ in listed), most), _search_type(body))
+        params = {"query": query, "numResults": most, "type": "auto"}
+        body, variant = await self._search_with_fallback(params, category)
+        results = rows(body["results"])
+        hits = [(hit, row) for row in results if (hit := _parse_hit(row))]
+        if results and not hits:
+            # the API allows results without a URL, so this is not a failure
+            self.record.warn(
+                f"{self.about.label} found {len(results)} pages and returned no URL for any of them"
+            )
+        if category == "pdf" and "category" not in variant:
+            hits = self._filter_pdfs(hits)
+        return Found(distinct((hit for hit, _ in hits), most), _parse_search_type(body))
 
     @reported
     async def contents(self, urls: Sequence[str], most_characters: int) -> list[Page | Unread]:
-        """The text of pages, or why there is none, in the order asked.
+        """Return the text of pages, or the reason for its absence, in the order of `urls`.
 
-        Costs $0.001 for each page's text: $0.005 for five. One character more than wanted is asked for, so
-        that a text which was cut shows: its `length` is None. All of them may be unread.
+        Costs $0.001 for each page's text: $0.005 for five. One character more than the limit is requested to
+        detect a truncated text: its `length` is None. All of the pages may be unread.
         """
-        asked = list(dict.fromkeys(urls))
-        question = {"urls": asked, "text": {"maxCharacters": most_characters + 1}}
-        body = self._body(await self._post("/contents", question))
-        pages = read_pages(asked, body, most_characters)
+        unique_urls = list(dict.fromkeys(urls))
+        params = {"urls": unique_urls, "text": {"maxCharacters": most_characters + 1}}
+        body = self._parse_body(await self._post("/contents", params))
+        pages = read_pages(unique_urls, body, most_characters)
         return [pages[url] for url in urls]
 
-    async def _first_taken(
-        self, question: Mapping[str, Any], category: str | None
+    async def _search_with_fallback(
+        self, params: Mapping[str, Any], category: str | None
     ) -> tuple[dict[str, Any], Mapping[str, Any]]:
-        """The answer to a question narrowed to a kind in the first way that is taken, and that way."""
+        """Return the response to the first accepted variant of a category, and that variant."""
         tag = None
-        for way in WAYS[category]:
-            reply = await self._post("/search", {**question, **way}, accept=(400,))
+        for variant in WAYS[category]:
+            reply = await self._post("/search", {**params, **variant}, accept=(400,))
             if reply.status != 400:
-                return self._body(reply), way
-            tag = word(at(_read(reply), "tag"))
-        sought = f"to search for the category '{category}'" if category else "the search"
-        raise self.failed(f"refuses {sought} with status 400" + (f" ({tag})" if tag else ""))
+                return self._parse_body(reply), variant
+            tag = word(at(_parse_json(reply), "tag"))
+        action = f"to search for the category '{category}'" if category else "the search"
+        raise self.failed(f"rejects {action} with status 400" + (f" ({tag})" if tag else ""))
 
-    async def _post(self, path: str, question: Mapping[str, Any], *, accept: Sequence[int] = ()) -> Reply:
+    async def _post(self, path: str, params: Mapping[str, Any], *, accept: Sequence[int] = ()) -> Reply:
         headers = {"x-api-key": self.key or ""}
-        return await self.upstream.post(self.url(path), question, headers=headers, accept=accept)
+        return await self.upstream.post(self.url(path), params, headers=headers, accept=accept)
 
-    def _body(self, reply: Reply) -> dict[str, Any]:
-        """An answer; tells the operator when it cost more than it is sold for."""
-        body = _read(reply)
+    def _parse_body(self, reply: Reply) -> dict[str, Any]:
+        """Return the body of a response; log a warning if it cost more than MAX_COST."""
+        body = _parse_json(reply)
         if not isinstance(body, dict):
             raise TypeError("no object")
         cost = amount(at(body, "costDollars", "total"))
-        if cost is not None and cost > CENT:
+        if cost is not None and cost > MAX_COST:
             structlog.get_logger().warning(
                 "an upstream charged more than a cent for one request", provider=self.about.name, usd=cost
             )
         return cast(dict[str, Any], body)
 
-    def _pdfs_of(self, listed: Sequence[tuple[Hit, Any]]) -> list[tuple[Hit, Any]]:
-        """Of pages of any kind those that are PDF by their address."""
-        found = [(hit, row) for hit, row in listed if of_kind(hit.url, "pdf") or _names_pdf(at(row, "id"))]
-        if listed and not found:
-            raise self.failed("refuses to search for the category 'pdf', and what it finds without is none")
+    def _filter_pdfs(self, hits: Sequence[tuple[Hit, Any]]) -> list[tuple[Hit, Any]]:
+        """Return the results whose URL or id is a PDF's."""
+        pdfs = [(hit, row) for hit, row in hits if of_kind(hit.url, "pdf") or _is_pdf_name(at(row, "id"))]
+        if hits and not pdfs:
+            raise self.failed("rejects the category 'pdf', and a search without it found no PDF")
         self.record.warn(
-            f"{self.about.label} refuses to search for the category 'pdf': the results are those of a search "
+            f"{self.about.label} rejects the category 'pdf': the results are those of a search "
             "for any page whose address ends in .pdf"
         )
-        return found
+        return pdfs
 
 
-def _read(reply: Reply) -> Any:
-    """The body as JSON."""
+def _parse_json(reply: Reply) -> Any:
+    """Parse the body as JSON."""
     try:
         return reply.json()
     except ProviderError:
-        # a text cut inside an emoji ends in half of a surrogate pair, which only this reader takes
+        # a text cut inside an emoji ends in half a surrogate pair, which only this parser accepts
         if b"\\ud" not in reply.body.lower():
             raise
         return json.loads(reply.body)
 
 
-def _search_type(body: Mapping[str, Any]) -> SearchType:
-    """The kind of search that it says it made, where it says so in a word that is ours; else what was sent.
+def _parse_search_type(body: Mapping[str, Any]) -> SearchType:
+    """Return the reported search type if it is one of SearchType, else the type that was sent.
 
     `resolvedSearchType` is deprecated and may be empty, `neural`, or at odds with `searchType`.
     """
-    for said in (body.get("resolvedSearchType"), body.get("searchType")):
-        if said in ("auto", "fast"):
-            return said
+    for value in (body.get("resolvedSearchType"), body.get("searchType")):
+        if value in ("auto", "fast"):
+            return value
     return "auto"
 
 
-def _hit(row: Any) -> Hit | None:
-    """A result in our words; None where it has no address that can be opened."""
+def _parse_hit(row: Any) -> Hit | None:
+    """Parse a result; None without a usable URL."""
     url = address(at(row, "url"))
     if url is None:
         return None
@@ -157,5 +159,5 @@ def _hit(row: Any) -> Hit | None:
     )
 
 
-def _names_pdf(document: Any) -> bool:
+def _is_pdf_name(document: Any) -> bool:
     return isinstance(document, str) and document.lower().endswith(".pdf")

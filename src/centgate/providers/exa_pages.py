@@ -1,4 +1,4 @@
-"""Reading what Exa tells of pages it was asked for: `results` with their text, `statuses` of what failed."""
+"""Parse Exa's contents API: `results` with the text of pages, `statuses` of those that failed."""
 
 from __future__ import annotations
 
@@ -15,40 +15,44 @@ from centgate.facts.web import Page, Unread, UnreadReason
 from centgate.readings import at, items, number, text
 from centgate.text import legible
 
-_HTTP = re.compile(r"(?:CRAWL_)?HTTP_(\d{3})")
+_HTTP_TAG = re.compile(r"(?:CRAWL_)?HTTP_(\d{3})")
 _TAG = re.compile(r"[A-Z0-9_]{1,40}")
-_GONE, _CLOSED, _LATE = (404, 410), (401, 402, 403, 407, 429, 451), (408, 504, 524)
-_SENTENCES: Mapping[UnreadReason, str] = {
+_NOT_FOUND_STATUSES, _BLOCKED_STATUSES, _TIMEOUT_STATUSES = (
+    (404, 410),
+    (401, 402, 403, 407, 429, 451),
+    (408, 504, 524),
+)
+_MESSAGES: Mapping[UnreadReason, str] = {
     "not_found": "there is no such page",
-    "blocked": "the site refuses to hand out the page",
+    "blocked": "the site refuses access to the page",
     "timeout": "the page took too long",
-    "unsupported": "there is nothing that can be read as text",
+    "unsupported": "the content cannot be read as text",
     "failed": "the page could not be read",
 }
 
 
 def read_pages(asked: Sequence[str], body: Mapping[str, Any], most: int) -> dict[str, Page | Unread]:
-    """What came of each address, where one character more than `most` was asked for.
+    """Parse the result for each URL, where one character more than `max_characters` was requested.
 
-    An address that is in neither list has failed. TypeError where there is neither list.
+    A URL that is in neither list has failed. TypeError if both lists are missing.
     """
     if not isinstance(body.get("results"), list) and not isinstance(body.get("statuses"), list):
         raise TypeError("neither results nor statuses")
-    statuses = _by_address(items(body.get("statuses"))[:MOST_ROWS], "id")
-    texts = _matched(asked, items(body.get("results"))[:MOST_ROWS], statuses)
-    return {url: _page(url, texts.get(url), _status(statuses, url), most) for url in asked}
+    statuses = _index_by_url(items(body.get("statuses"))[:MOST_ROWS], "id")
+    texts = _match_results(asked, items(body.get("results"))[:MOST_ROWS], statuses)
+    return {url: _parse_page(url, texts.get(url), _status_of(statuses, url), most) for url in asked}
 
 
-def _page(url: str, row: Any, status: Any, most: int) -> Page | Unread:
-    """What came of reading one page."""
+def _parse_page(url: str, row: Any, status: Any, max_characters: int) -> Page | Unread:
+    """Parse the result for one page."""
     raw = text(at(row, "text")) or ""
-    markdown = harmless(legible(raw[: most + 1])).strip()
+    markdown = harmless(legible(raw[: max_characters + 1])).strip()
     if not markdown:
-        return _unread(url, status)
+        return _parse_failure(url, status)
     return Page(
         url=url,
         markdown=markdown,
-        length=None if _cut(raw, most) else len(markdown),
+        length=None if _is_truncated(raw, max_characters) else len(markdown),
         title=line(at(row, "title"), TITLE),
         author=line(at(row, "author"), AUTHOR),
         published=published(at(row, "publishedDate")),
@@ -56,77 +60,81 @@ def _page(url: str, row: Any, status: Any, most: int) -> Page | Unread:
     )
 
 
-def _cut(raw: str, most: int) -> bool:
-    """Whether a text has more than `most` characters, counted as such or, as JavaScript does, in UTF-16."""
-    return len(raw) > most or len(raw.encode("utf-16-le", "surrogatepass")) // 2 == most + 1
+def _is_truncated(raw: str, max_characters: int) -> bool:
+    """True if a text exceeds `max_characters`, counted in code points or, as in JavaScript, in UTF-16."""
+    return (
+        len(raw) > max_characters or len(raw.encode("utf-16-le", "surrogatepass")) // 2 == max_characters + 1
+    )
 
 
-def _unread(url: str, status: Any) -> Unread:
-    """Why there is no text, by what was said of the address, if anything was."""
+def _parse_failure(url: str, status: Any) -> Unread:
+    """Return why there is no text, from the status of the URL, if any."""
     error = at(status, "error")
     tag = word(at(error, "tag")) or word(error)
-    reason = _reason(tag or "", number(at(error, "httpStatusCode")))
-    return Unread(url, reason, _SENTENCES[reason] + (f" (Exa says {tag})" if tag else ""))
+    reason = _failure_reason(tag or "", number(at(error, "httpStatusCode")))
+    return Unread(url, reason, _MESSAGES[reason] + (f" (Exa says {tag})" if tag else ""))
 
 
 def word(said: Any) -> str | None:
-    """Exa's own word for an error (`tag`), in capitals."""
+    """Parse Exa's error tag, in capitals; None if it is not one."""
     return found[0] if isinstance(said, str) and (found := _TAG.fullmatch(said.strip().upper())) else None
 
 
-def _reason(tag: str, status: float | None) -> UnreadReason:
-    """Our word for a tag; where it says little, the page's own status decides."""
-    if named := _HTTP.fullmatch(tag):
-        status = int(named[1])
+def _failure_reason(tag: str, status: float | None) -> UnreadReason:
+    """Map a tag to a reason; for unspecific tags the page's own status decides."""
+    if match := _HTTP_TAG.fullmatch(tag):
+        status = int(match[1])
     elif "UNSUPPORTED" in tag:
         return "unsupported"
     elif "TIMEOUT" in tag:
         return "timeout"
-    if "NOT_FOUND" in tag or status in _GONE:
+    if "NOT_FOUND" in tag or status in _NOT_FOUND_STATUSES:
         return "not_found"
-    if status in _CLOSED:
+    if status in _BLOCKED_STATUSES:
         return "blocked"
-    if status in _LATE:
+    if status in _TIMEOUT_STATUSES:
         return "timeout"
     return "unsupported" if status == 415 else "failed"
 
 
-def _matched(asked: Sequence[str], results: Iterable[Any], statuses: Mapping[str, Any]) -> dict[str, Any]:
-    """The result for each address asked, by its id or its url.
+def _match_results(
+    asked: Sequence[str], results: Iterable[Any], statuses: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Match results to the requested URLs, by id or url.
 
-    When one address and one result are left over they belong together, unless the address is said to have
-    failed: a page that moved is listed under where it went.
+    If exactly one URL and one result remain they belong together, unless the URL is reported as failed: a
+    page that moved is listed under its new URL.
     """
-    listed = [row for row in results if isinstance(at(row, "text"), str)]
-    known = _by_address(listed, "id", "url")
-    matched = {url: row for url in asked if (row := known.get(url) or known.get(_plain(url)))}
+    with_text = [row for row in results if isinstance(at(row, "text"), str)]
+    by_url = _index_by_url(with_text, "id", "url")
+    matched = {url: row for url in asked if (row := by_url.get(url) or by_url.get(_normalize_url(url)))}
     missing = [url for url in asked if url not in matched]
-    taken = {id(row) for row in matched.values()}
-    spare = [row for row in listed if id(row) not in taken]
-    if len(missing) == len(spare) == 1 and at(_status(statuses, missing[0]), "status") != "error":
-        matched[missing[0]] = spare[0]
+    used = {id(row) for row in matched.values()}
+    unmatched = [row for row in with_text if id(row) not in used]
+    if len(missing) == len(unmatched) == 1 and at(_status_of(statuses, missing[0]), "status") != "error":
+        matched[missing[0]] = unmatched[0]
     return matched
 
 
-def _status(statuses: Mapping[str, Any], url: str) -> Any:
-    return statuses.get(url) or statuses.get(_plain(url))
+def _status_of(statuses: Mapping[str, Any], url: str) -> Any:
+    return statuses.get(url) or statuses.get(_normalize_url(url))
 
 
-def _by_address(listed: Iterable[Any], *keys: str) -> dict[str, Any]:
-    """Rows by the addresses under these keys: as they stand, and plain."""
-    found: dict[str, Any] = {}
-    named = [(at(row, key), row) for key in keys for row in listed]
-    for url, row in named:
+def _index_by_url(listed: Iterable[Any], *keys: str) -> dict[str, Any]:
+    """Index rows by the URLs under these keys: exact and normalized."""
+    index: dict[str, Any] = {}
+    urls = [(at(row, key), row) for key in keys for row in listed]
+    for url, row in urls:
         if isinstance(url, str):
-            found.setdefault(url, row)
-    for url, row in named:
+            index.setdefault(url, row)
+    for url, row in urls:
         if isinstance(url, str):
-            found.setdefault(_plain(url), row)
-    return found
+            index.setdefault(_normalize_url(url), row)
+    return index
 
 
-def _plain(url: str) -> str:
-    """An address without what an index may have changed: scheme, case of the host, last slash, fragment."""
+def _normalize_url(url: str) -> str:
+    """Normalize what an index may change in a URL: scheme, case of the host, last slash, fragment."""
     try:
         parts = URL(url)
     except ValueError:

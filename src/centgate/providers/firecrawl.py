@@ -24,23 +24,23 @@ from centgate.readings import at, items
 from centgate.text import cleaned
 from centgate.upstream import Rate, Reply
 
-THIRTYFOLD = ("x.com", "twitter.com")
-"""Sites, with all below them, that it bills at 30 credits a request: more than ten cents."""
-AT_ONE_PRICE = 10
-"""Results that a search gives for the price of one."""
+EXPENSIVE_SITES = ("x.com", "twitter.com")
+"""Sites, with their subdomains, that cost 30 credits a request: more than ten cents."""
+RESULTS_PER_PRICE = 10
+"""Results that one search returns for a single price."""
 SECTIONS = frozenset({"web", "news", "images"})
-"""Parts of what a search finds; a part without results may be missing."""
-ANSWERS = (400, 403, 404, 408, 500)
-"""Statuses whose body may say what is wrong with the page."""
+"""Sections of a search result; one without results may be missing."""
+ERROR_STATUSES = (400, 403, 404, 408, 500)
+"""Statuses whose body may explain a page failure."""
 _REASON_BY_STATUS: Mapping[int, UnreadReason] = {200: "failed", 403: "blocked", 408: "timeout"}
-_NOT_SERVED = re.compile(r"(?:not|n't|no longer)\s+(?:currently\s+|yet\s+)?support", re.IGNORECASE)
-"""How it says that it does not read a site, with the status for a key that may not."""
+_UNSUPPORTED_SITE = re.compile(r"(?:not|n't|no longer)\s+(?:currently\s+|yet\s+)?support", re.IGNORECASE)
+"""Message for an unsupported site, which comes with the status of a forbidden key."""
 
 
 class Firecrawl(Provider):
-    """Site maps, web search and page scraping, hosted or on an instance of one's own.
+    """Site maps, web search and page scraping, hosted or self-hosted.
 
-    A credit costs up to $0.0038, on the smallest plan ($19 for 5,000). What is asked stays inside one cent:
+    A credit costs up to $0.0038, on the smallest plan ($19 for 5,000). Every request costs at most one cent:
     a map is 1 credit, a search with up to ten results 2, a page 1, the first page of a PDF 1 more.
     """
 
@@ -58,84 +58,84 @@ class Firecrawl(Provider):
 
     @property
     def configured(self) -> bool:
-        """With a key, or with the address of an instance of one's own, which may need none."""
-        address = (self.settings.url or "").rstrip("/").removesuffix("/v2")
-        own = address not in ("", self.about.url)
-        return self.settings.enabled and (self.settings.key is not None or own)
+        """True with a key, or with the URL of a self-hosted instance, which may need none."""
+        base_url = (self.settings.url or "").rstrip("/").removesuffix("/v2")
+        self_hosted = base_url not in ("", self.about.url)
+        return self.settings.enabled and (self.settings.key is not None or self_hosted)
 
     def cannot(self, asked: Mapping[str, Any]) -> tuple[str, ...]:
-        """Pages of the sites that cost thirtyfold are not read through it."""
-        return ("url",) if _thirtyfold(asked.get("url")) else ()
+        """Reject pages of EXPENSIVE_SITES."""
+        return ("url",) if _is_expensive(asked.get("url")) else ()
 
     @reported
     async def search(self, query: str, most: int) -> Found:
-        """At most `most` pages, up to ten; none found is an empty answer.
+        """Return at most `limit` pages, up to ten; empty if nothing matches.
 
         Costs 2 credits for up to ten results without scraping: 2 x $0.0038 = $0.0076.
         """
-        question = {
+        params = {
             "query": query,
-            "limit": min(most, AT_ONE_PRICE),
+            "limit": min(most, RESULTS_PER_PRICE),
             "sources": ["web"],
             "highlights": False,
-            "timeout": self._milliseconds,
+            "timeout": self._timeout_ms,
         }
-        listed = _listed(self._body(await self._post("/v2/search", question)))
-        hits = distinct(filter(None, map(_hit, listed)), most)
-        if listed and not hits:
-            raise self.failed("answered with results that cannot be read")
+        results = _search_rows(self._parse_body(await self._post("/v2/search", params)))
+        hits = distinct(filter(None, map(_parse_hit, results)), most)
+        if results and not hits:
+            raise self.failed("returned results that cannot be parsed")
         return Found(hits)
 
     @reported
     async def scrape(self, url: str, only_main_content: bool) -> Page:  # noqa: FBT001 - as every reader
-        """A page as markdown; NoData where the site says that there is none, PageUnread otherwise.
+        """Return a page as markdown; NoData if the site has no such page, PageUnread for other failures.
 
-        Costs 1 credit, or for a PDF, of which one page is read, 2: 2 x $0.0038 = $0.0076. The proxy is
-        `basic`, since by older price lists another is 4 credits more, which `auto` may choose.
+        Costs 1 credit, or 2 for a PDF, of which one page is read: 2 x $0.0038 = $0.0076. The proxy is
+        `basic`: `auto` may choose another, which costs 4 credits more by older price lists.
         """
-        question = {
+        params = {
             "url": url,
             "formats": ["markdown"],
             "onlyMainContent": only_main_content,
-            "timeout": self._milliseconds,
+            "timeout": self._timeout_ms,
             "skipTlsVerification": False,
             "parsers": [{"type": "pdf", "maxPages": 1}],
             "removeBase64Images": True,
             "proxy": "basic",
         }
-        reply = await self._post("/v2/scrape", question, accept=ANSWERS)
-        data = _data(self._body(self._of_a_page(reply)))
+        reply = await self._post("/v2/scrape", params, accept=ERROR_STATUSES)
+        data = _page_data(self._parse_body(self._raise_if_unread(reply)))
         status = page_status(data)
         if status in (404, 410):
-            raise self.nothing(f"no page at {cleaned(url, 200)}: the site answers with status {status}")
+            raise self.nothing(f"no page at {cleaned(url, 200)}: the site returned status {status}")
         if reason := site_refusal(status):
             raise PageUnread(self.about.name, reason, f"{SENTENCES[reason]} (status {status})")
         page = read_page(url, data)
         if page is None:
-            raise PageUnread(self.about.name, "failed", "nothing could be read on the page")
+            raise PageUnread(self.about.name, "failed", "the page has no readable text")
         return page
 
     @reported
     async def links(self, url: str, search: str | None, most: int) -> list[Hit]:
-        """At most `most` pages of a site, by relevance to `search` if that is sent; NoData for none.
+        """Return at most `limit` pages of a site, by relevance to `search` if given; NoData if it has none.
 
-        Costs 1 credit however many there are: $0.0038.
+        Costs 1 credit for any number of pages: $0.0038.
         """
-        question = {"url": url, "limit": most, "timeout": self._milliseconds, "includeSubdomains": False}
+        params = {"url": url, "limit": most, "timeout": self._timeout_ms, "includeSubdomains": False}
         if search:
-            question["search"] = search
-        reply = await self._post("/v2/map", question, accept=ANSWERS)
-        listed = _links(self._body(self._of_a_page(reply)))
-        found = list(filter(None, map(_link, listed)))
-        if listed and not found:
-            raise self.failed("answered with links that cannot be read")
-        if not found:
+            params["search"] = search
+        reply = await self._post("/v2/map", params, accept=ERROR_STATUSES)
+        results = _link_rows(self._parse_body(self._raise_if_unread(reply)))
+        links = list(filter(None, map(_parse_link, results)))
+        if results and not links:
+            raise self.failed("returned links that cannot be parsed")
+        if not links:
             raise self.nothing(f"no pages of {cleaned(url, 200)}")
-        return list(distinct(_once(found), most))
+        return list(distinct(_without_query_variants(links), most))
 
     @reported
     async def probe(self) -> str:
-        """Ask for the credits that are left, which costs none; an instance of one's own may not count them.
+        """Query the remaining credits, which is free; a self-hosted instance may not count them.
 
         https://docs.firecrawl.dev/api-reference/endpoint/credit-usage
         """
@@ -145,59 +145,61 @@ class Firecrawl(Provider):
         )
         if reply.status in (401, 402, 403, 429):
             raise self.upstream.failure(reply)
-        body = _object_in(reply) if reply.status < 300 else None
-        left = at(body, "data", "remainingCredits")
-        return "answers" + (f", {left:,.0f} credits are left" if isinstance(left, int | float) else "")
+        body = _json_object(reply) if reply.status < 300 else None
+        remaining = at(body, "data", "remainingCredits")
+        return "answers" + (
+            f", {remaining:,.0f} credits are left" if isinstance(remaining, int | float) else ""
+        )
 
     @property
-    def _milliseconds(self) -> int:
-        """What it may take itself, so that it says what is wrong before it is cut off."""
+    def _timeout_ms(self) -> int:
+        """Timeout sent to Firecrawl, shorter than ours so that it can report the cause."""
         return int(max(1.0, self.timeout - 1) * 1000)
 
-    async def _post(self, path: str, question: Mapping[str, Any], *, accept: Collection[int] = ()) -> Reply:
-        if self.cannot(question):
-            raise self.failed("charges more than a cent for pages of this site, and is not asked")
+    async def _post(self, path: str, params: Mapping[str, Any], *, accept: Collection[int] = ()) -> Reply:
+        if self.cannot(params):
+            raise self.failed("charges more than a cent for pages of this site, so it is not used")
         headers = {"Authorization": f"Bearer {self.key}"} if self.key else {}
-        return await self.upstream.post(self.url(path), question, headers=headers, accept=accept)
+        return await self.upstream.post(self.url(path), params, headers=headers, accept=accept)
 
-    def _of_a_page(self, reply: Reply) -> Reply:
-        """The same reply; PageUnread where it says what is wrong with the page, as it may with 200 too."""
-        body = _object_in(reply)
+    def _raise_if_unread(self, reply: Reply) -> Reply:
+        """Return the reply; PageUnread if it reports a failure of the page, possible with status 200 too."""
+        body = _json_object(reply)
         if reply.status < 300 and at(body, "success") is not False:
             return reply
         reason = failure_reason(body) or _REASON_BY_STATUS.get(reply.status)
-        if reply.status == 403 and not _NOT_SERVED.search(str(at(body, "error"))):
+        if reply.status == 403 and not _UNSUPPORTED_SITE.search(str(at(body, "error"))):
             reason = None
         if reason is None:
             return reply
         code = failure_code(body)
-        more = f" (Firecrawl says {code})" if code else ""
-        raise PageUnread(self.about.name, reason, SENTENCES[reason] + more)
+        suffix = f" (Firecrawl says {code})" if code else ""
+        raise PageUnread(self.about.name, reason, SENTENCES[reason] + suffix)
 
-    def _body(self, reply: Reply) -> dict[str, Any]:
-        """An answer; raises what is wrong where there is none."""
-        body = _object_in(reply)
+    def _parse_body(self, reply: Reply) -> dict[str, Any]:
+        """Return the body of a successful reply, or raise its error."""
+        body = _json_object(reply)
         if reply.status >= 300 and reply.status not in (400, 404):
             raise self.upstream.failure(reply)
         if reply.status < 300 and body and body.get("success") is not False:
             return body
-        said = at(body, "error")
-        # before it is cut, which may leave half of a key
-        about = cleaned(self._without_key(said), 120) if isinstance(said, str) else None
-        raise self.failed(f"refuses: {about}" if about else "answered in a shape that is not known here")
+        message = at(body, "error")
+        # before truncation, which may leave half of a key
+        reason = cleaned(self._without_key(message), 120) if isinstance(message, str) else None
+        raise self.failed(f"refuses: {reason}" if reason else "answered in a shape that is not known here")
 
 
-def _thirtyfold(url: Any) -> bool:
-    """Whether an address is of a site that costs more than a cent, as a browser would read it."""
+def _is_expensive(url: Any) -> bool:
+    """True if a URL, parsed like a browser does, is on one of EXPENSIVE_SITES."""
     try:
         host = URL(url).hostname.rstrip(".").lower() if isinstance(url, str) else ""
     except ValueError:
         return False
-    return any(f".{host}".endswith(f".{site}") for site in THIRTYFOLD)
+    return any(f".{host}".endswith(f".{site}") for site in EXPENSIVE_SITES)
 
 
-def _object_in(reply: Reply) -> dict[str, Any] | None:
-    """The body; None where an error has one that is no JSON object."""
+def _json_object(reply: Reply) -> dict[str, Any] | None:
+    """Return the body as an object; None if an error has no JSON object."""
     try:
         body = reply.json()
     except ProviderError:
@@ -207,38 +209,38 @@ def _object_in(reply: Reply) -> dict[str, Any] | None:
     return cast(dict[str, Any], body) if isinstance(body, dict) else None
 
 
-def _data(body: Mapping[str, Any]) -> dict[str, Any]:
-    """The page in an answer."""
+def _page_data(body: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the page of a response."""
     data = body["data"]
     if isinstance(data, list) and data:
         data = cast(list[Any], data)[0]
     if not isinstance(data, dict):
-        raise TypeError("data is no object")
+        raise TypeError("data is not an object")
     return cast(dict[str, Any], data)
 
 
-def _listed(body: Mapping[str, Any]) -> list[Any]:
-    """What a search found: `data.web`, which may be missing, or, as in version 1, `data` itself."""
+def _search_rows(body: Mapping[str, Any]) -> list[Any]:
+    """Return the search results: `data.web`, which may be missing, or, as in version 1, `data` itself."""
     data = body["data"]
     if isinstance(data, dict):
         sections = cast(dict[str, Any], data)
         if sections and not sections.keys() & SECTIONS:
-            raise TypeError("no section of results is known")
+            raise TypeError("no known section of results")
         web = sections.get("web")
         return [] if web is None else rows(web)
     return rows(data)
 
 
-def _links(body: Mapping[str, Any]) -> list[Any]:
-    """What a map lists, as addresses or as objects."""
+def _link_rows(body: Mapping[str, Any]) -> list[Any]:
+    """Return the links of a map, each a URL or an object."""
     links = body["links"] if "links" in body else at(body, "data", "links")
     if not isinstance(links, list):
-        raise TypeError("links are no list")
+        raise TypeError("links are not a list")
     return items(cast(Any, links))[:MOST_ROWS]
 
 
-def _hit(row: Any) -> Hit | None:
-    """A result in our words; None where it has no address that can be opened."""
+def _parse_hit(row: Any) -> Hit | None:
+    """Parse a result; None without a usable URL."""
     url = address(at(row, "url")) or address(at(row, "metadata", "sourceURL"))
     if url is None:
         return None
@@ -247,16 +249,16 @@ def _hit(row: Any) -> Hit | None:
     return Hit(url=url, title=line(title, TITLE), description=line(description, DESCRIPTION))
 
 
-def _link(row: Any) -> Hit | None:
-    return _hit({"url": row} if isinstance(row, str) else row)
+def _parse_link(row: Any) -> Hit | None:
+    return _parse_hit({"url": row} if isinstance(row, str) else row)
 
 
-def _once(hits: list[Hit]) -> list[Hit]:
-    """Without those that differ from an earlier one in the query of their address only, title and all."""
+def _without_query_variants(hits: list[Hit]) -> list[Hit]:
+    """Drop hits that differ from an earlier one only in the query or fragment of their URL."""
     first: dict[tuple[str, str | None, str | None], Hit] = {}
     for hit in hits:
         bare = URL(hit.url)
         bare.search = bare.hash = ""
-        alike = bare.href if hit.title and hit.description else hit.url
-        first.setdefault((alike, hit.title, hit.description), hit)
+        key = bare.href if hit.title and hit.description else hit.url
+        first.setdefault((key, hit.title, hit.description), hit)
     return list(first.values())

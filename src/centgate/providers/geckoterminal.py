@@ -20,11 +20,11 @@ NAMES = {
     42161: "arbitrum",
     10: "optimism",
 }
-"""What it calls the chains."""
+"""Chain names of the API."""
 INDEXED = datetime(2022, 2, 1, tzinfo=UTC)
-"""A pool's date before this is the day it was indexed, months after it was made."""
-_VERSION = {"Accept": "application/json;version=20230302"}
-_SYMBOLS = {"include": "base_token,quote_token"}
+"""A pool's date before this is the day of indexing, months after its creation."""
+_HEADERS = {"Accept": "application/json;version=20230302"}
+_PARAMS = {"include": "base_token,quote_token"}
 
 
 class GeckoTerminal(Provider):
@@ -42,80 +42,80 @@ class GeckoTerminal(Provider):
 
     @reported
     async def pairs(self, chain_id: int, token: str) -> list[Pair]:
-        """A token's (lower case) best twenty pools on a chain, in the upstream's order.
+        """Return a token's (lower case) best twenty pools on a chain, in the upstream's order.
 
         Pools of three tokens in which it is neither base nor quote are left out, and so, with a warning, are
-        rows that cannot be read; NoData when there are none at all.
+        rows that cannot be parsed; NoData if no pool is left.
         """
         network = NAMES[chain_id]
-        body = await self._ask(
+        body = await self._get_json(
             f"/networks/{network}/tokens/{token}/pools", f"no pool of token {token} on {network}"
         )
         rows = body["data"]
         if not isinstance(rows, list):
-            raise TypeError("data is no list")
-        found = [pair for pair in self._read(cast(list[Any], rows), body, network) if pair.has(token)]
+            raise TypeError("data is not a list")
+        found = [pair for pair in self._parse_rows(cast(list[Any], rows), body, network) if pair.has(token)]
         if not found:
             raise self.nothing(f"no pool of token {token} on {network}")
-        # here `fdv_usd` is the asked token's in every row, also where it is the quote (recorded for WETH)
+        # here `fdv_usd` is the requested token's in every row, even if it is the quote (recorded for WETH)
         return [pair if token == pair.base.address else replace(pair, fdv_usd=None) for pair in found]
 
     @reported
     async def pair(self, chain_id: int, address: str) -> Pair:
-        """The pool at an address (lower case); NoData when there is none."""
+        """Return the pool at an address (lower case); NoData if it does not exist."""
         network = NAMES[chain_id]
-        none = f"no pool at {address} on {network}"
-        body = await self._ask(f"/networks/{network}/pools/{address}", none)
+        no_data_message = f"no pool at {address} on {network}"
+        body = await self._get_json(f"/networks/{network}/pools/{address}", no_data_message)
         if body["data"] is None:
-            raise self.nothing(none)
-        (pair,) = self._read([body["data"]], body, network)
+            raise self.nothing(no_data_message)
+        (pair,) = self._parse_rows([body["data"]], body, network)
         if pair.address != address:
-            raise self.nothing(none)
+            raise self.nothing(no_data_message)
         return pair
 
-    async def _ask(self, path: str, none: str) -> Any:
+    async def _get_json(self, path: str, no_data_message: str) -> Any:
         reply = await self.upstream.get(
-            self.url(f"/api/v2{path}"), params=_SYMBOLS, headers=_VERSION, accept={404}
+            self.url(f"/api/v2{path}"), params=_PARAMS, headers=_HEADERS, accept={404}
         )
         if reply.status == 404:
-            raise self.nothing(none) if _says_unknown(reply) else self.upstream.failure(reply)
+            raise self.nothing(no_data_message) if _is_api_reply(reply) else self.upstream.failure(reply)
         return reply.json()
 
-    def _read(self, rows: list[Any], body: Any, network: str) -> list[Pair]:
-        """The rows as pairs; ProviderError when not one row can be read."""
-        symbols = _symbols(body)
-        found = [pair for row in rows if (pair := read_pool(row, network, symbols))]
-        if rows and not found:
-            raise self.failed("answered with pools that cannot be read")
-        if lost := len(rows) - len(found):
+    def _parse_rows(self, rows: list[Any], body: Any, network: str) -> list[Pair]:
+        """Parse the rows; ProviderError if not one can be parsed."""
+        symbols = _parse_symbols(body)
+        pairs = [pair for row in rows if (pair := read_pool(row, network, symbols))]
+        if rows and not pairs:
+            raise self.failed("returned pools that cannot be parsed")
+        if unreadable := len(rows) - len(pairs):
             self.record.warn(
-                f"{self.about.label}: {lost} of {len(rows)} pools could not be read and are left out"
+                f"{self.about.label}: {unreadable} of {len(rows)} pools could not be read and are left out"
             )
-        return found
+        return pairs
 
 
-def _says_unknown(reply: Reply) -> bool:
-    """Whether a 404 is the API's own word, which is an object, not a missing page."""
+def _is_api_reply(reply: Reply) -> bool:
+    """True if a 404 is the API's own, which is an object, and not a missing page."""
     return reply.body.lstrip().startswith(b"{") and isinstance(reply.json(), dict)
 
 
-def _symbols(body: Any) -> Mapping[str, str | None]:
-    """Symbols by token id, where the answer includes its tokens."""
+def _parse_symbols(body: Any) -> Mapping[str, str | None]:
+    """Return symbols by token id, if the response includes its tokens."""
     included = at(body, "included")
     tokens = cast(list[Any], included) if isinstance(included, list) else []
     return {str(at(token, "id")): name(at(token, "attributes", "symbol")) for token in tokens}
 
 
 def read_pool(row: Any, network: str, symbols: Mapping[str, str | None]) -> Pair | None:
-    """A row in our words; None when it lacks what every pool has.
+    """Parse a pool; None without its address or base token.
 
-    `fdv_usd` is the base token's where a single pool is told; see `pairs` for the pools of a token.
+    `fdv_usd` is the base token's in the response for a single pool; see `pairs` for the pools of a token.
     """
-    told = at(row, "attributes")
+    attributes = at(row, "attributes")
     pool_address, base, quote = (
-        pool(at(told, "address")),
-        _side(row, "base", symbols),
-        _side(row, "quote", symbols),
+        pool(at(attributes, "address")),
+        _parse_side(row, "base", symbols),
+        _parse_side(row, "quote", symbols),
     )
     if not pool_address or not base.address:
         return None
@@ -124,32 +124,32 @@ def read_pool(row: Any, network: str, symbols: Mapping[str, str | None]) -> Pair
         dex=name(at(row, "relationships", "dex", "data", "id")),
         base=base,
         quote=quote,
-        price_usd=price(at(told, "base_token_price_usd")),
-        quote_price_usd=price(at(told, "quote_token_price_usd")),
-        liquidity_usd=usd(at(told, "reserve_in_usd")),
+        price_usd=price(at(attributes, "base_token_price_usd")),
+        quote_price_usd=price(at(attributes, "quote_token_price_usd")),
+        liquidity_usd=usd(at(attributes, "reserve_in_usd")),
         base_side_usd=None,
         quote_side_usd=None,
-        volume24h_usd=usd(at(told, "volume_usd", "h24")),
-        fdv_usd=price(at(told, "fdv_usd")),
-        created_at=_created(at(told, "pool_created_at")),
-        buys24h=count(at(told, "transactions", "h24", "buys")),
-        sells24h=count(at(told, "transactions", "h24", "sells")),
+        volume24h_usd=usd(at(attributes, "volume_usd", "h24")),
+        fdv_usd=price(at(attributes, "fdv_usd")),
+        created_at=_parse_creation_time(at(attributes, "pool_created_at")),
+        buys24h=count(at(attributes, "transactions", "h24", "buys")),
+        sells24h=count(at(attributes, "transactions", "h24", "sells")),
         url=f"https://www.geckoterminal.com/{network}/pools/{pool_address}",
         source="geckoterminal",
     )
 
 
-def _side(row: Any, which: str, symbols: Mapping[str, str | None]) -> Side:
-    """A token named by an id such as `polygon_pos_0x…`."""
+def _parse_side(row: Any, which: str, symbols: Mapping[str, str | None]) -> Side:
+    """Parse a token from an id such as `polygon_pos_0x…`."""
     token = str(at(row, "relationships", f"{which}_token", "data", "id") or "")
     return Side(pool(token.rpartition("_")[2]), symbols.get(token))
 
 
-def _created(told: Any) -> datetime | None:
-    """When a pool was made; None where the date is the one of the index."""
+def _parse_creation_time(value: Any) -> datetime | None:
+    """Parse the creation time of a pool; None if it is the time of indexing."""
     try:
-        date = datetime.fromisoformat(told)
+        created_at = datetime.fromisoformat(value)
     except (TypeError, ValueError):
         return None
-    date = date if date.tzinfo else date.replace(tzinfo=UTC)
-    return listed_since(date.timestamp()) if date >= INDEXED else None
+    created_at = created_at if created_at.tzinfo else created_at.replace(tzinfo=UTC)
+    return listed_since(created_at.timestamp()) if created_at >= INDEXED else None

@@ -91,7 +91,7 @@ class _FieldReader:
         return percent
 
     def address(self, field: str) -> str | None:
-        """Parse an address. Return "" if the source says there is none; drop a malformed value from `raw`."""
+        """Parse an address. Return "" if the source reports no address; drop a malformed value from `raw`."""
         value = self._row.get(field)
         if value is None or value == "":
             return value

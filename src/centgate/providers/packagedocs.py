@@ -1,4 +1,4 @@
-"""The built-in package documentation: what package registries carry about a library."""
+"""Built-in package documentation: reads the documentation in packages of PyPI and npm."""
 
 from __future__ import annotations
 
@@ -41,25 +41,25 @@ if TYPE_CHECKING:
     from centgate.resources import Resources
     from centgate.settings import Settings
 
-MOST_REFUSED = 1_000
-REFUSED_SECONDS = 600
-"""How long it is remembered that there is nothing to be read in a release."""
+MAX_REFUSALS = 1_000
+REFUSAL_TTL = 600
+"""Seconds for which a release without documentation is remembered."""
 BUILD_SECONDS = 40
-"""For reading archives; the largest that are read take 10 on a machine with nothing else to do."""
-MAKE_SECONDS = 90
-"""For archives to come and for the turn to read them, all of it."""
-UNREAD = f"it has no archive of a known form that is at most {LARGEST_ARCHIVE >> 20} MB"
-IDS = "libdocs-resolve-library gives the ids, such as /pypi/httpx and /npm/@tanstack~react-query"
-SPARE = 0.3
-"""Seconds before a question's deadline at which it is said that an index is still being made."""
-PATIENCE = 4
-"""Seconds that a registry may take to say what is newest where an older index could answer."""
+"""Seconds for parsing archives; the largest accepted ones take 10 on an idle machine."""
+INDEX_SECONDS = 90
+"""Seconds for downloading, queueing and parsing together."""
+UNREADABLE_ARCHIVES = f"it has no archive of a known form that is at most {LARGEST_ARCHIVE >> 20} MB"
+ID_HINT = "libdocs-resolve-library gives the ids, such as /pypi/httpx and /npm/@tanstack~react-query"
+DEADLINE_MARGIN = 0.3
+"""Seconds before the deadline of a call at which it reports that the index is still being built."""
+VERSION_CHECK_SECONDS = 4
+"""Seconds for a registry to return the newest version if an older index could answer."""
 
 
 class PackageDocs(Provider):
-    """Names resolved in PyPI and npm, and documentation out of the packages that are published there.
+    """Names resolved in PyPI and npm, and documentation from the packages published there.
 
-    One index is made of a release's archives when it is first asked for, and kept on disk.
+    An index of a release's archives is built on the first request, and stored on disk.
     """
 
     about = About(
@@ -74,62 +74,64 @@ class PackageDocs(Provider):
 
     def __init__(self, settings: Settings, resources: Resources | None = None) -> None:
         super().__init__(settings, resources)
-        self._published = Publications(
+        self._registries = Publications(
             pypi.Pypi(self.way_out(resources, settings, "PyPI"), settings.provider("packagedocs_pypi").url),
             npm.Npm(self.way_out(resources, settings, "npm"), settings.provider("packagedocs_npm").url),
         )
-        self._refused = TTLCache[Title, CentgateError](MOST_REFUSED, REFUSED_SECONDS)
-        self._shelves = Shelves(settings.packagedocs_folder)
+        self._refusals = TTLCache[Title, CentgateError](MAX_REFUSALS, REFUSAL_TTL)
+        self._indexes = Shelves(settings.packagedocs_folder)
 
     def upstreams_for(self, chain_id: int | None, asked: Mapping[str, Any]) -> Sequence[Upstream]:
-        """Return those of the registries that the packages asked for can be in; all while all are up."""
-        every = self._published.upstreams
-        if not any(upstream.breaker.is_open for upstream in every):
-            return every
+        """Return the registries that can have the requested packages; all of them while all are up."""
+        all_upstreams = self._registries.upstreams
+        if not any(upstream.breaker.is_open for upstream in all_upstreams):
+            return all_upstreams
         library_id = asked.get("libraryId")
-        wanted = read_id(str(library_id)) if library_id is not None else None
-        packages = wanted.packages if wanted else candidates(str(asked.get("libraryName", "")))
-        upstreams = self._published.upstreams_of(packages)
+        library = read_id(str(library_id)) if library_id is not None else None
+        packages = library.packages if library else candidates(str(asked.get("libraryName", "")))
+        upstreams = self._registries.upstreams_of(packages)
         if not all(upstream.breaker.is_open for upstream in upstreams):
             return upstreams
-        # indexes are looked for on disk, so only while they decide
-        at_hand = self._kept(wanted) is not None if wanted else self._published.knows_any(packages)
-        return () if at_hand else upstreams
+        # indexes are looked up on disk, so only if they matter
+        is_indexed = (
+            self._find_index(library) is not None if library else self._registries.knows_any(packages)
+        )
+        return () if is_indexed else upstreams
 
     @reported
     async def libraries(self, name: str) -> list[Documented]:
-        """The packages that a name may mean, at most five, best first; NoData when there are none."""
-        found = await self._those_of(candidates(name))
+        """Return at most five packages that match a name, best first; NoData if nothing matches."""
+        found = await self._find_packages(candidates(name))
         if not found:
-            shelved = await asyncio.to_thread(self._shelves.libraries)
-            found = await self._those_of(near(name, shelved))
+            indexed = await asyncio.to_thread(self._indexes.libraries)
+            found = await self._find_packages(near(name, indexed))
             if found:
                 self.record.warn(f"no library is called {cleaned(name)!r}; these have similar names")
         if not found:
             raise self.nothing(f"no library called {cleaned(name)!r}")
-        return await asyncio.to_thread(told, found, self._shelves)
+        return await asyncio.to_thread(told, found, self._indexes)
 
     @reported
     async def docs(self, library_id: str, topic: str | None, budget: int) -> list[Snippet]:
-        """The snippets that answer a topic, best first, of at most `budget` tokens together.
+        """Return the snippets for a topic, best first, of at most `budget` tokens together.
 
-        Raises NoData for a library, or a version of it, that there is not, or that has no documentation.
-        ProviderTimeout says that the documentation is being read for the first time, which goes on.
+        Raises NoData for an unknown library or version, or one without documentation, and ProviderTimeout
+        while the index is being built for the first time, which continues in the background.
         """
-        wanted = read_id(library_id)
-        if wanted is None:
-            raise self.nothing(f"no library {cleaned(library_id)!r}; {IDS}")
-        title, package = await self._released(wanted, library_id)
-        file = self._shelves.find(title)
+        library = read_id(library_id)
+        if library is None:
+            raise self.nothing(f"no library {cleaned(library_id)!r}; {ID_HINT}")
+        title, package = await self._resolve_release(library, library_id)
+        file = self._indexes.find(title)
         if file is None:
             if package is None:
-                raise self.failed(f"has just put its index of {title.name} away; ask again")
-            file = await self._made(title, package)
-        return await self._answer(title, file, topic, budget)
+                raise self.failed(f"has just removed its index of {title.name}; try again")
+            file = await self._await_index(title, package)
+        return await self._search_index(title, file, topic, budget)
 
-    async def _those_of(self, asked: Sequence[Candidate]) -> list[tuple[Candidate, Package]]:
-        """The candidates that exist; a registry that fails is warned of where others answer."""
-        found, failures = await self._published.all_of(asked)
+    async def _find_packages(self, requested: Sequence[Candidate]) -> list[tuple[Candidate, Package]]:
+        """Return the packages that exist; warn of a failed registry if others respond."""
+        found, failures = await self._registries.all_of(requested)
         if failures and not found:
             raise failures[0].again()
         for failure in failures:
@@ -137,80 +139,90 @@ class PackageDocs(Provider):
             self.record.provisional = True
         return found
 
-    async def _released(self, wanted: Wanted, library_id: str) -> tuple[Title, Package | None]:
-        """What to read; without a package where only an index is known of it."""
-        kept = self._kept(wanted)
-        if kept and wanted.version:
-            return kept, None  # a release never changes
+    async def _resolve_release(self, library: Wanted, library_id: str) -> tuple[Title, Package | None]:
+        """Resolve the release to read; the package is None if only an index is available."""
+        indexed = self._find_index(library)
+        if indexed and library.version:
+            return indexed, None  # a release never changes
         try:
-            async with asyncio.timeout(PATIENCE if kept else None):
-                package = await self._find(wanted, library_id)
+            async with asyncio.timeout(VERSION_CHECK_SECONDS if indexed else None):
+                package = await self._fetch_release(library, library_id)
         except (ProviderFailure, TimeoutError) as failure:
-            if kept is None:
+            if indexed is None:
                 raise
-            why = failure.message if isinstance(failure, ProviderFailure) else "its registry was too slow"
-            self.record.warn(f"whether {kept.version} is the newest version could not be checked: {why}")
+            reason = (
+                failure.message
+                if isinstance(failure, ProviderFailure)
+                else "its registry did not respond in time"
+            )
+            self.record.warn(
+                f"whether {indexed.version} is the newest version could not be checked: {reason}"
+            )
             self.record.provisional = True
-            return kept, None
+            return indexed, None
         return title_of(package), package
 
-    def _kept(self, wanted: Wanted) -> Title | None:
-        """The index that is on the shelf: of the version that is wanted, or the newest of those there are."""
-        for each in wanted.packages if wanted.repository is None else ():
-            for version in self._shelves.versions(each.registry, each.name):
-                if wanted.version in (None, version):
+    def _find_index(self, library: Wanted) -> Title | None:
+        """Return the stored index of the requested version, or of the newest stored one."""
+        for each in library.packages if library.repository is None else ():
+            for version in self._indexes.versions(each.registry, each.name):
+                if library.version in (None, version):
                     return Title(each.registry, each.name, version)
         return None
 
-    async def _find(self, wanted: Wanted, library_id: str) -> Package:
-        """The release that is wanted, from its registry."""
-        newest = await self._wanted(wanted, library_id)
-        if wanted.version in (None, newest.version):
+    async def _fetch_release(self, library: Wanted, library_id: str) -> Package:
+        """Fetch the requested release from its registry."""
+        newest = await self._newest_release(library, library_id)
+        if library.version in (None, newest.version):
             return newest
-        package = await self._published.release(newest, wanted.version)
+        package = await self._registries.release(newest, library.version)
         if package is None:
             raise self.nothing(
-                f"no version {wanted.version} of {newest.id}: the newest is {newest.version}, which is read "
-                f"when no version is named"
+                f"no version {library.version} of {newest.id}: the newest is {newest.version}, which is the "
+                f"default"
             )
         return package
 
-    async def _wanted(self, wanted: Wanted, library_id: str) -> Package:
-        """The newest release of the package that an id stands for."""
-        if wanted.repository is None:
-            package = await self._published.newest(wanted.packages[0])
+    async def _newest_release(self, library: Wanted, library_id: str) -> Package:
+        """Fetch the newest release of the package that an id denotes."""
+        if library.repository is None:
+            package = await self._registries.newest(library.packages[0])
             if package is None:
-                raise self.nothing(f"no library {library_id}{await self._instead(wanted.packages[0].name)}")
+                raise self.nothing(
+                    f"no library {library_id}{await self._suggestion(library.packages[0].name)}"
+                )
             return package
-        found = [package for _, package in await self._those_of(wanted.packages)]
+        found = [package for _, package in await self._find_packages(library.packages)]
         for package in found:
-            if (package.repository or "").lower() == wanted.repository:
+            if (package.repository or "").lower() == library.repository:
                 return package
-        hint = f"; {found[0].id} has such a name" if found else f"; {IDS}"
-        raise self.nothing(f"no package that says it is from {wanted.repository}{hint}")
+        hint = f"; {found[0].id} has such a name" if found else f"; {ID_HINT}"
+        raise self.nothing(f"no package that names {library.repository} as its repository{hint}")
 
-    async def _instead(self, name: str) -> str:
-        """What to ask for in place of a library that there is not."""
-        likely = near(name, await asyncio.to_thread(self._shelves.libraries))
+    async def _suggestion(self, name: str) -> str:
+        """Return a hint for an unknown library."""
+        likely = near(name, await asyncio.to_thread(self._indexes.libraries))
         ids = " or ".join(dict.fromkeys(each.id for each in likely))
-        return f"; perhaps {ids} is meant" if ids else f"; {IDS}"
+        return f"; did you mean {ids}?" if ids else f"; {ID_HINT}"
 
-    async def _made(self, title: Title, package: Package) -> Path:
-        """The index, once it is made, which goes on when this question's time is up."""
-        if known := self._refused.get(title):
-            raise known.again()
+    async def _await_index(self, title: Title, package: Package) -> Path:
+        """Wait for the index to be built; building continues after the timeout of this call."""
+        if refusal := self._refusals.get(title):
+            raise refusal.again()
         try:
-            task = self._shelves.making(title, partial(self._make, title, package))
+            task = self._indexes.making(title, partial(self._build_index, title, package))
         except Busy:
             raise ProviderRateLimited(
-                self.about.name, f"{self.about.label} is reading as many libraries as it can", retry_after=20
+                self.about.name,
+                f"{self.about.label} is already reading the maximum number of libraries",
+                retry_after=20,
             ) from None
-        await asyncio.wait({task}, timeout=max(0.0, self.left - SPARE))
+        await asyncio.wait({task}, timeout=max(0.0, self.left - DEADLINE_MARGIN))
         if not task.done():
             raise ProviderTimeout(
                 self.about.name,
                 f"{self.about.label} is still reading {package.id} {package.version} for the first time; "
-                "it goes on, and the same payment can be sent again in a moment",
+                "it continues, and the same payment can be sent again in a moment",
                 retry_after=10,
             )
         try:
@@ -218,56 +230,58 @@ class PackageDocs(Provider):
         except CentgateError as failure:
             raise failure.again() from failure
         except (OSError, sqlite3.Error) as error:
-            raise self.failed(f"cannot keep its indexes: {type(error).__name__}") from error
+            raise self.failed(f"cannot store its indexes: {type(error).__name__}") from error
 
-    async def _make(self, title: Title, package: Package, file: Path) -> None:
-        """Write the index of a release: of its source, or else of what is installed."""
+    async def _build_index(self, title: Title, package: Package, file: Path) -> None:
+        """Build the index of a release: from its source archive, or else from the installable one."""
         try:
-            async with asyncio.timeout(MAKE_SECONDS):
-                await self._write(package, file)
-        except NoData as nothing:
-            self._refused[title] = nothing
+            async with asyncio.timeout(INDEX_SECONDS):
+                await self._write_index(package, file)
+        except NoData as no_data:
+            self._refusals[title] = no_data
             raise
-        except BadArchive as bad:
-            raise self.failed(f"cannot read {package.id} {package.version}: {bad}") from None
-        except WorkFailed as failed:
-            self._refused[title] = self.failed(f"cannot read {package.id} {package.version}: {failed}")
-            raise self._refused[title] from None
+        except BadArchive as error:
+            raise self.failed(f"cannot read {package.id} {package.version}: {error}") from None
+        except WorkFailed as failure:
+            self._refusals[title] = self.failed(f"cannot read {package.id} {package.version}: {failure}")
+            raise self._refusals[title] from None
         except TimeoutError:
-            late = f"{self.about.label} could not read {package.id} in {MAKE_SECONDS} s"
-            raise ProviderTimeout(self.about.name, late) from None
+            message = f"{self.about.label} could not read {package.id} in {INDEX_SECONDS} s"
+            raise ProviderTimeout(self.about.name, message) from None
 
-    async def _write(self, package: Package, file: Path) -> None:
-        assert self.resources, "nothing is asked in a rehearsal"
-        about = {"registry": package.registry, "name": package.name, "version": package.version}
-        unread = not package.archives
+    async def _write_index(self, package: Package, file: Path) -> None:
+        assert self.resources, "no provider is called during startup validation"
+        origin = {"registry": package.registry, "name": package.name, "version": package.version}
+        unreadable = not package.archives
         for archive in package.archives or (None,):
             try:
-                async with parcels(package, archive, self._published, file) as sent:
-                    said = about | {"incomplete": UNREAD} if unread else about
+                async with parcels(package, archive, self._registries, file) as archive_files:
+                    metadata = origin | {"incomplete": UNREADABLE_ARCHIVES} if unreadable else origin
                     run = self.resources.builder.run
-                    outcome = await run(BUILD_SECONDS, build, str(file), sent, said, package.readme)
+                    outcome = await run(
+                        BUILD_SECONDS, build, str(file), archive_files, metadata, package.readme
+                    )
             except AnswerTooLong:
-                unread = True
+                unreadable = True
                 continue
             if outcome.pieces:
                 return
-        if unread:
-            raise self.failed(f"cannot read {package.id} {package.version}: {UNREAD}")
+        if unreadable:
+            raise self.failed(f"cannot read {package.id} {package.version}: {UNREADABLE_ARCHIVES}")
         raise self.nothing(f"no documentation in {package.id} {package.version}")
 
-    async def _answer(self, title: Title, file: Path, topic: str | None, budget: int) -> list[Snippet]:
+    async def _search_index(self, title: Title, file: Path, topic: str | None, budget: int) -> list[Snippet]:
         try:
             about = await asyncio.to_thread(index.about, file)
             snippets = await asyncio.to_thread(index.search, file, topic, budget)
             if not snippets and topic:
                 self.record.warn(
-                    f"nothing in {title.name} {title.version} matches the topic: this introduces it"
+                    f"nothing in {title.name} {title.version} matches the topic: this is an introduction"
                 )
                 snippets = await asyncio.to_thread(index.search, file, None, budget)
         except (OSError, sqlite3.Error) as error:
-            self._shelves.discard(title)
-            raise self.failed(f"had a broken index of {title.name}, which is made anew") from error
+            self._indexes.discard(title)
+            raise self.failed(f"had a broken index of {title.name}, which will be rebuilt") from error
         if incomplete := about.get("incomplete"):
             self.record.warn(f"the documentation of {title.name} is incomplete: {incomplete}")
         if not snippets:

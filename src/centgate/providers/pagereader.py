@@ -1,4 +1,4 @@
-"""The built-in page reader: fetches a page over HTTP and keeps its text."""
+"""Built-in page reader: fetches a page over HTTP and extracts its text."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from centgate.settings import Settings
 from centgate.text import cleaned
 
 READ_SECONDS = 5
-FETCHING = 0.65
-"""The share of the time that fetching may take; the rest is for reading."""
-RENDERING = 0.7
-"""The share of the time left that a browser may take."""
-_GONE = frozenset({404, 410})
-_REFUSED = frozenset({401, 402, 403, 407, 429, 451})
-_BROKEN = (
+FETCH_SHARE = 0.65
+"""Share of the time for fetching; the rest is for extraction."""
+RENDER_SHARE = 0.7
+"""Share of the remaining time for the browser."""
+_NOT_FOUND_STATUSES = frozenset({404, 410})
+_BLOCKED_STATUSES = frozenset({401, 402, 403, 407, 429, 451})
+_PARSER_ERRORS = (
     ValueError,
     LookupError,
     TypeError,
@@ -36,14 +36,14 @@ _BROKEN = (
     RecursionError,
     AssertionError,
 )
-"""What a page that no parser was ready for may come to."""
+"""Errors that an unusual page may cause in a parser."""
 
 
 class PageReader(Provider):
-    """Pages fetched and read inside the server.
+    """Pages fetched and read by the server itself.
 
-    A page without any text is a failure, so that nobody pays for nothing: it is either made by its scripts or
-    holds pictures alone.
+    A page without text is a failure, so that no caller pays for an empty result: it is either rendered by
+    scripts or contains only pictures.
     """
 
     about = About(
@@ -55,84 +55,84 @@ class PageReader(Provider):
 
     def __init__(self, settings: Settings, resources: Resources | None = None) -> None:
         super().__init__(settings, resources)
-        self._heeds_bans = settings.fetch_robots
+        self._respects_robots = settings.fetch_robots
 
     @reported
     async def read(self, url: str, only_main_content: bool) -> Page:  # noqa: FBT001 - as every scraper is asked
-        """One page; NoData where there is none, PageUnread where it cannot be read."""
-        return await self._page(url, only_main_content=only_main_content)
+        """Read one page; NoData if it does not exist, PageUnread if it cannot be read."""
+        return await self._read_page(url, only_main_content=only_main_content)
 
     @reported
     async def contents(self, urls: Sequence[str], most_characters: int) -> list[Page | Unread]:
-        """The main content of several pages, read at the same time, in the order asked."""
-        return list(await asyncio.gather(*map(self._tried, urls)))
+        """Read the main content of several pages concurrently, in the order of `urls`."""
+        return list(await asyncio.gather(*map(self._read_or_reason, urls)))
 
-    async def _tried(self, url: str) -> Page | Unread:
+    async def _read_or_reason(self, url: str) -> Page | Unread:
         seconds = self.left * 0.95
         try:
             async with asyncio.timeout(seconds):
-                return await self._page(url, only_main_content=True)
-        except NoData as missing:
-            return Unread(url, "not_found", missing.message)
-        except PageUnread as unread:
-            return Unread(url, unread.reason, unread.message)
+                return await self._read_page(url, only_main_content=True)
+        except NoData as no_data:
+            return Unread(url, "not_found", no_data.message)
+        except PageUnread as failure:
+            return Unread(url, failure.reason, failure.message)
         except TimeoutError:
-            return Unread(url, "timeout", f"the page at {_host(url)} was not read within {seconds:.3g} s")
+            return Unread(url, "timeout", f"the page at {_host_of(url)} was not read within {seconds:.3g} s")
 
-    async def _page(self, url: str, *, only_main_content: bool) -> Page:
-        fetched = await self._fetched(url)
-        reading = await self._reading(fetched, only_main_content=only_main_content)
+    async def _read_page(self, url: str, *, only_main_content: bool) -> Page:
+        fetched = await self._fetch(url)
+        reading = await self._extract(fetched, only_main_content=only_main_content)
         if reading.leads_to and not reading.blocked:
-            fetched = await self._fetched(reading.leads_to)
-            reading = await self._reading(fetched, only_main_content=only_main_content)
+            fetched = await self._fetch(reading.leads_to)
+            reading = await self._extract(fetched, only_main_content=only_main_content)
         if reading.needs_scripts and not reading.blocked:
-            fetched, reading = await self._rendered(fetched, reading, only_main_content=only_main_content)
+            fetched, reading = await self._render(fetched, reading, only_main_content=only_main_content)
         if reading.blocked:
-            raise self._unread(
-                "blocked", f"{_host(fetched.url)} answers with a bot check in place of the page"
+            raise self._page_error(
+                "blocked", f"{_host_of(fetched.url)} returned a bot check instead of the page"
             )
         if not reading.markdown.strip():
-            scripts = " of its own: it is made by its scripts" if reading.needs_scripts else ""
-            raise self._unread("failed", f"the page at {_host(fetched.url)} has no text{scripts}")
-        return _told(url, fetched, reading)
+            detail = " without its scripts" if reading.needs_scripts else ""
+            raise self._page_error("failed", f"the page at {_host_of(fetched.url)} has no text{detail}")
+        return _build_page(url, fetched, reading)
 
-    async def _fetched(self, url: str) -> Fetched:
-        world = self._world
-        seconds = self.left * FETCHING
+    async def _fetch(self, url: str) -> Fetched:
+        resources = self._server_resources
+        seconds = self.left * FETCH_SHARE
         try:
-            await self._heed(url)
-            fetched = await world.fetcher.fetch(url, seconds=seconds, types=MEDIA_TYPES)
-            if _host(fetched.url) != _host(url):
-                await self._heed(fetched.url)
+            await self._check_robots(url)
+            fetched = await resources.fetcher.fetch(url, seconds=seconds, types=MEDIA_TYPES)
+            if _host_of(fetched.url) != _host_of(url):
+                await self._check_robots(fetched.url)
         except FetchFailed as failure:
-            raise self._unread(failure.reason, f"the page could not be read: {failure.message}") from None
-        if refusal := self._refusal(fetched):
-            raise refusal
+            raise self._page_error(failure.reason, f"the page could not be read: {failure.message}") from None
+        if error := self._status_error(fetched):
+            raise error
         return fetched
 
     @property
-    def _world(self) -> Resources:
+    def _server_resources(self) -> Resources:
         if self.resources is None:
-            raise ProviderUnconfigured(self.about.name, f"{self.about.label} has nothing to fetch with")
+            raise ProviderUnconfigured(self.about.name, f"{self.about.label} has no fetcher")
         return self.resources
 
-    async def _heed(self, url: str) -> None:
-        if self._heeds_bans and (ban := await self._world.robots.ban(url)):
-            raise self._unread(ban.reason, f"the page was not fetched: {ban.message}")
+    async def _check_robots(self, url: str) -> None:
+        if self._respects_robots and (disallowed := await self._server_resources.robots.ban(url)):
+            raise self._page_error(disallowed.reason, f"the page was not fetched: {disallowed.message}")
 
-    def _refusal(self, fetched: Fetched) -> Exception | None:
-        """What a status means that is no page."""
-        status, host = fetched.status, _host(fetched.url)
+    def _status_error(self, fetched: Fetched) -> Exception | None:
+        """Map the status of a failed response to an error; None for success."""
+        status, host = fetched.status, _host_of(fetched.url)
         if 200 <= status < 300:
             return None
-        if status in _GONE:
-            return self.nothing(f"no page at this address: {host} answers with status {status}")
-        if status in _REFUSED or (status >= 500 and is_challenge(fetched.body)):
-            return self._unread("blocked", f"{host} refuses the page with status {status}")
-        return self._unread("failed", f"{host} answers with status {status} in place of the page")
+        if status in _NOT_FOUND_STATUSES:
+            return self.nothing(f"no page at this address: {host} returned status {status}")
+        if status in _BLOCKED_STATUSES or (status >= 500 and is_challenge(fetched.body)):
+            return self._page_error("blocked", f"{host} refuses the page with status {status}")
+        return self._page_error("failed", f"{host} returned status {status} instead of the page")
 
-    async def _reading(self, fetched: Fetched, *, only_main_content: bool) -> Reading:
-        run, host = self._world.readers.run, _host(fetched.url)
+    async def _extract(self, fetched: Fetched, *, only_main_content: bool) -> Reading:
+        run, host = self._server_resources.readers.run, _host_of(fetched.url)
         try:
             return await run(
                 READ_SECONDS,
@@ -142,40 +142,42 @@ class PageReader(Provider):
                 fetched.url,
                 only_main_content=only_main_content,
             )
-        except (Unsupported, Unreadable) as nothing:
-            raise self._unread("unsupported", f"what {host} answers with cannot be read: {nothing}") from None
+        except (Unsupported, Unreadable) as unsupported:
+            raise self._page_error(
+                "unsupported", f"the response of {host} cannot be read: {unsupported}"
+            ) from None
         except Overran:
-            said = f"the page at {host} could not be made out within {READ_SECONDS} s"
-            raise self._unread("failed", said) from None
+            message = f"the page at {host} could not be parsed within {READ_SECONDS} s"
+            raise self._page_error("failed", message) from None
         except Died:
-            said = f"the page at {host} needs more memory than a page may have"
-            raise self._unread("too_large", said) from None
+            message = f"the page at {host} exceeds the memory limit"
+            raise self._page_error("too_large", message) from None
         except WorkFailed as failure:
-            raise self._unread("failed", f"the page at {host} could not be made out: {failure}") from None
-        except _BROKEN as error:
-            raise self._unread("failed", f"the page at {host} could not be made out") from error
+            raise self._page_error("failed", f"the page at {host} could not be parsed: {failure}") from None
+        except _PARSER_ERRORS as error:
+            raise self._page_error("failed", f"the page at {host} could not be parsed") from error
 
-    async def _rendered(
+    async def _render(
         self, fetched: Fetched, reading: Reading, *, only_main_content: bool
     ) -> tuple[Fetched, Reading]:
-        """The page as a browser shows it; as it was read, with a warning, where the browser fails."""
-        renderer = self._world.renderer
+        """Return the page rendered by a browser; if that fails, the page as read, with a warning."""
+        renderer = self._server_resources.renderer
         if renderer is None:
             return fetched, reading
         try:
-            page = await renderer.html(fetched.url, self.left * RENDERING)
+            page = await renderer.html(fetched.url, self.left * RENDER_SHARE)
         except (FetchFailed, RenderFailed) as failure:
-            unrendered = (*reading.warnings, f"a browser could not read it either: {failure}")
-            return fetched, replace(reading, warnings=unrendered)
-        shown = replace(fetched, url=page.url, status=page.status or fetched.status, body=page.html)
-        shown = replace(shown, content_type="text/html; charset=utf-8")
-        return shown, await self._reading(shown, only_main_content=only_main_content)
+            warnings = (*reading.warnings, f"a browser could not read it either: {failure}")
+            return fetched, replace(reading, warnings=warnings)
+        rendered = replace(fetched, url=page.url, status=page.status or fetched.status, body=page.html)
+        rendered = replace(rendered, content_type="text/html; charset=utf-8")
+        return rendered, await self._extract(rendered, only_main_content=only_main_content)
 
-    def _unread(self, reason: UnreadReason, message: str) -> PageUnread:
+    def _page_error(self, reason: UnreadReason, message: str) -> PageUnread:
         return PageUnread(self.about.name, reason, message)
 
 
-def _told(url: str, fetched: Fetched, reading: Reading) -> Page:
+def _build_page(url: str, fetched: Fetched, reading: Reading) -> Page:
     metadata = reading.metadata
     return Page(
         url=url,
@@ -195,5 +197,5 @@ def _told(url: str, fetched: Fetched, reading: Reading) -> Page:
     )
 
 
-def _host(url: str) -> str:
+def _host_of(url: str) -> str:
     return urlsplit(url).netloc.lower()

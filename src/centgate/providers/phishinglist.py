@@ -1,4 +1,4 @@
-"""The phishing list mirrored in the server: the one in the package, or one the operator imported."""
+"""Local phishing list: the one in the package, or one imported by the operator."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from centgate.resources import Resources
 
 STALE_DAYS = 30
-"""Days after which a list is said to be old: wallets refresh theirs as often."""
+"""Days after which a list is reported as old; wallets refresh theirs as often."""
 
 
 class PhishingList(Provider):
-    """A list of known phishing domains, known good ones, and names that are imitated. No network."""
+    """List of known phishing domains, known good ones, and names that are imitated. No network."""
 
     about = About(
         "phishinglist",
@@ -36,22 +36,22 @@ class PhishingList(Provider):
         self._detector = Detector(snapshot.rules)
 
     def verdict(self, address: WebAddress) -> Verdict:
-        """What the list knows of an address; warns of an old list and of imitating characters."""
+        """Check an address against the list; warn of an old list and of lookalike characters."""
         self.report("ok", list=self._header.source, version=self._header.version, date=self._header.date)
-        if (age := self._age()) is None or age > STALE_DAYS:
-            of = f"of {self._header.date}, {age} days old" if age is not None else "without a date"
+        if (age := self._age_days()) is None or age > STALE_DAYS:
+            age_text = f"is {age:,} days old" if age is not None else "has no date"
             self.record.warn(
-                f"the phishing list is {of}: sites that appeared since are not on it, so `unknown` "
-                "says little"
+                f"the phishing list {age_text}; newer phishing sites are missing, "
+                "so `unknown` is weak evidence"
             )
         if imitated := self._detector.homograph(address):
             self.record.warn(
-                f"{address.unicode_domain} ({address.domain}) is written with characters that make it read "
-                f"like {imitated}"
+                f"{address.unicode_domain} ({address.domain}) contains lookalike characters "
+                f"that imitate {imitated}"
             )
         return self._detector.check(address)
 
-    def _age(self) -> int | None:
-        """Days since the list was made."""
-        made = self._header.date
-        return (datetime.now(UTC).date() - date.fromisoformat(made[:10])).days if made else None
+    def _age_days(self) -> int | None:
+        """Return the age of the list in days; None without a date."""
+        date_text = self._header.date
+        return (datetime.now(UTC).date() - date.fromisoformat(date_text[:10])).days if date_text else None

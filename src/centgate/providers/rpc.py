@@ -1,4 +1,4 @@
-"""JSON-RPC node: the chain itself, asked through a node."""
+"""JSON-RPC node: reads the chain itself."""
 
 from __future__ import annotations
 
@@ -30,23 +30,23 @@ PUBLIC = {
     42161: ("https://arb1.arbitrum.io/rpc", "https://arbitrum-one-rpc.publicnode.com"),
     10: ("https://mainnet.optimism.io", "https://optimism-rpc.publicnode.com"),
 }
-"""Nodes that answer without a key, for chains whose `CENTGATE_RPC_<CHAINID>_URL` is not set."""
+"""Public nodes without a key, for chains whose `CENTGATE_RPC_<CHAINID>_URL` is not set."""
 
 MULTICALL = "0xca11bde05977b3631167028862be2a173976ca11"
 """Multicall3, at the same address on all six chains (github.com/mds1/multicall3)."""
 AGGREGATE = bytes.fromhex("82ad56cb")  # aggregate3((address,bool,bytes)[])
-CALLS_AT_ONCE = 150
-"""Calls in one aggregate: its gas and its answer stay within what public nodes allow."""
+MULTICALL_BATCH = 150
+"""Calls in one aggregate: gas and response size stay within the limits of public nodes."""
 LATEST = "latest"
-_ADDRESS, _WORD = re.compile("0x[0-9a-fA-F]{40}"), re.compile("0x[0-9a-fA-F]{64}")
-_DATA = re.compile("0x(?:[0-9a-fA-F]{2})*")
-TIME_FOR_LOGS = 0.8
-"""The part of the deadline after which no more logs are asked for: what was read is answered."""
+_ADDRESS_PATTERN, _WORD_PATTERN = re.compile("0x[0-9a-fA-F]{40}"), re.compile("0x[0-9a-fA-F]{64}")
+_DATA_PATTERN = re.compile("0x(?:[0-9a-fA-F]{2})*")
+LOGS_TIME_SHARE = 0.8
+"""Share of the deadline after which no more logs are requested; those read so far are returned."""
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A read of a contract: its address and the call data."""
+    """Read call to a contract: address and call data."""
 
     to: str
     data: bytes
@@ -61,7 +61,7 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class Log:
-    """An event: who emitted it, topics and data, all in lower case, and where it stands in the chain."""
+    """Event log: emitting address, topics and data, all in lower case, and position in the chain."""
 
     address: str
     topics: tuple[str, ...]
@@ -73,7 +73,7 @@ class Log:
 
 @dataclass(frozen=True, slots=True)
 class Logs:
-    """Events of a range of blocks, oldest first."""
+    """Event logs of a range of blocks, oldest first."""
 
     entries: tuple[Log, ...]
     from_block: int
@@ -81,9 +81,9 @@ class Logs:
 
 
 class Rpc(Provider):
-    """Code, storage, balances and allowances as the chain has them now, and event logs of a bounded range.
+    """Current code, storage, balances and allowances on the chain, and event logs of a bounded range.
 
-    A chain may have several nodes: when one fails, or refuses for its rate, the next is asked.
+    A chain may have several nodes: if one fails or is rate limited, the next is tried.
     """
 
     about = About(
@@ -99,7 +99,9 @@ class Rpc(Provider):
         super().__init__(settings, resources)
         chains = {*PUBLIC, settings.chain_id} if settings.development_chain else {*PUBLIC}
         urls = {
-            chain: _urls(settings, chain) for chain in chains if settings.provider(f"rpc_{chain}").enabled
+            chain: _node_urls(settings, chain)
+            for chain in chains
+            if settings.provider(f"rpc_{chain}").enabled
         }
         self._nodes = {
             chain: [
@@ -108,7 +110,7 @@ class Rpc(Provider):
             ]
             for chain, nodes in urls.items()
         }
-        self._without_multicall: set[int] = set()
+        self._no_multicall_chains: set[int] = set()
 
     def covers(self, chain_id: int | None) -> bool:
         return chain_id is not None and bool(self._nodes.get(chain_id))
@@ -118,51 +120,55 @@ class Rpc(Provider):
 
     @reported
     async def codes(self, chain_id: int, addresses: Sequence[str]) -> list[bytes]:
-        """The code at each address now; empty where there is none."""
-        asked = [("eth_getCode", [address, LATEST]) for address in addresses]
-        return await self._on(chain_id).each(asked, _bytes)
+        """Return the current code at each address; empty without a contract."""
+        requests = [("eth_getCode", [address, LATEST]) for address in addresses]
+        return await self._nodes_of(chain_id).each(requests, _parse_bytes)
 
     @reported
     async def slots(self, chain_id: int, address: str, slots: Sequence[str]) -> list[bytes]:
-        """The 32 bytes in each storage slot (0x and 64 digits) of a contract now."""
-        asked = [("eth_getStorageAt", [address, slot, LATEST]) for slot in slots]
-        return await self._on(chain_id).each(asked, _word)
+        """Return the current 32 bytes in each storage slot (0x and 64 digits) of a contract."""
+        requests = [("eth_getStorageAt", [address, slot, LATEST]) for slot in slots]
+        return await self._nodes_of(chain_id).each(requests, _parse_word)
 
     @reported
     async def native_balance(self, chain_id: int, address: str) -> int:
-        """The balance of the chain's own coin now, in wei."""
-        (balance,) = await self._on(chain_id).each([("eth_getBalance", [address, LATEST])], _number)
+        """Return the current balance of the native coin, in wei."""
+        (balance,) = await self._nodes_of(chain_id).each(
+            [("eth_getBalance", [address, LATEST])], _parse_number
+        )
         return balance
 
     @reported
     async def nonces(self, chain_id: int, addresses: Sequence[str]) -> list[int]:
-        """How many transactions each address has sent (or contracts it has created, for a contract)."""
-        asked = [("eth_getTransactionCount", [address, LATEST]) for address in addresses]
-        return await self._on(chain_id).each(asked, _number)
+        """Return the number of transactions each address has sent (for a contract: contracts created)."""
+        requests = [("eth_getTransactionCount", [address, LATEST]) for address in addresses]
+        return await self._nodes_of(chain_id).each(requests, _parse_number)
 
     @reported
     async def latest_block(self, chain_id: int) -> Block:
-        """The newest block."""
-        (block,) = await self._on(chain_id).each([("eth_getBlockByNumber", [LATEST, False])], _block)
+        """Return the newest block."""
+        (block,) = await self._nodes_of(chain_id).each(
+            [("eth_getBlockByNumber", [LATEST, False])], _parse_block
+        )
         return block
 
     @reported
     async def blocks(self, chain_id: int, numbers: Sequence[int]) -> list[Block]:
-        """Blocks by number, in the order asked."""
-        asked = [("eth_getBlockByNumber", [hex(number), False]) for number in numbers]
-        return await self._on(chain_id).each(asked, _block)
+        """Return blocks by number, in the order of `numbers`."""
+        requests = [("eth_getBlockByNumber", [hex(number), False]) for number in numbers]
+        return await self._nodes_of(chain_id).each(requests, _parse_block)
 
     @reported
     async def calls(self, chain_id: int, calls: Sequence[Call]) -> list[bytes | None]:
-        """What each call returns now, in order; None where it reverted or there was nothing to call.
+        """Return the current result of each call, in order; None if it reverted or there is no contract.
 
-        Asked in bundles by Multicall3, all of one bundle in one block; one by one in batches where the chain
-        has no Multicall3, and where a call spoils its bundle.
+        Sent in bundles by Multicall3, each bundle executed in one block; sent separately in batches if the
+        chain has no Multicall3, or if a call makes its bundle fail.
         """
-        if chain_id in self._without_multicall:
-            return await self._singly(chain_id, calls)
-        bundles = [calls[start : start + CALLS_AT_ONCE] for start in range(0, len(calls), CALLS_AT_ONCE)]
-        answers = await at_once(self._bundle(chain_id, bundle) for bundle in bundles)
+        if chain_id in self._no_multicall_chains:
+            return await self._call_each(chain_id, calls)
+        bundles = [calls[start : start + MULTICALL_BATCH] for start in range(0, len(calls), MULTICALL_BATCH)]
+        answers = await at_once(self._call_bundle(chain_id, bundle) for bundle in bundles)
         return [returned for answer in answers for returned in answer]
 
     @reported
@@ -176,123 +182,126 @@ class Rpc(Provider):
         requests: int = 20,
         most: int = 5_000,
     ) -> Logs:
-        """Events with these topics in the `blocks` blocks up to `to_block`, or as many of them as can be had.
+        """Return event logs with these topics in the `blocks` blocks up to `to_block`, as far as possible.
 
-        The range is read backwards in spans as long as the node allows, until it is read, or `requests` spans
-        are, or `most` events are found, or the time is nearly over: `from_block` says how far it went.
+        The range is read backwards in parts as long as the node allows, until it is complete, or `requests`
+        parts are read, or `limit` logs are found, or the time is nearly over; `from_block` is the first block
+        that was read.
         """
-        found: list[Log] = []
+        logs: list[Log] = []
         end, floor = to_block, max(0, to_block - blocks + 1)
-        deadline = asyncio.get_running_loop().time() + self.left * TIME_FOR_LOGS
-        while end >= floor and requests > 0 and len(found) < most:
+        deadline = asyncio.get_running_loop().time() + self.left * LOGS_TIME_SHARE
+        while end >= floor and requests > 0 and len(logs) < most:
             requests -= 1
             try:
-                # the first span has the provider's whole time: without it there is no answer
+                # the first part has the provider's whole time: without it there is no result
                 async with asyncio.timeout_at(deadline if end < to_block else None):
-                    span = await self._on(chain_id).first(partial(_newest_logs, topics, floor, end))
+                    log_range = await self._nodes_of(chain_id).first(
+                        partial(_read_log_range, topics, floor, end)
+                    )
             except (TimeoutError, ProviderFailure) as failure:
                 if end == to_block:
                     raise
-                why = failure.message if isinstance(failure, ProviderFailure) else "time was up"
-                self.record.warn(f"event logs before block {end + 1} were not read: {why}")
+                reason = failure.message if isinstance(failure, ProviderFailure) else "out of time"
+                self.record.warn(f"event logs before block {end + 1} were not read: {reason}")
                 self.record.provisional = True
                 break
-            if span.unread:
-                self.record.warn(f"{span.unread} event logs of the node could not be read")
-            found += span.entries
-            end = span.start - 1
-        found.sort(key=lambda log: (log.block, log.index))
-        return Logs(tuple(found), end + 1, to_block)
+            if log_range.unread:
+                self.record.warn(f"{log_range.unread} event logs of the node could not be parsed")
+            logs += log_range.entries
+            end = log_range.start - 1
+        logs.sort(key=lambda log: (log.block, log.index))
+        return Logs(tuple(logs), end + 1, to_block)
 
     @reported
     async def probe(self) -> str:
-        """Ask every node which chain it is on; warns of those that fail where another stands in."""
+        """Query the chain id of every node; warn of failed nodes of chains that have a working one."""
         chains = [chain for chain, nodes in self._nodes.items() if nodes]
-        failures = await asyncio.gather(*map(self._probed, chains))
-        for chain, failed in zip(chains, failures, strict=True):
-            if len(failed) == len(self._nodes[chain]):
-                raise failed[0]
-            for failure in failed:
+        failures = await asyncio.gather(*map(self._probe_chain, chains))
+        for chain, node_failures in zip(chains, failures, strict=True):
+            if len(node_failures) == len(self._nodes[chain]):
+                raise node_failures[0]
+            for failure in node_failures:
                 self.record.warn(failure.message)
-        return f"nodes of {len(chains)} chains answer"
+        return f"nodes of {len(chains)} chains respond"
 
-    async def _probed(self, chain_id: int) -> list[ProviderFailure]:
-        """What is wrong with each node of a chain that is not as it should be."""
+    async def _probe_chain(self, chain_id: int) -> list[ProviderFailure]:
+        """Return the failures of a chain's nodes."""
         failures: list[ProviderFailure] = []
         for number, node in enumerate(self._nodes[chain_id], 1):
             try:
-                (answer,) = await Nodes([node], self.left).each([("eth_chainId", [])], _number)
+                (answer,) = await Nodes([node], self.left).each([("eth_chainId", [])], _parse_number)
                 if answer != chain_id:
-                    raise node.failed(f"is on chain {answer}, and set for chain {chain_id}")
+                    raise node.failed(f"is on chain {answer} but configured for chain {chain_id}")
             except ProviderFailure as failure:
                 failure.message += f" (chain {chain_id}, node {number})"
                 failures.append(failure)
         return failures
 
-    def _on(self, chain_id: int) -> Nodes:
+    def _nodes_of(self, chain_id: int) -> Nodes:
         nodes = self._nodes.get(chain_id)
         if not nodes:
-            raise ProviderUnconfigured(self.about.name, f"no node is set up for chain {chain_id}")
+            raise ProviderUnconfigured(self.about.name, f"no node is configured for chain {chain_id}")
         return Nodes(nodes, self.left)
 
-    async def _bundle(self, chain_id: int, calls: Sequence[Call]) -> list[bytes | None]:
+    async def _call_bundle(self, chain_id: int, calls: Sequence[Call]) -> list[bytes | None]:
         content = encode(["(address,bool,bytes)[]"], [[(call.to, True, call.data) for call in calls]])
-        asked = ("eth_call", [{"to": MULTICALL, "data": "0x" + (AGGREGATE + content).hex()}, LATEST])
-        read = partial(_aggregated, len(calls))
-        (returned,) = await self._on(chain_id).each([asked], read, tolerant=True)
+        request = ("eth_call", [{"to": MULTICALL, "data": "0x" + (AGGREGATE + content).hex()}, LATEST])
+        read = partial(_parse_aggregate, len(calls))
+        (returned,) = await self._nodes_of(chain_id).each([request], read, tolerant=True)
         if isinstance(returned, list):
             return returned
         if returned == "no contract" and chain_id not in PUBLIC:
-            self._without_multicall.add(chain_id)
-        return await self._singly(chain_id, calls)
+            self._no_multicall_chains.add(chain_id)
+        return await self._call_each(chain_id, calls)
 
-    async def _singly(self, chain_id: int, calls: Sequence[Call]) -> list[bytes | None]:
-        asked = [("eth_call", [{"to": call.to, "data": "0x" + call.data.hex()}, LATEST]) for call in calls]
-        return await self._on(chain_id).each(asked, _returned, tolerant=True)
+    async def _call_each(self, chain_id: int, calls: Sequence[Call]) -> list[bytes | None]:
+        requests = [("eth_call", [{"to": call.to, "data": "0x" + call.data.hex()}, LATEST]) for call in calls]
+        return await self._nodes_of(chain_id).each(requests, _parse_call, tolerant=True)
 
 
-def _urls(settings: Settings, chain_id: int) -> tuple[str, ...]:
-    """The nodes of a chain: its own setting, else the gateway's, else public ones."""
-    own, gateway = settings.provider(f"rpc_{chain_id}").url, settings.provider("rpc").url
-    if not own and not gateway:
+def _node_urls(settings: Settings, chain_id: int) -> tuple[str, ...]:
+    """Return the node URLs of a chain: its own setting, else the gateway's, else public nodes."""
+    chain_urls, gateway = settings.provider(f"rpc_{chain_id}").url, settings.provider("rpc").url
+    if not chain_urls and not gateway:
         return PUBLIC.get(chain_id, ())
-    urls = own or (gateway or "").replace("{chain_id}", str(chain_id))
+    urls = chain_urls or (gateway or "").replace("{chain_id}", str(chain_id))
     return tuple(url.strip() for url in urls.split(",") if url.strip())
 
 
 @dataclass(frozen=True, slots=True)
-class _Span:
-    """Events of the blocks from `start` on; `unread` of them are not in a form that is known."""
+class _LogRange:
+    """Event logs of the blocks from `start` on; `unread` of them could not be parsed."""
 
     entries: Sequence[Log]
     unread: int
     start: int
 
 
-async def _newest_logs(
+async def _read_log_range(
     topics: Sequence[str | Sequence[str] | None], floor: int, end: int, node: Node
-) -> _Span:
+) -> _LogRange:
     entries, start = await node.logs(list(topics), floor, end)
-    read = [log for entry in entries if (log := _log(entry))]
-    if entries and not read:
-        raise ValueError("no event log in a form that is known")
-    asked_for = [log for log in read if _has(log, topics)]
-    return _Span(asked_for, len(entries) - len(read), start)
+    parsed = [log for entry in entries if (log := _parse_log(entry))]
+    if entries and not parsed:
+        raise ValueError("no event log in a known format")
+    matching = [log for log in parsed if _has_topics(log, topics)]
+    return _LogRange(matching, len(entries) - len(parsed), start)
 
 
-def _has(log: Log, topics: Sequence[str | Sequence[str] | None]) -> bool:
-    """Whether an event has the topics that were asked for; some nodes are careless."""
+def _has_topics(log: Log, topics: Sequence[str | Sequence[str] | None]) -> bool:
+    """True if an event has the requested topics; some nodes return others."""
     return len(topics) <= len(log.topics) and all(
-        wanted is None or topic in ([wanted] if isinstance(wanted, str) else wanted)
-        for wanted, topic in zip(topics, log.topics, strict=False)
+        filter_topic is None or topic in ([filter_topic] if isinstance(filter_topic, str) else filter_topic)
+        for filter_topic, topic in zip(topics, log.topics, strict=False)
     )
 
 
-def _aggregated(count: int, answer: Any) -> list[bytes | None] | Literal["no contract", "refused"]:
-    """What each call of an aggregate returned."""
+def _parse_aggregate(count: int, answer: Any) -> list[bytes | None] | Literal["no contract", "refused"]:
+    """Parse the result of each call of an aggregate."""
     if isinstance(answer, RpcRefused):
-        return "refused"  # a call that burns all gas leaves none for the others
-    returned = _bytes(answer)
+        return "refused"  # a call that burns all gas leaves nothing for the others
+    returned = _parse_bytes(answer)
     if not returned:
         return "no contract"
     try:
@@ -301,56 +310,56 @@ def _aggregated(count: int, answer: Any) -> list[bytes | None] | Literal["no con
         raise ValueError("not the results of an aggregate") from error
     if len(results) != count:
         raise ValueError(f"{len(results)} results of {count} calls")
-    # an address without code succeeds with nothing
+    # a call to an address without code succeeds with an empty result
     return [data if success and data else None for success, data in results]
 
 
-def _returned(answer: Any) -> bytes | None:
-    return None if isinstance(answer, RpcRefused) else _bytes(answer) or None
+def _parse_call(answer: Any) -> bytes | None:
+    return None if isinstance(answer, RpcRefused) else _parse_bytes(answer) or None
 
 
-def _bytes(value: Any) -> bytes:
+def _parse_bytes(value: Any) -> bytes:
     return bytes.fromhex(value.removeprefix("0x"))
 
 
-def _word(value: Any) -> bytes:
-    # some nodes leave out leading zeros, or all of them
+def _parse_word(value: Any) -> bytes:
+    # some nodes omit leading zeros, or all of them
     return int(value.removeprefix("0x") or "0", 16).to_bytes(32, "big")
 
 
-def _number(value: Any) -> int:
+def _parse_number(value: Any) -> int:
     return int(value, 16)
 
 
-def _height(value: Any) -> int:
-    """The number of a block."""
+def _parse_block_number(value: Any) -> int:
+    """Parse a block number; ValueError if it is out of range."""
     if not 0 <= (height := int(value, 16)) < 2**53:
-        raise ValueError("no number of a block")
+        raise ValueError("not a block number")
     return height
 
 
-def _block(block: Any) -> Block:
-    seconds = _number(block["timestamp"])
+def _parse_block(block: Any) -> Block:
+    seconds = _parse_number(block["timestamp"])
     if seconds and not since_1970(seconds):
-        raise ValueError("no time of a block")
-    return Block(_height(block["number"]), seconds)
+        raise ValueError("not a block time")
+    return Block(_parse_block_number(block["number"]), seconds)
 
 
-def _log(entry: Any) -> Log | None:
+def _parse_log(entry: Any) -> Log | None:
     try:
         return Log(
-            address=_matched(_ADDRESS, entry["address"]),
-            topics=tuple(_matched(_WORD, topic) for topic in entry["topics"]),
-            data=_matched(_DATA, entry["data"]),
-            block=_height(entry["blockNumber"]),
-            index=_height(entry["logIndex"]),
-            transaction=_matched(_WORD, entry["transactionHash"]),
+            address=_require_match(_ADDRESS_PATTERN, entry["address"]),
+            topics=tuple(_require_match(_WORD_PATTERN, topic) for topic in entry["topics"]),
+            data=_require_match(_DATA_PATTERN, entry["data"]),
+            block=_parse_block_number(entry["blockNumber"]),
+            index=_parse_block_number(entry["logIndex"]),
+            transaction=_require_match(_WORD_PATTERN, entry["transactionHash"]),
         )
     except (ValueError, LookupError, TypeError):
         return None
 
 
-def _matched(pattern: re.Pattern[str], value: Any) -> str:
+def _require_match(pattern: re.Pattern[str], value: Any) -> str:
     if not pattern.fullmatch(value):
-        raise ValueError("not in the form of its kind")
+        raise ValueError("not in the expected format")
     return value.lower()

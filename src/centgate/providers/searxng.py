@@ -26,13 +26,13 @@ from centgate.provider import About, Provider, reported
 from centgate.readings import at, items, name, number
 
 CATEGORIES = {"news": "news", "research paper": "science"}
-"""Its own names for kinds of pages; other kinds are narrowed by an operator in the query."""
-NAMED = 5
-"""Engines that are named when nothing was found."""
+"""SearXNG's names of categories; others are searched by an operator in the query."""
+MAX_NAMED_ENGINES = 5
+"""Engines that are named in the message if nothing was found."""
 
 
 class SearXNG(Provider):
-    """Web search through an instance of one's own; it has no address until the settings name one."""
+    """Web search through a self-hosted instance; its URL must be set."""
 
     about = About(
         "searxng",
@@ -45,80 +45,83 @@ class SearXNG(Provider):
 
     @property
     def configured(self) -> bool:
-        """Only with an address of its own."""
+        """True if a URL is set."""
         return super().configured and self.settings.url is not None
 
     def cannot(self, asked: Mapping[str, Any]) -> tuple[str, ...]:
-        """A kind of page that it has neither a category nor an operator for."""
+        """Reject a category without a SearXNG category or a search operator."""
         category = asked.get("category")
         return () if category is None or category in (*CATEGORIES, *OPERATORS) else ("category",)
 
     @reported
     async def search(self, query: str, most: int, category: str | None = None) -> Found:
-        """At most `most` pages, of a kind if one is named; none found is an empty answer.
+        """Return at most `limit` pages, of a category if given; empty if nothing matches.
 
-        Nothing found while engines did not answer is a failure: who knows what they would have found.
-        Costs nothing but the instance.
+        No results while engines did not respond is a failure, since they might have found some. Costs nothing
+        but the instance.
         """
         if self.cannot({"category": category}):
-            raise self.failed(f"has nothing for the category '{category}'")
-        body = await self._ask(_question(query, category))
-        silent = items(body.get("unresponsive_engines"))
-        listed = rows(body["results"])
-        found = [hit for row in listed if (hit := _hit(row))]
-        hits = [hit for hit in found if of_kind(hit.url, category)]
-        if silent and not hits:
-            raise self.failed(f"found nothing, and {_count(silent)} did not answer: {_names(silent)}")
-        if unaddressed(listed):
-            raise self.failed("answered with results that cannot be read")
-        if found and not hits:
-            raise self.failed(f"passed over the category '{category}': none of its results is of it")
-        if silent:
-            self.record.warn(f"{self.about.label}: {_count(silent)} did not answer")
-        if stray := left_out(self.about.label, found, hits, category):
-            self.record.warn(stray)
+            raise self.failed(f"does not support the category '{category}'")
+        body = await self._query(_search_params(query, category))
+        unresponsive = items(body.get("unresponsive_engines"))
+        results = rows(body["results"])
+        parsed = [hit for row in results if (hit := _parse_hit(row))]
+        hits = [hit for hit in parsed if of_kind(hit.url, category)]
+        if unresponsive and not hits:
+            raise self.failed(
+                f"found nothing, and {_engine_count(unresponsive)} did not answer: "
+                f"{_engine_names(unresponsive)}"
+            )
+        if unaddressed(results):
+            raise self.failed("returned results that cannot be parsed")
+        if parsed and not hits:
+            raise self.failed(f"ignored the category '{category}': no result belongs to it")
+        if unresponsive:
+            self.record.warn(f"{self.about.label}: {_engine_count(unresponsive)} did not answer")
+        if warning := left_out(self.about.label, parsed, hits, category):
+            self.record.warn(warning)
         return Found(distinct(hits, most))
 
     @reported
     async def probe(self) -> str:
-        """Ask for nothing, in JSON: an instance that speaks JSON says that there is no query."""
-        question = {"format": "json"}
+        """Send an empty query for JSON: an instance with JSON enabled rejects it as empty."""
+        params = {"format": "json"}
         headers = {"Authorization": f"Bearer {self.key}"} if self.key else {}
         url = self.url("/search")
-        reply = await self.upstream.get(url, params=question, headers=headers, accept=range(300, 500))
+        reply = await self.upstream.get(url, params=params, headers=headers, accept=range(300, 500))
         if reply.status == 403 and reply.body.lstrip()[:1] == b"<":
-            raise self._without_json()
+            raise self._json_disabled()
         if reply.status != 400 and reply.status >= 300:
             raise self.upstream.failure(reply)
         return "answers in JSON"
 
-    async def _ask(self, question: Mapping[str, str]) -> dict[str, Any]:
+    async def _query(self, params: Mapping[str, str]) -> dict[str, Any]:
         headers = {"Authorization": f"Bearer {self.key}"} if self.key else {}
-        reply = await self.upstream.get(self.url("/search"), params=question, headers=headers, accept=(403,))
+        reply = await self.upstream.get(self.url("/search"), params=params, headers=headers, accept=(403,))
         if reply.status == 403:
-            raise self.upstream.failure(reply) if reply.body.lstrip()[:1] != b"<" else self._without_json()
+            raise self.upstream.failure(reply) if reply.body.lstrip()[:1] != b"<" else self._json_disabled()
         body = reply.json()
         if not isinstance(body, dict):
             raise TypeError("no object")
         return cast(dict[str, Any], body)
 
-    def _without_json(self) -> ProviderRefused:
-        """What a page in place of a refusal in words means: most instances speak JSON to nobody."""
+    def _json_disabled(self) -> ProviderRefused:
+        """Build the error for a web page with status 403: JSON is disabled on most instances."""
         return ProviderRefused(
             self.about.name,
-            f"{self.about.label} refuses this deployment with a web page (status 403), as an instance does "
-            "whose settings do not list json under search.formats",
+            f"{self.about.label} refuses this deployment with a web page (status 403): "
+            "list json under search.formats in the settings of the instance",
         )
 
 
-def _question(query: str, category: str | None) -> dict[str, str]:
-    """The parameters of a search; what is left out is as the instance has it."""
-    asked = {"q": narrowed(query, category), "format": "json"}
-    return asked | {"categories": CATEGORIES[category]} if category in CATEGORIES else asked
+def _search_params(query: str, category: str | None) -> dict[str, str]:
+    """Return the parameters of a search; the instance's defaults apply for the rest."""
+    params = {"q": narrowed(query, category), "format": "json"}
+    return params | {"categories": CATEGORIES[category]} if category in CATEGORIES else params
 
 
-def _hit(row: Any) -> Hit | None:
-    """A result in our words; None where it has no address that can be opened."""
+def _parse_hit(row: Any) -> Hit | None:
+    """Parse a result; None without a usable URL."""
     url = address(at(row, "url"))
     if url is None:
         return None
@@ -133,12 +136,14 @@ def _hit(row: Any) -> Hit | None:
     )
 
 
-def _count(silent: Sequence[Any]) -> str:
-    return f"{len(silent)} of its engines" if len(silent) > 1 else "one of its engines"
+def _engine_count(engines: Sequence[Any]) -> str:
+    return f"{len(engines)} of its engines" if len(engines) > 1 else "one of its engines"
 
 
-def _names(silent: Sequence[Any]) -> str:
-    """Engines with their reasons: each a pair, the name first."""
-    pairs = [cast(list[Any], each) if isinstance(each, list) else [each] for each in silent[:NAMED]]
-    words = [[said for part in pair[:2] if (said := name(part))] for pair in pairs]
-    return ", ".join(f"{each[0]} ({each[1]})" if each[1:] else "".join(each) for each in words if each)
+def _engine_names(engines: Sequence[Any]) -> str:
+    """Format engines with their reasons, given as pairs of name and reason."""
+    pairs = [
+        cast(list[Any], each) if isinstance(each, list) else [each] for each in engines[:MAX_NAMED_ENGINES]
+    ]
+    labels = [[label for part in pair[:2] if (label := name(part))] for pair in pairs]
+    return ", ".join(f"{each[0]} ({each[1]})" if each[1:] else "".join(each) for each in labels if each)

@@ -1,4 +1,4 @@
-"""The built-in site mapper: a site's own sitemaps and the links of one page."""
+"""Built-in site mapper: a site's own sitemaps and the links of one page."""
 
 from __future__ import annotations
 
@@ -19,26 +19,26 @@ from centgate.text import cleaned
 
 PAGE_BYTES = 2 << 20
 PARSE_SECONDS = 5
-FETCHING = 0.75
-"""The share of the time that fetching may take; the rest is for putting the map together."""
+FETCH_SHARE = 0.75
+"""Share of the time for fetching; the rest is for ranking the pages."""
 PAGE_TYPES = ("text/html", "application/xhtml+xml", *TYPES)
-"""Whoever asks for a map of a sitemap or a feed gets what it names."""
+"""A sitemap or a feed is accepted as the start page too; its entries are returned."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Page:
-    """The page that was asked for, where it was found."""
+class _StartPage:
+    """The requested page, fetched and parsed."""
 
     url: str
     parts: tuple[Packed, ...]
     links: int
-    """Pages it names beside itself."""
+    """Number of pages that it links to."""
 
 
 class SiteMapper(Provider):
-    """Links of a site, from what the site itself publishes. No page but the one asked for is fetched.
+    """Links of a site, from what the site itself publishes. Only the requested page is fetched.
 
-    Pages that robots.txt bans may be named, but are not fetched.
+    Pages disallowed by robots.txt may be listed, but are not fetched.
     """
 
     about = About(
@@ -50,55 +50,59 @@ class SiteMapper(Provider):
 
     def __init__(self, settings: Settings, resources: Resources | None = None) -> None:
         super().__init__(settings, resources)
-        self._heeds_bans = settings.fetch_robots
+        self._respects_robots = settings.fetch_robots
 
     @reported
     async def links(self, url: str, search: str | None, most: int) -> list[Hit]:
-        """The pages of a site, best first: those that match `search`, else those nearest to the page asked.
+        """Return pages of a site, best first: those that match `search`, else the nearest to the page.
 
-        Raises PageUnread when neither the page nor any sitemap names one; NoData when the page is not there
+        Raises PageUnread if neither the page nor any sitemap lists a page; NoData if the page does not exist
         and the site has no sitemap.
         """
-        world = self._world
-        sitemaps = Gathering(world.fetcher, world.readers, world.robots, heeds_bans=self._heeds_bans)
-        seconds = self.left * FETCHING
-        page, _ = await asyncio.gather(self._page(url, seconds), sitemaps.read(url, search or url, seconds))
-        mine, final = (page.parts, page.url) if isinstance(page, _Page) else ((), url)
-        hits = await self._best((*mine, *sitemaps.parts), url, final, search, most)
+        resources = self._server_resources
+        sitemaps = Gathering(
+            resources.fetcher, resources.readers, resources.robots, heeds_bans=self._respects_robots
+        )
+        seconds = self.left * FETCH_SHARE
+        page, _ = await asyncio.gather(
+            self._fetch_page_or_failure(url, seconds), sitemaps.read(url, search or url, seconds)
+        )
+        page_parts, final_url = (page.parts, page.url) if isinstance(page, _StartPage) else ((), url)
+        hits = await self._rank((*page_parts, *sitemaps.parts), url, final_url, search, most)
         if not hits:
-            raise self._emptiness(page, sitemaps)
-        self._warn(url, page, sitemaps)
+            raise self._no_pages_error(page, sitemaps)
+        self._warn_incomplete(url, page, sitemaps)
         return hits
 
     @property
-    def _world(self) -> Resources:
+    def _server_resources(self) -> Resources:
         if self.resources is None:
-            raise ProviderUnconfigured(self.about.name, f"{self.about.label} has nothing to fetch with")
+            raise ProviderUnconfigured(self.about.name, f"{self.about.label} has no fetcher")
         return self.resources
 
-    async def _page(self, url: str, seconds: float) -> _Page | FetchFailed:
-        """The page, or why it cannot be read: the sitemaps may do without it."""
+    async def _fetch_page_or_failure(self, url: str, seconds: float) -> _StartPage | FetchFailed:
+        """Fetch the page; return a failure instead of raising it, since sitemaps may be enough."""
         try:
             async with asyncio.timeout(seconds):
-                return await self._fetched(url, seconds)
+                return await self._fetch_page(url, seconds)
         except TimeoutError:
             return FetchFailed("timeout", f"it could not be read within {seconds:.3g} s")
         except FetchFailed as failure:
             return failure
 
-    async def _fetched(self, url: str, seconds: float) -> _Page:
-        world = self._world
-        if self._heeds_bans and (ban := await world.robots.ban(url)):
-            raise FetchFailed(ban.reason, ban.message)
-        fetched = await world.fetcher.fetch(url, seconds=seconds, most_bytes=PAGE_BYTES, types=PAGE_TYPES)
-        if refused := refusal(fetched):
-            raise refused
-        return await self._parsed(fetched)
+    async def _fetch_page(self, url: str, seconds: float) -> _StartPage:
+        resources = self._server_resources
+        if self._respects_robots and (disallowed := await resources.robots.ban(url)):
+            raise FetchFailed(disallowed.reason, disallowed.message)
+        fetched = await resources.fetcher.fetch(url, seconds=seconds, most_bytes=PAGE_BYTES, types=PAGE_TYPES)
+        if error := refusal(fetched):
+            raise error
+        return await self._parse_page(fetched)
 
-    async def _parsed(self, fetched: Fetched) -> _Page:
-        """What an answer names: itself, and what it links to or lists."""
-        run = self._world.readers.run
-        itself = packed([Entry(fetched.url)])
+    async def _parse_page(self, fetched: Fetched) -> _StartPage:
+        """Parse a response: its own URL, and the pages that it links to or lists."""
+        run = self._server_resources.readers.run
+        own_entry = packed([Entry(fetched.url)])
         try:
             if "html" in (fetched.content_type or "html").lower():
                 part = await run(PARSE_SECONDS, page_part, fetched.body, fetched.content_type, fetched.url)
@@ -106,38 +110,44 @@ class SiteMapper(Provider):
                 part = await run(PARSE_SECONDS, sitemap_part, fetched.body, fetched.url, "")
         except WorkFailed:
             part = None
-        return _Page(fetched.url, (part.entries, itself) if part else (itself,), part.count if part else 0)
+        return _StartPage(
+            fetched.url, (part.entries, own_entry) if part else (own_entry,), part.count if part else 0
+        )
 
-    async def _best(
-        self, parts: tuple[Packed, ...], url: str, final: str, search: str | None, most: int
+    async def _rank(
+        self, parts: tuple[Packed, ...], url: str, final_url: str, search: str | None, limit: int
     ) -> list[Hit]:
-        """The best of all parts; of the first alone when there is too much in the others."""
-        run = self._world.readers.run
-        for some in (parts, parts[:1]):
+        """Rank the pages of all parts; of the first part alone if all are too many."""
+        run = self._server_resources.readers.run
+        for selection in (parts, parts[:1]):
             try:
-                return await run(PARSE_SECONDS, best, some, url, final, search, most) if some else []
+                return (
+                    await run(PARSE_SECONDS, best, selection, url, final_url, search, limit)
+                    if selection
+                    else []
+                )
             except WorkFailed as failure:
                 cause = failure
-                self.record.warn(f"not all pages of the site could be put in order: {failure}")
-        raise self.failed(f"could not put the site's pages in order: {cause}")
+                self.record.warn(f"not all pages of the site could be ranked: {failure}")
+        raise self.failed(f"could not rank the site's pages: {cause}")
 
-    def _emptiness(self, page: _Page | FetchFailed, sitemaps: Gathering) -> Exception:
-        """What to say when nothing was found."""
+    def _no_pages_error(self, page: _StartPage | FetchFailed, sitemaps: Gathering) -> Exception:
+        """Build the error for a site without any page found."""
         reason, message = (
-            ("failed", "it names no page") if isinstance(page, _Page) else (page.reason, page.message)
+            ("failed", "it lists no page") if isinstance(page, _StartPage) else (page.reason, page.message)
         )
         if reason == "not_found" and not sitemaps.unread and not sitemaps.late:
             return self.nothing("no page at this address, and its site has no sitemap")
         return PageUnread(self.about.name, reason, f"the page was not read: {message}")
 
-    def _warn(self, url: str, page: _Page | FetchFailed, sitemaps: Gathering) -> None:
-        """Say what is missing from the answer."""
+    def _warn_incomplete(self, url: str, page: _StartPage | FetchFailed, sitemaps: Gathering) -> None:
+        """Warn of what is missing in the result."""
         if isinstance(page, FetchFailed):
             self.record.warn(f"the page itself was not read: {page.message}; the links are from sitemaps")
-        elif _host(page.url) != _host(url):
+        elif _host_of(page.url) != _host_of(url):
             self.record.warn(f"the address leads to {cleaned(page.url, 200)}, whose site is listed as well")
         elif not page.links and not sitemaps.parts:
-            self.record.warn("the page has no links of its own: those that scripts make are not seen")
+            self.record.warn("the page has no links of its own; links created by scripts are missing")
         if sitemaps.unread:
             first, cause = next(iter(sitemaps.unread.items()))
             others = f" (and {len(sitemaps.unread) - 1} more)" if len(sitemaps.unread) > 1 else ""
@@ -148,5 +158,5 @@ class SiteMapper(Provider):
             self.record.warn("the site has more sitemaps than were read")
 
 
-def _host(url: str) -> str | None:
-    return found.host if (found := address(url)) else None
+def _host_of(url: str) -> str | None:
+    return site.host if (site := address(url)) else None

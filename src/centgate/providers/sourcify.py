@@ -13,8 +13,8 @@ from centgate.text import cleaned
 from centgate.upstream import Rate, Reply
 
 FIELDS = "abi,compilation,proxyResolution,deployment.blockNumber"
-_MATCHES: dict[str | None, MatchLevel] = {"exact_match": "exact", "match": "bytecode", None: "none"}
-_KINDS: dict[str, ProxyKind] = {
+_MATCH_LEVELS: dict[str | None, MatchLevel] = {"exact_match": "exact", "match": "bytecode", None: "none"}
+_PROXY_KINDS: dict[str, ProxyKind] = {
     "EIP1167Proxy": "eip1167",
     "EIP1967Proxy": "eip1967",
     "GnosisSafeProxy": "safe",
@@ -25,7 +25,7 @@ _KINDS: dict[str, ProxyKind] = {
 
 
 class Sourcify(Provider):
-    """How closely a contract's source matches its byte code, and what a proxy points to."""
+    """Match level of a contract's source and bytecode, and the implementation behind a proxy."""
 
     about = About(
         "sourcify",
@@ -39,32 +39,32 @@ class Sourcify(Provider):
 
     @reported
     async def published(self, chain_id: int, address: str) -> Published:
-        """What is published of the code at an address; `none` also where there is no contract at all."""
+        """Return the verified source of an address; match `none` also if there is no contract."""
         url = self.url(f"/server/v2/contract/{chain_id}/{address}")
         reply = await self.upstream.get(url, params={"fields": FIELDS}, accept=(400, 404))
-        if reply.status == 400 and _code(reply) == "invalid_parameter":
+        if reply.status == 400 and _error_code(reply) == "invalid_parameter":
             reply = await self.upstream.get(url, accept=(400, 404))
         body = reply.json()
-        if "match" not in body:  # whether it is verified is said by this, under either status
-            raise self._refusal(reply)
-        return _published(body, chain_id, address)
+        if "match" not in body:  # present with either status, whether verified or not
+            raise self._parse_error(reply)
+        return _parse_contract(body, chain_id, address)
 
-    def _refusal(self, reply: Reply) -> ProviderError:
-        """What a body means that is no answer."""
-        said: dict[str, Any] = reply.json()
-        about = cleaned(str(said.get("message") or said.get("customCode") or ""), 120)
-        return self.failed(f"refuses: {about}" if about else f"answered with status {reply.status}")
+    def _parse_error(self, reply: Reply) -> ProviderError:
+        """Map an error body to an error."""
+        body: dict[str, Any] = reply.json()
+        reason = cleaned(str(body.get("message") or body.get("customCode") or ""), 120)
+        return self.failed(f"refuses: {reason}" if reason else f"answered with status {reply.status}")
 
 
-def _code(reply: Reply) -> Any:
+def _error_code(reply: Reply) -> Any:
     return reply.json().get("customCode")
 
 
-def _published(body: dict[str, Any], chain_id: int, address: str) -> Published:
-    match = _MATCHES[body["match"]]
+def _parse_contract(body: dict[str, Any], chain_id: int, address: str) -> Published:
+    match = _MATCH_LEVELS[body["match"]]
     if match == "none":
-        return Published("sourcify", "none", proxy=_proxy(body.get("proxyResolution")))
-    compilation = _object(body.get("compilation"))
+        return Published("sourcify", "none", proxy=_parse_proxy(body.get("proxyResolution")))
+    compilation = _as_object(body.get("compilation"))
     return Published(
         "sourcify",
         match,
@@ -74,27 +74,27 @@ def _published(body: dict[str, Any], chain_id: int, address: str) -> Published:
         url=f"https://repo.sourcify.dev/{chain_id}/{checksummed(address)}",
         source_available=True,
         abi_available=isinstance(body["abi"], list) if "abi" in body else None,
-        proxy=_proxy(body.get("proxyResolution")),
-        created=_created(_object(body.get("deployment"))),
+        proxy=_parse_proxy(body.get("proxyResolution")),
+        created=_parse_creation(_as_object(body.get("deployment"))),
     )
 
 
-def _object(value: Any) -> dict[str, Any]:
+def _as_object(value: Any) -> dict[str, Any]:
     return cast(dict[str, Any], value) if isinstance(value, dict) else {}
 
 
-def _created(deployment: dict[str, Any]) -> Created | None:
+def _parse_creation(deployment: dict[str, Any]) -> Created | None:
     block = count(deployment.get("blockNumber"))
     return None if block is None else Created(block=block)
 
 
-def _proxy(resolution: Any) -> ProxyClaim | None:
-    """What it found the contract to point to; None where it did not look or could not."""
-    found = _object(resolution)
-    is_proxy, kind = found.get("isProxy"), found.get("proxyType")
+def _parse_proxy(resolution: Any) -> ProxyClaim | None:
+    """Parse the proxy resolution; None if it was not attempted or failed."""
+    fields = _as_object(resolution)
+    is_proxy, kind = fields.get("isProxy"), fields.get("proxyType")
     if not isinstance(is_proxy, bool):
         return None
-    said = name(kind) or str(is_proxy).lower()
-    ours = _KINDS.get(kind, "other") if isinstance(kind, str) and is_proxy else None
-    implementations = named(found.get("implementations"), "address")
-    return ProxyClaim.told(ours, implementations, "proxyResolution", said, is_proxy=is_proxy)
+    value = name(kind) or str(is_proxy).lower()
+    proxy_kind = _PROXY_KINDS.get(kind, "other") if isinstance(kind, str) and is_proxy else None
+    implementations = named(fields.get("implementations"), "address")
+    return ProxyClaim.told(proxy_kind, implementations, "proxyResolution", value, is_proxy=is_proxy)
