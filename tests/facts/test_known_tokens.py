@@ -1,4 +1,4 @@
-"""The tokens that are known by their address."""
+"""Table of well-known tokens."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One world for all tests of a worker, and one API that is paid on it."""
+"""One test chain for all tests of a worker, and one API that is paid on it."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from centgate.settings import Settings
 
 @dataclass(frozen=True)
 class Shop:
-    """An API paid on the world's chain, and the stand-ins of all that is not on it."""
+    """API that is paid on the test chain, and the stand-ins of sources that are not on it."""
 
     client: httpx.Client
     elsewhere: StandIns
 
     def answer(self, path: str, body: Any) -> dict[str, Any]:
-        """The envelope of a paid answer."""
+        """Buy a response and return its envelope."""
         response = bought(self.client, path, body)
         assert response.status_code == 200, response.text
         return response.json()
@@ -34,14 +34,14 @@ class Shop:
 
 @pytest.fixture(scope="session")
 def world() -> Generator[World]:
-    """Contracts and wallets on a chain of their own, with what is true of them."""
+    """Contracts and wallets on a separate chain, with the expected facts."""
     with open_world() as opened:
         yield opened
 
 
 @pytest.fixture(scope="session")
 def shop(world: World, tmp_path_factory: pytest.TempPathFactory) -> Generator[Shop]:
-    """An API for all tests of a worker."""
+    """One API for all tests of a worker."""
     folder = tmp_path_factory.mktemp("shop")
     with pytest.MonkeyPatch.context() as patch, stand_ins() as elsewhere:
         for name in [name for name in os.environ if name.startswith("CENTGATE_")]:
@@ -54,13 +54,13 @@ def shop(world: World, tmp_path_factory: pytest.TempPathFactory) -> Generator[Sh
 
 @pytest.fixture
 def world_settings(world: World, tmp_path: Path) -> Settings:
-    """A deployment that is paid on the world's chain, with a journal of its own."""
+    """Settings of a deployment that is paid on the test chain, with its own journal."""
     return paid_on(world.chain, Settings(port=0), tmp_path)
 
 
 @pytest.fixture
 def answered(world: World, shop: Shop) -> Generator[Callable[..., dict[str, Any]]]:
-    """Buys an answer about the world's chain: `answered("wallet-brief", walletAddress=…)`, the envelope."""
+    """Function that buys a response, `answered("wallet-brief", walletAddress=…)`; returns the envelope."""
 
     def answered(service: str, **asked: Any) -> dict[str, Any]:
         return shop.answer(f"/services/{service}", {"chainId": world.chain.chain_id, **asked})

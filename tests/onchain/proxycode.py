@@ -1,4 +1,4 @@
-"""Code of proxies as it is found on chains: the published byte patterns, and small ones put together here."""
+"""Bytecode of proxies: published byte patterns, and small ones assembled here."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ _DELEGATE = "5af43d5f5f3e"  # delegatecall(gas, …), returndatacopy(0, 0, retur
 
 
 def slot_proxy(slot: int) -> bytes:
-    """Runs the code whose address is in a storage slot."""
+    """Proxy to the code whose address is in a storage slot."""
     return _ended(f"{_LOAD_CALL}{_ARGUMENTS}7f{slot:064x}54{_DELEGATE}")
 
 
 def beacon_proxy(slot: int = BEACON_SLOT) -> bytes:
-    """Runs the code that the beacon in a storage slot names."""
+    """Proxy to the code named by the beacon in a storage slot."""
     # the selector into memory, staticcall to what the slot holds, its answer from memory
     ask = f"63{_IMPLEMENTATION}5f5260205f6004601c7f{slot:064x}545afa505f51"
     return _ended(f"{ask}{_LOAD_CALL}{_ARGUMENTS}84{_DELEGATE}")  # 84: the address, from below the arguments
 
 
 def safe_proxy() -> bytes:
-    """Runs the code whose address is in slot 0, and answers masterCopy() itself, as Safe's proxies do."""
+    """Proxy to the code whose address is in slot 0, answering masterCopy() itself, like Safe's proxies."""
     test = f"5f357f{_MASTER_COPY:0<64}14"  # calldataload(0) == masterCopy()
     answer = "5f545f5260205ff3"
     # over the answer, unless it is asked for
@@ -52,7 +52,7 @@ def minimal_push0(address: str) -> bytes:
 
 
 def minimal_vyper(address: str) -> bytes:
-    """What create_forwarder_to of early Vyper left: 4,096 bytes are returned, whatever there was."""
+    """Proxy by create_forwarder_to of early Vyper, which always returns 4,096 bytes."""
     return bytes.fromhex(f"366000600037611000600036600073{address[2:]}5af4602c57600080fd5b6110006000f3")
 
 
@@ -62,7 +62,7 @@ def minimal_with_arguments(address: str, arguments: bytes) -> bytes:
 
 
 def clone_with_arguments(address: str, arguments: bytes) -> bytes:
-    """clones-with-immutable-args: the arguments and their length travel behind the call data."""
+    """clones-with-immutable-args: the arguments and their length follow the call data."""
     extra = len(arguments) + 2
     code = (
         f"3d3d3d3d363d3d3761{extra:04x}603736393661{extra:04x}013d73{address[2:]}5af43d3d93803e603557fd5bf3"
@@ -77,11 +77,11 @@ ZEROS = bytes.fromhex("60205f52610bb8602052620177405ff3")
 
 
 def delegation(address: str) -> bytes:
-    """EIP-7702: the code of a wallet that lends itself the code of a contract."""
+    """EIP-7702: the code of a wallet that is delegated to a contract."""
     return bytes.fromhex("ef0100" + address[2:])
 
 
 def _ended(code: str) -> bytes:
-    """Code that leaves 1 for success on the stack, and then returns or reverts with what came back."""
+    """Code that leaves 1 for success on the stack, and then returns or reverts with the returned data."""
     onward = len(bytes.fromhex(code)) + 6
     return bytes.fromhex(f"{code}60{onward:02x}573d5ffd5b3d5ff3")

@@ -1,4 +1,4 @@
-"""approval-risk on a real chain: every approval that was given, and none that was not."""
+"""approval-risk on a real chain: every approval that was given, and no other."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from centgate.text import timestamp
 
 Answered = Callable[..., dict[str, Any]]
 GONE = ("revoked", "used up")
-"""Approvals of which nothing is left."""
+"""Approvals that are used up or revoked."""
 
 
 @pytest.fixture
 def risk(world: World, answered: Answered) -> dict[str, Any]:
-    """The answer about the approver."""
+    """Return the data about the approver."""
     return answered("approval-risk", walletAddress=world.people["approver"].address)
 
 
 def row(answer: dict[str, Any], approved: Approved) -> dict[str, Any]:
-    """What an answer says of an approval."""
+    """Return the entry of an approval."""
     (found,) = [
         each for each in answer["data"]["approvals"] if pair(each) == (approved.token, approved.spender)
     ]
@@ -31,12 +31,12 @@ def row(answer: dict[str, Any], approved: Approved) -> dict[str, Any]:
 
 
 def pair(approval: dict[str, Any]) -> tuple[str, str]:
-    """Token and spender."""
+    """Return token and spender."""
     return approval["token"]["address"], approval["spender"]["address"]
 
 
 def findings(approval: dict[str, Any]) -> dict[str, str]:
-    """Severity by finding."""
+    """Return severity by finding."""
     return {each["id"]: each["severity"] for each in approval["findings"]}
 
 

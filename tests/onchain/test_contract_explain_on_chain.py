@@ -1,4 +1,4 @@
-"""contract-explain on a real chain: every kind of proxy there is, and what only looks like one."""
+"""contract-explain on a real chain: every kind of proxy, and contracts that only resemble one."""
 
 from __future__ import annotations
 
@@ -44,13 +44,13 @@ NO_PROXIES = (
 
 
 def explained(answered: Answered, address: str) -> dict[str, Any]:
-    """What is said of the account at an address."""
+    """Return the data about an address."""
     return answered("contract-explain", contractAddress=address)["data"]
 
 
 @pytest.fixture(params=PROXIES)
 def kind(request: pytest.FixtureRequest) -> str:
-    """Each proxy of the world."""
+    """Return each proxy of the test chain."""
     return request.param
 
 

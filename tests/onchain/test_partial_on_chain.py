@@ -1,4 +1,4 @@
-"""Services on a chain whose node gives little: what they did not see they do not vouch for."""
+"""Services on a chain whose node returns partial data: they claim nothing about the rest."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ HASHES = False
 
 @pytest.fixture
 def by_two(world: World, world_settings: Settings, upstreams: StandIns) -> Settings:
-    """A deployment whose node gives the logs of two blocks at a time, and has not seen later payments."""
+    """API whose node returns the logs of two blocks at a time, and has no later payments."""
     refused = limited(2, "eth_getLogs is limited to a 2 blocks range")
     newest = ask(world.chain.rpc_url, "eth_getBlockByNumber", hex(max(world.times)), HASHES)
 
@@ -34,7 +34,7 @@ def by_two(world: World, world_settings: Settings, upstreams: StandIns) -> Setti
 
 
 def data_of(api: Api, settings: Settings, world: World, service: str, wallet: str) -> dict[str, Any]:
-    """The envelope of a paid answer."""
+    """Buy a response and return its envelope."""
     body = {"chainId": world.chain.chain_id, "walletAddress": wallet}
     response = bought(api(settings), f"/services/{service}", body)
     assert response.status_code == 200, response.text

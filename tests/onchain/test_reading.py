@@ -19,7 +19,7 @@ APPROVAL = "0x8c5be1e5ebec7d5bd14f71427d1e84f3dd0314c0f7b2291e5b200ac8c7c3b925"
 
 @asynccontextmanager
 async def reading(world: World, folder: Path) -> AsyncGenerator[Rpc]:
-    """A provider that reads the world's chain."""
+    """Provider that reads the test chain."""
     node = ProviderSettings(url=world.chain.rpc_url)
     settings = settings_in(folder, "http://127.0.0.1:9", providers={f"rpc_{world.chain.chain_id}": node})
     async with open_resources(settings) as resources:
@@ -27,7 +27,7 @@ async def reading(world: World, folder: Path) -> AsyncGenerator[Rpc]:
 
 
 def topic(address: str) -> str:
-    """An address among the topics of an event."""
+    """Encode an address as an event topic."""
     return "0x" + address[2:].rjust(64, "0")
 
 

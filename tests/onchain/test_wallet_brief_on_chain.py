@@ -1,4 +1,4 @@
-"""wallet-brief on a real chain: what the holder has, what came and went, and what is a trick."""
+"""wallet-brief on a real chain: holdings, transfers and scams of the holder."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ RECENT = 10
 
 @pytest.fixture
 def brief(world: World, answered: Answered) -> dict[str, Any]:
-    """The answer about the holder."""
+    """Return the data about the holder."""
     return answered("wallet-brief", walletAddress=world.people["holder"].address)
 
 
 def notes(row: dict[str, Any], field: str = "notes") -> set[str]:
-    """What is suspicious about a transfer or a token."""
+    """Return the suspicion reasons of a transfer or a token."""
     return {each["id"] for each in row[field]}
 
 

@@ -1,4 +1,4 @@
-"""The world itself: what the tests believe of it, read from the chain without our own reader."""
+"""The test chain itself: the expected facts, read without our own provider."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from centgate.devchain.node import NodeFailed, ask
 
 
 def read(world: World, to: str, data: bytes) -> str:
-    """The result of a call, as the node gives it."""
+    """Return the raw result of a call."""
     return ask(world.chain.rpc_url, "eth_call", {"to": to, "data": "0x" + data.hex()}, "latest")
 
 

@@ -1,4 +1,4 @@
-"""A world of contracts and wallets on a development chain of its own, and what is true of them."""
+"""Contracts and wallets on a separate development chain, with the expected facts about them."""
 
 from __future__ import annotations
 
@@ -32,15 +32,15 @@ ENDLESS = 2**256 - 1
 ETHER = 10**18
 DAY = 86_400
 DAYS_AGO = 200
-"""When the world begins."""
+"""Age of the first block, in days."""
 ELSEWHERE = ("alchemy", "blockscout", "defillama", "etherscan", "goplus", "sourcify")
-"""Sources that know nothing of a development chain, and must not be asked about it."""
+"""Sources without data on a development chain, which must not be queried about it."""
 BAIT = "Visit \u202ehttps://claim-\u200breward.example\u202c to claim\u2066 your bonus\u2069"
 
 
 @dataclass(frozen=True)
 class Person:
-    """A wallet whose key is known here: made from its name, and worth nothing."""
+    """Test wallet whose key is derived from its name."""
 
     address: str
     key: bytes = field(repr=False)
@@ -48,7 +48,7 @@ class Person:
 
 @dataclass(frozen=True)
 class Proxy:
-    """A contract that runs code from elsewhere, in the words of contract-explain."""
+    """Proxy contract, in the terms of contract-explain."""
 
     address: str
     kind: str
@@ -57,12 +57,12 @@ class Proxy:
     admin_kind: str | None = None
     beacon: str | None = None
     upgradeable: bool | None = None
-    """Whether the code behind it can be changed; None where the chain alone does not tell."""
+    """True if the code behind it can be changed; None if the chain alone does not show it."""
 
 
 @dataclass(frozen=True)
 class Moved:
-    """A transfer as it happened; `token` is None for the chain's own coin."""
+    """Transfer on the chain; `token` is None for the native coin."""
 
     transaction: str
     block: int
@@ -74,18 +74,18 @@ class Moved:
 
 @dataclass(frozen=True)
 class Approved:
-    """An allowance as it stands in the end."""
+    """Final state of an allowance."""
 
     token: str
     spender: str
     allowance: int | None
-    """None where the token does not tell."""
+    """None if the token does not report it."""
     block: int
 
 
 @dataclass(frozen=True)
 class World:
-    """Where everything is; addresses are lower case."""
+    """Contents of the chain; addresses are lower case."""
 
     chain: DevChain
     people: dict[str, Person]
@@ -93,15 +93,15 @@ class World:
     tokens: dict[str, str]
     proxies: dict[str, Proxy]
     transfers: list[Moved]
-    """Those of the holder, oldest first."""
+    """Transfers of the holder, oldest first."""
     approvals: dict[str, Approved]
-    """Those of the approver, by what is special about them."""
+    """Approvals of the approver, by their special property."""
     times: dict[int, int]
-    """Seconds since 1970, by block."""
+    """Block times by number, in seconds since 1970."""
 
 
 class Clock:
-    """The wall's clock, put back."""
+    """System clock, set back by some days."""
 
     def __init__(self, days: float = 0) -> None:
         self.days = days
@@ -111,14 +111,14 @@ class Clock:
 
 
 class Builder:
-    """Sends transactions straight into a chain that nobody serves yet."""
+    """Sends transactions directly into a chain that is not served yet."""
 
     def __init__(self, chain: Chain) -> None:
         self.chain = chain
         self._nonces: dict[str, int] = {}
 
     def send(self, sender: Person, to: str | None, data: bytes = b"", **more: Any) -> str:
-        """The hash of a transaction, mined; it must succeed."""
+        """Send and mine a transaction, which must succeed, and return its hash."""
         nonce = self._nonces.get(sender.address, 0)
         self._nonces[sender.address] = nonce + 1
         transaction = {
@@ -135,7 +135,7 @@ class Builder:
         return "0x" + sent.hex()
 
     def deploy(self, deployer: Person, contract: str, types: str = "", *values: Any) -> str:
-        """The address of a new contract."""
+        """Deploy a contract and return its address."""
         content = encode([each for each in types.split(",") if each], values) if types else b""
         sent = self.send(deployer, None, compiled(contract)["bytecode"] + content)
         created = self.chain.mined[bytes.fromhex(sent[2:])].created
@@ -145,8 +145,8 @@ class Builder:
 
 @cache
 def compiled(contract: str) -> dict[str, bytes]:
-    """`bytecode` and `runtime` of a contract; all of them compile in about a second."""
-    vyper: Any = import_module("vyper")  # its types are not worth having
+    """Compile a contract to `bytecode` and `runtime`; all of them take about a second."""
+    vyper: Any = import_module("vyper")  # it has no useful types
     source = (CONTRACTS / f"{contract}.vy").read_text()
     output = vyper.compile_code(source, output_formats=["bytecode", "bytecode_runtime"])
     return {
@@ -156,30 +156,30 @@ def compiled(contract: str) -> dict[str, bytes]:
 
 
 def person(name: str) -> Person:
-    """Somebody, always the same for the same name."""
+    """Return the test wallet of a name."""
     key = sha256(f"somebody called {name}".encode()).digest()
     return Person(Wallet.from_key(key).address.lower(), key)
 
 
 def place(name: str) -> str:
-    """An address nobody has the key of, always the same for the same name."""
+    """Return the address of a name, without a known key."""
     return "0x" + sha256(f"the place of {name}".encode()).digest()[:20].hex()
 
 
 def call(signature: str, *values: Any) -> bytes:
-    """Call data for a function, `name(type,…)`."""
+    """Encode call data for a function, `name(type,…)`."""
     types = signature.partition("(")[2].removesuffix(")")
     return keccak(text=signature)[:4] + encode([each for each in types.split(",") if each], values)
 
 
 def lookalike(address: str) -> str:
-    """Another address that begins and ends with the same six characters."""
+    """Return another address with the same first and last six characters."""
     return address[:8] + place("a forger")[8:-6] + address[-6:]
 
 
 @contextmanager
 def open_world() -> Generator[World]:
-    """Build the world, 200 days ago and today, then serve it with a facilitator beside it."""
+    """Build the chain, with blocks 200 days old and of today, then serve it together with a facilitator."""
     clock = Clock(DAYS_AGO)
     chain = Chain(CHAIN_ID, _seeds(), clock=clock)
     build = Builder(chain)
@@ -206,7 +206,7 @@ PEOPLE = (
     "delegator",
     "newcomer",
 )
-"""The newcomer has never done anything, and has nothing."""
+"""Names of the test wallets; the newcomer has no transactions and no funds."""
 _POOR = ("newcomer",)
 
 
@@ -260,7 +260,7 @@ def _seeded_proxies() -> dict[str, Seed]:
 
 
 def _odd() -> dict[str, Seed]:
-    """What looks like a proxy at one glance or another, or answers what no proxy answers."""
+    """Contracts that resemble proxies, or return values that no proxy returns."""
     eip1967, beacon = code.slot_proxy(code.IMPLEMENTATION_SLOT), code.beacon_proxy()
     box = int(place("box"), 16)
     return {
@@ -363,7 +363,7 @@ def _cloned(build: Builder, people: dict[str, Person], contracts: dict[str, str]
 def _beacon_proxy(build: Builder, people: dict[str, Person], contracts: dict[str, str]) -> str:
     """Created by a constructor that writes the beacon's address into its slot."""
     runtime = code.beacon_proxy()
-    # sstore(slot, beacon); codecopy(0, where the runtime begins, its size); return(0, its size)
+    # sstore(slot, beacon); codecopy(0, offset of the runtime, its size); return(0, its size)
     writing = f"73{contracts['beacon'][2:]}7f{code.BEACON_SLOT:064x}55"
     start = len(writing) // 2 + 13
     copying = f"61{len(runtime):04x}6100{start:02x}5f3961{len(runtime):04x}5ff3"
@@ -374,7 +374,7 @@ def _beacon_proxy(build: Builder, people: dict[str, Person], contracts: dict[str
 
 
 def _delegated(build: Builder, people: dict[str, Person], contract: str) -> str:
-    """A wallet that signed an authorization by EIP-7702, in a transaction of type 4 that another sent."""
+    """Delegate a wallet by EIP-7702, in a transaction of type 4 sent by another wallet."""
     delegator = people["delegator"]
     authorization: Any = Wallet.from_key(delegator.key).sign_authorization(
         {"chainId": CHAIN_ID, "address": _raw(contract), "nonce": 0}
@@ -384,7 +384,7 @@ def _delegated(build: Builder, people: dict[str, Person], contract: str) -> str:
 
 
 def _transfers(build: Builder, people: dict[str, Person], tokens: dict[str, str]) -> list[Moved]:
-    """What goes in and out of the holder's wallet."""
+    """Send the transfers from and to the holder's wallet."""
     deployer, holder, friend = people["deployer"], people["holder"], people["friend"]
     forged = lookalike(friend.address)
     moved: list[Moved] = []
@@ -444,7 +444,7 @@ def _stale_approval(
 def _approvals(
     build: Builder, people: dict[str, Person], tokens: dict[str, str], contracts: dict[str, str]
 ) -> dict[str, Approved]:
-    """What the approver allows; he holds 100 of the plain and of the talking token."""
+    """Give the approver's allowances; the approver holds 100 of the plain and of the talking token."""
     deployer, approver = people["deployer"], people["approver"]
     for token in ("plain", "talking"):
         give = call("transfer(address,uint256)", approver.address, 100 * 10**6)
