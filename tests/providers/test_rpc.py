@@ -733,7 +733,7 @@ async def test_enough_is_enough(node: str, upstreams: StandIns, tmp_path: Path):
     url = in_front(upstreams, "node", node, limited(10, "eth_getLogs is limited to a 10 blocks range"))
 
     async with reading(tmp_path, url) as rpc:
-        logs = await rpc.logs(CHAIN_ID, RECEIVED, to_block=TRANSFERS, blocks=100, most=15)
+        logs = await rpc.logs(CHAIN_ID, RECEIVED, to_block=TRANSFERS, blocks=100, limit=15)
 
     assert logs.from_block == 11
     assert len(logs.entries) == 20

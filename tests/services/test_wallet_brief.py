@@ -559,7 +559,7 @@ def test_a_node_without_logs_still_tells_the_known_tokens(
     assert [each["symbol"] for each in answer["data"]["tokenBalances"]] == ["USDC"]
     assert answer["data"]["recentTransfers"] == []
     assert any("no event logs" in warning for warning in answer["warnings"])
-    assert any("recent transfers are not known" in warning for warning in answer["warnings"])
+    assert any("recent transfers are unknown" in warning for warning in answer["warnings"])
 
 
 def test_every_chain_is_answered_from_its_node_alone(
@@ -796,7 +796,7 @@ def test_names_that_cannot_be_had_are_said_with_the_checks_they_were_for(
 
     warnings = asked(client, 1)["warnings"]
 
-    assert any("known of 2 tokens, so these were not checked for bait" in warning for warning in warnings)
+    assert any("2 tokens have neither a known name nor a symbol" in warning for warning in warnings)
 
 
 def test_tokens_whose_metadata_is_null_are_said(api: Api, settings: Settings, upstreams: StandIns) -> None:

@@ -180,7 +180,7 @@ class Rpc(Provider):
         to_block: int,
         blocks: int,
         requests: int = 20,
-        most: int = 5_000,
+        limit: int = 5_000,
     ) -> Logs:
         """Return event logs with these topics in the `blocks` blocks up to `to_block`, as far as possible.
 
@@ -191,7 +191,7 @@ class Rpc(Provider):
         logs: list[Log] = []
         end, floor = to_block, max(0, to_block - blocks + 1)
         deadline = asyncio.get_running_loop().time() + self.left * LOGS_TIME_SHARE
-        while end >= floor and requests > 0 and len(logs) < most:
+        while end >= floor and requests > 0 and len(logs) < limit:
             requests -= 1
             try:
                 # the first part has the provider's whole time: without it there is no result
