@@ -98,10 +98,10 @@ def test_what_only_looks_like_a_proxy_is_none(world: World, answered: Answered, 
     ("name", "why"),
     [
         ("own target", "is its own address"),
-        ("beacon mute", "names no code to run"),
-        ("beacon nowhere", "is no address of a contract"),
-        ("empty target", "is no address of a contract"),
-        ("dirty slot", "is no address of a contract"),
+        ("beacon mute", "leads to no code to run"),
+        ("beacon nowhere", "is not a contract's address"),
+        ("empty target", "is not a contract's address"),
+        ("dirty slot", "is not a contract's address"),
     ],
 )
 def test_a_slot_that_leads_nowhere_is_told(world: World, answered: Answered, name: str, why: str):

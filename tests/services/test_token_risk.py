@@ -253,7 +253,7 @@ def test_liquidity_comes_from_the_next_index(suffering: httpx.Client, upstreams:
 
     assert envelope["data"]["liquidity"]["source"] == "geckoterminal"
     assert envelope["data"]["liquidity"]["totalUsd"] == 300_000.5
-    assert any("GeckoTerminal's" in warning for warning in envelope["warnings"])
+    assert any("from GeckoTerminal" in warning for warning in envelope["warnings"])
     assert envelope["data"]["riskLevel"] == "low"
 
 

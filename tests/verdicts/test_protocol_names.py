@@ -208,7 +208,7 @@ def test_an_ending_more_or_less_is_the_same_name_and_said(asked: str, meant: str
     match = kindred(RELATIVES, asked)
 
     assert slug(match) == meant
-    assert match is None or "by its name but for an ending" in (match.doubt or "")
+    assert match is None or "by its name apart from an ending" in (match.doubt or "")
 
 
 def test_of_names_as_similar_the_most_valuable_is_taken() -> None:

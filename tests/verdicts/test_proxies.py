@@ -202,7 +202,7 @@ def test_a_clone_of_a_proxy_is_not_called_unchangeable():
     ).found()
 
     assert found.upgradeable is None
-    assert any("proxy in turn" in note for note in found.notes)
+    assert any("may be a proxy itself" in note for note in found.notes)
 
 
 def test_a_clone_whose_target_was_not_looked_at_is_not_called_unchangeable():
@@ -256,7 +256,7 @@ def test_a_slot_that_cannot_be_accepted_is_told():
     world = proxy(IMPLEMENTATION_SLOT)
     del world.codes[LOGIC]
 
-    assert any("no address of a contract" in note for note in world.found().notes)
+    assert any("not a contract's address" in note for note in world.found().notes)
 
 
 @pytest.mark.parametrize("slot", [IMPLEMENTATION_SLOT, ZEPPELIN_SLOT])
@@ -287,7 +287,7 @@ def test_an_admin_that_nobody_can_be_changes_nothing(slot: str, burned: str):
     found = proxy(slot, **{admin: word(burned)}).found()
 
     assert (found.upgradeable, found.by) == (False, None)
-    assert any(f"its admin is nobody ({burned})" in note for note in found.notes)
+    assert any(f"its admin is a burn address ({burned})" in note for note in found.notes)
     assert found.evidence[-1].value == "0x" + word(burned).hex()
 
 
@@ -310,7 +310,7 @@ def test_a_proxy_admin_without_an_owner_changes_nothing(owner: str):
     found = world.found()
 
     assert (found.upgradeable, found.by) == (False, None)
-    assert any(f"whose owner() is nobody ({owner})" in note for note in found.notes)
+    assert any(f"whose owner() is a burn address ({owner})" in note for note in found.notes)
     assert found.evidence[-1].value == owner
 
 
@@ -322,7 +322,7 @@ def test_an_admin_of_another_kind_may_obey_others_than_its_owner():
     found = world.found()
 
     assert (found.upgradeable, found.by) == (None, None)
-    assert any("whether anybody else can make it do that is not known" in note for note in found.notes)
+    assert any("whether any account can make it do that is not known" in note for note in found.notes)
 
 
 def test_without_an_admin_the_code_behind_a_proxy_may_still_replace_itself():
@@ -340,7 +340,7 @@ def test_whether_code_that_nobody_owns_can_replace_itself_is_open():
     found = world.found()
 
     assert found.upgradeable is None
-    assert any("which is nobody" in note for note in found.notes)
+    assert any("that is a burn address" in note for note in found.notes)
 
 
 @pytest.mark.parametrize("who", [ME, LOGIC])
@@ -383,7 +383,7 @@ def test_a_beacon_that_was_given_up_changes_no_more():
 
     assert (found.upgradeable, found.by) == (False, None)
     assert found.evidence[-1].value == ZERO
-    assert any("its owner() is nobody" in note for note in found.notes)
+    assert any("its owner() is a burn address" in note for note in found.notes)
 
 
 def test_a_beacon_that_does_not_tell_its_owner_can_be_changed_by_somebody():
@@ -558,7 +558,7 @@ def test_a_registry_that_is_behind_is_contradicted_by_the_slot():
     found = with_claims(proxy(IMPLEMENTATION_SLOT).found(), [("etherscan", claim(OTHER))])
 
     assert found.implementations == (LOGIC,)
-    assert any(f"etherscan names {OTHER} as implementation, the slot says {LOGIC}" in n for n in found.notes)
+    assert any(f"etherscan gives {OTHER} as implementation, the slot has {LOGIC}" in n for n in found.notes)
 
 
 def test_a_registry_that_agrees_adds_nothing():
@@ -573,14 +573,14 @@ def test_a_registry_can_know_a_proxy_that_the_chain_does_not_show():
     found = with_claims(World({ME: DELEGATING}).found(), [("sourcify", claim(LOGIC, kind="other"))])
 
     assert (found.is_proxy, found.kind, found.implementations) == (True, "other", (LOGIC,))
-    assert any("from sourcify alone" in note for note in found.notes)
+    assert any("only sourcify reports" in note for note in found.notes)
 
 
 def test_a_registry_cannot_make_a_proxy_of_code_that_runs_no_other():
     found = with_claims(World({ME: PLAIN}).found(), [("etherscan", claim(LOGIC))])
 
     assert found.is_proxy is False
-    assert any("cannot run any other" in note for note in found.notes)
+    assert any("cannot run other code" in note for note in found.notes)
 
 
 def test_a_registry_can_say_that_code_which_could_be_a_proxy_is_none():
@@ -595,7 +595,7 @@ def test_that_nobody_knows_who_can_change_a_proxy_is_said(slot: str):
     found = with_claims(proxy(slot).found(), [])
 
     assert found.upgradeable is None
-    assert any("could not be found out" in note for note in found.notes)
+    assert any("and by whom, is not known" in note for note in found.notes)
 
 
 def test_without_the_chain_the_registry_that_knows_the_kind_is_believed_first():

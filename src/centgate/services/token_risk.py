@@ -1,4 +1,4 @@
-"""token-risk: whether a token is dangerous to hold, and why."""
+"""token-risk: risk level of a token, with the reasons."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from centgate.verdicts.token_verdict import Cited, Flag, cited, judge
 T = TypeVar("T")
 
 NO_TOKEN = "^0x(0{36}[0-9a-fA-F]{4}|[eE]{40})$"
-"""The zero address, precompiled contracts, and what stands for a chain's own coin."""
+"""The zero address, precompiled contracts, and the placeholder for a chain's native coin."""
 _NAMED_CHAIN = cast(dict[str, Any], OnNamedChain.model_config.get("json_schema_extra"))
 
 
@@ -47,27 +47,27 @@ class TokenRiskRequest(OnNamedChain):
 
     @classmethod
     def rules(cls, body: Mapping[str, Any], context: Mapping[str, Any]) -> Iterable[Issue]:
-        """The chain is named, and the address can be a token's."""
+        """Require a named chain and an address that can be a token's."""
         yield from super().rules(body, context)
         address = body.get("tokenAddress")
         if isinstance(address, str) and re.fullmatch(NO_TOKEN[:-1], address):
             yield Issue(
                 "tokenAddress",
-                "this is no token: the zero address, a precompiled contract, or the placeholder of a chain's "
-                "own coin",
+                "this is not a token: the zero address, a precompiled contract, or the placeholder of a "
+                "chain's native coin",
             )
 
 
 class Evidence(Data):
-    """What one source said."""
+    """A value that one source gave."""
 
     source: Source
-    field: str = Field(description="What the source calls the fact.")
+    field: str = Field(description="The source's own name for the fact.")
     value: str | None = Field(description="Its value as the source gave it, as text; null when it gave none.")
 
 
 class RiskFlag(Data):
-    """One reason behind the verdict."""
+    """One reason for the risk level."""
 
     id: str = Field(description="Stable identifier of the reason, e.g. `sell_tax`.")
     severity: Literal["critical", "high", "medium", "low", "info"]
@@ -77,29 +77,29 @@ class RiskFlag(Data):
 
 
 class HoneypotCheck(Data):
-    """Whether the token can be sold again."""
+    """Result of the check that the token can be sold again."""
 
     is_honeypot: bool | None = Field(description="Null when no source could tell.")
     simulated: bool = Field(description="Whether a buy and a sell were simulated.")
     not_simulated: Literal["chain_not_covered", "no_pair", "failed", "source_unavailable"] | None = Field(
-        description="Why there was no simulation; null when there was one."
+        description="The reason for a missing simulation; null when there was one."
     )
-    can_buy: bool | None = Field(description="Null when no source could tell, as below.")
+    can_buy: bool | None = Field(description="Null when no source could tell, as for the next two.")
     can_sell: bool | None
     can_transfer: bool | None
     reason: str | None = Field(
-        description="What stopped the sale, or the simulation, in the simulation's words."
+        description="The simulation's own text on what stopped the sale, or the simulation."
     )
     sources_agree: bool | None = Field(description="Null unless two sources answered.")
     evidence: list[Evidence]
 
 
 class TaxReading(Data):
-    """A tax as one source gave it."""
+    """A tax as reported by one source."""
 
     source: Source
     percent: float
-    raw: str = Field(description="As the source gave it: some count in percent, some in fractions of one.")
+    raw: str = Field(description="As the source gave it: some give percent, some fractions of one.")
 
 
 class Tax(Data):
@@ -110,7 +110,7 @@ class Tax(Data):
 
 
 class TokenTaxes(Data):
-    """What is taken from each movement of the token."""
+    """Share taken from each purchase, sale and transfer of the token."""
 
     buy: Tax
     sell: Tax
@@ -119,15 +119,15 @@ class TokenTaxes(Data):
 
 
 class TokenOwnership(Data):
-    """Who controls the token, and what that control reaches."""
+    """Control over the token: the owner and its powers."""
 
     state: Literal["none", "renounced", "held", "hidden", "unknown"] = Field(
-        description="`none`: the contract has no owner; `renounced`: given to an address nobody holds; "
-        "`hidden`: control remains although no owner shows."
+        description="`none`: the contract has no owner; `renounced`: given to an address that no one "
+        "controls; `hidden`: control remains although no owner is visible."
     )
-    owner_address: str | None = Field(description="Lower case; null where there is none.")
+    owner_address: str | None = Field(description="Lower case; null when there is none.")
     owner_is_contract: bool | None = Field(
-        description="Whether the owner is a contract, such as a multisig; null where no source tells."
+        description="Whether the owner is a contract, such as a multisig; null when no source tells."
     )
     creator_address: str | None = Field(description="Lower case.")
     reclaimable: bool | None = Field(description="Whether a renounced ownership can be taken back.")
@@ -152,7 +152,7 @@ class TokenOwnership(Data):
 
 
 class TopPair(Data):
-    """The deepest pair on the chain asked about."""
+    """The deepest pair on the requested chain."""
 
     pair_address: str = Field(description="Lower case.")
     dex: str | None
@@ -161,17 +161,18 @@ class TopPair(Data):
 
 
 class TokenLiquidity(Data):
-    """What stands against a sale, on the chain asked about alone."""
+    """Liquidity that a sale can use, on the requested chain only."""
 
-    total_usd: float | None = Field(description="US dollars in all the pairs that the source lists.")
+    total_usd: float | None = Field(description="US dollars in all pairs that the source lists.")
     other_side_usd: float | None = Field(
-        description="US dollars of other tokens in these pairs: what could be had for all of the token. Far "
-        "less than half of the total where a pair is one-sided. Null where the source does not tell it."
+        description="US dollars of the other tokens in these pairs: the most that selling all of the token "
+        "could return. Far less than half of the total where a pair is one-sided. Null when the source does "
+        "not give it."
     )
-    pair_count: int | None = Field(description="Pairs that the source lists; 0 where it lists none.")
+    pair_count: int | None = Field(description="Pairs that the source lists; 0 when it lists none.")
     top_pair: TopPair | None
     traded_since: str | None = Field(
-        description="When the top pair was made, or an older one about as deep. ISO 8601, UTC."
+        description="Creation time of the top pair, or of an older one about as deep. ISO 8601, UTC."
     )
     locked_percent: float | None = Field(
         description="Share of the liquidity that is locked or burned, in percent."
@@ -183,18 +184,20 @@ class TokenLiquidity(Data):
 
 
 class TokenRisk(Data):
-    """The verdict on a token with what it rests on."""
+    """Risk level of a token with its evidence."""
 
     token_address: str = Field(description="Lower case.")
     risk_level: Literal["critical", "high", "medium", "low", "unknown"] = Field(
-        description="That of the worst flag; `unknown` when too little is known to call it anything."
+        description="The level of the worst flag; `unknown` when there is too little evidence for a level."
     )
     risk_flags: list[RiskFlag] = Field(description="The worst first.")
     honeypot: HoneypotCheck
     taxes: TokenTaxes
     ownership: TokenOwnership
     liquidity: TokenLiquidity
-    warnings: list[str] = Field(description="What could not be checked, and where sources disagree.")
+    warnings: list[str] = Field(
+        description="Checks that were not possible, and disagreements between sources."
+    )
 
 
 @service(
@@ -206,8 +209,8 @@ class TokenRisk(Data):
         "One token per request.",
         "Read-only: nothing is signed or sent.",
         "The buy/sell simulation covers ethereum, base and bsc; elsewhere token-security flags decide.",
-        "A fact that no source gave is null and is never read as safe.",
-        "The level describes what sources report now; it is no advice and no forecast.",
+        "A fact that no source gave is null and is never treated as safe.",
+        "The level describes what sources report now; it is neither advice nor a forecast.",
     ),
     fresh_for=timedelta(minutes=5),
     example=TokenRiskRequest(chain="base", token_address="0x833589fcd6edb6e08f4c7c32d4f71b54bda02913"),
@@ -296,44 +299,44 @@ async def token_risk(
     dexscreener: Enrichment[DexScreener],
     geckoterminal: Enrichment[GeckoTerminal],
 ) -> TokenRisk:
-    """Honeypot, tax and ownership risk of an EVM token.
+    """Rate the honeypot, tax and ownership risk of an EVM token.
 
-    Joins token-security flags, a simulated buy and sell, and the liquidity found on exchanges into one level
-    with its reasons. Every reason carries the source and the value it rests on; taxes are in percent, and
-    where two sources give one the higher counts.
+    Combines token-security flags, a simulated buy and sell, and the liquidity on exchanges into one risk
+    level with its reasons. Every reason names its source and value. Taxes are in percent; if two sources
+    give a tax, the higher one counts.
     """
     chain_id, token = request.on, request.token_address
-    async with together() as asking:
-        analysis = asking.create_task(_unless_unknown(goplus.token(chain_id, token)))
-        simulation = asking.create_task(_simulation(honeypotis, chain_id, token))
-        listing = asking.create_task(_listing(dexscreener, geckoterminal, chain_id, token))
-    flags, tried, listed = analysis.result(), simulation.result(), listing.result()
-    pending = isinstance(flags, TokenFlags) and flags.partial and not flags.raw
-    known = None if pending or isinstance(flags, NoData) else flags
-    if not known and not isinstance(tried, Simulation) and not listed.liquidity:
-        begun = goplus.failed("has only begun to analyse this token; ask again in a minute")
-        raise begun if pending else _nothing_to_judge(token, tried, *listed.missing)
-    facts = _facts(known, tried, listed)
-    if facts.liquidity and facts.liquidity.source == "goplus":
+    async with together() as group:
+        analysis = group.create_task(_unless_unknown(goplus.token(chain_id, token)))
+        simulation = group.create_task(_simulate(honeypotis, chain_id, token))
+        listing = group.create_task(_list_pairs(dexscreener, geckoterminal, chain_id, token))
+    flags, simulated, listed = analysis.result(), simulation.result(), listing.result()
+    is_pending = isinstance(flags, TokenFlags) and flags.partial and not flags.raw
+    token_flags = None if is_pending or isinstance(flags, NoData) else flags
+    if not token_flags and not isinstance(simulated, Simulation) and not listed.liquidity:
+        not_ready = goplus.failed("has only begun to analyse this token; retry in a minute")
+        raise not_ready if is_pending else _no_evidence(token, simulated, *listed.missing)
+    evidence = _build_evidence(token_flags, simulated, listed)
+    if evidence.liquidity and evidence.liquidity.source == "goplus":
         goplus.record.warn(
-            "liquidity is the sum of the pairs that GoPlus Security lists, as no index of exchanges tells it"
+            "liquidity is the sum of the pairs that GoPlus Security lists, as no exchange index gives it"
         )
-    verdict = judge(facts)
+    verdict = judge(evidence)
     return TokenRisk(
         token_address=token,
         risk_level=verdict.level,
-        risk_flags=[_flag(flag) for flag in verdict.flags],
-        honeypot=_honeypot(facts),
-        taxes=_taxes(facts),
-        ownership=_ownership(facts),
-        liquidity=_liquidity(facts),
+        risk_flags=[_to_risk_flag(flag) for flag in verdict.flags],
+        honeypot=_build_honeypot_check(evidence),
+        taxes=_build_taxes(evidence),
+        ownership=_build_ownership(evidence),
+        liquidity=_build_liquidity(evidence),
         warnings=[*goplus.record.warnings, *verdict.warnings],
     )
 
 
 @dataclass(frozen=True, slots=True)
-class Listing:
-    """What the indexes of exchanges say of a token."""
+class ExchangeListing:
+    """Result of the exchange indexes for a token."""
 
     liquidity: Liquidity | None = None
     pool_addresses: frozenset[str] = frozenset()
@@ -341,28 +344,28 @@ class Listing:
     no_pair_in: tuple[Source, ...] = ()
 
 
-async def _unless_unknown(asking: Awaitable[T]) -> T | NoData:
-    """The answer, or that there is none; a failure is raised."""
+async def _unless_unknown(awaitable: Awaitable[T]) -> T | NoData:
+    """Return the result, or the NoData error as a value. Raises ProviderFailure."""
     try:
-        return await asking
-    except NoData as nothing:
-        return nothing
+        return await awaitable
+    except NoData as no_data:
+        return no_data
 
 
-Tried = Simulation | NoData | ProviderFailure | None
-"""A simulated purchase and sale, or why there is none; None where sales are not simulated."""
+SimulationOutcome = Simulation | NoData | ProviderFailure | None
+"""A simulated purchase and sale, or the error; None if the simulation does not cover the chain."""
 
 
-async def _simulation(honeypotis: HoneypotIs, chain_id: int, token: str) -> Tried:
+async def _simulate(honeypotis: HoneypotIs, chain_id: int, token: str) -> SimulationOutcome:
     return await attempt(honeypotis.simulate, chain_id, token) if honeypotis.covers(chain_id) else None
 
 
-async def _listing(
+async def _list_pairs(
     dexscreener: DexScreener, geckoterminal: GeckoTerminal, chain_id: int, token: str
-) -> Listing:
-    """The pairs in one index of exchanges, or in the next when that has none."""
+) -> ExchangeListing:
+    """Return the pairs of the first exchange index that has any."""
     missing: list[NoData | ProviderFailure] = []
-    none_in: list[Source] = []
+    without_pair: list[Source] = []
     indexes: tuple[tuple[Source, DexScreener | GeckoTerminal], ...] = (
         ("dexscreener", dexscreener),
         ("geckoterminal", geckoterminal),
@@ -370,38 +373,38 @@ async def _listing(
     for source, index in indexes:
         pairs = await attempt(index.pairs, chain_id, token)
         if isinstance(pairs, NoData):
-            none_in.append(source)
+            without_pair.append(source)
         if isinstance(pairs, NoData | ProviderFailure):
             missing.append(pairs)
             continue
         if any(isinstance(each, ProviderFailure) for each in missing):
-            index.record.warn(f"liquidity is {index.about.label}'s, in place of {dexscreener.about.label}'s")
+            index.record.warn(f"liquidity is from {index.about.label} instead of {dexscreener.about.label}")
         addresses = frozenset(pair.address for pair in pairs)
-        return Listing(in_pairs(token, pairs, source), addresses, tuple(missing), tuple(none_in))
-    return Listing(missing=tuple(missing), no_pair_in=tuple(none_in))
+        return ExchangeListing(in_pairs(token, pairs, source), addresses, tuple(missing), tuple(without_pair))
+    return ExchangeListing(missing=tuple(missing), no_pair_in=tuple(without_pair))
 
 
-def _nothing_to_judge(token: str, *missing: Tried) -> NoData | ProviderFailure:
-    """A failure, if a source that failed may know something when asked again; else that nothing is known."""
+def _no_evidence(token: str, *missing: SimulationOutcome) -> NoData | ProviderFailure:
+    """Return a source's failure if a retry may succeed, else NoData."""
     failures = [each for each in missing if isinstance(each, ProviderFailure)]
-    nothing = NoData(f"no source knows anything of the token {token}")
-    return next((each for each in failures if not isinstance(each, ProviderUnconfigured)), nothing)
+    no_data = NoData(f"no source has data on the token {token}")
+    return next((each for each in failures if not isinstance(each, ProviderUnconfigured)), no_data)
 
 
-def _facts(known: TokenFlags | None, tried: Tried, listed: Listing) -> Facts:
+def _build_evidence(flags: TokenFlags | None, simulated: SimulationOutcome, listed: ExchangeListing) -> Facts:
     return Facts(
         now=datetime.now(UTC),
-        flags=known,
-        simulation=tried if isinstance(tried, Simulation) else None,
-        simulation_gap=_gap(tried),
-        liquidity=listed.liquidity or (in_pools(known) if known else None),
+        flags=flags,
+        simulation=simulated if isinstance(simulated, Simulation) else None,
+        simulation_gap=_missing_reason(simulated),
+        liquidity=listed.liquidity or (in_pools(flags) if flags else None),
         no_pair_in=listed.no_pair_in,
         pool_addresses=listed.pool_addresses,
     )
 
 
-def _gap(tried: Tried) -> Gap | None:
-    match tried:
+def _missing_reason(simulated: SimulationOutcome) -> Gap | None:
+    match simulated:
         case Simulation():
             return None
         case NoData():
@@ -412,69 +415,69 @@ def _gap(tried: Tried) -> Gap | None:
             return "source_unavailable"
 
 
-def _flag(flag: Flag) -> RiskFlag:
+def _to_risk_flag(flag: Flag) -> RiskFlag:
     return RiskFlag(
         id=flag.id,
         severity=flag.severity,
         explanation=flag.explanation,
-        evidence=[_evidence(each) for each in flag.evidence],
+        evidence=[_to_evidence(each) for each in flag.evidence],
         rules_version=flag.rules_version,
     )
 
 
-def _evidence(cited: Cited) -> Evidence:
+def _to_evidence(cited: Cited) -> Evidence:
     return Evidence(source=cited.source, field=cited.field, value=cited.value)
 
 
-def _honeypot(f: Facts) -> HoneypotCheck:
-    simulated = f.simulated.succeeded
+def _build_honeypot_check(evidence: Facts) -> HoneypotCheck:
+    is_simulated = evidence.simulation_result.succeeded
     return HoneypotCheck(
-        is_honeypot=f.honeypot,
-        simulated=simulated,
-        not_simulated=None if simulated else f.simulation_gap or "failed",
-        can_buy=f.can_buy,
-        can_sell=f.can_sell,
-        can_transfer=f.can_transfer,
-        reason=f.simulated.reason,
-        sources_agree=f.sources_agree,
+        is_honeypot=evidence.honeypot,
+        simulated=is_simulated,
+        not_simulated=None if is_simulated else evidence.simulation_gap or "failed",
+        can_buy=evidence.can_buy,
+        can_sell=evidence.can_sell,
+        can_transfer=evidence.can_transfer,
+        reason=evidence.simulation_result.reason,
+        sources_agree=evidence.sources_agree,
         evidence=[
-            _evidence(each)
+            _to_evidence(each)
             for name in ("goplus:is_honeypot", "honeypotis:honeypotResult.isHoneypot")
-            for each in cited(f, name)
+            for each in cited(evidence, name)
             if each.value is not None
         ],
     )
 
 
-def _taxes(f: Facts) -> TokenTaxes:
-    known, raw, simulated = f.known, f.known.raw, f.simulated.raw
-    powers = (known.tax_modifiable, known.personal_tax_modifiable)
+def _build_taxes(evidence: Facts) -> TokenTaxes:
+    flags, raw, simulated = evidence.token_flags, evidence.token_flags.raw, evidence.simulation_result.raw
+    powers = (flags.tax_modifiable, flags.personal_tax_modifiable)
     return TokenTaxes(
-        buy=_tax(
-            f.buy_tax,
-            (known.buy_tax, raw.get("buy_tax")),
-            (f.simulated_buy_tax, simulated.get("simulationResult.buyTax")),
+        buy=_build_tax(
+            evidence.buy_tax,
+            (flags.buy_tax, raw.get("buy_tax")),
+            (evidence.simulated_buy_tax, simulated.get("simulationResult.buyTax")),
         ),
-        sell=_tax(
-            f.sell_tax,
-            (known.sell_tax, raw.get("sell_tax")),
-            (f.simulated_sell_tax, simulated.get("simulationResult.sellTax")),
+        sell=_build_tax(
+            evidence.sell_tax,
+            (flags.sell_tax, raw.get("sell_tax")),
+            (evidence.simulated_sell_tax, simulated.get("simulationResult.sellTax")),
         ),
-        transfer=_tax(
-            f.transfer_tax,
-            (known.transfer_tax, raw.get("transfer_tax")),
-            (f.simulated_transfer_tax, simulated.get("simulationResult.transferTax")),
+        transfer=_build_tax(
+            evidence.transfer_tax,
+            (flags.transfer_tax, raw.get("transfer_tax")),
+            (evidence.simulated_transfer_tax, simulated.get("simulationResult.transferTax")),
         ),
         modifiable=True if True in powers else None if None in powers else False,
     )
 
 
-def _tax(
+def _build_tax(
     highest: float | None,
     flagged: tuple[float | None, str | None],
     simulated: tuple[float | None, str | None],
 ) -> Tax:
-    """A tax with its readings, each in percent and as its source gave it."""
+    """Build a tax with its readings, each in percent and as its source gave it."""
     sources: tuple[Source, Source] = ("goplus", "honeypotis")
     return Tax(
         percent=highest,
@@ -486,62 +489,62 @@ def _tax(
     )
 
 
-def _ownership(f: Facts) -> TokenOwnership:
-    known = f.known
+def _build_ownership(evidence: Facts) -> TokenOwnership:
+    flags = evidence.token_flags
     return TokenOwnership(
-        state=f.owner_state,
-        owner_address=known.owner_address or None,
-        owner_is_contract=f.owner_is_contract,
-        creator_address=known.creator_address,
-        reclaimable=known.reclaimable,
-        source_verified=f.source_verified,
-        upgradeable=f.upgradeable,
-        can_mint=known.mintable,
-        can_pause=known.pausable,
-        can_blacklist=known.blacklists,
-        can_change_balances=known.changes_balances,
-        can_self_destruct=known.self_destructs,
-        owner_percent=f.owner_percent,
-        creator_percent=f.creator_percent,
-        top_holders_percent=f.top_holders_percent,
-        holder_count=known.holder_count,
-        trusted=f.well_known or known.trusted,
-        source="goplus" if f.flags else None,
+        state=evidence.owner_state,
+        owner_address=flags.owner_address or None,
+        owner_is_contract=evidence.owner_is_contract,
+        creator_address=flags.creator_address,
+        reclaimable=flags.reclaimable,
+        source_verified=evidence.source_verified,
+        upgradeable=evidence.upgradeable,
+        can_mint=flags.mintable,
+        can_pause=flags.pausable,
+        can_blacklist=flags.blacklists,
+        can_change_balances=flags.changes_balances,
+        can_self_destruct=flags.self_destructs,
+        owner_percent=evidence.owner_percent,
+        creator_percent=evidence.creator_percent,
+        top_holders_percent=evidence.top_holders_percent,
+        holder_count=flags.holder_count,
+        trusted=evidence.well_known or flags.trusted,
+        source="goplus" if evidence.flags else None,
     )
 
 
-def _liquidity(f: Facts) -> TokenLiquidity:
-    found = f.liquidity
-    if found is None:
-        source = f.no_pair_in[0] if f.no_pair else None
+def _build_liquidity(evidence: Facts) -> TokenLiquidity:
+    liquidity = evidence.liquidity
+    if liquidity is None:
+        source = evidence.no_pair_in[0] if evidence.no_pair else None
         return TokenLiquidity(
             total_usd=None,
             other_side_usd=None,
-            pair_count=0 if f.no_pair else None,
+            pair_count=0 if evidence.no_pair else None,
             top_pair=None,
             traded_since=None,
-            locked_percent=f.locked_percent,
-            largest_wallet_percent=f.largest_lp_wallet_percent,
+            locked_percent=evidence.locked_percent,
+            largest_wallet_percent=evidence.largest_lp_wallet_percent,
             source=source,
         )
     return TokenLiquidity(
-        total_usd=found.total_usd,
-        other_side_usd=found.other_side_usd,
-        pair_count=found.pair_count,
-        top_pair=_top_pair(found),
-        traded_since=timestamp(found.traded_since) if found.traded_since else None,
-        locked_percent=f.locked_percent,
-        largest_wallet_percent=f.largest_lp_wallet_percent,
-        source=found.source,
+        total_usd=liquidity.total_usd,
+        other_side_usd=liquidity.other_side_usd,
+        pair_count=liquidity.pair_count,
+        top_pair=_build_top_pair(liquidity),
+        traded_since=timestamp(liquidity.traded_since) if liquidity.traded_since else None,
+        locked_percent=evidence.locked_percent,
+        largest_wallet_percent=evidence.largest_lp_wallet_percent,
+        source=liquidity.source,
     )
 
 
-def _top_pair(found: Liquidity) -> TopPair | None:
-    if found.top_pair is None:
+def _build_top_pair(liquidity: Liquidity) -> TopPair | None:
+    if liquidity.top_pair is None:
         return None
     return TopPair(
-        pair_address=found.top_pair,
-        dex=found.top_dex,
-        liquidity_usd=found.top_usd,
-        created_at=timestamp(found.top_created_at) if found.top_created_at else None,
+        pair_address=liquidity.top_pair,
+        dex=liquidity.top_dex,
+        liquidity_usd=liquidity.top_usd,
+        created_at=timestamp(liquidity.top_created_at) if liquidity.top_created_at else None,
     )

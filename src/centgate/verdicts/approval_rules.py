@@ -1,4 +1,4 @@
-"""What is wrong with an approval, and what to do about it: rules over what sources and chain say, no I/O."""
+"""Rules for approval risk: findings, severity and recommendation for one approval. No I/O."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ RULES_VERSION = "2026-11-21"
 
 Severity = Literal["danger", "warning", "info"]
 FindingSource = Literal["goplus", "rpc", "centgate"]
-"""`centgate`: these rules themselves, by an address that they know."""
+"""`centgate`: an address list in these rules."""
 FindingId = Literal[
     "malicious_spender",
     "malicious_token",
@@ -34,14 +34,14 @@ Action = Literal["revoke", "review"]
 RANK: dict[Severity, int] = {"danger": 0, "warning": 1, "info": 2}
 
 PERMIT2 = "0x000000000022d473030f116ddee9f6b43ac78ba3"
-"""Moves tokens for whoever holds the owner's signature; at the same address on every chain."""
+"""Moves tokens for any holder of the owner's signature; has the same address on every chain."""
 CAPPED_AT_UINT96 = frozenset(
     {
         (1, "0x1f9840a85d5af5bf1d1762f925bdaddc4201f984"),  # UNI
         (1, "0xc00e94cb662c3520282e6f5717214004a7f26888"),  # COMP
     }
 )
-"""Tokens that keep an unlimited allowance as the largest number of 96 bits."""
+"""Tokens that store an unlimited allowance as the largest 96-bit number."""
 EXPLOITED: Mapping[tuple[int, str], str] = {
     (1, "0x5f58058c0ec971492166763c8c22632b583f667f"): "Bancor, June 2020",
     (1, "0x8dfeb86c7c962577ded19ab2050ac78654fea9f7"): "Bancor, June 2020",
@@ -57,11 +57,11 @@ EXPLOITED: Mapping[tuple[int, str], str] = {
     (42161, "0xa7cac4207579a179c1069435d032ee0f9f150e5c"): "SushiSwap, April 2023",
     (1, "0x126c9fbab3a2fca24edfd17322e71a5e36e91865"): "Unibot, October 2023",
 }
-"""Contracts through which approved tokens were taken: whose, and when. By chain and address.
+"""Contracts through which approved tokens were stolen: project and month, by chain ID and address.
 
 Only some that are well known; https://github.com/RevokeCash/approval-exploit-list keeps a full list.
 """
-_HIDES = re.compile("0x0000.*0000")
+_ZERO_PADDED = re.compile("0x0000.*0000")
 DAY = 86_400
 STALE_DAYS = 180
 YOUNG_DAYS = 30
@@ -69,34 +69,34 @@ YOUNG_DAYS = 30
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """An approval with all that is known of it. None is what could not be read from the chain."""
+    """All evidence about one approval. None: could not be read from the chain."""
 
     told: ToldApproval
     chain_id: int
     now: int
     """Seconds since 1970."""
     allowance: int | None = None
-    """As the chain has it now, in base units, like `balance` and `supply`."""
+    """The current on-chain value, in base units, like `balance` and `supply`."""
     balance: int | None = None
     supply: int | None = None
     kind: Kind | None = None
-    """What the chain has at the spender's address."""
+    """Kind of account at the spender's address, read from the chain."""
 
     @property
     def amount(self) -> int | None:
-        """In base units: the chain's figure, else the source's."""
+        """Amount in base units: the chain's, else the source's."""
         return self.told.amount if self.allowance is None else self.allowance
 
     @property
     def unlimited(self) -> bool | None:
-        """Whether it exceeds anything the wallet could ever hold; None when nothing tells."""
+        """True if it exceeds anything the wallet could ever hold; None if unknown."""
         amount = self.amount
         if self.allowance is None and self.told.unlimited:
             return True
-        return None if amount is None else amount >= self._ceiling or 0 < (self.supply or 0) < amount
+        return None if amount is None else amount >= self._max_amount or 0 < (self.supply or 0) < amount
 
     @property
-    def _ceiling(self) -> int:
+    def _max_amount(self) -> int:
         token, spender = self.told.pair
         if (self.chain_id, token) in CAPPED_AT_UINT96:
             return 2**96 - 1
@@ -104,18 +104,18 @@ class Evidence:
 
     @property
     def stale(self) -> bool | None:
-        """Whether the latest change is long ago; None when its time is not known."""
+        """True if the latest change is more than STALE_DAYS ago; None if its time is unknown."""
         changed = self.told.changed_at
         return None if changed is None else self.now - changed > STALE_DAYS * DAY
 
     @property
     def is_contract(self) -> bool | None:
-        """Whether the spender's own code decides what it takes: by the chain, else by the source."""
+        """True if the spender runs code of its own: by the chain, else by the source."""
         return self.told.spender.is_contract if self.kind is None else self.kind == "contract"
 
     @property
     def exposed(self) -> int | None:
-        """What could be taken now, in base units; None where the balance or the amount is not known."""
+        """Amount at risk now, in base units; None if the balance or the amount is unknown."""
         if self.balance is None:
             return None
         amount = UNLIMITED if self.unlimited else self.amount
@@ -123,24 +123,24 @@ class Evidence:
 
     @property
     def amounts_differ(self) -> bool:
-        """Whether an index told another amount than the chain has, beyond rounding."""
-        live, told = self.allowance, self.told
-        if live is None or told.source == "rpc":
+        """True if an index lists another amount than the chain has, by more than 1 %."""
+        live, listed = self.allowance, self.told
+        if live is None or listed.source == "rpc":
             return False
-        if told.unlimited:
+        if listed.unlimited:
             return not self.unlimited
-        return told.amount is not None and abs(live - told.amount) * 100 > max(live, told.amount)
+        return listed.amount is not None and abs(live - listed.amount) * 100 > max(live, listed.amount)
 
     @property
     def kinds_differ(self) -> bool:
-        """Whether an index told of a contract where the chain has none, or the other way round."""
-        told = self.told.spender.is_contract
-        return self.kind is not None and told is not None and told != self.is_contract
+        """True if index and chain disagree on the spender being a contract."""
+        listed = self.told.spender.is_contract
+        return self.kind is not None and listed is not None and listed != self.is_contract
 
 
 @dataclass(frozen=True, slots=True)
 class Sign:
-    """What made a rule speak."""
+    """The value that triggered a rule, with its source."""
 
     source: FindingSource
     value: str | None
@@ -159,119 +159,119 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A sign to look for, how bad it is, and what it means in a sentence."""
+    """A signal to detect, its severity and its meaning as a sentence."""
 
     id: FindingId
     severity: Severity
     explanation: str
     sign: Callable[[Evidence], Sign | None]
     trust_lowers: bool = True
-    """Whether it weighs a level less where the source lists the spender as well known."""
+    """True if the severity is one level lower for a spender that the source lists as well known."""
 
 
-def _misdeeds(case: Evidence) -> Sign | None:
-    words = case.told.spender.misdeeds
-    return Sign("goplus", ", ".join(words)) if words else None
+def _detect_misconduct_reports(evidence: Evidence) -> Sign | None:
+    reports = evidence.told.spender.misdeeds
+    return Sign("goplus", ", ".join(reports)) if reports else None
 
 
-def _malicious_token(case: Evidence) -> Sign | None:
-    token = case.told.token
+def _detect_malicious_token(evidence: Evidence) -> Sign | None:
+    token = evidence.told.token
     if not (token.malicious or token.misdeeds):
         return None
     return Sign("goplus", ", ".join(token.misdeeds) or "malicious_address 1")
 
 
-def _exploited(case: Evidence) -> Sign | None:
-    whose = EXPLOITED.get((case.chain_id, case.told.spender.address))
-    return Sign("centgate", whose) if whose else None
+def _detect_exploit_incident(evidence: Evidence) -> Sign | None:
+    incident = EXPLOITED.get((evidence.chain_id, evidence.told.spender.address))
+    return Sign("centgate", incident) if incident else None
 
 
-def _hides(case: Evidence) -> Sign | None:
-    spender = case.told.spender.address
-    return Sign("centgate", spender) if _HIDES.fullmatch(spender) else None
+def _detect_zero_padded_address(evidence: Evidence) -> Sign | None:
+    spender = evidence.told.spender.address
+    return Sign("centgate", spender) if _ZERO_PADDED.fullmatch(spender) else None
 
 
-def _doubtful(case: Evidence) -> Sign | None:
-    return Sign("goplus", "doubt_list 1") if case.told.spender.doubtful else None
+def _detect_doubt_list(evidence: Evidence) -> Sign | None:
+    return Sign("goplus", "doubt_list 1") if evidence.told.spender.doubtful else None
 
 
-def _wallet(case: Evidence) -> Sign | None:
-    if case.kind is None:
-        return Sign("goplus", "is_contract 0") if case.told.spender.is_contract is False else None
-    if case.kind == "delegated":
+def _detect_wallet_spender(evidence: Evidence) -> Sign | None:
+    if evidence.kind is None:
+        return Sign("goplus", "is_contract 0") if evidence.told.spender.is_contract is False else None
+    if evidence.kind == "delegated":
         return Sign("rpc", "a delegation (0xef0100) for code")
-    return Sign("rpc", "no code") if case.kind == "wallet" else None
+    return Sign("rpc", "no code") if evidence.kind == "wallet" else None
 
 
-def _unused(case: Evidence) -> Sign | None:
-    return Sign("rpc", "no code, nonce 0") if case.kind == "unused" else None
+def _detect_unused_spender(evidence: Evidence) -> Sign | None:
+    return Sign("rpc", "no code, nonce 0") if evidence.kind == "unused" else None
 
 
-def _unlimited(case: Evidence) -> Sign | None:
-    if not case.unlimited:
+def _detect_unlimited_amount(evidence: Evidence) -> Sign | None:
+    if not evidence.unlimited:
         return None
-    if case.allowance is not None:
-        return Sign("rpc", str(case.allowance))
-    return Sign(case.told.source, case.told.said)
+    if evidence.allowance is not None:
+        return Sign("rpc", str(evidence.allowance))
+    return Sign(evidence.told.source, evidence.told.said)
 
 
-def _unlimited_elsewhere(case: Evidence) -> Sign | None:
-    return _unlimited(case) if case.told.spender.address != PERMIT2 else None
+def _detect_unlimited_elsewhere(evidence: Evidence) -> Sign | None:
+    return _detect_unlimited_amount(evidence) if evidence.told.spender.address != PERMIT2 else None
 
 
-def _unlimited_for_permit2(case: Evidence) -> Sign | None:
-    return _unlimited(case) if case.told.spender.address == PERMIT2 else None
+def _detect_unlimited_for_permit2(evidence: Evidence) -> Sign | None:
+    return _detect_unlimited_amount(evidence) if evidence.told.spender.address == PERMIT2 else None
 
 
-def _stale(case: Evidence) -> Sign | None:
-    return Sign(case.told.source, str(case.told.changed_at)) if case.stale else None
+def _detect_stale_approval(evidence: Evidence) -> Sign | None:
+    return Sign(evidence.told.source, str(evidence.told.changed_at)) if evidence.stale else None
 
 
-def _stale_and_unlimited(case: Evidence) -> Sign | None:
-    return _stale(case) if _unlimited_elsewhere(case) else None
+def _detect_stale_and_unlimited(evidence: Evidence) -> Sign | None:
+    return _detect_stale_approval(evidence) if _detect_unlimited_elsewhere(evidence) else None
 
 
-def _stale_and_bounded(case: Evidence) -> Sign | None:
-    return _stale(case) if not _unlimited_elsewhere(case) else None
+def _detect_stale_and_bounded(evidence: Evidence) -> Sign | None:
+    return _detect_stale_approval(evidence) if not _detect_unlimited_elsewhere(evidence) else None
 
 
-def _unverified(case: Evidence) -> Sign | None:
-    return Sign("goplus", "is_open_source 0") if case.told.spender.source_verified is False else None
+def _detect_unverified_source(evidence: Evidence) -> Sign | None:
+    return Sign("goplus", "is_open_source 0") if evidence.told.spender.source_verified is False else None
 
 
-def _young(case: Evidence) -> Sign | None:
-    deployed = case.told.spender.deployed_at
-    young = deployed is not None and case.now - deployed < YOUNG_DAYS * DAY
+def _detect_young_contract(evidence: Evidence) -> Sign | None:
+    deployed = evidence.told.spender.deployed_at
+    young = deployed is not None and evidence.now - deployed < YOUNG_DAYS * DAY
     return Sign("goplus", str(deployed)) if young else None
 
 
-def _permit2(case: Evidence) -> Sign | None:
-    return Sign("centgate", PERMIT2) if case.told.spender.address == PERMIT2 else None
+def _detect_permit2_spender(evidence: Evidence) -> Sign | None:
+    return Sign("centgate", PERMIT2) if evidence.told.spender.address == PERMIT2 else None
 
 
-def _nothing_held(case: Evidence) -> Sign | None:
-    return Sign("rpc", "0") if case.balance == 0 else None
+def _detect_zero_balance(evidence: Evidence) -> Sign | None:
+    return Sign("rpc", "0") if evidence.balance == 0 else None
 
 
-def _unread(case: Evidence) -> Sign | None:
-    # of an approval that is unlimited anyway the supply says no more
-    supply = case.supply if case.supply is not None or not case.unlimited else 0
+def _detect_unread_values(evidence: Evidence) -> Sign | None:
+    # the supply adds nothing to an approval that is unlimited anyway
+    supply = evidence.supply if evidence.supply is not None or not evidence.unlimited else 0
     read = {
-        "allowance": case.allowance,
-        "balance": case.balance,
+        "allowance": evidence.allowance,
+        "balance": evidence.balance,
         "total supply": supply,
-        "the spender's code": case.kind,
+        "the spender's code": evidence.kind,
     }
     missing = [name for name, value in read.items() if value is None]
     return Sign("rpc", ", ".join(missing)) if missing else None
 
 
-def _unread_in_part(case: Evidence) -> Sign | None:
-    return _unread(case) if case.unlimited is not None else None
+def _detect_partly_unread(evidence: Evidence) -> Sign | None:
+    return _detect_unread_values(evidence) if evidence.unlimited is not None else None
 
 
-def _unread_altogether(case: Evidence) -> Sign | None:
-    return _unread(case) if case.unlimited is None else None
+def _detect_unknown_amount(evidence: Evidence) -> Sign | None:
+    return _detect_unread_values(evidence) if evidence.unlimited is None else None
 
 
 RULES: tuple[Rule, ...] = (
@@ -279,114 +279,118 @@ RULES: tuple[Rule, ...] = (
         "malicious_spender",
         "danger",
         "The spender is reported for wrongdoing.",
-        _misdeeds,
+        _detect_misconduct_reports,
         trust_lowers=False,
     ),
     Rule(
         "malicious_token",
         "danger",
         "The token is reported as malicious.",
-        _malicious_token,
+        _detect_malicious_token,
         trust_lowers=False,
     ),
     Rule(
         "exploited_spender",
         "danger",
         "Approved tokens were stolen through this contract before.",
-        _exploited,
+        _detect_exploit_incident,
         trust_lowers=False,
     ),
-    Rule("doubtful_spender", "danger", "The spender is on a list of suspicious addresses.", _doubtful),
+    Rule(
+        "doubtful_spender", "danger", "The spender is on a list of suspicious addresses.", _detect_doubt_list
+    ),
     Rule(
         "spender_is_wallet",
         "danger",
-        "The spender is a wallet, not a contract: whoever holds its key can take the tokens at will.",
-        _wallet,
+        "The spender is a wallet, not a contract: the holder of its key can take the tokens at any time.",
+        _detect_wallet_spender,
     ),
     Rule(
         "spender_has_no_code",
         "danger",
         "The spender has no code and has sent no transaction: an unused wallet, or a contract not yet there.",
-        _unused,
+        _detect_unused_spender,
     ),
     Rule(
         "unlimited",
         "warning",
         "The spender may take all of this token that the wallet ever holds.",
-        _unlimited_elsewhere,
+        _detect_unlimited_elsewhere,
     ),
     Rule(
         "unlimited",
         "info",
         "Unlimited, as is usual for Permit2, which moves tokens only on the owner's signature.",
-        _unlimited_for_permit2,
+        _detect_unlimited_for_permit2,
     ),
     Rule(
         "spender_unverified",
         "warning",
-        "The spender's source code is not published, so nobody can read what it does.",
-        _unverified,
+        "The spender's source code is not published, so what it does cannot be read.",
+        _detect_unverified_source,
     ),
     Rule(
         "spender_hides",
         "warning",
         "The spender's address begins and ends with zeros, so that it looks empty where it is shortened.",
-        _hides,
+        _detect_zero_padded_address,
     ),
-    Rule("spender_young", "warning", "The spender was deployed less than 30 days ago.", _young),
+    Rule(
+        "spender_young", "warning", "The spender was deployed less than 30 days ago.", _detect_young_contract
+    ),
     Rule(
         "stale",
         "warning",
         "The unlimited approval has not changed for more than 180 days.",
-        _stale_and_unlimited,
+        _detect_stale_and_unlimited,
     ),
-    Rule("stale", "info", "The approval has not changed for more than 180 days.", _stale_and_bounded),
+    Rule("stale", "info", "The approval has not changed for more than 180 days.", _detect_stale_and_bounded),
     Rule(
         "permit2",
         "info",
-        "Permit2 passes this on to whoever the owner signs for; those signed grants are not covered.",
-        _permit2,
+        "Permit2 passes this on to any spender that the owner signs for; those grants are not covered.",
+        _detect_permit2_spender,
     ),
     Rule(
         "nothing_held",
         "info",
         "The wallet holds none of this token now, which lowers the severity; later deposits are exposed.",
-        _nothing_held,
+        _detect_zero_balance,
     ),
     Rule(
         "unread",
         "warning",
-        "How much may be spent is not known: no source gives an amount that can be read.",
-        _unread_altogether,
+        "How much may be spent is not known: no source gives a readable amount.",
+        _detect_unknown_amount,
         trust_lowers=False,
     ),
     Rule(
         "unread",
         "info",
         "Not everything could be read from the chain, so this may look safer than it is.",
-        _unread_in_part,
+        _detect_partly_unread,
     ),
 )
-"""Levels as GoPlus's fields suggest them: wrongdoing, doubt and spenders without code are dangers."""
+"""Severities follow GoPlus's fields: wrongdoing, doubt and spenders without code are dangers."""
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """An approval, judged."""
+    """Result of the rules for one approval."""
 
     evidence: Evidence
     findings: tuple[Finding, ...]
     severity: Severity
-    """That of the worst finding, one level less while the wallet holds none of the token."""
+    """Severity of the worst finding, one level lower while the wallet holds none of the token."""
 
     @property
     def dangerous(self) -> bool:
-        """Whether anything about it is a danger, also while there is nothing to take."""
+        """True if any finding is a danger, even if the wallet holds none of the token."""
         return any(finding.severity == "danger" for finding in self.findings)
 
     @property
     def group(self) -> int:
-        """Its place in the order: danger, unlimited and stale, unlimited, stale, rest."""
+        """Sort group: 0 danger, 1 unlimited and stale, 2 unlimited, 3 stale, 4 rest."""
         if self.dangerous:
             return 0
         unlimited, stale = bool(self.evidence.unlimited), bool(self.evidence.stale)
@@ -394,52 +398,52 @@ class Verdict:
 
     @property
     def order(self) -> tuple[int, int, str, str]:
-        """Sorts approvals, the most pressing first; no two of a wallet are equal."""
+        """Sort key, the most urgent first; unique within a wallet."""
         return self.group, RANK[self.severity], *self.evidence.told.pair
 
 
 @dataclass(frozen=True, slots=True)
 class Advice:
-    """What to do about an approval, and why, in a sentence."""
+    """Recommended action for an approval, with the reason as a sentence."""
 
     action: Action
     reason: str
 
 
 def judged(evidence: Evidence) -> Verdict:
-    """Every rule's word on an approval, the worst first."""
-    findings = [finding for rule in RULES if (finding := _found(rule, evidence))]
+    """Apply every rule to an approval; findings are sorted, the worst first."""
+    findings = [finding for rule in RULES if (finding := _apply_rule(rule, evidence))]
     findings.sort(key=lambda finding: RANK[finding.severity])
     worst = findings[0].severity if findings else "info"
     severity = lowered(worst) if evidence.balance == 0 else worst
     return Verdict(evidence, tuple(findings), severity)
 
 
-def _found(rule: Rule, evidence: Evidence) -> Finding | None:
-    sign = rule.sign(evidence)
-    if sign is None:
+def _apply_rule(rule: Rule, evidence: Evidence) -> Finding | None:
+    signal = rule.sign(evidence)
+    if signal is None:
         return None
-    trusted = rule.trust_lowers and evidence.told.spender.trusted
-    severity = lowered(rule.severity) if trusted else rule.severity
-    return Finding(rule.id, severity, rule.explanation, sign.source, sign.value)
+    is_lowered = rule.trust_lowers and evidence.told.spender.trusted
+    severity = lowered(rule.severity) if is_lowered else rule.severity
+    return Finding(rule.id, severity, rule.explanation, signal.source, signal.value)
 
 
 def lowered(severity: Severity) -> Severity:
-    """One level less."""
+    """Return the next lower severity."""
     return "warning" if severity == "danger" else "info"
 
 
 def advice(verdict: Verdict) -> Advice | None:
-    """What to do; None where nothing stands out."""
+    """Return the recommended action; None if nothing needs attention."""
     if verdict.dangerous:
-        more = " The allowance is unlimited." if verdict.evidence.unlimited else ""
-        return Advice("revoke", verdict.findings[0].explanation + more)
-    told, group = verdict.evidence.told, verdict.group
-    if told.spender.address == PERMIT2 and group < 4:
+        suffix = " The allowance is unlimited." if verdict.evidence.unlimited else ""
+        return Advice("revoke", verdict.findings[0].explanation + suffix)
+    spender, group = verdict.evidence.told.spender, verdict.group
+    if spender.address == PERMIT2 and group < 4:
         return Advice("review", "Granted to Permit2: keep it only while you use applications that need it.")
     match group:
         case 1:
-            action = "review" if told.spender.trusted else "revoke"
+            action = "review" if spender.trusted else "revoke"
             return Advice(action, "Unlimited, and unchanged for more than 180 days.")
         case 2:
             return Advice("review", "Unlimited: lower it to what is needed, or revoke it when done.")

@@ -1,4 +1,4 @@
-"""Which protocol of a directory somebody means who wrote a slug, a name, a symbol, or nearly so."""
+"""Match a slug, name, symbol or similar spelling to a protocol of a directory."""
 
 from __future__ import annotations
 
@@ -12,105 +12,106 @@ from centgate.facts.directory import Directory, Listing, Protocol, is_slug, larg
 from centgate.text import cleaned
 
 SIMILAR = 90
-"""How alike two slugs are, of 100, to be taken for one: a letter more, or two swapped, in ten."""
+"""Similarity, of 100, from which two slugs match: one letter more, or two swapped, in ten."""
 SIMILAR_LENGTH = 6
-"""Characters under which names are alike by chance."""
+"""Fewest characters of a name for a similarity match; shorter ones are similar by chance."""
 NEAR = 60
-"""How alike a slug is to be named to somebody whose name was not found."""
+"""Similarity, of 100, from which a slug is suggested for an unknown name."""
 NEAR_NAMES = 3
 ENDINGS = ("finance", "dex", "protocol", "labs", "dao", "network")
 DOMAINS = ("com", "fi", "finance", "io", "org", "xyz")
-_AROUND_HOST = re.compile(r"^(https?://)?(www\.|app\.)?|/$")
+_URL_AFFIXES = re.compile(r"^(https?://)?(www\.|app\.)?|/$")
 _DOMAIN = re.compile(rf"\.({'|'.join(DOMAINS)})$")
-_WORDS = re.compile(rf"(-({'|'.join(ENDINGS)}))+$")
+_ENDING_WORDS = re.compile(rf"(-({'|'.join(ENDINGS)}))+$")
 STEM_LENGTH = 3
-"""Characters under which a name without its ending says nothing."""
+"""Fewest characters of a name without its ending."""
 _NO_PATH = re.compile(r"[/\\%?#]")
 
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """A protocol, and a sentence where it may be another than was meant."""
+    """A matched protocol, with a warning if another one may have been meant."""
 
     protocol: Protocol
     doubt: str | None = None
 
 
-def matched(directory: Directory, asked: str) -> Match | None:
-    """The protocol that goes by this name.
+def matched(directory: Directory, query: str) -> Match | None:
+    """Return the protocol with exactly this slug, name or symbol, or None.
 
-    A slug comes first, then a name, a parent, an id at CoinGecko and a symbol; of several the most valuable.
+    The order is slug, name, parent, CoinGecko id, symbol; of several the most valuable.
     """
-    name = _plain(asked)
-    if match := _named(directory, name):
+    name = _clean_query(query)
+    if match := _match_name(directory, name):
         return match
     if listings := directory.by_gecko_id.get(name.lower()):
-        return _first(directory, listings, f"the CoinGecko id {name}", sure=False)
+        return _choose_listing(directory, listings, f"the CoinGecko id {name}", is_certain=False)
     symbol = name.removeprefix("$").upper()
     if listings := directory.by_symbol.get(symbol):
-        return _first(directory, listings, f"the symbol {symbol}", sure=False)
+        return _choose_listing(directory, listings, f"the symbol {symbol}", is_certain=False)
     return None
 
 
-def kindred(directory: Directory, asked: str) -> Match | None:
-    """The protocol that is called so but for an ending, such as Finance or .fi, on either side.
+def kindred(directory: Directory, query: str) -> Match | None:
+    """Return the protocol whose name matches apart from an ending, such as Finance or .fi, on either side.
 
-    A parent comes before its children, and of several the most valuable first.
+    A parent comes before its children; of several the most valuable.
     """
-    stem = _stem(asked)
+    stem = _strip_endings(query)
     if len(letters(stem)) < STEM_LENGTH:
         return None
     spellings = [*(f"{stem}-{word}" for word in ENDINGS), *(f"{stem}.{domain}" for domain in DOMAINS)]
-    if match := _named(directory, stem):
+    if match := _match_name(directory, stem):
         protocol = match.protocol
     elif parent := next((each for each in spellings if each in directory.children), None):
         protocol = directory.parent(parent)
-    elif listings := [listing for each in spellings for listing in _called(directory, each)]:
+    elif listings := [listing for each in spellings for listing in _find_listings(directory, each)]:
         protocol = directory.protocol(min(listings, key=largest))
     else:
         return None
     return Match(
-        protocol, f"matched {protocol.name} ({protocol.slug}) by its name but for an ending such as Finance"
+        protocol,
+        f"matched {protocol.name} ({protocol.slug}) by its name apart from an ending such as Finance",
     )
 
 
-def _plain(asked: str) -> str:
-    """What was asked for, without what cannot be seen and without the mark of a parent's id."""
-    return re.sub(r"^parent#", "", cleaned(asked, len(asked)) or "", flags=re.IGNORECASE)
+def _clean_query(query: str) -> str:
+    """Remove invisible characters and the `parent#` prefix of a parent's id."""
+    return re.sub(r"^parent#", "", cleaned(query, len(query)) or "", flags=re.IGNORECASE)
 
 
-def _stem(asked: str) -> str:
-    """A name's slug without the endings that writers put or leave; also of the address of its website."""
-    host = _AROUND_HOST.sub("", slugged(_plain(asked)))
-    return _WORDS.sub("", _DOMAIN.sub("", host))
+def _strip_endings(query: str) -> str:
+    """Return the slug of a name or website address without its optional endings."""
+    host = _URL_AFFIXES.sub("", slugged(_clean_query(query)))
+    return _ENDING_WORDS.sub("", _DOMAIN.sub("", host))
 
 
-def _called(directory: Directory, slug: str) -> Iterator[Listing]:
+def _find_listings(directory: Directory, slug: str) -> Iterator[Listing]:
     if listing := directory.by_slug.get(slug):
         yield listing
     yield from directory.by_name.get(letters(slug), [])
 
 
-def _named(directory: Directory, name: str) -> Match | None:
-    """The protocol of this slug, else of this name, else the parent."""
+def _match_name(directory: Directory, name: str) -> Match | None:
+    """Return the protocol of this slug, else of this name, else the parent."""
     slug, plain = slugged(name), letters(name)
     if listing := directory.by_slug.get(slug):
         return Match(directory.protocol(listing))
-    named = directory.by_name.get(plain, [])
-    if exact := [listing for listing in named if slugged(listing.name) == slug]:
-        return _first(directory, exact, f"the name {name}")
+    candidates = directory.by_name.get(plain, [])
+    if exact := [listing for listing in candidates if slugged(listing.name) == slug]:
+        return _choose_listing(directory, exact, f"the name {name}")
     if parent := next((each for each in directory.children if letters(each) == plain), None):
         return Match(directory.parent(parent))
-    return _first(directory, named, f"the name {name}") if named else None
+    return _choose_listing(directory, candidates, f"the name {name}") if candidates else None
 
 
-def similar(directory: Directory, asked: str) -> Match | None:
-    """The protocol whose slug is nearly what was asked for, with the same numbers in it."""
-    wanted = slugged(cleaned(asked, len(asked)) or "")
-    if len(wanted) < SIMILAR_LENGTH:
+def similar(directory: Directory, query: str) -> Match | None:
+    """Return the protocol whose slug is similar and contains the same numbers, or None."""
+    target = slugged(cleaned(query, len(query)) or "")
+    if len(target) < SIMILAR_LENGTH:
         return None
-    for slug in _alike(directory, wanted, SIMILAR):
-        if re.findall(r"\d+", slug) != re.findall(r"\d+", wanted):
+    for slug in _find_similar_slugs(directory, target, SIMILAR):
+        if re.findall(r"\d+", slug) != re.findall(r"\d+", target):
             continue
         listing = directory.by_slug.get(slug)
         protocol = directory.protocol(listing) if listing else directory.parent(slug)
@@ -118,33 +119,37 @@ def similar(directory: Directory, asked: str) -> Match | None:
     return None
 
 
-def near(directory: Directory, asked: str) -> list[str]:
-    """A few slugs that somebody may have meant."""
-    slugs = _alike(directory, slugged(cleaned(asked, len(asked)) or ""), NEAR)
-    return [shown for slug in slugs[:NEAR_NAMES] if (shown := cleaned(slug))]
+def near(directory: Directory, query: str) -> list[str]:
+    """Return up to NEAR_NAMES similar slugs as suggestions."""
+    slugs = _find_similar_slugs(directory, slugged(cleaned(query, len(query)) or ""), NEAR)
+    return [name for slug in slugs[:NEAR_NAMES] if (name := cleaned(slug))]
 
 
-def slug_in(asked: str) -> str | None:
-    """What was asked for as a slug; None for what cannot be one, such as a path."""
-    slug = slugged(_plain(asked))
+def slug_in(query: str) -> str | None:
+    """Convert a name to a slug; None if it cannot be one, such as a path."""
+    slug = slugged(_clean_query(query))
     return slug if is_slug(slug) and not _NO_PATH.search(slug) else None
 
 
-def _first(directory: Directory, listings: Sequence[Listing], by: str, *, sure: bool = True) -> Match:
+def _choose_listing(
+    directory: Directory, listings: Sequence[Listing], by: str, *, is_certain: bool = True
+) -> Match:
     best, *others = sorted(listings, key=largest)
     protocol = directory.protocol(best)
-    if sure and not others:
+    if is_certain and not others:
         return Match(protocol)
     rest = f", the most valuable of {len(listings)} that have it" if others else ""
     return Match(protocol, f"matched {protocol.name} ({protocol.slug}) by {by}{rest}")
 
 
-def _alike(directory: Directory, slug: str, score: int) -> list[str]:
-    """Slugs like this one, the most alike first, then the most valuable."""
-    found = process.extract(slug, [*directory.slugs()], scorer=fuzz.ratio, score_cutoff=score, limit=20)
-    return [other for other, _, _ in sorted(found, key=lambda each: (-each[1], *_size(directory, each[0])))]
+def _find_similar_slugs(directory: Directory, slug: str, score: int) -> list[str]:
+    """Return similar slugs, the most similar first, then the most valuable."""
+    matches = process.extract(slug, [*directory.slugs()], scorer=fuzz.ratio, score_cutoff=score, limit=20)
+    return [
+        other for other, _, _ in sorted(matches, key=lambda each: (-each[1], *_size_key(directory, each[0])))
+    ]
 
 
-def _size(directory: Directory, slug: str) -> tuple[float, str]:
+def _size_key(directory: Directory, slug: str) -> tuple[float, str]:
     listing = directory.by_slug.get(slug)
     return largest(listing) if listing else (0.0, slug)

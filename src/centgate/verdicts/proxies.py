@@ -1,7 +1,7 @@
-"""What kind of account stands at an address, where a proxy's code really lies, and who can change it.
+"""Classify the account at an address: kind, implementations of a proxy, and who can upgrade it. No I/O.
 
-All of it is judged from what was seen on the chain (`Seen`): `wanted` says what to look at next, a few rounds
-of it, and `judge` what it all means.
+The input is the state read from the chain so far (`ChainState`). `next_reads` returns what to read next,
+over a few rounds; `classify_account` returns the finding.
 """
 
 from __future__ import annotations
@@ -48,59 +48,59 @@ POINTERS: tuple[tuple[str, ProxyKind], ...] = (
     (ZEPPELIN_SLOT, "zeppelinos"),
     (FIRST_SLOT, "safe"),
 )
-"""The slots that say where code lies, in the order in which they count."""
+"""Slots that can hold the implementation's address, in order of precedence."""
 
 IMPLEMENTATION, OWNER, FACETS = "implementation()", "owner()", "facetAddresses()"
 CUT_FACET = "facetAddress(diamondCut)"
-"""facetAddress(bytes4) of the function by which a diamond is changed (EIP-2535)."""
+"""facetAddress(bytes4) of the function that upgrades a diamond (EIP-2535)."""
 HINTS = (IMPLEMENTATION, "childImplementation()", "comptrollerImplementation()")
-"""What proxies of other kinds answer; other contracts do too."""
-_CUT = "diamondCut((address,uint8,bytes4[])[],address,bytes)"
-_UPGRADES = ("upgradeTo(address)", "upgradeToAndCall(address,bytes)", "updateCodeAddress(address)")
-_ADMIN_UPGRADES = ("upgrade(address,address)", "upgradeAndCall(address,address,bytes)")
-"""How the owner of a ProxyAdmin, and nobody else, changes the code of the proxies in its care."""
-_NOBODY = "0x" + "0" * 40
+"""Getters that proxies of other kinds have; some contracts that are no proxy have them too."""
+_DIAMOND_CUT = "diamondCut((address,uint8,bytes4[])[],address,bytes)"
+_UPGRADE_FUNCTIONS = ("upgradeTo(address)", "upgradeToAndCall(address,bytes)", "updateCodeAddress(address)")
+_ADMIN_UPGRADE_FUNCTIONS = ("upgrade(address,address)", "upgradeAndCall(address,address,bytes)")
+"""Functions by which only the owner of a ProxyAdmin upgrades its proxies."""
+_ZERO_ADDRESS = "0x" + "0" * 40
 MOST_FACETS = 60
 
 
 @dataclass(slots=True)
 class Seen:
-    """What was seen of an address on the chain so far; what is missing was not looked at."""
+    """On-chain state of an address read so far; a missing key was not read."""
 
     address: str
     """Lower case, like all addresses here."""
     codes: dict[str, bytes] = field(default_factory=dict[str, bytes])
     slots: dict[tuple[str, str], bytes] = field(default_factory=dict[tuple[str, str], bytes])
-    """The 32 bytes in a storage slot, by contract and slot."""
+    """The 32 bytes of a storage slot, by contract and slot."""
     returned: dict[tuple[str, str], bytes | None] = field(
         default_factory=dict[tuple[str, str], "bytes | None"]
     )
-    """What a call returned, by contract and question; None where it reverted."""
+    """Return data of a call, by contract and function signature; None if it reverted."""
 
     @property
     def code(self) -> bytes | None:
         return self.codes.get(self.address)
 
     def slot(self, slot: str, address: str | None = None) -> str | None:
-        """The address that a slot holds; None unless its first 12 bytes are zero."""
+        """Return the address in a slot; None unless its first 12 bytes are zero."""
         return word_address(self.slots.get((address or self.address, slot)))
 
-    def told(self, address: str, question: str) -> str | None:
-        """The address that a call returned."""
-        returned = self.returned.get((address, question))
-        return word_address(returned) if returned and len(returned) == 32 else None
+    def told(self, address: str, signature: str) -> str | None:
+        """Return the address that a call returned; None if it returned none."""
+        data = self.returned.get((address, signature))
+        return word_address(data) if data and len(data) == 32 else None
 
     def owner(self, address: str) -> str | None:
-        """Who owner() of a contract is, the zero address where it is renounced; None where it did not say."""
-        renounced = self.returned.get((address, OWNER)) == bytes(32)
-        return _NOBODY if renounced else self.told(address, OWNER)
+        """Return the owner() of a contract; the zero address if renounced, None if it did not return one."""
+        is_renounced = self.returned.get((address, OWNER)) == bytes(32)
+        return _ZERO_ADDRESS if is_renounced else self.told(address, OWNER)
 
     def is_nobody(self, address: str) -> bool:
-        """Whether nobody can act as this address: the zero address, or one for burning."""
-        return address == _NOBODY or (is_burned(address) and self.codes.get(address) == b"")
+        """True if no one can act as this address: the zero address or a burn address."""
+        return address == _ZERO_ADDRESS or (is_burned(address) and self.codes.get(address) == b"")
 
     def kind(self, address: str) -> AccountKind:
-        """What stands at an address."""
+        """Return the kind of account at an address."""
         code = self.codes.get(address)
         if code is None or (not code and reserved(address)):
             return "unknown"
@@ -111,7 +111,7 @@ class Seen:
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What to look at next; falsy when that is nothing."""
+    """State to read next; falsy if there is nothing left to read."""
 
     codes: tuple[str, ...]
     slots: tuple[tuple[str, str], ...]
@@ -123,7 +123,7 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What a finding rests on."""
+    """A value that a finding rests on, with its source."""
 
     source: ContractSource
     field: str
@@ -132,7 +132,7 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What kind of account this is. None is unknown."""
+    """Classification of an account. None means unknown."""
 
     account: AccountKind
     is_proxy: bool | None
@@ -141,115 +141,120 @@ class Finding:
     beacon: str | None = None
     upgradeable: bool | None = None
     by: str | None = None
-    """Who can change the code behind a proxy."""
+    """Address that can change the code behind a proxy."""
     evidence: tuple[Evidence, ...] = ()
     notes: tuple[str, ...] = ()
-    """Sentences for people: what deserves a second look."""
+    """Warnings as sentences."""
     delegates: bool | None = None
-    """Whether its code can run code from elsewhere."""
+    """True if its code can run another contract's code (DELEGATECALL)."""
 
 
-def calldata(question: str) -> bytes:
-    """The call data of a question that `Wanted.calls` asks."""
-    if question == CUT_FACET:
-        return selector("facetAddress(bytes4)") + selector(_CUT).ljust(32, b"\0")
-    return selector(question)
+def calldata(signature: str) -> bytes:
+    """Encode the call data of a function signature in `NextReads.calls`."""
+    if signature == CUT_FACET:
+        return selector("facetAddress(bytes4)") + selector(_DIAMOND_CUT).ljust(32, b"\0")
+    return selector(signature)
 
 
-def facets(seen: Seen) -> list[str]:
-    """What a diamond's loupe names, without the diamond itself."""
-    returned = seen.returned.get((seen.address, FACETS)) or b""
-    count = min(_facets_named(seen), MOST_FACETS)
-    words = (returned[64 + 32 * each : 96 + 32 * each] for each in range(count))
-    found = [address for word in words if (address := word_address(word)) and address != seen.address]
-    return list(dict.fromkeys(found))
+def facets(state: Seen) -> list[str]:
+    """Return the facets that a diamond's loupe lists, without the diamond itself."""
+    data = state.returned.get((state.address, FACETS)) or b""
+    count = min(_count_facets(state), MOST_FACETS)
+    words = (data[64 + 32 * each : 96 + 32 * each] for each in range(count))
+    addresses = [address for word in words if (address := word_address(word)) and address != state.address]
+    return list(dict.fromkeys(addresses))
 
 
-def _facets_named(seen: Seen) -> int:
-    """How many facets a diamond's loupe names; none where it does not return a list of them."""
-    returned = seen.returned.get((seen.address, FACETS)) or b""
-    count = int.from_bytes(returned[32:64], "big") if returned[:32] == (32).to_bytes(32, "big") else 0
-    return count if count <= 1000 and len(returned) >= 64 + 32 * count else 0
+def _count_facets(state: Seen) -> int:
+    """Return the number of facets that a diamond's loupe lists; 0 if it does not return a list."""
+    data = state.returned.get((state.address, FACETS)) or b""
+    count = int.from_bytes(data[32:64], "big") if data[:32] == (32).to_bytes(32, "big") else 0
+    return count if count <= 1000 and len(data) >= 64 + 32 * count else 0
 
 
-def wanted(seen: Seen) -> Wanted:
-    """What is worth looking at, given what was seen: nothing more when all is known."""
-    codes: dict[str, None] = {seen.address: None}
-    slots = [(seen.address, slot) for slot in SLOTS]
+def wanted(state: Seen) -> Wanted:
+    """Return what to read next; empty if nothing more is useful."""
+    codes: dict[str, None] = {state.address: None}
+    slots = [(state.address, slot) for slot in SLOTS]
     calls: list[tuple[str, str]] = []
-    if seen.code:
-        target = delegate(seen.code)
-        if not target and (clone := clone_of(seen.code)):
+    if state.code:
+        target = delegate(state.code)
+        if not target and (clone := clone_of(state.code)):
             target = clone[0]
         if target:
             codes[target] = None
             slots += [(target, slot) for slot, kind in POINTERS if kind != "safe"]
         else:
-            calls = list(_questions(seen))
-            codes |= dict.fromkeys(_named(seen))
+            calls = list(_list_calls(state))
+            codes |= dict.fromkeys(_list_addresses(state))
     return Wanted(
-        tuple(address for address in codes if address not in seen.codes),
-        tuple(slot for slot in slots if slot not in seen.slots),
-        tuple(call for call in calls if call not in seen.returned),
+        tuple(address for address in codes if address not in state.codes),
+        tuple(slot for slot in slots if slot not in state.slots),
+        tuple(call for call in calls if call not in state.returned),
     )
 
 
-def _questions(seen: Seen) -> Iterator[tuple[str, str]]:
-    """The calls that may tell more of a contract."""
-    pointers = [target for slot, _ in _pointers(seen) if (target := seen.slot(slot))]
-    yield seen.address, OWNER
-    if beacon := seen.slot(BEACON_SLOT):
+def _list_calls(state: Seen) -> Iterator[tuple[str, str]]:
+    """Yield the calls that can reveal more about a contract."""
+    pointers = [target for slot, _ in _list_pointer_slots(state) if (target := state.slot(slot))]
+    yield state.address, OWNER
+    if beacon := state.slot(BEACON_SLOT):
         yield beacon, IMPLEMENTATION
         yield beacon, OWNER
-    if not any(seen.codes.get(pointer, b"?") for pointer in pointers):
-        yield seen.address, FACETS
-        yield from ((seen.address, hint) for hint in HINTS)
-    if facets(seen):
-        yield seen.address, CUT_FACET
-    for admin in (seen.slot(ADMIN_SLOT), seen.slot(ZEPPELIN_ADMIN_SLOT)):
-        if admin and seen.kind(admin) == "contract":
+    if not any(state.codes.get(pointer, b"?") for pointer in pointers):
+        yield state.address, FACETS
+        yield from ((state.address, hint) for hint in HINTS)
+    if facets(state):
+        yield state.address, CUT_FACET
+    for admin in (state.slot(ADMIN_SLOT), state.slot(ZEPPELIN_ADMIN_SLOT)):
+        if admin and state.kind(admin) == "contract":
             yield admin, OWNER
 
 
-def _named(seen: Seen) -> Iterator[str]:
-    """The addresses that slots and calls named."""
-    slots = [slot for slot, _ in _pointers(seen)] + [ADMIN_SLOT, ZEPPELIN_ADMIN_SLOT]
-    yield from filter(None, (seen.slot(slot) for slot in slots))
-    yield from filter(None, (seen.told(*asked) for asked in seen.returned if asked[1] != FACETS))
-    yield from facets(seen)
+def _list_addresses(state: Seen) -> Iterator[str]:
+    """Yield the addresses in slots and call results."""
+    slots = [slot for slot, _ in _list_pointer_slots(state)] + [ADMIN_SLOT, ZEPPELIN_ADMIN_SLOT]
+    yield from filter(None, (state.slot(slot) for slot in slots))
+    yield from filter(None, (state.told(*call) for call in state.returned if call[1] != FACETS))
+    yield from facets(state)
 
 
-def _pointers(seen: Seen) -> Iterator[tuple[str, ProxyKind]]:
-    """The slots that say where code lies: the first counts only for Safe's proxies."""
-    safe = MASTER_COPY in (seen.code or b"")
+def _list_pointer_slots(state: Seen) -> Iterator[tuple[str, ProxyKind]]:
+    """Return the slots that can hold the implementation; slot 0 counts only for Safe proxies."""
+    safe = MASTER_COPY in (state.code or b"")
     return ((slot, kind) for slot, kind in POINTERS if kind != "safe" or safe)
 
 
-def judge(seen: Seen) -> Finding | None:
-    """What kind of account this is, as far as was seen; None when not even its code was."""
-    if seen.code is None:
+def judge(state: Seen) -> Finding | None:
+    """Classify the account from the state read so far; None if its code was not read."""
+    if state.code is None:
         return None
-    if not seen.code:
+    if not state.code:
         note = (
-            "this address is reserved by the chain: nobody holds its key" if reserved(seen.address) else None
+            "this address is reserved by the chain: no one holds its key" if reserved(state.address) else None
         )
         return Finding(
-            seen.kind(seen.address), is_proxy=False, notes=(note,) if note else (), delegates=False
+            state.kind(state.address), is_proxy=False, notes=(note,) if note else (), delegates=False
         )
-    if target := delegate(seen.code):
-        return _delegated_wallet(seen, target)
-    if clone := clone_of(seen.code):
-        return _clone(seen, *clone)
-    found = _by_slot(seen) or _diamond(seen) or _by_hint(seen) or _none_found(seen)
-    return replace(found, delegates=runs_others(seen.code))
+    if target := delegate(state.code):
+        return _classify_delegation(state, target)
+    if clone := clone_of(state.code):
+        return _classify_clone(state, *clone)
+    finding = (
+        _classify_by_slot(state)
+        or _classify_diamond(state)
+        or _classify_by_getter(state)
+        or _classify_unconfirmed(state)
+    )
+    return replace(finding, delegates=runs_others(state.code))
 
 
-def _delegated_wallet(seen: Seen, target: str) -> Finding:
+def _classify_delegation(state: Seen, target: str) -> Finding:
     notes = [
         f"this is a wallet with delegated code (EIP-7702): it runs the code of {target} until its owner "
         "signs another delegation"
     ]
-    if seen.codes.get(target) == b"":
+    if state.codes.get(target) == b"":
         notes.append(f"the delegation names {target}, which has no code")
     return Finding(
         "delegated_wallet",
@@ -257,252 +262,253 @@ def _delegated_wallet(seen: Seen, target: str) -> Finding:
         kind="eip7702",
         implementations=(target,),
         upgradeable=True,
-        by=seen.address,
-        evidence=(_pattern("code EIP-7702", seen),),
-        notes=(*notes, *_nested(seen, target)),
+        by=state.address,
+        evidence=(_code_evidence("code EIP-7702", state),),
+        notes=(*notes, *_note_nested_proxy(state, target)),
         delegates=True,
     )
 
 
-def _clone(seen: Seen, target: str, kind: ProxyKind) -> Finding:
-    nested = _nested(seen, target)
-    looked = target in seen.codes and (target, IMPLEMENTATION_SLOT) in seen.slots
-    empty = (f"it runs the code of {target}, which has none",) if seen.codes.get(target) == b"" else ()
+def _classify_clone(state: Seen, target: str, kind: ProxyKind) -> Finding:
+    nested = _note_nested_proxy(state, target)
+    is_read = target in state.codes and (target, IMPLEMENTATION_SLOT) in state.slots
+    empty = (f"it runs the code of {target}, which has none",) if state.codes.get(target) == b"" else ()
     return Finding(
         "contract",
         is_proxy=True,
         kind=kind,
         implementations=(target,),
-        upgradeable=None if nested or not looked else False,
-        evidence=(_pattern("code of a minimal proxy", seen),),
+        upgradeable=None if nested or not is_read else False,
+        evidence=(_code_evidence("code of a minimal proxy", state),),
         notes=(*empty, *nested),
         delegates=True,
     )
 
 
-def _nested(seen: Seen, target: str) -> tuple[str, ...]:
-    """What to say when the code that is run is a proxy's in turn."""
-    slots = (slot for slot, kind in POINTERS if kind != "safe" and seen.slot(slot, target))
+def _note_nested_proxy(state: Seen, target: str) -> tuple[str, ...]:
+    """Return a note if the implementation may be a proxy itself."""
+    slots = (slot for slot, kind in POINTERS if kind != "safe" and state.slot(slot, target))
     further = next(slots, None)
     if not further:
         return ()
-    return (
-        f"the code it runs, of {target}, may be that of a proxy in turn: whether it can be changed is open",
-    )
+    return (f"the code it runs, of {target}, may be a proxy itself: whether it can be changed is not known",)
 
 
-def _by_slot(seen: Seen) -> Finding | None:
-    """A proxy that says in its storage where its code lies."""
-    for slot, kind in _pointers(seen):
-        target = seen.slot(slot)
-        if not target or target == seen.address or not seen.codes.get(target):
+def _classify_by_slot(state: Seen) -> Finding | None:
+    """Return the finding for a proxy that stores its implementation in a slot."""
+    for slot, kind in _list_pointer_slots(state):
+        target = state.slot(slot)
+        if not target or target == state.address or not state.codes.get(target):
             continue
-        stored = _storage(seen, slot)
+        stored = _slot_evidence(state, slot)
         if kind == "eip1967_beacon":
-            if found := _by_beacon(seen, target, stored):
-                return found
+            if finding := _classify_beacon(state, target, stored):
+                return finding
         else:
-            found = Finding(
+            finding = Finding(
                 "contract", is_proxy=True, kind=kind, implementations=(target,), evidence=(stored,)
             )
-            return _with_power(seen, found)
+            return _add_upgrade_power(state, finding)
     return None
 
 
-def _by_beacon(seen: Seen, beacon: str, stored: Evidence) -> Finding | None:
-    target = seen.told(beacon, IMPLEMENTATION)
-    if not target or not seen.codes.get(target):
+def _classify_beacon(state: Seen, beacon: str, stored: Evidence) -> Finding | None:
+    target = state.told(beacon, IMPLEMENTATION)
+    if not target or not state.codes.get(target):
         return None
-    said = Evidence("rpc", f"call {IMPLEMENTATION} of the beacon {beacon}", target)
-    found = Finding(
+    call = Evidence("rpc", f"call {IMPLEMENTATION} of the beacon {beacon}", target)
+    finding = Finding(
         "contract",
         is_proxy=True,
         kind="eip1967_beacon",
         implementations=(target,),
         beacon=beacon,
-        evidence=(stored, said),
+        evidence=(stored, call),
     )
-    if not _can_upgrade(seen.codes[beacon]):
-        return found
-    return _owned(seen, replace(found, upgradeable=True), beacon, "the beacon")
+    if not _can_upgrade(state.codes[beacon]):
+        return finding
+    return _add_owner(state, replace(finding, upgradeable=True), beacon, "the beacon")
 
 
-def _with_power(seen: Seen, found: Finding) -> Finding:
-    """With who can change the code, as far as the chain tells."""
-    slot = ZEPPELIN_ADMIN_SLOT if found.kind == "zeppelinos" else ADMIN_SLOT
-    if (admin := seen.slot(slot)) and found.kind != "safe":
-        return _by_admin(seen, replace(found, evidence=(*found.evidence, _storage(seen, slot))), admin)
-    if found.kind == "safe":
-        note = "the code of a Safe can be changed by a transaction of the Safe, where its code allows that"
-        return replace(found, notes=(*found.notes, note))
-    if not any(_can_upgrade(seen.codes[each]) for each in (seen.address, *found.implementations)):
-        return found
-    return _by_own_code(seen, found)
-
-
-def _by_own_code(seen: Seen, found: Finding) -> Finding:
-    """A proxy whose own code, or the code that it runs, can replace the latter."""
-    owner = seen.owner(seen.address)
-    if not owner:
-        note = "the code behind this proxy can be changed, by whom its own code decides"
-        return replace(found, upgradeable=True, notes=(*found.notes, note))
-    found = replace(found, evidence=(*found.evidence, Evidence("rpc", f"call {OWNER}", owner)))
-    if seen.is_nobody(owner):
-        note = (
-            f"the code behind this proxy can be changed by whom its own code allows that, often its owner(), "
-            f"which is nobody ({owner}): whether anybody can is not known"
+def _add_upgrade_power(state: Seen, finding: Finding) -> Finding:
+    """Add who can change the code, as far as the chain shows it."""
+    slot = ZEPPELIN_ADMIN_SLOT if finding.kind == "zeppelinos" else ADMIN_SLOT
+    if (admin := state.slot(slot)) and finding.kind != "safe":
+        return _add_admin(
+            state, replace(finding, evidence=(*finding.evidence, _slot_evidence(state, slot))), admin
         )
-        return replace(found, notes=(*found.notes, note))
+    if finding.kind == "safe":
+        note = "the code of a Safe can be changed by a transaction of the Safe, where its code allows that"
+        return replace(finding, notes=(*finding.notes, note))
+    if not any(_can_upgrade(state.codes[each]) for each in (state.address, *finding.implementations)):
+        return finding
+    return _add_self_upgrade(state, finding)
+
+
+def _add_self_upgrade(state: Seen, finding: Finding) -> Finding:
+    """Add the owner of a proxy that is upgraded by its own code or by its implementation."""
+    owner = state.owner(state.address)
+    if not owner:
+        note = "the code behind this proxy can be changed; its own code decides by whom"
+        return replace(finding, upgradeable=True, notes=(*finding.notes, note))
+    finding = replace(finding, evidence=(*finding.evidence, Evidence("rpc", f"call {OWNER}", owner)))
+    if state.is_nobody(owner):
+        note = (
+            f"the code behind this proxy can be changed by the accounts that its own code allows, often its "
+            f"owner(), but that is a burn address ({owner}): whether any account can is not known"
+        )
+        return replace(finding, notes=(*finding.notes, note))
     note = (
-        f"the code behind this proxy can be changed by whom its own code allows that, often its owner(), "
-        f"{owner}, {_described(seen.kind(owner))}"
+        f"the code behind this proxy can be changed by the accounts that its own code allows, often its "
+        f"owner(), {owner}, {_describe_kind(state.kind(owner))}"
     )
-    return replace(found, upgradeable=True, notes=(*found.notes, note))
+    return replace(finding, upgradeable=True, notes=(*finding.notes, note))
 
 
-def _by_admin(seen: Seen, found: Finding, admin: str) -> Finding:
-    """A proxy with an admin in its storage."""
-    kind = seen.kind(admin)
-    if seen.is_nobody(admin):
-        note = f"its admin is nobody ({admin}), so no admin can change its code"
-        return _unless_by_own_code(seen, replace(found, notes=(*found.notes, note)))
+def _add_admin(state: Seen, finding: Finding, admin: str) -> Finding:
+    """Add the admin that a proxy stores in a slot."""
+    kind = state.kind(admin)
+    if state.is_nobody(admin):
+        note = f"its admin is a burn address ({admin}), so no admin can change its code"
+        return _add_self_upgrade_or_none(state, replace(finding, notes=(*finding.notes, note)))
     if kind in ("wallet", "delegated_wallet"):
         note = f"its code can be changed at any time by a single wallet, {admin}"
-        return replace(found, upgradeable=True, by=admin, notes=(*found.notes, note))
-    note = f"its code can be changed by its admin {admin}, {_described(kind)}"
-    if owner := seen.owner(admin):
-        said = Evidence("rpc", f"call {OWNER} of the admin {admin}", owner)
-        found = replace(found, evidence=(*found.evidence, said))
-        if seen.is_nobody(owner):
-            return _by_ownerless_admin(seen, found, admin, owner)
-        note += f", whose owner() is {owner}, {_described(seen.kind(owner))}"
-    return replace(found, upgradeable=True, by=admin, notes=(*found.notes, note))
+        return replace(finding, upgradeable=True, by=admin, notes=(*finding.notes, note))
+    note = f"its code can be changed by its admin {admin}, {_describe_kind(kind)}"
+    if owner := state.owner(admin):
+        call = Evidence("rpc", f"call {OWNER} of the admin {admin}", owner)
+        finding = replace(finding, evidence=(*finding.evidence, call))
+        if state.is_nobody(owner):
+            return _add_ownerless_admin(state, finding, admin, owner)
+        note += f", whose owner() is {owner}, {_describe_kind(state.kind(owner))}"
+    return replace(finding, upgradeable=True, by=admin, notes=(*finding.notes, note))
 
 
-def _by_ownerless_admin(seen: Seen, found: Finding, admin: str, owner: str) -> Finding:
-    """A proxy whose admin is a contract that nobody owns: a ProxyAdmin obeys nobody else, others may."""
-    if _holds(seen.codes.get(admin, b""), _ADMIN_UPGRADES):
+def _add_ownerless_admin(state: Seen, finding: Finding, admin: str, owner: str) -> Finding:
+    """Add an admin contract without an owner: only for a ProxyAdmin this rules out an upgrade."""
+    if _has_function(state.codes.get(admin, b""), _ADMIN_UPGRADE_FUNCTIONS):
         note = (
-            f"its code cannot be changed by its admin {admin}, a contract whose owner() is nobody ({owner})"
+            f"its code cannot be changed by its admin {admin}, a contract whose owner() is a burn address "
+            f"({owner})"
         )
-        return _unless_by_own_code(seen, replace(found, notes=(*found.notes, note)))
+        return _add_self_upgrade_or_none(state, replace(finding, notes=(*finding.notes, note)))
     note = (
-        f"its code can be changed by its admin {admin} alone, a contract whose owner() is nobody ({owner}): "
-        "whether anybody else can make it do that is not known"
+        f"its code can be changed by its admin {admin} alone, a contract whose owner() is a burn address "
+        f"({owner}): whether any account can make it do that is not known"
     )
-    return replace(found, notes=(*found.notes, note))
+    return replace(finding, notes=(*finding.notes, note))
 
 
-def _unless_by_own_code(seen: Seen, found: Finding) -> Finding:
-    """A proxy that no admin can change; the code that it runs may still be able to replace itself."""
-    if any(_can_upgrade(seen.codes[each]) for each in found.implementations):
-        return _by_own_code(seen, found)
-    return replace(found, upgradeable=False)
+def _add_self_upgrade_or_none(state: Seen, finding: Finding) -> Finding:
+    """Finish a proxy that no admin can change; its implementation may still be able to upgrade it."""
+    if any(_can_upgrade(state.codes[each]) for each in finding.implementations):
+        return _add_self_upgrade(state, finding)
+    return replace(finding, upgradeable=False)
 
 
-def _diamond(seen: Seen) -> Finding | None:
-    """A contract whose loupe names facets that have code."""
-    names = facets(seen)
-    living = tuple(facet for facet in names if seen.codes.get(facet))
-    if not living:
+def _classify_diamond(state: Seen) -> Finding | None:
+    """Return the finding for a diamond: its loupe lists facets that have code."""
+    addresses = facets(state)
+    with_code = tuple(facet for facet in addresses if state.codes.get(facet))
+    if not with_code:
         return None
-    said = Evidence("rpc", f"call {FACETS}", f"{len(names)} addresses")
-    more = _facets_named(seen) - MOST_FACETS
-    notes = (f"it names {more} more facets, which were not looked at",) if more > 0 else ()
-    found = Finding(
-        "contract", is_proxy=True, kind="eip2535", implementations=living, evidence=(said,), notes=notes
+    call = Evidence("rpc", f"call {FACETS}", f"{len(addresses)} addresses")
+    more = _count_facets(state) - MOST_FACETS
+    notes = (f"it lists {more} more facets, which were not checked",) if more > 0 else ()
+    finding = Finding(
+        "contract", is_proxy=True, kind="eip2535", implementations=with_code, evidence=(call,), notes=notes
     )
-    if not seen.told(seen.address, CUT_FACET):
-        return found
-    cut = Evidence("rpc", f"call {CUT_FACET}", seen.told(seen.address, CUT_FACET))
-    found = replace(found, upgradeable=True, evidence=(said, cut))
-    return _owned(seen, found, seen.address, "the diamond")
+    if not state.told(state.address, CUT_FACET):
+        return finding
+    cut = Evidence("rpc", f"call {CUT_FACET}", state.told(state.address, CUT_FACET))
+    finding = replace(finding, upgradeable=True, evidence=(call, cut))
+    return _add_owner(state, finding, state.address, "the diamond")
 
 
-def _owned(seen: Seen, found: Finding, address: str, what: str) -> Finding:
-    """A finding whose code the owner of `address` can change."""
-    owner = seen.owner(address)
+def _add_owner(state: Seen, finding: Finding, address: str, label: str) -> Finding:
+    """Add that the owner() of `address` can change the code."""
+    owner = state.owner(address)
     if not owner:
-        note = f"its code can be changed through {what}, by whom is not known"
-        return replace(found, notes=(*found.notes, note))
+        note = f"its code can be changed through {label}; by whom is not known"
+        return replace(finding, notes=(*finding.notes, note))
     evidence = Evidence("rpc", f"call {OWNER} of {address}", owner)
-    if seen.is_nobody(owner):
-        note = f"its code cannot be changed through {what}: its owner() is nobody ({owner})"
+    if state.is_nobody(owner):
+        note = f"its code cannot be changed through {label}: its owner() is a burn address ({owner})"
         return replace(
-            found, upgradeable=False, evidence=(*found.evidence, evidence), notes=(*found.notes, note)
+            finding, upgradeable=False, evidence=(*finding.evidence, evidence), notes=(*finding.notes, note)
         )
-    single = "a single wallet, " if seen.kind(owner) in ("wallet", "delegated_wallet") else ""
-    note = f"its code can be changed by the owner() of {what}: {single}{owner}"
-    return replace(found, by=owner, evidence=(*found.evidence, evidence), notes=(*found.notes, note))
+    single = "a single wallet, " if state.kind(owner) in ("wallet", "delegated_wallet") else ""
+    note = f"its code can be changed by the owner() of {label}: {single}{owner}"
+    return replace(finding, by=owner, evidence=(*finding.evidence, evidence), notes=(*finding.notes, note))
 
 
-def _by_hint(seen: Seen) -> Finding | None:
-    """A contract that names an implementation when asked, and can run code from elsewhere."""
-    answers = ((hint, seen.told(seen.address, hint)) for hint in HINTS)
-    said = next(((hint, target) for hint, target in answers if target and seen.codes.get(target)), None)
-    if not said or not runs_others(seen.code or b""):
+def _classify_by_getter(state: Seen) -> Finding | None:
+    """Return the finding for a contract that has an implementation getter and uses DELEGATECALL."""
+    results = ((hint, state.told(state.address, hint)) for hint in HINTS)
+    match = next(((hint, target) for hint, target in results if target and state.codes.get(target)), None)
+    if not match or not runs_others(state.code or b""):
         return None
-    hint, target = said
+    hint, target = match
     evidence = (Evidence("rpc", f"call {hint}", target),)
-    if creates(seen.code or b""):
-        note = f"it names {target} as {hint} but also creates contracts: it may be a proxy or a factory"
+    if creates(state.code or b""):
+        note = f"it returns {target} as {hint} but also creates contracts: it may be a proxy or a factory"
         return Finding("contract", is_proxy=None, evidence=evidence, notes=(note,))
     return Finding("contract", is_proxy=True, kind="other", implementations=(target,), evidence=evidence)
 
 
-def _none_found(seen: Seen) -> Finding:
-    """A contract without any sign of a proxy that could be confirmed."""
-    code = seen.code or b""
-    named = tuple(_unconfirmed(seen))
+def _classify_unconfirmed(state: Seen) -> Finding:
+    """Return the finding for a contract without a confirmed sign of a proxy."""
+    code = state.code or b""
+    evidence = tuple(_list_unconfirmed_slots(state))
     if not runs_others(code):
         return Finding("contract", is_proxy=False)
-    if not named:
+    if not evidence:
         return Finding("contract", is_proxy=None)
     notes = tuple(
-        f"storage {slot} holds {each.value}, which {_unfit(seen, slot)}"
-        for each in named
+        f"storage {slot} holds {each.value}, which {_slot_problem(state, slot)}"
+        for each in evidence
         if (slot := each.field.removeprefix("storage "))
     )
-    return Finding("contract", is_proxy=None, evidence=named, notes=notes)
+    return Finding("contract", is_proxy=None, evidence=evidence, notes=notes)
 
 
-def _unfit(seen: Seen, slot: str) -> str:
-    """Why what a slot holds leads to no code."""
-    target = seen.slot(slot)
-    if target == seen.address:
+def _slot_problem(state: Seen, slot: str) -> str:
+    """Return why the value of a slot leads to no code."""
+    target = state.slot(slot)
+    if target == state.address:
         return "is its own address"
-    return "names no code to run" if target and seen.codes.get(target) else "is no address of a contract"
+    return "leads to no code to run" if target and state.codes.get(target) else "is not a contract's address"
 
 
-def _unconfirmed(seen: Seen) -> Iterator[Evidence]:
-    """Slots of proxies that hold something which cannot be accepted."""
+def _list_unconfirmed_slots(state: Seen) -> Iterator[Evidence]:
+    """Yield non-empty proxy slots as evidence, although they confirm no proxy."""
     for slot, _ in POINTERS[:-1]:
-        word = seen.slots.get((seen.address, slot), b"")
+        word = state.slots.get((state.address, slot), b"")
         if any(word):
-            yield _storage(seen, slot)
+            yield _slot_evidence(state, slot)
 
 
 def _can_upgrade(code: bytes) -> bool:
-    return _holds(code, _UPGRADES)
+    return _has_function(code, _UPGRADE_FUNCTIONS)
 
 
-def _holds(code: bytes, signatures: Iterable[str]) -> bool:
-    """Whether code has any of these functions, as far as that can be told from its bytes."""
+def _has_function(code: bytes, signatures: Iterable[str]) -> bool:
+    """True if the code contains the selector of any of these functions."""
     return any(selector(signature) in code for signature in signatures)
 
 
-def _pattern(name: str, seen: Seen) -> Evidence:
-    return Evidence("rpc", name, "0x" + (seen.code or b"")[:64].hex())
+def _code_evidence(name: str, state: Seen) -> Evidence:
+    return Evidence("rpc", name, "0x" + (state.code or b"")[:64].hex())
 
 
-def _storage(seen: Seen, slot: str) -> Evidence:
-    return Evidence("rpc", f"storage {slot}", "0x" + seen.slots[seen.address, slot].hex())
+def _slot_evidence(state: Seen, slot: str) -> Evidence:
+    return Evidence("rpc", f"storage {slot}", "0x" + state.slots[state.address, slot].hex())
 
 
-def _described(kind: AccountKind) -> str:
+def _describe_kind(kind: AccountKind) -> str:
     return {
         "contract": "a contract",
         "wallet": "a wallet",
         "delegated_wallet": "a wallet with delegated code",
-        "unknown": "of which nothing is known here",
+        "unknown": "an account of unknown kind",
     }[kind]

@@ -1,4 +1,4 @@
-"""What registries claim of a proxy, held against what was seen on the chain."""
+"""Merge the proxy claims of registries with the on-chain finding. The chain takes precedence."""
 
 from __future__ import annotations
 
@@ -11,80 +11,85 @@ from centgate.verdicts.proxies import Evidence, Finding
 Claims = Sequence[tuple[Registry, ProxyClaim]]
 
 
-def with_claims(found: Finding | None, claims: Claims) -> Finding:
-    """A finding held against what registries claim; theirs alone where the chain was not seen.
+def with_claims(finding: Finding | None, claims: Claims) -> Finding:
+    """Merge a finding with registry claims; use the claims alone if the chain was not read.
 
-    What stays unknown of a proxy is named in the notes.
+    Adds a note if it stays unknown who can change the code of a proxy.
     """
-    found = _weighed(found, claims)
-    if not found.is_proxy or found.upgradeable is not None:
-        return found
-    note = "whether the code behind this proxy can be changed, and by whom, could not be found out"
-    return replace(found, notes=(*found.notes, note))
+    finding = _merge(finding, claims)
+    if not finding.is_proxy or finding.upgradeable is not None:
+        return finding
+    note = "whether the code behind this proxy can be changed, and by whom, is not known"
+    return replace(finding, notes=(*finding.notes, note))
 
 
-def _weighed(found: Finding | None, claims: Claims) -> Finding:
-    saying: Claims = [(registry, claim) for registry, claim in claims if claim.is_proxy]
+def _merge(finding: Finding | None, claims: Claims) -> Finding:
+    claiming: Claims = [(registry, claim) for registry, claim in claims if claim.is_proxy]
     denying: Claims = [(registry, claim) for registry, claim in claims if not claim.is_proxy]
-    if found is None:
-        return _claimed(saying) or _denied(denying) or Finding("unknown", is_proxy=None)
-    if found.is_proxy:
-        return replace(found, notes=(*found.notes, *_stale(found, saying)))
-    if not found.delegates:
-        contradicted = tuple(
-            f"{registry} calls this a proxy, but the code at this address cannot run any other"
-            for registry, _ in saying
+    if finding is None:
+        return (
+            _finding_from_claims(claiming)
+            or _finding_from_denials(denying)
+            or Finding("unknown", is_proxy=None)
         )
-        return replace(found, notes=(*found.notes, *contradicted))
-    if claimed := _claimed(saying):
-        registry = claimed.evidence[0].source
-        note = f"that this is a proxy is known from {registry} alone; the chain does not confirm it"
-        evidence = (*found.evidence, *claimed.evidence)
-        notes = (*found.notes, note, *claimed.notes)
-        return replace(claimed, account=found.account, evidence=evidence, notes=notes, delegates=True)
-    denied = _denied(denying)
-    if denied and found.is_proxy is None and not found.evidence:
-        return replace(found, is_proxy=False, evidence=denied.evidence)
-    if found.is_proxy is None and not found.evidence:
-        note = "its code can run code from elsewhere; whether it is a proxy of an uncommon kind is not known"
-        return replace(found, notes=(*found.notes, note))
-    return found
+    if finding.is_proxy:
+        return replace(finding, notes=(*finding.notes, *_note_stale_claims(finding, claiming)))
+    if not finding.delegates:
+        contradictions = tuple(
+            f"{registry} reports a proxy, but the code at this address cannot run other code"
+            for registry, _ in claiming
+        )
+        return replace(finding, notes=(*finding.notes, *contradictions))
+    if claim := _finding_from_claims(claiming):
+        registry = claim.evidence[0].source
+        note = f"only {registry} reports that this is a proxy; the chain does not confirm it"
+        evidence = (*finding.evidence, *claim.evidence)
+        notes = (*finding.notes, note, *claim.notes)
+        return replace(claim, account=finding.account, evidence=evidence, notes=notes, delegates=True)
+    denial = _finding_from_denials(denying)
+    if denial and finding.is_proxy is None and not finding.evidence:
+        return replace(finding, is_proxy=False, evidence=denial.evidence)
+    if finding.is_proxy is None and not finding.evidence:
+        note = "its code can run other contracts' code; whether it is an uncommon kind of proxy is not known"
+        return replace(finding, notes=(*finding.notes, note))
+    return finding
 
 
-def _claimed(saying: Claims) -> Finding | None:
-    """What a registry says that calls it a proxy: the first that knows the kind, else the first."""
-    if not saying:
+def _finding_from_claims(claiming: Claims) -> Finding | None:
+    """Return the finding of the first claim with a proxy kind, else of the first claim."""
+    if not claiming:
         return None
-    registry, claim = next((each for each in saying if each[1].kind), saying[0])
-    left_out = f"{registry} names {claim.left_out} more implementations, which are left out here"
+    registry, claim = next((each for each in claiming if each[1].kind), claiming[0])
+    left_out = f"{registry} lists {claim.left_out} more implementations, which are left out here"
     return Finding(
         "delegated_wallet" if claim.kind == "eip7702" else "contract",
         is_proxy=True,
         kind=claim.kind,
         implementations=tuple(each.address for each in claim.implementations),
         upgradeable=True if claim.kind == "eip7702" else None,
-        evidence=(_said(registry, claim),),
+        evidence=(_claim_evidence(registry, claim),),
         notes=(left_out,) if claim.left_out else (),
     )
 
 
-def _denied(denying: Claims) -> Finding | None:
+def _finding_from_denials(denying: Claims) -> Finding | None:
     if not denying:
         return None
-    return Finding("contract", is_proxy=False, evidence=(_said(*denying[0]),))
+    return Finding("contract", is_proxy=False, evidence=(_claim_evidence(*denying[0]),))
 
 
-def _stale(found: Finding, saying: Claims) -> Iterator[str]:
-    """Where a registry names other code than the chain does."""
-    for registry, claim in saying:
-        named = [each.address for each in claim.implementations]
-        if named and not {*named} & {*found.implementations}:
-            says = "the slot" if any("storage" in each.field for each in found.evidence) else "the chain"
+def _note_stale_claims(finding: Finding, claiming: Claims) -> Iterator[str]:
+    """Yield a note for each registry whose implementation differs from the chain's."""
+    for registry, claim in claiming:
+        addresses = [each.address for each in claim.implementations]
+        if addresses and not {*addresses} & {*finding.implementations}:
+            where = "the slot" if any("storage" in each.field for each in finding.evidence) else "the chain"
             yield (
-                f"{registry} names {named[0]} as implementation, {says} says {found.implementations[0]}: "
-                "the chain is right"
+                f"{registry} gives {addresses[0]} as implementation, {where} has "
+                f"{finding.implementations[0]}: "
+                "the chain takes precedence"
             )
 
 
-def _said(registry: Registry, claim: ProxyClaim) -> Evidence:
+def _claim_evidence(registry: Registry, claim: ProxyClaim) -> Evidence:
     return Evidence(registry, claim.field, claim.value)

@@ -1,10 +1,10 @@
-"""What makes a token, or a transfer, look like a trick: rules without any I/O.
+"""Rules for spam tokens and suspicious transfers, such as address poisoning. No I/O.
 
-The rules on names follow what wallets and revoke.cash publish of theirs. A token that is known by its address
-is never suspicious, whatever it is called.
+The name rules follow the rules that wallets and revoke.cash publish. A token that is known by its address is
+never suspicious, regardless of its name.
 """
 
-# ruff: noqa: RUF001 - letters that are taken for others are part of what this is about
+# ruff: noqa: RUF001 - the rules need letters that look like others
 
 from __future__ import annotations
 
@@ -32,18 +32,18 @@ SuspicionId = Literal[
 ]
 
 READ = 300
-"""Characters of a name that are looked at."""
+"""Most characters of a name that are examined."""
 DUST_USD = 1.0
-"""US dollars under which what comes in can be a plant. Honest transfers are that small too."""
+"""Incoming transfers below this many US dollars may be planted. Honest transfers can be as small."""
 DUST_COINS, DUST_TOKENS = 0.001, 1
-"""The same in whole units, where there is no price: of the chain's own coin, and of a token."""
+"""The same without a price, in whole units: of the chain's native coin, and of a token."""
 
 _MAJORS = (
     "ARB BNB BTC BUSD CBBTC DAI ETH EURC LINK MATIC OP POL PYUSD SHIB STETH UNI USDC USDE USDS USDT USDT0"
     " WBNB WBTC WETH WMATIC WPOL WSTETH"
 )
 MAJORS = frozenset(_MAJORS.split())
-"""Symbols that are worth imitating, on every chain; others are shared by honest tokens."""
+"""Symbols that are worth imitating, on every chain; honest tokens share others."""
 
 _ENDINGS = (
     "ai|app|bid|biz|bond|cash|cc|cfd|city|claims?|click|cloud|club|co|com|cyou|day|dev|events?|exchange|fi|"
@@ -67,21 +67,21 @@ _BAIT = re.compile(
     re.IGNORECASE,
 )
 _MARKS = re.compile("[\u2611\u2705\u2713\u2714\U0001f381\U0001f5f8]")
-"""Check marks, which imitate a verified badge, and presents."""
+"""Check marks, which imitate a verified badge, and gift symbols."""
 _DOTS = re.compile(r"\s*(?:[\u3002\u2024\u00b7\u2022\u2027]|[\[({]\s*(?:\.|dot)\s*[\])}])\s*", re.IGNORECASE)
-"""Dots that are none, and dots in brackets."""
-_DOLLARS = re.compile("[\uff04\ufe69\U0001f4b2]|\\$\\s+\\w")
-_DRAWN = re.compile("(?<=[\u00a9\u00ae\u2000-\u3300\U0001f000-\U0001faff])[\ufe0e\ufe0f\u200d]")
-"""What picks the drawing of an emoji, which hides nothing."""
+"""Characters that look like dots, and dots in brackets."""
+_FAKE_DOLLARS = re.compile("[\uff04\ufe69\U0001f4b2]|\\$\\s+\\w")
+_EMOJI_MODIFIERS = re.compile("(?<=[\u00a9\u00ae\u2000-\u3300\U0001f000-\U0001faff])[\ufe0e\ufe0f\u200d]")
+"""Emoji variation selectors and joiners, which hide nothing."""
 _CAPITALS = str.maketrans("ΑΒΕΖΗΙΚΜΝΟΡΤΥΧ₮", "ABEZHIKMNOPTYXT")
-"""Greek capitals that read like Latin ones, whatever their small letters read like; and tether's sign."""
+"""Greek capitals that look like Latin ones even if their lower case does not; and the tether sign."""
 _NOTATION = frozenset("αβγδεμσω")
-"""Greek letters that honest names use for themselves: alpha, micro."""
+"""Greek letters that honest names use: alpha, micro."""
 
 
 @dataclass(frozen=True, slots=True)
 class Suspicion:
-    """One reason to distrust. `value` is what gave rise to it, cleaned."""
+    """One reason for suspicion. `value` is the sanitized text that triggered it."""
 
     id: SuspicionId
     explanation: str
@@ -90,85 +90,85 @@ class Suspicion:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """What a token may show that honest ones rarely do: `found` gives what it shows, None for nothing."""
+    """A sign of spam that honest tokens rarely show. The callable returns the matching text, or None."""
 
     id: SuspicionId
     explanation: str
     found: Callable[[Token], str | None]
     weak: bool = False
-    """Whether honest tokens do it too, so that alone it says nothing against one that trades."""
+    """True if honest tokens show it too: alone it does not count against a token with a confident price."""
 
 
 def suspicions(token: Token, chain_id: int, *, trades: bool = False) -> tuple[Suspicion, ...]:
-    """Why a token looks like a trick; nothing for one that is known by its address.
+    """Return the reasons to suspect a token; () if it is known by its address.
 
-    `trades`: whether there is a confident price of it.
+    The flag is true if the token has a confident price.
     """
     if _is_genuine(token, chain_id):
         return ()
-    found = [(rule, value) for rule in RULES if (value := rule.found(token))]
-    if trades and all(rule.weak for rule, _ in found):
+    matches = [(rule, value) for rule in RULES if (value := rule.found(token))]
+    if trades and all(rule.weak for rule, _ in matches):
         return ()
-    return tuple(Suspicion(rule.id, rule.explanation, cleaned(value)) for rule, value in found)
+    return tuple(Suspicion(rule.id, rule.explanation, cleaned(value)) for rule, value in matches)
 
 
 def suspicions_of_holding(holding: Holding, chain_id: int, *, trades: bool = False) -> tuple[Suspicion, ...]:
-    """Why a token that a wallet holds looks like a trick, the amount it claims included."""
-    found = suspicions(holding.token, chain_id, trades=trades)
+    """Return the reasons to suspect a holding: those of its token, and an impossible amount."""
+    reasons = suspicions(holding.token, chain_id, trades=trades)
     supply = holding.token.supply
     if supply is None or holding.amount <= supply or _is_genuine(holding.token, chain_id):
-        return found
-    boast = Suspicion(
+        return reasons
+    impossible_amount = Suspicion(
         "more_than_exists",
-        "The token claims that the wallet holds more of it than there is at all: its balances are made up.",
+        "The token claims that the wallet holds more than its total supply: its balances are made up.",
         f"supply {supply}",
     )
-    return (*found, boast)
+    return (*reasons, impossible_amount)
 
 
 def _is_genuine(token: Token, chain_id: int) -> bool:
     return token.address in NATIVE_AS_TOKEN or known_token(chain_id, token.address) is not None
 
 
-def _accused(token: Token) -> str | None:
+def _find_accusation(token: Token) -> str | None:
     return token.accused
 
 
-def _imitated(token: Token) -> str | None:
-    """The symbol, when it reads like that of a major token, or of a chain's own coin."""
-    return token.symbol if token.symbol and _reads(token.symbol) in _MAJORS_READ else None
+def _find_imitated_symbol(token: Token) -> str | None:
+    """Return the symbol if it looks like that of a major token or of a chain's native coin."""
+    return token.symbol if token.symbol and _normalize_symbol(token.symbol) in _NORMALIZED_MAJORS else None
 
 
-def _reads(symbol: str) -> str:
-    """What people read in a symbol: without what cannot be seen, in plain Latin letters."""
+def _normalize_symbol(symbol: str) -> str:
+    """Return a symbol as people read it: without invisible characters, in plain Latin letters."""
     plain = unicodedata.normalize("NFKC", cleaned(symbol[:READ]) or "").translate(_CAPITALS)
     return skeleton(plain.casefold().strip(" $.-_*"))
 
 
-def _link(token: Token) -> str | None:
-    return _first(token, lambda text: _LINK.search(_folded(text)) is not None)
+def _find_link(token: Token) -> str | None:
+    return _find_first(token, lambda text: _LINK.search(_normalize_text(text)) is not None)
 
 
-def _bait(token: Token) -> str | None:
-    return _first(token, lambda text: _BAIT.search(_folded(text)) is not None)
+def _find_bait(token: Token) -> str | None:
+    return _find_first(token, lambda text: _BAIT.search(_normalize_text(text)) is not None)
 
 
-def _unusual(token: Token) -> str | None:
-    return _first(token, _has_unusual)
+def _find_unusual(token: Token) -> str | None:
+    return _find_first(token, _has_unusual)
 
 
 def _has_unusual(text: str) -> bool:
-    """Check marks, dollar signs that are none, letters mixed from two alphabets, or what cannot be seen."""
+    """True for check marks, fake dollar signs, letters of two alphabets mixed, or invisible characters."""
     return (
         _MARKS.search(text) is not None
-        or _DOLLARS.search(text) is not None
-        or hidden(_DRAWN.sub("", text.strip()))
-        or _mixed(text)
+        or _FAKE_DOLLARS.search(text) is not None
+        or hidden(_EMOJI_MODIFIERS.sub("", text.strip()))
+        or _has_mixed_alphabets(text)
     )
 
 
-def _mixed(text: str) -> bool:
-    """Whether Cyrillic or Greek letters that read like Latin ones stand among Latin ones."""
+def _has_mixed_alphabets(text: str) -> bool:
+    """True if Cyrillic or Greek letters that look like Latin ones are mixed with Latin ones."""
     foreign = (
         ord(letter.casefold()[:1]) in LATIN or ord(letter) in _CAPITALS
         for letter in text
@@ -177,61 +177,64 @@ def _mixed(text: str) -> bool:
     return any(foreign) and any(letter.isascii() and letter.isalpha() for letter in text)
 
 
-def _first(token: Token, shows: Callable[[str], bool]) -> str | None:
-    """The first of name and symbol that shows something."""
+def _find_first(token: Token, matches: Callable[[str], bool]) -> str | None:
+    """Return the first of name and symbol for which `matches` is true."""
     texts = (text[:READ] for text in (token.name, token.symbol) if text)
-    return next((text for text in texts if shows(text)), None)
+    return next((text for text in texts if matches(text)), None)
 
 
-def _folded(text: str) -> str:
-    """In plain letters, as they are read: wide and styled ones, and dots that are none, made usual."""
+def _normalize_text(text: str) -> str:
+    """Normalize to plain letters as people read them: wide and styled letters, lookalike dots."""
     plain = unicodedata.normalize("NFKC", cleaned(text, READ) or "")
     return _DOTS.sub(".", plain)
 
 
-_MAJORS_READ = frozenset(_reads(major) for major in MAJORS)
+_NORMALIZED_MAJORS = frozenset(_normalize_symbol(major) for major in MAJORS)
 
 
 RULES: tuple[Rule, ...] = (
-    Rule("flagged_by_source", "The source itself marks this token as a scam.", _accused),
+    Rule("flagged_by_source", "The source itself marks this token as a scam.", _find_accusation),
     Rule(
         "imitates_known_symbol",
-        "Its symbol reads like that of a major token or of a chain's own coin, but it is another contract.",
-        _imitated,
+        "Its symbol looks like that of a major token or of a chain's native coin, but it is another "
+        "contract.",
+        _find_imitated_symbol,
     ),
-    Rule("link_in_name", "Its name contains a link.", _link, weak=True),
+    Rule("link_in_name", "Its name contains a link.", _find_link, weak=True),
     Rule(
-        "reward_bait", "Its name or symbol promises a reward, as bait for a site that empties wallets.", _bait
+        "reward_bait",
+        "Its name or symbol promises a reward, as bait for a site that drains wallets.",
+        _find_bait,
     ),
     Rule(
         "unusual_characters",
-        "Its name or symbol carries marks or letters that imitate others, or that cannot be seen.",
-        _unusual,
+        "Its name or symbol has marks or letters that imitate others, or that are invisible.",
+        _find_unusual,
     ),
 )
 
 
 class Proof(IntEnum):
-    """What a transfer proves of its other side."""
+    """Strength of the evidence that a transfer gives about its counterparty."""
 
     NONE = 0
-    """It moves nothing: anyone can make it."""
+    """It moves nothing: anyone can send it."""
     WEAK = 1
-    """Dust that came in, or a token that nobody vouches for, whose contract can name any two addresses."""
+    """Incoming dust, or an unknown token, whose contract can name any two addresses."""
     DEALT_WITH = 2
-    """The wallet itself paid or called it, or got from it what no stranger gives away."""
+    """The wallet itself paid or called it, or received from it more than a stranger would give away."""
 
 
 def proof(movement: Movement, wallet: str, chain_id: int, price: Price | None) -> Proof:
-    """What a transfer proves of its other side; `price` is that of what it moves."""
-    token, paid = movement.token, movement.sender == wallet
-    if token is None and paid:
+    """Return the evidence that a transfer gives about its counterparty; `price` is the moved asset's."""
+    token, is_outgoing = movement.token, movement.sender == wallet
+    if token is None and is_outgoing:
         return Proof.DEALT_WITH
     if movement.amount == 0:
         return Proof.NONE
     if movement.amount is None or (token and not _is_money(token, chain_id, price)):
         return Proof.WEAK
-    return Proof.DEALT_WITH if paid or not _is_dust(movement, price) else Proof.WEAK
+    return Proof.DEALT_WITH if is_outgoing or not _is_dust(movement, price) else Proof.WEAK
 
 
 def _is_money(token: Token, chain_id: int, price: Price | None) -> bool:
@@ -252,45 +255,45 @@ def _is_dust(movement: Movement, price: Price | None) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Lookalike:
-    """A counterparty that can be taken for another address of the history, or for the wallet."""
+    """A counterparty that can be mistaken for another address of the history, or for the wallet."""
 
     of: str
     copied: bool
-    """Whether it is the copy of the two; where that cannot be told, both stand under suspicion."""
+    """True if it is the copy of the two; if that cannot be determined, both are suspicious."""
 
 
 def lookalikes(
     movements: Sequence[Movement], wallet: str, prove: Callable[[Movement], Proof]
 ) -> Mapping[str, Lookalike]:
-    """Counterparties that can be taken for another: people compare the first and the last four digits.
+    """Find counterparties that look like another one: people compare the first and the last four digits.
 
-    Of those that look the same, the one that most is proved of is the address that was meant, and the
-    others are copies of it; two of which the same is proved cannot be told apart.
+    Of those that look the same, the one with the strongest evidence is the original and the others are its
+    copies; two with equal evidence cannot be told apart.
     """
-    proved: dict[str, int] = {}
+    strength: dict[str, int] = {}
     for each in movements:
         if side := each.counterparty(wallet):
-            proved[side] = max(proved.get(side, 0), prove(each))
-    proved[wallet] = Proof.DEALT_WITH
+            strength[side] = max(strength.get(side, 0), prove(each))
+    strength[wallet] = Proof.DEALT_WITH
     alike: dict[str, list[str]] = {}
-    for side in sorted(proved, key=lambda side: (-proved[side], side != wallet, side)):
-        if int(_look(side), 16):
-            alike.setdefault(_look(side), []).append(side)
-    found: dict[str, Lookalike] = {}
+    for side in sorted(strength, key=lambda side: (-strength[side], side != wallet, side)):
+        if int(_visible_part(side), 16):
+            alike.setdefault(_visible_part(side), []).append(side)
+    result: dict[str, Lookalike] = {}
     for first, *others in alike.values():
-        found |= {side: Lookalike(first, proved[side] < proved[first]) for side in others}
-        if others and first != wallet and proved[others[0]] == proved[first]:
-            found[first] = Lookalike(others[0], copied=False)
-    return found
+        result |= {side: Lookalike(first, strength[side] < strength[first]) for side in others}
+        if others and first != wallet and strength[others[0]] == strength[first]:
+            result[first] = Lookalike(others[0], copied=False)
+    return result
 
 
-_COPIED = (
-    "The other side begins and ends like an address that the wallet deals with, and is another: "
+_COPY_EXPLANATION = (
+    "The counterparty begins and ends like an address that the wallet deals with, but is another one: "
     "copied from the history, it sends money to a stranger."
 )
-_ALIKE = (
-    "The other side looks like another address in this history, and which of the two is the impostor cannot "
-    "be told: compare every character before you pay either."
+_AMBIGUOUS_EXPLANATION = (
+    "The counterparty looks like another address in this history, and it is not known which of the two is "
+    "fake: compare every character before you pay either."
 )
 
 
@@ -302,20 +305,26 @@ def suspicions_of_transfer(
     *,
     trades: bool = False,
 ) -> tuple[Suspicion, ...]:
-    """Why a transfer looks like a trick; `alike` as `lookalikes` gives it, `trades` as in `suspicions`."""
-    found: list[Suspicion] = []
+    """Return the reasons to suspect a transfer: a lookalike counterparty, a zero value, its token."""
+    reasons: list[Suspicion] = []
     if twin := alike.get(movement.counterparty(wallet) or ""):
-        found.append(Suspicion("lookalike_counterparty", _COPIED if twin.copied else _ALIKE, twin.of))
+        reasons.append(
+            Suspicion(
+                "lookalike_counterparty",
+                _COPY_EXPLANATION if twin.copied else _AMBIGUOUS_EXPLANATION,
+                twin.of,
+            )
+        )
     if movement.amount == 0 and (movement.token or movement.sender != wallet):
-        found.append(
+        reasons.append(
             Suspicion(
                 "zero_value",
-                "Nothing was moved: anyone can make such a transfer, to plant an address in the history.",
+                "Nothing was moved: anyone can send such a transfer to plant an address in the history.",
                 "0",
             )
         )
-    return (*found, *(suspicions(movement.token, chain_id, trades=trades) if movement.token else ()))
+    return (*reasons, *(suspicions(movement.token, chain_id, trades=trades) if movement.token else ()))
 
 
-def _look(address: str) -> str:
+def _visible_part(address: str) -> str:
     return address[2:6] + address[-4:]

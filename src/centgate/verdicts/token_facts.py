@@ -1,4 +1,4 @@
-"""What is known of a token, from all sources together: the ground that its rules stand on."""
+"""Evidence about a token, merged from all sources: the input of the token rules. No I/O."""
 
 from __future__ import annotations
 
@@ -19,61 +19,61 @@ Gap = Literal["chain_not_covered", "no_pair", "source_unavailable"]
 OwnerState = Literal["none", "renounced", "held", "hidden", "unknown"]
 
 THIN_USD = 1_000
-"""With less in its pairs a token cannot be sold in earnest."""
+"""US dollars in its pairs below which a token cannot be sold in practice."""
 COMPARABLE = 0.5
-"""Share of the top pair's depth from which another pair shows how long the token has been traded."""
+"""Share of the top pair's depth from which another pair counts for how long the token has been traded."""
 DECISIVE = (
     *("open_source", "honeypot", "changes_balances", "self_destructs", "hidden_owner", "reclaimable"),
     *("pausable", "personal_tax_modifiable"),
 )
-"""The flags behind the grave rules which an analysis of any contract answers."""
+"""Flags behind the severe rules that an analysis of any contract reports."""
 ENOUGH = 6
-"""Of these, so many tell that a contract was analysed."""
+"""Number of these flags with a value from which a contract counts as analysed."""
 _POOL_OR_EXCHANGE = re.compile(
     r"swap|pool|\b(lp|amm|cex|htx|okx|okex)\b|curve|balancer|aerodrome|velodrome|exchange|binance|coinbase"
     r"|kraken|kucoin|bybit|bitget|bitfinex|gate\.?io|huobi|mexc|crypto\.com|upbit|bithumb|bitstamp|gemini"
     r"|\b(un)?lock|\bvest"
 )
-"""Tags of holders that do not sell against the others."""
+"""Tags of holders that are not counted as potential sellers: pools, exchanges, lockers and vesting."""
 
 
 @dataclass(frozen=True, slots=True)
 class Liquidity:
-    """What stands in a token's pairs on one chain, as one source lists them."""
+    """Liquidity of a token's pairs on one chain, as listed by one source."""
 
     source: Source
     total_usd: float | None
     pair_count: int
     other_side_usd: float | None = None
-    """What could be taken out for the token: the other tokens in its pairs. None where they are not told."""
+    """US dollars of the other tokens in its pairs, which a sale can pay out. None if not reported."""
     top_pair: str | None = None
     top_dex: str | None = None
     top_usd: float | None = None
     top_created_at: datetime | None = None
     traded_since: datetime | None = None
-    """When the top pair was made, or an older one as deep, so that a second pair makes no token young."""
+    """Creation time of the top pair or of an older one about as deep: a new pair does not reset the age."""
 
     @property
     def usable_usd(self) -> float | None:
-        """The total, or twice what stands on the other side where that is less: that side backs the price."""
+        """The lower of the total and twice the other side: the other side is what backs the price."""
         if self.total_usd is None or self.other_side_usd is None:
             return self.total_usd
         return min(self.total_usd, 2 * self.other_side_usd)
 
 
 def in_pairs(token: str, pairs: Sequence[Pair], source: Source) -> Liquidity:
-    """The liquidity in a token's pairs, at least one, as an exchange index lists them."""
+    """Return the liquidity of a token's pairs as listed by an exchange index; `pairs` must not be empty."""
     choice = top_pair(pairs, token)
     top = choice.pair
     depths = [pair.liquidity_usd for pair in pairs if pair.liquidity_usd is not None]
-    others = _other_sides(token, pairs)
-    enough = COMPARABLE * (depth(top) or 0)
-    comparable = [pair for pair in pairs if (depth(pair) or 0) >= enough and pair not in choice.far]
+    other_sides = _list_other_sides_usd(token, pairs)
+    min_depth = COMPARABLE * (depth(top) or 0)
+    comparable = [pair for pair in pairs if (depth(pair) or 0) >= min_depth and pair not in choice.far]
     return Liquidity(
         source=source,
         total_usd=round(sum(depths), 2) if depths else None,
         pair_count=len(pairs),
-        other_side_usd=round(sum(others), 2) if others else None,
+        other_side_usd=round(sum(other_sides), 2) if other_sides else None,
         top_pair=top.address,
         top_dex=top.dex,
         top_usd=top.liquidity_usd,
@@ -82,29 +82,32 @@ def in_pairs(token: str, pairs: Sequence[Pair], source: Source) -> Liquidity:
     )
 
 
-def _other_sides(token: str, pairs: Sequence[Pair]) -> list[float]:
-    """US dollars that stand against the token in each pair; nothing where a pair of weight does not tell."""
-    weight = max((pair.liquidity_usd or 0 for pair in pairs), default=0) / 10
-    others = [(pair.liquidity_usd or 0, _other_side(token, pair)) for pair in pairs]
-    if any(liquidity >= weight and other is None for liquidity, other in others):
+def _list_other_sides_usd(token: str, pairs: Sequence[Pair]) -> list[float]:
+    """Return the US dollars on the other side of each pair.
+
+    Returns [] if a pair with at least a tenth of the largest liquidity lacks the figure.
+    """
+    significant_usd = max((pair.liquidity_usd or 0 for pair in pairs), default=0) / 10
+    other_sides = [(pair.liquidity_usd or 0, _other_side_usd(token, pair)) for pair in pairs]
+    if any(liquidity >= significant_usd and other is None for liquidity, other in other_sides):
         return []
-    return [min(other, liquidity) for liquidity, other in others if other is not None]
+    return [min(other, liquidity) for liquidity, other in other_sides if other is not None]
 
 
-def _other_side(token: str, pair: Pair) -> float | None:
+def _other_side_usd(token: str, pair: Pair) -> float | None:
     return pair.quote_side_usd if pair.base.address == token else pair.base_side_usd
 
 
 def in_pools(flags: TokenFlags) -> Liquidity | None:
-    """The liquidity that the contract analysis lists; None where it lists none."""
+    """Return the liquidity listed by the contract analysis, or None if it lists none."""
     pools = flags.pools or ()
-    known = [pool for pool in pools if pool.liquidity_usd is not None]
-    if not known:
+    valued_pools = [pool for pool in pools if pool.liquidity_usd is not None]
+    if not valued_pools:
         return None
-    top = max(known, key=lambda pool: pool.liquidity_usd or 0)
+    top = max(valued_pools, key=lambda pool: pool.liquidity_usd or 0)
     return Liquidity(
         source="goplus",
-        total_usd=round(sum(pool.liquidity_usd or 0 for pool in known), 2),
+        total_usd=round(sum(pool.liquidity_usd or 0 for pool in valued_pools), 2),
         pair_count=len(pools),
         top_pair=top.pair,
         top_dex=top.name,
@@ -114,106 +117,112 @@ def in_pools(flags: TokenFlags) -> Liquidity | None:
 
 @dataclass(frozen=True)
 class Facts:
-    """Everything known of one token at one moment; a source that said nothing is None."""
+    """All evidence about one token at one moment; None for a source without a result."""
 
     now: datetime
     flags: TokenFlags | None = None
     simulation: Simulation | None = None
     simulation_gap: Gap | None = None
-    """Why there is no simulation."""
+    """Reason for a missing simulation."""
     liquidity: Liquidity | None = None
     no_pair_in: tuple[Source, ...] = ()
-    """The exchange indexes that know no pair of the token."""
+    """Exchange indexes that list no pair of the token."""
     pool_addresses: frozenset[str] = frozenset()
 
     @cached_property
-    def known(self) -> TokenFlags:
-        """The flags, all unknown where there are none."""
+    def token_flags(self) -> TokenFlags:
+        """The flags; all None if there is no analysis."""
         return self.flags or TokenFlags()
 
     @cached_property
-    def simulated(self) -> Simulation:
-        """The simulation, all unknown where there was none."""
+    def simulation_result(self) -> Simulation:
+        """The simulation; all None if there was none."""
         return self.simulation or Simulation()
 
     @cached_property
     def analysed(self) -> bool:
-        """Whether the contract's analysis answers most of what matters; an answer or two say little."""
-        return sum(getattr(self.known, name) is not None for name in DECISIVE) >= ENOUGH
+        """True if the contract analysis has at least ENOUGH of the decisive flags; one or two say little."""
+        return sum(getattr(self.token_flags, name) is not None for name in DECISIVE) >= ENOUGH
 
     # the sale
 
     @cached_property
     def pair_is_empty(self) -> bool:
-        """Whether the sale was tried on a pair without money, which says nothing of the token's code."""
-        return self.simulated.pair_empty is True and not self.simulated.transfer_blocked
+        """True if the simulation used an empty pair: its result then says nothing about the token's code."""
+        return self.simulation_result.pair_empty is True and not self.simulation_result.transfer_blocked
 
     @cached_property
     def traded_elsewhere(self) -> bool:
-        """Whether money stands in pairs of it, whatever the simulation found in the one it took."""
+        """True if the token's pairs hold liquidity, even if the pair that the simulation used is empty."""
         return (self.usable_usd or 0) >= THIN_USD
 
     @cached_property
     def liquidity_removed(self) -> bool:
-        """Whether the pair is empty and no other source lists money in any."""
+        """True if the simulated pair is empty and no other source lists liquidity."""
         return self.pair_is_empty and not self.traded_elsewhere
 
     @cached_property
     def sale_failed(self) -> bool:
-        """Whether the simulation calls it a honeypot, in any of its ways, on a pair that has money."""
-        tried = self.simulated
-        said = tried.honeypot is True or (tried.risk_level or 0) >= 90 or (tried.sell_tax or 0) >= 100
-        return said and not self.pair_is_empty
+        """True if the simulation reports a honeypot in any of its fields, on a pair with liquidity."""
+        result = self.simulation_result
+        is_honeypot = (
+            result.honeypot is True or (result.risk_level or 0) >= 90 or (result.sell_tax or 0) >= 100
+        )
+        return is_honeypot and not self.pair_is_empty
 
     @cached_property
     def sale_worked(self) -> bool:
-        """Whether a sale was simulated on a pair with money, and went through."""
-        went = self.simulated.succeeded and self.simulated.honeypot is False
-        return went and not (self.sale_failed or self.pair_is_empty)
+        """True if a simulated sale on a pair with liquidity succeeded."""
+        succeeded = self.simulation_result.succeeded and self.simulation_result.honeypot is False
+        return succeeded and not (self.sale_failed or self.pair_is_empty)
 
     @cached_property
     def sale_is_in_doubt(self) -> bool:
-        """Whether the sale failed where the contract shows no reason and little money stands against it."""
-        if not self.sale_failed or self.known.honeypot is not False:
+        """True if the sale failed, the contract shows no reason and the liquidity is low or unknown."""
+        if not self.sale_failed or self.token_flags.honeypot is not False:
             return False
-        tried = self.simulated
-        depth = tried.liquidity_usd if tried.liquidity_usd is not None else self.usable_usd
-        return not tried.succeeded or depth is None or depth < THIN_USD
+        result = self.simulation_result
+        usd = result.liquidity_usd if result.liquidity_usd is not None else self.usable_usd
+        return not result.succeeded or usd is None or usd < THIN_USD
 
     @cached_property
     def honeypot(self) -> bool | None:
-        """Whether any source says that it cannot be sold; None when no source could tell."""
-        if self.known.honeypot or self.sale_failed:
+        """True if any source says that it cannot be sold; None if no source could tell."""
+        if self.token_flags.honeypot or self.sale_failed:
             return True
-        return False if self.known.honeypot is False or self.sale_worked else None
+        return False if self.token_flags.honeypot is False or self.sale_worked else None
 
     @cached_property
     def sources_agree(self) -> bool | None:
-        """Whether both say the same of a sale; None unless both say something."""
-        if self.known.honeypot is None or not (self.sale_failed or self.sale_worked):
+        """True if analysis and simulation agree on a sale; None unless both have a result."""
+        if self.token_flags.honeypot is None or not (self.sale_failed or self.sale_worked):
             return None
-        return self.known.honeypot == self.sale_failed
+        return self.token_flags.honeypot == self.sale_failed
 
     @cached_property
     def can_buy(self) -> bool | None:
-        """As a simulated purchase went, or as the contract's analysis says."""
-        if self.known.cannot_buy or (self.buy_tax or 0) >= 100:
+        """Result of a simulated purchase, else of the contract analysis."""
+        if self.token_flags.cannot_buy or (self.buy_tax or 0) >= 100:
             return False
-        bought = self.simulated_buy_tax is not None
-        return True if bought or (self.known.cannot_buy is False and self.known.in_dex) else None
+        is_buy_simulated = self.simulated_buy_tax is not None
+        return (
+            True
+            if is_buy_simulated or (self.token_flags.cannot_buy is False and self.token_flags.in_dex)
+            else None
+        )
 
     @cached_property
     def can_sell(self) -> bool | None:
-        """As a simulated sale went, or as the contract's analysis says; no pair with money, no sale."""
+        """Result of a simulated sale, else of the contract analysis; False if no pair has liquidity."""
         if self.honeypot or self.liquidity_removed or self.no_pair or (self.sell_tax or 0) >= 100:
             return False
-        analysed = self.known.honeypot is False and self.known.sell_tax is not None
-        return True if self.sale_worked or analysed else None
+        is_sellable = self.token_flags.honeypot is False and self.token_flags.sell_tax is not None
+        return True if self.sale_worked or is_sellable else None
 
     @cached_property
     def can_transfer(self) -> bool | None:
-        """As a simulated transfer went, or as the contract's analysis says."""
-        if self.simulated.flagged("transfer_blocked") or (self.transfer_tax or 0) >= 100:
+        """Result of a simulated transfer, else of the contract analysis."""
+        if self.simulation_result.flagged("transfer_blocked") or (self.transfer_tax or 0) >= 100:
             return False
         return True if self.transfer_tax is not None else None
 
@@ -221,45 +230,47 @@ class Facts:
 
     @cached_property
     def tax_means_failure(self) -> bool:
-        """Whether the simulated sell tax is only how a sale that failed is written."""
-        return self.pair_is_empty or (self.sale_is_in_doubt and (self.simulated.sell_tax or 0) >= 100)
+        """True if the simulated sell tax only encodes a failed sale and is no tax."""
+        return self.pair_is_empty or (self.sale_is_in_doubt and (self.simulation_result.sell_tax or 0) >= 100)
 
     @cached_property
     def simulated_sell_tax(self) -> float | None:
-        return None if self.tax_means_failure else self.simulated.sell_tax
+        return None if self.tax_means_failure else self.simulation_result.sell_tax
 
     @cached_property
     def sell_tax(self) -> float | None:
-        return _highest(self.known.sell_tax, self.simulated_sell_tax)
+        return _highest_tax(self.token_flags.sell_tax, self.simulated_sell_tax)
 
     @cached_property
     def sell_tax_unreadable(self) -> bool:
-        """Whether a source gives a sell tax that cannot be."""
-        simulated = not self.pair_is_empty and "simulationResult.sellTax" in self.simulated.unreadable
-        return simulated or "sell_tax" in self.known.unreadable
+        """True if a source gives an impossible sell tax."""
+        is_simulated_invalid = (
+            not self.pair_is_empty and "simulationResult.sellTax" in self.simulation_result.unreadable
+        )
+        return is_simulated_invalid or "sell_tax" in self.token_flags.unreadable
 
     @cached_property
     def simulated_buy_tax(self) -> float | None:
-        return None if self.pair_is_empty else self.simulated.buy_tax
+        return None if self.pair_is_empty else self.simulation_result.buy_tax
 
     @cached_property
     def buy_tax(self) -> float | None:
-        return _highest(self.known.buy_tax, self.simulated_buy_tax)
+        return _highest_tax(self.token_flags.buy_tax, self.simulated_buy_tax)
 
     @cached_property
     def simulated_transfer_tax(self) -> float | None:
-        return None if self.pair_is_empty else self.simulated.transfer_tax
+        return None if self.pair_is_empty else self.simulation_result.transfer_tax
 
     @cached_property
     def transfer_tax(self) -> float | None:
-        return _highest(self.known.transfer_tax, self.simulated_transfer_tax)
+        return _highest_tax(self.token_flags.transfer_tax, self.simulated_transfer_tax)
 
-    # who controls it
+    # ownership
 
     @cached_property
     def owner_state(self) -> OwnerState:
-        owner = self.known.owner_address
-        if self.known.hidden_owner:
+        owner = self.token_flags.owner_address
+        if self.token_flags.hidden_owner:
             return "hidden"
         if owner is None:
             return "unknown"
@@ -269,62 +280,64 @@ class Facts:
 
     @cached_property
     def ownerless(self) -> bool:
-        """Whether it is known that nobody can use an owner's powers, now or later."""
-        known = self.known
+        """True if it is known that no account can use owner privileges, now or later."""
+        flags = self.token_flags
         return (
             self.owner_state in ("none", "renounced")
-            and all(answer is False for answer in (known.hidden_owner, known.reclaimable, known.proxy))
-            and not self.simulated.proxy
+            and all(answer is False for answer in (flags.hidden_owner, flags.reclaimable, flags.proxy))
+            and not self.simulation_result.proxy
         )
 
     @cached_property
     def well_known(self) -> bool:
-        """Whether it is on a list of trusted tokens or on a large exchange."""
-        return bool(self.known.trusted or self.known.cex_listed)
+        """True if it is on a list of trusted tokens or on a large exchange."""
+        return bool(self.token_flags.trusted or self.token_flags.cex_listed)
 
     @cached_property
     def closed_source(self) -> bool:
         return (
-            self.known.open_source is False
-            or self.simulated.open_source is False
-            or self.simulated.flagged("closed_source")
+            self.token_flags.open_source is False
+            or self.simulation_result.open_source is False
+            or self.simulation_result.flagged("closed_source")
         )
 
     @cached_property
     def source_verified(self) -> bool | None:
-        """Whether the source code is published; closed where any source finds it closed."""
+        """True if the source code is published; False if any source reports it closed; None if unknown."""
         if self.closed_source:
             return False
-        return True if self.known.open_source or self.simulated.open_source else None
+        return True if self.token_flags.open_source or self.simulation_result.open_source else None
 
     @cached_property
     def upgradeable(self) -> bool | None:
-        """Whether it is a proxy in the eyes of any source."""
-        answers = (self.known.proxy, self.simulated.proxy)
+        """True if any source reports a proxy; None if none has a value."""
+        answers = (self.token_flags.proxy, self.simulation_result.proxy)
         return True if True in answers else False if False in answers else None
 
-    # who holds it
+    # holders
 
     @cached_property
     def owner_percent(self) -> float | None:
-        """The owner's share of the supply, where the owner is somebody."""
-        owner = self.known.owner_address
-        return None if not owner or is_burned(owner) else self.known.owner_percent
+        """The owner's share of the supply in percent; None without an owner or for a burn address."""
+        owner = self.token_flags.owner_address
+        return None if not owner or is_burned(owner) else self.token_flags.owner_percent
 
     @cached_property
     def creator_percent(self) -> float | None:
-        creator = self.known.creator_address
-        return None if creator and is_burned(creator) else self.known.creator_percent
+        creator = self.token_flags.creator_address
+        return None if creator and is_burned(creator) else self.token_flags.creator_percent
 
     @cached_property
     def top_holders_percent(self) -> float | None:
-        """Share of the largest holders that are wallets which could sell; None where a figure is missing."""
-        shares = _shares(self.known.holders, lambda each: not (each.contract or self._passive(each)))
-        return None if shares is None else _sum(shares)
+        """Share in percent of the largest holders that are wallets and could sell; None if unreadable."""
+        shares = _list_shares(
+            self.token_flags.holders, lambda each: not (each.contract or self._is_passive_holder(each))
+        )
+        return None if shares is None else _sum_capped(shares)
 
-    def _passive(self, holder: Holder) -> bool:
-        """Pools, lockers, burn addresses and exchanges hold for others, or for nobody."""
-        pools = {pool.pair for pool in self.known.pools or ()}
+    def _is_passive_holder(self, holder: Holder) -> bool:
+        """True for pools, lockers, burn addresses and exchanges, which do not hold for themselves."""
+        pools = {pool.pair for pool in self.token_flags.pools or ()}
         return (
             bool(holder.locked)
             or is_burned(holder.address)
@@ -335,11 +348,11 @@ class Facts:
 
     @cached_property
     def owner_is_contract(self) -> bool | None:
-        """Known where the owner is among the largest holders."""
-        rows = [*(self.known.holders or ()), *(self.known.lp_holders or ())]
-        return next((row.contract for row in rows if row.address == self.known.owner_address), None)
+        """True if the owner is a contract; None unless the owner is among the largest holders."""
+        rows = [*(self.token_flags.holders or ()), *(self.token_flags.lp_holders or ())]
+        return next((row.contract for row in rows if row.address == self.token_flags.owner_address), None)
 
-    # what stands against a sale
+    # liquidity
 
     @cached_property
     def usable_usd(self) -> float | None:
@@ -347,45 +360,48 @@ class Facts:
 
     @cached_property
     def no_pair(self) -> bool:
-        """Whether an index of exchanges knows no pair, and no other source speaks against it."""
+        """True if an exchange index lists no pair and no other source contradicts it."""
         if not self.no_pair_in or self.liquidity is not None:
             return False
-        return not self.known.in_dex or (len(self.no_pair_in) > 1 and not self.well_known)
+        return not self.token_flags.in_dex or (len(self.no_pair_in) > 1 and not self.well_known)
 
     @cached_property
     def age(self) -> timedelta | None:
-        """How long it has been traded."""
+        """Time since trading began; None if unknown."""
         since = self.liquidity.traded_since if self.liquidity else None
-        since = since or (None if self.liquidity else self.simulated.pair_created_at)
+        since = since or (None if self.liquidity else self.simulation_result.pair_created_at)
         return max(self.now - since, timedelta(0)) if since else None
 
     @cached_property
     def locked_percent(self) -> float | None:
-        """Share of the liquidity that nobody can take out."""
-        shares = _shares(self.known.lp_holders, lambda each: bool(each.locked or is_burned(each.address)))
-        return None if shares is None else _sum(shares)
+        """Share of the liquidity in percent that cannot be withdrawn."""
+        shares = _list_shares(
+            self.token_flags.lp_holders, lambda each: bool(each.locked or is_burned(each.address))
+        )
+        return None if shares is None else _sum_capped(shares)
 
     @cached_property
     def largest_lp_wallet_percent(self) -> float | None:
-        """Share of the liquidity that one wallet can take out at once."""
-        shares = _shares(
-            self.known.lp_holders, lambda each: not (each.contract or each.locked or is_burned(each.address))
+        """Share of the liquidity in percent that one wallet can withdraw at once."""
+        shares = _list_shares(
+            self.token_flags.lp_holders,
+            lambda each: not (each.contract or each.locked or is_burned(each.address)),
         )
         return None if shares is None else max(shares, default=0)
 
 
-def _shares(holders: Iterable[Holder] | None, counts: Callable[[Holder], bool]) -> list[float] | None:
-    """The shares, in percent, of those holders that count; None where they could not be read."""
+def _list_shares(holders: Iterable[Holder] | None, counts: Callable[[Holder], bool]) -> list[float] | None:
+    """Return the shares in percent of the holders for which `counts` is true; None if they are unreadable."""
     rows = list(holders or ())
-    counted = [row for row in rows if counts(row)]
-    shares = [row.percent for row in counted if row.percent is not None]
-    unread = not shares and any(row.percent is None for row in counted)
-    return None if unread or all(row.percent is None for row in rows) else shares
+    matching = [row for row in rows if counts(row)]
+    shares = [row.percent for row in matching if row.percent is not None]
+    is_unreadable = not shares and any(row.percent is None for row in matching)
+    return None if is_unreadable or all(row.percent is None for row in rows) else shares
 
 
-def _sum(shares: Iterable[float]) -> float:
+def _sum_capped(shares: Iterable[float]) -> float:
     return round(min(sum(shares), 100), 4)
 
 
-def _highest(*taxes: float | None) -> float | None:
+def _highest_tax(*taxes: float | None) -> float | None:
     return max((tax for tax in taxes if tax is not None), default=None)

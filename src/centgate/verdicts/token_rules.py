@@ -1,4 +1,4 @@
-"""The rules that judge a token: a table of flags, and a table of what bounds their severity."""
+"""Rules for token risk: a table of flags, and a table of adjustments that limit their severity."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from typing import Literal
 from centgate.verdicts.token_facts import THIN_USD, Facts
 
 RULES_VERSION = "2026-11-21"
-"""Changes whenever a rule does."""
+"""Changes with every rule change. A date."""
 
 Severity = Literal["info", "low", "medium", "high", "critical"]
 Kind = Literal["power", "lasting_power", "hidden_power", "proxy", "share", "gap", "merit", "other"]
-"""A `gap` is something not known, a `merit` something that only speaks for a token."""
+"""`gap`: something is not known; `merit`: only speaks for the token."""
 RANK: dict[Severity, int] = {"info": 0, "low": 1, "medium": 2, "high": 3, "critical": 4}
 SHALLOW_USD = 10_000
 DAY, WEEK = timedelta(days=1), timedelta(days=7)
@@ -24,9 +24,9 @@ DAY, WEEK = timedelta(days=1), timedelta(days=7)
 class Rule:
     """One row of the table.
 
-    `says` is a sentence in which `{f...}` stands for a fact. `cites` names the evidence by source and field
-    (`goplus:is_mintable`, `honeypotis:simulationResult.sellTax`, `liquidity:...`), what decides first.
-    `check` is what the rule looks into, in words that complete "not checked: ...".
+    The message is a sentence with `{evidence...}` placeholders. The evidence fields are `<source>:<field>`
+    (`goplus:is_mintable`, `honeypotis:simulationResult.sellTax`, `liquidity:...`), the decisive one first.
+    The subject is worded to complete "not checked: ...".
     """
 
     id: str
@@ -40,7 +40,7 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class Adjustment:
-    """Bounds the severity of some kinds of flags, and says why."""
+    """Limit on the severity of some kinds of flags, with the reason as a sentence."""
 
     kinds: frozenset[Kind]
     most: Severity
@@ -48,18 +48,18 @@ class Adjustment:
     says: str
 
 
-def _between(amount: float | None, least: float, below: float = float("inf")) -> bool:
-    """Whether a known amount lies in a range."""
-    return amount is not None and least <= amount < below
+def _is_between(amount: float | None, minimum: float, below: float = float("inf")) -> bool:
+    """True if the amount is known and `minimum <= amount < below`."""
+    return amount is not None and minimum <= amount < below
 
 
-def _younger(f: Facts, least: timedelta, below: timedelta) -> bool:
-    return f.age is not None and least <= f.age < below
+def _is_age_between(evidence: Facts, minimum: timedelta, below: timedelta) -> bool:
+    return evidence.age is not None and minimum <= evidence.age < below
 
 
-_SIMULATED: tuple[tuple[str, Severity, str, str], ...] = (
+_SIMULATION_FLAGS: tuple[tuple[str, Severity, str, str], ...] = (
     ("high_fail_rate", "critical", "failed sales", "A very high share of its holders could not sell."),
-    ("high_siphon_rate", "critical", "holdings taken away", "Very many holders had it taken away from them."),
+    ("high_siphon_rate", "critical", "holdings taken away", "It was taken away from very many holders."),
     (
         "effective_honeypot_low_sell_limit",
         "critical",
@@ -69,7 +69,7 @@ _SIMULATED: tuple[tuple[str, Severity, str, str], ...] = (
     ("extremely_low_sell_limit", "critical", "sell limits", "Extremely little of it may be sold at once."),
     ("low_sell_limit", "critical", "sell limits", "Very little of it may be sold at once."),
     ("extremely_high_taxes", "critical", "holders' taxes", "More than half is taken when it is traded."),
-    ("medium_siphon_rate", "high", "holdings taken away", "Many holders had it taken away from them."),
+    ("medium_siphon_rate", "high", "holdings taken away", "It was taken away from many holders."),
     ("medium_fail_rate", "high", "failed sales", "A high share of its holders could not sell."),
     ("high_tax", "high", "holders' taxes", "More than 40 % is taken when it is traded."),
     ("low_fail_rate", "medium", "failed sales", "Some of its holders could not sell."),
@@ -78,37 +78,39 @@ _SIMULATED: tuple[tuple[str, Severity, str, str], ...] = (
     ("medium_tax", "low", "holders' taxes", "More than 21 % is taken when it is traded."),
     ("high_gas", "low", "gas", "Trading it costs a great deal of gas."),
 )
-"""Flags of the simulation (https://docs.honeypot.is): severity, what it looks into, what it means."""
-_NEWLY: tuple[Severity, ...] = ("critical", "high", "medium", "low")
-_UNSAID: Severity = "medium"
-"""What a flag without a severity counts as."""
-_SEEN_OTHERWISE = frozenset(
+"""Flags of the simulation (https://docs.honeypot.is): name, severity, subject, message."""
+_OTHER_SEVERITIES: tuple[Severity, ...] = ("critical", "high", "medium", "low")
+_DEFAULT_SEVERITY: Severity = "medium"
+"""Severity of a flag that has none."""
+_HANDLED_FLAGS = frozenset(
     {"closed_source", "medium_gas", "all_snipers_honeypot", "some_snipers_honeypot", "custom_token_info"}
-    | {name for name, *_ in _SIMULATED}
+    | {name for name, *_ in _SIMULATION_FLAGS}
 )
 
 
-def _flagged(name: str) -> Callable[[Facts], bool]:
-    """A flag of the simulation, unless it is about a tax that is none."""
+def _has_simulation_flag(name: str) -> Callable[[Facts], bool]:
+    """Return a condition: the simulation raised this flag, except for a tax that only encodes a failure."""
     about_tax = name.endswith(("_tax", "_taxes"))
-    return lambda f: f.simulated.flagged(name) and not (about_tax and f.tax_means_failure)
-
-
-def _newly_flagged(severity: Severity) -> Callable[[Facts], bool]:
-    return lambda f: any(
-        (flag.severity or _UNSAID) == severity and flag.name not in _SEEN_OTHERWISE
-        for flag in f.simulated.flags
+    return lambda evidence: (
+        evidence.simulation_result.flagged(name) and not (about_tax and evidence.tax_means_failure)
     )
 
 
-def _from_simulation() -> Iterator[Rule]:
+def _has_other_flag(severity: Severity) -> Callable[[Facts], bool]:
+    return lambda evidence: any(
+        (flag.severity or _DEFAULT_SEVERITY) == severity and flag.name not in _HANDLED_FLAGS
+        for flag in evidence.simulation_result.flags
+    )
+
+
+def _build_simulation_rules() -> Iterator[Rule]:
     cites = ("honeypotis:summary.flags",)
-    for name, severity, check, says in _SIMULATED:
-        yield Rule(f"simulation_{name}", severity, check, says, _flagged(name), cites)
-    for severity in _NEWLY:
-        says = f"The simulation gives a warning of a kind not known here, which counts as {severity}."
+    for name, severity, check, message in _SIMULATION_FLAGS:
+        yield Rule(f"simulation_{name}", severity, check, message, _has_simulation_flag(name), cites)
+    for severity in _OTHER_SEVERITIES:
+        message = f"The simulation raises a flag that these rules do not know, which counts as {severity}."
         yield Rule(
-            f"simulation_other_{severity}", severity, "other flags", says, _newly_flagged(severity), cites
+            f"simulation_other_{severity}", severity, "other flags", message, _has_other_flag(severity), cites
         )
 
 
@@ -123,13 +125,13 @@ _DEPTH = ("liquidity:totalUsd", "liquidity:otherSideUsd")
 SALE, _HOLDERS, _LP = "whether it can be sold", "concentrated holders", "locked liquidity"
 
 RULES: tuple[Rule, ...] = (
-    # the sale
+    # sale
     Rule(
         "honeypot_confirmed",
         "critical",
         SALE,
         "Two sources say that it cannot be sold again: the contract's analysis and a simulated sale.",
-        lambda f: f.known.honeypot is True and f.sale_failed,
+        lambda evidence: evidence.token_flags.honeypot is True and evidence.sale_failed,
         ("goplus:is_honeypot", *_BLOCKED, *_RISK),
     ),
     Rule(
@@ -137,9 +139,13 @@ RULES: tuple[Rule, ...] = (
         "critical",
         SALE,
         "It can be bought but not sold again.",
-        lambda f: (
-            (f.known.honeypot is True and not f.sale_failed and not f.sale_worked)
-            or (f.sale_failed and f.known.honeypot is not True and not f.sale_is_in_doubt)
+        lambda evidence: (
+            (evidence.token_flags.honeypot is True and not evidence.sale_failed and not evidence.sale_worked)
+            or (
+                evidence.sale_failed
+                and evidence.token_flags.honeypot is not True
+                and not evidence.sale_is_in_doubt
+            )
         ),
         ("goplus:is_honeypot", *_BLOCKED, *_RISK),
     ),
@@ -148,7 +154,7 @@ RULES: tuple[Rule, ...] = (
         "high",
         SALE,
         "The contract's analysis says that it cannot be sold again, although a simulated sale went through.",
-        lambda f: f.known.honeypot is True and f.sale_worked,
+        lambda evidence: evidence.token_flags.honeypot is True and evidence.sale_worked,
         ("goplus:is_honeypot", *_BLOCKED),
     ),
     Rule(
@@ -156,7 +162,7 @@ RULES: tuple[Rule, ...] = (
         "high",
         SALE,
         "The simulation could not sell; liquidity is too low, or the simulation too incomplete, to be sure.",
-        lambda f: f.sale_is_in_doubt,
+        lambda evidence: evidence.sale_is_in_doubt,
         (*_BLOCKED, *_PAIR_DEPTH, "goplus:is_honeypot"),
     ),
     Rule(
@@ -164,7 +170,7 @@ RULES: tuple[Rule, ...] = (
         "high",
         "the pair's reserves",
         "The pair it trades in holds next to nothing, so a holder cannot sell: its liquidity was removed.",
-        lambda f: f.liquidity_removed,
+        lambda evidence: evidence.liquidity_removed,
         (*_PAIR_DEPTH, *_BLOCKED),
     ),
     Rule(
@@ -172,7 +178,7 @@ RULES: tuple[Rule, ...] = (
         "high",
         "whether all of it can be sold at once",
         "A holder cannot sell the whole holding at once.",
-        lambda f: f.known.cannot_sell_all is True,
+        lambda evidence: evidence.token_flags.cannot_sell_all is True,
         ("goplus:cannot_sell_all",),
     ),
     Rule(
@@ -180,7 +186,7 @@ RULES: tuple[Rule, ...] = (
         "high",
         "whether it can be bought",
         "It cannot be bought on an exchange.",
-        lambda f: f.known.cannot_buy is True and f.known.in_dex is not False,
+        lambda evidence: evidence.token_flags.cannot_buy is True and evidence.token_flags.in_dex is not False,
         ("goplus:cannot_buy", "goplus:is_in_dex"),
     ),
     Rule(
@@ -188,7 +194,7 @@ RULES: tuple[Rule, ...] = (
         "medium",
         "whether it can be bought",
         "It cannot be bought, and trades on no exchange, as with tokens that are only given out.",
-        lambda f: f.known.cannot_buy is True and f.known.in_dex is False,
+        lambda evidence: evidence.token_flags.cannot_buy is True and evidence.token_flags.in_dex is False,
         ("goplus:cannot_buy", "goplus:is_in_dex"),
     ),
     Rule(
@@ -196,7 +202,7 @@ RULES: tuple[Rule, ...] = (
         "medium",
         "a pause between trades",
         "A holder must wait between two trades, which can keep a sale from happening in time.",
-        lambda f: f.known.trading_cooldown is True,
+        lambda evidence: evidence.token_flags.trading_cooldown is True,
         ("goplus:trading_cooldown",),
     ),
     # taxes
@@ -204,88 +210,88 @@ RULES: tuple[Rule, ...] = (
         "sell_tax_extreme",
         "critical",
         "the sell tax",
-        "{f.sell_tax:.4g} % of every sale is taken, so most of the money, or all of it, is lost.",
-        lambda f: _between(f.sell_tax, 50),
+        "{evidence.sell_tax:.4g} % of every sale is taken, so most of the money, or all of it, is lost.",
+        lambda evidence: _is_between(evidence.sell_tax, 50),
         _SELL_TAX,
     ),
     Rule(
         "sell_tax_high",
         "high",
         "the sell tax",
-        "{f.sell_tax:.4g} % of every sale is taken.",
-        lambda f: _between(f.sell_tax, 10, 50),
+        "{evidence.sell_tax:.4g} % of every sale is taken.",
+        lambda evidence: _is_between(evidence.sell_tax, 10, 50),
         _SELL_TAX,
     ),
     Rule(
         "sell_tax_medium",
         "medium",
         "the sell tax",
-        "{f.sell_tax:.4g} % of every sale is taken.",
-        lambda f: _between(f.sell_tax, 5, 10),
+        "{evidence.sell_tax:.4g} % of every sale is taken.",
+        lambda evidence: _is_between(evidence.sell_tax, 5, 10),
         _SELL_TAX,
     ),
     Rule(
         "sell_tax_low",
         "low",
         "the sell tax",
-        "{f.sell_tax:.4g} % of every sale is taken.",
-        lambda f: _between(f.sell_tax, 0.01, 5),
+        "{evidence.sell_tax:.4g} % of every sale is taken.",
+        lambda evidence: _is_between(evidence.sell_tax, 0.01, 5),
         _SELL_TAX,
     ),
     Rule(
         "sell_tax_unreadable",
         "high",
         "the sell tax",
-        "The only figure for its sell tax cannot be one, so how much of a sale is taken is not known.",
-        lambda f: f.sell_tax_unreadable and f.sell_tax is None,
+        "The only sell tax reported is impossible, so how much of a sale is taken is not known.",
+        lambda evidence: evidence.sell_tax_unreadable and evidence.sell_tax is None,
         _SELL_TAX,
     ),
     Rule(
         "sell_tax_in_doubt",
         "medium",
         "the sell tax",
-        "One of the figures for its sell tax cannot be one, so the other may not be the whole truth.",
-        lambda f: f.sell_tax_unreadable and f.sell_tax is not None,
+        "One of the reported sell taxes is impossible, so the other may be incomplete.",
+        lambda evidence: evidence.sell_tax_unreadable and evidence.sell_tax is not None,
         _SELL_TAX,
     ),
     Rule(
         "buy_tax_high",
         "high",
         "the buy tax",
-        "{f.buy_tax:.4g} % of every purchase is taken.",
-        lambda f: _between(f.buy_tax, 10),
+        "{evidence.buy_tax:.4g} % of every purchase is taken.",
+        lambda evidence: _is_between(evidence.buy_tax, 10),
         _BUY_TAX,
     ),
     Rule(
         "buy_tax_medium",
         "medium",
         "the buy tax",
-        "{f.buy_tax:.4g} % of every purchase is taken.",
-        lambda f: _between(f.buy_tax, 5, 10),
+        "{evidence.buy_tax:.4g} % of every purchase is taken.",
+        lambda evidence: _is_between(evidence.buy_tax, 5, 10),
         _BUY_TAX,
     ),
     Rule(
         "buy_tax_low",
         "low",
         "the buy tax",
-        "{f.buy_tax:.4g} % of every purchase is taken.",
-        lambda f: _between(f.buy_tax, 0.01, 5),
+        "{evidence.buy_tax:.4g} % of every purchase is taken.",
+        lambda evidence: _is_between(evidence.buy_tax, 0.01, 5),
         _BUY_TAX,
     ),
     Rule(
         "transfer_tax_high",
         "high",
         "the transfer tax",
-        "{f.transfer_tax:.4g} % is taken when it is sent from one holder to another.",
-        lambda f: _between(f.transfer_tax, 10),
+        "{evidence.transfer_tax:.4g} % is taken when it is sent from one holder to another.",
+        lambda evidence: _is_between(evidence.transfer_tax, 10),
         _TRANSFER_TAX,
     ),
     Rule(
         "transfer_tax",
         "medium",
         "the transfer tax",
-        "{f.transfer_tax:.4g} % is taken when it is sent from one holder to another.",
-        lambda f: _between(f.transfer_tax, 0.01, 10),
+        "{evidence.transfer_tax:.4g} % is taken when it is sent from one holder to another.",
+        lambda evidence: _is_between(evidence.transfer_tax, 0.01, 10),
         _TRANSFER_TAX,
     ),
     # fraud
@@ -294,23 +300,23 @@ RULES: tuple[Rule, ...] = (
         "critical",
         "imitation of another token",
         "It imitates another token's name or symbol.",
-        lambda f: f.known.fake is True or f.known.genuine is False,
+        lambda evidence: evidence.token_flags.fake is True or evidence.token_flags.genuine is False,
         ("goplus:fake_token.value", "goplus:fake_token.true_token_address", "goplus:is_true_token"),
     ),
     Rule(
         "airdrop_scam",
         "critical",
         "fraudulent airdrops",
-        "It is handed out unasked to lure holders to a fraud.",
-        lambda f: f.known.airdrop_scam is True,
+        "It is sent to holders unasked to lure them into a fraud.",
+        lambda evidence: evidence.token_flags.airdrop_scam is True,
         ("goplus:is_airdrop_scam",),
     ),
     Rule(
         "gas_abuse",
         "critical",
         "abuse of the holder's gas",
-        "Moving it makes the holder pay for work that is somebody else's.",
-        lambda f: f.known.gas_abuse is True,
+        "Moving it makes the holder pay gas for the work of others.",
+        lambda evidence: evidence.token_flags.gas_abuse is True,
         ("goplus:gas_abuse",),
     ),
     Rule(
@@ -318,16 +324,16 @@ RULES: tuple[Rule, ...] = (
         "low",
         "other honeypots of its creator",
         "Its creator is linked to honeypots.",
-        lambda f: f.known.serial_creator is True,
+        lambda evidence: evidence.token_flags.serial_creator is True,
         ("goplus:honeypot_with_same_creator", "goplus:creator_address"),
     ),
-    # the contract
+    # contract
     Rule(
         "closed_source",
         "high",
         "published source code",
         "Its source code is not published, so what it does cannot be checked.",
-        lambda f: f.closed_source,
+        lambda evidence: evidence.closed_source,
         (
             "goplus:is_open_source",
             "honeypotis:contractCode.rootOpenSource",
@@ -339,8 +345,8 @@ RULES: tuple[Rule, ...] = (
         "upgradeable",
         "medium",
         "whether its code can be replaced",
-        "It is a proxy: whoever controls it can replace its code.",
-        lambda f: f.upgradeable is True,
+        "It is a proxy: the account that controls it can replace its code.",
+        lambda evidence: evidence.upgradeable is True,
         ("goplus:is_proxy", "honeypotis:contractCode.isProxy"),
         "proxy",
     ),
@@ -349,16 +355,16 @@ RULES: tuple[Rule, ...] = (
         "medium",
         "calls to other contracts",
         "It calls other contracts while it moves, so what it does can change with them.",
-        lambda f: f.known.external_call is True,
+        lambda evidence: evidence.token_flags.external_call is True,
         ("goplus:external_call",),
     ),
-    # what its owner can do
+    # owner privileges
     Rule(
         "owner_changes_balances",
         "critical",
         "whether its owner can change balances",
         "Its owner can change any holder's balance.",
-        lambda f: f.known.changes_balances is True,
+        lambda evidence: evidence.token_flags.changes_balances is True,
         ("goplus:owner_change_balance", _OWNER),
         "power",
     ),
@@ -367,7 +373,7 @@ RULES: tuple[Rule, ...] = (
         "critical",
         "self-destruction",
         "It can be destroyed, and every holding with it.",
-        lambda f: f.known.self_destructs is True,
+        lambda evidence: evidence.token_flags.self_destructs is True,
         ("goplus:selfdestruct", _OWNER),
         "power",
     ),
@@ -375,8 +381,8 @@ RULES: tuple[Rule, ...] = (
         "hidden_owner",
         "high",
         "a hidden owner",
-        "Somebody keeps control of it without showing as its owner.",
-        lambda f: f.known.hidden_owner is True,
+        "An account keeps control of it without appearing as its owner.",
+        lambda evidence: evidence.token_flags.hidden_owner is True,
         ("goplus:hidden_owner", _OWNER),
         "hidden_power",
     ),
@@ -385,7 +391,7 @@ RULES: tuple[Rule, ...] = (
         "high",
         "whether ownership can be taken back",
         "An ownership that was given up can be taken back.",
-        lambda f: f.known.reclaimable is True,
+        lambda evidence: evidence.token_flags.reclaimable is True,
         ("goplus:can_take_back_ownership", _OWNER),
         "hidden_power",
     ),
@@ -394,7 +400,7 @@ RULES: tuple[Rule, ...] = (
         "high",
         "taxes for single holders",
         "Its owner can set a tax for a single holder.",
-        lambda f: f.known.personal_tax_modifiable is True,
+        lambda evidence: evidence.token_flags.personal_tax_modifiable is True,
         ("goplus:personal_slippage_modifiable", _OWNER),
         "lasting_power",
     ),
@@ -403,7 +409,7 @@ RULES: tuple[Rule, ...] = (
         "high",
         "whether its owner can stop transfers",
         "Its owner can stop all transfers, sales included.",
-        lambda f: f.known.pausable is True,
+        lambda evidence: evidence.token_flags.pausable is True,
         ("goplus:transfer_pausable", _OWNER),
         "power",
     ),
@@ -412,7 +418,7 @@ RULES: tuple[Rule, ...] = (
         "medium",
         "whether its owner can change taxes",
         "Its owner can change its taxes.",
-        lambda f: f.known.tax_modifiable is True,
+        lambda evidence: evidence.token_flags.tax_modifiable is True,
         ("goplus:slippage_modifiable", _OWNER),
         "power",
     ),
@@ -421,7 +427,7 @@ RULES: tuple[Rule, ...] = (
         "medium",
         "a blacklist",
         "It has a blacklist: single holders can be kept from selling.",
-        lambda f: f.known.blacklists is True,
+        lambda evidence: evidence.token_flags.blacklists is True,
         ("goplus:is_blacklisted", _OWNER),
         "lasting_power",
     ),
@@ -430,7 +436,7 @@ RULES: tuple[Rule, ...] = (
         "medium",
         "whether more of it can be made",
         "More of it can be made, which takes value from every holder.",
-        lambda f: f.known.mintable is True,
+        lambda evidence: evidence.token_flags.mintable is True,
         ("goplus:is_mintable", _OWNER),
         "power",
     ),
@@ -439,7 +445,7 @@ RULES: tuple[Rule, ...] = (
         "medium",
         "whether its owner can change trading limits",
         "Its owner can change how much may be traded at once.",
-        lambda f: f.known.anti_whale_modifiable is True,
+        lambda evidence: evidence.token_flags.anti_whale_modifiable is True,
         ("goplus:anti_whale_modifiable", _OWNER),
         "power",
     ),
@@ -448,7 +454,7 @@ RULES: tuple[Rule, ...] = (
         "low",
         "trading limits",
         "It limits how much may be traded or held.",
-        lambda f: f.known.anti_whale is True,
+        lambda evidence: evidence.token_flags.anti_whale is True,
         ("goplus:is_anti_whale",),
     ),
     Rule(
@@ -456,16 +462,16 @@ RULES: tuple[Rule, ...] = (
         "low",
         "a whitelist",
         "It has a whitelist: some holders are spared limits or taxes.",
-        lambda f: f.known.whitelists is True,
+        lambda evidence: evidence.token_flags.whitelists is True,
         ("goplus:is_whitelisted",),
     ),
-    # who holds it
+    # holders
     Rule(
         "owner_holds_much",
         "high",
         "the owner's share",
-        "Its owner holds {f.owner_percent:.4g} % of the supply.",
-        lambda f: _between(f.owner_percent, 20),
+        "Its owner holds {evidence.owner_percent:.4g} % of the supply.",
+        lambda evidence: _is_between(evidence.owner_percent, 20),
         ("goplus:owner_percent", _OWNER),
         "share",
     ),
@@ -473,8 +479,8 @@ RULES: tuple[Rule, ...] = (
         "creator_holds_much",
         "high",
         "the creator's share",
-        "Its creator holds {f.creator_percent:.4g} % of the supply.",
-        lambda f: _between(f.creator_percent, 20),
+        "Its creator holds {evidence.creator_percent:.4g} % of the supply.",
+        lambda evidence: _is_between(evidence.creator_percent, 20),
         ("goplus:creator_percent", "goplus:creator_address"),
         "share",
     ),
@@ -482,41 +488,41 @@ RULES: tuple[Rule, ...] = (
         "holders_concentrated",
         "medium",
         _HOLDERS,
-        "A few wallets hold {f.top_holders_percent:.4g} % of the supply.",
-        lambda f: _between(f.top_holders_percent, 50),
+        "A few wallets hold {evidence.top_holders_percent:.4g} % of the supply.",
+        lambda evidence: _is_between(evidence.top_holders_percent, 50),
         ("goplus:holders",),
     ),
     Rule(
         "few_holders",
         "medium",
         "the number of holders",
-        "Only {f.known.holder_count} addresses hold it.",
-        lambda f: _between(f.known.holder_count, 0, 50),
+        "Only {evidence.token_flags.holder_count} addresses hold it.",
+        lambda evidence: _is_between(evidence.token_flags.holder_count, 0, 50),
         ("goplus:holder_count",),
     ),
-    # what stands against a sale
+    # liquidity
     Rule(
         "no_pair",
         "high",
         "pairs on exchanges",
         "No exchange has a pair of it on this chain, so there is nowhere to sell it.",
-        lambda f: f.no_pair,
+        lambda evidence: evidence.no_pair,
         ("liquidity:pairs", "goplus:is_in_dex"),
     ),
     Rule(
         "low_liquidity",
         "high",
         "liquidity",
-        "Only ${f.usable_usd:,.0f} stand behind it on this chain: it can hardly be sold.",
-        lambda f: _between(f.usable_usd, 0, THIN_USD),
+        "Only ${evidence.usable_usd:,.0f} of liquidity backs it on this chain: it can hardly be sold.",
+        lambda evidence: _is_between(evidence.usable_usd, 0, THIN_USD),
         _DEPTH,
     ),
     Rule(
         "shallow_liquidity",
         "medium",
         "liquidity",
-        "Only ${f.usable_usd:,.0f} stand behind it on this chain: a larger sale moves its price far.",
-        lambda f: _between(f.usable_usd, THIN_USD, SHALLOW_USD),
+        "Only ${evidence.usable_usd:,.0f} of liquidity backs it here: a larger sale moves its price far.",
+        lambda evidence: _is_between(evidence.usable_usd, THIN_USD, SHALLOW_USD),
         _DEPTH,
     ),
     Rule(
@@ -524,7 +530,7 @@ RULES: tuple[Rule, ...] = (
         "high",
         "how long it has been traded",
         "It has been traded for less than a day.",
-        lambda f: _younger(f, timedelta(0), DAY),
+        lambda evidence: _is_age_between(evidence, timedelta(0), DAY),
         ("liquidity:tradedSince", "honeypotis:pair.createdAtTimestamp"),
     ),
     Rule(
@@ -532,35 +538,37 @@ RULES: tuple[Rule, ...] = (
         "medium",
         "how long it has been traded",
         "It has been traded for less than a week.",
-        lambda f: _younger(f, DAY, WEEK),
+        lambda evidence: _is_age_between(evidence, DAY, WEEK),
         ("liquidity:tradedSince", "honeypotis:pair.createdAtTimestamp"),
     ),
     Rule(
         "liquidity_in_one_wallet",
         "high",
         _LP,
-        "One wallet can take out {f.largest_lp_wallet_percent:.4g} % of the liquidity at any time.",
-        lambda f: _between(f.largest_lp_wallet_percent, 80),
+        "One wallet can take out {evidence.largest_lp_wallet_percent:.4g} % of the liquidity at any time.",
+        lambda evidence: _is_between(evidence.largest_lp_wallet_percent, 80),
         ("goplus:lp_holders",),
         "share",
     ),
-    # what the simulation saw besides
-    *_from_simulation(),
+    # other results of the simulation
+    *_build_simulation_rules(),
     Rule(
         "simulation_risk",
         "high",
         "the simulation's own rating",
-        "The simulation rates its risk at {f.simulated.risk_level:.0f} of 100.",
-        lambda f: _between(f.simulated.risk_level, 60, 90) and not f.pair_is_empty,
+        "The simulation rates its risk at {evidence.simulation_result.risk_level:.0f} of 100.",
+        lambda evidence: (
+            _is_between(evidence.simulation_result.risk_level, 60, 90) and not evidence.pair_is_empty
+        ),
         ("honeypotis:summary.riskLevel", "honeypotis:summary.risk"),
     ),
-    # what is missing
+    # missing evidence
     Rule(
         "no_contract_analysis",
         "medium",
         "the contract's analysis",
         "No source has analysed enough of its contract, so what its owner can do is not known.",
-        lambda f: not f.analysed,
+        lambda evidence: not evidence.analysed,
         ("goplus:result",),
         "gap",
     ),
@@ -569,28 +577,31 @@ RULES: tuple[Rule, ...] = (
         "medium",
         "a simulated sale",
         "No sale could be simulated on a pair with money, on a chain where this is usually possible.",
-        lambda f: (
-            (f.pair_is_empty and f.traded_elsewhere)
-            or (f.simulation_gap != "chain_not_covered" and not (f.simulated.succeeded or f.sale_failed))
+        lambda evidence: (
+            (evidence.pair_is_empty and evidence.traded_elsewhere)
+            or (
+                evidence.simulation_gap != "chain_not_covered"
+                and not (evidence.simulation_result.succeeded or evidence.sale_failed)
+            )
         ),
         ("honeypotis:simulationSuccess", "honeypotis:simulationError", "honeypotis:pair.liquidity"),
         "gap",
     ),
-    # what speaks for it
+    # in favour of the token
     Rule(
         "ownership_given_up",
         "info",
         "its owner",
-        "Nobody owns it, so nobody can use an owner's powers.",
-        lambda f: f.ownerless,
+        "It has no owner, so no account can use an owner's powers.",
+        lambda evidence: evidence.ownerless,
         (_OWNER, "goplus:hidden_owner", "goplus:can_take_back_ownership", "goplus:is_proxy"),
     ),
     Rule(
         "liquidity_locked",
         "info",
         _LP,
-        "{f.locked_percent:.4g} % of its liquidity is locked or burned.",
-        lambda f: _between(f.locked_percent, 95),
+        "{evidence.locked_percent:.4g} % of its liquidity is locked or burned.",
+        lambda evidence: _is_between(evidence.locked_percent, 95),
         ("goplus:lp_holders",),
     ),
     Rule(
@@ -598,7 +609,7 @@ RULES: tuple[Rule, ...] = (
         "info",
         "lists of trusted tokens",
         "It is on a list of trusted tokens, or traded on a large exchange.",
-        lambda f: f.well_known,
+        lambda evidence: evidence.well_known,
         ("goplus:trust_list", "goplus:is_in_cex.listed"),
         "merit",
     ),
@@ -608,31 +619,31 @@ ADJUSTMENTS: tuple[Adjustment, ...] = (
     Adjustment(
         frozenset({"power"}),
         "info",
-        lambda f: f.ownerless,
-        "Nobody owns it, so nobody can use this power.",
+        lambda evidence: evidence.ownerless,
+        "It has no owner, so no account can use this power.",
     ),
     Adjustment(
         frozenset({"lasting_power"}),
         "low",
-        lambda f: f.ownerless,
-        "Nobody owns it, so nobody can change this now; what was set stays in force.",
+        lambda evidence: evidence.ownerless,
+        "It has no owner, so this can no longer be changed; what was set stays in force.",
     ),
     Adjustment(
         frozenset({"power", "lasting_power", "proxy", "share"}),
         "low",
-        lambda f: f.well_known,
+        lambda evidence: evidence.well_known,
         "It is a well-known token, so this counts as centralised control.",
     ),
     Adjustment(
         frozenset({"hidden_power"}),
         "medium",
-        lambda f: f.well_known,
+        lambda evidence: evidence.well_known,
         "It is a well-known token, so this counts as centralised control.",
     ),
     Adjustment(
         frozenset({"gap"}),
         "low",
-        lambda f: f.well_known,
+        lambda evidence: evidence.well_known,
         "It is a well-known token, so this alone says little.",
     ),
 )

@@ -1,7 +1,7 @@
-"""The verdict on a token: its level, its reasons with their evidence, and what could not be checked.
+"""Evaluate the token rules: risk level, flags with citations, and warnings about missing checks.
 
-The level of a token is that of its worst flag after the adjustments. A fact that is not known raises no flag
-and lowers none: it is named among the checks that could not be made.
+The level is that of the worst flag after the adjustments. A missing fact neither raises nor lowers a flag: it
+is listed among the checks that were not made.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ LABELS: dict[Source, str] = {
     "geckoterminal": "GeckoTerminal",
 }
 ONE_SIDED = "whether its pairs are one-sided"
-"""A check that has no flag of its own: one-sided pairs count as little liquidity."""
-_MOST_NAMES = 12
-"""Names of flags that are cited."""
+"""A check without a flag of its own: one-sided pairs count as low liquidity."""
+_MAX_NAMES = 12
+"""Most flag names in one citation."""
 _LINK = re.compile(r"https?:|www\.|\b[\w-]+\.[a-z]{2,}\b", re.IGNORECASE)
-_OURS = {theirs: ours for ours, theirs in FLAGS.items()}
+_FIELD_BY_SOURCE_NAME = {source_name: field for field, source_name in FLAGS.items()}
 
 
 @dataclass(frozen=True, slots=True)
 class Cited:
-    """What a source said: its own name for the fact, and its value as text."""
+    """A value cited from a source: the source's own field name, and the value as text."""
 
     source: Source
     field: str
@@ -42,7 +42,7 @@ class Cited:
 
 @dataclass(frozen=True, slots=True)
 class Flag:
-    """A reason behind the verdict."""
+    """A reason for the risk level."""
 
     id: str
     severity: Severity
@@ -53,94 +53,96 @@ class Flag:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The level of a token, its reasons (the worst first), and what speaks against relying on them."""
+    """The risk level of a token, its flags (the worst first), and the warnings."""
 
     level: Level
     flags: tuple[Flag, ...]
     warnings: tuple[str, ...]
 
 
-def judge(f: Facts) -> Verdict:
-    """What the rules make of the facts."""
-    flags = sorted(flags_of(f), key=lambda flag: -RANK[flag.severity])
-    return Verdict(level_of(f, flags), tuple(flags), tuple(warnings_of(f)))
+def judge(evidence: Facts) -> Verdict:
+    """Apply the rules to the evidence."""
+    flags = sorted(flags_of(evidence), key=lambda flag: -RANK[flag.severity])
+    return Verdict(level_of(evidence, flags), tuple(flags), tuple(warnings_of(evidence)))
 
 
-def level_of(f: Facts, flags: Sequence[Flag]) -> Level:
-    """That of the worst flag; unknown where too little is known for a mild one to mean anything."""
-    if f.flags is None and f.simulation is None:
+def level_of(evidence: Facts, flags: Sequence[Flag]) -> Level:
+    """Return the level of the worst flag; `unknown` if the evidence is too thin to rate it mild."""
+    if evidence.flags is None and evidence.simulation is None:
         return "unknown"
     worst = max((RANK[flag.severity] for flag in flags), default=0)
-    telling = RANK["medium"] if f.analysed else RANK["high"]
-    if worst < telling and not _may_be_mild(f):
+    significant = RANK["medium"] if evidence.analysed else RANK["high"]
+    if worst < significant and not _can_rate_mild(evidence):
         return "unknown"
     levels: tuple[Level, ...] = ("low", "low", "medium", "high", "critical")
     return levels[worst]
 
 
-def _may_be_mild(f: Facts) -> bool:
-    return f.well_known or f.sale_worked or (f.analysed and f.honeypot is not None)
+def _can_rate_mild(evidence: Facts) -> bool:
+    return (
+        evidence.well_known or evidence.sale_worked or (evidence.analysed and evidence.honeypot is not None)
+    )
 
 
-def flags_of(f: Facts) -> list[Flag]:
-    """A flag for each rule that applies, adjusted."""
-    flags = [_adjusted(f, rule) for rule in RULES if rule.when(f)]
+def flags_of(evidence: Facts) -> list[Flag]:
+    """Return one adjusted flag per rule that applies."""
+    flags = [_build_flag(evidence, rule) for rule in RULES if rule.when(evidence)]
     if any(RANK[flag.severity] >= RANK["high"] for flag in flags):
-        return [_in_company(flag) for flag in flags]
+        return [_raise_serial_creator(flag) for flag in flags]
     return flags
 
 
-def _adjusted(f: Facts, rule: Rule) -> Flag:
-    severity, says = rule.severity, rule.says.format(f=f)
+def _build_flag(evidence: Facts, rule: Rule) -> Flag:
+    severity, message = rule.severity, rule.says.format(evidence=evidence)
     for each in ADJUSTMENTS:
-        if rule.kind in each.kinds and RANK[each.most] < RANK[severity] and each.when(f):
-            severity, says = each.most, f"{says} {each.says}"
-    return Flag(rule.id, severity, says, evidence(f, rule))
+        if rule.kind in each.kinds and RANK[each.most] < RANK[severity] and each.when(evidence):
+            severity, message = each.most, f"{message} {each.says}"
+    return Flag(rule.id, severity, message, _cite_rule(evidence, rule))
 
 
-def _in_company(flag: Flag) -> Flag:
-    """A creator with a past weighs more where something else is seriously wrong."""
+def _raise_serial_creator(flag: Flag) -> Flag:
+    """Raise `serial_creator` to high when another flag is at least high."""
     if flag.id != "serial_creator":
         return flag
     return replace(flag, severity="high", explanation=f"{flag.explanation} Other findings here are serious.")
 
 
-def evidence(f: Facts, rule: Rule) -> tuple[Cited, ...]:
-    """What the sources said of a rule's facts; what decides the rule first where they said nothing."""
-    found = [each for name in rule.cites for each in cited(f, name)]
-    return tuple(each for each in found if each.value is not None) or tuple(found[:1])
+def _cite_rule(evidence: Facts, rule: Rule) -> tuple[Cited, ...]:
+    """Cite the sources' values for a rule; without any value, its first field."""
+    citations = [each for name in rule.cites for each in cited(evidence, name)]
+    return tuple(each for each in citations if each.value is not None) or tuple(citations[:1])
 
 
-def cited(f: Facts, name: str) -> list[Cited]:
-    """What stands under one of the names that rules cite."""
+def cited(evidence: Facts, name: str) -> list[Cited]:
+    """Return the citations for a field name as used in the rules, `<source>:<field>`."""
     source, _, field = name.partition(":")
     match source, field:
         case "liquidity", _:
-            return _cited_liquidity(f, field)
+            return _cite_liquidity(evidence, field)
         case "goplus", "holders" | "lp_holders":
-            rows = f.known.holders if field == "holders" else f.known.lp_holders
-            return [Cited("goplus", field, _largest(rows or ()))]
+            rows = evidence.token_flags.holders if field == "holders" else evidence.token_flags.lp_holders
+            return [Cited("goplus", field, _format_largest(rows or ()))]
         case "honeypotis", "summary.flags":
-            names = ", ".join(flag.name for flag in f.simulated.flags[:_MOST_NAMES])
+            names = ", ".join(flag.name for flag in evidence.simulation_result.flags[:_MAX_NAMES])
             return [Cited("honeypotis", field, names or None)]
         case "goplus", _:
-            return [Cited("goplus", field, f.known.raw.get(field))]
+            return [Cited("goplus", field, evidence.token_flags.raw.get(field))]
         case _:
-            return [Cited("honeypotis", field, f.simulated.raw.get(field))]
+            return [Cited("honeypotis", field, evidence.simulation_result.raw.get(field))]
 
 
-def _largest(holders: Iterable[Holder]) -> str | None:
-    told = [f"{row.address} {row.percent:g} %" for row in holders if row.percent is not None]
-    return ", ".join(told[:3]) or None
+def _format_largest(holders: Iterable[Holder]) -> str | None:
+    shares = [f"{row.address} {row.percent:g} %" for row in holders if row.percent is not None]
+    return ", ".join(shares[:3]) or None
 
 
-_IN_DEXSCREENER = {
+_DEXSCREENER_FIELDS = {
     "totalUsd": "liquidity.usd",
     "otherSideUsd": "liquidity.quote",
     "tradedSince": "pairCreatedAt",
     "pairs": "pairs",
 }
-_IN_GECKOTERMINAL = {
+_GECKOTERMINAL_FIELDS = {
     "totalUsd": "reserve_in_usd",
     "otherSideUsd": "reserve_in_usd",
     "tradedSince": "pool_created_at",
@@ -148,50 +150,50 @@ _IN_GECKOTERMINAL = {
 }
 
 
-def _cited_liquidity(f: Facts, field: str) -> list[Cited]:
-    names = {"dexscreener": _IN_DEXSCREENER, "geckoterminal": _IN_GECKOTERMINAL}
+def _cite_liquidity(evidence: Facts, field: str) -> list[Cited]:
+    names = {"dexscreener": _DEXSCREENER_FIELDS, "geckoterminal": _GECKOTERMINAL_FIELDS}
     if field == "pairs":
-        return [Cited(source, names[source][field], "none") for source in f.no_pair_in]
-    found = f.liquidity
-    if not found:
+        return [Cited(source, names[source][field], "none") for source in evidence.no_pair_in]
+    liquidity = evidence.liquidity
+    if not liquidity:
         return []
-    if found.source == "goplus":
-        return [Cited("goplus", "dex.liquidity", f"{found.total_usd}")] if field == "totalUsd" else []
+    if liquidity.source == "goplus":
+        return [Cited("goplus", "dex.liquidity", f"{liquidity.total_usd}")] if field == "totalUsd" else []
     values = {
-        "totalUsd": found.total_usd,
-        "otherSideUsd": found.other_side_usd,
-        "tradedSince": found.traded_since and timestamp(found.traded_since),
+        "totalUsd": liquidity.total_usd,
+        "otherSideUsd": liquidity.other_side_usd,
+        "tradedSince": liquidity.traded_since and timestamp(liquidity.traded_since),
     }
     value = values[field]
-    return [Cited(found.source, names[found.source][field], str(value))] if value is not None else []
+    return [Cited(liquidity.source, names[liquidity.source][field], str(value))] if value is not None else []
 
 
-def warnings_of(f: Facts) -> Iterator[str]:
-    """Which checks could not be made, and where sources disagree or cannot be believed."""
-    yield from _unmade(f)
-    yield from _disagreements(f)
-    yield from _unreadable(f)
-    if f.known.note:
-        yield f"{LABELS['goplus']} notes{_quoted(f.known.note) or ' further risks'}"
+def warnings_of(evidence: Facts) -> Iterator[str]:
+    """Yield the checks that were not made, the disagreements of sources and their invalid values."""
+    yield from _warn_unchecked(evidence)
+    yield from _warn_disagreements(evidence)
+    yield from _warn_unreadable(evidence)
+    if evidence.token_flags.note:
+        yield f"{LABELS['goplus']} notes{_quote_unless_link(evidence.token_flags.note) or ' further risks'}"
 
 
 def checks_of(source: str) -> list[str]:
-    """What the rules look into with the help of a source (`liquidity` for the indexes of exchanges)."""
+    """Return the checks that use a source (`liquidity` for the exchange indexes)."""
     rules = [rule for rule in RULES if any(cite.startswith(f"{source}:") for cite in rule.cites)]
     return list(dict.fromkeys(rule.check for rule in rules))
 
 
-def _first_looked_up(name: str) -> list[str]:
-    """What the rules look into that rest on one name first."""
+def _checks_with_first_field(name: str) -> list[str]:
+    """Return the checks of the rules whose first field is `name`."""
     return list(dict.fromkeys(rule.check for rule in RULES if rule.cites[0] == name))
 
 
-def _quoted(said: str | None) -> str:
-    """What a source said, to go on with in a sentence; nothing where it would send the reader elsewhere."""
-    return f" ({said})" if said and not _LINK.search(said) else ""
+def _quote_unless_link(text: str | None) -> str:
+    """Format a source's text for the end of a sentence; "" if it contains a link."""
+    return f" ({text})" if text and not _LINK.search(text) else ""
 
 
-_TAXES = {
+_TAX_LABELS = {
     "buy_tax": "the buy tax",
     "sell_tax": "the sell tax",
     "transfer_tax": "the transfer tax",
@@ -201,16 +203,16 @@ _TAXES = {
 }
 
 
-def _unreadable(f: Facts) -> Iterator[str]:
-    told: tuple[tuple[Source, tuple[str, ...]], ...] = (
-        ("goplus", f.known.unreadable),
-        ("honeypotis", f.simulated.unreadable),
+def _warn_unreadable(evidence: Facts) -> Iterator[str]:
+    unreadable: tuple[tuple[Source, tuple[str, ...]], ...] = (
+        ("goplus", evidence.token_flags.unreadable),
+        ("honeypotis", evidence.simulation_result.unreadable),
     )
-    for source, names in told:
-        if taxes := [_TAXES[name] for name in names if name in _TAXES]:
-            unmade = ", ".join(taxes)
-            yield f"unreadable: {LABELS[source]} gives taxes that cannot be; not checked by it: {unmade}"
-    others = [name for name in f.known.unreadable if name not in _TAXES]
+    for source, names in unreadable:
+        if taxes := [_TAX_LABELS[name] for name in names if name in _TAX_LABELS]:
+            names_text = ", ".join(taxes)
+            yield f"unreadable: {LABELS[source]} gives impossible taxes; not checked by it: {names_text}"
+    others = [name for name in evidence.token_flags.unreadable if name not in _TAX_LABELS]
     if shares := [name for name in others if name.endswith("percent")]:
         yield (
             f"balance forged or unreadable: {LABELS['goplus']} gives impossible figures for "
@@ -220,113 +222,129 @@ def _unreadable(f: Facts) -> Iterator[str]:
         yield f"unreadable: {LABELS['goplus']} gives no address as {', '.join(addresses)}"
 
 
-def _unmade(f: Facts) -> Iterator[str]:
-    if f.flags is None:
-        yield f"not checked by {LABELS['goplus']}: {', '.join(_CHECKS['goplus'])}"
-    elif absent := _absent(f):
-        closed = " (its source is not published)" if f.known.open_source is False else ""
-        yield f"not checked, as {LABELS['goplus']} gives no value{closed}: {', '.join(absent)}"
-    if f.simulation is None:
-        yield f"{_WITHOUT[f.simulation_gap]}; not checked by it: {', '.join(_CHECKS['honeypotis'])}"
-    elif not f.simulated.succeeded:
-        why = _quoted(f.simulated.reason)
-        yield f"{LABELS['honeypotis']} could not simulate a sale{why}; not checked by it: {SALE}, its taxes"
-    elif f.pair_is_empty:
+def _warn_unchecked(evidence: Facts) -> Iterator[str]:
+    if evidence.flags is None:
+        yield f"not checked by {LABELS['goplus']}: {', '.join(_CHECKS_BY_SOURCE['goplus'])}"
+    elif unchecked := _analysis_checks_without_evidence(evidence):
+        closed = " (its source is not published)" if evidence.token_flags.open_source is False else ""
+        yield f"not checked, as {LABELS['goplus']} gives no value{closed}: {', '.join(unchecked)}"
+    if evidence.simulation is None:
+        checks = ", ".join(_CHECKS_BY_SOURCE["honeypotis"])
+        yield f"{_NO_SIMULATION[evidence.simulation_gap]}; not checked by it: {checks}"
+    elif not evidence.simulation_result.succeeded:
+        reason = _quote_unless_link(evidence.simulation_result.reason)
         yield (
-            "the sale was simulated on an empty pair, which says nothing of it; not checked by it: "
+            f"{LABELS['honeypotis']} could not simulate a sale{reason}; not checked by it: {SALE}, its taxes"
+        )
+    elif evidence.pair_is_empty:
+        yield (
+            "the sale was simulated on an empty pair, so its result says nothing; not checked by it: "
             f"{SALE}, its taxes"
         )
-    if unrated := _unrated(f):
-        yield f"not checked, as {LABELS['honeypotis']} does not tell: {', '.join(unrated)}"
-    if unmade := _unmade_of_liquidity(f):
-        yield f"not checked, as no source tells: {', '.join(unmade)}"
+    if unrated := _simulation_checks_without_result(evidence):
+        yield f"not checked, as {LABELS['honeypotis']} gives no value: {', '.join(unrated)}"
+    if unchecked := _liquidity_checks_without_evidence(evidence):
+        yield f"not checked, as no source gives a value: {', '.join(unchecked)}"
 
 
-_WITHOUT = {
+_NO_SIMULATION = {
     "chain_not_covered": "no buy/sell simulation was made: honeypot.is does not cover this chain",
-    "no_pair": "no buy/sell simulation was made: honeypot.is knows no pair to simulate it on",
-    "source_unavailable": "no buy/sell simulation was made: honeypot.is gave no answer to it",
+    "no_pair": "no buy/sell simulation was made: honeypot.is has no pair to simulate it on",
+    "source_unavailable": "no buy/sell simulation was made: honeypot.is did not answer",
     None: "no buy/sell simulation was made",
 }
 
 
-def _unrated(f: Facts) -> list[str]:
-    """The checks of a simulation beside the sale, where it does not tell what came of them."""
-    if f.simulation is None:
+def _simulation_checks_without_result(evidence: Facts) -> list[str]:
+    """Return the simulation's checks besides the sale for which it gives no result."""
+    if evidence.simulation is None:
         return []
-    flags = [] if f.simulated.summarised else _first_looked_up("honeypotis:summary.flags")
-    rated = f.simulated.risk_level is not None
-    return flags if rated else [*flags, *_first_looked_up("honeypotis:summary.riskLevel")]
+    flag_checks = (
+        [] if evidence.simulation_result.summarised else _checks_with_first_field("honeypotis:summary.flags")
+    )
+    is_rated = evidence.simulation_result.risk_level is not None
+    return (
+        flag_checks if is_rated else [*flag_checks, *_checks_with_first_field("honeypotis:summary.riskLevel")]
+    )
 
 
-def _absent(f: Facts) -> list[str]:
-    """The checks that rest on a fact which the analysis leaves out and the simulation does not give."""
-    unfounded = [rule for rule in RULES if rule.kind not in ("gap", "merit") and not _founded(f, rule)]
-    return list(dict.fromkeys(rule.check for rule in unfounded))
+def _analysis_checks_without_evidence(evidence: Facts) -> list[str]:
+    """Return the checks without evidence: neither the analysis nor the simulation has the value."""
+    unchecked = [
+        rule for rule in RULES if rule.kind not in ("gap", "merit") and not _has_evidence(evidence, rule)
+    ]
+    return list(dict.fromkeys(rule.check for rule in unchecked))
 
 
-def _founded(f: Facts, rule: Rule) -> bool:
+def _has_evidence(evidence: Facts, rule: Rule) -> bool:
     first, *others = rule.cites
     if not first.startswith("goplus:"):
         return True
-    told = [first, *(name for name in others if name.startswith("honeypotis:"))]
-    return any(_told(f, name) for name in told)
+    names = [first, *(name for name in others if name.startswith("honeypotis:"))]
+    return any(_has_value(evidence, name) for name in names)
 
 
-def _told(f: Facts, name: str) -> bool:
-    """Whether something can be made of what a source says under a name."""
+def _has_value(evidence: Facts, name: str) -> bool:
+    """True if the source gives a usable value for a field name."""
     source, _, field = name.partition(":")
     if source == "goplus" and not field.endswith("holders"):
-        return getattr(f.known, _OURS.get(field, field)) is not None
-    return field not in f.simulated.unreadable and any(each.value for each in cited(f, name))
+        return getattr(evidence.token_flags, _FIELD_BY_SOURCE_NAME.get(field, field)) is not None
+    return field not in evidence.simulation_result.unreadable and any(
+        each.value for each in cited(evidence, name)
+    )
 
 
-def _unmade_of_liquidity(f: Facts) -> list[str]:
-    """The checks that no source's pairs allow; where there is no pair, that is what was found."""
-    if f.no_pair:
+def _liquidity_checks_without_evidence(evidence: Facts) -> list[str]:
+    """Return the liquidity checks without evidence; [] if it is known that there is no pair."""
+    if evidence.no_pair:
         return []
-    if f.liquidity is None:
-        return _CHECKS["liquidity"]
-    known = {
-        "liquidity": f.usable_usd is not None,
-        ONE_SIDED: f.liquidity.other_side_usd is not None,
-        "how long it has been traded": f.age is not None,
+    if evidence.liquidity is None:
+        return _CHECKS_BY_SOURCE["liquidity"]
+    has_value = {
+        "liquidity": evidence.usable_usd is not None,
+        ONE_SIDED: evidence.liquidity.other_side_usd is not None,
+        "how long it has been traded": evidence.age is not None,
     }
-    return [check for check, told in known.items() if not told]
+    return [check for check, is_known in has_value.items() if not is_known]
 
 
-def _disagreements(f: Facts) -> Iterator[str]:
-    if f.sources_agree is False:
-        said, tried = f.known.raw.get("is_honeypot"), "could not sell" if f.sale_failed else "sold"
+def _warn_disagreements(evidence: Facts) -> Iterator[str]:
+    if evidence.sources_agree is False:
+        reported, outcome = (
+            evidence.token_flags.raw.get("is_honeypot"),
+            "could not sell" if evidence.sale_failed else "sold",
+        )
         yield (
-            f"sources disagree: {LABELS['goplus']} says is_honeypot {said}, the simulation by "
-            f"{LABELS['honeypotis']} {tried}"
+            f"sources disagree: {LABELS['goplus']} says is_honeypot {reported}, the simulation by "
+            f"{LABELS['honeypotis']} {outcome}"
         )
     for name, flagged, simulated in (
-        ("buy", f.known.buy_tax, f.simulated_buy_tax),
-        ("sell", f.known.sell_tax, f.simulated_sell_tax),
-        ("transfer", f.known.transfer_tax, f.simulated_transfer_tax),
+        ("buy", evidence.token_flags.buy_tax, evidence.simulated_buy_tax),
+        ("sell", evidence.token_flags.sell_tax, evidence.simulated_sell_tax),
+        ("transfer", evidence.token_flags.transfer_tax, evidence.simulated_transfer_tax),
     ):
         if flagged is not None and simulated is not None and abs(flagged - simulated) >= 5:
             yield (
                 f"sources disagree on the {name} tax: {LABELS['goplus']} says {flagged:.4g} %, the "
                 f"simulation by {LABELS['honeypotis']} {simulated:.4g} %; the higher counts"
             )
-    if (f.known.sell_tax or 0) >= 100 and (f.known.trading_cooldown or f.known.cannot_buy):
+    if (evidence.token_flags.sell_tax or 0) >= 100 and (
+        evidence.token_flags.trading_cooldown or evidence.token_flags.cannot_buy
+    ):
         yield (
-            f"the sell tax of 100 % at {LABELS['goplus']} may come of limits on trading that kept it from "
+            f"the sell tax of 100 % at {LABELS['goplus']} may result from trading limits that kept it from "
             "testing a sale, such as a pause between trades"
         )
-    if f.no_pair_in and f.liquidity is None and f.known.in_dex:
-        names = " and ".join(LABELS[source] for source in f.no_pair_in)
-        know = "know" if len(f.no_pair_in) > 1 else "knows"
-        yield f"sources disagree: {LABELS['goplus']} says that it is traded, {names} {know} no pair"
-    if f.pair_is_empty and f.liquidity and f.traded_elsewhere:
+    if evidence.no_pair_in and evidence.liquidity is None and evidence.token_flags.in_dex:
+        names = " and ".join(LABELS[source] for source in evidence.no_pair_in)
+        verb = "list" if len(evidence.no_pair_in) > 1 else "lists"
+        yield f"sources disagree: {LABELS['goplus']} says that it is traded, {names} {verb} no pair"
+    if evidence.pair_is_empty and evidence.liquidity and evidence.traded_elsewhere:
         yield (
-            f"sources disagree: the pair that {LABELS['honeypotis']} took is empty, "
-            f"{LABELS[f.liquidity.source]} lists ${f.usable_usd:,.0f} in pairs on this chain"
+            f"sources disagree: the pair that {LABELS['honeypotis']} used is empty, "
+            f"{LABELS[evidence.liquidity.source]} lists ${evidence.usable_usd:,.0f} in pairs on this chain"
         )
 
 
-_CHECKS = {source: checks_of(source) for source in ("goplus", "honeypotis", "liquidity")}
-_CHECKS["liquidity"].append(ONE_SIDED)
+_CHECKS_BY_SOURCE = {source: checks_of(source) for source in ("goplus", "honeypotis", "liquidity")}
+_CHECKS_BY_SOURCE["liquidity"].append(ONE_SIDED)

@@ -1,4 +1,4 @@
-"""Which of a token's pairs stands for it, and what is odd about a pair."""
+"""Choose the pair that represents a token, and list warnings about a pair. No I/O."""
 
 from __future__ import annotations
 
@@ -8,85 +8,85 @@ from datetime import UTC, datetime, timedelta
 
 from centgate.facts.pairs import Pair
 
-SMALL_USD = 1_000
-"""Liquidity under which a price says little."""
-FAR = 2.0
+MIN_LIQUIDITY_USD = 1_000
+"""Liquidity in US dollars below which a price is not reliable."""
+MAX_PRICE_FACTOR = 2.0
 """Prices of one token that differ by more than this factor cannot both be right."""
-APART = 0.10
+MAX_PRICE_SPREAD = 0.10
 """Share by which prices of deep pairs may differ; arbitrage closes larger gaps."""
-DEEP = 0.10
-"""Share of the deepest pair's depth from which a pair has a say in what the price is."""
-VOICES = 20
-"""Pairs, deepest first, that are heard."""
-NEAR_TIE = 0.90
+VOTING_DEPTH_SHARE = 0.10
+"""Share of the deepest pair's depth from which a pair counts for the reference price."""
+MAX_VOTERS = 20
+"""Most pairs, deepest first, that count for the reference price."""
+TIE_DEPTH_SHARE = 0.90
 """Share of the deepest pair's depth from which a pair counts as equally deep."""
-HOLLOW = 0.01
-"""Share of the liquidity under which the lesser side makes the figure worthless."""
-ONE_SIDED = 0.05
-"""Share of the liquidity under which the lesser side is worth a warning."""
+EMPTY_SIDE_SHARE = 0.01
+"""Share of the liquidity: with less on the smaller side, the liquidity figure is worthless."""
+ONE_SIDED_SHARE = 0.05
+"""Share of the liquidity: with less on the smaller side, the pair gets a warning."""
 DAY = timedelta(days=1)
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """The pair that stands for a token, and those it was chosen from."""
+    """The pair that represents a token, and the pairs it was chosen from."""
 
     pair: Pair
     considered: int
-    """Pairs that the source listed."""
+    """Number of pairs that the source listed."""
     far: tuple[Pair, ...]
-    """Pairs passed over because their price is far from that of the deep ones."""
+    """Pairs rejected because their price is far from that of the deep pairs."""
     hollow: tuple[Pair, ...]
-    """Pairs passed over although their liquidity reads larger, since one of their sides is next to empty."""
+    """Pairs rejected despite a larger liquidity figure, because one of their sides is almost empty."""
     deep: tuple[Pair, ...]
     """Pairs deep enough to compare prices with, deepest first."""
 
 
 def depth(pair: Pair) -> float | None:
-    """US dollars that stand behind a pair's price.
+    """Return the US dollars that back a pair's price; None if unknown.
 
-    Its liquidity, unless a side is next to empty beside that figure: then a pile of worthless tokens makes it
-    up, or nothing does, and what can be traded is twice the lesser side.
+    This is the liquidity, unless one side is almost empty: then the figure consists of worthless tokens, or
+    of nothing, and what can be traded is twice the smaller side.
     """
-    return 2 * (pair.lesser_side_usd or 0) if _is_hollow(pair) else pair.liquidity_usd
+    return 2 * (pair.lesser_side_usd or 0) if _has_empty_side(pair) else pair.liquidity_usd
 
 
 def top_pair(pairs: Sequence[Pair], token: str) -> Choice:
-    """The pair that stands for a token, of one or more pairs that all have it, in any order.
+    """Choose the pair that represents a token from one or more pairs that all contain it, in any order.
 
     1. Pairs without a price of the token count only when no pair has one.
-    2. The deepest pairs settle what the price is: each has a voice as large as its depth, but none a larger
-       one than the second deepest, and the price with the largest following (within a factor of two) is the
-       reference. Pairs further from it than that factor are passed over.
-    3. Of the others the deepest is chosen. Within a tenth of its depth, a pair with the token as base goes
-       before one with the token as quote. Ties go to the higher volume of 24 hours.
+    2. The deepest pairs vote on the reference price: the weight is the depth, limited to that of the second
+       deepest, and the price with the most weight within a factor of two wins. Pairs further from it than
+       that factor are rejected.
+    3. Of the others the deepest is chosen. Within a tenth of its depth, a pair with the token as base
+       precedes one with the token as quote. Ties go to the higher volume of 24 hours.
     """
     priced = [pair for pair in pairs if pair.price_of(token)] or list(pairs)
-    ranked = sorted(priced, key=_rank)
-    voices = _voices(ranked)
-    reference = _reference(voices, token)
-    near = [pair for pair in ranked if not _far(pair, reference, token)]
-    enough = NEAR_TIE * (depth(near[0]) or 0)
-    rivals = [pair for pair in near if (depth(pair) or 0) >= enough]
-    chosen = min(rivals, key=lambda pair: (pair.base.address != token, _rank(pair)))
+    ranked = sorted(priced, key=_sort_key)
+    voters = _list_voters(ranked)
+    reference = _reference_price(voters, token)
+    near = [pair for pair in ranked if not _is_price_far(pair, reference, token)]
+    min_depth = TIE_DEPTH_SHARE * (depth(near[0]) or 0)
+    rivals = [pair for pair in near if (depth(pair) or 0) >= min_depth]
+    chosen = min(rivals, key=lambda pair: (pair.base.address != token, _sort_key(pair)))
     figure = chosen.liquidity_usd or 0
     return Choice(
         chosen,
         considered=len(pairs),
-        far=tuple(pair for pair in ranked if _far(pair, reference, token)),
-        hollow=tuple(pair for pair in near if _is_hollow(pair) and (pair.liquidity_usd or 0) > figure),
-        deep=tuple(voices),
+        far=tuple(pair for pair in ranked if _is_price_far(pair, reference, token)),
+        hollow=tuple(pair for pair in near if _has_empty_side(pair) and (pair.liquidity_usd or 0) > figure),
+        deep=tuple(voters),
     )
 
 
 def suspicions(pair: Pair, now: datetime | None = None) -> Iterable[str]:
-    """What makes a pair's figures doubtful, a sentence each; nothing for a sound pair."""
+    """Yield one sentence for each reason to doubt a pair's figures."""
     liquidity, lesser = pair.liquidity_usd, pair.lesser_side_usd
     if liquidity is None:
         yield "no figure is given for the pair's liquidity, so its price may move with any trade"
-    elif liquidity < SMALL_USD:
+    elif liquidity < MIN_LIQUIDITY_USD:
         yield f"the pair holds only ${liquidity:,.2f}, so a small trade moves its price"
-    if liquidity and lesser is not None and lesser < ONE_SIDED * liquidity:
+    if liquidity and lesser is not None and lesser < ONE_SIDED_SHARE * liquidity:
         yield (
             f"the pair is one-sided: of its ${liquidity:,.0f} one side holds only ${lesser:,.2f}, so trades "
             "in one direction move its price far"
@@ -96,51 +96,52 @@ def suspicions(pair: Pair, now: datetime | None = None) -> Iterable[str]:
 
 
 def disagreement(choice: Choice, token: str) -> str | None:
-    """A sentence where the deep pairs differ in the token's price by more than a tenth."""
+    """Return a warning if the prices in the deep pairs differ by more than a tenth, else None."""
     prices = [price for pair in (choice.pair, *choice.deep) if (price := pair.price_of(token))]
-    if not prices or max(prices) <= (1 + APART) * min(prices):
+    if not prices or max(prices) <= (1 + MAX_PRICE_SPREAD) * min(prices):
         return None
     return (
-        f"prices of the token's deepest pairs differ by more than {APART:.0%}: from ${min(prices):.6g} to "
-        f"${max(prices):.6g}"
+        f"prices of the token's deepest pairs differ by more than {MAX_PRICE_SPREAD:.0%}: "
+        f"from ${min(prices):.6g} to ${max(prices):.6g}"
     )
 
 
-def _is_hollow(pair: Pair) -> bool:
+def _has_empty_side(pair: Pair) -> bool:
     liquidity, lesser = pair.liquidity_usd, pair.lesser_side_usd
-    return bool(liquidity) and lesser is not None and lesser < HOLLOW * liquidity
+    return bool(liquidity) and lesser is not None and lesser < EMPTY_SIDE_SHARE * liquidity
 
 
-def _rank(pair: Pair) -> tuple[float | str, ...]:
-    """Deepest first, then by volume; the rest only makes the order independent of the source's."""
+def _sort_key(pair: Pair) -> tuple[float | str, ...]:
+    """Sort key: deepest first, then by volume; the rest makes the order independent of the source's."""
     figures = (depth(pair), pair.volume24h_usd, pair.price_usd, pair.quote_price_usd, pair.liquidity_usd)
     return (*(-(figure or 0) for figure in figures), pair.address)
 
 
-def _voices(ranked: Sequence[Pair]) -> list[Pair]:
-    least = DEEP * (depth(ranked[0]) or 0)
-    return [pair for pair in ranked[:VOICES] if (deep := depth(pair)) and deep >= least]
+def _list_voters(ranked: Sequence[Pair]) -> list[Pair]:
+    min_depth = VOTING_DEPTH_SHARE * (depth(ranked[0]) or 0)
+    return [pair for pair in ranked[:MAX_VOTERS] if (pair_depth := depth(pair)) and pair_depth >= min_depth]
 
 
-def _reference(voices: Sequence[Pair], token: str) -> float | None:
-    """The price that most of the depth stands behind; None when no pair has a say."""
-    if not voices:
+def _reference_price(voters: Sequence[Pair], token: str) -> float | None:
+    """Return the price that most of the depth supports; None without a voting pair."""
+    if not voters:
         return None
-    most = depth(voices[min(1, len(voices) - 1)]) or 0
+    max_weight = depth(voters[min(1, len(voters) - 1)]) or 0
+    weights = [min(depth(pair) or 0, max_weight) for pair in voters]
 
-    weights = [min(depth(pair) or 0, most) for pair in voices]
-
-    def following(voice: Pair) -> float:
-        price = voice.price_of(token)
+    def support(candidate: Pair) -> float:
+        price = candidate.price_of(token)
         return sum(
-            weight for pair, weight in zip(voices, weights, strict=True) if not _far(pair, price, token)
+            weight
+            for pair, weight in zip(voters, weights, strict=True)
+            if not _is_price_far(pair, price, token)
         )
 
-    return max(voices, key=following).price_of(token)  # of equals, the deepest
+    return max(voters, key=support).price_of(token)  # of equals, the deepest
 
 
-def _far(pair: Pair, reference: float | None, token: str) -> bool:
+def _is_price_far(pair: Pair, reference: float | None, token: str) -> bool:
     price = pair.price_of(token)
     if not reference or not price:
         return False
-    return max(price, reference) > FAR * min(price, reference)
+    return max(price, reference) > MAX_PRICE_FACTOR * min(price, reference)

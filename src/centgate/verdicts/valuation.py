@@ -1,4 +1,4 @@
-"""What a wallet's tokens are worth, and which come first: rules without any I/O."""
+"""Value a wallet's holdings and rank them. No I/O."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from centgate.facts.wallets import CONFIDENT, Coin, Holding, Price, scaled, wort
 
 @dataclass(frozen=True, slots=True)
 class Quote:
-    """A price, with what its source thinks of it."""
+    """A price with its source's confidence."""
 
     usd: float
     confidence: float | None
@@ -19,23 +19,23 @@ class Quote:
 
     @property
     def doubtful(self) -> bool:
-        """Whether it may not rank before prices that are not."""
+        """True if the confidence is too low: ranked after prices that are not doubtful."""
         return self.confidence is not None and self.confidence < CONFIDENT
 
 
 @dataclass(frozen=True, slots=True)
 class Valued:
-    """A holding with its decimals, its price and its worth, each as far as known."""
+    """A holding with its decimals, price and value; None where unknown."""
 
     holding: Holding
     decimals: int | None
     quote: Quote | None
     usd: float | None
-    """US dollars for all of it."""
+    """Value of the whole holding in US dollars."""
 
 
 def quoted(own_usd: float | None, price: Price | None) -> Quote | None:
-    """The better of two prices: DefiLlama's, unless it is doubtful and the explorer has one of its own."""
+    """Return DefiLlama's price, unless it is missing or doubtful and the explorer has one."""
     llama = Quote(price.usd, price.confidence, "defillama") if price else None
     if own_usd is not None and (llama is None or llama.doubtful):
         return Quote(own_usd, None, "blockscout")
@@ -43,7 +43,7 @@ def quoted(own_usd: float | None, price: Price | None) -> Quote | None:
 
 
 def valued(holding: Holding, price: Price | None) -> Valued:
-    """A holding with its worth; decimals that its source does not say are taken from the price's."""
+    """Value a holding; decimals missing from its source are taken from the price."""
     token = holding.token
     decimals = price.decimals if token.decimals is None and price else token.decimals
     quote = quoted(token.price_usd, price)
@@ -52,18 +52,18 @@ def valued(holding: Holding, price: Price | None) -> Valued:
 
 
 def coin_worth(coin: Coin, price: Price | None) -> tuple[Quote, float] | None:
-    """The price of the chain's own coin, and what all of it is worth; None when nobody knows."""
+    """Return the price of the chain's native coin and the value of the balance; None if unknown."""
     quote = quoted(coin.price_usd, price)
     usd = worth(scaled(coin.amount, 18), quote.usd) if quote else None
     return (quote, usd) if quote and usd is not None else None
 
 
 def ranked(holdings: Iterable[Valued]) -> list[Valued]:
-    """The most valuable first, then those with a doubtful price, last those without one, by symbol."""
-    return sorted(holdings, key=_rank)
+    """Sort: the most valuable first, then those with a doubtful price, last those without one, by symbol."""
+    return sorted(holdings, key=_sort_key)
 
 
-def _rank(each: Valued) -> tuple[int, float, str, str]:
+def _sort_key(each: Valued) -> tuple[int, float, str, str]:
     token = each.holding.token
-    standing = 2 if each.quote is None else 1 if each.quote.doubtful else 0
-    return standing, -(each.usd or 0), (token.symbol or "\uffff").casefold(), token.address
+    price_class = 2 if each.quote is None else 1 if each.quote.doubtful else 0
+    return price_class, -(each.usd or 0), (token.symbol or "\uffff").casefold(), token.address
