@@ -37,7 +37,7 @@ PERMIT2 = "0x000000000022d473030f116ddee9f6b43ac78ba3"
 MAX = 2**256 - 1
 DAY = 86_400
 
-NOT_NONE = "None was found, which does not mean that there are none."
+NOT_NONE = "No approval was found, but some may exist."
 SOME_FAULTS: tuple[Fault, ...] = ("timeout", "429", "200 page", "wrong types")
 
 Body = dict[str, Any]
@@ -277,7 +277,7 @@ def test_the_index_lists_and_the_chain_decides(shop: Shop):
     }
     assert body["data"]["unlimitedCount"] == 1
     assert body["data"]["warnings"] == [
-        "Approvals whose amount on the chain is not the listed one; the chain's is given: 1"
+        "Approvals whose amount on the chain differs from the listed one; the chain's is given: 1"
     ]
 
 
@@ -310,7 +310,7 @@ def test_an_approval_that_is_spent_or_revoked_on_the_chain_is_left_out(shop: Sho
 
     assert [each["spender"]["address"] for each in data["approvals"]] == [ROUTER]
     assert data["unlimitedCount"] == 0
-    assert data["warnings"] == ["Listed approvals that are spent or revoked by now and left out: 1"]
+    assert data["warnings"] == ["Listed approvals that are used up or revoked by now and left out: 1"]
 
 
 def test_an_approval_listed_as_nothing_is_kept_where_the_chain_says_otherwise(shop: Shop):
@@ -378,8 +378,8 @@ def test_no_known_approvals_are_an_answer_that_says_whose_word_it_is(shop: Shop)
     assert data["coverage"]["complete"] is None
     assert data["coverage"]["note"].endswith(NOT_NONE)
     assert data["warnings"] == [
-        "No approval was found, which does not mean that there are none. "
-        "Looked at: GoPlus's index of approvals, which does not say how complete it is"
+        "No approval was found, but some may exist. "
+        "Searched: GoPlus's index of approvals, which does not say how complete it is"
     ]
     assert sources(response) == {"goplus": "ok", "rpc": "skipped"}
 
@@ -393,7 +393,7 @@ def test_an_index_still_collecting_that_lists_nothing_is_never_no_approvals(shop
 
     assert (data["approvals"], data["coverage"]["complete"]) == ([], False)
     assert data["coverage"]["note"].endswith(NOT_NONE)
-    assert any("does not mean that there are none" in each for each in data["warnings"])
+    assert any("but some may exist" in each for each in data["warnings"])
 
 
 def test_listed_approvals_that_are_all_revoked_do_not_mean_that_there_are_none(shop: Shop):
@@ -404,7 +404,7 @@ def test_listed_approvals_that_are_all_revoked_do_not_mean_that_there_are_none(s
 
     assert data["approvals"] == []
     assert data["coverage"]["note"].endswith(NOT_NONE)
-    assert any("does not mean that there are none" in each for each in data["warnings"])
+    assert any("but some may exist" in each for each in data["warnings"])
 
 
 def test_an_empty_list_that_may_be_incomplete_is_not_kept_for_long(
@@ -445,7 +445,7 @@ def test_spenders_are_judged_by_what_the_chain_has_at_their_address(shop: Shop):
         "contract",
     ]
     assert data["warnings"] == [
-        "Spenders of another kind on the chain than listed; the chain's word is taken: 4"
+        "Spenders of another kind on the chain than listed; the chain's kind is given: 4"
     ]
 
 
@@ -493,7 +493,7 @@ def test_approvals_and_recommendations_come_in_one_order(shop: Shop):
     assert all(line["reason"].endswith(".") for line in lines)
     permit = data["approvals"][3]
     assert permit["severity"] == "info"
-    assert any("signed grants are not covered" in each["explanation"] for each in permit["findings"])
+    assert any("those grants are not covered" in each["explanation"] for each in permit["findings"])
 
 
 def test_text_of_strangers_is_cleaned(shop: Shop):
@@ -540,7 +540,7 @@ def test_at_most_200_approvals_are_answered_the_most_pressing(shop: Shop):
     assert data["warnings"] == [
         "Approvals that were not read from the chain, with amounts as listed: 10",
         "Spenders whose code was not read from the chain: 210",
-        "Less pressing approvals left out of this answer: 110",
+        "Less urgent approvals left out of this answer: 110",
     ]
 
 
@@ -582,7 +582,8 @@ def test_without_the_index_event_logs_are_read(shop: Shop, fault: Fault):
     assert sources(response)["goplus"] in ("error", "timeout", "rate_limited")
     assert sources(response)["rpc"] == "ok"
     assert (
-        body["warnings"][-1] == "GoPlus Security was not available; event logs of a range were read instead"
+        body["warnings"][-1]
+        == "GoPlus Security was not available; event logs of a block range were read instead"
     )
     router, vault = body["data"]["approvals"]
     assert router["allowance"]["amountBaseUnits"] == str(MAX - 70)
@@ -606,7 +607,7 @@ def test_an_empty_range_is_never_no_approvals(shop: Shop):
     assert data["coverage"]["complete"] is False
     assert data["coverage"]["note"].endswith(f"older approvals may exist. {NOT_NONE}")
     assert any(
-        "does not mean that there are none" in warning and warning.endswith("older approvals may exist")
+        "but some may exist" in warning and warning.endswith("older approvals may exist")
         for warning in data["warnings"]
     )
 
@@ -620,7 +621,7 @@ def test_checks_that_event_logs_do_not_allow_are_named(shop: Shop):
 
     assert [each["spender"]["trusted"] for each in data["approvals"]] == [None, None]
     assert (
-        "Approvals of which no index tells, so that reports of wrongdoing, lists of trusted and of "
+        "Approvals that are in no index, so that reports of wrongdoing, lists of trusted and of "
         "suspicious addresses, published source and age of the contracts were not checked: 2"
     ) in data["warnings"]
 
@@ -733,7 +734,7 @@ def test_the_newest_event_of_a_token_and_spender_counts(shop: Shop):
         (USDC, ROUTER)
     ]
     assert data["coverage"]["tokensExamined"] == 2
-    assert "Listed approvals that are spent or revoked by now and left out: 1" in data["warnings"]
+    assert "Listed approvals that are used up or revoked by now and left out: 1" in data["warnings"]
 
 
 def test_nfts_and_what_is_no_approval_of_the_wallet_are_left_out(shop: Shop):

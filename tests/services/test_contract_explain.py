@@ -313,7 +313,7 @@ def test_a_block_with_an_impossible_time_dates_no_contract(world: World, ask: An
 
     assert data["verified"] is True
     assert data["links"]["creation"]["createdAt"] is None
-    assert says(data, "when this contract was created could not be found out")
+    assert says(data, "the creation time of this contract is not known")
 
 
 @pytest.mark.parametrize("odd", ["2020-11-02T10:15:47", "0001-01-01T00:00:00+14:00", "soon"])
@@ -381,7 +381,7 @@ def test_a_creation_that_nobody_can_tell_is_named(world: World, ask: Any):
     data = data_of(response)
 
     assert data["links"]["creation"] is None
-    assert says(data, "when this contract was created could not be found out")
+    assert says(data, "the creation time of this contract is not known")
     assert (statuses(response)["etherscan"], response.json()["warnings"]) == ("ok", [])
 
 
@@ -395,7 +395,7 @@ def test_an_admin_that_nobody_owns_changes_no_code(world: World, ask: Any):
 
     assert data["proxy"]["upgrade"] == {"possible": False, "byAddress": None, "byKind": None}
     assert data["proxy"]["evidence"][-1]["value"] == "0x" + "0" * 40
-    assert says(data, "whose owner() is nobody")
+    assert says(data, "whose owner() is a burn address")
 
 
 def test_of_very_many_implementations_the_first_are_told(world: World, ask: Any):
@@ -474,7 +474,7 @@ def test_an_explorer_that_is_behind_is_contradicted(world: World, ask: Any):
     data = data_of(ask())
 
     assert [each["address"] for each in data["proxy"]["implementations"]] == [LOGIC]
-    assert says(data, f"etherscan names {OLD} as implementation, the slot says {LOGIC}")
+    assert says(data, f"etherscan gives {OLD} as implementation, the slot has {LOGIC}")
     assert says(data, f"no source is published for the implementation {LOGIC}")
 
 
@@ -538,7 +538,8 @@ def test_code_that_is_gone_is_not_called_a_wallet(world: World, ask: Any):
 
 
 @pytest.mark.parametrize(
-    ("flag", "words"), [("is_self_destructed", "destroyed itself"), ("is_changed_bytecode", "no longer what")]
+    ("flag", "words"),
+    [("is_self_destructed", "destroyed itself"), ("is_changed_bytecode", "has changed since")],
 )
 def test_what_the_explorer_says_of_the_code_is_told(world: World, ask: Any, flag: str, words: str):
     world.blockscout[CONTRACT] = {"is_verified": True, "source_code": "x", flag: True}
@@ -632,7 +633,7 @@ def test_without_the_chain_registries_tell_of_the_proxy(world: World, ask: Any, 
     assert (data["proxy"]["accountKind"], data["proxy"]["isProxy"]) == ("contract", True)
     assert data["proxy"]["implementations"] == [{"address": LOGIC, "name": "Logic", "verified": True}]
     assert data["proxy"]["upgrade"]["possible"] is None
-    assert says(data, "the chain itself could not be asked")
+    assert says(data, "the chain itself could not be read")
 
 
 def test_without_the_chain_nobody_knows_whether_there_is_a_contract(world: World, ask: Any):
@@ -667,7 +668,7 @@ def test_a_chain_that_answers_in_part_is_told_in_part(world: World, ask: Any, me
     data = data_of(ask())
 
     assert data["proxy"]["accountKind"] == "contract"
-    assert says(data, "not looked at in full")
+    assert says(data, "could not be read in full")
 
 
 def test_a_development_chain_is_explained_by_the_chain_alone(world: World, ask: Any):
@@ -678,7 +679,7 @@ def test_a_development_chain_is_explained_by_the_chain_alone(world: World, ask: 
 
     assert (data["verified"], data["sourceAvailable"], data["links"]["explorer"]) == (None, None, None)
     assert (data["proxy"]["kind"], data["links"]["verifications"]) == ("eip1967", [])
-    assert says(data, "no registry of published source is set up")
+    assert says(data, "no registry of published source is configured")
     assert {world.asked(each) for each in REGISTRIES} == {0}
 
 
@@ -748,8 +749,8 @@ def test_a_chain_that_is_switched_off_weakens_the_answer(world: World, ask: Any,
 
     response = ask(**dict.fromkeys(names, ProviderSettings(enabled=False)))
 
-    assert any("the chain itself could not be asked" in each for each in response.json()["warnings"])
-    assert says(data_of(response), "the chain itself could not be asked")
+    assert any("the chain itself could not be read" in each for each in response.json()["warnings"])
+    assert says(data_of(response), "the chain itself could not be read")
 
 
 def test_registries_that_are_switched_off_weaken_the_answer(world: World, ask: Any):

@@ -50,10 +50,10 @@ DOUBTS: tuple[tuple[dict[str, Any], str], ...] = (
     ({"txns": {"h24": {"buys": 3}}}, "the source gives no txns24h for this pair"),
 )
 OF_TOKEN = {"chain": "base", "tokenAddress": TOKEN}
-FALLBACK = "GeckoTerminal stands in for DEX Screener, which gave no answer"
-UNLISTED = "GeckoTerminal stands in for DEX Screener, which knows no such pair"
+FALLBACK = "GeckoTerminal is used instead of DEX Screener, which did not answer"
+UNLISTED = "GeckoTerminal is used instead of DEX Screener, which has no such pair"
 LISTED = (
-    "pairCreatedAt is GeckoTerminal's: for an older pair it may be the day "
+    "pairCreatedAt is from GeckoTerminal: for an older pair it may be the day "
     "on which the pair was first listed there"
 )
 UNKNOWN = {"errors": [{"status": "404", "title": "Not Found"}]}
@@ -186,7 +186,7 @@ def test_a_token_is_answered_with_its_deepest_pair(client: httpx.Client, upstrea
     }
     assert selection(body) == {
         "pairsConsidered": 3,
-        "reason": "The deepest of 3 pairs by liquidity. priceUsd is its base token's.",
+        "reason": "The deepest of 3 pairs by liquidity. priceUsd is for its base token.",
         "baseToken": {"address": TOKEN, "symbol": "TKN"},
         "quoteToken": {"address": WETH, "symbol": "WETH"},
         "dex": "uniswap",
@@ -243,7 +243,7 @@ def test_a_token_that_is_the_quote_has_its_own_price_and_no_fdv(
     assert body["data"]["pairAddress"] == address(1)
     assert body["data"]["priceUsd"] == pytest.approx(0.9998)
     assert body["data"]["fdvUsd"] is None
-    assert selection(body)["reason"].endswith("priceUsd is its quote token's, so fdvUsd does not apply.")
+    assert selection(body)["reason"].endswith("priceUsd is for its quote token, so fdvUsd does not apply.")
 
 
 def test_a_pool_at_a_nonsense_price_is_passed_over_and_said_so(
@@ -279,7 +279,7 @@ def test_a_one_sided_pool_does_not_hide_a_sound_one(client: httpx.Client, upstre
     body = bought(client, PATH, OF_TOKEN).json()
 
     assert body["data"]["pairAddress"] == address(2)
-    assert "hides a nearly empty side" in selection(body)["reason"]
+    assert "hides an almost empty side" in selection(body)["reason"]
     assert body["warnings"] == []
 
 
@@ -302,7 +302,7 @@ def test_a_pair_is_answered_with_its_base_tokens_price(client: httpx.Client, ups
     assert body["data"]["priceUsd"] == 2000
     assert body["data"]["fdvUsd"] == 5_000_000
     assert selection(body)["pairsConsidered"] == 1
-    assert selection(body)["reason"] == "The pair asked for. priceUsd is its base token's."
+    assert selection(body)["reason"] == "The requested pair. priceUsd is for its base token."
 
 
 def test_whatever_befalls_the_first_source_the_second_stands_in(
@@ -440,7 +440,7 @@ def test_a_pair_sent_as_a_token_is_answered_as_a_pair_with_a_warning(
     assert body["data"]["pairAddress"] == address(7)
     assert body["data"]["priceUsd"] == 2000
     assert body["warnings"] == [
-        f"{address(7)} is no token with pairs but a pair, and answered as such (pairAddress)"
+        f"{address(7)} is not a token with pairs but a pair, and was answered as pairAddress"
     ]
 
 
@@ -491,7 +491,7 @@ def test_an_amount_of_next_to_nothing_does_not_win_by_a_large_figure(
     body = bought(client, PATH, OF_TOKEN).json()
 
     assert (body["data"]["pairAddress"], body["data"]["priceUsd"]) == (address(2), 0.5)
-    assert "hides a nearly empty side" in selection(body)["reason"]
+    assert "hides an almost empty side" in selection(body)["reason"]
 
 
 def test_another_pair_than_was_asked_for_is_no_answer(client: httpx.Client, upstreams: StandIns) -> None:

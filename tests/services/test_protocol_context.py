@@ -197,8 +197,8 @@ def test_fees_that_fail_are_a_degradation(
     assert response.json()["data"]["fees"] is None
     assert response.json()["data"]["tvlUsd"] == 9
     assert response.json()["warnings"][1:] == [
-        "the fees of lido could not be had",
-        "the revenue of lido could not be had",
+        "could not fetch the fees of lido",
+        "could not fetch the revenue of lido",
     ]
     assert sources(response)["defillama"] == ("primary", said)
 
@@ -218,7 +218,7 @@ def test_which_of_the_two_fails_is_said(api: Api, settings: Settings, upstreams:
     assert (answer["data"]["fees"]["revenue"], answer["data"]["fees"]["fees"]["dayUsd"]) == (None, 4)
     assert answer["warnings"] == [
         "DefiLlama answered with status 503",
-        "the revenue of lido could not be had",
+        "could not fetch the revenue of lido",
     ]
 
 
@@ -249,7 +249,7 @@ def test_a_name_with_an_ending_more_is_found_and_said(
     lido, aave = ask(client, "Lido Finance").json(), ask(client, "aave.com").json()
 
     assert (lido["data"]["slug"], aave["data"]["slug"]) == ("lido", "aave")
-    assert lido["warnings"] == ["matched Lido (lido) by its name but for an ending such as Finance"]
+    assert lido["warnings"] == ["matched Lido (lido) by its name apart from an ending such as Finance"]
 
 
 def test_fees_that_were_not_updated_are_a_warning(api: Api, settings: Settings, upstreams: StandIns) -> None:
@@ -259,8 +259,8 @@ def test_fees_that_were_not_updated_are_a_warning(api: Api, settings: Settings, 
     answer = ask(client_of(api, settings, upstreams), "lido").json()
 
     assert answer["warnings"] == [
-        "DefiLlama could not update the fees of lido lately",
-        "DefiLlama could not update the revenue of lido lately",
+        "DefiLlama could not update the fees of lido recently",
+        "DefiLlama could not update the revenue of lido recently",
     ]
 
 
@@ -420,7 +420,7 @@ def test_the_recorded_list_is_answered_from(api: Api, settings: Settings, replay
 EXA_KEY = "exa-0123456789abcdef"
 UNKNOWN = "DefiLlama knows no protocol named Aave V4; did you mean aave-v3, aave-v2, aave?"
 STANDS_IN = (
-    "a fallback source was used: the links are those of Exa's web search, and nobody vouched that they are "
+    "a fallback source was used: the links are from Exa's web search, and no source confirms that they are "
     "the protocol's"
 )
 

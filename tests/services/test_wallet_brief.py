@@ -391,7 +391,7 @@ def test_ten_of_each_the_best_first(api: Api, settings: Settings, upstreams: Sta
     ], "the doubtful one after the confident ones, then those without a price by symbol"
     assert (balances[8]["worth"]["doubtful"], balances[8]["worth"]["confidence"]) == (True, 0.3)
     assert balances[9]["worth"] is None
-    assert answer["warnings"] == ["doubtful prices, ranked after those that are not: T08"]
+    assert answer["warnings"] == ["doubtful prices, ranked after the others: T08"]
     assert [each["blockNumber"] for each in answer["data"]["recentTransfers"]] == list(range(15, 5, -1))
 
 
@@ -823,7 +823,7 @@ def test_notes_are_bounded_and_the_rest_is_counted(api: Api, settings: Settings,
     answer = asked(client, 1)
 
     assert len(answer["data"]["suspiciousTokenNotes"]) == 50
-    assert answer["warnings"] == ["10 further tokens are suspicious and are not listed"]
+    assert answer["warnings"] == ["10 further suspicious tokens are not listed"]
 
 
 def test_no_number_of_a_source_breaks_the_answer(api: Api, settings: Settings, upstreams: StandIns) -> None:

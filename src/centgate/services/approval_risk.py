@@ -1,4 +1,4 @@
-"""approval-risk: who may spend a wallet's tokens, and which of that to take back."""
+"""approval-risk: ERC-20 approvals of a wallet, and which of them to revoke."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ from centgate.verdicts.approval_rules import (
 
 SpenderKind = Literal["contract", "wallet", "unknown"]
 
-MOST = 200
-"""Approvals in an answer, the most pressing."""
+MAX_APPROVALS = 200
+"""Most approvals in a response, the most urgent first."""
 NOT_COVERED = ["NFT operator approvals", "grants signed for Permit2"]
 
 
@@ -55,23 +55,24 @@ class ApprovalFinding(Data):
     severity: Severity
     explanation: str = Field(description="One sentence.")
     source: FindingSource = Field(
-        description="Whose word it is; `centgate`: this service's, of an address that its rules know."
+        description="The source of the finding; `centgate`: an address list in this service's own rules."
     )
     value: str | None = Field(description="What the source gave, as text.")
 
 
 class Allowance(Data):
-    """How much may be spent."""
+    """Amount that the spender may spend."""
 
     amount_base_units: str | None = Field(
         description="In base units, a decimal string; null when not known exactly."
     )
     amount: float | None = Field(
-        description="Scaled by the token's decimals; null when those are unknown, or it is unlimited."
+        description="Scaled by the token's decimals; null when these are unknown, or when it is unlimited."
     )
     unlimited: bool | None = Field(description="Whether it exceeds anything the wallet could ever hold.")
     exposed_base_units: str | None = Field(
-        description="What could be taken now, the lesser of amount and balance, a decimal string."
+        description="What could be taken now: the lower of amount and balance, in base units, a decimal "
+        "string."
     )
     exposed: float | None = Field(description="The same, scaled by the token's decimals.")
     live: bool = Field(description="Whether it was read from the chain for this answer, not from an index.")
@@ -91,13 +92,13 @@ class ApprovedToken(Data):
 
 
 class Spender(Data):
-    """Who may spend it."""
+    """The account that may spend the token."""
 
     address: str = Field(description="Lower case.")
     name: str | None = Field(description="Cleaned and cut to 64 characters.")
-    project: str | None = Field(description="Whose contract it is, as the source labels it.")
+    project: str | None = Field(description="The contract's project, as the source labels it.")
     kind: SpenderKind = Field(
-        description="`contract`: has code of its own; `wallet`: has none, or only a delegation."
+        description="`contract`: has code of its own; `wallet`: has none, or only an EIP-7702 delegation."
     )
     source_verified: bool | None
     trusted: bool | None = Field(description="Whether a source lists it as well known; false proves nothing.")
@@ -105,23 +106,24 @@ class Spender(Data):
 
 
 class Approval(Data):
-    """A standing permission for one spender to move one token."""
+    """An active permission for one spender to move one token."""
 
     token: ApprovedToken
     spender: Spender
     allowance: Allowance
     changed_at: str | None = Field(
-        description="ISO 8601, UTC: the latest change; for some tokens the last time it was spent from."
+        description="Time of the latest change, ISO 8601, UTC; for some tokens the last time the allowance "
+        "was used."
     )
     stale: bool | None = Field(description="Whether the latest change is more than 180 days ago.")
     severity: Severity = Field(
-        description="That of the worst finding, one level less while the wallet holds none of the token."
+        description="Severity of the worst finding, one level lower while the wallet holds none of the token."
     )
     findings: list[ApprovalFinding]
 
 
 class Recommendation(Data):
-    """What to do about one approval."""
+    """Recommended action for one approval."""
 
     action: Action
     token_address: str = Field(description="Lower case.")
@@ -133,37 +135,43 @@ class Recommendation(Data):
 
 
 class ApprovalCoverage(Data):
-    """How much of the wallet's history the answer rests on."""
+    """Part of the wallet's history that the answer covers."""
 
     source: ApprovalSource = Field(
-        description="Who lists the approvals. `goplus`: an index, completed from event logs where there is a "
-        "block range; `rpc`: event logs of that range alone."
+        description="Source of the approvals. `goplus`: an index, completed from event logs if there is a "
+        "block range; `rpc`: only event logs of that range."
     )
-    note: str = Field(description="What the list rests on, in a sentence.")
+    note: str = Field(description="One sentence on the source of the list.")
     complete: bool | None = Field(
-        description="Whether all ERC-20 approvals were seen; null when the source cannot tell."
+        description="Whether all ERC-20 approvals were found; null when the source cannot tell."
     )
     chain_id: int
     from_block: int | None = Field(description="First block whose events were read; null for an index.")
     to_block: int | None = Field(description="Last block whose events were read; null for an index.")
     days: float | None = Field(description="Days from the first block to the last, by their timestamps.")
-    tokens_examined: int | None = Field(description="Tokens with approvals, also those since revoked.")
-    calls_failed: int = Field(description="Allowances that were asked for and could not be read.")
-    not_covered: list[str] = Field(description="Kinds of permission that were not looked for.")
-    rules_version: str = Field(description="The version of the rules that judged the approvals.")
+    tokens_examined: int | None = Field(
+        description="Tokens with approvals, including approvals revoked since."
+    )
+    calls_failed: int = Field(description="Allowances that could not be read from the chain.")
+    not_covered: list[str] = Field(description="Kinds of permission that were not searched for.")
+    rules_version: str = Field(description="Version of the rules applied to the approvals, a date.")
 
 
 class ApprovalRisk(Data):
-    """A wallet's approvals, judged."""
+    """Approvals of a wallet, with findings and recommendations."""
 
     approvals: list[Approval] = Field(
         description="Dangers first, then unlimited and stale, unlimited, stale, and the rest; at most 200. "
         "Revoked ones are left out."
     )
-    unlimited_count: int = Field(description="Of all approvals found, trusted spenders included.")
-    recommendations: list[Recommendation] = Field(description="The most pressing first.")
+    unlimited_count: int = Field(
+        description="Number of unlimited approvals found, including those of trusted spenders."
+    )
+    recommendations: list[Recommendation] = Field(description="The most urgent first.")
     coverage: ApprovalCoverage
-    warnings: list[str] = Field(description="What could not be checked, and where sources disagree.")
+    warnings: list[str] = Field(
+        description="Checks that were not possible, and disagreements between sources."
+    )
 
 
 @service(
@@ -175,7 +183,7 @@ class ApprovalRisk(Data):
         "One wallet on one chain per request.",
         "ERC-20 approvals only; no NFT operators and no signed Permit2 grants.",
         "The fallback reads a bounded block range; `coverage` says which.",
-        "Recommendations are words and links; no transaction is prepared.",
+        "Recommendations are text and links; no transaction is prepared.",
         "Read-only: nothing is signed or sent.",
     ),
     fresh_for=timedelta(minutes=5),
@@ -260,35 +268,37 @@ async def approval_risk(
     goplus: Primary[GoPlus],
     rpc: Fallback[Rpc],
 ) -> ApprovalRisk:
-    """Standing ERC-20 approvals of a wallet, with what to revoke.
+    """Return the active ERC-20 approvals of a wallet, with recommendations on what to revoke.
 
-    Lists who may spend which token and how much, flags unlimited and stale approvals and doubtful spenders,
-    and says how much of the wallet's history it saw. Where the index of approvals does not answer, a bounded
-    range of event logs is analysed.
+    Lists who may spend which token and how much, flags unlimited and stale approvals and suspicious spenders,
+    and states how much of the wallet's history is covered. If the index of approvals does not answer, a
+    bounded range of event logs is analysed.
     """
-    history = await _history(request, goplus, rpc)
+    history = await _read_history(request, goplus, rpc)
     now = int(time.time())
-    live = await _live(request, rpc, history, now)
+    live = await _read_live_state(request, rpc, history, now)
     history = history.dated(live.times)
-    evidence = [_evidence(told, live, request.chain_id, now) for told in history.told.entries]
-    verdicts = sorted((judged(case) for case in evidence if case.amount != 0), key=lambda each: each.order)
+    evidence = [_build_evidence(entry, live, request.chain_id, now) for entry in history.told.entries]
+    verdicts = sorted((judged(each) for each in evidence if each.amount != 0), key=lambda each: each.order)
     if not verdicts and not history.complete:
         goplus.record.provisional = True
-    shown = [(verdict, _approval(verdict, live)) for verdict in verdicts[:MOST]]
+    listed = [(verdict, _build_approval(verdict, live)) for verdict in verdicts[:MAX_APPROVALS]]
     return ApprovalRisk(
-        approvals=[approval for _, approval in shown],
+        approvals=[approval for _, approval in listed],
         unlimited_count=sum(bool(verdict.evidence.unlimited) for verdict in verdicts),
-        recommendations=[line for each in shown if (line := _recommendation(*each, request))],
-        coverage=_coverage(history, live, request, empty=not verdicts),
-        warnings=[*goplus.record.warnings, *remarks(history, live, evidence), *_left_out(verdicts)],
+        recommendations=[
+            recommendation for each in listed if (recommendation := _build_recommendation(*each, request))
+        ],
+        coverage=_build_coverage(history, live, request, empty=not verdicts),
+        warnings=[*goplus.record.warnings, *remarks(history, live, evidence), *_warn_left_out(verdicts)],
     )
 
 
-async def _history(request: ApprovalRiskRequest, goplus: GoPlus, rpc: Rpc) -> History:
-    """From the index where it answers in full, else from event logs, else from both."""
+async def _read_history(request: ApprovalRiskRequest, goplus: GoPlus, rpc: Rpc) -> History:
+    """Read the approvals from the index if it is complete, else from event logs, or from both combined."""
     chain_id, wallet = request.chain_id, request.wallet_address
-    asked = goplus.configured and goplus.covers(chain_id)
-    index = await attempt(goplus.approvals, chain_id, wallet) if asked else None
+    is_index_available = goplus.configured and goplus.covers(chain_id)
+    index = await attempt(goplus.approvals, chain_id, wallet) if is_index_available else None
     if isinstance(index, ToldApprovals) and not index.partial:
         return History(index, "goplus", None)
     scan = await attempt(scanned, rpc, chain_id, wallet)
@@ -298,46 +308,48 @@ async def _history(request: ApprovalRiskRequest, goplus: GoPlus, rpc: Rpc) -> Hi
     if isinstance(scan, Scan):
         if goplus.covers(chain_id):
             goplus.record.warn(
-                f"{goplus.about.label} was not available; event logs of a range were read instead"
+                f"{goplus.about.label} was not available; event logs of a block range were read instead"
             )
         return History(scan.told, "rpc", scan)
     raise scan if index is None or isinstance(index, NoData) else index
 
 
-async def _live(request: ApprovalRiskRequest, rpc: Rpc, history: History, now: int) -> Live:
-    """What stands on the chain now, as far as it can be read; of too many the most pressing."""
+async def _read_live_state(request: ApprovalRiskRequest, rpc: Rpc, history: History, now: int) -> Live:
+    """Read the current on-chain state; if there are too many approvals, of the most urgent ones."""
     chain_id = request.chain_id
-    told = sorted(history.told.entries, key=lambda told: judged(Evidence(told, chain_id, now)).order)
-    able = rpc.configured and rpc.covers(chain_id)
-    live = await read_live(rpc, chain_id, request.wallet_address, told, history.scan) if able else Live()
-    if told and not live.tokens:
+    entries = sorted(history.told.entries, key=lambda entry: judged(Evidence(entry, chain_id, now)).order)
+    can_read = rpc.configured and rpc.covers(chain_id)
+    live = (
+        await read_live(rpc, chain_id, request.wallet_address, entries, history.scan) if can_read else Live()
+    )
+    if entries and not live.tokens:
         rpc.record.warn("Allowances could not be read from the chain; the amounts are as listed, not live")
     return live
 
 
-def _evidence(told: ToldApproval, live: Live, chain_id: int, now: int) -> Evidence:
-    token = live.tokens.get(told.token.address)
+def _build_evidence(entry: ToldApproval, live: Live, chain_id: int, now: int) -> Evidence:
+    token = live.tokens.get(entry.token.address)
     return Evidence(
-        told,
+        entry,
         chain_id,
         now,
-        allowance=live.allowances.get(told.pair),
+        allowance=live.allowances.get(entry.pair),
         balance=token.balance if token else None,
         supply=token.supply if token else None,
-        kind=live.kinds.get(told.spender.address),
+        kind=live.kinds.get(entry.spender.address),
     )
 
 
-def _approval(verdict: Verdict, live: Live) -> Approval:
-    case = verdict.evidence
-    told = case.told
-    token = _token(case, live.tokens.get(told.token.address))
+def _build_approval(verdict: Verdict, live: Live) -> Approval:
+    evidence = verdict.evidence
+    entry = evidence.told
+    token = _build_token(evidence, live.tokens.get(entry.token.address))
     return Approval(
         token=token,
-        spender=_spender(case),
-        allowance=_allowance(case, token.decimals),
-        changed_at=_time(told.changed_at),
-        stale=case.stale,
+        spender=_build_spender(evidence),
+        allowance=_build_allowance(evidence, token.decimals),
+        changed_at=_format_time(entry.changed_at),
+        stale=evidence.stale,
         severity=verdict.severity,
         findings=[
             ApprovalFinding(
@@ -352,84 +364,86 @@ def _approval(verdict: Verdict, live: Live) -> Approval:
     )
 
 
-def _token(case: Evidence, now: TokenNow | None) -> ApprovedToken:
-    told = case.told.token
-    decimals = now.decimals if now and now.decimals is not None else told.decimals
+def _build_token(evidence: Evidence, live_token: TokenNow | None) -> ApprovedToken:
+    token = evidence.told.token
+    decimals = live_token.decimals if live_token and live_token.decimals is not None else token.decimals
     return ApprovedToken(
-        address=told.address,
-        symbol=(now.symbol if now else None) or told.symbol,
+        address=token.address,
+        symbol=(live_token.symbol if live_token else None) or token.symbol,
         decimals=decimals,
-        balance_base_units=_text(case.balance),
-        balance=_scaled(case.balance, decimals),
+        balance_base_units=_format_units(evidence.balance),
+        balance=_scale_units(evidence.balance, decimals),
     )
 
 
-def _spender(case: Evidence) -> Spender:
-    told = case.told.spender
+def _build_spender(evidence: Evidence) -> Spender:
+    spender = evidence.told.spender
     kind: SpenderKind = (
-        "unknown" if case.is_contract is None else "contract" if case.is_contract else "wallet"
+        "unknown" if evidence.is_contract is None else "contract" if evidence.is_contract else "wallet"
     )
     return Spender(
-        address=told.address,
-        name=told.name or ("Permit2" if told.address == PERMIT2 else None),
-        project=told.project,
+        address=spender.address,
+        name=spender.name or ("Permit2" if spender.address == PERMIT2 else None),
+        project=spender.project,
         kind=kind,
-        source_verified=told.source_verified,
-        trusted=told.trusted,
-        deployed_at=_time(told.deployed_at),
+        source_verified=spender.source_verified,
+        trusted=spender.trusted,
+        deployed_at=_format_time(spender.deployed_at),
     )
 
 
-def _allowance(case: Evidence, decimals: int | None) -> Allowance:
-    live = case.allowance is not None
-    amount = case.amount if live or not case.told.unlimited else None
+def _build_allowance(evidence: Evidence, decimals: int | None) -> Allowance:
+    is_live = evidence.allowance is not None
+    amount = evidence.amount if is_live or not evidence.told.unlimited else None
     return Allowance(
-        amount_base_units=_text(amount),
-        amount=None if case.unlimited else _scaled(amount, decimals),
-        unlimited=case.unlimited,
-        exposed_base_units=_text(case.exposed),
-        exposed=_scaled(case.exposed, decimals),
-        live=live,
-        source="rpc" if live else case.told.source,
+        amount_base_units=_format_units(amount),
+        amount=None if evidence.unlimited else _scale_units(amount, decimals),
+        unlimited=evidence.unlimited,
+        exposed_base_units=_format_units(evidence.exposed),
+        exposed=_scale_units(evidence.exposed, decimals),
+        live=is_live,
+        source="rpc" if is_live else evidence.told.source,
     )
 
 
-def _text(units: int | None) -> str | None:
+def _format_units(units: int | None) -> str | None:
     return None if units is None else str(units)
 
 
-def _scaled(units: int | None, decimals: int | None) -> float | None:
+def _scale_units(units: int | None, decimals: int | None) -> float | None:
     return None if units is None or decimals is None else units / 10**decimals
 
 
-def _time(seconds: int | None) -> str | None:
-    told = since_1970(seconds)
-    return timestamp(told) if told else None
+def _format_time(seconds: int | None) -> str | None:
+    moment = since_1970(seconds)
+    return timestamp(moment) if moment else None
 
 
-def _recommendation(
+def _build_recommendation(
     verdict: Verdict, approval: Approval, request: ApprovalRiskRequest
 ) -> Recommendation | None:
-    what = advice(verdict)
-    if what is None:
+    action_advice = advice(verdict)
+    if action_advice is None:
         return None
     token, spender = verdict.evidence.told.pair
-    named = " to ".join(
+    names = " to ".join(
         filter(None, (cleaned(approval.token.symbol, 20), cleaned(approval.spender.name, 40)))
     )
     page = f"https://revoke.cash/address/{request.wallet_address}?chainId={request.chain_id}"
     return Recommendation(
-        action=what.action,
+        action=action_advice.action,
         token_address=token,
         spender_address=spender,
-        reason=f"{named}: {what.reason}" if named else what.reason,
+        reason=f"{names}: {action_advice.reason}" if names else action_advice.reason,
         url=page if request.chain_id in CHAIN_BY_ID else None,
     )
 
 
-def _coverage(history: History, live: Live, request: ApprovalRiskRequest, *, empty: bool) -> ApprovalCoverage:
-    scan, told = history.scan, history.told
-    by_index = history.source == "goplus"
+def _build_coverage(
+    history: History, live: Live, request: ApprovalRiskRequest, *, empty: bool
+) -> ApprovalCoverage:
+    scan, reported = history.scan, history.told
+    is_index = history.source == "goplus"
     older = [f"approvals before block {scan.from_block}"] if scan and not scan.complete else []
     return ApprovalCoverage(
         source=history.source,
@@ -439,13 +453,13 @@ def _coverage(history: History, live: Live, request: ApprovalRiskRequest, *, emp
         from_block=scan.from_block if scan else None,
         to_block=scan.to_block if scan else None,
         days=scan.days if scan else None,
-        tokens_examined=told.tokens,
+        tokens_examined=reported.tokens,
         calls_failed=live.failed,
-        not_covered=[*NOT_COVERED, *(older if told.partial or not by_index else [])],
+        not_covered=[*NOT_COVERED, *(older if reported.partial or not is_index else [])],
         rules_version=RULES_VERSION,
     )
 
 
-def _left_out(verdicts: Sequence[Verdict]) -> list[str]:
-    more = len(verdicts) - MOST
-    return [f"Less pressing approvals left out of this answer: {more}"] if more > 0 else []
+def _warn_left_out(verdicts: Sequence[Verdict]) -> list[str]:
+    more = len(verdicts) - MAX_APPROVALS
+    return [f"Less urgent approvals left out of this answer: {more}"] if more > 0 else []

@@ -1,4 +1,4 @@
-"""contract-explain: what stands at an address, whether its source is published, and who can change it."""
+"""contract-explain: verification, proxy and upgrade control of the contract at an address."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from centgate.text import timestamp
 from centgate.verdicts.proxies import Finding, Seen, judge
 from centgate.verdicts.proxy_claims import with_claims
 
-NEW = timedelta(days=7)
-"""Younger contracts deserve a second look."""
-NO_REGISTRY = "no registry of published source is set up for this chain, so `verified` is null"
+NEW_CONTRACT_AGE = timedelta(days=7)
+"""Age below which a contract gets a warning."""
+NO_REGISTRY = "no registry of published source is configured for this chain, so `verified` is null"
 
 
 class ContractExplainRequest(OnChain):
@@ -35,7 +35,7 @@ class ContractExplainRequest(OnChain):
 
 
 class Implementation(Data):
-    """Code that a proxy runs."""
+    """A contract whose code a proxy runs."""
 
     address: str = Field(description="Lower case.")
     name: str | None
@@ -43,17 +43,19 @@ class Implementation(Data):
 
 
 class UpgradePower(Data):
-    """Who can change the code behind a proxy."""
+    """Control over the code behind a proxy."""
 
     possible: bool | None = Field(
-        description="Whether the code can be changed at all; null also where there is no proxy."
+        description="Whether the code can be changed at all; null if unknown and if there is no proxy."
     )
-    by_address: str | None = Field(description="Who can, lower case; null when nobody or unknown.")
-    by_kind: AccountKind | None = Field(description="What stands at that address.")
+    by_address: str | None = Field(
+        description="The address that can change it, lower case; null when there is none or it is unknown."
+    )
+    by_kind: AccountKind | None = Field(description="Kind of account at that address.")
 
 
 class ProxyEvidence(Data):
-    """What a finding rests on."""
+    """A value that the finding rests on."""
 
     source: ContractSource
     field: str = Field(description="A storage slot, a call, a code pattern or a field of the source.")
@@ -61,30 +63,30 @@ class ProxyEvidence(Data):
 
 
 class ContractProxy(Data):
-    """What kind of account this is, and where its code really lies."""
+    """Kind of account, and the location of its code if it is a proxy."""
 
     account_kind: AccountKind = Field(
-        description="`wallet` has no code, `delegated_wallet` lends itself some by EIP-7702; `unknown` also "
-        "where there was code and is no more."
+        description="`wallet`: no code; `delegated_wallet`: runs other code by EIP-7702; `unknown`: also "
+        "when there was code that no longer exists."
     )
     is_proxy: bool | None
-    kind: ProxyKind | None = Field(description="Null when it is no proxy or that is unknown.")
+    kind: ProxyKind | None = Field(description="Null when it is not a proxy, or when that is unknown.")
     implementations: list[Implementation] = Field(description="More than one for a diamond (EIP-2535).")
     beacon_address: str | None = Field(
-        description="Where a beacon proxy looks up its implementation, lower case."
+        description="The contract where a beacon proxy looks up its implementation, lower case."
     )
     upgrade: UpgradePower
     evidence: list[ProxyEvidence]
 
 
 class Verification(Data):
-    """What one registry of verified sources says."""
+    """Entry of one registry of verified sources."""
 
     source: ContractSource
     match_level: MatchLevel = Field(
-        description="`exact`: source and metadata; `bytecode`: the same code, comments or paths may differ; "
-        "`unspecified`: verified, how closely is not said; `similar`: source of another contract with the "
-        "same code; `none`: nothing published."
+        description="`exact`: source and metadata match; `bytecode`: the same code, comments or paths may "
+        "differ; `unspecified`: verified, without a match level; `similar`: source of another contract with "
+        "the same code; `none`: nothing published."
     )
     similar_address: str | None = Field(
         description="The other contract when the match is `similar`, lower case."
@@ -96,7 +98,7 @@ class Verification(Data):
 
 
 class Creation(Data):
-    """How the contract came to be."""
+    """Creation of the contract."""
 
     created_at: str | None = Field(description="ISO 8601, UTC.")
     creator_address: str | None = Field(description="Lower case.")
@@ -104,28 +106,30 @@ class Creation(Data):
 
 
 class ContractLinks(Data):
-    """Where to read on, and what was found there."""
+    """Explorer page, verifications and creation."""
 
     explorer: str | None = Field(
-        description="The contract's page at the chain's explorer, null for a development chain."
+        description="The contract's page at the chain's explorer; null for a development chain."
     )
     verifications: list[Verification]
     creation: Creation | None
 
 
 class ContractExplanation(Data):
-    """What is known of a contract, without its source."""
+    """Facts about a contract, without its source."""
 
     verified: bool | None = Field(
-        description="Whether source that matches the code at this very address is published; null when there "
-        "is no code of its own or no source could tell. A `similar` match does not count."
+        description="Whether source that matches the code at exactly this address is published; null when "
+        "the account has no code of its own or no source could tell. A `similar` match does not count."
     )
     contract_name: str | None = Field(description="Its name in the source.")
     source_available: bool | None
     abi_available: bool | None
     proxy: ContractProxy
     links: ContractLinks
-    warnings: list[str] = Field(description="What could not be checked, and what deserves a second look.")
+    warnings: list[str] = Field(
+        description="Checks that were not possible, and findings that need attention."
+    )
 
 
 @service(
@@ -135,7 +139,7 @@ class ContractExplanation(Data):
     tags=("contract", "verification", "proxy", "abi", "evm"),
     guardrails=(
         "One contract per request.",
-        "Tells whether source and ABI are published; neither is part of the answer.",
+        "Says whether source and ABI are published; neither is part of the answer.",
         "Published source says what the code is, not that it is safe.",
         "Read-only: nothing is signed or sent.",
     ),
@@ -198,188 +202,190 @@ async def contract_explain(
     blockscout: Fallback[Blockscout],
     rpc: GapFallback[Rpc],
 ) -> ContractExplanation:
-    """Verification, source and ABI availability, name and proxy of a contract.
+    """Return verification, source and ABI availability, name and proxy of a contract.
 
-    Tells wallets, contracts and proxies apart, where a proxy's code lies and who can change it, and how
-    closely the published source matches. Explorers and a registry of verified sources are asked, and the
-    chain itself for code and storage. Where no explorer knows the chain, the chain alone answers.
+    Distinguishes wallets, contracts and proxies, and returns where a proxy's code is, who can change it, and
+    how closely the published source matches. Queries explorers, a registry of verified sources, and the chain
+    itself for code and storage. If no explorer supports the chain, only the chain is read.
     """
     chain_id, address = request.chain_id, request.contract_address
     registries = Registries(chain_id, etherscan, sourcify, blockscout)
-    async with together() as ask:
-        looking = ask.create_task(look(rpc, chain_id, address))
-        asking = ask.create_task(registries.know(address))
-    (seen, failure), known = looking.result(), asking.result()
-    if seen.code is None and not known.published:
+    async with together() as group:
+        state_task = group.create_task(look(rpc, chain_id, address))
+        sources_task = group.create_task(registries.know(address))
+    (state, failure), sources = state_task.result(), sources_task.result()
+    if state.code is None and not sources.published:
         assert failure
         raise failure
-    found = with_claims(judge(seen), known.claims)
-    async with together() as ask:
-        implementing = ask.create_task(_implementations(registries, found))
-        dating = ask.create_task(_dated(registries, known, found, address, rpc))
-    known, implementations = dating.result(), implementing.result()
-    story = _Story(address, seen, found, known, implementations, registries)
-    for lack in _missing(chain_id, registries, seen, looked_at_all=failure is None):
-        rpc.record.warn(lack)
+    finding = with_claims(judge(state), sources.claims)
+    async with together() as group:
+        implementations_task = group.create_task(_list_implementations(registries, finding))
+        creation_task = group.create_task(_add_creation_time(registries, sources, finding, address, rpc))
+    sources, implementations = creation_task.result(), implementations_task.result()
+    report = _ContractReport(address, state, finding, sources, implementations, registries)
+    for warning in _list_unread_sources(chain_id, registries, state, is_complete=failure is None):
+        rpc.record.warn(warning)
     return ContractExplanation(
-        verified=story.verified,
-        contract_name=known.best.name if known.best and not story.wallet else None,
-        source_available=story.available("source_available"),
-        abi_available=story.available("abi_available"),
-        proxy=_proxy(story),
+        verified=report.verified,
+        contract_name=sources.best.name if sources.best and not report.is_wallet else None,
+        source_available=report.is_available("source_available"),
+        abi_available=report.is_available("abi_available"),
+        proxy=_build_proxy(report),
         links=ContractLinks(
             explorer=page(chain_id, address),
-            verifications=[_verification(each) for each in known.published],
-            creation=_creation(known),
+            verifications=[_build_verification(each) for each in sources.published],
+            creation=_build_creation(sources),
         ),
-        warnings=list(dict.fromkeys([*rpc.record.warnings, *found.notes, *story.warnings()])),
+        warnings=list(dict.fromkeys([*rpc.record.warnings, *finding.notes, *report.warnings()])),
     )
 
 
-async def _dated(
-    registries: Registries, known: Registered, found: Finding, address: str, rpc: Rpc
+async def _add_creation_time(
+    registries: Registries, sources: Registered, finding: Finding, address: str, rpc: Rpc
 ) -> Registered:
-    """With the time of creation, if there is a contract."""
-    if known.created or found.account == "contract":
-        return await registries.dated(known, address, rpc)
-    return known
+    """Add the time of creation, if there is a contract."""
+    if sources.created or finding.account == "contract":
+        return await registries.dated(sources, address, rpc)
+    return sources
 
 
-async def _implementations(registries: Registries, found: Finding) -> list[Implementation]:
-    """The code a proxy runs; the source of the first few is looked up."""
-    looked_up = found.implementations[:MOST_IMPLEMENTATIONS]
-    answers = await asyncio.gather(*(registries.published(each) for each in looked_up))
-    known = [Registered(published) for published in answers]
+async def _list_implementations(registries: Registries, finding: Finding) -> list[Implementation]:
+    """Return a proxy's implementations, the first MOST_IMPLEMENTATIONS with their source."""
+    addresses = finding.implementations[:MOST_IMPLEMENTATIONS]
+    results = await asyncio.gather(*(registries.published(each) for each in addresses))
+    sources = [Registered(published) for published in results]
     return [
         Implementation(
-            address=each,
-            name=of.best.name if of.best else None,
-            verified=any(each.verified for each in of.published) if of.published else None,
+            address=address,
+            name=source.best.name if source.best else None,
+            verified=any(each.verified for each in source.published) if source.published else None,
         )
-        for each, of in zip(looked_up, known, strict=True)
+        for address, source in zip(addresses, sources, strict=True)
     ] + [
         Implementation(address=each, name=None, verified=None)
-        for each in found.implementations[MOST_IMPLEMENTATIONS:]
+        for each in finding.implementations[MOST_IMPLEMENTATIONS:]
     ]
 
 
-class _Story:
-    """All that is known of an address, and what follows from it together."""
+class _ContractReport:
+    """The combined evidence about an address, and what follows from it."""
 
     def __init__(
         self,
         address: str,
-        seen: Seen,
-        found: Finding,
-        known: Registered,
+        state: Seen,
+        finding: Finding,
+        sources: Registered,
         implementations: list[Implementation],
         registries: Registries,
     ) -> None:
-        self.address, self.seen, self.found = address, seen, found
-        self.known, self.implementations, self._registries = known, implementations, registries
-        self.gone = seen.code == b"" and known.is_contract is True
-        self.kind: AccountKind = self._kind()
-        self.wallet = self.kind in ("wallet", "delegated_wallet")
-        self.verified = self._verified()
+        self.address, self.state, self.finding = address, state, finding
+        self.sources, self.implementations, self._registries = sources, implementations, registries
+        self.is_destroyed = state.code == b"" and sources.is_contract is True
+        self.kind: AccountKind = self._account_kind()
+        self.is_wallet = self.kind in ("wallet", "delegated_wallet")
+        self.verified = self._is_verified()
 
-    def available(self, what: str) -> bool | None:
-        """Whether any registry has it; None where there is nothing to have, or none could tell."""
-        said = [getattr(each, what) for each in self.known.published]
-        if any(said):
-            return None if self.wallet else True
-        return None if self.verified is None or None in said else False
+    def is_available(self, attribute: str) -> bool | None:
+        """Return True if any registry has it; None for a wallet, or if no registry could tell."""
+        values = [getattr(each, attribute) for each in self.sources.published]
+        if any(values):
+            return None if self.is_wallet else True
+        return None if self.verified is None or None in values else False
 
     def warnings(self) -> Iterator[str]:
-        """What deserves a second look beside the proxy itself, and what could not be told."""
-        yield from self._of_source()
-        if self.gone:
+        """Yield the warnings besides those about the proxy: findings, and what is not known."""
+        yield from self._source_warnings()
+        if self.is_destroyed:
             yield (
                 "there was a contract at this address and there is no code now: it destroyed itself, or the "
-                "node that was asked is behind"
+                "queried node is behind"
             )
-        if any(each.self_destructed for each in self.known.published) and not self.gone:
-            yield "an explorer says that this contract destroyed itself"
-        if any(each.changed for each in self.known.published):
-            yield "an explorer says that the code is no longer what was verified"
-        yield from self._of_implementations()
+        if any(each.self_destructed for each in self.sources.published) and not self.is_destroyed:
+            yield "an explorer reports that this contract destroyed itself"
+        if any(each.changed for each in self.sources.published):
+            yield "an explorer reports that the code has changed since it was verified"
+        yield from self._implementation_warnings()
         unpublished = self.verified is False or any(each.verified is False for each in self.implementations)
         if unpublished and (failed := self._registries.failed):
             yield f"that no source is published was not confirmed by {', '.join(failed)}"
-        yield from self._of_age()
+        yield from self._age_warnings()
 
-    def _kind(self) -> AccountKind:
-        if self.gone:
+    def _account_kind(self) -> AccountKind:
+        if self.is_destroyed:
             return "unknown"
-        if self.seen.code is not None or self.found.account == "delegated_wallet":
-            return self.found.account
-        told = self.known.is_contract
-        return "unknown" if told is None else "contract" if told else "wallet"
+        if self.state.code is not None or self.finding.account == "delegated_wallet":
+            return self.finding.account
+        is_contract = self.sources.is_contract
+        return "unknown" if is_contract is None else "contract" if is_contract else "wallet"
 
-    def _verified(self) -> bool | None:
-        if self.kind != "contract" or not self.known.published:
+    def _is_verified(self) -> bool | None:
+        if self.kind != "contract" or not self.sources.published:
             return None
-        return any(each.verified for each in self.known.published)
+        return any(each.verified for each in self.sources.published)
 
-    def _of_source(self) -> Iterator[str]:
-        best = self.known.best
-        if self.kind == "unknown" and not self.gone and self.seen.code is None:
+    def _source_warnings(self) -> Iterator[str]:
+        best = self.sources.best
+        if self.kind == "unknown" and not self.is_destroyed and self.state.code is None:
             yield "whether there is a contract at this address is not known, so `verified` is null"
         if not self._registries.any:
             yield NO_REGISTRY
-        elif self.kind == "contract" and not self.known.published:
-            yield "no registry of published source could be asked, so `verified` is null"
+        elif self.kind == "contract" and not self.sources.published:
+            yield "no registry of published source could be reached, so `verified` is null"
         elif best and best.match == "similar":
-            of = f"of {best.similar_address}, " if best.similar_address else ""
+            address = f"of {best.similar_address}, " if best.similar_address else ""
             yield (
-                f"the source that {best.registry} shows is that {of}another contract with the same code; "
-                "nobody published any for this address, so `verified` is false"
+                f"the source that {best.registry} shows is that {address}another contract with the same "
+                "code; none is published for this address, so `verified` is false"
             )
         elif self.verified is False:
             yield "closed source: no source is published for this contract, so what it does cannot be read"
 
-    def _of_implementations(self) -> Iterator[str]:
+    def _implementation_warnings(self) -> Iterator[str]:
         for each in self.implementations:
             if each.verified is False:
                 yield f"no source is published for the implementation {each.address}"
         if (count := len(self.implementations)) > MOST_IMPLEMENTATIONS:
             yield f"the source of the first {MOST_IMPLEMENTATIONS} of {count} implementations was looked up"
 
-    def _of_age(self) -> Iterator[str]:
-        at = self.known.created and self.known.created.at
-        if at and (age := datetime.now(UTC) - at) < NEW:
+    def _age_warnings(self) -> Iterator[str]:
+        created_at = self.sources.created and self.sources.created.at
+        if created_at and (age := datetime.now(UTC) - created_at) < NEW_CONTRACT_AGE:
             days = f"{age.days} days" if age.days > 1 else "a day or less"
             yield f"this contract is new: it was created {days} ago"
-        elif not at and self.kind == "contract":
-            yield "when this contract was created could not be found out, so whether it is new is not known"
+        elif not created_at and self.kind == "contract":
+            yield "the creation time of this contract is not known, so it may be new"
 
 
-def _missing(chain_id: int, registries: Registries, seen: Seen, *, looked_at_all: bool) -> Iterator[str]:
-    """Which sources that there are for a chain could not be asked."""
+def _list_unread_sources(
+    chain_id: int, registries: Registries, state: Seen, *, is_complete: bool
+) -> Iterator[str]:
+    """Yield a warning for each source of the chain that could not be read."""
     if chain_id in CHAIN_BY_ID and not registries.any:
         yield NO_REGISTRY
-    if seen.code is None:
-        yield "the chain itself could not be asked: what is said of proxies comes from explorers alone"
-    elif not looked_at_all:
-        yield "the chain was not looked at in full: what is said of the proxy may lack something"
+    if state.code is None:
+        yield "the chain itself could not be read: facts about proxies come from explorers only"
+    elif not is_complete:
+        yield "the chain could not be read in full: the facts about the proxy may be incomplete"
 
 
-def _proxy(story: _Story) -> ContractProxy:
-    found, seen = story.found, story.seen
-    by_kind = story.kind if found.by == story.address else seen.kind(found.by) if found.by else None
+def _build_proxy(report: _ContractReport) -> ContractProxy:
+    finding, state = report.finding, report.state
+    by_kind = report.kind if finding.by == report.address else state.kind(finding.by) if finding.by else None
     return ContractProxy(
-        account_kind=story.kind,
-        is_proxy=None if story.gone else found.is_proxy,
-        kind=found.kind,
-        implementations=story.implementations,
-        beacon_address=found.beacon,
-        upgrade=UpgradePower(possible=found.upgradeable, by_address=found.by, by_kind=by_kind),
+        account_kind=report.kind,
+        is_proxy=None if report.is_destroyed else finding.is_proxy,
+        kind=finding.kind,
+        implementations=report.implementations,
+        beacon_address=finding.beacon,
+        upgrade=UpgradePower(possible=finding.upgradeable, by_address=finding.by, by_kind=by_kind),
         evidence=[
-            ProxyEvidence(source=each.source, field=each.field, value=each.value) for each in found.evidence
+            ProxyEvidence(source=each.source, field=each.field, value=each.value) for each in finding.evidence
         ],
     )
 
 
-def _verification(published: Published) -> Verification:
+def _build_verification(published: Published) -> Verification:
     return Verification(
         source=published.registry,
         match_level=published.match,
@@ -391,8 +397,8 @@ def _verification(published: Published) -> Verification:
     )
 
 
-def _creation(known: Registered) -> Creation | None:
-    created = known.created
+def _build_creation(sources: Registered) -> Creation | None:
+    created = sources.created
     if created is None:
         return None
     return Creation(

@@ -1,4 +1,4 @@
-"""The URL structure of a site, without crawling it."""
+"""crawler-map: links to the pages of a site, without crawling it."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ from centgate.service import service
 from centgate.sources import first_of
 from centgate.web import MODES, NOT_INSTRUCTIONS, SCRAPING, Link, WebUrl
 
-MOST_LINKS = 100
+MAX_LINKS = 100
 
 Words = Annotated[
-    str, Field(max_length=200, description="Words to order the links by: the closest come first.")
+    str, Field(max_length=200, description="Words to rank the links by; the closest match is first.")
 ]
 
 
 class CrawlerMap(StrictRequest):
     """The site to map."""
 
-    url: WebUrl = Field(description="An address on the site, usually its front page.")
+    url: WebUrl = Field(description="A URL on the site, usually its home page.")
     search: Omittable[Words] = None
 
 
 class SiteLinks(Data):
-    """Addresses on a site."""
+    """Links to the pages of a site."""
 
     links: list[Link] = Field(
-        max_length=MOST_LINKS, description="Pages of the site; ordered by relevance when `search` was sent."
+        max_length=MAX_LINKS, description="Pages of the site, ordered by relevance if `search` was sent."
     )
 
 
@@ -44,8 +44,8 @@ class SiteLinks(Data):
     category="web-context",
     tags=("web", "sitemap", "links", "site"),
     guardrails=(
-        "One site a request, at most 100 links.",
-        "Pages are listed, not crawled; the list need not be complete.",
+        "One site per request, at most 100 links.",
+        "Pages are listed, not crawled; the list may be incomplete.",
         "Crawling, scraping and larger maps are refused, never downgraded.",
         NOT_INSTRUCTIONS,
     ),
@@ -80,7 +80,7 @@ class SiteLinks(Data):
             "sitemapOnly",
             "webhook",
         },
-        values={"limit": frozenset(range(MOST_LINKS + 1))},
+        values={"limit": frozenset(range(MAX_LINKS + 1))},
     ),
 )
 async def crawler_map(
@@ -88,9 +88,9 @@ async def crawler_map(
 ) -> SiteLinks:
     """List up to a hundred pages of a site.
 
-    Takes an address and returns links to the site's pages, with a title and a description where they are
-    known. Send words in `search` to have the closest links first. No page is crawled for it.
+    Takes a URL and returns links to the site's pages, with title and description where known. With words in
+    `search`, the closest links come first. No page is crawled.
     """
     words = (request.search or "").strip() or None
-    hits = await first_of(firecrawl.links, sitemapper.links)(request.url, words, MOST_LINKS)
-    return SiteLinks(links=[Link.of(hit) for hit in hits[:MOST_LINKS]])
+    hits = await first_of(firecrawl.links, sitemapper.links)(request.url, words, MAX_LINKS)
+    return SiteLinks(links=[Link.of(hit) for hit in hits[:MAX_LINKS]])

@@ -1,4 +1,4 @@
-"""The main content of one page as markdown."""
+"""crawler-scrape: the main content of one page as markdown."""
 
 from __future__ import annotations
 
@@ -16,54 +16,59 @@ from centgate.service import service
 from centgate.sources import first_of
 from centgate.web import MODES, NOT_INSTRUCTIONS, SCRAPING, UNTRUSTED, WebUrl
 
-MOST_CHARACTERS = 20_000
+MAX_CHARACTERS = 20_000
 
 
 class CrawlerScrape(StrictRequest):
     """The page to read."""
 
-    url: WebUrl = Field(description="The page's address.")
+    url: WebUrl = Field(description="The page's URL.")
     only_main_content: bool = Field(
         default=True,
-        description="Leave out menus, headers, footers and the like; false keeps the whole page.",
+        description="Leave out menus, headers, footers and similar parts; false keeps the whole page.",
     )
 
 
 class PageMetadata(Data):
-    """What is known of a page beside its content."""
+    """Metadata of a page."""
 
     title: str | None = Field(description=f"The page's title; null when it has none. {UNTRUSTED}")
     description: str | None = Field(
         description=f"The page's own description; null when it has none. {UNTRUSTED}"
     )
     language: str | None = Field(
-        description="The language the page says it is in, such as `en`; null if unsaid."
+        description="The language that the page declares, such as `en`; null when it declares none."
     )
-    canonical: str | None = Field(description="The address the page calls its own; null when it names none.")
-    author: str | None = Field(description=f"Who the page says wrote it; null when unsaid. {UNTRUSTED}")
+    canonical: str | None = Field(
+        description="The canonical URL that the page declares; null when it declares none."
+    )
+    author: str | None = Field(
+        description=f"The author that the page names; null when it names none. {UNTRUSTED}"
+    )
     published_date: str | None = Field(
-        description="When the page was published, ISO 8601 as exactly as the source knows; null when unknown."
+        description="Publication time of the page, ISO 8601, as precise as the source gives it; null when "
+        "unknown."
     )
     modified_date: str | None = Field(
-        description="When the page last changed, ISO 8601 as exactly as the source knows; null when unknown."
+        description="Time of the last change, ISO 8601, as precise as the source gives it; null when unknown."
     )
-    status: int | None = Field(description="The HTTP status the site answered with; null when unknown.")
-    content_type: str | None = Field(description="The content type the site gave; null when unknown.")
-    final_url: str | None = Field(description="The address after redirects; null when unknown.")
+    status: int | None = Field(description="HTTP status of the site's response; null when unknown.")
+    content_type: str | None = Field(description="Content type of the site's response; null when unknown.")
+    final_url: str | None = Field(description="The URL after redirects; null when unknown.")
     length: int | None = Field(
-        ge=0, description="How many characters the markdown had before it was cut; null when unknown."
+        ge=0, description="Characters of the markdown before it was cut; null when unknown."
     )
-    truncated: bool = Field(description=f"Whether the markdown was cut at {MOST_CHARACTERS:,} characters.")
+    truncated: bool = Field(description=f"Whether the markdown was cut at {MAX_CHARACTERS:,} characters.")
 
 
 class ScrapedPage(Data):
     """A page as markdown."""
 
     markdown: str = Field(
-        max_length=MOST_CHARACTERS,
-        description=f"The page's content, cut at {MOST_CHARACTERS:,} characters. {UNTRUSTED}",
+        max_length=MAX_CHARACTERS,
+        description=f"The page's content, cut at {MAX_CHARACTERS:,} characters. {UNTRUSTED}",
     )
-    metadata: PageMetadata = Field(description="What is known of the page beside its content.")
+    metadata: PageMetadata = Field(description="Metadata of the page.")
 
 
 @service(
@@ -73,7 +78,7 @@ class ScrapedPage(Data):
     category="web-context",
     tags=("web", "scrape", "markdown", "reader"),
     guardrails=(
-        "One page a request, as markdown only.",
+        "One page per request, as markdown only.",
         "Content is cut at 20,000 characters, and the metadata says so.",
         "Enhanced proxies, JSON extraction and browser interaction are refused, never downgraded.",
         NOT_INSTRUCTIONS,
@@ -107,17 +112,17 @@ async def crawler_scrape(
 ) -> ScrapedPage:
     """Read one web page as markdown.
 
-    Takes an address and returns the page's main content as markdown, or the whole page when
-    `onlyMainContent` is false, with its title, language, dates and final address.
+    Takes a URL and returns the page's main content as markdown, or the whole page when `onlyMainContent` is
+    false, with its title, language, dates and final URL.
     """
     page = await first_of(firecrawl.scrape, pagereader.read)(request.url, request.only_main_content)
     for warning in page.warnings:
         pagereader.record.warn(warning)
-    markdown, truncated = cut(page.markdown, MOST_CHARACTERS)
-    return ScrapedPage(markdown=markdown, metadata=_metadata(page, truncated=truncated))
+    markdown, truncated = cut(page.markdown, MAX_CHARACTERS)
+    return ScrapedPage(markdown=markdown, metadata=_build_metadata(page, truncated=truncated))
 
 
-def _metadata(page: Page, *, truncated: bool) -> PageMetadata:
+def _build_metadata(page: Page, *, truncated: bool) -> PageMetadata:
     return PageMetadata(
         title=page.title,
         description=page.description,

@@ -1,4 +1,4 @@
-"""Web search that returns titles, addresses and descriptions only."""
+"""crawler-search: web search that returns titles, URLs and descriptions only."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from centgate.web import MODES, NOT_INSTRUCTIONS, SCRAPING, SOMETHING, Link
 
 
 class CrawlerSearch(StrictRequest):
-    """What to look for on the web, and how many results are wanted."""
+    """The query for the web search, and the number of results."""
 
     query: str = Field(
         min_length=2,
         max_length=500,
         pattern=SOMETHING,
-        description="What to look for, in a search engine's words.",
+        description="The query, as for a search engine.",
     )
-    limit: int = Field(5, ge=1, le=10, description="How many results to return at most.")
+    limit: int = Field(5, ge=1, le=10, description="Maximum number of results.")
 
 
 class SearchLinks(Data):
@@ -41,8 +41,8 @@ class SearchLinks(Data):
     category="web-context",
     tags=("web", "search", "links"),
     guardrails=(
-        "At most 10 results a request, from web search only.",
-        "Titles, addresses and descriptions; scraping the results is refused, never downgraded.",
+        "At most 10 results per request, from web search only.",
+        "Titles, URLs and descriptions; scraping the results is refused, never downgraded.",
         NOT_INSTRUCTIONS,
     ),
     fresh_for=timedelta(seconds=300),
@@ -77,10 +77,10 @@ async def crawler_search(
     searxng: Leg[SearXNG],
     brave: Leg[Brave],
 ) -> SearchLinks:
-    """Search the web and get titles, addresses and descriptions.
+    """Search the web and return titles, URLs and descriptions.
 
-    Takes a query and returns up to ten results as a search engine lists them. To read a result, send its
-    address to crawler-scrape.
+    Takes a query and returns up to ten results as a search engine lists them. To read a result, send its URL
+    to crawler-scrape.
     """
-    found = await first_of(firecrawl.search, searxng.search, brave.search)(request.query, request.limit)
-    return SearchLinks(results=[Link.of(hit) for hit in found.hits[: request.limit]])
+    result = await first_of(firecrawl.search, searxng.search, brave.search)(request.query, request.limit)
+    return SearchLinks(results=[Link.of(hit) for hit in result.hits[: request.limit]])

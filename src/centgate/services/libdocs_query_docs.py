@@ -1,4 +1,4 @@
-"""Documentation snippets of one library, within a token budget."""
+"""libdocs-query-docs: documentation snippets of one library, within a token budget."""
 
 from __future__ import annotations
 
@@ -17,32 +17,32 @@ from centgate.sources import first_of
 from centgate.web import MODES, NOT_INSTRUCTIONS, UNTRUSTED
 
 Topic = Annotated[
-    str, Field(max_length=200, description="What to read about; the library in general when left out.")
+    str, Field(max_length=200, description="The topic to read about; if left out, the library in general.")
 ]
 
 
 class LibdocsQueryDocs(StrictRequest):
-    """The library to read about, and how much of it."""
+    """The library to read about, the topic and the token budget."""
 
     library_id: str = Field(
-        # no segment of dots alone, so that an id is never a way up in somebody's path
+        # no segment of dots only: an id must not traverse an upstream's path
         pattern=r"^(/\.?[A-Za-z0-9_@-][A-Za-z0-9._@~+-]*){2,3}$",
         description="An id from libdocs-resolve-library: `/<org>/<project>`, and optionally a version after "
         "`/` or `@`.",
     )
     topic: Omittable[Topic] = None
-    tokens: int = Field(2500, ge=500, le=5000, description="How many tokens the snippets may have together.")
+    tokens: int = Field(2500, ge=500, le=5000, description="Token budget for all snippets together.")
 
 
 class Doc(Data):
-    """A piece of a library's documentation."""
+    """A snippet of a library's documentation."""
 
-    title: str | None = Field(description=f"What the snippet is about; null when unknown. {UNTRUSTED}")
-    source_url: str | None = Field(description="Where the snippet comes from; null when unknown.")
+    title: str | None = Field(description=f"Title of the snippet; null when unknown. {UNTRUSTED}")
+    source_url: str | None = Field(description="URL of the snippet's source; null when unknown.")
     language: str | None = Field(description="The language of the code; null when unknown or without code.")
-    code: str | None = Field(description=f"The example's code; null when there is none. {UNTRUSTED}")
+    code: str | None = Field(description=f"Code of the example; null when there is none. {UNTRUSTED}")
     text: str | None = Field(description=f"The explanation; null when there is none. {UNTRUSTED}")
-    tokens: int = Field(ge=0, description="How many tokens the snippet has, estimated where unknown.")
+    tokens: int = Field(ge=0, description="Number of tokens of the snippet, estimated if unknown.")
 
 
 class Docs(Data):
@@ -58,8 +58,8 @@ class Docs(Data):
     category="web-context",
     tags=("documentation", "libraries", "code", "examples"),
     guardrails=(
-        "One library a request, at most 5,000 tokens.",
-        "Snippets are left out whole when they do not fit the budget.",
+        "One library per request, at most 5,000 tokens.",
+        "A snippet that does not fit the budget is left out as a whole.",
         NOT_INSTRUCTIONS,
     ),
     fresh_for=timedelta(seconds=600),
@@ -81,17 +81,17 @@ class Docs(Data):
 async def libdocs_query_docs(
     request: LibdocsQueryDocs, context7: Leg[Context7], packagedocs: Leg[PackageDocs]
 ) -> Docs:
-    """Get documentation snippets of one library.
+    """Return documentation snippets of one library.
 
-    Takes an id from libdocs-resolve-library, optionally a topic, and returns examples and explanations with
-    their sources, as many as fit the token budget.
+    Takes an id from libdocs-resolve-library and optionally a topic, and returns examples and explanations
+    with their sources, as many as fit the token budget.
     """
     topic = (request.topic or "").strip() or None
     snippets = await first_of(context7.docs, packagedocs.docs)(request.library_id, topic, request.tokens)
-    return Docs(docs=[_doc(snippet) for snippet in snippets])
+    return Docs(docs=[_build_doc(snippet) for snippet in snippets])
 
 
-def _doc(snippet: Snippet) -> Doc:
+def _build_doc(snippet: Snippet) -> Doc:
     return Doc(
         title=snippet.title,
         source_url=snippet.source_url,

@@ -1,4 +1,4 @@
-"""A library's name resolved to documentation ids."""
+"""libdocs-resolve-library: resolve a library's name to documentation ids."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from centgate.service import service
 from centgate.sources import first_of
 from centgate.web import MODES, NOT_INSTRUCTIONS, SOMETHING, UNTRUSTED
 
-MOST_LIBRARIES = 5
+MAX_LIBRARIES = 5
 
 
 class LibdocsResolveLibrary(StrictRequest):
@@ -25,7 +25,7 @@ class LibdocsResolveLibrary(StrictRequest):
         min_length=1,
         max_length=200,
         pattern=SOMETHING,
-        description="The library's name, as its users write it.",
+        description="The library's name, as users write it.",
     )
 
 
@@ -34,22 +34,22 @@ class Library(Data):
 
     id: str = Field(description="The id to send to libdocs-query-docs, of the form `/<org>/<project>`.")
     title: str | None = Field(description=f"The library's name; null when unknown. {UNTRUSTED}")
-    description: str | None = Field(description=f"What the library is for; null when unknown. {UNTRUSTED}")
+    description: str | None = Field(description=f"Purpose of the library; null when unknown. {UNTRUSTED}")
     snippet_count: int | None = Field(
-        ge=0, description="How many documentation snippets there are; null when unknown."
+        ge=0, description="Number of documentation snippets; null when unknown."
     )
-    version: str | None = Field(description="The newest version that is documented; null when unknown.")
+    version: str | None = Field(description="Newest documented version; null when unknown.")
     score: float | None = Field(
-        description="How well the library matches or how far it is trusted, higher is better; comparable "
-        "within one answer only. Null when the source gives none."
+        description="How well the library matches or how trusted it is, higher is better; comparable only "
+        "within one answer. Null when the source gives none."
     )
 
 
 class Libraries(Data):
-    """Libraries that a name may mean."""
+    """Libraries that match a name."""
 
     libraries: list[Library] = Field(
-        max_length=MOST_LIBRARIES, description="The candidates, best match first."
+        max_length=MAX_LIBRARIES, description="The candidates, best match first."
     )
 
 
@@ -60,7 +60,7 @@ class Libraries(Data):
     category="web-context",
     tags=("documentation", "libraries", "packages", "code"),
     guardrails=(
-        f"One name a request, at most {MOST_LIBRARIES} candidates.",
+        f"One name per request, at most {MAX_LIBRARIES} candidates.",
         NOT_INSTRUCTIONS,
     ),
     fresh_for=timedelta(seconds=600),
@@ -84,19 +84,19 @@ async def libdocs_resolve_library(
 ) -> Libraries:
     """Resolve a library's name to the ids of its documentation.
 
-    Takes a name such as fastapi and returns up to five libraries it may mean, each with the id that
-    libdocs-query-docs asks for and the number of snippets its documentation has.
+    Takes a name such as fastapi and returns up to five matching libraries, each with the id for
+    libdocs-query-docs and the number of snippets in its documentation.
     """
-    found = await first_of(context7.libraries, packagedocs.libraries)(request.library_name)
-    return Libraries(libraries=[_library(each) for each in found[:MOST_LIBRARIES]])
+    libraries = await first_of(context7.libraries, packagedocs.libraries)(request.library_name)
+    return Libraries(libraries=[_build_library(each) for each in libraries[:MAX_LIBRARIES]])
 
 
-def _library(found: Documented) -> Library:
+def _build_library(library: Documented) -> Library:
     return Library(
-        id=found.id,
-        title=found.title,
-        description=found.description,
-        snippet_count=found.snippet_count,
-        version=found.version,
-        score=found.score,
+        id=library.id,
+        title=library.title,
+        description=library.description,
+        snippet_count=library.snippet_count,
+        version=library.version,
+        score=library.score,
     )

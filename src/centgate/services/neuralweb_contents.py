@@ -1,4 +1,4 @@
-"""The text of up to five pages."""
+"""neuralweb-contents: the text of up to five pages."""
 
 from __future__ import annotations
 
@@ -17,51 +17,51 @@ from centgate.service import service
 from centgate.sources import attempt, first_of
 from centgate.web import MODES, NOT_INSTRUCTIONS, READING, UNTRUSTED, WebUrl
 
-MOST_CHARACTERS = 10_000
-"""Of one page's text; five pages of it are some 12,000 tokens."""
+MAX_CHARACTERS = 10_000
+"""Most characters of one page's text; five such pages are about 12,000 tokens."""
 
 
 class NeuralwebContents(StrictRequest):
     """The pages to read."""
 
-    urls: list[WebUrl] = Field(min_length=1, max_length=5, description="The addresses of the pages to read.")
+    urls: list[WebUrl] = Field(min_length=1, max_length=5, description="URLs of the pages to read.")
 
 
 class PageError(Data):
-    """Why a page could not be read."""
+    """Reason why a page could not be read."""
 
     reason: UnreadReason = Field(
         description="`not_found`: there is no such page; `blocked`: the site refused; `robots`: its "
-        "robots.txt forbids it; `blocked_address`: its address is not public; `dns`: no such "
+        "robots.txt forbids it; `blocked_address`: its IP address is not public; `dns`: no such "
         "host; `tls`: no valid certificate; `unreachable`: no connection; `timeout`: too slow; "
-        "`unsupported`: nothing that can be read as text; `too_large`: beyond what is read; "
-        "`failed`: anything else."
+        "`unsupported`: no content that can be read as text; `too_large`: over the size limit; "
+        "`failed`: any other reason."
     )
-    message: str = Field(description="The same as a sentence.")
+    message: str = Field(description="The reason as a sentence.")
 
 
 class PageContents(Data):
-    """One of the pages asked for."""
+    """One of the requested pages."""
 
-    url: str = Field(description="The address, as it was asked for.")
+    url: str = Field(description="The URL as requested.")
     title: str | None = Field(description=f"The page's title; null when unknown. {UNTRUSTED}")
     text: str | None = Field(
-        description=f"The page's text as markdown, cut at {MOST_CHARACTERS:,} characters; null when it could "
+        description=f"The page's text as markdown, cut at {MAX_CHARACTERS:,} characters; null when it could "
         f"not be read. {UNTRUSTED}"
     )
     length: int | None = Field(
-        ge=0, description="How many characters the text had before it was cut; null when unknown."
+        ge=0, description="Characters of the text before it was cut; null when unknown."
     )
     truncated: bool = Field(description="Whether the text was cut.")
-    error: PageError | None = Field(description="Why there is no text; null when there is.")
+    error: PageError | None = Field(description="The reason for missing text; null when there is text.")
 
 
 class NeuralwebPages(Data):
-    """The pages asked for."""
+    """The requested pages."""
 
     pages: list[PageContents] = Field(
         max_length=5,
-        description="One entry for each address, in the order asked, whether it was read or not.",
+        description="One entry for each URL, in the order of the request, whether it was read or not.",
     )
 
 
@@ -72,8 +72,8 @@ class NeuralwebPages(Data):
     category="web-context",
     tags=("web", "pages", "text", "reader"),
     guardrails=(
-        "At most 5 pages a request.",
-        f"Text is cut at {MOST_CHARACTERS:,} characters a page, and the page says so.",
+        "At most 5 pages per request.",
+        f"Text is cut at {MAX_CHARACTERS:,} characters per page, and `truncated` says so.",
         "Summaries, highlights, subpages and forced live crawls are refused, never downgraded.",
         NOT_INSTRUCTIONS,
     ),
@@ -102,35 +102,35 @@ async def neuralweb_contents(
 ) -> NeuralwebPages:
     """Read the text of up to five web pages.
 
-    Takes one to five addresses and returns each page's parsed text with its title. A page that cannot be read
-    has its own error and does not spoil the others.
+    Takes one to five URLs and returns the text of each page with its title. A page that cannot be read has
+    its own error and does not affect the others.
     """
     urls = list(dict.fromkeys(request.urls))
-    pages = await first_of(exa.contents, pagereader.contents)(urls, MOST_CHARACTERS)
-    if _answered(exa):
-        pages = await _completed(pages, pagereader)
+    pages = await first_of(exa.contents, pagereader.contents)(urls, MAX_CHARACTERS)
+    if _has_answered(exa):
+        pages = await _retry_unread(pages, pagereader)
     unread = [page for page in pages if isinstance(page, Unread)]
     if len(unread) == len(pages):
-        raise _none_read(unread, exa if _answered(exa) else pagereader)
-    contents = {page.url: _contents(page) for page in pages}
+        raise _no_page_read(unread, exa if _has_answered(exa) else pagereader)
+    contents = {page.url: _build_contents(page) for page in pages}
     for page in pages:
         for warning in page.warnings if isinstance(page, Page) else ():
             exa.record.warn(f"{page.url}: {warning}")
     return NeuralwebPages(pages=[contents[url] for url in request.urls])
 
 
-def _answered(provider: Provider) -> bool:
-    """Whether a provider has answered in this request."""
+def _has_answered(provider: Provider) -> bool:
+    """True if the provider has answered in this request."""
     return provider.record.providers.get(provider.about.name, {}).get("status") == "ok"
 
 
-async def _completed(pages: list[Page | Unread], pagereader: PageReader) -> list[Page | Unread]:
-    """The same pages, where the built-in reader has tried those that could not be read."""
+async def _retry_unread(pages: list[Page | Unread], pagereader: PageReader) -> list[Page | Unread]:
+    """Retry the pages that could not be read with the built-in reader."""
     missing = [page.url for page in pages if isinstance(page, Unread)]
-    tried = await attempt(pagereader.contents, missing, MOST_CHARACTERS) if missing else []
-    if not isinstance(tried, list):
+    results = await attempt(pagereader.contents, missing, MAX_CHARACTERS) if missing else []
+    if not isinstance(results, list):
         return pages
-    read = {page.url: page for page in tried if isinstance(page, Page)}
+    read = {page.url: page for page in results if isinstance(page, Page)}
     if read:
         pagereader.record.warn(
             f"a fallback source was used: {pagereader.about.label} read {len(read)} of the {len(missing)} "
@@ -139,18 +139,18 @@ async def _completed(pages: list[Page | Unread], pagereader: PageReader) -> list
     return [read.get(page.url, page) for page in pages]
 
 
-def _none_read(unread: list[Unread], provider: Provider) -> PageUnread:
-    """The failure of a request of which no page could be read."""
-    said = "; ".join(f"{page.url}: {page.message}" for page in unread)
-    return PageUnread(provider.about.name, unread[0].reason, f"none of the pages could be read: {said}")
+def _no_page_read(unread: list[Unread], provider: Provider) -> PageUnread:
+    """Build the error for a request of which no page could be read."""
+    details = "; ".join(f"{page.url}: {page.message}" for page in unread)
+    return PageUnread(provider.about.name, unread[0].reason, f"none of the pages could be read: {details}")
 
 
-def _contents(page: Page | Unread) -> PageContents:
+def _build_contents(page: Page | Unread) -> PageContents:
     if isinstance(page, Unread):
         error = PageError(reason=page.reason, message=page.message)
         return PageContents(url=page.url, title=None, text=None, length=None, truncated=False, error=error)
-    text, cut_here = cut(page.markdown, MOST_CHARACTERS)
-    truncated = cut_here or page.length is None
+    text, is_cut = cut(page.markdown, MAX_CHARACTERS)
+    truncated = is_cut or page.length is None
     return PageContents(
         url=page.url, title=page.title, text=text, length=page.length, truncated=truncated, error=None
     )

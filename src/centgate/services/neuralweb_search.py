@@ -1,4 +1,4 @@
-"""Neural web search, capped at ten results."""
+"""neuralweb-search: web search by meaning, at most ten results."""
 
 from __future__ import annotations
 
@@ -19,32 +19,33 @@ from centgate.web import FILTERS, MODES, NOT_INSTRUCTIONS, READING, SOMETHING, U
 
 Category = Annotated[
     Literal["company", "news", "research paper", "github", "pdf"],
-    Field(description="The kind of page to look for; any when left out."),
+    Field(description="The kind of page to search for; any kind if left out."),
 ]
 
 
 class NeuralwebSearch(StrictRequest):
-    """What to look for on the web, and how many results are wanted."""
+    """The query for the web search, the number of results and the kind of page."""
 
     query: str = Field(
         min_length=2,
         max_length=500,
         pattern=SOMETHING,
-        description="What to look for, as a phrase or a question.",
+        description="The query, as a phrase or a question.",
     )
-    num_results: int = Field(5, ge=1, le=10, description="How many results to return at most.")
+    num_results: int = Field(5, ge=1, le=10, description="Maximum number of results.")
     category: Omittable[Category] = None
 
 
 class NeuralResult(Link):
-    """A page the search found."""
+    """A page found by the search."""
 
     published_date: str | None = Field(
-        description="When the page was published, ISO 8601 as exactly as the source knows; null when unknown."
+        description="Publication time of the page, ISO 8601, as precise as the source gives it; null when "
+        "unknown."
     )
-    author: str | None = Field(description=f"Who wrote the page; null when unknown. {UNTRUSTED}")
+    author: str | None = Field(description=f"Author of the page; null when unknown. {UNTRUSTED}")
     score: float | None = Field(
-        description="How well the page matches, higher is better; comparable within one answer only. "
+        description="How well the page matches, higher is better; comparable only within one answer. "
         "Null when the source gives none."
     )
 
@@ -54,7 +55,7 @@ class NeuralwebResults(Data):
 
     results: list[NeuralResult] = Field(max_length=10, description="The pages found, best first.")
     resolved_search_type: SearchType = Field(
-        description="The kind of search made: `auto` leaves the method to the source, `fast` prefers speed."
+        description="The kind of search used: `auto` leaves the method to the source, `fast` prefers speed."
     )
 
 
@@ -65,7 +66,7 @@ class NeuralwebResults(Data):
     category="web-context",
     tags=("web", "search", "neural", "news", "research"),
     guardrails=(
-        "At most 10 results a request.",
+        "At most 10 results per request.",
         "Plain search only; deep search, summaries and page contents are refused, never downgraded.",
         NOT_INSTRUCTIONS,
     ),
@@ -108,21 +109,21 @@ class NeuralwebResults(Data):
 async def neuralweb_search(
     request: NeuralwebSearch, exa: Leg[Exa], searxng: Leg[SearXNG], brave: Leg[Brave]
 ) -> NeuralwebResults:
-    """Search the web by meaning and get up to ten pages.
+    """Search the web by meaning and return up to ten pages.
 
-    Takes a phrase or a question, optionally a kind of page (company, news, research paper, github, pdf), and
-    returns titles, addresses, dates and authors, best match first. The text of the pages is not part of the
-    answer: ask neuralweb-contents for it.
+    Takes a phrase or a question and optionally a kind of page (company, news, research paper, github, pdf),
+    and returns titles, URLs, dates and authors, best match first. For the text of the pages use
+    neuralweb-contents.
     """
     search = first_of(exa.search, searxng.search, brave.search)
-    found = await search(request.query, request.num_results, request.category)
+    result = await search(request.query, request.num_results, request.category)
     return NeuralwebResults(
-        results=[_result(hit) for hit in found.hits[: request.num_results]],
-        resolved_search_type=found.search_type,
+        results=[_build_result(hit) for hit in result.hits[: request.num_results]],
+        resolved_search_type=result.search_type,
     )
 
 
-def _result(hit: Hit) -> NeuralResult:
+def _build_result(hit: Hit) -> NeuralResult:
     return NeuralResult(
         title=hit.title,
         url=hit.url,

@@ -1,4 +1,4 @@
-"""phishing-check: is this address on a list of phishing sites, or made to look like a known one?"""
+"""phishing-check: look up a web address in a phishing list, and detect lookalikes of known names."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class PhishingCheckRequest(Request):
 
     @classmethod
     def rules(cls, body: Mapping[str, Any], context: Mapping[str, Any]) -> Iterable[Issue]:
-        """A browser could open it."""
+        """Require an address that a browser could open."""
         url = body.get("url")
         if isinstance(url, str) and 3 <= len(url) <= 2000:
             try:
@@ -37,19 +37,18 @@ class PhishingCheckRequest(Request):
 
 
 class PhishingCheck(Data):
-    """What the list knows of the address."""
+    """Result of the lookup of an address in the list."""
 
     domain: str = Field(description="The host that a browser would open, in ASCII and lower case.")
     status: Literal["allowed", "blocked", "lookalike", "unknown"] = Field(
-        description="`allowed`: known good; `blocked`: known phishing; `lookalike`: spelled nearly "
-        "like a protected "
-        "name; `unknown`: on no list, which does not mean safe."
+        description="`allowed`: known good; `blocked`: known phishing; `lookalike`: spelled almost like a "
+        "protected name; `unknown`: on no list, which does not mean safe."
     )
     matched_list: Literal["allowlist", "blocklist", "fuzzylist"] | None = Field(
-        description="The list that decided, null when none has the address."
+        description="The list that decided; null when no list has the address."
     )
     match: str | None = Field(
-        description="What decided: the listed entry, host with path, or the name that is imitated."
+        description="The entry that decided: the listed host with its path, or the imitated name."
     )
 
 
@@ -59,10 +58,10 @@ class PhishingCheck(Data):
     category="crypto-context",
     tags=("phishing", "security", "url", "domain", "wallet-safety"),
     guardrails=(
-        "Deterministic: the same list gives the same verdict; no network, the page is never opened.",
+        "Deterministic: the same list gives the same verdict; no network access, the page is never opened.",
         "`unknown` means that no list has the address, not that it is safe.",
-        "The answer names the list, its version and date; an old list is a warning.",
-        "Lookalike characters of other scripts are a warning and do not change the verdict.",
+        "The answer names the list, its version and date; an old list causes a warning.",
+        "Lookalike characters of other scripts cause a warning and do not change the verdict.",
     ),
     example=PhishingCheckRequest(url="https://myetherwallet.cx/login"),
     sample=PhishingCheck(
@@ -70,9 +69,9 @@ class PhishingCheck(Data):
     ),
 )
 async def phishing_check(request: PhishingCheckRequest, phishinglist: Primary[PhishingList]) -> PhishingCheck:
-    """Whether a URL or domain is known phishing, known good, or imitates a known name.
+    """Check if a URL or domain is known phishing, known good, or imitates a known name.
 
-    Checks a public phishing list mirrored in the server: allowlist, blocklist with subdomains, paths and IPFS
+    Uses a public phishing list mirrored in the server: allowlist, blocklist with subdomains, paths and IPFS
     content identifiers, and near-misses of protected names. No remote lookups.
     """
     verdict = phishinglist.verdict(read_address(request.url))

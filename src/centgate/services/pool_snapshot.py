@@ -1,4 +1,4 @@
-"""pool-snapshot: what a token or a pair trades at, and how deep its pool is."""
+"""pool-snapshot: price, liquidity, volume and age of a token's deepest pair, or of a given pair."""
 
 from __future__ import annotations
 
@@ -23,8 +23,6 @@ from centgate.text import timestamp
 from centgate.verdicts.top_pair import Choice, disagreement, suspicions, top_pair
 
 Source = DexScreener | GeckoTerminal
-BASE_PRICED = "priceUsd is its base token's."
-QUOTE_PRICED = "priceUsd is its quote token's, so fdvUsd does not apply."
 
 
 class PoolSnapshotRequest(OnNamedChain):
@@ -40,15 +38,15 @@ class PoolSnapshotRequest(OnNamedChain):
     )
 
     token_address: Omittable[Address] = Field(
-        default=None, description="A token, to be answered with its deepest pair; not with `pairAddress`."
+        default=None, description="A token, answered with its deepest pair; not together with `pairAddress`."
     )
     pair_address: Omittable[Address] = Field(
-        default=None, description="A pair's own contract; not with `tokenAddress`."
+        default=None, description="A pair's own contract; not together with `tokenAddress`."
     )
 
     @classmethod
     def rules(cls, body: Mapping[str, Any], context: Mapping[str, Any]) -> Iterable[Issue]:
-        """The chain's rules, and one of token and pair but not both."""
+        """Require a named chain and exactly one of token and pair."""
         yield from super().rules(body, context)
         if ("tokenAddress" in body) == ("pairAddress" in body):
             yield Issue("", "exactly one of tokenAddress or pairAddress is required")
@@ -62,13 +60,13 @@ class TradeCounts(Data):
 
 
 class PoolSnapshot(Data):
-    """A pair as it stands now."""
+    """Current state of a pair."""
 
     pair_address: str = Field(
         description="Lower case; a 32-byte pool id on exchanges whose pools have no contract of their own."
     )
     price_usd: float | None = Field(
-        description="US dollars for one unit of the token asked about; of the pair's base token for a pair."
+        description="US dollars for one unit of the requested token; for a pair, of its base token."
     )
     liquidity_usd: float | None = Field(description="US dollars in the pool, both sides together.")
     volume24h_usd: float | None = Field(
@@ -89,8 +87,8 @@ class PoolSnapshot(Data):
     tags=("token", "price", "liquidity", "dex", "evm"),
     guardrails=(
         "One token or one pair per request.",
-        "A token is answered with its deepest pair by liquidity on the chain asked about.",
-        "Prices are those of one pair at one moment; no average over exchanges is made.",
+        "A token is answered with its deepest pair by liquidity on the requested chain.",
+        "Prices are those of one pair at one moment, not an average over exchanges.",
         "A figure that the source does not give is null, never 0.",
         "Read-only: nothing is signed or sent.",
     ),
@@ -112,91 +110,94 @@ async def pool_snapshot(
     dexscreener: Primary[DexScreener],
     geckoterminal: Fallback[GeckoTerminal],
 ) -> PoolSnapshot:
-    """Price, liquidity, volume and age of a token's deepest pair, or of a given pair.
+    """Return price, liquidity, volume and age of a token's deepest pair, or of a given pair.
 
-    Reads one pair of a decentralised exchange: its price in US dollars, how much is in the pool, what was
-    traded in the last 24 hours and since when it exists. A second source stands in when the first does not
-    answer.
+    Reads one pair of a decentralised exchange: its price in US dollars, the liquidity of the pool, the volume
+    of the last 24 hours and the creation time. If the first source does not answer, a second one does.
     """
     if request.pair_address:
-        return await _of_pair(request.on, request.pair_address, dexscreener, geckoterminal)
-    return await _of_token(request.on, request.token_address or "", dexscreener, geckoterminal)
+        return await _snapshot_pair(request.on, request.pair_address, dexscreener, geckoterminal)
+    return await _snapshot_token(request.on, request.token_address or "", dexscreener, geckoterminal)
 
 
-async def _of_token(chain_id: int, token: str, first: Source, second: Source) -> PoolSnapshot:
-    """The snapshot of a token; of a pair where a pair's address was sent as a token."""
+async def _snapshot_token(chain_id: int, token: str, first: Source, second: Source) -> PoolSnapshot:
+    """Return the snapshot of a token, or of a pair whose address was sent as a token."""
     record = first.record
     try:
-        pairs = await _pairs(chain_id, token, first, second)
-    except NoData as nothing:
-        raise NoData(f"{nothing.message}, nor a pair at that address; is it on another chain?") from None
+        pairs = await _find_pairs(chain_id, token, first, second)
+    except NoData as no_data:
+        raise NoData(f"{no_data.message}, nor a pair at that address; is it on another chain?") from None
     if not pairs[0].has(token):
-        record.warn(f"{token} is no token with pairs but a pair, and answered as such (pairAddress)")
-        return _snapshot(
+        record.warn(f"{token} is not a token with pairs but a pair, and was answered as pairAddress")
+        return _build_snapshot(
             pairs[0], pairs[0].base, 1, "The pair at the address that was sent as a token", record
         )
     choice = top_pair(pairs, token)
-    if sentence := disagreement(choice, token):
-        record.warn(sentence)
+    if warning := disagreement(choice, token):
+        record.warn(warning)
     priced = choice.pair.base if token == choice.pair.base.address else choice.pair.quote
-    return _snapshot(choice.pair, priced, choice.considered, _why(choice), record)
+    return _build_snapshot(choice.pair, priced, choice.considered, _selection_reason(choice), record)
 
 
-async def _of_pair(chain_id: int, address: str, *sources: Source) -> PoolSnapshot:
-    """The snapshot of a pair, priced in its base token."""
+async def _snapshot_pair(chain_id: int, address: str, *sources: Source) -> PoolSnapshot:
+    """Return the snapshot of a pair, with the price of its base token."""
     try:
         pair = await first_of(*(source.pair for source in sources))(chain_id, address)
-    except NoData as nothing:
-        raise NoData(f"{nothing.message}; if it is a token, send it as tokenAddress") from None
-    return _snapshot(pair, pair.base, 1, "The pair asked for", sources[0].record)
+    except NoData as no_data:
+        raise NoData(f"{no_data.message}; if it is a token, send it as tokenAddress") from None
+    return _build_snapshot(pair, pair.base, 1, "The requested pair", sources[0].record)
 
 
-async def _pairs(chain_id: int, token: str, first: Source, second: Source) -> list[Pair]:
-    """A token's pairs; where none are known, the pair at that address, since callers mix them up.
+async def _find_pairs(chain_id: int, token: str, first: Source, second: Source) -> list[Pair]:
+    """Return a token's pairs, else the pair at that address, since callers mix them up.
 
-    A known token costs one question. What the first source does not know is asked of all else at once, lest
-    slow sources add up. While it fails, the second, which may be asked far less often, is asked in turn.
+    A known token costs one call. For a token that the first source does not know, all other calls run
+    concurrently, so that slow sources do not add up. While it fails, the second source, which has a far lower
+    rate limit, is called sequentially.
     """
-    known = await attempt(first.pairs, chain_id, token)
-    if isinstance(known, list):
-        return known
-    others, other = partial(second.pairs, chain_id, token), partial(_lone, second, chain_id, token)
-    if isinstance(known, NoData):
-        rest = first_at_once(partial(_lone, first, chain_id, token), others, other)
+    result = await attempt(first.pairs, chain_id, token)
+    if isinstance(result, list):
+        return result
+    second_pairs, second_pair = (
+        partial(second.pairs, chain_id, token),
+        partial(_find_single_pair, second, chain_id, token),
+    )
+    if isinstance(result, NoData):
+        rest = first_at_once(partial(_find_single_pair, first, chain_id, token), second_pairs, second_pair)
     else:
-        rest = first_of(others, other)
-    return await first_of(partial(_missed, known), rest)()
+        rest = first_of(second_pairs, second_pair)
+    return await first_of(partial(_raise_again, result), rest)()
 
 
-async def _missed(why: NoData | ProviderFailure) -> list[Pair]:
-    """The first source's word once more, to be weighed with those of the rest."""
-    raise why
+async def _raise_again(error: NoData | ProviderFailure) -> list[Pair]:
+    """Raise the first source's error again, so that it is ranked with the errors of the others."""
+    raise error
 
 
-async def _lone(source: Source, chain_id: int, address: str) -> list[Pair]:
-    """The pair at an address that was sent as a token; whether the token is known is not its to say."""
+async def _find_single_pair(source: Source, chain_id: int, address: str) -> list[Pair]:
+    """Return the pair at an address that was sent as a token. Any error becomes NoData without a source."""
     pair = await attempt(source.pair, chain_id, address)
     if not isinstance(pair, Pair):
         raise NoData(pair.message)
     return [pair]
 
 
-def _why(choice: Choice) -> str:
-    """Why this pair of all."""
+def _selection_reason(choice: Choice) -> str:
+    """Return the reason for choosing this pair."""
     if choice.considered == 1:
         return "The only pair of the token"
-    how = f"The deepest of {choice.considered} pairs by liquidity"
+    reason = f"The deepest of {choice.considered} pairs by liquidity"
     if choice.pair.liquidity_usd is None:
-        how = f"The most traded of {choice.considered} pairs, without a figure for its liquidity"
+        reason = f"The most traded of {choice.considered} pairs, without a figure for its liquidity"
     if choice.far:
-        how += f"; passed over: {len(choice.far)} whose price is far from that of the deep pairs"
+        reason += f"; rejected: {len(choice.far)} whose price is far from that of the deep pairs"
     if choice.hollow:
-        how += f"; passed over: {len(choice.hollow)} with a larger figure that hides a nearly empty side"
-    return how
+        reason += f"; rejected: {len(choice.hollow)} with a larger figure that hides an almost empty side"
+    return reason
 
 
-def _snapshot(pair: Pair, priced: Side, considered: int, why: str, record: Record) -> PoolSnapshot:
-    """A pair in the contract's words, priced in one of its two tokens; its doubts go to the warnings."""
+def _build_snapshot(pair: Pair, priced: Side, considered: int, reason: str, record: Record) -> PoolSnapshot:
+    """Build the snapshot of a pair with the price of one of its tokens; add its warnings to the record."""
     is_base = priced is pair.base
     snapshot = PoolSnapshot(
         pair_address=pair.address,
@@ -205,49 +206,53 @@ def _snapshot(pair: Pair, priced: Side, considered: int, why: str, record: Recor
         volume24h_usd=pair.volume24h_usd,
         fdv_usd=pair.fdv_usd if is_base else None,
         pair_created_at=timestamp(pair.created_at) if pair.created_at else None,
-        txns24h=_trades(pair),
+        txns24h=_build_trade_counts(pair),
         url=pair.url,
     )
-    # which pair and why is no field of the contract's `data`, so it stands with the source
-    record.note(pair.source, "ok", selection=_selection(pair, considered, why, is_base=is_base))
-    for sentence in (*_fallback(pair, record), *_missing(snapshot, is_base=is_base), *suspicions(pair)):
-        record.warn(sentence)
+    # the selection is not part of `data` in the service's contract, so it is reported with the provider
+    record.note(pair.source, "ok", selection=_describe_selection(pair, considered, reason, is_base=is_base))
+    for warning in (
+        *_list_fallback_warnings(pair, record),
+        *_list_missing_fields(snapshot, is_base=is_base),
+        *suspicions(pair),
+    ):
+        record.warn(warning)
     return snapshot
 
 
-def _selection(pair: Pair, considered: int, why: str, *, is_base: bool) -> dict[str, Any]:
-    """Which pair this is, of how many, and whose price is given."""
-    whose = "base token's" if is_base else "quote token's, so fdvUsd does not apply"
+def _describe_selection(pair: Pair, considered: int, reason: str, *, is_base: bool) -> dict[str, Any]:
+    """Describe the chosen pair: the reason, the number of candidates and the priced token."""
+    side = "base token" if is_base else "quote token, so fdvUsd does not apply"
     return {
         "pairsConsidered": considered,
-        "reason": f"{why}. priceUsd is its {whose}.",
+        "reason": f"{reason}. priceUsd is for its {side}.",
         "baseToken": {"address": pair.base.address, "symbol": pair.base.symbol},
         "quoteToken": {"address": pair.quote.address, "symbol": pair.quote.symbol},
         "dex": pair.dex,
     }
 
 
-def _trades(pair: Pair) -> TradeCounts | None:
+def _build_trade_counts(pair: Pair) -> TradeCounts | None:
     if pair.buys24h is None or pair.sells24h is None:
         return None
     return TradeCounts(buys=pair.buys24h, sells=pair.sells24h)
 
 
-def _fallback(pair: Pair, record: Record) -> Iterable[str]:
-    """What to know of an answer that is not the first source's."""
+def _list_fallback_warnings(pair: Pair, record: Record) -> Iterable[str]:
+    """Yield the warnings for a response from the second source."""
     if pair.source == GeckoTerminal.about.name:
         first = record.providers.get(DexScreener.about.name, {})
-        why = "knows no such pair" if first.get("status") == "no_data" else "gave no answer"
-        yield f"{GeckoTerminal.about.label} stands in for {DexScreener.about.label}, which {why}"
+        reason = "has no such pair" if first.get("status") == "no_data" else "did not answer"
+        yield f"{GeckoTerminal.about.label} is used instead of {DexScreener.about.label}, which {reason}"
         if pair.created_at:
             yield (
-                f"pairCreatedAt is {GeckoTerminal.about.label}'s: for an older pair it may be the day "
+                f"pairCreatedAt is from {GeckoTerminal.about.label}: for an older pair it may be the day "
                 "on which the pair was first listed there"
             )
 
 
-def _missing(snapshot: PoolSnapshot, *, is_base: bool) -> Iterable[str]:
-    """The facts that the source did not give; a missing liquidity has a sentence of its own."""
+def _list_missing_fields(snapshot: PoolSnapshot, *, is_base: bool) -> Iterable[str]:
+    """Yield a warning about missing fields; missing liquidity has its own warning elsewhere."""
     expected = ["price_usd", "volume24h_usd", "pair_created_at", "txns24h", *(["fdv_usd"] if is_base else [])]
     missing = [camel(name) for name in expected if getattr(snapshot, name) is None]
     if missing:

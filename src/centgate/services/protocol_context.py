@@ -1,4 +1,4 @@
-"""protocol-context: what a DeFi protocol is, and how much runs through it."""
+"""protocol-context: category, chains, value locked, fees and links of a DeFi protocol."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from centgate.sources import attempt, together
 from centgate.text import cleaned
 from centgate.verdicts.protocol_names import Match, kindred, matched, near, similar, slug_in
 
-MOST_NAME = 100
-MOST_RESULTS = 5
-"""Results of the web search that stands in."""
+MAX_NAME_LENGTH = 100
+MAX_RESULTS = 5
+"""Results requested from the fallback web search."""
 
 
 class ProtocolContextRequest(Request):
@@ -30,13 +30,13 @@ class ProtocolContextRequest(Request):
 
     protocol: str = Field(
         min_length=1,
-        max_length=MOST_NAME,
+        max_length=MAX_NAME_LENGTH,
         description="A directory slug (`aave-v3`) or a human name (`Aave V3`).",
     )
 
 
 class Flow(Data):
-    """US dollars over three spans up to now."""
+    """Amounts in US dollars over three periods up to now."""
 
     day_usd: float | None = Field(description="The last 24 hours.")
     week_usd: float | None = Field(description="The last 7 days.")
@@ -44,10 +44,10 @@ class Flow(Data):
 
 
 class ProtocolFees(Data):
-    """What users paid, and what the protocol kept of it."""
+    """Fees paid by users, and the revenue that the protocol kept of them."""
 
-    fees: Flow | None = Field(description="Paid by users; null where it is not known.")
-    revenue: Flow | None = Field(description="Kept by the protocol; null where it is not known.")
+    fees: Flow | None = Field(description="Paid by users; null when unknown.")
+    revenue: Flow | None = Field(description="Kept by the protocol; null when unknown.")
     source: Literal["defillama"]
 
 
@@ -55,35 +55,37 @@ class ProtocolLink(Data):
     """A page about the protocol."""
 
     kind: Literal["website", "social", "code", "audit", "directory", "web_result"] = Field(
-        description="`web_result` is a page that a web search found and nobody vouched for."
+        description="`web_result` is a page that a web search found; no source confirms that it is the "
+        "protocol's."
     )
     url: str = Field(description="https only.")
     source: Literal["defillama", "exa"]
 
 
 class ProtocolContext(Data):
-    """A protocol's fundamentals."""
+    """Fundamentals of a protocol."""
 
     name: str
     slug: str | None = Field(
-        description="The directory's slug that matched, of a parent where that is what was asked for; null "
-        "when only a web search matched. A match by anything but slug or name is said in the envelope's "
-        "`warnings`."
+        description="The matched slug of the directory, a parent's if the request named a parent; null when "
+        "only a web search matched. A match by anything other than slug or name is reported in the "
+        "envelope's `warnings`."
     )
     category: str | None = Field(
-        description="In the directory's words, e.g. `Lending`; a parent's is that of its largest child."
+        description="As the directory names it, e.g. `Lending`; a parent has the category of its largest "
+        "child."
     )
     chains: list[str] = Field(
-        description="In the directory's words, a parent's are those of its children, at most 200 in all; "
+        description="As the directory names them; a parent has those of its children, at most 200 in all; "
         "empty when unknown."
     )
     tvl_usd: float | None = Field(
-        description="US dollars locked on all its chains, borrowed and staked ones aside; a parent's is the "
-        "sum of its children's."
+        description="US dollars locked on all its chains, without borrowed and staked ones; a parent has the "
+        "sum of its children."
     )
     fees: ProtocolFees | None = Field(
-        description="Null where neither fees nor revenue are known. The envelope's `warnings` say of each "
-        "that is missing whether it is not measured or could not be had."
+        description="Null when neither fees nor revenue are known. For each missing one, the envelope's "
+        "`warnings` say whether it is not measured or could not be fetched."
     )
     urls: list[ProtocolLink]
 
@@ -96,8 +98,8 @@ class ProtocolContext(Data):
     guardrails=(
         "One protocol per request.",
         "Fees and revenue only where the directory measures them; null means not measured, never 0.",
-        "When the directory has no such protocol a web search stands in; it gives links, no figures.",
-        "A protocol that neither knows is answered with no_data.",
+        "When the directory has no such protocol, a web search is the fallback; it gives links, no figures.",
+        "If neither finds the protocol, the error is no_data.",
     ),
     fresh_for=timedelta(minutes=10),
     example=ProtocolContextRequest(protocol="aave-v3"),
@@ -123,17 +125,17 @@ async def protocol_context(
     defillama: Primary[DefiLlama],
     exa: GapFallback[Exa],
 ) -> ProtocolContext:
-    """Category, chains, value locked, fees and links of a DeFi protocol.
+    """Return category, chains, value locked, fees and links of a DeFi protocol.
 
-    Finds the protocol in a directory by slug or by name and answers with its fundamentals, the value locked
-    without double counting. A web search stands in for a protocol that the directory does not know.
+    Finds the protocol in a directory by slug or name and returns its fundamentals, with the value locked
+    counted once. For a protocol that is not in the directory, a web search returns links.
     """
-    protocol = await attempt(_found, request.protocol, defillama)
+    protocol = await attempt(_find_protocol, request.protocol, defillama)
     if isinstance(protocol, NoData | ProviderUnconfigured):
-        return await _searched(request.protocol, protocol, exa)
+        return await _search_web(request.protocol, protocol, exa)
     if isinstance(protocol, ProviderFailure):
         raise protocol
-    if missing := _missing(protocol):
+    if missing := _list_missing_fields(protocol):
         defillama.record.warn(f"{defillama.about.label} gives no {', '.join(missing)} for {protocol.slug}")
     async with together() as group:
         fees = group.create_task(attempt(defillama.fees, protocol.slug))
@@ -144,50 +146,52 @@ async def protocol_context(
         category=protocol.category,
         chains=list(protocol.chains),
         tvl_usd=protocol.tvl_usd,
-        fees=_fees({"fees": fees.result(), "revenue": revenue.result()}, protocol.slug, defillama.record),
-        urls=_urls(protocol),
+        fees=_build_fees(
+            {"fees": fees.result(), "revenue": revenue.result()}, protocol.slug, defillama.record
+        ),
+        urls=_build_links(protocol),
     )
 
 
-async def _found(asked: str, defillama: DefiLlama) -> Protocol:
-    """The protocol that was asked for, from the list, or, what that does not have, from a page of its own.
+async def _find_protocol(query: str, defillama: DefiLlama) -> Protocol:
+    """Find the requested protocol in the directory's list, else on its own page.
 
-    Without the list a name that is no slug cannot be looked up: then nothing is known for certain.
+    Without the list only a slug can be looked up: for any other name the failure of the list is raised.
     """
     directory = await attempt(defillama.directory)
-    if isinstance(directory, Directory) and (match := matched(directory, asked)):
-        return _certain(match, defillama)
-    slug = slug_in(asked)
+    if isinstance(directory, Directory) and (match := matched(directory, query)):
+        return _accept_match(match, defillama)
+    slug = slug_in(query)
     page = await attempt(defillama.protocol, slug) if slug else None
     if isinstance(page, Protocol):
         return page
     if not isinstance(directory, Directory):
         raise directory
-    if match := kindred(directory, asked) or similar(directory, asked):
-        return _certain(match, defillama)
+    if match := kindred(directory, query) or similar(directory, query):
+        return _accept_match(match, defillama)
     if isinstance(page, ProviderFailure):
         raise page
-    meant = near(directory, asked)
-    hint = f"; did you mean {', '.join(meant)}?" if meant else ""
-    raise defillama.nothing(f"no protocol named {cleaned(asked) or 'so'}{hint}")
+    suggestions = near(directory, query)
+    hint = f"; did you mean {', '.join(suggestions)}?" if suggestions else ""
+    raise defillama.nothing(f"no protocol named {cleaned(query) or 'like this'}{hint}")
 
 
-async def _searched(asked: str, missing: NoData | ProviderUnconfigured, exa: Exa) -> ProtocolContext:
-    """Links of a web search for what the directory does not know, or where there is no directory.
+async def _search_web(query: str, missing: NoData | ProviderUnconfigured, exa: Exa) -> ProtocolContext:
+    """Return links of one web search, for an unknown protocol or without a directory.
 
-    Costs one search. Where it finds nothing either, nothing is known.
+    Raises `missing`, or NoData, if the search finds nothing either.
     """
-    name = cleaned(asked, MOST_NAME)
+    name = cleaned(query, MAX_NAME_LENGTH)
     if not exa.configured or name is None:
         raise missing
-    found = await exa.search(f"{name} DeFi protocol official site", MOST_RESULTS)
+    found = await exa.search(f"{name} DeFi protocol official site", MAX_RESULTS)
     links = [hit.url for hit in found.hits if hit.url.lower().startswith("https://")]
     if not links:
         raise missing if isinstance(missing, NoData) else exa.nothing(f"no page about {name}")
     exa.record.warn(missing.message)
     exa.record.warn(
-        f"a fallback source was used: the links are those of {exa.about.label}'s web search, and nobody "
-        "vouched that they are the protocol's"
+        f"a fallback source was used: the links are from {exa.about.label}'s web search, and no source "
+        "confirms that they are the protocol's"
     )
     return ProtocolContext(
         name=name,
@@ -200,45 +204,45 @@ async def _searched(asked: str, missing: NoData | ProviderUnconfigured, exa: Exa
     )
 
 
-def _certain(match: Match, defillama: DefiLlama) -> Protocol:
-    """The protocol of a match, with a warning where it may be another than was meant."""
+def _accept_match(match: Match, defillama: DefiLlama) -> Protocol:
+    """Return the protocol of a match; warn if another one may have been meant."""
     if match.doubt:
         defillama.record.warn(match.doubt)
     return match.protocol
 
 
-def _missing(protocol: Protocol) -> list[str]:
-    """The fields that the directory leaves empty."""
-    known = {"category": protocol.category, "chains": protocol.chains or None, "tvlUsd": protocol.tvl_usd}
-    return [name for name, value in known.items() if value is None]
+def _list_missing_fields(protocol: Protocol) -> list[str]:
+    """Return the JSON names of the fields that the directory leaves empty."""
+    values = {"category": protocol.category, "chains": protocol.chains or None, "tvlUsd": protocol.tvl_usd}
+    return [name for name, value in values.items() if value is None]
 
 
-def _fees(
-    told: Mapping[str, Totals | NoData | ProviderFailure], slug: str, record: Record
+def _build_fees(
+    results: Mapping[str, Totals | NoData | ProviderFailure], slug: str, record: Record
 ) -> ProtocolFees | None:
-    """What is known of `fees` and `revenue`; what is not is said."""
-    flows = {what: _flow(totals) for what, totals in told.items() if isinstance(totals, Totals)}
-    for what, totals in told.items():
+    """Build `fees` and `revenue`; warn about what is missing. None if both are."""
+    flows = {metric: _build_flow(totals) for metric, totals in results.items() if isinstance(totals, Totals)}
+    for metric, totals in results.items():
         if isinstance(totals, NoData):
             record.warn(totals.message)
         elif isinstance(totals, ProviderFailure):
-            record.warn(f"the {what} of {slug} could not be had")
+            record.warn(f"could not fetch the {metric} of {slug}")
         elif not totals.is_current:
-            record.warn(f"{DefiLlama.about.label} could not update the {what} of {slug} lately")
-    for what, flow in flows.items():
-        spans = [camel(span) for span, figure in flow if figure is None]
-        if spans:
-            record.warn(f"{DefiLlama.about.label} gives no {', '.join(spans)} for the {what} of {slug}")
+            record.warn(f"{DefiLlama.about.label} could not update the {metric} of {slug} recently")
+    for metric, flow in flows.items():
+        periods = [camel(period) for period, amount in flow if amount is None]
+        if periods:
+            record.warn(f"{DefiLlama.about.label} gives no {', '.join(periods)} for the {metric} of {slug}")
     if not flows:
         return None
     return ProtocolFees(fees=flows.get("fees"), revenue=flows.get("revenue"), source="defillama")
 
 
-def _flow(totals: Totals) -> Flow:
+def _build_flow(totals: Totals) -> Flow:
     return Flow(day_usd=totals.day_usd, week_usd=totals.week_usd, month_usd=totals.month_usd)
 
 
-def _urls(protocol: Protocol) -> list[ProtocolLink]:
+def _build_links(protocol: Protocol) -> list[ProtocolLink]:
     links = [ProtocolLink(kind=link.kind, url=link.url, source="defillama") for link in protocol.links]
     page = f"https://defillama.com/protocol/{quote(protocol.slug, safe='')}"
     return [*links, ProtocolLink(kind="directory", url=page, source="defillama")]
