@@ -1,9 +1,9 @@
-"""token-risk with upstreams that take 200 ms: what we add to them, what a kept answer costs, who asks twice.
+"""Benchmark of token-risk with 200 ms upstreams: own overhead, cached responses, concurrent equal requests.
 
     .venv/bin/python bench/token_risk.py
 
-One server, paid through a facilitator that agrees at once. Beside each figure stands what it is compared with
-in the same run: the upstreams alone, asked directly, and phishing-check, which has no upstream. Linux only.
+One server, paid through a facilitator that accepts at once. Each figure has its baseline from the same run:
+the upstreams queried directly, and phishing-check, which has no upstream. Linux only.
 """
 
 from __future__ import annotations
@@ -33,37 +33,39 @@ PAY_TO = "0x" + "22" * 20
 NETWORK = "eip155:84532"
 RISK, PHISHING = "/services/token-risk", "/services/phishing-check"
 LINK = b'{"url":"https://wallet-ethereum.net/unlock"}'
-ONE_BY_ONE = 40
-CROWD = 1000
+SEQUENTIAL_REQUESTS = 40
+EQUAL_REQUESTS = 1000
 CONNECTIONS = 32
-MANY = 1600
+CONCURRENT_REQUESTS = 1600
 HITS = 1500
 ROUNDS = 5
 
 
 def main() -> None:
-    """Measure, print, and end what was started."""
+    """Measure and print; stop the started processes."""
     console = Console(width=None if sys.stdout.isatty() else 120)
     spawn = multiprocessing.get_context("spawn")
     with (
         tempfile.TemporaryDirectory(dir="/var/tmp", prefix="centgate-bench-") as name,
         running(python("facilitator_stub.py"), Path(name)) as facilitator,
         running(python("upstreams_stub.py", str(DELAY_MS)), Path(name)) as upstreams,
-        ours(Path(name), facilitator, upstreams) as server,
+        start_server(Path(name), facilitator, upstreams) as server,
         ProcessPoolExecutor(1, mp_context=spawn) as load,
     ):
-        risk = Target(server.pid, server.port, RISK, asking(), offer_of(server.url + RISK, asking()))
+        risk = Target(
+            server.pid, server.port, RISK, random_request(), offer_of(server.url + RISK, random_request())
+        )
         phishing = Target(server.pid, server.port, PHISHING, LINK, offer_of(server.url + PHISHING, LINK))
-        load.submit(run_requests, risk, CONNECTIONS, [asking() for _ in range(200)]).result()
+        load.submit(run_requests, risk, CONNECTIONS, [random_request() for _ in range(200)]).result()
         load.submit(run_slice, phishing, 1, 300).result()
-        console.print(uncached(load, risk, upstreams))
-        console.print(kept(load, risk, phishing))
-        console.print(crowd(load, risk, upstreams))
+        console.print(measure_uncached(load, risk, upstreams))
+        console.print(measure_cached(load, risk, phishing))
+        console.print(measure_concurrent(load, risk, upstreams))
 
 
 @contextmanager
-def ours(folder: Path, facilitator: Running, upstreams: Running) -> Generator[Running]:
-    """`centgate serve` between the two, without the upstreams' published rates."""
+def start_server(folder: Path, facilitator: Running, upstreams: Running) -> Generator[Running]:
+    """Run `centgate serve` between the two, without the upstreams' published rate limits."""
     environment = {
         "CENTGATE_PAY_TO": PAY_TO,
         "CENTGATE_NETWORK": NETWORK,
@@ -77,25 +79,27 @@ def ours(folder: Path, facilitator: Running, upstreams: Running) -> Generator[Ru
         yield server
 
 
-def asking() -> bytes:
-    """A request about a token that nobody asked about before."""
+def random_request() -> bytes:
+    """Return the body of a request for a new random token."""
     return json.dumps({"chain": "ethereum", "tokenAddress": "0x" + secrets.token_hex(20)}).encode()
 
 
-def uncached(load: ProcessPoolExecutor, risk: Target, upstreams: Running) -> Table:
-    """One after another, beside the upstream asked directly; then many at once, for the processor time."""
-    direct = directly(upstreams, ONE_BY_ONE)
-    one = load.submit(run_requests, risk, 1, [asking() for _ in range(ONE_BY_ONE)]).result()
-    many = load.submit(run_requests, risk, CONNECTIONS, [asking() for _ in range(MANY)]).result()
-    table = captioned(
+def measure_uncached(load: ProcessPoolExecutor, risk: Target, upstreams: Running) -> Table:
+    """Measure uncached requests: sequential beside a direct upstream call, then concurrent for CPU time."""
+    direct = measure_upstream(upstreams, SEQUENTIAL_REQUESTS)
+    one = load.submit(run_requests, risk, 1, [random_request() for _ in range(SEQUENTIAL_REQUESTS)]).result()
+    many = load.submit(
+        run_requests, risk, CONNECTIONS, [random_request() for _ in range(CONCURRENT_REQUESTS)]
+    ).result()
+    table = create_table(
         f"uncached token-risk, three upstreams of {DELAY_MS} ms each",
-        "targets: p50 at most 215 ms one by one; our processor time at most 5 ms a request",
+        "targets: p50 at most 215 ms sequentially; our CPU time at most 5 ms per request",
     )
     for column in ("", "requests", "p50 ms", "p99 ms", "CPU ms/request", "p50 against one upstream"):
         table.add_column(column, justify="right" if column else "left")
     floor = median(direct) * 1e3
     table.add_row("one upstream, directly", str(len(direct)), f"{floor:.1f}", "", "", "x 1.00")
-    for label, done in (("one by one", one), (f"{CONNECTIONS} at once", many)):
+    for label, done in (("sequential", one), (f"{CONNECTIONS} concurrent", many)):
         table.add_row(
             label,
             f"{done.count:,}",
@@ -107,8 +111,8 @@ def uncached(load: ProcessPoolExecutor, risk: Target, upstreams: Running) -> Tab
     return table
 
 
-def directly(upstreams: Running, count: int) -> list[float]:
-    """Seconds that one upstream takes, asked over one kept connection."""
+def measure_upstream(upstreams: Running, count: int) -> list[float]:
+    """Return the seconds per call of one upstream over one keep-alive connection."""
     connection = http.client.HTTPConnection("127.0.0.1", upstreams.port)
     seconds: list[float] = []
     for _ in range(count):
@@ -121,14 +125,14 @@ def directly(upstreams: Running, count: int) -> list[float]:
     return seconds
 
 
-def kept(load: ProcessPoolExecutor, risk: Target, phishing: Target) -> Table:
-    """An answer from the cache, beside a service that computes its answer at once, in turns."""
+def measure_cached(load: ProcessPoolExecutor, risk: Target, phishing: Target) -> Table:
+    """Measure cached responses, in alternation with a service that needs no upstream."""
     slices: dict[str, list[Slice]] = {RISK: [], PHISHING: []}
     load.submit(run_slice, risk, 1, 1).result()
     for _ in range(ROUNDS):
         for target in (risk, phishing):
             slices[target.path].append(load.submit(run_slice, target, 1, HITS // ROUNDS).result())
-    table = captioned("a paid call over one connection", "target: at most 2 ms of ours for a cache hit")
+    table = create_table("a paid call over one connection", "target: at most 2 ms of ours for a cache hit")
     for column in ("", "p50 ms", "p99 ms", "CPU ms/request"):
         table.add_column(column, justify="right" if column else "left")
     for label, path in (("token-risk from the cache", RISK), ("phishing-check", PHISHING)):
@@ -142,13 +146,14 @@ def kept(load: ProcessPoolExecutor, risk: Target, phishing: Target) -> Table:
     return table
 
 
-def crowd(load: ProcessPoolExecutor, risk: Target, upstreams: Running) -> Table:
-    """Many who ask the same at the same time."""
-    counts(upstreams)
-    done = load.submit(run_requests, risk, CROWD, [asking()] * CROWD).result()
-    asked = counts(upstreams)
-    table = captioned(
-        f"{CROWD:,} equal requests at once, a payment each", "target: one call of each upstream"
+def measure_concurrent(load: ProcessPoolExecutor, risk: Target, upstreams: Running) -> Table:
+    """Measure many equal requests at the same time."""
+    upstream_calls(upstreams)
+    done = load.submit(run_requests, risk, EQUAL_REQUESTS, [random_request()] * EQUAL_REQUESTS).result()
+    asked = upstream_calls(upstreams)
+    table = create_table(
+        f"{EQUAL_REQUESTS:,} equal concurrent requests, each with its own payment",
+        "target: one call of each upstream",
     )
     for column in ("answered", "seconds", *(f"calls of {name}" for name in UPSTREAMS)):
         table.add_column(column, justify="right")
@@ -156,15 +161,15 @@ def crowd(load: ProcessPoolExecutor, risk: Target, upstreams: Running) -> Table:
     return table
 
 
-def counts(upstreams: Running) -> dict[str, int]:
-    """How often each upstream was asked since the last time."""
+def upstream_calls(upstreams: Running) -> dict[str, int]:
+    """Return the calls per upstream since the previous query of this counter."""
     connection = http.client.HTTPConnection("127.0.0.1", upstreams.port)
     connection.request("GET", "/counts")
     return json.loads(connection.getresponse().read())
 
 
-def captioned(title: str, caption: str) -> Table:
-    """An empty table, title and caption at its left edge."""
+def create_table(title: str, caption: str) -> Table:
+    """Return an empty table with title and caption aligned left."""
     return Table(title=title, caption=caption, title_justify="left", caption_justify="left")
 
 
