@@ -119,7 +119,7 @@ def _sort_key(pair: Pair) -> tuple[float | str, ...]:
 
 def _list_voters(ranked: Sequence[Pair]) -> list[Pair]:
     min_depth = VOTING_DEPTH_SHARE * (depth(ranked[0]) or 0)
-    return [pair for pair in ranked[:MAX_VOTERS] if (pair_depth := depth(pair)) and pair_depth >= min_depth]
+    return [pair for pair in ranked[:MAX_VOTERS] if (value := depth(pair)) and value >= min_depth]
 
 
 def _reference_price(voters: Sequence[Pair], token: str) -> float | None:
