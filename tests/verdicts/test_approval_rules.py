@@ -227,7 +227,7 @@ CASES = st.builds(
 
 def worse(evidence: Evidence) -> list[Evidence]:
     """The same with one bad sign more, each."""
-    told = evidence.told
+    told = evidence.entry
     spenders: list[dict[str, Any]] = [
         {"misdeeds": ("sanctioned",)},
         {"doubtful": True},
@@ -236,14 +236,14 @@ def worse(evidence: Evidence) -> list[Evidence]:
         {"deployed_at": NOW - 60},
     ]
     tokens: list[dict[str, Any]] = [{"malicious": True}, {"misdeeds": ("honeypot_related_address",)}]
-    tolds = [
+    bad_entries = [
         *(replace(told, spender=replace(told.spender, **bad)) for bad in spenders),
         *(replace(told, token=replace(told.token, **bad)) for bad in tokens),
         replace(told, changed_at=NOW - 900 * DAY),
         *([] if evidence.unlimited is None else [replace(told, unlimited=True)]),
     ]
     return [
-        *(replace(evidence, told=bad) for bad in tolds),
+        *(replace(evidence, entry=bad) for bad in bad_entries),
         *(replace(evidence, kind=kind) for kind in ("wallet", "delegated", "unused")),
         *([] if evidence.unlimited is None else [replace(evidence, allowance=MAX)]),
     ]

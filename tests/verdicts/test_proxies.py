@@ -102,7 +102,7 @@ def proxy(slot: str, *, code: bytes = DELEGATING, **slots: bytes) -> World:
 def test_an_address_without_code_is_a_wallet_and_one_look_is_enough():
     world = World({})
 
-    assert world.found() == Finding("wallet", is_proxy=False, delegates=False)
+    assert world.found() == Finding("wallet", is_proxy=False, has_delegatecall=False)
     assert world.rounds == 1
 
 
@@ -118,7 +118,7 @@ def test_a_wallet_with_delegated_code_is_named_so():
     found = World({ME: bytes.fromhex("ef0100" + LOGIC[2:]), LOGIC: PLAIN}).found()
 
     assert (found.account, found.kind, found.implementations) == ("delegated_wallet", "eip7702", (LOGIC,))
-    assert (found.upgradeable, found.by) == (True, ME)
+    assert (found.upgradeable, found.upgrader) == (True, ME)
     assert "wallet with delegated code" in found.notes[0]
 
 
@@ -185,7 +185,7 @@ def test_recorded_usdc_is_a_proxy_of_the_kind_before_the_standard():
 
     found = proxy(ZEPPELIN_SLOT, code=code, **{ZEPPELIN_ADMIN_SLOT: word(ADMIN)}).found()
 
-    assert (found.kind, found.implementations, found.by) == ("zeppelinos", (LOGIC,), ADMIN)
+    assert (found.kind, found.implementations, found.upgrader) == ("zeppelinos", (LOGIC,), ADMIN)
 
 
 def test_a_clone_cannot_be_changed():
@@ -264,7 +264,7 @@ def test_a_single_wallet_that_can_change_the_code_is_told(slot: str):
     admin = ADMIN_SLOT if slot == IMPLEMENTATION_SLOT else ZEPPELIN_ADMIN_SLOT
     found = proxy(slot, **{admin: word(ADMIN)}).found()
 
-    assert (found.upgradeable, found.by) == (True, ADMIN)
+    assert (found.upgradeable, found.upgrader) == (True, ADMIN)
     assert any("single wallet" in note for note in found.notes)
 
 
@@ -275,7 +275,7 @@ def test_an_admin_contract_is_told_with_its_owner():
 
     found = world.found()
 
-    assert (found.upgradeable, found.by) == (True, ADMIN)
+    assert (found.upgradeable, found.upgrader) == (True, ADMIN)
     assert any(f"a contract, whose owner() is {OWNED}, a wallet" in note for note in found.notes)
     assert found.evidence[-1].value == OWNED
 
@@ -286,7 +286,7 @@ def test_an_admin_that_nobody_can_be_changes_nothing(slot: str, burned: str):
     admin = ADMIN_SLOT if slot == IMPLEMENTATION_SLOT else ZEPPELIN_ADMIN_SLOT
     found = proxy(slot, **{admin: word(burned)}).found()
 
-    assert (found.upgradeable, found.by) == (False, None)
+    assert (found.upgradeable, found.upgrader) == (False, None)
     assert any(f"its admin is a burn address ({burned})" in note for note in found.notes)
     assert found.evidence[-1].value == "0x" + word(burned).hex()
 
@@ -298,7 +298,7 @@ def test_a_contract_of_the_chain_at_a_low_address_can_be_admin():
 
     found = world.found()
 
-    assert (found.upgradeable, found.by) == (True, timelock)
+    assert (found.upgradeable, found.upgrader) == (True, timelock)
 
 
 @pytest.mark.parametrize("owner", [ZERO, ZERO[:-4] + "dead"])
@@ -309,7 +309,7 @@ def test_a_proxy_admin_without_an_owner_changes_nothing(owner: str):
 
     found = world.found()
 
-    assert (found.upgradeable, found.by) == (False, None)
+    assert (found.upgradeable, found.upgrader) == (False, None)
     assert any(f"whose owner() is a burn address ({owner})" in note for note in found.notes)
     assert found.evidence[-1].value == owner
 
@@ -321,7 +321,7 @@ def test_an_admin_of_another_kind_may_obey_others_than_its_owner():
 
     found = world.found()
 
-    assert (found.upgradeable, found.by) == (None, None)
+    assert (found.upgradeable, found.upgrader) == (None, None)
     assert any("whether any account can make it do that is not known" in note for note in found.notes)
 
 
@@ -351,7 +351,7 @@ def test_a_proxy_whose_code_can_replace_it_is_changeable(who: str):
 
     found = world.found()
 
-    assert (found.upgradeable, found.by) == (True, None)
+    assert (found.upgradeable, found.upgrader) == (True, None)
     assert any(OWNED in note for note in found.notes)
 
 
@@ -365,13 +365,13 @@ def test_a_beacon_is_asked_where_the_code_lies():
     found = beacon(PLAIN).found()
 
     assert (found.kind, found.beacon, found.implementations) == ("eip1967_beacon", BEACON, (LOGIC,))
-    assert (found.upgradeable, found.by) == (None, None)
+    assert (found.upgradeable, found.upgrader) == (None, None)
 
 
 def test_the_owner_of_a_beacon_that_can_change_changes_all_its_proxies():
     found = beacon(UPGRADING).found()
 
-    assert (found.upgradeable, found.by) == (True, OWNED)
+    assert (found.upgradeable, found.upgrader) == (True, OWNED)
     assert any("the beacon: a single wallet" in note for note in found.notes)
 
 
@@ -381,7 +381,7 @@ def test_a_beacon_that_was_given_up_changes_no_more():
 
     found = world.found()
 
-    assert (found.upgradeable, found.by) == (False, None)
+    assert (found.upgradeable, found.upgrader) == (False, None)
     assert found.evidence[-1].value == ZERO
     assert any("its owner() is a burn address" in note for note in found.notes)
 
@@ -392,7 +392,7 @@ def test_a_beacon_that_does_not_tell_its_owner_can_be_changed_by_somebody():
 
     found = world.found()
 
-    assert (found.upgradeable, found.by) == (True, None)
+    assert (found.upgradeable, found.upgrader) == (True, None)
     assert any("by whom is not known" in note for note in found.notes)
 
 
@@ -425,7 +425,7 @@ def test_a_diamond_that_can_be_cut_is_changeable_by_its_owner():
 
     found = world.found()
 
-    assert (found.upgradeable, found.by) == (True, OWNED)
+    assert (found.upgradeable, found.upgrader) == (True, OWNED)
 
 
 @pytest.mark.parametrize(

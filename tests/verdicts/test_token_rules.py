@@ -55,7 +55,7 @@ SOLD = Simulation(
     liquidity_usd=50_000,
     pair_empty=False,
 )
-DEEP = Liquidity("dexscreener", 90_000, 3, other_side_usd=45_000, traded_since=NOW - timedelta(days=90))
+DEEP = Liquidity("dexscreener", 90_000, 3, other_side_usd=45_000, trading_since=NOW - timedelta(days=90))
 FACTS = Facts(NOW, flags=GOOD, simulation=SOLD, liquidity=DEEP)
 
 
@@ -75,7 +75,7 @@ def deep(usd: float, **more: Any) -> Facts:
 
 
 def aged(**age: float) -> Facts:
-    return replace(FACTS, liquidity=replace(DEEP, traded_since=NOW - timedelta(**age)))
+    return replace(FACTS, liquidity=replace(DEEP, trading_since=NOW - timedelta(**age)))
 
 
 def raised(facts: Facts) -> dict[str, str]:
@@ -157,7 +157,11 @@ LEVELLING: list[tuple[Facts, str, str]] = [
     (flagged(creator_percent=20.0), "creator_holds_much", "high"),
     (flagged(holders=(wallet(30), wallet(20))), "holders_concentrated", "medium"),
     (flagged(holder_count=49), "few_holders", "medium"),
-    (replace(flagged(in_dex=False), liquidity=None, no_pair_in=("dexscreener",)), "no_pair", "high"),
+    (
+        replace(flagged(in_dex=False), liquidity=None, sources_without_pair=("dexscreener",)),
+        "no_pair",
+        "high",
+    ),
     (deep(999), "low_liquidity", "high"),
     (deep(1000), "shallow_liquidity", "medium"),
     (deep(9999), "shallow_liquidity", "medium"),
@@ -169,7 +173,7 @@ LEVELLING: list[tuple[Facts, str, str]] = [
     (replace(FACTS, flags=TokenFlags(in_dex=True)), "no_contract_analysis", "medium"),
     (replace(FACTS, flags=TokenFlags(open_source=True)), "no_contract_analysis", "medium"),
     (flagged(FACTS, **dict.fromkeys(DECISIVE[:3])), "no_contract_analysis", "medium"),
-    (replace(FACTS, simulation=None, simulation_gap="no_pair"), "not_simulated", "medium"),
+    (replace(FACTS, simulation=None, no_simulation_reason="no_pair"), "not_simulated", "medium"),
     (tried(succeeded=False, honeypot=None), "not_simulated", "medium"),
     (flagged(owner_address=BURN), "ownership_given_up", "info"),
     (flagged(lp_holders=(replace(wallet(96), address=BURN),)), "liquidity_locked", "info"),
@@ -285,7 +289,7 @@ def test_an_analysis_of_one_answer_is_none(only: Any):
     facts = replace(FACTS, flags=TokenFlags(**only))
 
     assert judge(facts).level == "medium"
-    assert judge(replace(facts, simulation=None, simulation_gap="chain_not_covered")).level == "unknown"
+    assert judge(replace(facts, simulation=None, no_simulation_reason="chain_not_covered")).level == "unknown"
     assert judge(replace(facts, flags=TokenFlags(trusted=True, **only))).level == "low"
 
 
@@ -474,7 +478,7 @@ def test_a_second_pair_does_not_make_a_token_young():
 
     found = in_pairs(OTHER, [PAIR, old, dust], "dexscreener")
 
-    assert (found.traded_since, found.top_created_at) == (old.created_at, PAIR.created_at)
+    assert (found.trading_since, found.top_created_at) == (old.created_at, PAIR.created_at)
 
 
 def test_an_old_pair_a_third_as_deep_does_not_hide_that_trade_has_just_begun():
@@ -483,7 +487,7 @@ def test_an_old_pair_a_third_as_deep_does_not_hide_that_trade_has_just_begun():
 
     found = in_pairs(OTHER, [old, new], "dexscreener")
 
-    assert found.traded_since == new.created_at
+    assert found.trading_since == new.created_at
 
 
 def test_a_hollow_pair_is_not_the_top_pair():
@@ -493,7 +497,7 @@ def test_a_hollow_pair_is_not_the_top_pair():
 
     found = in_pairs(OTHER, [hollow, PAIR], "dexscreener")
 
-    assert (found.top_pair, found.traded_since) == (PAIR.address, PAIR.created_at)
+    assert (found.top_pair, found.trading_since) == (PAIR.address, PAIR.created_at)
     assert found.usable_usd == 20_010
 
 
@@ -511,7 +515,7 @@ def test_dust_that_does_not_tell_its_sides_is_passed_over():
 
 
 def test_one_index_without_a_pair_and_another_that_failed_leave_liquidity_unchecked():
-    facts = replace(FACTS, liquidity=None, no_pair_in=("dexscreener",))
+    facts = replace(FACTS, liquidity=None, sources_without_pair=("dexscreener",))
 
     warnings = " ".join(judge(facts).warnings)
 
@@ -527,7 +531,9 @@ def test_liquidity_that_is_not_told_is_unknown():
 
 
 def test_a_trusted_token_that_indexes_do_not_find_has_unknown_liquidity():
-    facts = replace(flagged(trusted=True), liquidity=None, no_pair_in=("dexscreener", "geckoterminal"))
+    facts = replace(
+        flagged(trusted=True), liquidity=None, sources_without_pair=("dexscreener", "geckoterminal")
+    )
 
     assert judge(facts).level == "low"
     assert any("DexScreener and GeckoTerminal list no pair" in each for each in judge(facts).warnings)
@@ -583,14 +589,14 @@ LIQUIDITIES = st.builds(
     USD,
     st.just(1),
     other_side_usd=USD,
-    traded_since=st.sampled_from([None, NOW, NOW - timedelta(days=3), NOW - timedelta(days=30)]),
+    trading_since=st.sampled_from([None, NOW, NOW - timedelta(days=3), NOW - timedelta(days=30)]),
 )
 ALL_FACTS = st.builds(
     Facts,
     st.just(NOW),
     flags=st.none() | ANALYSES,
     simulation=st.none() | SIMULATIONS,
-    simulation_gap=st.sampled_from([None, "chain_not_covered", "no_pair", "source_unavailable"]),
+    no_simulation_reason=st.sampled_from([None, "chain_not_covered", "no_pair", "source_unavailable"]),
     liquidity=st.none() | LIQUIDITIES,
 )
 BAD_FLAGS = sorted({*FLAGS} - {"open_source", "in_dex", "genuine", "trusted", "cex_listed"})
@@ -676,7 +682,7 @@ def test_without_an_analysis_and_a_simulation_the_level_is_unknown():
 
 def test_a_mild_verdict_is_unknown_where_nobody_knows_of_a_sale():
     assert judge(tried(flagged(honeypot=None), succeeded=False, honeypot=None)).level == "medium"
-    facts = replace(flagged(honeypot=None), simulation=None, simulation_gap="chain_not_covered")
+    facts = replace(flagged(honeypot=None), simulation=None, no_simulation_reason="chain_not_covered")
     assert judge(facts).level == "unknown"
 
 
@@ -703,7 +709,7 @@ def test_facts_hold_every_flag_there_is():
 
 def analysed(case: str, token: str) -> Facts:
     flags = parse_token_security(recorded("goplus_token_security", case)["result"][token], partial=False)
-    return Facts(NOW, flags=flags, simulation_gap="source_unavailable", liquidity=in_pools(flags))
+    return Facts(NOW, flags=flags, no_simulation_reason="source_unavailable", liquidity=in_pools(flags))
 
 
 @pytest.mark.parametrize(

@@ -278,7 +278,7 @@ async def approval_risk(
     now = int(time.time())
     live = await _read_live_state(request, rpc, history, now)
     history = history.dated(live.times)
-    evidence = [_build_evidence(entry, live, request.chain_id, now) for entry in history.told.entries]
+    evidence = [_build_evidence(entry, live, request.chain_id, now) for entry in history.reported.entries]
     verdicts = sorted((judged(each) for each in evidence if each.amount != 0), key=lambda each: each.order)
     if not verdicts and not history.complete:
         goplus.record.provisional = True
@@ -317,7 +317,7 @@ async def _read_history(request: ApprovalRiskRequest, goplus: GoPlus, rpc: Rpc) 
 async def _read_live_state(request: ApprovalRiskRequest, rpc: Rpc, history: History, now: int) -> Live:
     """Read the current on-chain state; if there are too many approvals, of the most urgent ones."""
     chain_id = request.chain_id
-    entries = sorted(history.told.entries, key=lambda entry: judged(Evidence(entry, chain_id, now)).order)
+    entries = sorted(history.reported.entries, key=lambda entry: judged(Evidence(entry, chain_id, now)).order)
     can_read = rpc.configured and rpc.covers(chain_id)
     live = (
         await read_live(rpc, chain_id, request.wallet_address, entries, history.scan) if can_read else Live()
@@ -342,7 +342,7 @@ def _build_evidence(entry: ToldApproval, live: Live, chain_id: int, now: int) ->
 
 def _build_approval(verdict: Verdict, live: Live) -> Approval:
     evidence = verdict.evidence
-    entry = evidence.told
+    entry = evidence.entry
     token = _build_token(evidence, live.tokens.get(entry.token.address))
     return Approval(
         token=token,
@@ -365,7 +365,7 @@ def _build_approval(verdict: Verdict, live: Live) -> Approval:
 
 
 def _build_token(evidence: Evidence, live_token: TokenNow | None) -> ApprovedToken:
-    token = evidence.told.token
+    token = evidence.entry.token
     decimals = live_token.decimals if live_token and live_token.decimals is not None else token.decimals
     return ApprovedToken(
         address=token.address,
@@ -377,7 +377,7 @@ def _build_token(evidence: Evidence, live_token: TokenNow | None) -> ApprovedTok
 
 
 def _build_spender(evidence: Evidence) -> Spender:
-    spender = evidence.told.spender
+    spender = evidence.entry.spender
     kind: SpenderKind = (
         "unknown" if evidence.is_contract is None else "contract" if evidence.is_contract else "wallet"
     )
@@ -394,7 +394,7 @@ def _build_spender(evidence: Evidence) -> Spender:
 
 def _build_allowance(evidence: Evidence, decimals: int | None) -> Allowance:
     is_live = evidence.allowance is not None
-    amount = evidence.amount if is_live or not evidence.told.unlimited else None
+    amount = evidence.amount if is_live or not evidence.entry.unlimited else None
     return Allowance(
         amount_base_units=_format_units(amount),
         amount=None if evidence.unlimited else _scale_units(amount, decimals),
@@ -402,7 +402,7 @@ def _build_allowance(evidence: Evidence, decimals: int | None) -> Allowance:
         exposed_base_units=_format_units(evidence.exposed),
         exposed=_scale_units(evidence.exposed, decimals),
         live=is_live,
-        source="rpc" if is_live else evidence.told.source,
+        source="rpc" if is_live else evidence.entry.source,
     )
 
 
@@ -425,7 +425,7 @@ def _build_recommendation(
     action_advice = advice(verdict)
     if action_advice is None:
         return None
-    token, spender = verdict.evidence.told.pair
+    token, spender = verdict.evidence.entry.pair
     names = " to ".join(
         filter(None, (cleaned(approval.token.symbol, 20), cleaned(approval.spender.name, 40)))
     )
@@ -442,7 +442,7 @@ def _build_recommendation(
 def _build_coverage(
     history: History, live: Live, request: ApprovalRiskRequest, *, empty: bool
 ) -> ApprovalCoverage:
-    scan, reported = history.scan, history.told
+    scan, reported = history.scan, history.reported
     is_index = history.source == "goplus"
     older = [f"approvals before block {scan.from_block}"] if scan and not scan.complete else []
     return ApprovalCoverage(

@@ -371,14 +371,20 @@ def _list_unread_sources(
 
 def _build_proxy(report: _ContractReport) -> ContractProxy:
     finding, state = report.finding, report.state
-    by_kind = report.kind if finding.by == report.address else state.kind(finding.by) if finding.by else None
+    by_kind = (
+        report.kind
+        if finding.upgrader == report.address
+        else state.kind(finding.upgrader)
+        if finding.upgrader
+        else None
+    )
     return ContractProxy(
         account_kind=report.kind,
         is_proxy=None if report.is_destroyed else finding.is_proxy,
         kind=finding.kind,
         implementations=report.implementations,
         beacon_address=finding.beacon,
-        upgrade=UpgradePower(possible=finding.upgradeable, by_address=finding.by, by_kind=by_kind),
+        upgrade=UpgradePower(possible=finding.upgradeable, by_address=finding.upgrader, by_kind=by_kind),
         evidence=[
             ProxyEvidence(source=each.source, field=each.field, value=each.value) for each in finding.evidence
         ],

@@ -341,7 +341,7 @@ class ExchangeListing:
     liquidity: Liquidity | None = None
     pool_addresses: frozenset[str] = frozenset()
     missing: tuple[NoData | ProviderFailure, ...] = ()
-    no_pair_in: tuple[Source, ...] = ()
+    sources_without_pair: tuple[Source, ...] = ()
 
 
 async def _unless_unknown(awaitable: Awaitable[T]) -> T | NoData:
@@ -381,7 +381,7 @@ async def _list_pairs(
             index.record.warn(f"liquidity is from {index.about.label} instead of {dexscreener.about.label}")
         addresses = frozenset(pair.address for pair in pairs)
         return ExchangeListing(in_pairs(token, pairs, source), addresses, tuple(missing), tuple(without_pair))
-    return ExchangeListing(missing=tuple(missing), no_pair_in=tuple(without_pair))
+    return ExchangeListing(missing=tuple(missing), sources_without_pair=tuple(without_pair))
 
 
 def _no_evidence(token: str, *missing: SimulationOutcome) -> NoData | ProviderFailure:
@@ -396,9 +396,9 @@ def _build_evidence(flags: TokenFlags | None, simulated: SimulationOutcome, list
         now=datetime.now(UTC),
         flags=flags,
         simulation=simulated if isinstance(simulated, Simulation) else None,
-        simulation_gap=_missing_reason(simulated),
+        no_simulation_reason=_missing_reason(simulated),
         liquidity=listed.liquidity or (in_pools(flags) if flags else None),
-        no_pair_in=listed.no_pair_in,
+        sources_without_pair=listed.sources_without_pair,
         pool_addresses=listed.pool_addresses,
     )
 
@@ -434,7 +434,7 @@ def _build_honeypot_check(evidence: Facts) -> HoneypotCheck:
     return HoneypotCheck(
         is_honeypot=evidence.honeypot,
         simulated=is_simulated,
-        not_simulated=None if is_simulated else evidence.simulation_gap or "failed",
+        not_simulated=None if is_simulated else evidence.no_simulation_reason or "failed",
         can_buy=evidence.can_buy,
         can_sell=evidence.can_sell,
         can_transfer=evidence.can_transfer,
@@ -516,7 +516,7 @@ def _build_ownership(evidence: Facts) -> TokenOwnership:
 def _build_liquidity(evidence: Facts) -> TokenLiquidity:
     liquidity = evidence.liquidity
     if liquidity is None:
-        source = evidence.no_pair_in[0] if evidence.no_pair else None
+        source = evidence.sources_without_pair[0] if evidence.no_pair else None
         return TokenLiquidity(
             total_usd=None,
             other_side_usd=None,
@@ -532,7 +532,7 @@ def _build_liquidity(evidence: Facts) -> TokenLiquidity:
         other_side_usd=liquidity.other_side_usd,
         pair_count=liquidity.pair_count,
         top_pair=_build_top_pair(liquidity),
-        traded_since=timestamp(liquidity.traded_since) if liquidity.traded_since else None,
+        traded_since=timestamp(liquidity.trading_since) if liquidity.trading_since else None,
         locked_percent=evidence.locked_percent,
         largest_wallet_percent=evidence.largest_lp_wallet_percent,
         source=liquidity.source,

@@ -13,7 +13,7 @@ from centgate.verdicts.approval_rules import Evidence
 class History:
     """The approvals of a wallet, with the source that lists them."""
 
-    told: ToldApprovals
+    reported: ToldApprovals
     source: ApprovalSource
     scan: Scan | None
 
@@ -22,7 +22,7 @@ class History:
         """True if these are all ERC-20 approvals; None if the source cannot tell."""
         if self.source == "rpc":
             return self.scan is not None and self.scan.complete
-        return False if self.told.partial or self.told.unreadable else None
+        return False if self.reported.partial or self.reported.unreadable else None
 
     def dated(self, times: Mapping[int, int]) -> History:
         """Return a copy with block times added where known; `times` maps block number to Unix seconds."""
@@ -30,15 +30,15 @@ class History:
             return self
         first, until = times.get(self.scan.from_block), self.scan.until
         days = round((until - first) / 86_400, 2) if first and first <= until else None
-        return replace(self, told=_add_times(self.told, times), scan=replace(self.scan, days=days))
+        return replace(self, reported=_add_times(self.reported, times), scan=replace(self.scan, days=days))
 
 
-def _add_times(told: ToldApprovals, times: Mapping[int, int]) -> ToldApprovals:
+def _add_times(reported: ToldApprovals, times: Mapping[int, int]) -> ToldApprovals:
     entries = (
         entry if entry.block is None else replace(entry, changed_at=times.get(entry.block))
-        for entry in told.entries
+        for entry in reported.entries
     )
-    return replace(told, entries=tuple(entries))
+    return replace(reported, entries=tuple(entries))
 
 
 def note(history: History, *, empty: bool) -> str:
@@ -52,7 +52,7 @@ def _describe_source(history: History) -> str:
     scan = history.scan
     if history.source == "goplus":
         added = f", completed from event logs of {_format_range(scan)}" if scan else ""
-        if history.told.partial:
+        if history.reported.partial:
             return f"GoPlus is still collecting this wallet's approvals: a part of its index{added}"
         return "GoPlus's index of approvals, which does not say how complete it is"
     assert scan is not None
@@ -73,7 +73,7 @@ def remarks(history: History, live: Live, evidence: Sequence[Evidence]) -> list[
         "Approvals of single NFTs, which are left out": history.scan.collectibles if history.scan else 0,
         "Approvals that are in no index, so that reports of wrongdoing, lists of trusted and of "
         "suspicious addresses, published source and age of the contracts were not checked": sum(
-            not each.told.spender.judged for each in active
+            not each.entry.spender.judged for each in active
         ),
         "Listed approvals that are used up or revoked by now and left out": len(evidence) - len(active),
         "Allowances that could not be read from the chain, with amounts as listed": live.failed,
@@ -83,10 +83,10 @@ def remarks(history: History, live: Live, evidence: Sequence[Evidence]) -> list[
             each.amounts_differ for each in active
         ),
         "Spenders whose code was not read from the chain": len(
-            {each.told.spender.address for each in active if each.kind is None}
+            {each.entry.spender.address for each in active if each.kind is None}
         ),
         "Spenders of another kind on the chain than listed; the chain's kind is given": len(
-            {each.told.spender.address for each in active if each.kinds_differ}
+            {each.entry.spender.address for each in active if each.kinds_differ}
         ),
     }
     counts = [f"{text}: {count}" for text, count in count_by_text.items() if count]

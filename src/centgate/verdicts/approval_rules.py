@@ -71,7 +71,7 @@ YOUNG_DAYS = 30
 class Evidence:
     """All evidence about one approval. None: could not be read from the chain."""
 
-    told: ToldApproval
+    entry: ToldApproval
     chain_id: int
     now: int
     """Seconds since 1970."""
@@ -85,19 +85,19 @@ class Evidence:
     @property
     def amount(self) -> int | None:
         """Amount in base units: the chain's, else the source's."""
-        return self.told.amount if self.allowance is None else self.allowance
+        return self.entry.amount if self.allowance is None else self.allowance
 
     @property
     def unlimited(self) -> bool | None:
         """True if it exceeds anything the wallet could ever hold; None if unknown."""
         amount = self.amount
-        if self.allowance is None and self.told.unlimited:
+        if self.allowance is None and self.entry.unlimited:
             return True
         return None if amount is None else amount >= self._max_amount or 0 < (self.supply or 0) < amount
 
     @property
     def _max_amount(self) -> int:
-        token, spender = self.told.pair
+        token, spender = self.entry.pair
         if (self.chain_id, token) in CAPPED_AT_UINT96:
             return 2**96 - 1
         return 2**160 - 1 if spender == PERMIT2 else 2**255
@@ -105,13 +105,13 @@ class Evidence:
     @property
     def stale(self) -> bool | None:
         """True if the latest change is more than STALE_DAYS ago; None if its time is unknown."""
-        changed = self.told.changed_at
+        changed = self.entry.changed_at
         return None if changed is None else self.now - changed > STALE_DAYS * DAY
 
     @property
     def is_contract(self) -> bool | None:
         """True if the spender runs code of its own: by the chain, else by the source."""
-        return self.told.spender.is_contract if self.kind is None else self.kind == "contract"
+        return self.entry.spender.is_contract if self.kind is None else self.kind == "contract"
 
     @property
     def exposed(self) -> int | None:
@@ -124,7 +124,7 @@ class Evidence:
     @property
     def amounts_differ(self) -> bool:
         """True if an index lists another amount than the chain has, by more than 1 %."""
-        live, listed = self.allowance, self.told
+        live, listed = self.allowance, self.entry
         if live is None or listed.source == "rpc":
             return False
         if listed.unlimited:
@@ -134,7 +134,7 @@ class Evidence:
     @property
     def kinds_differ(self) -> bool:
         """True if index and chain disagree on the spender being a contract."""
-        listed = self.told.spender.is_contract
+        listed = self.entry.spender.is_contract
         return self.kind is not None and listed is not None and listed != self.is_contract
 
 
@@ -170,34 +170,34 @@ class Rule:
 
 
 def _detect_misconduct_reports(evidence: Evidence) -> Sign | None:
-    reports = evidence.told.spender.misdeeds
+    reports = evidence.entry.spender.misdeeds
     return Sign("goplus", ", ".join(reports)) if reports else None
 
 
 def _detect_malicious_token(evidence: Evidence) -> Sign | None:
-    token = evidence.told.token
+    token = evidence.entry.token
     if not (token.malicious or token.misdeeds):
         return None
     return Sign("goplus", ", ".join(token.misdeeds) or "malicious_address 1")
 
 
 def _detect_exploit_incident(evidence: Evidence) -> Sign | None:
-    incident = EXPLOITED.get((evidence.chain_id, evidence.told.spender.address))
+    incident = EXPLOITED.get((evidence.chain_id, evidence.entry.spender.address))
     return Sign("centgate", incident) if incident else None
 
 
 def _detect_zero_padded_address(evidence: Evidence) -> Sign | None:
-    spender = evidence.told.spender.address
+    spender = evidence.entry.spender.address
     return Sign("centgate", spender) if _ZERO_PADDED.fullmatch(spender) else None
 
 
 def _detect_doubt_list(evidence: Evidence) -> Sign | None:
-    return Sign("goplus", "doubt_list 1") if evidence.told.spender.doubtful else None
+    return Sign("goplus", "doubt_list 1") if evidence.entry.spender.doubtful else None
 
 
 def _detect_wallet_spender(evidence: Evidence) -> Sign | None:
     if evidence.kind is None:
-        return Sign("goplus", "is_contract 0") if evidence.told.spender.is_contract is False else None
+        return Sign("goplus", "is_contract 0") if evidence.entry.spender.is_contract is False else None
     if evidence.kind == "delegated":
         return Sign("rpc", "a delegation (0xef0100) for code")
     return Sign("rpc", "no code") if evidence.kind == "wallet" else None
@@ -212,19 +212,19 @@ def _detect_unlimited_amount(evidence: Evidence) -> Sign | None:
         return None
     if evidence.allowance is not None:
         return Sign("rpc", str(evidence.allowance))
-    return Sign(evidence.told.source, evidence.told.said)
+    return Sign(evidence.entry.source, evidence.entry.said)
 
 
 def _detect_unlimited_elsewhere(evidence: Evidence) -> Sign | None:
-    return _detect_unlimited_amount(evidence) if evidence.told.spender.address != PERMIT2 else None
+    return _detect_unlimited_amount(evidence) if evidence.entry.spender.address != PERMIT2 else None
 
 
 def _detect_unlimited_for_permit2(evidence: Evidence) -> Sign | None:
-    return _detect_unlimited_amount(evidence) if evidence.told.spender.address == PERMIT2 else None
+    return _detect_unlimited_amount(evidence) if evidence.entry.spender.address == PERMIT2 else None
 
 
 def _detect_stale_approval(evidence: Evidence) -> Sign | None:
-    return Sign(evidence.told.source, str(evidence.told.changed_at)) if evidence.stale else None
+    return Sign(evidence.entry.source, str(evidence.entry.changed_at)) if evidence.stale else None
 
 
 def _detect_stale_and_unlimited(evidence: Evidence) -> Sign | None:
@@ -236,17 +236,17 @@ def _detect_stale_and_bounded(evidence: Evidence) -> Sign | None:
 
 
 def _detect_unverified_source(evidence: Evidence) -> Sign | None:
-    return Sign("goplus", "is_open_source 0") if evidence.told.spender.source_verified is False else None
+    return Sign("goplus", "is_open_source 0") if evidence.entry.spender.source_verified is False else None
 
 
 def _detect_young_contract(evidence: Evidence) -> Sign | None:
-    deployed = evidence.told.spender.deployed_at
+    deployed = evidence.entry.spender.deployed_at
     young = deployed is not None and evidence.now - deployed < YOUNG_DAYS * DAY
     return Sign("goplus", str(deployed)) if young else None
 
 
 def _detect_permit2_spender(evidence: Evidence) -> Sign | None:
-    return Sign("centgate", PERMIT2) if evidence.told.spender.address == PERMIT2 else None
+    return Sign("centgate", PERMIT2) if evidence.entry.spender.address == PERMIT2 else None
 
 
 def _detect_zero_balance(evidence: Evidence) -> Sign | None:
@@ -399,7 +399,7 @@ class Verdict:
     @property
     def order(self) -> tuple[int, int, str, str]:
         """Sort key, the most urgent first; unique within a wallet."""
-        return self.group, RANK[self.severity], *self.evidence.told.pair
+        return self.group, RANK[self.severity], *self.evidence.entry.pair
 
 
 @dataclass(frozen=True, slots=True)
@@ -423,7 +423,7 @@ def _apply_rule(rule: Rule, evidence: Evidence) -> Finding | None:
     signal = rule.sign(evidence)
     if signal is None:
         return None
-    is_lowered = rule.trust_lowers and evidence.told.spender.trusted
+    is_lowered = rule.trust_lowers and evidence.entry.spender.trusted
     severity = lowered(rule.severity) if is_lowered else rule.severity
     return Finding(rule.id, severity, rule.explanation, signal.source, signal.value)
 
@@ -438,7 +438,7 @@ def advice(verdict: Verdict) -> Advice | None:
     if verdict.dangerous:
         suffix = " The allowance is unlimited." if verdict.evidence.unlimited else ""
         return Advice("revoke", verdict.findings[0].explanation + suffix)
-    spender, group = verdict.evidence.told.spender, verdict.group
+    spender, group = verdict.evidence.entry.spender, verdict.group
     if spender.address == PERMIT2 and group < 4:
         return Advice("review", "Granted to Permit2: keep it only while you use applications that need it.")
     match group:

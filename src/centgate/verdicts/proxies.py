@@ -140,12 +140,12 @@ class Finding:
     implementations: tuple[str, ...] = ()
     beacon: str | None = None
     upgradeable: bool | None = None
-    by: str | None = None
+    upgrader: str | None = None
     """Address that can change the code behind a proxy."""
     evidence: tuple[Evidence, ...] = ()
     notes: tuple[str, ...] = ()
     """Warnings as sentences."""
-    delegates: bool | None = None
+    has_delegatecall: bool | None = None
     """True if its code can run another contract's code (DELEGATECALL)."""
 
 
@@ -234,7 +234,7 @@ def judge(state: Seen) -> Finding | None:
             "this address is reserved by the chain: no one holds its key" if reserved(state.address) else None
         )
         return Finding(
-            state.kind(state.address), is_proxy=False, notes=(note,) if note else (), delegates=False
+            state.kind(state.address), is_proxy=False, notes=(note,) if note else (), has_delegatecall=False
         )
     if target := delegate(state.code):
         return _classify_delegation(state, target)
@@ -246,7 +246,7 @@ def judge(state: Seen) -> Finding | None:
         or _classify_by_getter(state)
         or _classify_unconfirmed(state)
     )
-    return replace(finding, delegates=runs_others(state.code))
+    return replace(finding, has_delegatecall=runs_others(state.code))
 
 
 def _classify_delegation(state: Seen, target: str) -> Finding:
@@ -262,10 +262,10 @@ def _classify_delegation(state: Seen, target: str) -> Finding:
         kind="eip7702",
         implementations=(target,),
         upgradeable=True,
-        by=state.address,
+        upgrader=state.address,
         evidence=(_code_evidence("code EIP-7702", state),),
         notes=(*notes, *_note_nested_proxy(state, target)),
-        delegates=True,
+        has_delegatecall=True,
     )
 
 
@@ -281,7 +281,7 @@ def _classify_clone(state: Seen, target: str, kind: ProxyKind) -> Finding:
         upgradeable=None if nested or not is_read else False,
         evidence=(_code_evidence("code of a minimal proxy", state),),
         notes=(*empty, *nested),
-        delegates=True,
+        has_delegatecall=True,
     )
 
 
@@ -373,7 +373,7 @@ def _add_admin(state: Seen, finding: Finding, admin: str) -> Finding:
         return _add_self_upgrade_or_none(state, replace(finding, notes=(*finding.notes, note)))
     if kind in ("wallet", "delegated_wallet"):
         note = f"its code can be changed at any time by a single wallet, {admin}"
-        return replace(finding, upgradeable=True, by=admin, notes=(*finding.notes, note))
+        return replace(finding, upgradeable=True, upgrader=admin, notes=(*finding.notes, note))
     note = f"its code can be changed by its admin {admin}, {_describe_kind(kind)}"
     if owner := state.owner(admin):
         call = Evidence("rpc", f"call {OWNER} of the admin {admin}", owner)
@@ -381,7 +381,7 @@ def _add_admin(state: Seen, finding: Finding, admin: str) -> Finding:
         if state.is_nobody(owner):
             return _add_ownerless_admin(state, finding, admin, owner)
         note += f", whose owner() is {owner}, {_describe_kind(state.kind(owner))}"
-    return replace(finding, upgradeable=True, by=admin, notes=(*finding.notes, note))
+    return replace(finding, upgradeable=True, upgrader=admin, notes=(*finding.notes, note))
 
 
 def _add_ownerless_admin(state: Seen, finding: Finding, admin: str, owner: str) -> Finding:
@@ -439,7 +439,9 @@ def _add_owner(state: Seen, finding: Finding, address: str, label: str) -> Findi
         )
     single = "a single wallet, " if state.kind(owner) in ("wallet", "delegated_wallet") else ""
     note = f"its code can be changed by the owner() of {label}: {single}{owner}"
-    return replace(finding, by=owner, evidence=(*finding.evidence, evidence), notes=(*finding.notes, note))
+    return replace(
+        finding, upgrader=owner, evidence=(*finding.evidence, evidence), notes=(*finding.notes, note)
+    )
 
 
 def _classify_by_getter(state: Seen) -> Finding | None:

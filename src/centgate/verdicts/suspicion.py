@@ -268,7 +268,7 @@ def lookalikes(
     """Find counterparties that look like another one: people compare the first and the last four digits.
 
     Of those that look the same, the one with the strongest evidence is the original and the others are its
-    copies; two with equal evidence cannot be told apart.
+    copies; two with equal evidence cannot be distinguished.
     """
     strength: dict[str, int] = {}
     for each in movements:

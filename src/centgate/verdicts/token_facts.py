@@ -50,7 +50,7 @@ class Liquidity:
     top_dex: str | None = None
     top_usd: float | None = None
     top_created_at: datetime | None = None
-    traded_since: datetime | None = None
+    trading_since: datetime | None = None
     """Creation time of the top pair or of an older one about as deep: a new pair does not reset the age."""
 
     @property
@@ -78,7 +78,7 @@ def in_pairs(token: str, pairs: Sequence[Pair], source: Source) -> Liquidity:
         top_dex=top.dex,
         top_usd=top.liquidity_usd,
         top_created_at=top.created_at,
-        traded_since=min((pair.created_at for pair in comparable if pair.created_at), default=None),
+        trading_since=min((pair.created_at for pair in comparable if pair.created_at), default=None),
     )
 
 
@@ -122,10 +122,10 @@ class Facts:
     now: datetime
     flags: TokenFlags | None = None
     simulation: Simulation | None = None
-    simulation_gap: Gap | None = None
+    no_simulation_reason: Gap | None = None
     """Reason for a missing simulation."""
     liquidity: Liquidity | None = None
-    no_pair_in: tuple[Source, ...] = ()
+    sources_without_pair: tuple[Source, ...] = ()
     """Exchange indexes that list no pair of the token."""
     pool_addresses: frozenset[str] = frozenset()
 
@@ -361,14 +361,14 @@ class Facts:
     @cached_property
     def no_pair(self) -> bool:
         """True if an exchange index lists no pair and no other source contradicts it."""
-        if not self.no_pair_in or self.liquidity is not None:
+        if not self.sources_without_pair or self.liquidity is not None:
             return False
-        return not self.token_flags.in_dex or (len(self.no_pair_in) > 1 and not self.well_known)
+        return not self.token_flags.in_dex or (len(self.sources_without_pair) > 1 and not self.well_known)
 
     @cached_property
     def age(self) -> timedelta | None:
         """Time since trading began; None if unknown."""
-        since = self.liquidity.traded_since if self.liquidity else None
+        since = self.liquidity.trading_since if self.liquidity else None
         since = since or (None if self.liquidity else self.simulation_result.pair_created_at)
         return max(self.now - since, timedelta(0)) if since else None
 

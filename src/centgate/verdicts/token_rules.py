@@ -580,7 +580,7 @@ RULES: tuple[Rule, ...] = (
         lambda evidence: (
             (evidence.pair_is_empty and evidence.traded_elsewhere)
             or (
-                evidence.simulation_gap != "chain_not_covered"
+                evidence.no_simulation_reason != "chain_not_covered"
                 and not (evidence.simulation_result.succeeded or evidence.sale_failed)
             )
         ),

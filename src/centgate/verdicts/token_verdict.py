@@ -153,7 +153,7 @@ _GECKOTERMINAL_FIELDS = {
 def _cite_liquidity(evidence: Facts, field: str) -> list[Cited]:
     names = {"dexscreener": _DEXSCREENER_FIELDS, "geckoterminal": _GECKOTERMINAL_FIELDS}
     if field == "pairs":
-        return [Cited(source, names[source][field], "none") for source in evidence.no_pair_in]
+        return [Cited(source, names[source][field], "none") for source in evidence.sources_without_pair]
     liquidity = evidence.liquidity
     if not liquidity:
         return []
@@ -162,7 +162,7 @@ def _cite_liquidity(evidence: Facts, field: str) -> list[Cited]:
     values = {
         "totalUsd": liquidity.total_usd,
         "otherSideUsd": liquidity.other_side_usd,
-        "tradedSince": liquidity.traded_since and timestamp(liquidity.traded_since),
+        "tradedSince": liquidity.trading_since and timestamp(liquidity.trading_since),
     }
     value = values[field]
     return [Cited(liquidity.source, names[liquidity.source][field], str(value))] if value is not None else []
@@ -230,7 +230,7 @@ def _warn_unchecked(evidence: Facts) -> Iterator[str]:
         yield f"not checked, as {LABELS['goplus']} gives no value{closed}: {', '.join(unchecked)}"
     if evidence.simulation is None:
         checks = ", ".join(_CHECKS_BY_SOURCE["honeypotis"])
-        yield f"{_NO_SIMULATION[evidence.simulation_gap]}; not checked by it: {checks}"
+        yield f"{_NO_SIMULATION[evidence.no_simulation_reason]}; not checked by it: {checks}"
     elif not evidence.simulation_result.succeeded:
         reason = _quote_unless_link(evidence.simulation_result.reason)
         yield (
@@ -335,9 +335,9 @@ def _warn_disagreements(evidence: Facts) -> Iterator[str]:
             f"the sell tax of 100 % at {LABELS['goplus']} may result from trading limits that kept it from "
             "testing a sale, such as a pause between trades"
         )
-    if evidence.no_pair_in and evidence.liquidity is None and evidence.token_flags.in_dex:
-        names = " and ".join(LABELS[source] for source in evidence.no_pair_in)
-        verb = "list" if len(evidence.no_pair_in) > 1 else "lists"
+    if evidence.sources_without_pair and evidence.liquidity is None and evidence.token_flags.in_dex:
+        names = " and ".join(LABELS[source] for source in evidence.sources_without_pair)
+        verb = "list" if len(evidence.sources_without_pair) > 1 else "lists"
         yield f"sources disagree: {LABELS['goplus']} says that it is traded, {names} {verb} no pair"
     if evidence.pair_is_empty and evidence.liquidity and evidence.traded_elsewhere:
         yield (
