@@ -116,7 +116,7 @@ def test_it_knows_the_signer_of_each_statement(run: Run) -> None:
     ]
 
     found = run(
-        "given.map(([statement, signed]) => proof.opened(statement, signed))",
+        "given.map(([statement, signed]) => proof.parseSigned(statement, signed))",
         [({**asdict(kind), "fields": list(kind.fields.items())}, each) for kind, each in signed],
     )
 

@@ -39,9 +39,9 @@ class Reading:
         return self.files[path].content.decode()
 
     @property
-    def twins(self) -> list[str]:
+    def markdown_paths(self) -> list[str]:
         """The paths of every page's Markdown."""
-        return [page.twin for page in all_pages(self.deployment)]
+        return [page.markdown_path for page in all_pages(self.deployment)]
 
 
 @contextmanager

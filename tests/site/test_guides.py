@@ -102,7 +102,7 @@ def led_astray(told: Reading, target: str, page: str) -> bool:
     file = told.files.get(path or ("/" if target.startswith(SITE) else page))
     if file is None:
         return True
-    shown = told.files[file.twin] if file.twin and not file.media_type.startswith("text/html") else file
+    shown = told.files[file.alternate] if file.alternate and not file.media_type.startswith("text/html") else file
     return bool(fragment) and fragment not in ids(shown.content.decode())
 
 
@@ -130,24 +130,24 @@ def objection(words: list[str]) -> str | None:
 
 
 def test_every_text_begins_with_its_title_and_where_its_other_form_is(told: Reading) -> None:
-    for twin in told.twins:
+    for twin in told.markdown_paths:
         title, empty, pointer, *_ = told.text(twin).splitlines()
 
         assert title.startswith("# ")
         assert not empty
-        assert f"<{SITE}{told.files[twin].twin}>" in pointer
+        assert f"<{SITE}{told.files[twin].alternate}>" in pointer
         assert f"({SITE}/llms.txt)" in pointer
 
 
 def test_every_page_leads_to_its_text_before_its_title(told: Reading) -> None:
-    for twin in told.twins:
-        before = picked(told.text(told.files[twin].twin), "//main//a[following::h1]/@href")
+    for twin in told.markdown_paths:
+        before = picked(told.text(told.files[twin].alternate), "//main//a[following::h1]/@href")
 
         assert before == [twin, "/llms.txt"]
 
 
 def test_the_guides_are_those_that_are_named_here(told: Reading) -> None:
-    guides = [twin for twin in told.twins if twin != "/index.md" and not twin.startswith("/services/")]
+    guides = [twin for twin in told.markdown_paths if twin != "/index.md" and not twin.startswith("/services/")]
 
     assert guides == [f"/{name}.md" for name in GUIDES]
 
@@ -161,17 +161,17 @@ def test_a_guide_is_small_and_whole(told: Reading, name: str) -> None:
 
 
 def test_every_link_of_every_text_leads_somewhere(told: Reading) -> None:
-    found = {(twin, target) for twin in told.twins for target in links(told.text(twin))}
+    found = {(twin, target) for twin in told.markdown_paths for target in links(told.text(twin))}
     ours = {(twin, target) for twin, target in found if target.startswith((SITE, "#"))}
 
-    astray = {(twin, target) for twin, target in ours if led_astray(told, target, told.files[twin].twin)}
+    astray = {(twin, target) for twin, target in ours if led_astray(told, target, told.files[twin].alternate)}
 
     assert len(ours) > 100
     assert not astray
 
 
 def test_every_link_of_every_page_leads_somewhere(told: Reading) -> None:
-    pages = [told.files[twin].twin for twin in told.twins]
+    pages = [told.files[twin].alternate for twin in told.markdown_paths]
     found = {
         (path, str(target))
         for path in pages
@@ -197,7 +197,7 @@ def test_every_address_of_the_api_is_a_route_of_it(paid: Reading) -> None:
 
 
 def test_every_command_that_is_named_is_one(told: Reading) -> None:
-    said = {tuple(words) for twin in told.twins for words in commands(told.text(twin))}
+    said = {tuple(words) for twin in told.markdown_paths for words in commands(told.text(twin))}
     said |= {tuple(words) for words in commands(told.text("/.well-known/agent-skills/centgate/SKILL.md"))}
 
     unknown = {" ".join(words): found for words in said if (found := objection(list(words)))}
@@ -216,7 +216,7 @@ def test_every_setting_that_is_named_is_one(told: Reading) -> None:
     providers = all_providers(all_services()).values()
     sources = {PREFIX + name.replace("*", "") for each in providers for name in each.about.settings}
 
-    words = {word for twin in told.twins for word in re.findall(rf"{PREFIX}[A-Z0-9_<>]+", told.text(twin))}
+    words = {word for twin in told.markdown_paths for word in re.findall(rf"{PREFIX}[A-Z0-9_<>]+", told.text(twin))}
     named = {word for word in words if "<" not in word}
 
     assert PREFIX + "CAP_PER_CALL" in named

@@ -123,7 +123,7 @@ def test_llms_full_has_every_page_under_headings_that_differ(either: Reading) ->
     found = headings(text)
 
     assert [each for each in found if each.startswith("h1")] == [
-        f"h1 {title}" for title in (either.text(twin).splitlines()[0][2:] for twin in either.twins)
+        f"h1 {title}" for title in (either.text(path).splitlines()[0][2:] for path in either.markdown_paths)
     ]
     assert sorted(set(found)) == sorted(found)
     assert len(found) > 100

@@ -1,4 +1,4 @@
-"""The HTTP face: routes made from the catalogue, and the door that every request comes in and goes out by."""
+"""The ASGI application: routes generated from the catalogue, and request-ID and access-log middleware."""
 
 from __future__ import annotations
 
@@ -49,40 +49,40 @@ from centgate.text import timestamp
 EXPOSED = ("Payment-Required", "Payment-Response", "X-Request-Id", "Idempotent-Replayed", "Retry-After")
 
 UNLIMITED = frozenset({"/health", "/livez", "/readyz"})
-"""Paths that whoever runs the server asks, as often as he likes."""
+"""Health-check paths for the operator; they are never rate limited."""
 
-_BRIEFLY = "public, max-age=60"
+_CACHE_CONTROL = "public, max-age=60"
 
 Endpoint = Callable[[Request], Awaitable[Response]]
 
 
 def app(settings: Settings, meter: Meter = SILENT) -> ASGIApp:
-    """The API as an ASGI application; `meter` is told what happens in it."""
-    every = routes(settings)
+    """Return the API as an ASGI application that reports its events to `meter`."""
+    all_routes = routes(settings)
     starlette = Starlette(
-        routes=every,
+        routes=all_routes,
         exception_handlers={
-            CentgateError: _refuse,
-            HTTPException: _refuse_http,
-            ClientDisconnect: _hung_up,
-            Exception: _apologise,
+            CentgateError: _error_response,
+            HTTPException: _http_error_response,
+            ClientDisconnect: _client_disconnected,
+            Exception: _internal_error,
         },
         lifespan=partial(_lifespan, settings, meter),
     )
     starlette.router.redirect_slashes = False
-    counter = Counter(every, starlette, ClientLimits(settings, meter))
+    dispatcher = Counter(all_routes, starlette, ClientLimits(settings, meter))
     cors = CORSMiddleware(  # around Starlette, so that a page of another origin can read a 500 too
-        counter,
+        dispatcher,
         allow_origins=settings.allowed_origins,
         allow_methods=["GET", "HEAD", "POST"],
         allow_headers=["*"],
         expose_headers=EXPOSED,
     )
-    return Door(counter, cors, meter)
+    return Door(dispatcher, cors, meter)
 
 
 def app_from_environment() -> ASGIApp:
-    """The API as the environment sets it up: what each server process runs."""
+    """Return the API configured by the environment. Each server process runs this factory."""
     settings = Settings()
     set_up_logs(settings.log_level)
     return app(settings, meter_of_several(settings))
@@ -96,70 +96,77 @@ async def _lifespan(settings: Settings, meter: Meter, starlette: Starlette) -> A
 
 
 def routes(settings: Settings) -> list[Route]:
-    """Every route there is, free and paid."""
+    """Return all routes, free and paid."""
     catalog = all_services()
-    described = {service.slug: _document(full_entry(service, settings)) for service in catalog}
+    descriptions = {service.slug: _json_endpoint(full_entry(service, settings)) for service in catalog}
     return [
-        # in front, since routes are tried one after the other
+        # first, because Starlette tries routes in order
         *(
-            Route(service.path, Paid(service, described[service.slug]), methods=["GET", "HEAD", "POST"])
+            Route(service.path, Paid(service, descriptions[service.slug]), methods=["GET", "HEAD", "POST"])
             for service in catalog
         ),
-        Route("/", _front(settings)),
-        Route("/services", _document({"services": [entry(service, settings) for service in catalog]})),
-        Route("/openapi.json", _document(openapi(catalog, settings))),
-        Route("/.well-known/x402", _document(wellknown.x402(catalog, settings))),
-        *_mcp(catalog, settings),
+        Route("/", _index_endpoint(settings)),
+        Route("/services", _json_endpoint({"services": [entry(service, settings) for service in catalog]})),
+        Route("/openapi.json", _json_endpoint(openapi(catalog, settings))),
+        Route("/.well-known/x402", _json_endpoint(wellknown.x402(catalog, settings))),
+        *_mcp_routes(catalog, settings),
         *(
-            Route(file.path, _file(file.content, file.media_type))
+            Route(file.path, _static_endpoint(file.content, file.media_type))
             for file in verification.files(settings.well_known)
         ),
-        *(Route(path, _file(front.icon(path), media_type)) for path, media_type in front.ICONS.items()),
-        Route("/health", _health),
-        Route("/livez", _alive),
-        Route("/readyz", _readiness),
-        # a slug is a path of its own where the paid route lies deeper; an unknown one is no route at all
         *(
-            Route(f"/services/{service.slug}", described[service.slug])
+            Route(path, _static_endpoint(front.icon(path), media_type))
+            for path, media_type in front.ICONS.items()
+        ),
+        Route("/health", _handle_health),
+        Route("/livez", _handle_livez),
+        Route("/readyz", _handle_readyz),
+        # only needed where the paid route has a longer path; an unknown slug matches no route
+        *(
+            Route(f"/services/{service.slug}", descriptions[service.slug])
             for service in catalog
             if service.path != f"/services/{service.slug}"
         ),
     ]
 
 
-def _mcp(catalog: tuple[AnyService, ...], settings: Settings) -> list[Route]:
-    """`/mcp`, and what leads there."""
-    card = _document(mcp.server_card(settings, front.TAGLINE), mcp.CARD_TYPE)
+def _mcp_routes(catalog: tuple[AnyService, ...], settings: Settings) -> list[Route]:
+    """Return the routes of `/mcp` and of its discovery documents."""
+    card = _json_endpoint(mcp.server_card(settings, front.TAGLINE), mcp.CARD_TYPE)
     return [
         Route(mcp.PATH, mcp.Mcp(catalog, settings), methods=["POST"]),
         Route(mcp.CARD_PATH, card),
         Route("/.well-known/mcp/server-card.json", card),
-        Route("/.well-known/ai-catalog.json", _document(mcp.ai_catalog(settings), mcp.CATALOG_TYPE)),
+        Route("/.well-known/ai-catalog.json", _json_endpoint(mcp.ai_catalog(settings), mcp.CATALOG_TYPE)),
     ]
 
 
-def _front(settings: Settings) -> Endpoint:
-    """The first page: JSON, but HTML for who would rather have that."""
+def _index_endpoint(settings: Settings) -> Endpoint:
+    """Return the endpoint of `/`: JSON by default, HTML if the `Accept` header prefers it."""
     body, page = orjson.dumps(front.index(settings)), front.page(settings).encode()
-    headers = {"Cache-Control": _BRIEFLY, "Link": front.link_header(settings), "Vary": "Accept"}
+    headers = {"Cache-Control": _CACHE_CONTROL, "Link": front.link_header(settings), "Vary": "Accept"}
     policy = {"Content-Security-Policy": front.POLICY, "X-Content-Type-Options": "nosniff"}
 
     async def endpoint(request: Request) -> Response:
         if prefers(request.headers.get("accept", ""), "text/html", "application/json"):
             return Response(page, 200, headers | policy, media_type="text/html")
-        return _json(200, body, headers)
+        return _json_response(200, body, headers)
 
     return endpoint
 
 
-def _document(content: Any, media_type: str = "application/json") -> Endpoint:
-    """JSON that is the same for everybody, written once."""
-    return _file(orjson.dumps(content), media_type)
+def _json_endpoint(content: Any, media_type: str = "application/json") -> Endpoint:
+    """Return an endpoint for a static JSON document, serialized once."""
+    return _static_endpoint(orjson.dumps(content), media_type)
 
 
-def _file(content: bytes, media_type: str) -> Endpoint:
-    """Bytes that are the same for everybody."""
-    headers = {"Content-Type": media_type, "Cache-Control": _BRIEFLY, "X-Content-Type-Options": "nosniff"}
+def _static_endpoint(content: bytes, media_type: str) -> Endpoint:
+    """Return an endpoint for static bytes."""
+    headers = {
+        "Content-Type": media_type,
+        "Cache-Control": _CACHE_CONTROL,
+        "X-Content-Type-Options": "nosniff",
+    }
 
     async def endpoint(_request: Request) -> Response:
         return Response(content, 200, headers)
@@ -168,18 +175,18 @@ def _file(content: bytes, media_type: str) -> Endpoint:
 
 
 class Counter:
-    """Where what is sold is handed over: a POST to a paid route goes there at once, all else to Starlette.
+    """Dispatch POSTs to paid routes directly, bypassing Starlette's router for speed.
 
-    Its way, with its middleware and its trying of routes, takes about as long as checking a payment.
+    Starlette's middleware stack and route matching take about as long as checking a payment.
     """
 
-    def __init__(self, every: list[Route], rest: Starlette, limits: ClientLimits) -> None:
-        self._paid = {route.path: route.app for route in every if isinstance(route.app, Paid)}
+    def __init__(self, all_routes: list[Route], rest: Starlette, limits: ClientLimits) -> None:
+        self._paid = {route.path: route.app for route in all_routes if isinstance(route.app, Paid)}
         self._rest = rest
         self._limits = limits
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """One request, or the lifespan."""
+        """Handle one request, or the lifespan."""
         if scope["type"] != "http" or scope["path"] in UNLIMITED:
             await self._rest(scope, receive, send)
             return
@@ -189,46 +196,48 @@ class Counter:
             scope["app"] = self._rest
             await paid(scope, receive, send)
         elif admission.is_limited and (scope["method"], scope["path"]) != ("POST", mcp.PATH):
-            response = await _refuse(Request(scope), admission.refusal())
+            response = await _error_response(Request(scope), admission.refusal())
             await response(scope, receive, send)
-        else:  # what comes over MCP may have a payment, and looks at the admission itself
+        else:  # an MCP message may carry a payment, so the MCP endpoint checks the admission itself
             await self._rest(scope, receive, send)
 
 
 class Paid:
-    """A paid route; asked with GET it describes itself for nothing."""
+    """A paid route. GET returns its catalogue entry free of charge."""
 
     def __init__(self, service: AnyService, describe: Endpoint) -> None:
         self._service = service
         self._describe = describe
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """One request."""
+        """Handle one request."""
         request = Request(scope, receive, send)
         try:
-            response = await (self._sell(request) if request.method == "POST" else self._describe(request))
+            response = await (
+                self._handle_paid(request) if request.method == "POST" else self._describe(request)
+            )
         except CentgateError as error:
-            response = await _refuse(request, error)
+            response = await _error_response(request, error)
         except ClientDisconnect as error:
-            response = await _hung_up(request, error)
+            response = await _client_disconnected(request, error)
         except Exception as error:
-            await (await _apologise(request, error))(scope, receive, send)
+            await (await _internal_error(request, error))(scope, receive, send)
             raise
         await response(scope, receive, send)
 
-    async def _sell(self, request: Request) -> Response:
+    async def _handle_paid(self, request: Request) -> Response:
         notes = request.state.notes
         notes["service"] = self._service.slug
-        signature = _header(request, "payment-signature")
-        idempotency_key = _header(request, "idempotency-key")
+        signature = _read_header(request, "payment-signature")
+        idempotency_key = _read_header(request, "idempotency-key")
         presented = Presented(self._service.slug, signature, idempotency_key)
-        runtime = _runtime(request)
+        runtime = _get_runtime(request)
         admission: Admission = request.state.admission
 
-        async def answer() -> StoredAnswer:
+        async def serve_call() -> StoredAnswer:
             call = Call(
                 request_id=notes["request_id"],
-                body=await _body(request),
+                body=await _read_body(request),
                 content_type=request.headers.get("content-type", ""),
                 signature=signature,
                 admission=admission,
@@ -236,18 +245,18 @@ class Paid:
             )
             return await serve(runtime, self._service, call)
 
-        answered = await admission.count_request(presented, runtime.gate, runtime.journal, answer)
-        notes["replayed"] = answered.replayed
-        return _delivery(answered)
+        stored = await admission.count_request(presented, runtime.gate, runtime.journal, serve_call)
+        notes["replayed"] = stored.replayed
+        return _build_paid_response(stored)
 
 
-def _header(request: Request, name: str) -> str | None:
-    """A header; one that came twice is joined (RFC 9110, section 5.3), and so fits nothing."""
+def _read_header(request: Request, name: str) -> str | None:
+    """Return a header, or None. Repeated headers are joined (RFC 9110, section 5.3), and so are invalid."""
     return ", ".join(request.headers.getlist(name)) if name in request.headers else None
 
 
-async def _body(request: Request) -> bytes:
-    """As much of the body as may be read: one byte over the limit tells that there is more."""
+async def _read_body(request: Request) -> bytes:
+    """Read at most `MAX_BODY` + 1 bytes of the body; the extra byte shows that the body is too long."""
     chunks = bytearray()
     async for chunk in request.stream():
         chunks += chunk
@@ -256,35 +265,35 @@ async def _body(request: Request) -> bytes:
     return bytes(chunks[: MAX_BODY + 1])
 
 
-def _runtime(request: Request) -> Runtime:
+def _get_runtime(request: Request) -> Runtime:
     return request.app.state.runtime
 
 
-async def _health(request: Request) -> Response:
-    reachable = await _database_works(_runtime(request))
+async def _handle_health(request: Request) -> Response:
+    reachable = await _is_database_writable(_get_runtime(request))
     content = {
         "status": "ok" if reachable else "unavailable",
         "db": "ok" if reachable else "unavailable",
         "time": timestamp(),
     }
-    return _json(200 if reachable else 503, orjson.dumps(content), {"Cache-Control": "no-store"})
+    return _json_response(200 if reachable else 503, orjson.dumps(content), {"Cache-Control": "no-store"})
 
 
-async def _alive(_request: Request) -> Response:
-    return _json(200, orjson.dumps({"status": "ok"}), {"Cache-Control": "no-store"})
+async def _handle_livez(_request: Request) -> Response:
+    return _json_response(200, orjson.dumps({"status": "ok"}), {"Cache-Control": "no-store"})
 
 
-async def _readiness(request: Request) -> Response:
-    runtime = _runtime(request)
-    ready = not runtime.flights.landing and await _database_works(runtime)
+async def _handle_readyz(request: Request) -> Response:
+    runtime = _get_runtime(request)
+    ready = not runtime.flights.landing and await _is_database_writable(runtime)
     content = {"status": "ready" if ready else "unavailable"}
-    if runtime.shared is not None:  # without it this server does its work all the same
+    if runtime.shared is not None:  # the server stays ready without the shared cache
         content["cache"] = "shared" if runtime.shared.up else "local"
-    return _json(200 if ready else 503, orjson.dumps(content), {"Cache-Control": "no-store"})
+    return _json_response(200 if ready else 503, orjson.dumps(content), {"Cache-Control": "no-store"})
 
 
-async def _database_works(runtime: Runtime) -> bool:
-    """Whether the journal can be written, tried by writing to it."""
+async def _is_database_writable(runtime: Runtime) -> bool:
+    """Return True if the journal is writable; tests it with a write."""
     try:
         await runtime.journal.beat()
     except CentgateError:
@@ -292,7 +301,7 @@ async def _database_works(runtime: Runtime) -> bool:
     return True
 
 
-def _delivery(answer: StoredAnswer) -> Response:
+def _build_paid_response(answer: StoredAnswer) -> Response:
     headers = {
         "PAYMENT-RESPONSE": answer.receipt,
         "X-Request-Id": answer.request_id,
@@ -300,11 +309,11 @@ def _delivery(answer: StoredAnswer) -> Response:
     }
     if answer.replayed:
         headers["Idempotent-Replayed"] = "true"
-    return _json(answer.status, answer.body, headers)
+    return _json_response(answer.status, answer.body, headers)
 
 
-async def _refuse(request: Request, error: Exception) -> Response:
-    """An error of ours as a response."""
+async def _error_response(request: Request, error: Exception) -> Response:
+    """Convert a CentgateError to a response."""
     assert isinstance(error, CentgateError)
     notes = request.state.notes
     notes["code"] = error.code
@@ -318,56 +327,56 @@ async def _refuse(request: Request, error: Exception) -> Response:
     if isinstance(error, MethodNotAllowed):
         headers["Allow"] = ", ".join(error.allowed)
     if isinstance(error, PaymentRequired):
-        error.details.update(_offer(request, error, headers))
-    return _json(envelope.status_of(error), envelope.failure(error, notes["request_id"]), headers)
+        error.details.update(_add_payment_terms(request, error, headers))
+    return _json_response(envelope.status_of(error), envelope.failure(error, notes["request_id"]), headers)
 
 
-def _offer(request: Request, error: PaymentRequired, headers: dict[str, str]) -> dict[str, Any]:
-    """Fresh terms beside a 402: the header, and their mirror in the error's details."""
-    terms = _runtime(request).gate.terms[request.state.notes["service"]]
+def _add_payment_terms(request: Request, error: PaymentRequired, headers: dict[str, str]) -> dict[str, Any]:
+    """Add the payment terms to the headers of a 402 and return the same terms for the error's details."""
+    terms = _get_runtime(request).gate.terms[request.state.notes["service"]]
     headers["PAYMENT-REQUIRED"] = terms.header_saying(error.reason) if error.reason else terms.header
     if error.settlement:
         headers["PAYMENT-RESPONSE"] = receipt_header(error.settlement)
     return {"accepts": [terms.requirements]}
 
 
-async def _refuse_http(request: Request, error: Exception) -> Response:
-    """Starlette's own refusals, which are of a route or of its method."""
+async def _http_error_response(request: Request, error: Exception) -> Response:
+    """Convert Starlette's 404 and 405 errors to responses."""
     assert isinstance(error, HTTPException)
     if error.status_code == 405:
         allowed = sorted((error.headers or {})["Allow"].split(", "))
-        return await _refuse(request, MethodNotAllowed(request.method, allowed))
+        return await _error_response(request, MethodNotAllowed(request.method, allowed))
     message = f"no route {request.url.path[:80]!r}; see GET /services and GET /openapi.json"
-    return await _refuse(request, NotFound(message))
+    return await _error_response(request, NotFound(message))
 
 
-async def _hung_up(request: Request, _error: Exception) -> Response:
-    """Nobody is there to read this; the log is."""
+async def _client_disconnected(request: Request, _error: Exception) -> Response:
+    """Return a response that only the log will see: the client has disconnected."""
     request.state.notes["code"] = "client_disconnected"
     return Response(status_code=499)
 
 
-async def _apologise(request: Request, _error: Exception) -> Response:
-    """What nobody foresaw; the door writes down what it was."""
-    return await _refuse(request, InternalError("unexpected server error; report the requestId"))
+async def _internal_error(request: Request, _error: Exception) -> Response:
+    """Return 500 for an unexpected exception; the middleware logs it."""
+    return await _error_response(request, InternalError("unexpected server error; report the requestId"))
 
 
-def _json(status: int, body: bytes, headers: dict[str, str]) -> Response:
+def _json_response(status: int, body: bytes, headers: dict[str, str]) -> Response:
     return Response(body, status, headers, media_type="application/json")
 
 
 class Door:
-    """Gives every request its id and its line in the log, and lets no exception out."""
+    """Middleware that assigns request IDs, writes the access log and catches all exceptions."""
 
     def __init__(self, inner: ASGIApp, for_browsers: ASGIApp, meter: Meter = SILENT) -> None:
-        """`for_browsers` does what `inner` does, and answers as pages of other origins need it."""
+        """`for_browsers` is `inner` with CORS headers, for pages of other origins."""
         self._inner = inner
         self._for_browsers = for_browsers
         self._meter = meter
         self._log = structlog.get_logger()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """One request, or the lifespan."""
+        """Handle one request, or the lifespan."""
         if scope["type"] != "http":
             await self._inner(scope, receive, send)
             return
@@ -376,30 +385,30 @@ class Door:
         notes: dict[str, Any] = {"request_id": "req_" + secrets.token_hex(12)}
         scope.setdefault("state", {})["notes"] = notes
         if b"%" in scope.get("raw_path", b""):
-            # a route has one spelling: what a proxy in front compares is what is compared here
+            # match the undecoded path, as a proxy in front does: each route has exactly one spelling
             scope["path"] = scope["raw_path"].decode("latin-1")
         by_browser = any(name == b"origin" for name, _ in scope["headers"])
         inner = self._for_browsers if by_browser or scope["method"] != "POST" else self._inner
         try:
-            await inner(scope, receive, _with_id(send, notes))
-        except Exception:  # noqa: BLE001 - the outermost door; the apology has been sent
+            await inner(scope, receive, _add_request_id(send, notes))
+        except Exception:  # noqa: BLE001 - outermost middleware; the 500 response has been sent
             self._log.exception("unexpected", request_id=notes["request_id"])
         finally:
             seconds = time.perf_counter() - started
-            self._count(notes, seconds)
+            self._record_outcome(notes, seconds)
             milliseconds = round(seconds * 1000, 1)
             path = scope["path"][:200]
             self._log.info("request", method=scope["method"], path=path, **notes, ms=milliseconds)
 
-    def _count(self, notes: Mapping[str, Any], seconds: float) -> None:
-        """What has become of a request; all paths that lead nowhere are one."""
+    def _record_outcome(self, notes: Mapping[str, Any], seconds: float) -> None:
+        """Report a request's outcome to the meter. All unknown paths share the label `unknown`."""
         service = notes.get("service") or ("unknown" if notes.get("code") == "not_found" else "free")
         replayed = notes.get("replayed", False)
         self._meter.went(service, notes.get("status", 500), seconds, replayed=replayed)
 
 
-def _with_id(send: Send, notes: dict[str, Any]) -> Send:
-    """`send` that adds the request's id, unless the response has one: that of the answer it repeats."""
+def _add_request_id(send: Send, notes: dict[str, Any]) -> Send:
+    """Wrap `send` to add the request ID, unless the response has one (a replay keeps its original ID)."""
 
     async def send_with_id(message: Message) -> None:
         if message["type"] == "http.response.start":

@@ -1,4 +1,4 @@
-"""What each error looks like, made by the code that makes the real ones."""
+"""An example of each error response, built by the code that builds the real ones."""
 
 from __future__ import annotations
 
@@ -32,19 +32,19 @@ TRANSACTION = "0x" + "4c" * 32
 
 
 def error_examples(accepts: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
-    """An error envelope by its code; `accepts` are the terms that stand beside a 402."""
-    owed = PaymentNote("settled", charged=True, retry="same_payment", transaction=TRANSACTION)
-    done = PaymentNote("delivered", charged=True, retry="none", transaction=TRANSACTION)
+    """Return an example error envelope for each error code; `accepts` are the terms shown in a 402."""
+    settled = PaymentNote("settled", charged=True, retry="same_payment", transaction=TRANSACTION)
+    delivered = PaymentNote("delivered", charged=True, retry="none", transaction=TRANSACTION)
     unused = PaymentNote("unused", charged=False, retry="none")
-    asked = unpaid()
-    asked.details["accepts"] = accepts
+    challenge = unpaid()
+    challenge.details["accepts"] = accepts
     errors: tuple[CentgateError, ...] = (
         InvalidRequest([Issue("tokenAddress", "must be 0x and 40 hexadecimal digits")]),
         UnsupportedOptions(["scrapeOptions"], ["query", "limit"]),
-        asked,
+        challenge,
         unsold(),
         NotFound("no route '/services/unknown'; see GET /services and GET /openapi.json"),
-        NoData("no source knows this token", payment=done),
+        NoData("no source knows this token", payment=delivered),
         MethodNotAllowed("DELETE", ("GET", "HEAD", "POST")),
         PaymentConflict("the idempotency key stands for another request"),
         RateLimited(
@@ -52,12 +52,12 @@ def error_examples(accepts: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
             retry_after=3,
             payment=UNTOUCHED,
         ),
-        ProviderRateLimited("dexscreener", "asks to slow down", payment=owed, retry_after=20),
+        ProviderRateLimited("dexscreener", "asks to slow down", payment=settled, retry_after=20),
         InternalError("unexpected server error; report the requestId"),
-        ProviderError("goplus", "answered 500", payment=owed),
+        ProviderError("goplus", "answered 500", payment=settled),
         ProviderUnconfigured(
             "brave", "crawler-search needs brave, not configured on this deployment", payment=unused
         ),
-        ProviderTimeout("goplus", "gave no answer within 8 seconds", payment=owed),
+        ProviderTimeout("goplus", "gave no answer within 8 seconds", payment=settled),
     )
     return {error.code: orjson.loads(envelope.failure(error, REQUEST_ID)) for error in errors}

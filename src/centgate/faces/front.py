@@ -1,4 +1,4 @@
-"""What the API says of itself at its own address: as JSON, and as one small page for who comes by browser."""
+"""The API's index page at `/`: JSON, and a small HTML page for browsers."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ TAGLINE = (
 )
 ICONS = {"/favicon.svg": "image/svg+xml", "/favicon.ico": "image/x-icon"}
 POLICY = "default-src 'none'; img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-"""The page loads its icon, and nothing else."""
+"""Content-Security-Policy: the page may load its icon and nothing else."""
 
 
 def index(settings: Settings) -> dict[str, Any]:
-    """`GET /`: what this is, and where to go on."""
+    """Return the JSON of `GET /`: name, tagline and links."""
     address, site = settings.address, settings.site_url
     links = {name: f"{address}{path}" for name, path in _LINKS.items()}
     if site:
@@ -27,7 +27,7 @@ def index(settings: Settings) -> dict[str, Any]:
 
 
 def page(settings: Settings) -> str:
-    """The same as HTML."""
+    """Return the index as HTML."""
     content = index(settings)
     items = "".join(f'<li><a href="{escape(to)}">{name}</a></li>' for name, to in content["links"].items())
     return (
@@ -38,7 +38,7 @@ def page(settings: Settings) -> str:
         f'<meta name="description" content="{escape(TAGLINE)}">'
         f'<meta property="og:title" content="{NAME}">'
         f'<meta property="og:description" content="{escape(TAGLINE)}">'
-        f"{_picture(settings.site_url)}"
+        f"{_image_meta(settings.site_url)}"
         f'<link rel="canonical" href="{escape(settings.address)}/">'
         '<link rel="icon" type="image/svg+xml" href="/favicon.svg">'
         f"</head><body><main><h1>{NAME}</h1><p>{escape(TAGLINE)}</p>"
@@ -46,13 +46,13 @@ def page(settings: Settings) -> str:
     )
 
 
-def _picture(site: str | None) -> str:
-    """What is shown where the page is linked, if there is a website to have it from."""
+def _image_meta(site: str | None) -> str:
+    """Return the preview image's `<meta>` element, or "" if no website serves the image."""
     return f'<meta property="og:image" content="{escape(site)}/social.png">' if site else ""
 
 
 def link_header(settings: Settings) -> str:
-    """`Link` of `GET /` (RFC 8288): where machines and people read on."""
+    """Return the `Link` header of `GET /` (RFC 8288): related documents for machines and people."""
     address, site = settings.address, settings.site_url
     links = [
         f'<{address}/openapi.json>; rel="service-desc"; type="application/json"',
@@ -68,7 +68,7 @@ def link_header(settings: Settings) -> str:
 
 
 def icon(path: str) -> bytes:
-    """The website's icon at one of `ICONS`."""
+    """Return the bytes of one of `ICONS`."""
     return (files("centgate.faces.site") / "assets" / path[1:]).read_bytes()
 
 

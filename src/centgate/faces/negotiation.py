@@ -1,36 +1,36 @@
-"""What a client would rather have: the `Accept` header, read as RFC 9110 section 12.5.1 says."""
+"""Content negotiation by the `Accept` header (RFC 9110, section 12.5.1)."""
 
 from __future__ import annotations
 
 
 def prefers(accept: str, wanted: str, default: str) -> bool:
-    """Whether `wanted`, a media type, is named in `Accept` and liked better than `default`."""
-    liked = _liked(accept)
-    return wanted in liked and liked[wanted] > _quality(liked, default)
+    """Return True if `Accept` names the media type `wanted` with a higher quality than `default`."""
+    qualities = _parse_accept(accept)
+    return wanted in qualities and qualities[wanted] > _quality_of(qualities, default)
 
 
 def named(accept: str, offered: tuple[str, ...], default: str) -> str:
-    """Of the types offered, the first that is named and that nothing is liked better than; else the default.
+    """Return the first offered type that `Accept` names with the highest quality, else the default.
 
-    Who names a type that browsers do not know means it, even beside others.
+    A client that names a type unknown to browsers wants it, even if it names others with equal quality.
     """
-    liked = _liked(accept)
-    most = max(_quality(liked, each) for each in (*offered, default))
-    return next((each for each in offered if 0 < liked.get(each, 0) == most), default)
+    qualities = _parse_accept(accept)
+    best = max(_quality_of(qualities, each) for each in (*offered, default))
+    return next((each for each in offered if 0 < qualities.get(each, 0) == best), default)
 
 
-def _liked(accept: str) -> dict[str, float]:
-    """The quality of each range that is named."""
-    liked: dict[str, float] = {}
+def _parse_accept(accept: str) -> dict[str, float]:
+    """Parse `Accept` into the quality of each media range."""
+    qualities: dict[str, float] = {}
     for part in accept.lower().split(","):
         media_range, *parameters = (piece.strip() for piece in part.split(";"))
         weights = [each[2:] for each in parameters if each.startswith("q=")]
-        liked[media_range] = _weight(weights[0]) if weights else 1.0
-    return liked
+        qualities[media_range] = _parse_weight(weights[0]) if weights else 1.0
+    return qualities
 
 
-def _weight(text: str) -> float:
-    """A quality between 0 and 1; what is no number is no liking."""
+def _parse_weight(text: str) -> float:
+    """Parse a quality between 0 and 1; invalid values count as 0."""
     try:
         weight = float(text)
     except ValueError:
@@ -38,7 +38,7 @@ def _weight(text: str) -> float:
     return weight if 0 <= weight <= 1 else 0.0
 
 
-def _quality(liked: dict[str, float], media_type: str) -> float:
-    """How a type is liked that may be named only by a range."""
+def _quality_of(qualities: dict[str, float], media_type: str) -> float:
+    """Return the quality of a media type, by its most specific matching range; 0 if none matches."""
     family = media_type.partition("/")[0] + "/*"
-    return next((liked[each] for each in (media_type, family, "*/*") if each in liked), 0.0)
+    return next((qualities[each] for each in (media_type, family, "*/*") if each in qualities), 0.0)

@@ -1,4 +1,4 @@
-"""An operator's own files under `/.well-known/`: what directories ask for to see who runs a domain."""
+"""The operator's own files under `/.well-known/`, by which directories verify who runs a domain."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from pathlib import Path
 
 FOLDER = "/.well-known/"
 OURS = frozenset({"agent-skills", "ai-catalog.json", "api-catalog", "mcp", "security.txt", "x402"})
-"""The names of files and folders that the API and the website make themselves."""
+"""Names of files and folders that the API and the website generate themselves."""
 MOST_FILES = 100
 MOST_BYTES = 64 * 1024
 
-_NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,99}")
-_PLAIN = "text/plain; charset=utf-8"
+_NAME_PATTERN = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,99}")
+_DEFAULT_TYPE = "text/plain; charset=utf-8"
 _TYPES = {
     ".html": "text/html; charset=utf-8",
     ".json": "application/json",
@@ -25,12 +25,12 @@ _TYPES = {
 
 
 class Unservable(OSError):
-    """The folder, or something in it, cannot be served; the message says what and why."""
+    """The folder, or a file in it, cannot be served; the message names it and the reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class VerificationFile:
-    """One file, read once."""
+    """One file of the folder, read at start-up."""
 
     name: str
     media_type: str
@@ -38,45 +38,47 @@ class VerificationFile:
 
     @property
     def path(self) -> str:
-        """As it is asked for."""
+        """URL path of the file."""
         return FOLDER + self.name
 
 
 def files(folder: Path | None) -> tuple[VerificationFile, ...]:
-    """Every file of a folder by name, but those that are hidden (`.name`); Unservable in words.
+    """Read the files of a folder, sorted by name, without hidden ones (`.name`). Raises Unservable.
 
-    None is the operator who has set no folder.
+    Returns no files for None: the operator has not set a folder.
     """
     if folder is None:
         return ()
     try:
-        lying = sorted(each for each in folder.iterdir() if not each.name.startswith("."))
-        if len(lying) > MOST_FILES:
-            raise _unservable(folder, f"holds {len(lying)} files, and {MOST_FILES} are served at most")
-        return tuple(_read(each, folder.resolve()) for each in lying)
+        entries = sorted(each for each in folder.iterdir() if not each.name.startswith("."))
+        if len(entries) > MOST_FILES:
+            raise _unservable_error(folder, f"contains {len(entries)} files; at most {MOST_FILES} are served")
+        return tuple(_read_file(each, folder.resolve()) for each in entries)
     except Unservable:
         raise
     except OSError as error:
         where = Path(error.filename) if error.filename else folder
-        raise _unservable(where, f"cannot be read: {error.strerror}") from error
+        raise _unservable_error(where, f"cannot be read: {error.strerror}") from error
 
 
-def _read(file: Path, folder: Path) -> VerificationFile:
-    """One file that may be served."""
-    if not _NAME.fullmatch(file.name):
-        raise _unservable(file, "is named with more than letters, digits, dots, dashes and underscores")
+def _read_file(file: Path, folder: Path) -> VerificationFile:
+    """Check that a file may be served, and read it."""
+    if not _NAME_PATTERN.fullmatch(file.name):
+        raise _unservable_error(
+            file, "has a name with characters other than letters, digits, dots, dashes and underscores"
+        )
     if file.name in OURS:
-        raise _unservable(file, f"would hide {FOLDER}{file.name}, which Centgate makes itself")
+        raise _unservable_error(file, f"would hide {FOLDER}{file.name}, which Centgate generates itself")
     if not file.is_file():
-        raise _unservable(file, "is no file; folders are not served")
+        raise _unservable_error(file, "is not a file; folders are not served")
     if not file.resolve().is_relative_to(folder):
-        raise _unservable(file, "is a link that leads out of the folder")
-    with file.open("rb") as opened:
-        content = opened.read(MOST_BYTES + 1)
+        raise _unservable_error(file, "is a link to a path outside the folder")
+    with file.open("rb") as stream:
+        content = stream.read(MOST_BYTES + 1)
     if len(content) > MOST_BYTES:
-        raise _unservable(file, f"is longer than {MOST_BYTES // 1024} KiB")
-    return VerificationFile(file.name, _TYPES.get(file.suffix.lower(), _PLAIN), content)
+        raise _unservable_error(file, f"is longer than {MOST_BYTES // 1024} KiB")
+    return VerificationFile(file.name, _TYPES.get(file.suffix.lower(), _DEFAULT_TYPE), content)
 
 
-def _unservable(where: Path, why: str) -> Unservable:
+def _unservable_error(where: Path, why: str) -> Unservable:
     return Unservable(f"CENTGATE_WELL_KNOWN: {where} {why}")

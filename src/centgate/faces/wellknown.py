@@ -1,4 +1,4 @@
-"""What directories look for under `/.well-known/`, made from the same terms as the 402."""
+"""The x402 discovery document under `/.well-known/`, generated from the same terms as the 402."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from centgate.settings import Settings
 
 
 def x402(catalog: tuple[AnyService, ...], settings: Settings) -> dict[str, Any]:
-    """`/.well-known/x402`: every paid route, and what it asks for where payments are taken."""
+    """Return `/.well-known/x402`: every paid route, with its terms if payments are enabled."""
     return {
         "version": 1,
         "resources": [settings.address + service.path for service in catalog],
-        "products": [_product(service, settings) for service in catalog],
+        "products": [_product_entry(service, settings) for service in catalog],
         "ownershipProofs": list(settings.ownership_proofs),
         **receipt_signer(settings),
     }
 
 
 def receipt_signer(settings: Settings) -> dict[str, Any]:
-    """Who signs offers and receipts, for whoever checks one; nothing where none are signed."""
+    """Return the address that signs offers and receipts; empty if nothing is signed."""
     signer = signer_of(settings.receipt_key)
     return {"receiptSigner": signer.address} if signer else {}
 
 
-def _product(service: AnyService, settings: Settings) -> dict[str, Any]:
+def _product_entry(service: AnyService, settings: Settings) -> dict[str, Any]:
     return {
         "slug": service.slug,
         "endpoint": settings.address + service.path,

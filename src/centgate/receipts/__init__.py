@@ -1,1 +1,1 @@
-"""What a server signs of its own: offers, receipts, and what an answer was; and how that is checked."""
+"""Statements signed by the server (offers, receipts, answers), and their verification."""

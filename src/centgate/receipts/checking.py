@@ -1,4 +1,4 @@
-"""What a receipt proves: who signed it, for what, and whether all that belongs to it agrees."""
+"""Verify a receipt: its signer, its content, and its agreement with the settlement, answer and offer."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Json = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One thing that was looked at, and what was seen, as a sentence without its full stop."""
+    """Result of one check; `says` is a sentence without its full stop."""
 
     name: Literal["receipt", "settlement", "answer", "body", "offer", "signer"]
     state: State
@@ -27,7 +27,7 @@ class Check:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """All that could be said of a receipt; `signer` and `payload` are None where it cannot be read."""
+    """Results of all checks of a receipt; `signer` and `payload` are None if it is unreadable."""
 
     signer: str | None
     payload: Json | None
@@ -35,18 +35,18 @@ class Verdict:
 
     @property
     def holds(self) -> bool:
-        """Whether nothing speaks against the receipt."""
+        """True if no check failed."""
         return all(check.state != "failed" for check in self.checks)
 
     @property
     def failures(self) -> tuple[str, ...]:
-        """What speaks against it."""
+        """Sentences of the failed checks."""
         return tuple(check.says for check in self.checks if check.state == "failed")
 
 
 @dataclass(frozen=True, slots=True)
-class _Signed:
-    """A statement whose signature leads to an address."""
+class _SignedStatement:
+    """A signed statement with the address recovered from its signature."""
 
     signer: str
     payload: Json
@@ -56,151 +56,159 @@ class _Signed:
 def examine(
     settlement: Json, *, body: bytes | None = None, required: Json | None = None, signer: str | None = None
 ) -> Verdict:
-    """Hold the receipt in an x402 SettleResponse against whatever else is at hand.
+    """Check the receipt in an x402 SettleResponse against the other data that the caller has.
 
-    `body` are the bytes of the answer, `required` is the PaymentRequired or the signed offer, `signer` the
-    address that is expected. Any signature leads to some address: a receipt proves something of a service
-    only when that address is known to be the service's, so `signer` is the check that counts.
+    `body` is the bytes of the answer, `required` is the PaymentRequired or the signed offer, `signer` is the
+    expected address. Any signature recovers to some address: a receipt proves something about a service only
+    if that address is known to belong to the service, so `signer` is the check that matters.
     """
     try:
-        receipt = _opened(RECEIPT, _inside(settlement, EXTENSION, "receipt"))
+        receipt = _parse_signed(RECEIPT, _extension_info(settlement, EXTENSION, "receipt"))
     except ValueError as error:
-        return Verdict(None, None, (Check("receipt", "failed", f"the receipt cannot be read: {error}"),))
+        return Verdict(None, None, (Check("receipt", "failed", f"the receipt is unreadable: {error}"),))
     checks = (
         Check("receipt", "ok", f"the receipt is signed by {receipt.signer}"),
-        _settlement(settlement, receipt),
-        *_answered(settlement, receipt, body),
-        _offered(required, receipt),
-        _expected(signer, receipt),
+        _check_settlement(settlement, receipt),
+        *_check_answer(settlement, receipt, body),
+        _check_offer(required, receipt),
+        _check_signer(signer, receipt),
     )
     return Verdict(receipt.signer, receipt.payload, checks)
 
 
 def carries_receipt(settlement: Json) -> bool:
-    """Whether a SettleResponse has anything where a signed receipt would stand."""
+    """Return True if a SettleResponse has the extension of signed receipts, valid or not."""
     extensions = settlement.get("extensions")
     return isinstance(extensions, dict) and EXTENSION in extensions
 
 
-def _settlement(settlement: Json, receipt: _Signed) -> Check:
-    """What stands around the receipt is not signed: it must not say anything else."""
+def _check_settlement(settlement: Json, receipt: _SignedStatement) -> Check:
+    """Check that the unsigned settlement around the receipt agrees with it."""
     if settlement.get("success") is not True:
-        return Check("settlement", "failed", "the settlement around the receipt says that it failed")
+        return Check("settlement", "failed", "the settlement around the receipt reports a failure")
     for name in ("payer", "network", "transaction"):
-        signed, said = receipt.payload.get(name, ""), settlement.get(name)
-        if signed and str(said).lower() != str(signed).lower():
-            return Check("settlement", "failed", f"the settlement around the receipt has another {name}")
-    return Check("settlement", "ok", "the settlement around the receipt says the same")
+        signed, unsigned = receipt.payload.get(name, ""), settlement.get(name)
+        if signed and str(unsigned).lower() != str(signed).lower():
+            return Check("settlement", "failed", f"the settlement around the receipt has a different {name}")
+    return Check("settlement", "ok", "the settlement around the receipt agrees with it")
 
 
-def _answered(settlement: Json, receipt: _Signed, body: bytes | None) -> Iterator[Check]:
-    """The statement of what the answer was, and the answer itself."""
+def _check_answer(settlement: Json, receipt: _SignedStatement, body: bytes | None) -> Iterator[Check]:
+    """Check the signed statement about the answer, and the answer's body."""
     try:
-        block = _inside(settlement, ANSWERED, "answer")
+        block = _extension_info(settlement, ANSWERED, "answer")
     except ValueError:
         yield Check(
-            "answer", "not checked", "nothing says what the answer was: other servers sign no such thing"
+            "answer",
+            "not checked",
+            "the response has no signed statement about the answer: only Centgate servers sign one",
         )
         if body is not None:
-            yield Check("body", "failed", "nothing that is signed says what the body was")
+            yield Check("body", "failed", "no signed statement covers the body")
         return
     try:
-        answer = _opened(ANSWER, block)
+        answer = _parse_signed(ANSWER, block)
     except ValueError as error:
-        yield Check("answer", "failed", f"the statement of the answer cannot be read: {error}")
+        yield Check("answer", "failed", f"the statement about the answer is unreadable: {error}")
         return
-    yield _statement(answer, receipt)
+    yield _check_answer_statement(answer, receipt)
     if body is None:
-        yield Check("body", "not checked", f"the body's SHA-256 has to be {answer.payload['bodySha256']}")
+        yield Check("body", "not checked", f"the body's SHA-256 must be {answer.payload['bodySha256']}")
     elif "0x" + sha256(body).hexdigest() != answer.payload["bodySha256"].lower():
-        yield Check("body", "failed", "the body is not the one that was signed for")
+        yield Check("body", "failed", "the body is not the one that was signed")
     else:
-        yield Check("body", "ok", "the body is the one that was signed for, byte for byte")
+        yield Check("body", "ok", "the body is the one that was signed, byte for byte")
 
 
-def _statement(answer: _Signed, receipt: _Signed) -> Check:
+def _check_answer_statement(answer: _SignedStatement, receipt: _SignedStatement) -> Check:
     if answer.payload["receipt"].lower() != "0x" + receipt.digest.hex():
-        return Check("answer", "failed", "the statement of the answer belongs to another receipt")
+        return Check("answer", "failed", "the statement about the answer belongs to another receipt")
     if answer.signer != receipt.signer:
-        return Check("answer", "failed", f"the statement of the answer is signed by another, {answer.signer}")
-    return Check("answer", "ok", "the same key signed what the answer was")
+        return Check(
+            "answer",
+            "failed",
+            f"the statement about the answer is signed by a different key, {answer.signer}",
+        )
+    return Check("answer", "ok", "the statement about the answer is signed by the same key")
 
 
-def _offered(required: Json | None, receipt: _Signed) -> Check:
+def _check_offer(required: Json | None, receipt: _SignedStatement) -> Check:
     if required is None:
         return Check("offer", "not checked", "no offer was given")
     try:
-        offer = _opened(OFFER, _offer_in(required))
+        offer = _parse_signed(OFFER, _find_offer(required))
     except ValueError as error:
-        return Check("offer", "failed", f"the offer cannot be read: {error}")
+        return Check("offer", "failed", f"the offer is unreadable: {error}")
     if offer.signer != receipt.signer:
-        return Check("offer", "failed", f"the offer is signed by another, {offer.signer}")
+        return Check("offer", "failed", f"the offer is signed by a different key, {offer.signer}")
     for name in ("resourceUrl", "network"):
         if offer.payload[name] != receipt.payload[name]:
-            return Check("offer", "failed", f"the offer has another {name}")
+            return Check("offer", "failed", f"the offer has a different {name}")
     accepts = required.get("accepts")
-    if isinstance(accepts, list) and not any(_same(each, offer) for each in cast(list[Any], accepts)):
-        return Check("offer", "failed", "the offer is not for any of the terms it came with")
-    paid = f"{offer.payload['amount']} of {offer.payload['asset']} to {offer.payload['payTo']}"
-    return Check("offer", "ok", f"the same key offered it for {paid}")
+    if isinstance(accepts, list) and not any(
+        _matches_terms(each, offer) for each in cast(list[Any], accepts)
+    ):
+        return Check("offer", "failed", "the offer does not match any of the terms sent with it")
+    price = f"{offer.payload['amount']} of {offer.payload['asset']} to {offer.payload['payTo']}"
+    return Check("offer", "ok", f"the same key signed the offer: {price}")
 
 
-def _same(terms: Any, offer: _Signed) -> bool:
-    """Whether an entry of `accepts` is what an offer promises (section 4.1 of the extension)."""
+def _matches_terms(terms: Any, offer: _SignedStatement) -> bool:
+    """Return True if an entry of `accepts` matches an offer (section 4.1 of the extension)."""
     if not isinstance(terms, dict):
         return False
-    said = cast(dict[str, Any], terms)
+    entry = cast(dict[str, Any], terms)
     return all(
-        said.get(name) == offer.payload[name] for name in ("scheme", "network", "asset", "payTo", "amount")
+        entry.get(name) == offer.payload[name] for name in ("scheme", "network", "asset", "payTo", "amount")
     )
 
 
-def _expected(signer: str | None, receipt: _Signed) -> Check:
+def _check_signer(signer: str | None, receipt: _SignedStatement) -> Check:
     if signer is None:
         return Check(
             "signer", "not checked", "compare the signer with the address that the service publishes"
         )
     if signer.lower() != receipt.signer.lower():
-        return Check("signer", "failed", f"the receipt is signed by {receipt.signer}, and not by {signer}")
-    return Check("signer", "ok", "the signer is the one that was expected")
+        return Check("signer", "failed", f"the receipt is signed by {receipt.signer}, not by {signer}")
+    return Check("signer", "ok", "the signer is the expected one")
 
 
-def _offer_in(required: Json) -> Any:
-    """The signed offer in a PaymentRequired, or the one that was given by itself."""
+def _find_offer(required: Json) -> Any:
+    """Return the signed offer in a PaymentRequired; a bare offer is returned unchanged."""
     if "signature" in required:
         return required
-    offers = _inside(required, EXTENSION, "offers")
+    offers = _extension_info(required, EXTENSION, "offers")
     if not isinstance(offers, list) or not offers:
-        raise ValueError("there is no signed offer in it")
+        raise ValueError("it contains no signed offer")
     return cast(list[Any], offers)[0]
 
 
-def _inside(message: Json, extension: str, name: str) -> Any:
-    """`extensions.<extension>.info.<name>` of a message of x402; ValueError where there is none."""
-    found: Any = message
+def _extension_info(message: Json, extension: str, name: str) -> Any:
+    """Return `extensions.<extension>.info.<name>` of an x402 message. Raises ValueError if it is missing."""
+    node: Any = message
     for step in ("extensions", extension, "info", name):
-        found = cast(dict[str, Any], found).get(step) if isinstance(found, Mapping) else None
-    if found is None:
-        raise ValueError(f"nothing stands at extensions.{extension}.info.{name}")
-    return found
+        node = cast(dict[str, Any], node).get(step) if isinstance(node, Mapping) else None
+    if node is None:
+        raise ValueError(f"extensions.{extension}.info.{name} is missing")
+    return node
 
 
-def _opened(statement: Statement, signed: Any) -> _Signed:
-    """A signed statement; ValueError says why it is none."""
+def _parse_signed(statement: Statement, signed: Any) -> _SignedStatement:
+    """Parse a signed statement and recover its signer. Raises ValueError with the reason."""
     block = cast(dict[str, Any], signed) if isinstance(signed, dict) else {}
     if block.get("format") == "jws":
-        raise ValueError("it is signed as JWS, and only EIP-712 is checked here")
+        raise ValueError("it is signed as JWS, but only EIP-712 is supported")
     payload, signature = block.get("payload"), block.get("signature")
     if block.get("format") != "eip712" or not isinstance(payload, dict) or not isinstance(signature, str):
-        raise ValueError("it is not x402's format, payload and signature")
+        raise ValueError("it does not have x402's fields format, payload and signature")
     digest = statement.digest(cast(dict[str, Any], payload))
-    address = recover(digest, _bytes(signature))
+    address = recover(digest, _parse_hex(signature))
     if address is None:
-        raise ValueError("its signature is none")
-    return _Signed(checksummed(address), cast(dict[str, Any], payload), digest)
+        raise ValueError("its signature is invalid")
+    return _SignedStatement(checksummed(address), cast(dict[str, Any], payload), digest)
 
 
-def _bytes(signature: str) -> bytes:
+def _parse_hex(signature: str) -> bytes:
     try:
         return bytes.fromhex(signature.removeprefix("0x"))
     except ValueError:

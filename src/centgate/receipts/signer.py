@@ -1,4 +1,4 @@
-"""Who signs offers and receipts, and how they stand in x402's messages."""
+"""Sign offers and receipts, and build their extensions of x402 messages."""
 
 from __future__ import annotations
 
@@ -13,28 +13,28 @@ from centgate.evm import checksummed
 from centgate.receipts.typed_data import ANSWER, OFFER, RECEIPT, VERSION, Statement
 
 EXTENSION = "offer-receipt"
-"""x402's own, for offers and receipts."""
+"""x402's extension for offers and receipts."""
 ANSWERED = "centgate-answer"
-"""Ours, beside it, for what an answer was."""
+"""Centgate's own extension, for the statement about the answer."""
 
 
 class Signer:
-    """The operator's key for what the server says of its own."""
+    """Signs offers, receipts and statements about answers with the operator's receipt key."""
 
     def __init__(self, key: bytes) -> None:
-        """`key` has 32 bytes; ValueError when it is none of secp256k1."""
+        """Store `key`, 32 bytes. Raises ValueError if it is not a valid secp256k1 private key."""
         self._key = key
         self.address = checksummed(address_of(key))
 
     def offer(self, requirements: Mapping[str, Any], url: str, *, until: int) -> dict[str, Any]:
-        """The extension of a 402: the one entry of `accepts`, promised until a time in seconds since 1970."""
+        """Return the extension of a 402: a signed offer of its `accepts` entry, valid until a Unix time."""
         terms = {name: requirements[name] for name in ("scheme", "network", "asset", "payTo", "amount")}
         payload = {"version": VERSION, "resourceUrl": url, **terms, "validUntil": until}
-        signed = {**self._signed(OFFER, payload), "acceptIndex": 0}
-        return {EXTENSION: _block("offers", [signed])}
+        signed = {**self._sign_statement(OFFER, payload), "acceptIndex": 0}
+        return {EXTENSION: _build_extension("offers", [signed])}
 
     def receipt(self, settlement: Mapping[str, Any], url: str, body: bytes, *, now: int) -> dict[str, Any]:
-        """The extensions of a SettleResponse: the receipt, and what the answer was that it is for."""
+        """Return the extensions of a SettleResponse: the receipt, and the statement about the answer."""
         payload = {
             "version": VERSION,
             "network": settlement["network"],
@@ -48,27 +48,27 @@ class Signer:
             "bodySha256": "0x" + sha256(body).hexdigest(),
         }
         return {
-            EXTENSION: _block("receipt", self._signed(RECEIPT, payload)),
-            ANSWERED: _block("answer", self._signed(ANSWER, answer)),
+            EXTENSION: _build_extension("receipt", self._sign_statement(RECEIPT, payload)),
+            ANSWERED: _build_extension("answer", self._sign_statement(ANSWER, answer)),
         }
 
-    def _signed(self, statement: Statement, payload: dict[str, Any]) -> dict[str, Any]:
+    def _sign_statement(self, statement: Statement, payload: dict[str, Any]) -> dict[str, Any]:
         signature = sign(statement.digest(payload), self._key)
         return {"format": "eip712", "payload": payload, "signature": "0x" + signature.hex()}
 
 
 def signer_of(key: SecretStr | None) -> Signer | None:
-    """Who signs with the key that is set, nobody where none is; ValueError for what is no key."""
+    """Return a signer for the key, or None if no key is set. Raises ValueError for an invalid key."""
     if key is None:
         return None
     try:
         return Signer(bytes.fromhex(key.get_secret_value().removeprefix("0x")))
-    except ValueError:  # its own words would repeat a part of the key
+    except ValueError:  # the original message would repeat a part of the key
         raise ValueError(
-            "this is no private key: it takes 64 hex digits, as `openssl rand -hex 32` makes them"
+            "not a private key: expected 64 hex digits, as printed by `openssl rand -hex 32`"
         ) from None
 
 
-def _block(name: str, content: Any) -> dict[str, Any]:
-    """An extension as x402 has them; its schema says no more than it must, since headers have little room."""
+def _build_extension(name: str, content: Any) -> dict[str, Any]:
+    """Build an x402 extension; its schema is minimal because headers have little room."""
     return {"info": {name: content}, "schema": {"type": "object", "required": [name]}}

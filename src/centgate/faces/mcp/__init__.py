@@ -1,1 +1,1 @@
-"""The services as MCP tools: over HTTP on the API, over stdio on the buyer's machine."""
+"""The services as MCP tools: over HTTP on the API server, over stdio on the buyer's machine."""

@@ -1,4 +1,4 @@
-"""`centgate mcp`: the services as tools for an agent on this machine."""
+"""The command `centgate mcp`: an MCP server over stdio for an agent on this machine."""
 
 from __future__ import annotations
 
@@ -14,24 +14,22 @@ app = typer.Typer()
 
 @app.command()
 def mcp(
-    api: Annotated[
-        str | None, typer.Option(help="The address of the API; CENTGATE_API_URL unless given.")
-    ] = None,
+    api: Annotated[str | None, typer.Option(help="Address of the API (default: CENTGATE_API_URL).")] = None,
     network: Annotated[
         list[str] | None,
         typer.Option(
             metavar="NETWORK",
-            help="A network that may be paid on, such as eip155:8453; may be given again. CENTGATE_NETWORKS "
-            "unless given, and else test networks alone.",
+            help="Network on which payments are allowed, such as eip155:8453; repeatable. Default: "
+            "CENTGATE_NETWORKS, or only test networks if that is not set.",
         ),
     ] = None,
 ) -> None:
-    """Offer an API's services to an agent as MCP tools over stdio, and pay its calls under your caps."""
-    raise typer.Exit(_serve(api, tuple(network or ()) or None))
+    """Serve an API's services to an agent as MCP tools over stdio, and pay for its calls within your caps."""
+    raise typer.Exit(_run_server(api, tuple(network or ()) or None))
 
 
 @told
-def _serve(api: str | None, networks: tuple[str, ...] | None) -> ExitCode:
+def _run_server(api: str | None, networks: tuple[str, ...] | None) -> ExitCode:
     import anyio
 
     from centgate.client import AsyncCentgate
@@ -39,7 +37,7 @@ def _serve(api: str | None, networks: tuple[str, ...] | None) -> ExitCode:
 
     settings = settings_given(api_url=api, networks=networks)
     if settings.open_wallet() is None:
-        say("there is no wallet: tools are listed, and a call says how to make one (`centgate wallet new`)")
+        say("no wallet found: tools are listed, but calls fail until you create one (`centgate wallet new`)")
     try:
         client = AsyncCentgate.from_settings(settings, watch=say)
     except ValueError as error:

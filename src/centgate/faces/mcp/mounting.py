@@ -1,4 +1,4 @@
-"""Where MCP hangs in the API: `/mcp`, loaded by its first request, and the documents that point to it."""
+"""The API's MCP endpoint `/mcp`, loaded by its first request, and its discovery documents."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ CARD_PATH = f"{PATH}/server-card"
 CARD_TYPE = "application/mcp-server-card+json"
 CATALOG_TYPE = "application/ai-catalog+json"
 VERSIONS = ("2026-07-28", "2025-11-25")
-"""The versions of the protocol that are promised; older ones work as far as the SDK speaks them."""
+"""Supported protocol versions; older ones work as far as the SDK supports them."""
 
 
 class Mcp:
-    """`/mcp`, loaded by its first request: what speaks the protocol takes nearly as long as all the rest."""
+    """The endpoint `/mcp`, loaded by its first request: importing the SDK nearly doubles start-up time."""
 
     def __init__(self, catalog: tuple[AnyService, ...], settings: Settings) -> None:
         self._catalog = catalog
@@ -32,26 +32,28 @@ class Mcp:
         self._loading: asyncio.Task[ASGIApp] | None = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """One POST; the route lets nothing else through."""
+        """Handle one POST; the route admits no other method."""
         origin = Headers(scope=scope).get("origin")
-        if origin is not None and not _admits(self._settings, origin):
-            message = f"pages of {origin[:200]} may not call this server; its operator can allow them"
+        if origin is not None and not _is_origin_allowed(self._settings, origin):
+            message = f"origin {origin[:200]} is not allowed to call this server; its operator can allow it"
             await refusal(403, message)(scope, receive, send)
             return
         if self._loading is None:
-            self._loading = asyncio.create_task(asyncio.to_thread(_load, self._catalog, self._settings))
-        speaking = await asyncio.shield(self._loading)
-        await speaking(scope, receive, send)
+            self._loading = asyncio.create_task(
+                asyncio.to_thread(_load_endpoint, self._catalog, self._settings)
+            )
+        endpoint = await asyncio.shield(self._loading)
+        await endpoint(scope, receive, send)
 
 
-def _load(catalog: tuple[AnyService, ...], settings: Settings) -> ASGIApp:
+def _load_endpoint(catalog: tuple[AnyService, ...], settings: Settings) -> ASGIApp:
     from centgate.faces.mcp.over_http import mcp_over_http
 
     return mcp_over_http(catalog, settings)
 
 
-def _admits(settings: Settings, origin: str) -> bool:
-    """Whether a page of this origin may speak to the server."""
+def _is_origin_allowed(settings: Settings, origin: str) -> bool:
+    """Return True if pages of this origin may call the server."""
     if "*" in settings.allowed_origins:
         return True
     address = urlsplit(settings.address)
@@ -59,16 +61,16 @@ def _admits(settings: Settings, origin: str) -> bool:
 
 
 def refusal(status: int, message: str) -> Response:
-    """A message that is not looked at; the protocol's error has no id then."""
+    """Return a JSON-RPC error for a message that was not parsed; its id is null."""
     error = {"jsonrpc": "2.0", "id": None, "error": {"code": -32600, "message": message}}
     return Response(orjson.dumps(error), status, media_type="application/json")
 
 
 def server_card(settings: Settings, tagline: str) -> dict[str, Any]:
-    """Who serves MCP here and where: an MCP server card (SEP-2127)."""
+    """Return the MCP server card (SEP-2127): name, version and address of the server."""
     return {
         "$schema": "https://static.modelcontextprotocol.io/schemas/v1/server-card.schema.json",
-        "name": f"{_reversed(settings)}/centgate",
+        "name": f"{_reverse_host(settings)}/centgate",
         "version": version("centgate"),
         "title": "Centgate",
         "description": tagline,
@@ -83,9 +85,9 @@ def server_card(settings: Settings, tagline: str) -> dict[str, Any]:
 
 
 def ai_catalog(settings: Settings) -> dict[str, Any]:
-    """`/.well-known/ai-catalog.json`, which names the card; its drafts differ in what they call the type."""
+    """Return `/.well-known/ai-catalog.json`, with a link to the card. Drafts differ in the type's key."""
     entry = {
-        "identifier": f"urn:air:{_host(settings)}:mcp:centgate",
+        "identifier": f"urn:air:{_host_of(settings)}:mcp:centgate",
         "displayName": "Centgate",
         "type": CARD_TYPE,
         "mediaType": CARD_TYPE,
@@ -94,13 +96,13 @@ def ai_catalog(settings: Settings) -> dict[str, Any]:
     return {"specVersion": "1.0", "host": {"displayName": "Centgate"}, "entries": [entry]}
 
 
-def _host(settings: Settings) -> str:
+def _host_of(settings: Settings) -> str:
     return urlsplit(settings.address).hostname or "localhost"
 
 
-def _reversed(settings: Settings) -> str:
-    """The host as a reversed domain name; an address of numbers has none."""
-    host = _host(settings)
+def _reverse_host(settings: Settings) -> str:
+    """Return the host as a reversed domain name, or `localhost` for an IP address."""
+    host = _host_of(settings)
     return (
         "localhost" if ":" in host or host.replace(".", "").isdigit() else ".".join(reversed(host.split(".")))
     )

@@ -1,4 +1,4 @@
-"""A service as an MCP tool, told from its catalogue entry, and a server of such tools."""
+"""MCP tools built from catalogue entries, and an MCP server that serves them."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ Caller = Callable[[Context, CallToolRequestParams], Awaitable[CallToolResult]]
 RECEIPT = "x402/payment-response"
 REQUEST_ID = "centgate/request-id"
 REPLAYED = "centgate/replayed"
-"""Where a result's `_meta` has x402's receipt, the request's id, and whether the answer was given before."""
+"""Keys in a result's `_meta`: x402's receipt, the request ID, and whether the answer is a replay."""
 FRESH = CacheHint(ttl_ms=60_000, scope="public")
-"""How long a client may keep the list of tools: as long as the catalogue says over HTTP."""
-_COMBINING = ("allOf", "anyOf", "oneOf")
+"""Cache lifetime of the tool list: the same as the catalogue's `max-age` over HTTP."""
+_COMBINATORS = ("allOf", "anyOf", "oneOf")
 
 
 def server_of(
@@ -43,7 +43,7 @@ def server_of(
     on_call: Caller,
     input_schema: Callable[[str], dict[str, Any] | None] | None = None,
 ) -> Server[Any]:
-    """An MCP server that offers tools and nothing else, in every version of the protocol the SDK speaks."""
+    """Create an MCP server that offers only tools, in every protocol version the SDK supports."""
     return Server(
         "centgate",
         version=version("centgate"),
@@ -57,12 +57,12 @@ def server_of(
 
 
 def tool_of(entry: Entry) -> Tool:
-    """A service as a tool, under its slug."""
+    """Build the tool of a service; its name is the slug."""
     return Tool(
         name=entry.slug,
         title=entry.title,
-        description=_description(entry),
-        input_schema=_plain_root(entry.input_schema),
+        description=_tool_description(entry),
+        input_schema=_flatten_root(entry.input_schema),
         output_schema=_result_schema(entry),
         annotations=ToolAnnotations(
             title=entry.title,
@@ -75,12 +75,12 @@ def tool_of(entry: Entry) -> Tool:
 
 
 def tools_of(entries: Iterable[Entry]) -> ListToolsResult:
-    """The answer to `tools/list`, in the catalogue's order."""
+    """Build the result of `tools/list`, in catalogue order."""
     return ListToolsResult(tools=[tool_of(entry) for entry in entries])
 
 
 def result_of(body: bytes, *, is_error: bool, meta: dict[str, Any]) -> CallToolResult:
-    """JSON as a tool's result: as text, and structured."""
+    """Build a tool result from JSON, both as text and as structured content."""
     return CallToolResult(
         content=[TextContent(type="text", text=body.decode())],
         structured_content=orjson.loads(body),
@@ -89,35 +89,35 @@ def result_of(body: bytes, *, is_error: bool, meta: dict[str, Any]) -> CallToolR
     )
 
 
-def _description(entry: Entry) -> str:
-    """What a model is told: purpose, limits, price, what failing costs, how old an answer may be."""
+def _tool_description(entry: Entry) -> str:
+    """Return a tool's description for models: purpose, limits, price, cost of failure, age of answers."""
     parts = [
         entry.summary,
         entry.description if entry.description != entry.summary else "",
         *entry.guardrails,
         f"Price: {entry.price}. {entry.pricing_note}",
-        _freshness(entry.cache_seconds),
+        _describe_freshness(entry.cache_seconds),
         ""
         if entry.available
-        else "Its sources are not set up on this deployment: a call is refused, uncharged.",
+        else "Its sources are not configured on this deployment: calls are refused and not charged.",
     ]
     return " ".join(part for part in parts if part)
 
 
-def _freshness(seconds: int) -> str:
+def _describe_freshness(seconds: int) -> str:
     if seconds == 0:
-        return "Every answer is made when it is asked for."
+        return "Answers are not cached."
     minutes = max(1, seconds // 60)
     return f"An answer may be up to {minutes} minute{'s' if minutes > 1 else ''} old."
 
 
-def _plain_root(schema: dict[str, Any]) -> dict[str, Any]:
-    """The same schema with nothing combined at its root.
+def _flatten_root(schema: dict[str, Any]) -> dict[str, Any]:
+    """Return an equivalent schema without `allOf`, `anyOf` and `oneOf` at its root.
 
-    Model providers refuse a tool, and with it the whole request, whose schema has `allOf`, `anyOf` or `oneOf`
-    there; `if` nothing `then` these says the same.
+    Model providers refuse the whole request if a tool's schema has one of these there; an empty `if` with a
+    `then` means the same.
     """
-    combined = {word: schema[word] for word in _COMBINING if word in schema}
+    combined = {word: schema[word] for word in _COMBINATORS if word in schema}
     if not combined:
         return schema
     rest = {word: rule for word, rule in schema.items() if word not in combined}
@@ -125,18 +125,18 @@ def _plain_root(schema: dict[str, Any]) -> dict[str, Any]:
 
 
 def _result_schema(entry: Entry) -> dict[str, Any]:
-    """JSON Schema of what a call gives: the whole envelope, or an error.
+    """Return the JSON Schema of a call's result: the whole envelope, or an error.
 
-    Official clients hold errors against this schema too, and would not hand on the terms of a payment that it
-    does not admit. What `data` defines inside is defined at the root.
+    Official clients validate errors against this schema too, and drop payment terms that it does not admit.
+    The `$defs` of `data` are moved to the root.
     """
     data = {word: rule for word, rule in entry.output_schema.items() if word not in ("$schema", "$defs")}
     schema = success_schema(entry.slug, data, PROVIDER_SCHEMA)
-    complete = {"description": "An answer.", "required": schema.pop("required")}
-    failed = {"description": "isError: x402's PaymentRequired, or what went wrong.", "required": ["error"]}
+    success = {"description": "An answer.", "required": schema.pop("required")}
+    failure = {"description": "isError: x402's PaymentRequired, or the error.", "required": ["error"]}
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         **schema,
-        "anyOf": [complete, failed],
+        "anyOf": [success, failure],
         "$defs": entry.output_schema.get("$defs", {}),
     }

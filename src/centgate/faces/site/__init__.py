@@ -1,1 +1,1 @@
-"""The website: what an API says of itself, for people to read and for agents to find."""
+"""The website: an API's documentation and discovery files, generated from what the API publishes."""

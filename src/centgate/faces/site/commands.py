@@ -1,4 +1,4 @@
-"""`centgate site`: the website, served or written as files."""
+"""The command `centgate site`: serve the website, or write it as static files."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from centgate.terminal import fail, say, settings_given
 
 app = typer.Typer(
     name="site",
-    help="The website of an API: for people to read, for agents to find.",
+    help="Serve or build the website of an API, for people and for agents.",
     invoke_without_command=True,
     no_args_is_help=False,
 )
 
-Api = Annotated[str, typer.Option(help="The address of the API it tells of.")]
-Url = Annotated[str | None, typer.Option(help="The website's own address; CENTGATE_SITE_URL unless given.")]
-Host = Annotated[str | None, typer.Option(help="The address to listen on.")]
-Port = Annotated[int, typer.Option(help="The port to listen on; 0 takes a free one.")]
+Api = Annotated[str, typer.Option(help="Address of the API that the website describes.")]
+Url = Annotated[str | None, typer.Option(help="Public address of the website (default: CENTGATE_SITE_URL).")]
+Host = Annotated[str | None, typer.Option(help="Address to listen on.")]
+Port = Annotated[int, typer.Option(help="Port to listen on; 0 selects a free one.")]
 HERE = "http://127.0.0.1:8402"
 
 
@@ -30,7 +30,7 @@ HERE = "http://127.0.0.1:8402"
 def serve(
     context: typer.Context, api: Api = HERE, url: Url = None, host: Host = None, port: Port = 8403
 ) -> None:
-    """Serve the website of an API; it is read again every half minute."""
+    """Serve the website of an API; the API is read again every 30 seconds."""
     if context.invoked_subcommand:
         return
     from centgate.faces.site.serving import run_site
@@ -46,7 +46,7 @@ def serve(
 
 @app.command()
 def build(
-    out: Annotated[Path, typer.Option(help="The folder to write to.")], api: Api = HERE, url: Url = None
+    out: Annotated[Path, typer.Option(help="Folder to write to.")], api: Api = HERE, url: Url = None
 ) -> None:
     """Write the website as static files."""
     from centgate.faces import verification
@@ -57,16 +57,16 @@ def build(
     settings = settings_given(site_url=url)
     try:
         deployment = read_deployment(address, settings.site_url)
-        written = build_files(deployment, out, verification.files(settings.well_known))
+        paths = build_files(deployment, out, verification.files(settings.well_known))
     except (CatalogUnread, OSError) as error:
         fail(str(error))
     if settings.site_url is None:
-        say(f"no --url is given, so the pages say that they are at {deployment.site}, the API's address")
-    print(f"{len(written)} files in {out}")
+        say(f"--url is not set: pages use the API's address {deployment.site} as their own")
+    print(f"{len(paths)} files in {out}")
 
 
 def address_given(text: str) -> str:
-    """The address of an API as it is called, without a slash at its end; what is none ends the command."""
+    """Return the API address without a trailing slash; exit with an error if it is not a URL."""
     if not is_address(text):
-        fail(f"--api {text!r} is no address of an API: one looks like https://api.example.com", 2)
+        fail(f"--api {text!r} is not an API address; example: https://api.example.com", 2)
     return text.rstrip("/")

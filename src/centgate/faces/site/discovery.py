@@ -1,4 +1,4 @@
-"""Where machines read on: the discovery files as a table, as a linkset and as a `Link` header."""
+"""Discovery files for machines, as a table, as a linkset and as a `Link` header."""
 
 from __future__ import annotations
 
@@ -12,52 +12,62 @@ API_CATALOG = "/.well-known/api-catalog"
 LINKSET = 'application/linkset+json; profile="https://www.rfc-editor.org/info/rfc9727"'
 SECURITY_TXT = "/.well-known/security.txt"
 GOOD_FOR = timedelta(days=180)
-"""How long the contact is to be believed; RFC 9116 wants less than a year."""
+"""Validity of the contact in security.txt; RFC 9116 recommends less than a year."""
 _JSON = "application/json"
 
 
 @dataclass(frozen=True, slots=True)
 class Linked:
-    """An address that others find us by."""
+    """One discovery file: its address and description."""
 
     href: str
     rel: str
-    """Its relation to the API (RFC 8288); empty where it has none that is registered."""
+    """Its registered link relation to the API (RFC 8288), or ""."""
     media_type: str
     what: str
 
 
 def discovery(deployment: Deployment) -> tuple[Linked, ...]:
-    """Every file that machines look for, the website's first."""
+    """Return all discovery files, the website's first."""
     site, api = deployment.site, deployment.api
     return (
-        Linked(f"{site}/llms.txt", "describedby", "text/plain", "Every service and page in one short list."),
-        Linked(f"{site}/llms-full.txt", "", "text/plain", "Every page in one file."),
-        Linked(f"{site}{API_CATALOG}", "api-catalog", "application/linkset+json", "This list as RFC 9727."),
-        Linked(f"{site}/.well-known/agent-skills/index.json", "", _JSON, "A skill that says how to buy."),
+        Linked(f"{site}/llms.txt", "describedby", "text/plain", "Short list of all services and pages."),
+        Linked(f"{site}/llms-full.txt", "", "text/plain", "All pages in one file."),
+        Linked(
+            f"{site}{API_CATALOG}",
+            "api-catalog",
+            "application/linkset+json",
+            "This list as an RFC 9727 API catalog.",
+        ),
+        Linked(
+            f"{site}/.well-known/agent-skills/index.json",
+            "",
+            _JSON,
+            "An agent skill that explains how to buy.",
+        ),
         Linked(f"{site}/reference.md", "service-doc", "text/markdown", "The API reference."),
-        Linked(f"{api}/openapi.json", "service-desc", _JSON, "OpenAPI 3.1: every operation, with prices."),
+        Linked(f"{api}/openapi.json", "service-desc", _JSON, "OpenAPI 3.1: all operations, with prices."),
         Linked(
             f"{api}/services", "service-meta", _JSON, "The catalogue; `/services/{slug}` has the schemas."
         ),
-        Linked(f"{api}/.well-known/x402", "service-meta", _JSON, "The terms of every route."),
-        Linked(f"{api}/.well-known/ai-catalog.json", "", _JSON, "Where the MCP server is."),
-        Linked(f"{api}/health", "status", _JSON, "Whether the API works."),
+        Linked(f"{api}/.well-known/x402", "service-meta", _JSON, "The payment terms of every route."),
+        Linked(f"{api}/.well-known/ai-catalog.json", "", _JSON, "The address of the MCP server."),
+        Linked(f"{api}/health", "status", _JSON, "The health of the API."),
     )
 
 
 def api_catalog(deployment: Deployment) -> dict[str, Any]:
-    """The linkset of RFC 9727: the catalogue has one item, the API, and what is said of it elsewhere."""
-    said: dict[str, Any] = {"anchor": deployment.api}
+    """Return the linkset of RFC 9727: a catalogue with one item, the API, and the links that describe it."""
+    links: dict[str, Any] = {"anchor": deployment.api}
     for each in discovery(deployment):
         if each.rel and each.rel != "api-catalog":
-            said.setdefault(each.rel, []).append({"href": each.href, "type": each.media_type})
+            links.setdefault(each.rel, []).append({"href": each.href, "type": each.media_type})
     catalogue = {"anchor": deployment.site + API_CATALOG, "item": [{"href": deployment.api}]}
-    return {"linkset": [catalogue, said]}
+    return {"linkset": [catalogue, links]}
 
 
 def link_header(deployment: Deployment) -> str:
-    """`Link` of every page (RFC 8288)."""
+    """Return the `Link` header of every page (RFC 8288)."""
     return ", ".join(
         f'<{each.href}>; rel="{each.rel}"; type="{each.media_type}"'
         for each in discovery(deployment)
@@ -66,12 +76,12 @@ def link_header(deployment: Deployment) -> str:
 
 
 def reportable(deployment: Deployment) -> bool:
-    """Whether the operator gave a contact that security.txt may name: by mail, or a page by https."""
+    """Return True if the operator's contact is allowed in security.txt: a mailto or https URL."""
     return (deployment.contact or "").startswith(("mailto:", "https://"))
 
 
 def security_txt(deployment: Deployment) -> str:
-    """Whom to report weaknesses to (RFC 9116)."""
+    """Return security.txt, the contact for vulnerability reports (RFC 9116)."""
     expires = (deployment.read_at + GOOD_FOR).strftime("%Y-%m-%dT00:00:00Z")
     return (
         f"Contact: {deployment.contact}\n"

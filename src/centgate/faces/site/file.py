@@ -1,4 +1,4 @@
-"""What the website consists of."""
+"""A file of the website."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ PLAIN = "text/plain; charset=utf-8"
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """One thing that can be fetched."""
+    """One resource of the website."""
 
     path: str
-    """As it is asked for: `/services/token-risk`, `/llms.txt`."""
+    """URL path: `/services/token-risk`, `/llms.txt`."""
     media_type: str
     content: bytes
     lies: str
-    """Its place in a folder of static files."""
-    twin: str = ""
-    """Of a page the path of its Markdown, of that Markdown the path of its page; else empty."""
+    """Path in a folder of static files."""
+    alternate: str = ""
+    """For a page, the path of its Markdown; for Markdown, the path of its page; otherwise ""."""
 
 
 def text_file(path: str, media_type: str, text: str) -> File:
-    """A file of text that lies where it is asked for."""
+    """Build a text file whose path in the folder equals its URL path."""
     return File(path, media_type, text.encode(), path[1:])

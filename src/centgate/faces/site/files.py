@@ -1,4 +1,4 @@
-"""Everything the website consists of, as paths and bytes: what the server serves and the builder writes."""
+"""All files of the website, for the server to serve and the static build to write."""
 
 from __future__ import annotations
 
@@ -18,38 +18,40 @@ Maker = Callable[[Deployment, tuple[Page, ...]], Iterator[File]]
 
 
 def all_files(deployment: Deployment, own: Sequence[VerificationFile] = ()) -> dict[str, File]:
-    """Every file of the website by its path; `own` are the operator's, which never hide one of ours.
+    """Return all files of the website by path; the operator's files (`own`) never hide generated ones.
 
-    CatalogUnread where the API's schemas and documents are of no form that pages can be made of.
+    Raises CatalogUnread if no pages can be made of the API's schemas and documents.
     """
-    makers: tuple[Maker, ...] = (_pages, _apologies, _assets, machine_files)
-    given = {file.path: File(file.path, file.media_type, file.content, file.path[1:]) for file in own}
+    makers: tuple[Maker, ...] = (_pages, _error_page_files, _asset_files, machine_files)
+    operator_files = {
+        file.path: File(file.path, file.media_type, file.content, file.path[1:]) for file in own
+    }
     try:
         pages = all_pages(deployment)
-        return given | {file.path: file for make in makers for file in make(deployment, pages)}
-    except Exception as error:  # schemas are free in form: what is wrong with one shows where it is read
-        why = f"{type(error).__name__}: {str(error)[:200]!r}"
+        return operator_files | {file.path: file for make in makers for file in make(deployment, pages)}
+    except Exception as error:  # schemas have no fixed form, so reading one can fail anywhere
+        reason = f"{type(error).__name__}: {str(error)[:200]!r}"
         raise CatalogUnread(
-            f"no website can be made of what {deployment.api} says of itself: {why}"
+            f"no website can be generated from the documents of {deployment.api}: {reason}"
         ) from error
 
 
 def _pages(deployment: Deployment, pages: tuple[Page, ...]) -> Iterator[File]:
     for page in pages:
         content = html(page, deployment, pages).encode()
-        yield File(page.path, HTML, content, page.file, twin=page.twin)
+        yield File(page.path, HTML, content, page.file, alternate=page.markdown_path)
         content = markdown(page, deployment).encode()
-        yield File(page.twin, MARKDOWN, content, page.twin[1:], twin=page.path)
+        yield File(page.markdown_path, MARKDOWN, content, page.markdown_path[1:], alternate=page.path)
 
 
-def _apologies(deployment: Deployment, pages: tuple[Page, ...]) -> Iterator[File]:
-    """`404.html` is what hosts of static files show where there is nothing."""
+def _error_page_files(deployment: Deployment, pages: tuple[Page, ...]) -> Iterator[File]:
+    """Yield the error pages; static hosts serve `404.html` for unknown paths."""
     for page in apologies():
         yield text_file(f"{page.path}.html", HTML, html(page, deployment, pages))
-        yield text_file(page.twin, MARKDOWN, markdown(page, deployment))
+        yield text_file(page.markdown_path, MARKDOWN, markdown(page, deployment))
 
 
-_TYPES = {
+_ASSET_TYPES = {
     ".css": "text/css",
     ".ico": "image/x-icon",
     ".js": "text/javascript",
@@ -58,7 +60,7 @@ _TYPES = {
 }
 
 
-def _assets(_deployment: Deployment, _pages: tuple[Page, ...]) -> Iterator[File]:
+def _asset_files(_deployment: Deployment, _pages: tuple[Page, ...]) -> Iterator[File]:
     for asset in sorted((files("centgate.faces.site") / "assets").iterdir(), key=lambda each: each.name):
         suffix = "." + asset.name.rpartition(".")[2]
-        yield File(f"/{asset.name}", _TYPES[suffix], asset.read_bytes(), asset.name)
+        yield File(f"/{asset.name}", _ASSET_TYPES[suffix], asset.read_bytes(), asset.name)

@@ -1,4 +1,4 @@
-"""The form that tries a service, its fields computed from the service's JSON Schema."""
+"""The "Try it" form of a service, generated from its JSON Schema."""
 
 from __future__ import annotations
 
@@ -18,105 +18,105 @@ from centgate.faces.site.snippets import Snippet, snippets
 Kind = Literal["choice", "number", "flag", "lines", "text"]
 Schema = Mapping[str, Any]
 
-_SPELLED = {"id": "ID", "url": "URL", "urls": "URLs"}
-_FOR_MACHINES = ("one of", "matches", "does not match", "format", "above")
+_ACRONYMS = {"id": "ID", "url": "URL", "urls": "URLs"}
+_TECHNICAL_LIMITS = ("one of", "matches", "does not match", "format", "above")
 
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """One field of a request body, and the control it is filled in with."""
+    """One field of a request body, and its form control."""
 
     name: str
-    """On the wire; `label` says the same in words."""
+    """Name in JSON; `label` is its readable form."""
     label: str
     hint: Markup
     kind: Kind
     type: str
-    """JSON's type of the value: what the script makes of the control's text."""
+    """JSON type to which the script converts the control's text."""
     required: bool
     value: str
-    """What the control starts with: the example's value; lines of an array; `true` or nothing for a flag."""
+    """Initial value of the control: from the example; one line per array item; `true` or "" for a flag."""
     default: str
-    """A flag that stands at its default is not sent."""
+    """Default of a flag; a flag with this value is not sent."""
     options: tuple[tuple[str, str], ...] = ()
-    """Value and words of each choice."""
+    """Value and label of each choice."""
     bounds: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """`min` and `max` of a number."""
 
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """Everything a request body of a service can hold."""
+    """All fields of a service's request body, and the data of the payment dialog."""
 
     fields: tuple[Field, ...]
     rules: tuple[Markup, ...]
-    """What no single field can say, as sentences."""
+    """Rules that involve several fields, as sentences."""
     promise: Mapping[str, Any] | None
-    """See `promised`; there is no form to fill in where there is none."""
+    """See `promised`; if None, no form is shown."""
     terms: tuple[tuple[str, str], ...]
-    """The promise in words."""
+    """The promised terms as labels and values."""
     commands: tuple[Snippet, ...]
-    """The example from a terminal, for who has no wallet in the browser: asking the price, and paying."""
+    """The example as shell commands (show the price, pay), for visitors without a browser wallet."""
 
 
 def form_of(service: Entry, deployment: Deployment) -> Form:
-    """The form of a service, filled in with its example."""
+    """Build the form of a service, filled in with its example."""
     schema = service.input_schema
     properties: Mapping[str, Schema] = schema["properties"]
-    told = table(schema)
-    rows = {row.name: row for row in told.rows}
+    input_table = table(schema)
+    rows = {row.name: row for row in input_table.rows}
     promise = promised(service, deployment)
     return Form(
-        fields=tuple(_field(name, each, service, rows[name]) for name, each in properties.items()),
-        rules=tuple(_code(rule) for rule in told.rules if rule.endswith("required.")),
+        fields=tuple(_build_field(name, each, service, rows[name]) for name, each in properties.items()),
+        rules=tuple(_code_to_html(rule) for rule in input_table.rules if rule.endswith("required.")),
         promise=promise,
         terms=terms_in_words(promise),
         commands=tuple(each for each in snippets(service, deployment) if each.language == "sh"),
     )
 
 
-def _field(name: str, schema: Schema, service: Entry, row: Row) -> Field:
-    choices = _choices(service.input_schema, name)
-    kind = _kind(schema, choices)
-    starts = service.input_example.get(name, schema.get("default") if kind == "flag" else None)
+def _build_field(name: str, schema: Schema, service: Entry, row: Row) -> Field:
+    choices = _find_choices(service.input_schema, name)
+    kind = _control_kind(schema, choices)
+    initial = service.input_example.get(name, schema.get("default") if kind == "flag" else None)
     return Field(
         name=name,
-        label=_words(name),
-        hint=_code(_hint(schema, row, kind)),
+        label=_label_of(name),
+        hint=_code_to_html(_field_hint(schema, row, kind)),
         kind=kind,
         type=schema.get("type", "string"),
         required=row.required,
-        value=_text(starts),
-        default="" if row.required else _text(schema.get("default", False)),
-        options=tuple((str(each), _option(name, each)) for each in choices),
-        bounds=_bounds(schema) if kind == "number" else {},
+        value=_control_text(initial),
+        default="" if row.required else _control_text(schema.get("default", False)),
+        options=tuple((str(each), _option_label(name, each)) for each in choices),
+        bounds=_number_bounds(schema) if kind == "number" else {},
     )
 
 
-def _choices(schema: Schema, name: str) -> list[Any]:
-    """The values a field is held to, by itself or by what its object is combined from."""
+def _find_choices(schema: Schema, name: str) -> list[Any]:
+    """Return a field's allowed values, from its schema or from `allOf`, `anyOf` or `oneOf` of its object."""
     own: list[Any] = schema.get("properties", {}).get(name, {}).get("enum", [])
     parts = (part for word in ("allOf", "anyOf", "oneOf") for part in schema.get(word, ()))
-    found = (_choices(part, name) for part in parts)
-    return own or next(filter(None, found), own)
+    combined = (_find_choices(part, name) for part in parts)
+    return own or next(filter(None, combined), own)
 
 
-def _kind(schema: Schema, choices: list[Any]) -> Kind:
+def _control_kind(schema: Schema, choices: list[Any]) -> Kind:
     if choices:
         return "choice"
     by_type: dict[str, Kind] = {"boolean": "flag", "array": "lines", "integer": "number", "number": "number"}
     return by_type.get(schema.get("type", "string"), "text")
 
 
-def _words(name: str) -> str:
-    """`tokenAddress` as `Token address`, `chainId` as `Chain ID`."""
+def _label_of(name: str) -> str:
+    """Convert a field name to a label: `tokenAddress` to `Token address`, `chainId` to `Chain ID`."""
     spaced = "".join(f" {each.lower()}" if each.isupper() else each for each in name)
-    words = " ".join(_SPELLED.get(word, word) for word in spaced.split())
+    words = " ".join(_ACRONYMS.get(word, word) for word in spaced.split())
     return words[:1].upper() + words[1:]
 
 
-def _text(value: Any) -> str:
-    """A value as a control holds it."""
+def _control_text(value: Any) -> str:
+    """Format a value as the text of a control."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, list):
@@ -124,31 +124,33 @@ def _text(value: Any) -> str:
     return "" if value is None else str(value)
 
 
-def _option(name: str, value: Any) -> str:
-    """A chain's id says little without its name."""
+def _option_label(name: str, value: Any) -> str:
+    """Return the label of a choice; chain IDs get the name of the chain."""
     chain = CHAIN_BY_ID.get(value) if name == "chainId" else None
     return f"{value} ({chain.slug})" if chain else str(value)
 
 
-def _hint(schema: Schema, row: Row, kind: Kind) -> str:
-    """What a field means, and within which bounds; what only machines read is left to the table above."""
-    limits = [limit for limit in row.limits if not limit.removeprefix("each ").startswith(_FOR_MACHINES)]
+def _field_hint(schema: Schema, row: Row, kind: Kind) -> str:
+    """Return a field's meaning and bounds; technical limits (patterns) are only in the table above."""
+    limits = [limit for limit in row.limits if not limit.removeprefix("each ").startswith(_TECHNICAL_LIMITS)]
     if kind != "flag" and row.default is not None:
         limits.append(f"{row.default} when left out")
     elif kind != "flag" and not row.required:
         limits.append("optional")
-    told = "; ".join(limits)
+    bounds = "; ".join(limits)
     meaning = [row.meaning, schema.get("items", {}).get("description", "")]
-    return " ".join(part for part in (*meaning, f"{told[:1].upper()}{told[1:]}." if told else "") if part)
+    return " ".join(
+        part for part in (*meaning, f"{bounds[:1].upper()}{bounds[1:]}." if bounds else "") if part
+    )
 
 
-def _code(text: str) -> Markup:
-    """Text as HTML, with what stands in backticks as code."""
+def _code_to_html(text: str) -> Markup:
+    """Convert text to HTML, with spans in backticks as `<code>`."""
     parts = enumerate(text.split("`"))
     return Markup("").join(Markup("<code>{}</code>").format(part) if at % 2 else part for at, part in parts)
 
 
-def _bounds(schema: Schema) -> dict[str, Any]:
+def _number_bounds(schema: Schema) -> dict[str, Any]:
     low = schema.get("minimum", schema["exclusiveMinimum"] + 1 if "exclusiveMinimum" in schema else None)
     bounds = {"min": low, "max": schema.get("maximum")}
     return {name: value for name, value in bounds.items() if value is not None}

@@ -1,4 +1,4 @@
-"""The guides: pages that explain, each made from what the API and the code say of themselves."""
+"""The guide pages, generated from the API's documents and from the code."""
 
 from __future__ import annotations
 
@@ -30,19 +30,19 @@ from centgate.receipts.typed_data import ANSWER, OFFER, RECEIPT
 from centgate.settings import Settings
 
 FIRST = "phishing-check"
-"""The service that the first steps are shown with: it asks nobody, so it answers everywhere."""
+"""Slug of the service used in the first steps: it needs no upstream, so it works on every deployment."""
 
 
 def guides(deployment: Deployment) -> tuple[Page, ...]:
-    """The guides in the order they are read."""
+    """Return the guides in reading order."""
     return (
         Page(
             "/start",
             "Get started",
-            "From the price to a paid answer, in a shell, Python, TypeScript and an agent.",
+            "From the price to a paid answer, from a shell, Python, TypeScript or an agent.",
             "start",
             menu="Start",
-            facts=_start(deployment),
+            facts=_start_context(deployment),
         ),
         Page(
             "/paying",
@@ -50,7 +50,7 @@ def guides(deployment: Deployment) -> tuple[Page, ...]:
             "How a call is paid, what it costs, and when nothing is charged.",
             "paying",
             menu="Paying",
-            facts=_paying(deployment),
+            facts=_paying_context(deployment),
         ),
         Page(
             "/reference",
@@ -58,93 +58,99 @@ def guides(deployment: Deployment) -> tuple[Page, ...]:
             "Every operation of the API, with its fields, statuses and headers.",
             "reference",
             menu="Reference",
-            facts=_reference(deployment),
+            facts=_reference_context(deployment),
         ),
         Page(
             "/errors",
             "Errors",
             "Every error code: when it occurs, whether it costs anything, and what to do.",
             "errors",
-            facts=_errors(deployment),
+            facts=_errors_context(deployment),
         ),
         Page(
             "/agents",
             "For agents",
-            "Discovery files, MCP, caps, and how to treat returned text: for agents and who sets them up.",
+            "Discovery files, MCP, caps, and how to treat returned text: for agents and their developers.",
             "agents",
             menu="Agents",
-            facts=_agents(deployment),
+            facts=_agents_context(deployment),
         ),
         Page(
             "/status",
             "Status",
-            "Whether the API works, takes payments, and has sources for each service.",
+            "The health of the API, its payments, and the sources of each service.",
             "status",
             menu="Status",
-            facts=_status(deployment),
+            facts=_status_context(deployment),
         ),
         Page(
             "/trust",
             "Trust",
-            "Who is paid, what is kept, who else learns what you ask, and what a verdict does not mean.",
+            "The payee, stored data, third parties that see your requests, and the limits of verdicts.",
             "trust",
-            facts=_trust(deployment),
+            facts=_trust_context(deployment),
         ),
         Page(
             "/receipt",
             "Check a receipt",
-            "What a signed receipt proves, and how to check one: here, by command, or by hand.",
+            "What a signed receipt proves, and how to check one: on this page, with a command, or by hand.",
             "receipt",
             layout="receipt.html.j2",
-            facts=_receipt(deployment),
+            facts=_receipt_context(deployment),
             offline=True,
         ),
         Page(
             "/operate",
             "Run your own",
-            "What it takes to run a Centgate of your own and be paid for it.",
+            "How to run your own Centgate and get paid for its answers.",
             "operate",
-            facts=_operate(deployment),
+            facts=_operate_context(deployment),
         ),
-        Page("/changelog", "Changelog", "What changed in each version.", "changelog", facts=_changelog()),
+        Page(
+            "/changelog",
+            "Changelog",
+            "What changed in each version.",
+            "changelog",
+            facts=_changelog_context(),
+        ),
     )
 
 
 def redeem_hours() -> str:
-    """Hours that a payment can be redeemed, unless the operator has set others: the API does not say."""
+    """Return the default redemption period in hours; the API does not publish the actual setting."""
     return f"{Settings.model_fields['redeem_hours'].default:g}"
 
 
 def first_service(deployment: Deployment) -> Entry:
-    """The service that the first steps are shown with."""
+    """Return the service used in the first steps: `FIRST` if available, else the first of the catalogue."""
     return next((each for each in deployment.services if each.slug == FIRST), deployment.services[0])
 
 
-def _network(deployment: Deployment) -> Network | None:
-    """The network that payments are made on; None where none are taken."""
+def _payment_network(deployment: Deployment) -> Network | None:
+    """Return the payment network; None if payments are disabled."""
     return network_of(deployment.terms.network) if deployment.terms else None
 
 
-def _accepts(deployment: Deployment) -> list[dict[str, Any]]:
-    """The terms as a 402 carries them."""
+def _accepts_entries(deployment: Deployment) -> list[dict[str, Any]]:
+    """Return the terms in the form of a 402's `accepts`."""
     return [deployment.terms.model_dump(by_alias=True)] if deployment.terms else []
 
 
-def _start(deployment: Deployment) -> dict[str, Any]:
+def _start_context(deployment: Deployment) -> dict[str, Any]:
     service = first_service(deployment)
     return {
         "service": service,
         "code": {snippet.label: snippet for snippet in snippets(service, deployment)},
-        "network": _network(deployment),
+        "network": _payment_network(deployment),
         "faucet": FAUCET,
     }
 
 
-def _paying(deployment: Deployment) -> dict[str, Any]:
+def _paying_context(deployment: Deployment) -> dict[str, Any]:
     return {
         "price": deployment.services[0].price,
-        "accepts": _accepts(deployment),
-        "network": _network(deployment),
+        "accepts": _accepts_entries(deployment),
+        "network": _payment_network(deployment),
         "errors": ERRORS,
         "states": STATES,
         "retries": RETRIES,
@@ -154,7 +160,7 @@ def _paying(deployment: Deployment) -> dict[str, Any]:
     }
 
 
-def _reference(deployment: Deployment) -> dict[str, Any]:
+def _reference_context(deployment: Deployment) -> dict[str, Any]:
     reference = Reference(deployment.openapi)
     operations = tuple(reference.operations())
     paths = {service.path for service in deployment.services}
@@ -174,11 +180,11 @@ def _reference(deployment: Deployment) -> dict[str, Any]:
     }
 
 
-def _errors(deployment: Deployment) -> dict[str, Any]:
-    return {"errors": ERRORS, "examples": error_examples(_accepts(deployment))}
+def _errors_context(deployment: Deployment) -> dict[str, Any]:
+    return {"errors": ERRORS, "examples": error_examples(_accepts_entries(deployment))}
 
 
-def _agents(deployment: Deployment) -> dict[str, Any]:
+def _agents_context(deployment: Deployment) -> dict[str, Any]:
     code = {snippet.label: snippet.code for snippet in snippets(first_service(deployment), deployment)}
     stdio, http = code["MCP, paid from a wallet"], code["MCP over HTTP"]
     return {
@@ -190,22 +196,27 @@ def _agents(deployment: Deployment) -> dict[str, Any]:
         "mcp_stdio": stdio,
         "mcp_http": http,
         "mcp_vscode": {
-            "servers": {"centgate": {"type": "stdio", **_server(stdio)}, "centgate-http": _server(http)}
+            "servers": {
+                "centgate": {"type": "stdio", **_server_entry(stdio)},
+                "centgate-http": _server_entry(http),
+            }
         },
     }
 
 
-def _server(configuration: str) -> dict[str, Any]:
+def _server_entry(configuration: str) -> dict[str, Any]:
     return json.loads(configuration)["mcpServers"]["centgate"]
 
 
-def _status(deployment: Deployment) -> dict[str, Any]:
+def _status_context(deployment: Deployment) -> dict[str, Any]:
     return {
-        "network": _network(deployment),
+        "network": _payment_network(deployment),
         "up": sum(deployment.up(service) for service in deployment.services),
         "api_state": _api_state(deployment),
-        "set_up": {service.slug: _named(service, configured=True) for service in deployment.services},
-        "missing": {service.slug: _named(service, configured=False) for service in deployment.services},
+        "set_up": {service.slug: _source_labels(service, configured=True) for service in deployment.services},
+        "missing": {
+            service.slug: _source_labels(service, configured=False) for service in deployment.services
+        },
     }
 
 
@@ -215,16 +226,16 @@ def _api_state(deployment: Deployment) -> State:
     return "down" if deployment.health else "not reachable"
 
 
-def _named(service: Entry, *, configured: bool) -> str:
-    """The sources of a service that are set up, or that are not."""
-    having = {source.name for source in service.sources if source.configured is configured}
-    return ", ".join(provider.label for provider in service.providers if provider.name in having) or "none"
+def _source_labels(service: Entry, *, configured: bool) -> str:
+    """List a service's sources that are configured, or those that are not."""
+    names = {source.name for source in service.sources if source.configured is configured}
+    return ", ".join(provider.label for provider in service.providers if provider.name in names) or "none"
 
 
-def _trust(deployment: Deployment) -> dict[str, Any]:
+def _trust_context(deployment: Deployment) -> dict[str, Any]:
     return {
         "price": deployment.services[0].price,
-        "network": _network(deployment),
+        "network": _payment_network(deployment),
         "service": (service := first_service(deployment)),
         "body": quote(json.dumps(service.input_example)),
         "proofs": admitted_proofs(deployment.x402),
@@ -237,7 +248,7 @@ def _trust(deployment: Deployment) -> dict[str, Any]:
     }
 
 
-def _receipt(deployment: Deployment) -> dict[str, Any]:
+def _receipt_context(deployment: Deployment) -> dict[str, Any]:
     statements = {"offer": OFFER, "receipt": RECEIPT, "answer": ANSWER}
     return {
         "signer": admitted_signer(deployment.x402),
@@ -247,7 +258,7 @@ def _receipt(deployment: Deployment) -> dict[str, Any]:
     }
 
 
-def _operate(deployment: Deployment) -> dict[str, Any]:
+def _operate_context(deployment: Deployment) -> dict[str, Any]:
     return {
         "price": deployment.services[0].price,
         "service": first_service(deployment),
@@ -257,8 +268,8 @@ def _operate(deployment: Deployment) -> dict[str, Any]:
 
 
 @cache
-def _changelog() -> dict[str, str]:
-    """The repository's changelog: in the package where it was built, else from the checkout."""
+def _changelog_context() -> dict[str, str]:
+    """Read the repository's changelog: from the built package, else from the checkout."""
     packaged = files("centgate") / "CHANGELOG.md"
-    there = packaged if packaged.is_file() else Path(__file__).parents[4] / "CHANGELOG.md"
-    return {"changelog": there.read_text(encoding="utf-8")}
+    path = packaged if packaged.is_file() else Path(__file__).parents[4] / "CHANGELOG.md"
+    return {"changelog": path.read_text(encoding="utf-8")}

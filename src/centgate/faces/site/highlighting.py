@@ -1,4 +1,4 @@
-"""Code as HTML, its words classed by what they are: five classes, coloured by the style sheet."""
+"""Syntax highlighting: code as HTML with five token classes, coloured by the style sheet."""
 
 from __future__ import annotations
 
@@ -25,31 +25,31 @@ _CLASSES = (
 
 @lru_cache(maxsize=256)
 def highlighted(code: str, language: str) -> Markup:
-    """The code escaped, with `<span class>` around what is coloured; plain when the language is not known."""
-    lexer = _lexer(language)
+    """Return the code escaped, with `<span class>` around tokens; without spans for an unknown language."""
+    lexer = _find_lexer(language)
     if lexer is None:
         return escape(code)
-    classed = ((_class(kind), text) for kind, text in lex(code, lexer))
-    runs = groupby(classed, key=lambda each: each[0])
-    return Markup("").join(_span(name, "".join(text for _, text in run)) for name, run in runs)
+    tokens = ((_class_of(kind), text) for kind, text in lex(code, lexer))
+    runs = groupby(tokens, key=lambda each: each[0])
+    return Markup("").join(_wrap_span(name, "".join(text for _, text in run)) for name, run in runs)
 
 
 def language_name(language: str) -> str:
-    """What a language is called: `sh` is Bash."""
-    lexer = _lexer(language)
+    """Return the display name of a language: `sh` is Bash."""
+    lexer = _find_lexer(language)
     return lexer.name if lexer else language
 
 
-def _lexer(language: str) -> Lexer | None:
+def _find_lexer(language: str) -> Lexer | None:
     try:
         return get_lexer_by_name(language, stripnl=False, ensurenl=False)
     except ClassNotFound:
         return None
 
 
-def _class(kind: Any) -> str:
+def _class_of(kind: Any) -> str:
     return next((name for parent, name in _CLASSES if kind in parent), "")
 
 
-def _span(name: str, text: str) -> Markup:
+def _wrap_span(name: str, text: str) -> Markup:
     return Markup('<span class="{}">{}</span>').format(name, text) if name and text.strip() else escape(text)

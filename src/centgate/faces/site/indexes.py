@@ -1,4 +1,4 @@
-"""What search engines and agents read first: llms.txt, llms-full.txt, robots.txt, sitemap.xml."""
+"""Index files for search engines and agents: llms.txt, llms-full.txt, robots.txt, sitemap.xml."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ AGENTS = (
     "bingbot",
     "meta-externalagent",
 )
-"""Agents that look for their own name before they read."""
-_HEADING = re.compile(r"(#{2,6}) (.*)")
+"""User agents that look for their own name in robots.txt."""
+_HEADING_PATTERN = re.compile(r"(#{2,6}) (.*)")
 
 
 def llms_txt(deployment: Deployment, pages: Sequence[Page]) -> str:
-    """The index for agents (https://llmstxt.org): pages as Markdown, path and price in one span of code."""
+    """Return llms.txt, the index for agents (https://llmstxt.org), with each service's path and price."""
     return "\n".join(_llms_lines(deployment, pages)) + "\n"
 
 
@@ -57,49 +57,56 @@ def _llms_lines(deployment: Deployment, pages: Sequence[Page]) -> Iterator[str]:
         yield from (_service_line(deployment, each) for each in services)
     yield from ("", "## Guides", "")
     guides = (page for page in pages if page.path != "/" and not page.path.startswith("/services/"))
-    yield from (f"- [{page.title}]({deployment.site}{page.twin}): {page.description}" for page in guides)
+    yield from (
+        f"- [{page.title}]({deployment.site}{page.markdown_path}): {page.description}" for page in guides
+    )
     yield from ("", "## Optional", "")
     machine = (each for each in discovery(deployment) if not each.href.endswith(("/llms.txt", ".md")))
     yield from (f"- [{each.href.rpartition('/')[2]}]({each.href}): {each.what}" for each in machine)
 
 
 def _service_line(deployment: Deployment, service: Entry) -> str:
-    asked = f"`{service.method} {service.path} {service.price}`"
-    return f"- [{service.title}]({deployment.site}/services/{service.slug}.md): {asked} {service.summary}"
+    operation = f"`{service.method} {service.path} {service.price}`"
+    return f"- [{service.title}]({deployment.site}/services/{service.slug}.md): {operation} {service.summary}"
 
 
 def llms_full(deployment: Deployment, pages: Sequence[Page]) -> str:
-    """Every page's Markdown, one after another; headings say which page they are of, so all differ."""
-    seen: Counter[str] = Counter()
-    parts = ("\n".join(_told_apart(page.title, markdown(page, deployment), seen)).strip() for page in pages)
+    """Return llms-full.txt: the Markdown of all pages, with page titles in the headings for uniqueness."""
+    counts: Counter[str] = Counter()
+    parts = (
+        "\n".join(_disambiguate_headings(page.title, markdown(page, deployment), counts)).strip()
+        for page in pages
+    )
     return "\n\n".join(parts) + "\n"
 
 
-def _told_apart(title: str, text: str, seen: Counter[str]) -> Iterator[str]:
-    """The lines of a page; what looks like a heading inside code is none."""
+def _disambiguate_headings(title: str, text: str, counts: Counter[str]) -> Iterator[str]:
+    """Yield the lines of a page with unique headings; lines inside code blocks stay unchanged."""
     fence = ""
     for line in text.splitlines():
         mark = re.match(r"`{3,}", line)
         if mark and (not fence or line.strip() == fence):
             fence = "" if fence else mark[0]
-        found = None if fence else _HEADING.fullmatch(line)
-        if not found:
+        match = None if fence else _HEADING_PATTERN.fullmatch(line)
+        if not match:
             yield line
             continue
-        heading = f"{title}: {found[2]}"
-        seen[heading] += 1
-        yield f"{found[1]} {heading}" + (f" ({seen[heading]})" if seen[heading] > 1 else "")
+        heading = f"{title}: {match[2]}"
+        counts[heading] += 1
+        yield f"{match[1]} {heading}" + (f" ({counts[heading]})" if counts[heading] > 1 else "")
 
 
 def robots_txt(deployment: Deployment) -> str:
-    """Everybody may read everything; what for is said in the words of https://contentsignals.org."""
-    named = "".join(f"User-agent: {agent}\n" for agent in AGENTS)
-    may = "Content-Signal: search=yes, ai-input=yes\nAllow: /\n"
-    return f"{named}{may}\nUser-agent: *\n{may}\nSitemap: {deployment.site}/sitemap.xml\n"
+    """Return robots.txt: all crawlers may read all pages; permitted uses as in https://contentsignals.org."""
+    user_agents = "".join(f"User-agent: {agent}\n" for agent in AGENTS)
+    permissions = "Content-Signal: search=yes, ai-input=yes\nAllow: /\n"
+    return (
+        f"{user_agents}{permissions}\nUser-agent: *\n{permissions}\nSitemap: {deployment.site}/sitemap.xml\n"
+    )
 
 
 def sitemap_xml(deployment: Deployment, pages: Sequence[Page]) -> str:
-    """The pages; when each was last changed is not known, so it is not said."""
+    """Return sitemap.xml, without `lastmod`: the time of the last change is not known."""
     rows = "".join(f"<url><loc>{escape(deployment.site + page.path)}</loc></url>\n" for page in pages)
     return (
         '<?xml version="1.0" encoding="UTF-8"?>\n'

@@ -1,4 +1,4 @@
-"""The payment networks that are known: what they are called, where they are shown, how they are reached."""
+"""Known payment networks: name, block explorer and public node of each."""
 
 from __future__ import annotations
 
@@ -8,33 +8,33 @@ from dataclasses import dataclass
 from centgate.dollars import TEST_NETWORKS
 
 FAUCET = "https://faucet.circle.com"
-"""Where the issuer of USDC gives away what is worth nothing."""
+"""Faucet of the issuer of USDC, for test tokens without value."""
 
 
 @dataclass(frozen=True, slots=True)
 class Network:
-    """A payment network as people know it."""
+    """A payment network."""
 
     identifier: str
-    """CAIP-2."""
+    """CAIP-2 identifier."""
     name: str
     explorer: str | None = None
-    """Where a transaction is shown, up to its hash."""
+    """URL of a transaction's page, without its hash."""
     node: str | None = None
-    """A public node that a wallet can be given; only where fees are paid in ether."""
+    """URL of a public node for wallets; only for networks whose fees are paid in ether."""
 
     @property
-    def test(self) -> bool:
-        """Whether its money is worth nothing."""
+    def is_test(self) -> bool:
+        """True for a test network, whose tokens have no value."""
         return self.identifier in TEST_NETWORKS
 
     @property
-    def shown(self) -> str:
-        """Its name with its identifier, as Markdown."""
+    def label(self) -> str:
+        """Name and identifier, as Markdown."""
         return f"{self.name} (`{self.identifier}`)" if self.name != self.identifier else f"`{self.name}`"
 
-    def page(self, address: str) -> str | None:
-        """The explorer's page on an address."""
+    def address_page(self, address: str) -> str | None:
+        """Return the URL of the explorer's page on an address; None if there is no explorer."""
         return f"{self.explorer.removesuffix('/tx/')}/address/{address}" if self.explorer else None
 
 
@@ -47,9 +47,9 @@ _NETWORKS = (
     Network("eip155:84532", "Base Sepolia", "https://sepolia.basescan.org/tx/", "https://sepolia.base.org"),
     Network("eip155:31337", "a local development chain"),
 )
-_KNOWN: Mapping[str, Network] = {network.identifier: network for network in _NETWORKS}
+_NETWORK_BY_ID: Mapping[str, Network] = {network.identifier: network for network in _NETWORKS}
 
 
 def network_of(identifier: str) -> Network:
-    """A network by its CAIP-2 identifier; one that is not known is called by it."""
-    return _KNOWN.get(identifier) or Network(identifier, identifier)
+    """Return a network by its CAIP-2 identifier; the identifier is the name of an unknown one."""
+    return _NETWORK_BY_ID.get(identifier) or Network(identifier, identifier)

@@ -1,4 +1,4 @@
-"""What a page of the website is."""
+"""A page of the website."""
 
 from __future__ import annotations
 
@@ -9,28 +9,28 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """One page: its Markdown is `templates/<template>.md.j2`, its HTML that Markdown inside a layout."""
+    """One page: Markdown from `templates/<template>.md.j2`, and HTML from that Markdown and a layout."""
 
     path: str
-    """`/` for the first page, else without a slash at its end: `/services/token-risk`."""
+    """`/` for the home page, else without a trailing slash: `/services/token-risk`."""
     title: str
     description: str
     """One sentence, for search results and llms.txt."""
     template: str
     layout: str = "page.html.j2"
     menu: str = ""
-    """The word that leads to it in every page's head; empty for what stands in the foot alone."""
+    """Label in the menu of every page; "" for pages that are linked only in the footer."""
     facts: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    """What its templates are given besides `page` and `deployment`."""
+    """Template variables besides `page` and `deployment`."""
     offline: bool = False
-    """Whether its scripts may ask nobody anything, which browsers then see to."""
+    """True if its scripts may not connect to anything; enforced by the page's Content-Security-Policy."""
 
     @property
-    def twin(self) -> str:
-        """The path of its Markdown."""
+    def markdown_path(self) -> str:
+        """URL path of its Markdown."""
         return "/index.md" if self.path == "/" else f"{self.path}.md"
 
     @property
     def file(self) -> str:
-        """Where its HTML lies in a folder of static files."""
+        """Path of its HTML in a folder of static files."""
         return "index.html" if self.path == "/" else f"{self.path[1:]}/index.html"

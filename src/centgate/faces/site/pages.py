@@ -1,4 +1,4 @@
-"""Every page of the website. A page is Markdown, which agents read; HTML is how people see it."""
+"""All pages of the website. Each page is Markdown, for agents; its HTML for people is made from that."""
 
 from __future__ import annotations
 
@@ -15,31 +15,31 @@ from centgate.faces.site.telling import errors_of_a_call, failures, kept, sample
 
 
 def all_pages(deployment: Deployment) -> tuple[Page, ...]:
-    """The pages in the order of the site's map."""
+    """Return all pages in the order of the sitemap."""
     return (
-        _home(deployment),
-        *(_service(each, deployment) for each in deployment.services),
+        _home_page(deployment),
+        *(_service_page(each, deployment) for each in deployment.services),
         *guides(deployment),
     )
 
 
 def apologies() -> tuple[Page, Page]:
-    """What is shown where there is no page, and where the site fails; on no map."""
+    """Return the 404 and 500 pages, which are not in the sitemap."""
     return (
+        Page("/404", "Page not found", "There is no page at this address.", "not_found", "not_found.html.j2"),
         Page(
-            "/404", "There is no such page", "Nothing is at this address.", "not_found", "not_found.html.j2"
+            "/500", "Internal error", "The website failed to create this page.", "failed", "not_found.html.j2"
         ),
-        Page("/500", "The website failed", "Something failed here.", "failed", "not_found.html.j2"),
     )
 
 
-def _home(deployment: Deployment) -> Page:
+def _home_page(deployment: Deployment) -> Page:
     first = first_service(deployment)
     sample = sample_answer(first, deployment)
     return Page(
         "/",
         "Facts for software agents at one cent a call",
-        "Services that answer software agents for one cent a call, paid per request in USDC by x402.",
+        "Services for software agents at one cent a call, paid per request in USDC by x402.",
         "home",
         layout="home.html.j2",
         facts={
@@ -53,18 +53,18 @@ def _home(deployment: Deployment) -> Page:
     )
 
 
-def _service(service: Entry, deployment: Deployment) -> Page:
+def _service_page(service: Entry, deployment: Deployment) -> Page:
     return Page(
         f"/services/{service.slug}",
         service.title,
         service.summary,
         "service",
         layout="service.html.j2",
-        facts=_of_service(service, deployment),
+        facts=_service_context(service, deployment),
     )
 
 
-def _of_service(service: Entry, deployment: Deployment) -> dict[str, Any]:
+def _service_context(service: Entry, deployment: Deployment) -> dict[str, Any]:
     siblings = deployment.categories[service.category]
     return {
         "service": service,
@@ -77,6 +77,6 @@ def _of_service(service: Entry, deployment: Deployment) -> dict[str, Any]:
         "sources": {source.name: source for source in service.sources},
         "failures": list(failures(service)),
         "errors": errors_of_a_call(),
-        "kept": kept(service),
+        "cache_note": kept(service),
         "related": [each for each in siblings if each.slug != service.slug],
     }

@@ -1,4 +1,4 @@
-"""What an error says of the buyer's money, in words."""
+"""Explanations of the payment states and retry values in errors."""
 
 from __future__ import annotations
 
@@ -7,24 +7,27 @@ from collections.abc import Mapping
 from centgate.errors import PaymentState, Retry
 
 STATES: Mapping[PaymentState, tuple[str, str]] = {
-    "unused": ("The payment was not taken.", "What `retry` says: it may be as good as before."),
+    "unused": ("The payment was not used.", "Follow `retry`: the payment may still be valid."),
     "in_flight": (
-        "Whether money moved is not known yet.",
+        "It is not known yet whether the money moved.",
         "Wait for `Retry-After`, then send the same payment.",
     ),
-    "settled": ("Money moved, and an answer is owed.", "Send the same payment with the same request."),
+    "settled": (
+        "The money moved, but no answer was delivered yet.",
+        "Send the same payment with the same request.",
+    ),
     "delivered": (
-        "Money moved, and an answer was delivered.",
-        "Take the answer, or pay anew for a new question.",
+        "The money moved, and the answer was delivered.",
+        "Use the answer. A new request needs a new payment.",
     ),
     "refused": (
-        "The facilitator refused it for certain; nothing moved.",
-        "Mend what `reason` says, then sign anew.",
+        "The facilitator definitely refused the payment; no money moved.",
+        "Fix the problem given in `reason`, then sign a new payment.",
     ),
 }
-"""What each state of a payment means, and what to do."""
+"""Meaning of each payment state, and what to do."""
 RETRIES: Mapping[Retry, str] = {
     "same_payment": "Send the same request with the same payment.",
     "new_payment": "Sign a new payment, if you still want the answer.",
-    "none": "Sending it again does not help.",
+    "none": "Do not send it again: the result will not change.",
 }

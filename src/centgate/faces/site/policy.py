@@ -1,4 +1,4 @@
-"""The headers of safety: what a page may load and call, told by the server and by the page itself."""
+"""Security headers, and the Content-Security-Policy sent by the server and repeated in each page."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from centgate.faces.site.deployment import Deployment
 
 
 def policy(deployment: Deployment) -> str:
-    """The Content-Security-Policy: a page loads what the site has, and calls the site and its API."""
+    """Return the Content-Security-Policy: load from the site only, connect to the site and its API."""
     return f"{policy_in_page(deployment)}; frame-ancestors 'none'"
 
 
 def policy_in_page(deployment: Deployment) -> str:
-    """The same without what a `<meta>` element must not say, for hosts that set no headers."""
+    """Return the policy for a `<meta>` element (no `frame-ancestors`), for hosts that set no headers."""
     return (
         "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; "
         f"connect-src 'self' {origin(deployment.api)}; form-action 'self'; base-uri 'none'"
@@ -21,7 +21,7 @@ def policy_in_page(deployment: Deployment) -> str:
 
 
 def offline_policy() -> str:
-    """The same for a page that sends nothing to anybody; it holds beside what the server's header says."""
+    """Return the `<meta>` policy of a page that may not connect; it applies in addition to the header."""
     return (
         "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; "
         "connect-src 'none'; form-action 'none'; base-uri 'none'"
@@ -29,7 +29,7 @@ def offline_policy() -> str:
 
 
 def safety(deployment: Deployment) -> dict[str, str]:
-    """The headers of every response; wallets open windows of their own, so openers are kept for pop-ups."""
+    """Return the security headers of every response. Pop-ups keep their opener, as wallets open windows."""
     return {
         "Content-Security-Policy": policy(deployment),
         "X-Content-Type-Options": "nosniff",
@@ -41,6 +41,6 @@ def safety(deployment: Deployment) -> dict[str, str]:
 
 
 def origin(address: str) -> str:
-    """Scheme and host of an address: a policy's source with a path would match that path alone."""
+    """Return scheme and host of a URL: a CSP source with a path would match only that path."""
     parts = urlsplit(address)
     return f"{parts.scheme}://{parts.netloc}"

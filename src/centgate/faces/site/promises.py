@@ -1,4 +1,4 @@
-"""What a service's page promises of its payment: the script signs nothing that differs from it."""
+"""Payment terms promised by a service's page; its script refuses to sign any other terms."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ _TYPES = {
     "TransferWithAuthorization": "address from,address to,uint256 value,"
     "uint256 validAfter,uint256 validBefore,bytes32 nonce",
 }
-"""EIP-3009's typed data, in EIP-712's own spelling."""
+"""Types of EIP-3009 in EIP-712 notation."""
 
 
 def promised(service: Entry, deployment: Deployment) -> dict[str, Any] | None:
-    """Everything the script holds the terms against, and what it needs to have them signed.
+    """Return the terms that the script compares the 402 with, and the data it needs for signing.
 
-    The token is the one this software knows on the network, and the API's word only where it knows none. None
-    where no payments are taken.
+    The token is the one this software knows for the network; the API's own data is used only for unknown
+    networks. Returns None if payments are disabled.
     """
     terms = deployment.terms
     if terms is None:
         return None
     network, chain = network_of(terms.network), int(terms.network.removeprefix("eip155:"))
-    token = USDC.get(terms.network) or _said(terms)
+    token = USDC.get(terms.network) or _asset_from_terms(terms)
     dollars = Decimal(service.price.removeprefix("$"))
     url = deployment.api + service.path
     return {
@@ -39,8 +39,8 @@ def promised(service: Entry, deployment: Deployment) -> dict[str, Any] | None:
         "networkName": network.name,
         "chainId": chain,
         "explorer": network.explorer,
-        "addChain": _addition(network, chain),
-        "typedData": _typed_data(token, chain),
+        "addChain": _chain_parameters(network, chain),
+        "typedData": _build_typed_data(token, chain),
         "states": {state: meaning for state, (meaning, _) in STATES.items()},
         "terms": {
             "amount": ["price in base units", str(int(dollars * 10**token.decimals))],
@@ -50,15 +50,15 @@ def promised(service: Entry, deployment: Deployment) -> dict[str, Any] | None:
             "name": ["token's name", token.name],
             "version": ["token's version", token.version],
             "scheme": ["scheme", terms.scheme],
-            "x402Version": ["version of x402", 2],
-            "maxTimeoutSeconds": ["time it is good for", terms.max_timeout_seconds],
-            "url": ["address that is paid for", url],
+            "x402Version": ["x402 version", 2],
+            "maxTimeoutSeconds": ["validity in seconds", terms.max_timeout_seconds],
+            "url": ["URL of the request", url],
         },
     }
 
 
 def terms_in_words(promise: dict[str, Any] | None) -> tuple[tuple[str, str], ...]:
-    """What is paid to whom, for how long, and for what; nothing where there is no promise."""
+    """Return the promised terms as labels and values; empty if there is no promise."""
     if promise is None:
         return ()
     terms = {name: str(value) for name, (_, value) in promise["terms"].items()}
@@ -68,16 +68,16 @@ def terms_in_words(promise: dict[str, Any] | None) -> tuple[tuple[str, str], ...
         ("Network", f"{promise['networkName']} ({terms['network']})"),
         ("Token", f"{terms['name']} at {terms['asset']}"),
         ("For", f"one POST to {terms['url']}"),
-        ("Good for", f"{terms['maxTimeoutSeconds']} seconds after you sign"),
+        ("Valid for", f"{terms['maxTimeoutSeconds']} seconds after you sign"),
     )
 
 
-def _said(terms: Requirements) -> Asset:
+def _asset_from_terms(terms: Requirements) -> Asset:
     return Asset(terms.asset, str(terms.extra["name"]), str(terms.extra["version"]))
 
 
-def _addition(network: Network, chain: int) -> dict[str, Any] | None:
-    """The parameter of `wallet_addEthereumChain` (EIP-3085); only for the networks that are paid in ether."""
+def _chain_parameters(network: Network, chain: int) -> dict[str, Any] | None:
+    """Return the parameter of `wallet_addEthereumChain` (EIP-3085); None unless fees are paid in ether."""
     if not network.node or not network.explorer:
         return None
     return {
@@ -89,10 +89,12 @@ def _addition(network: Network, chain: int) -> dict[str, Any] | None:
     }
 
 
-def _typed_data(token: Asset, chain: int) -> dict[str, Any]:
-    """What `eth_signTypedData_v4` is given, but for the message."""
+def _build_typed_data(token: Asset, chain: int) -> dict[str, Any]:
+    """Return the parameter of `eth_signTypedData_v4`, without the message."""
     return {
-        "types": {name: [_member(each) for each in members.split(",")] for name, members in _TYPES.items()},
+        "types": {
+            name: [_parse_member(each) for each in members.split(",")] for name, members in _TYPES.items()
+        },
         "primaryType": "TransferWithAuthorization",
         "domain": {
             "name": token.name,
@@ -103,6 +105,6 @@ def _typed_data(token: Asset, chain: int) -> dict[str, Any]:
     }
 
 
-def _member(text: str) -> dict[str, str]:
+def _parse_member(text: str) -> dict[str, str]:
     kind, _, name = text.partition(" ")
     return {"name": name, "type": kind}

@@ -1,4 +1,4 @@
-"""Markdown as HTML: headings that can be linked to, tables and code that can be scrolled, no inline style."""
+"""Render Markdown as HTML: headings with links, scrollable tables and code, no inline styles."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from markupsafe import Markup, escape
 from centgate.faces.site.highlighting import highlighted, language_name
 
 STATES = {"up": "up", "down": "down", "not reachable": "lost"}
-"""Words that, where they stand **alone in bold**, tell how a thing is: each gets a shape by its class."""
+"""CSS class of each state; applied to these words if they are **bold and alone**."""
 
 
 @dataclass(frozen=True)
 class Section:
-    """What stands under one heading of the second level, with the heading."""
+    """One second-level heading and the content below it."""
 
     id: str
     title: str
@@ -30,7 +30,7 @@ class Section:
 
 @dataclass(frozen=True)
 class Document:
-    """A page's content: what stands before the first section, and the sections."""
+    """A page's content: the part before the first section, and the sections."""
 
     lead: Markup
     sections: tuple[Section, ...]
@@ -40,32 +40,36 @@ class Document:
 
 
 def document(markdown: str, href: Callable[[str], str]) -> Document:
-    """Render Markdown; `href` gives the address that a link leads to in HTML.
+    """Render Markdown; `href` converts each link target to its target in HTML.
 
-    The caption of a table and the name of a block of code are those of the heading they stand under; a block
-    of code can have its own after its language: ```` ```bash The terms ````. HTML in the Markdown stays text.
+    Tables and code blocks are named after the heading above them; a code block can have a name of its own
+    after its language: ```` ```bash The terms ````. HTML in the Markdown stays text.
     """
     reader = MarkdownIt("commonmark", {"html": False}).enable("table")
-    for rule, render in (("fence", _code), ("table_open", _table), ("table_close", _table_end)):
+    for rule, render in (
+        ("fence", _render_code),
+        ("table_open", _render_table_open),
+        ("table_close", _render_table_close),
+    ):
         reader.add_render_rule(rule, render)
     tokens = reader.parse(markdown)
-    _Annotating(href).annotate(tokens)
-    lead, *parts = _parts(tokens)
+    _TokenAnnotator(href).annotate(tokens)
+    lead, *parts = _split_sections(tokens)
 
     def html(part: Sequence[Token]) -> Markup:
         return Markup(reader.renderer.render(part, reader.options, {}))
 
-    sections = (Section(str(part[0].attrs["id"]), _text(part[1]), html(part)) for part in parts)
+    sections = (Section(str(part[0].attrs["id"]), _inline_text(part[1]), html(part)) for part in parts)
     return Document(html(lead), tuple(sections))
 
 
 def anchor(title: str) -> str:
-    """The id of a heading."""
+    """Return the id of a heading."""
     return re.sub(r"[^a-z0-9_]+", "-", title.lower()).strip("-") or "part"
 
 
-def _parts(tokens: Sequence[Token]) -> list[list[Token]]:
-    """The tokens before the first heading of the second level, then those of each such section."""
+def _split_sections(tokens: Sequence[Token]) -> list[list[Token]]:
+    """Split tokens at second-level headings; the first list precedes the first such heading."""
     parts: list[list[Token]] = [[]]
     for token in tokens:
         if token.type == "heading_open" and token.tag == "h2":
@@ -74,13 +78,13 @@ def _parts(tokens: Sequence[Token]) -> list[list[Token]]:
     return parts
 
 
-def _text(inline: Token) -> str:
+def _inline_text(inline: Token) -> str:
     return "".join(child.content for child in inline.children or ())
 
 
 @dataclass
-class _Annotating:
-    """One walk over a page's tokens, which gives them what their HTML needs."""
+class _TokenAnnotator:
+    """Adds ids, names and classes to a page's tokens in one pass."""
 
     href: Callable[[str], str]
     heading: str = ""
@@ -93,53 +97,53 @@ class _Annotating:
             if token.type == "heading_open":
                 self._open_heading(token, tokens[at + 1])
             elif token.type in ("table_open", "fence"):
-                self._name(token)
+                self._name_block(token)
             elif token.type == "tr_open":
                 first = True
             elif token.type in ("td_open", "th_open"):
-                _turn_cell(token, tokens[at + 2], first=first)
+                _convert_cell(token, tokens[at + 2], first=first)
                 first = False
             elif token.type == "inline":
-                self._inline(token)
+                self._annotate_inline(token)
 
     def _open_heading(self, token: Token, inline: Token) -> None:
-        self.heading = _text(inline)
+        self.heading = _inline_text(inline)
         if token.tag == "h1":
             return
-        token.attrs["id"] = self._once(self.ids, anchor(self.heading), "-")
+        token.attrs["id"] = self._unique_name(self.ids, anchor(self.heading), "-")
         link = Token("link_open", "a", 1, attrs={"href": f"#{token.attrs['id']}"})
         inline.children = [link, *(inline.children or ()), Token("link_close", "a", -1)]
 
-    def _name(self, token: Token) -> None:
-        """Names have to differ, since what can be scrolled is a landmark."""
+    def _name_block(self, token: Token) -> None:
+        """Name a scrollable block; names must be unique, since each block is an ARIA landmark."""
         language, _, label = token.info.strip().partition(" ")
         kind = "Code" if token.type == "fence" else "Table"
-        name = self._once(self.labels, f"{kind}: {label or self.heading}", ", ")
+        name = self._unique_name(self.labels, f"{kind}: {label or self.heading}", ", ")
         token.meta = {"language": language, "label": label, "name": name, "caption": self.heading}
 
-    def _once(self, seen: Counter[str], name: str, joint: str) -> str:
-        seen[name] += 1
-        return name if seen[name] == 1 else f"{name}{joint}{seen[name]}"
+    def _unique_name(self, counts: Counter[str], name: str, joint: str) -> str:
+        counts[name] += 1
+        return name if counts[name] == 1 else f"{name}{joint}{counts[name]}"
 
-    def _inline(self, inline: Token) -> None:
+    def _annotate_inline(self, inline: Token) -> None:
         children = inline.children or []
         for child in children:
             if child.type == "link_open":
-                _lead_on(child, self.href)
+                _rewrite_link(child, self.href)
         for opening, word in pairwise(children):
             if opening.type == "strong_open" and word.content in STATES:
                 opening.attrs["class"] = f"state {STATES[word.content]}"
 
 
-def _lead_on(link: Token, href: Callable[[str], str]) -> None:
+def _rewrite_link(link: Token, href: Callable[[str], str]) -> None:
     target = href(str(link.attrs["href"]))
     link.attrs["href"] = target
     if target.startswith(("http:", "https:")):
         link.attrs["rel"] = "external noopener"
 
 
-def _turn_cell(opening: Token, closing: Token, *, first: bool) -> None:
-    """A row's first cell is its heading; alignment is a class, as the policy allows no inline style."""
+def _convert_cell(opening: Token, closing: Token, *, first: bool) -> None:
+    """Make a row's first cell its header; turn alignment into a class, as the CSP forbids inline styles."""
     head = opening.type == "th_open"
     style = str(opening.attrs.pop("style", ""))
     if "right" in style:
@@ -149,7 +153,7 @@ def _turn_cell(opening: Token, closing: Token, *, first: bool) -> None:
         opening.attrs["scope"] = "col" if head else "row"
 
 
-def _table(_renderer: Any, tokens: Sequence[Token], at: int, *_rest: Any) -> str:
+def _render_table_open(_renderer: Any, tokens: Sequence[Token], at: int, *_rest: Any) -> str:
     meta = tokens[at].meta
     return (
         f'<div class="table" role="region" aria-label="{escape(meta["name"])}" tabindex="0">\n'
@@ -157,16 +161,16 @@ def _table(_renderer: Any, tokens: Sequence[Token], at: int, *_rest: Any) -> str
     )
 
 
-def _table_end(*_rest: Any) -> str:
+def _render_table_close(*_rest: Any) -> str:
     return "</table>\n</div>\n"
 
 
-def _code(_renderer: Any, tokens: Sequence[Token], at: int, *_rest: Any) -> str:
+def _render_code(_renderer: Any, tokens: Sequence[Token], at: int, *_rest: Any) -> str:
     meta = tokens[at].meta
-    return "".join(_block(tokens[at].content, **meta))
+    return "".join(_code_block(tokens[at].content, **meta))
 
 
-def _block(content: str, *, language: str, label: str, name: str, caption: str) -> Iterator[str]:
+def _code_block(content: str, *, language: str, label: str, name: str, caption: str) -> Iterator[str]:
     yield '<div class="code">\n'
     if label or language:
         yield f'<p class="label">{escape(label or language_name(language))}</p>\n'

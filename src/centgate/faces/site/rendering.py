@@ -1,4 +1,4 @@
-"""From a page to its Markdown, and from its Markdown to HTML."""
+"""Render pages as Markdown, and their Markdown as HTML."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from centgate.faces.site.wording import cell, code, fenced, outside
 
 
 def markdown(page: Page, deployment: Deployment) -> str:
-    """The page as agents read it: under its title stands where its other form and the index are."""
+    """Return the page as Markdown for agents, with links to its HTML and to llms.txt below the title."""
     title, _, rest = written(page, deployment).partition("\n")
     site = deployment.site
     pointer = f"This page for people: <{site}{page.path}>. All pages for agents: [llms.txt]({site}/llms.txt)."
@@ -27,15 +27,15 @@ def markdown(page: Page, deployment: Deployment) -> str:
 
 
 def written(page: Page, deployment: Deployment) -> str:
-    """What the page says; `link(path)` in its template is where the Markdown of a page is."""
-    template = _environment(escaped=False).get_template(f"{page.template}.md.j2")
-    link = partial(_twin, deployment.site)
-    return _tidy(template.render(page=page, deployment=deployment, link=link, **page.facts))
+    """Render the page's Markdown template; `link(path)` in it returns the URL of a page's Markdown."""
+    template = _create_environment(escaped=False).get_template(f"{page.template}.md.j2")
+    link = partial(_markdown_url, deployment.site)
+    return _normalize_blank_lines(template.render(page=page, deployment=deployment, link=link, **page.facts))
 
 
 def html(page: Page, deployment: Deployment, pages: tuple[Page, ...]) -> str:
-    """The page as people see it, `pages` being all that its head and foot lead to."""
-    template = _environment(escaped=True).get_template(page.layout)
+    """Return the page as HTML; `pages` are those linked in its header and footer."""
+    template = _create_environment(escaped=True).get_template(page.layout)
     content = document(written(page, deployment), leading(deployment, pages))
     return template.render(
         page=page,
@@ -49,13 +49,13 @@ def html(page: Page, deployment: Deployment, pages: tuple[Page, ...]) -> str:
 
 
 def leading(deployment: Deployment, pages: tuple[Page, ...]) -> Callable[[str], str]:
-    """Where a link of the Markdown leads in HTML: to the HTML of a page, inside whatever host serves it."""
-    twins = {deployment.site + page.twin: page.path for page in pages}
+    """Return a function that converts link targets of the Markdown to site-relative paths of HTML pages."""
+    html_paths = {deployment.site + page.markdown_path: page.path for page in pages}
 
     def href(target: str) -> str:
         address, mark, fragment = target.partition("#")
-        if address in twins:
-            return twins[address] + mark + fragment
+        if address in html_paths:
+            return html_paths[address] + mark + fragment
         if deployment.site != deployment.api and target.startswith(deployment.site + "/"):
             return target.removeprefix(deployment.site)
         return target
@@ -64,7 +64,7 @@ def leading(deployment: Deployment, pages: tuple[Page, ...]) -> Callable[[str], 
 
 
 @cache
-def _environment(*, escaped: bool) -> Environment:
+def _create_environment(*, escaped: bool) -> Environment:
     environment = Environment(
         loader=PackageLoader("centgate.faces.site"),
         autoescape=escaped,
@@ -86,15 +86,15 @@ def _environment(*, escaped: bool) -> Environment:
 
 
 def pretty(value: Any) -> str:
-    """A value as JSON over several lines."""
+    """Format a value as indented JSON."""
     return json.dumps(value, indent=2, ensure_ascii=False)
 
 
-def _twin(site: str, path: str) -> str:
+def _markdown_url(site: str, path: str) -> str:
     path, mark, fragment = path.partition("#")
     return f"{site}{'/index' if path == '/' else path}.md{mark}{fragment}"
 
 
-def _tidy(text: str) -> str:
-    """No more than one empty line at a time, and one line's end at the end."""
+def _normalize_blank_lines(text: str) -> str:
+    """Collapse repeated empty lines, and end the text with one line break."""
     return re.sub(r"\n{3,}", "\n\n", text).strip() + "\n"

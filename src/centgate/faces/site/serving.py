@@ -1,4 +1,4 @@
-"""The website as a server of its own, which reads the API again every so often."""
+"""The website as a standalone server that regularly reads the API again."""
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ from centgate.server import Announced, connection_limits, listen
 from centgate.settings import Settings
 
 FRESH = 30.0
-"""Seconds after which the API is read again."""
+"""Seconds between two readings of the API."""
 STOP_WITHIN = 5
-"""Seconds that open connections get to finish after SIGTERM."""
+"""Seconds allowed for open connections to finish after SIGTERM."""
 
 _HTML, _MARKDOWN, _PLAIN = "text/html", "text/markdown", "text/plain"
 
 
 class Window:
-    """The website's files as of the latest reading of the API. Requests never wait for the next one."""
+    """The website's files as of the latest reading of the API. Requests never wait for a reading."""
 
     def __init__(self, api: str, deployment: Deployment, own: Sequence[VerificationFile]) -> None:
         self._api = api
@@ -48,21 +48,21 @@ class Window:
         self.files = all_files(deployment, own)
 
     async def keep_fresh(self, every: float) -> None:
-        """Read the API again and again, in a thread; what fails is logged, and tried again."""
+        """Read the API repeatedly, in a thread; log failures and continue."""
         while True:
             await asyncio.sleep(every)
             try:
                 await asyncio.to_thread(self.read_again)
-            except Exception:  # noqa: BLE001 - the outermost door of this task: the site stays as it was
-                structlog.get_logger().exception("the website could not be made anew")
+            except Exception:  # noqa: BLE001 - outermost handler of this task; the site stays unchanged
+                structlog.get_logger().exception("could not update the website")
 
     def read_again(self) -> None:
-        """What could not be read stays as it was, except that the API is known not to answer."""
+        """Update the files from the API; on failure keep the old content and mark the API as unreachable."""
         try:
             deployment = read_deployment(self._api, self.deployment.site)
             files = all_files(deployment, self._own)
         except CatalogUnread as error:
-            structlog.get_logger().warning("the API could not be read", error=str(error))
+            structlog.get_logger().warning("could not read the API", error=str(error))
             deployment = self.deployment.lost(datetime.now(UTC))
             files = all_files(deployment, self._own)
         self.files, self.deployment = files, deployment
@@ -71,53 +71,53 @@ class Window:
 def site_app(
     api: str, deployment: Deployment, *, own: Sequence[VerificationFile] = (), every: float = FRESH
 ) -> Starlette:
-    """The website as an ASGI application; `own` are the operator's files under `/.well-known/`."""
+    """Return the website as an ASGI application; `own` are the operator's files under `/.well-known/`."""
     window = Window(api, deployment, own)
 
     async def endpoint(request: Request) -> Response:
-        return _answer(request, window)
+        return _file_response(request, window)
 
-    async def other_method(_request: Request, _error: Exception) -> Response:
+    async def method_not_allowed(_request: Request, _error: Exception) -> Response:
         headers = {"Allow": "GET, HEAD", **safety(window.deployment)}
-        return Response("Only GET and HEAD are answered here.\n", 405, headers, _PLAIN)
+        return Response("Only GET and HEAD are supported.\n", 405, headers, _PLAIN)
 
-    async def failed(request: Request, _error: Exception) -> Response:
-        return _apology(request, window, 500)
+    async def server_error(request: Request, _error: Exception) -> Response:
+        return _error_page(request, window, 500)
 
     @asynccontextmanager
     async def lifespan(_app: Starlette) -> AsyncGenerator[None]:
-        reading = asyncio.create_task(window.keep_fresh(every))
+        updates = asyncio.create_task(window.keep_fresh(every))
         yield
-        reading.cancel()
+        updates.cancel()
         with suppress(asyncio.CancelledError):
-            await reading
+            await updates
 
     return Starlette(
         routes=[Route("/{path:path}", endpoint)],
         middleware=[Middleware(GZipMiddleware, minimum_size=500, compresslevel=6)],
-        exception_handlers={405: other_method, 500: failed},
+        exception_handlers={405: method_not_allowed, 500: server_error},
         lifespan=lifespan,
     )
 
 
-def _answer(request: Request, window: Window) -> Response:
+def _file_response(request: Request, window: Window) -> Response:
     files, path = window.files, str(request.scope["path"])
     file = files.get(path)
     if file is None:
-        return _elsewhere(request, files) or _apology(request, window, 404)
+        return _canonical_redirect(request, files) or _error_page(request, window, 404)
     if path in ("/404.html", "/500.html"):
-        return _apology(request, window, 404)
-    if file.twin and file.media_type.startswith(_HTML):
+        return _error_page(request, window, 404)
+    if file.alternate and file.media_type.startswith(_HTML):
         accept = request.headers.get("accept", "")
-        file = files[file.twin] if named(accept, (_MARKDOWN,), _HTML) == _MARKDOWN else file
+        file = files[file.alternate] if named(accept, (_MARKDOWN,), _HTML) == _MARKDOWN else file
     headers = headers_of(file, window.deployment)
-    if _has(request, headers["ETag"]):
+    if _has_tag(request, headers["ETag"]):
         return Response(status_code=304, headers=headers)
     return Response(file.content, headers=headers)
 
 
-def _elsewhere(request: Request, files: Mapping[str, File]) -> Response | None:
-    """Where there is one way to write an address, the others lead to it; only to what there is here."""
+def _canonical_redirect(request: Request, files: Mapping[str, File]) -> Response | None:
+    """Redirect variants of an existing path (`/index.html`, trailing slash) to its canonical form."""
     path = str(request.scope["path"])
     canonical = path.removesuffix("index.html").rstrip("/") or "/"
     if canonical not in files:
@@ -126,8 +126,8 @@ def _elsewhere(request: Request, files: Mapping[str, File]) -> Response | None:
     return Response(status_code=308, headers={"Location": quote(canonical) + (f"?{query}" if query else "")})
 
 
-def _apology(request: Request, window: Window, status: int) -> Response:
-    """What there is to say instead of a page, as the client would have it."""
+def _error_page(request: Request, window: Window, status: int) -> Response:
+    """Return an error page in the format that the client prefers: Markdown, HTML or plain text."""
     kind = named(request.headers.get("accept", ""), (_MARKDOWN, _HTML), _PLAIN)
     file = window.files[f"/{status}.html" if kind == _HTML else f"/{status}.md"]
     media_type = file.media_type if kind != _PLAIN else PLAIN
@@ -135,37 +135,37 @@ def _apology(request: Request, window: Window, status: int) -> Response:
     return Response(file.content, status, headers | safety(window.deployment))
 
 
-def _has(request: Request, tag: str) -> bool:
-    """Whether the client says that it has this very content (RFC 9110 section 13.1.2)."""
-    known = [each.strip() for each in request.headers.get("if-none-match", "").split(",")]
-    return "*" in known or tag in known or tag.removeprefix("W/") in known
+def _has_tag(request: Request, tag: str) -> bool:
+    """Return True if `If-None-Match` contains the tag (RFC 9110 section 13.1.2)."""
+    tags = [each.strip() for each in request.headers.get("if-none-match", "").split(",")]
+    return "*" in tags or tag in tags or tag.removeprefix("W/") in tags
 
 
 def headers_of(file: File, deployment: Deployment) -> dict[str, str]:
-    """The headers a file is served with. Its tag is a weak one, as it may be compressed on the way."""
+    """Return the response headers of a file. The ETag is weak, as middleware may compress the content."""
     return {
         "Content-Type": file.media_type,
         "Cache-Control": "public, max-age=60",
         "ETag": f'W/"{hashlib.sha256(file.content).hexdigest()[:20]}"',
-        "Link": ", ".join([*_links(file, deployment), link_header(deployment)]),
+        "Link": ", ".join([*_page_links(file, deployment), link_header(deployment)]),
         "Access-Control-Allow-Origin": "*",
-        **({"Vary": "Accept"} if file.twin else {}),
+        **({"Vary": "Accept"} if file.alternate else {}),
         **safety(deployment),
     }
 
 
-def _links(file: File, deployment: Deployment) -> list[str]:
-    """The other form of a page, and the address that it goes by."""
-    if not file.twin:
+def _page_links(file: File, deployment: Deployment) -> list[str]:
+    """Return the alternate and canonical links of a page."""
+    if not file.alternate:
         return []
     is_page = file.media_type.startswith(_HTML)
-    page, twin = (file.path, file.twin) if is_page else (file.twin, file.path)
+    page, markdown = (file.path, file.alternate) if is_page else (file.alternate, file.path)
     canonical = f'<{deployment.site}{page}>; rel="canonical"'
-    return [f'<{twin}>; rel="alternate"; type="{_MARKDOWN}"', canonical] if is_page else [canonical]
+    return [f'<{markdown}>; rel="alternate"; type="{_MARKDOWN}"', canonical] if is_page else [canonical]
 
 
 def run_site(api: str, settings: Settings) -> None:
-    """Serve until SIGTERM or SIGINT; CatalogUnread when the API cannot be read at the start."""
+    """Serve until SIGTERM or SIGINT. Raises CatalogUnread if the API cannot be read at start-up."""
     own = verification.files(settings.well_known)
     listener, settings = listen(settings)
     with listener:

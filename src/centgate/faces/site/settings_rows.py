@@ -1,4 +1,4 @@
-"""The settings that the guides show: their names, defaults and meanings, from the settings classes."""
+"""Settings shown in the guides: names, defaults and meanings, from the settings classes."""
 
 from __future__ import annotations
 
@@ -31,33 +31,33 @@ OPERATING = (
     "metrics_port",
     "alert_webhook",
 )
-"""The settings that an operator thinks about first."""
+"""The most important settings of an operator."""
 BUYING = ("wallet", "wallet_key", "cap_per_call", "cap_total", "networks", "payee", "ledger")
-"""The settings that a buyer thinks about first."""
+"""The most important settings of a buyer."""
 
 Row = dict[str, str]
 
 
 def operating() -> list[Row]:
-    """What an operator sets, as `name`, `default` and `meaning`."""
-    return [_row(Settings, name) for name in OPERATING]
+    """Return the operator's settings, as `name`, `default` and `meaning`."""
+    return [_settings_row(Settings, name) for name in OPERATING]
 
 
 def buying() -> list[Row]:
-    """What a buyer sets."""
-    return [_row(BuyerSettings, name) for name in BUYING]
+    """Return the buyer's settings, in the same form."""
+    return [_settings_row(BuyerSettings, name) for name in BUYING]
 
 
-def _row(settings: type[BaseSettings], name: str) -> Row:
+def _settings_row(settings: type[BaseSettings], name: str) -> Row:
     field = settings.model_fields[name]
-    shown = _shown(field.default)
+    default = _format_default(field.default)
     if field.default_factory:
-        shown = "in your own folder"  # a path of this machine, which says nothing to who reads the page
-    return {"name": PREFIX + name.upper(), "default": shown, "meaning": field.description or ""}
+        default = "in your home folder"  # the actual path on this machine is of no use to readers
+    return {"name": PREFIX + name.upper(), "default": default, "meaning": field.description or ""}
 
 
-def _shown(default: object) -> str:
-    """A default as Markdown; empty where there is none."""
+def _format_default(default: object) -> str:
+    """Format a default as Markdown, or "" if there is none."""
     if isinstance(default, tuple):
         default = ",".join(map(str, cast(tuple[object, ...], default)))
     return "" if default in (None, "") else f"`{default}`"

@@ -1,4 +1,4 @@
-"""The sources of all services, each once."""
+"""Index of the sources of all services."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from centgate.faces.site.deployment import Deployment
 
 @dataclass(frozen=True, slots=True)
 class UsedSource:
-    """A source, and which services ask it."""
+    """A source and the services that use it."""
 
     name: str
     label: str
@@ -17,25 +17,25 @@ class UsedSource:
     configured: bool
     terms: str
     services: tuple[str, ...]
-    """Slugs."""
+    """Slugs of the services."""
 
 
 def all_sources(deployment: Deployment) -> tuple[UsedSource, ...]:
-    """Every source of the catalogue by its label."""
-    asking: dict[str, list[str]] = {}
-    known = {source.name: source for service in deployment.services for source in service.sources}
+    """Return all sources of the catalogue, sorted by label."""
+    services_by_source: dict[str, list[str]] = {}
+    sources = {source.name: source for service in deployment.services for source in service.sources}
     providers = {each.name: each for service in deployment.services for each in service.providers}
     for service in deployment.services:
         for provider in service.providers:
-            asking.setdefault(provider.name, []).append(service.slug)
+            services_by_source.setdefault(provider.name, []).append(service.slug)
     return tuple(
         UsedSource(
             name,
             provider.label,
             provider.docs_url,
-            configured=name in known and known[name].configured,
-            terms=known[name].terms if name in known else "",
-            services=tuple(asking[name]),
+            configured=name in sources and sources[name].configured,
+            terms=sources[name].terms if name in sources else "",
+            services=tuple(services_by_source[name]),
         )
         for name, provider in sorted(providers.items(), key=lambda each: each[1].label.lower())
     )

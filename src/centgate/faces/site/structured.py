@@ -1,4 +1,4 @@
-"""What a page says of itself to search engines: JSON-LD in schema.org's words."""
+"""Structured data for search engines: JSON-LD with schema.org's vocabulary."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from centgate.faces.site.page import Page
 
 
 def structured(page: Page, deployment: Deployment) -> Markup:
-    """The page's JSON-LD, as it may stand inside a `<script>` element: nothing in it can end the element."""
-    graph = [_website(deployment) if page.path == "/" else _way_here(page, deployment)]
+    """Return the page's JSON-LD, escaped so that it cannot end the `<script>` element around it."""
+    graph = [_website_entry(deployment) if page.path == "/" else _breadcrumbs(page, deployment)]
     service = page.facts.get("service") if page.path.startswith("/services/") else None
     if isinstance(service, Entry):
-        graph.append(_offered(service, page, deployment))
+        graph.append(_service_offer(service, page, deployment))
     content = json.dumps({"@context": "https://schema.org", "@graph": graph}, ensure_ascii=False)
     return Markup(content.replace("<", "\\u003c"))
 
 
-def _website(deployment: Deployment) -> dict[str, Any]:
+def _website_entry(deployment: Deployment) -> dict[str, Any]:
     return {"@type": "WebSite", "name": NAME, "url": f"{deployment.site}/", "description": TAGLINE}
 
 
-def _way_here(page: Page, deployment: Deployment) -> dict[str, Any]:
-    """From the first page to this one."""
+def _breadcrumbs(page: Page, deployment: Deployment) -> dict[str, Any]:
+    """Return the breadcrumb list from the home page to this page."""
     steps = ((NAME, f"{deployment.site}/"), (page.title, deployment.site + page.path))
     return {
         "@type": "BreadcrumbList",
@@ -39,8 +39,8 @@ def _way_here(page: Page, deployment: Deployment) -> dict[str, Any]:
     }
 
 
-def _offered(service: Entry, page: Page, deployment: Deployment) -> dict[str, Any]:
-    """The service, and what a call costs."""
+def _service_offer(service: Entry, page: Page, deployment: Deployment) -> dict[str, Any]:
+    """Return the service and its price per call."""
     return {
         "@type": "WebAPI",
         "name": service.title,

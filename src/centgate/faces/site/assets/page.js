@@ -1,4 +1,4 @@
-// Every page: the theme, copy buttons, tabs. Nothing here is needed to read.
+// For every page: theme switch, copy buttons, tabs. Pages are readable without this script.
 "use strict";
 
 const root = document.documentElement;
@@ -6,7 +6,7 @@ const THEMES = ["system", "light", "dark"];
 let theme = "system";
 try {
   theme = localStorage.theme ?? theme;
-} catch {} // storage can be switched off: the theme lasts as long as the page then
+} catch {} // storage can be disabled: the theme then lasts as long as the page
 root.dataset.theme = theme; // before the first paint
 
 function themeSwitch() {
@@ -48,15 +48,15 @@ function copyButton(block, said) {
   block.append(button);
 }
 
-// What does not scroll need not be a stop of the Tab key.
-function stops() {
+// Keeps only scrollable blocks in the Tab order.
+function updateTabStops() {
   for (const block of document.querySelectorAll(".table, .code pre")) {
     if (block.scrollWidth > block.clientWidth || block.scrollHeight > block.clientHeight) block.tabIndex = 0;
     else block.removeAttribute("tabindex");
   }
 }
 
-// A section that says the same in several languages becomes tabs: each h3 in it names one.
+// Converts a section with code samples in several languages to tabs, one for each h3.
 function tabs(section) {
   const heads = [...section.querySelectorAll(":scope > h3")];
   if (!heads.length) return;
@@ -69,7 +69,7 @@ function tabs(section) {
       tab.tabIndex = tab === chosen ? 0 : -1;
       panel.hidden = tab !== chosen;
     }
-    stops();
+    updateTabStops();
   };
   pairs.forEach(({ tab }, at) => {
     list.append(tab);
@@ -99,6 +99,6 @@ document.addEventListener("DOMContentLoaded", () => {
   themeSwitch();
   for (const block of document.querySelectorAll(".code")) copyButton(block, said);
   document.querySelectorAll("section[data-tabs]").forEach(tabs);
-  stops();
-  addEventListener("resize", stops);
+  updateTabStops();
+  addEventListener("resize", updateTabStops);
 });

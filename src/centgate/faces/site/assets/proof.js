@@ -1,4 +1,4 @@
-// Keccak-256, secp256k1 and EIP-712, as far as a signed receipt needs them.
+// The parts of Keccak-256, secp256k1 and EIP-712 that are needed to verify a signed receipt.
 
 const bytes = (text) => new TextEncoder().encode(text);
 const number = (data) => data.reduce((value, byte) => (value << 8n) | BigInt(byte), 0n);
@@ -10,18 +10,18 @@ export const hex = (data) => `0x${Array.from(data, (byte) => byte.toString(16).p
 // The permutation of FIPS 202 on 25 lanes; Ethereum pads with 1 where SHA-3 pads with 6.
 
 const LANE = (1n << 64n) - 1n;
-const turned = (lane, by) => ((lane << by) | (lane >> (64n - by))) & LANE;
+const rotate = (lane, by) => ((lane << by) | (lane >> (64n - by))) & LANE;
 
 function permute(state) {
   for (let round = 0, feedback = 1; round < 24; round++) {
     const columns = [0, 1, 2, 3, 4].map((x) => state.reduce((sum, lane, at) => (at % 5 === x ? sum ^ lane : sum), 0n));
-    state.forEach((_, at) => (state[at] ^= columns[(at + 4) % 5] ^ turned(columns[(at + 1) % 5], 1n)));
+    state.forEach((_, at) => (state[at] ^= columns[(at + 4) % 5] ^ rotate(columns[(at + 1) % 5], 1n)));
     const moved = [state[0]];
     for (let x = 1, y = 0, step = 1, by = 0; step < 25; step++) {
       by += step;
       const lane = state[x + 5 * y];
       [x, y] = [y, (2 * x + 3 * y) % 5];
-      moved[x + 5 * y] = turned(lane, BigInt(by % 64));
+      moved[x + 5 * y] = rotate(lane, BigInt(by % 64));
     }
     const right = (at, by) => moved[at - (at % 5) + ((at + by) % 5)];
     moved.forEach((lane, at) => (state[at] = lane ^ (~right(at, 1) & LANE & right(at, 2))));
@@ -79,7 +79,7 @@ function power(base, exponent) {
   return result;
 }
 
-// The address whose key made a signature over 32 bytes; null where there is none.
+// Recovers the address that signed 32 bytes; null for an invalid signature.
 export function recover(digest, signature) {
   const [r, s, v] = [number(signature.slice(0, 32)), number(signature.slice(32, 64)), signature[64]];
   if (signature.length !== 65 || ![0, 1, 27, 28].includes(v) || !r || r >= N || !s || s > N / 2n) return null;
@@ -99,15 +99,15 @@ export function recover(digest, signature) {
 
 const text = (value) => keccak(bytes(value));
 
-// The 32 bytes that are signed. A field that is not among those signed is wrong: it would look signed.
+// The 32 bytes that are signed. A field outside the signed type is an error: it would look signed.
 export function digest({ name, domain, fields, absent }, payload) {
-  const said = { ...absent, ...payload };
+  const values = { ...absent, ...payload };
   const kinds = Object.fromEntries(fields);
-  const odd = Object.keys({ ...said, ...kinds }).find((field) => !fits(kinds[field], said[field]));
-  if (odd) throw `its field '${odd.slice(0, 40)}' is not what is signed there`;
-  if ((said.version ?? 1) !== 1) throw "only version 1 is known";
+  const invalid = Object.keys({ ...values, ...kinds }).find((field) => !fits(kinds[field], values[field]));
+  if (invalid) throw `its field '${invalid.slice(0, 40)}' is missing, invalid or not part of the signed type`;
+  if ((values.version ?? 1) !== 1) throw "only version 1 is supported";
   const type = `${name}(${fields.map(([field, kind]) => `${kind} ${field}`)})`;
-  const words = fields.map(([field, kind]) => ENCODED[kind](said[field]));
+  const words = fields.map(([field, kind]) => ENCODED[kind](values[field]));
   const separator = keccak(
     text("EIP712Domain(string name,string version,uint256 chainId)"), text(domain), text("1"), word(1n),
   );
@@ -122,13 +122,13 @@ function fits(kind, value) {
   return kind === "string" && typeof value === "string" && value.isWellFormed();
 }
 
-// A statement with the address that signed it; throws a sentence that says why it is none.
-export function opened(statement, { format, payload, signature }) {
-  if (format === "jws") throw "it is signed as JWS, and only EIP-712 is checked here";
-  if (format !== "eip712") throw "it is not x402's format, payload and signature";
+// Parses a signed statement and recovers its signer; throws the reason as a sentence.
+export function parseSigned(statement, { format, payload, signature }) {
+  if (format === "jws") throw "it is signed as JWS, but only EIP-712 is supported";
+  if (format !== "eip712") throw "it does not have x402's fields format, payload and signature";
   const signed = digest(statement, payload);
   const plain = /^(?:0x)?([0-9a-f]{130})$/i.exec(signature);
   const signer = plain && recover(signed, unhex(plain[1]));
-  if (!signer) throw "its signature is none";
+  if (!signer) throw "its signature is invalid";
   return { signer, payload, digest: hex(signed) };
 }

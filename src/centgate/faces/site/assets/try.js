@@ -1,11 +1,11 @@
-// Try it: asks for the price, lets the visitor's own wallet sign, sends the payment, shows the answer.
-// What others wrote (the API, its sources, wallets) goes on the page as text, never as HTML.
+// Try it: gets the price, lets the visitor's wallet sign, sends the payment, shows the answer.
+// Untrusted data (from the API, its sources, wallets) is put on the page as text, never as HTML.
 
 const part = (name) => document.getElementById(`try-${name}`);
 const promise = JSON.parse(part("promise").textContent);
 const form = part("form");
 const controls = [...form.querySelectorAll("[data-type]")];
-const UNREAD = { message: "No answer came from the API that could be read" };
+const UNREAD = { message: "The API did not return a readable response" };
 
 const fill = (name, ...content) => part(name).replaceChildren(...content);
 const show = (name, shown = true) => (part(name).hidden = !shown);
@@ -34,7 +34,7 @@ function decoded(header) {
   }
 }
 
-// One thing at a time: a click while something is under way does nothing, so nothing is signed twice.
+// Ignores clicks while an action is running, so that nothing is signed twice.
 let working = false;
 
 async function run(button, work) {
@@ -51,10 +51,10 @@ async function run(button, work) {
 
 const on = (button, work) => button.addEventListener("click", () => run(button, work));
 
-// What a control says in JSON; undefined when it is left out. What is wrong is for the API to tell.
+// Converts a control to its JSON value; undefined if empty. The API validates the value.
 function valueOf({ dataset: { type, default: standard }, value, checked, validity }) {
   if (type === "boolean") return String(checked) === standard ? undefined : checked;
-  if (validity.badInput) return "no number";
+  if (validity.badInput) return "not a number";
   if (!value.trim()) return undefined;
   if (type === "array") return value.split("\n").map((line) => line.trim()).filter(Boolean);
   return type === "string" ? value : Number(value);
@@ -78,10 +78,10 @@ async function ask() {
   clear();
   if (waiting) return reveal("waiting");
   const body = written();
-  say("Asking for the price.");
+  say("Loading the price.");
   const { error, header } = await post({ body });
   const terms = decoded(header("PAYMENT-REQUIRED"));
-  if (body !== written()) return say("The request has changed: see its price again.");
+  if (body !== written()) return say("The request has changed. Show the price again.");
   if (terms) offer(body, terms);
   else refuse(error ?? UNREAD);
 }
@@ -108,11 +108,11 @@ function refuse({ message, details = {} }) {
   const issues = details.issues ?? details.options?.map((path) => ({ path, message }));
   if (!issues) return complain(`${message}. Nothing was signed.`);
   const lines = issues.map((issue) => (issue.path ? `${issue.path}: ${issue.message}` : issue.message));
-  complain("The API cannot take this request. Nothing was signed.", lines);
+  complain("The API refused this request. Nothing was signed.", lines);
   issues.map(mark).find(Boolean)?.focus();
 }
 
-// Tells an issue at its field, if it is of one.
+// Shows an issue at its field, if it has one.
 function mark({ path, message }) {
   const [name, line] = path.split(".");
   const field = controls.find((each) => each.name === name);
@@ -122,7 +122,7 @@ function mark({ path, message }) {
   return field;
 }
 
-// The terms: every one as the page promises it
+// The terms: each must equal the one promised by the page
 
 function offer(body, terms) {
   const { accepts = [], resource, x402Version } = terms;
@@ -131,7 +131,7 @@ function offer(body, terms) {
   const plain = (value) => String(value).toLowerCase();
   const wrong = Object.entries(promise.terms).filter(([name, [, value]]) => plain(told[name]) !== plain(value));
   fill("raw", JSON.stringify(terms, null, 2));
-  list("wrong", wrong.map(([name, [words, value]]) => `The ${words} is ${told[name]}, and not ${value}.`));
+  list("wrong", wrong.map(([name, [words, value]]) => `The ${words} is ${told[name]}, not ${value}.`));
   show("refused", wrong.length);
   show("accepted", !wrong.length);
   reveal("offer");
@@ -143,7 +143,7 @@ function offer(body, terms) {
   step("", ...wallets.map(({ info, provider }) => [`Pay with ${info.name}`, buying(body, wanted, provider)]));
 }
 
-// The next thing to do, as a sentence and buttons.
+// Shows the next step, as a sentence and buttons.
 function step(text, ...actions) {
   const buttons = actions.map(([label, work]) => {
     const button = el("button", label);
@@ -157,18 +157,18 @@ function step(text, ...actions) {
   if (text) buttons[0].focus();
 }
 
-// The wallet: those that announce themselves (EIP-6963), else the one that is just there (EIP-1193)
+// The wallet: those that announce themselves (EIP-6963), else window.ethereum (EIP-1193)
 
 const announced = new Map();
 addEventListener("eip6963:announceProvider", ({ detail }) => announced.set(detail.info.uuid, detail));
 dispatchEvent(new Event("eip6963:requestProvider"));
 
 function declined({ code, message }) {
-  const why = code === 4001 ? "You declined in your wallet." : `The wallet says: ${message}.`;
+  const why = code === 4001 ? "You declined in your wallet." : `Error from the wallet: ${message}.`;
   say(`${why} Nothing was signed or paid, and you can try again.`);
 }
 
-// The way to the signature; each step begins with a click.
+// The steps to the signature; each starts with a click.
 function buying(body, wanted, wallet) {
   const { sum, chainId, networkName, addChain } = promise;
   const rpc = (method, ...params) => wallet.request({ method, params });
@@ -176,7 +176,7 @@ function buying(body, wanted, wallet) {
   async function connect() {
     say("Waiting for your wallet.");
     const [account] = await rpc("eth_requestAccounts");
-    if (!account) throw new Error("it gives no account to pay from");
+    if (!account) throw new Error("it has no account to pay from");
     if (!(await onChain())) return;
     say("Nothing is signed yet.");
     const text = `You pay ${sum} from ${account} to ${wanted.payTo} on ${networkName}.`;
@@ -187,7 +187,7 @@ function buying(body, wanted, wallet) {
     const chain = Number(await rpc("eth_chainId"));
     if (chain === chainId) return true;
     say("Your wallet is on another network.");
-    const text = `Your wallet is on chain ${chain}. This is paid on ${networkName}, chain ${chainId}.`;
+    const text = `Your wallet is on chain ${chain}. The payment must be on ${networkName}, chain ${chainId}.`;
     step(text, [`Switch the wallet to ${networkName}`, change]);
     return false;
   }
@@ -223,12 +223,12 @@ function buying(body, wanted, wallet) {
   return connect;
 }
 
-// The payment: kept from the signature until what became of it is known, so that a reload does not lose it
+// The payment: stored from the signature until its outcome is known, so that a reload does not lose it
 
 let store = {};
 try {
   store = sessionStorage;
-} catch {} // where that is switched off it is kept as long as the page is
+} catch {} // if storage is disabled, the payment lasts as long as the page
 let waiting = JSON.parse(store[promise.url] ?? null);
 
 function keep(order) {
@@ -238,12 +238,12 @@ function keep(order) {
 
 async function send() {
   clear();
-  say("Sending the payment, and waiting for the answer.");
+  say("Sending the payment and waiting for the answer.");
   const reply = await post(waiting);
   const { code, message, details = {} } = reply.error ?? UNREAD;
   const { state, retry = "same_payment" } = details.payment ?? {};
-  const became = promise.states[state] ? `The API says: ${promise.states[state]}` : "";
-  const again = retry === "new_payment" ? "See the price again to sign a new payment." : "";
+  const became = promise.states[state] ? `The API reports: ${promise.states[state]}` : "";
+  const again = retry === "new_payment" ? "Show the price again to sign a new payment." : "";
   if (reply.data || code === "no_data") answer(reply, message);
   else if (retry === "same_payment") return pause(`${message}. ${became}`, reply.header("Retry-After"));
   else complain(`${message}. ${became} ${again}`, details.reason ? [`Reason: ${details.reason}`] : []);
@@ -256,12 +256,12 @@ function hold() {
   show("waiting");
 }
 
-// Holds the payment for another try, not before the API wants it.
+// Keeps the payment for another attempt, not before Retry-After.
 function pause(text, after) {
   const seconds = Math.min(Number(after) || 0, 3600);
   hold();
   part("waiting-title").focus();
-  say(`${text} Your payment is still good: send the same one again${seconds ? ` in ${seconds} seconds` : ""}.`);
+  say(`${text} Your payment is still valid: send it again${seconds ? ` in ${seconds} seconds` : ""}.`);
   part("again").disabled = !!seconds;
   setTimeout(() => (part("again").disabled = false), seconds * 1000);
 }
@@ -277,7 +277,7 @@ function answer({ header, ...content }, message) {
   fill("payer", receipt.payer);
   fill("receipt", header("PAYMENT-RESPONSE"));
   fill("request", requestId);
-  say(data ? "Paid, and answered." : "Paid. That the sources know nothing of it is the answer.");
+  say(data ? "Paid and answered." : "Paid. The answer is that the sources have no data.");
   reveal("answer");
 }
 
@@ -299,12 +299,12 @@ form.addEventListener("submit", (event) => {
   event.preventDefault();
   run(part("ask"), ask);
 });
-form.addEventListener("input", () => show("offer", false)); // it was for another request
+form.addEventListener("input", () => show("offer", false)); // the offer is for the previous request
 on(part("again"), send);
 on(part("forget"), () => {
   keep(null);
   show("waiting", false);
-  say("The payment is forgotten.");
+  say("The payment was discarded.");
 });
 show("form");
 if (waiting) hold();
