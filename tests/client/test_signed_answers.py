@@ -69,9 +69,9 @@ OTHERS = OTHER.receipt(
 @pytest.mark.parametrize(
     ("body", "extensions", "why"),
     [
-        ({"data": {"status": "allowed"}}, {}, "the body is not the one that was signed for"),
-        (None, {"offer-receipt": None}, "the receipt cannot be read: nothing stands at extensions"),
-        (None, OTHERS, "the settlement around the receipt has another payer"),
+        ({"data": {"status": "allowed"}}, {}, "the body is not the one that was signed"),
+        (None, {"offer-receipt": None}, "the receipt is unreadable: extensions"),
+        (None, OTHERS, "the settlement around the receipt has a different payer"),
     ],
     ids=["another body", "no receipt", "another's receipt"],
 )

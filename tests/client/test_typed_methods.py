@@ -165,7 +165,7 @@ def test_a_name_in_python_leads_back_to_the_wire(name: str) -> None:
 
 
 def test_a_name_that_would_not_lead_back_is_refused() -> None:
-    with pytest.raises(ValueError, match="no name in snake_case"):
+    with pytest.raises(ValueError, match="no snake_case name"):
         snake("a_b")
 
 

@@ -264,7 +264,7 @@ def test_standard_output_carries_the_protocol_and_nothing_else(
     assert {message["jsonrpc"] for message in answered} == {"2.0"}
     assert answered[0]["result"]["serverInfo"]["name"] == "centgate"
     assert done.returncode == 0
-    assert "there is no wallet" in done.stderr
+    assert "no wallet found" in done.stderr
 
 
 @pytest.mark.parametrize(

@@ -299,7 +299,7 @@ def test_what_is_no_key_is_refused_in_a_sentence_that_does_not_repeat_it(key: st
     (found,) = error.value.errors()
     assert found["loc"] == ("receipt_key",)
     assert found["msg"] == (
-        "Value error, this is no private key: it takes 64 hex digits, as `openssl rand -hex 32` makes them"
+        "Value error, not a private key: expected 64 hex digits, as printed by `openssl rand -hex 32`"
     )
 
 
@@ -314,5 +314,5 @@ def test_a_server_does_not_start_with_what_is_no_key() -> None:
     )
 
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.startswith("centgate: CENTGATE_RECEIPT_KEY: this is no private key")
+    assert done.stderr.startswith("centgate: CENTGATE_RECEIPT_KEY: not a private key")
     assert "secretsecret" not in done.stderr

@@ -126,7 +126,7 @@ def test_without_an_address_it_says_which_one_it_took(shop: Site, tmp_path: Path
     done = run("--api", shop.deployment.api, "--out", str(tmp_path))
 
     assert done.returncode == 0
-    assert "no --url is given" in done.stderr
+    assert "--url is not set" in done.stderr
 
 
 def test_a_folder_that_cannot_be_written_is_said(shop: Site, tmp_path: Path) -> None:

@@ -102,7 +102,9 @@ def led_astray(told: Reading, target: str, page: str) -> bool:
     file = told.files.get(path or ("/" if target.startswith(SITE) else page))
     if file is None:
         return True
-    shown = told.files[file.alternate] if file.alternate and not file.media_type.startswith("text/html") else file
+    shown = (
+        told.files[file.alternate] if file.alternate and not file.media_type.startswith("text/html") else file
+    )
     return bool(fragment) and fragment not in ids(shown.content.decode())
 
 
@@ -147,7 +149,9 @@ def test_every_page_leads_to_its_text_before_its_title(told: Reading) -> None:
 
 
 def test_the_guides_are_those_that_are_named_here(told: Reading) -> None:
-    guides = [twin for twin in told.markdown_paths if twin != "/index.md" and not twin.startswith("/services/")]
+    guides = [
+        twin for twin in told.markdown_paths if twin != "/index.md" and not twin.startswith("/services/")
+    ]
 
     assert guides == [f"/{name}.md" for name in GUIDES]
 
@@ -216,7 +220,9 @@ def test_every_setting_that_is_named_is_one(told: Reading) -> None:
     providers = all_providers(all_services()).values()
     sources = {PREFIX + name.replace("*", "") for each in providers for name in each.about.settings}
 
-    words = {word for twin in told.markdown_paths for word in re.findall(rf"{PREFIX}[A-Z0-9_<>]+", told.text(twin))}
+    words = {
+        word for twin in told.markdown_paths for word in re.findall(rf"{PREFIX}[A-Z0-9_<>]+", told.text(twin))
+    }
     named = {word for word in words if "<" not in word}
 
     assert PREFIX + "CAP_PER_CALL" in named
@@ -321,7 +327,7 @@ def test_the_code_that_checks_a_proof_finds_who_is_paid(paid: Reading) -> None:
 def test_nothing_is_claimed_of_an_operator_who_says_nothing(for_dollars: Reading) -> None:
     text = for_dollars.text("/trust.md")
 
-    assert "has not published a way to be reached" in text
+    assert "has not published a contact" in text
     assert "has published no proof" in text
     assert "security.txt" not in text
 
@@ -348,14 +354,14 @@ def test_the_status_of_each_service_is_told(paid: Reading) -> None:
     rows = [f"/{each.slug}.md) | **{deployment.state(each)}** |" for each in deployment.services]
 
     assert all(row in text for row in rows)
-    assert f"{sum(map(deployment.up, deployment.services))} of 14 up" in text
+    assert f"{sum(map(deployment.is_up, deployment.services))} of 14 up" in text
 
 
 def test_nothing_is_up_where_nothing_is_sold(unpaid: Reading) -> None:
     text = unpaid.text("/status.md")
 
     assert "| services | 0 of 14 up |" in text
-    assert "takes no payments" in unpaid.text("/paying.md")
+    assert "Payments are disabled" in unpaid.text("/paying.md")
 
 
 def test_test_money_is_called_so_and_real_money_is_not(paid: Reading, for_dollars: Reading) -> None:

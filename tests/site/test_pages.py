@@ -156,7 +156,7 @@ def test_the_first_page_says_that_the_money_is_worth_nothing(deployment: Deploym
 def test_the_first_page_says_that_nothing_can_be_bought(deployment: Deployment) -> None:
     text = page_of(unpaid(deployment), "/")
 
-    assert "takes no payments" in text
+    assert "Payments are disabled" in text
     assert "**up**" not in text
 
 
@@ -192,7 +192,7 @@ def test_a_service_without_a_source_says_which_it_needs(deployment: Deployment) 
 
     assert not service.available
     assert all(lead.label in text for lead in service.leads)
-    assert "which this deployment has not set up" in text
+    assert "which is not configured on this deployment" in text
 
 
 def test_an_older_api_that_says_nothing_of_its_sources_is_told_of_all_the_same(
@@ -209,7 +209,7 @@ def test_an_api_without_sample_answers_is_said_to_lack_them(deployment: Deployme
     others = {path: each for path, each in deployment.openapi["paths"].items() if "token-risk" not in path}
     bare = replace(deployment, openapi={**deployment.openapi, "paths": others})
 
-    with pytest.raises(CatalogUnread, match="shows no answer of token-risk"):
+    with pytest.raises(CatalogUnread, match="has no sample answer of token-risk"):
         all_pages(bare)
 
 
@@ -383,7 +383,7 @@ def test_fields_that_stand_for_one_another_are_said_to() -> None:
     assert set(read.rules) == {
         "At least one of `a` and `b` is required.",
         "Exactly one of `c` and `d` is required.",
-        "Fields not named here are refused.",
+        "Unknown fields are refused.",
     }
     assert read.rows[1].limits == ("one of `x`",)
 

@@ -85,7 +85,7 @@ def test_a_receipt_of_this_api_is_checked(visitor: Page, shop_api: httpx.Client)
 
     check(visitor, response.headers["PAYMENT-RESPONSE"], body=response.content)
 
-    expect(visitor.locator("#check-title")).to_have_text("Nothing speaks against the receipt")
+    expect(visitor.locator("#check-title")).to_have_text("No check failed")
     assert states(visitor) == ["ok"] * 5
     told = visitor.locator("#check-told")
     expect(told).to_contain_text(SIGNER.address.lower())
@@ -98,8 +98,8 @@ def test_the_body_can_be_a_file(visitor: Page) -> None:
 
     check(visitor, header(delivery()), body=b"what is pasted does not count then")
 
-    expect(visitor.locator("#check-title")).to_have_text("Nothing speaks against the receipt")
-    expect(visitor.locator("#check-list")).to_contain_text("the body is the one that was signed for")
+    expect(visitor.locator("#check-title")).to_have_text("No check failed")
+    expect(visitor.locator("#check-list")).to_contain_text("the body is the one that was signed")
 
 
 def test_whatever_was_changed_is_noticed_on_the_page(visitor: Page) -> None:
@@ -116,14 +116,14 @@ def test_whatever_was_changed_is_noticed_on_the_page(visitor: Page) -> None:
 def test_another_body_is_noticed_on_the_page(visitor: Page) -> None:
     check(visitor, header(delivery()), body=BODY + b" ")
 
-    expect(visitor.locator("#check-title")).to_have_text("The receipt does not hold")
-    expect(visitor.locator("#check-list")).to_contain_text("the body is not the one that was signed for")
+    expect(visitor.locator("#check-title")).to_have_text("The receipt is not valid")
+    expect(visitor.locator("#check-list")).to_contain_text("the body is not the one that was signed")
 
 
 def test_a_receipt_that_another_key_signed_does_not_hold(visitor: Page) -> None:
     check(visitor, header(delivery(OTHER)), body=BODY)
 
-    expect(visitor.locator("#check-title")).to_have_text("The receipt does not hold")
+    expect(visitor.locator("#check-title")).to_have_text("The receipt is not valid")
     expect(visitor.locator("#check-list")).to_contain_text(f"the receipt is not signed by {SIGNER.address}")
 
 
@@ -138,9 +138,9 @@ def test_a_receipt_is_read_from_among_other_headers(visitor: Page) -> None:
 @pytest.mark.parametrize(
     ("receipt", "signer", "said"),
     [
-        ("", None, "This is neither the value of PAYMENT-RESPONSE nor its JSON."),
-        ("what?", None, "This is neither the value of PAYMENT-RESPONSE nor its JSON."),
-        (header(delivery()), "0x12", "The signer is an address: 0x and 40 hex digits."),
+        ("", None, "The input is neither a PAYMENT-RESPONSE header nor its JSON."),
+        ("what?", None, "The input is neither a PAYMENT-RESPONSE header nor its JSON."),
+        (header(delivery()), "0x12", "The signer must be an address: 0x and 40 hex digits."),
     ],
     ids=["nothing", "text", "signer"],
 )
@@ -194,7 +194,7 @@ def test_pages_say_who_signs_only_where_somebody_does(told: Reading) -> None:
     pages = {path: SIGNER.address in told.text(path) for path in ("/receipt", "/receipt.md", "/trust.md")}
 
     assert pages == dict.fromkeys(pages, signs)
-    assert ("signs no receipts at the moment" in told.text("/receipt.md")) is not signs
+    assert ("does not sign receipts at the moment" in told.text("/receipt.md")) is not signs
     assert (f"{told.deployment.site}/receipt.md" in told.text("/paying.md")) is signs
 
 

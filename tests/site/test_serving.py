@@ -163,7 +163,7 @@ def test_what_is_not_there_is_said_in_the_clients_form(visitor: httpx.Client, ac
     response = visitor.get("/nothing/here", headers={"Accept": accept})
 
     assert (response.status_code, response.headers["content-type"]) == (404, form)
-    assert "There is no such page" in response.text
+    assert "Page not found" in response.text
     assert "/#services" in response.text or "/index.md#services" in response.text
 
 
@@ -405,7 +405,7 @@ def test_what_is_no_address_is_said_to_be_none(api: str, capsys: pytest.CaptureF
     said = capsys.readouterr().err
     assert ended.value.exit_code == 2
     assert said.startswith("centgate: ")
-    assert "is no address of an API" in said
+    assert "is not an API address" in said
     assert len(said.splitlines()) == 1
 
 

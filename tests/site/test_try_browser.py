@@ -175,7 +175,7 @@ def test_a_wallet_on_another_chain_is_switched_by_a_click(page: Page) -> None:
     ask(page)
     page.get_by_role("button", name="Pay with wallet").click()
     expect(page.locator("#try-next")).to_contain_text(
-        "Your wallet is on chain 1. This is paid on Base Sepolia"
+        "Your wallet is on chain 1. The payment must be on Base Sepolia"
     )
     assert "wallet_switchEthereumChain" not in wallet.asked
 
@@ -281,7 +281,7 @@ def test_a_lost_connection_after_the_signature_loses_no_money(page: Page, devcha
     lost = losing_the_answer(page)
     ask(page)
     pay(page)
-    said(page, "Your payment is still good: send the same one again")
+    said(page, "Your payment is still valid: send it again")
     assert lost == [200]
 
     page.get_by_role("button", name="Send the same payment again").click()
@@ -298,7 +298,7 @@ def test_a_payment_outlives_a_reload_of_the_page(page: Page, devchain: DevChain)
     losing_the_answer(page)
     ask(page)
     pay(page)
-    said(page, "Your payment is still good")
+    said(page, "Your payment is still valid")
 
     page.reload()
     expect(page.locator("#try-waiting")).to_contain_text("https://myetherwallet.cx/login")
@@ -315,12 +315,12 @@ def test_no_other_payment_is_offered_while_one_is_waiting(page: Page) -> None:
     losing_the_answer(page)
     ask(page)
     pay(page)
-    said(page, "Your payment is still good")
+    said(page, "Your payment is still valid")
 
     page.get_by_role("button", name="See the price").click()
     expect(page.locator("#try-waiting-title")).to_be_focused()
     expect(page.locator("#try-offer")).to_be_hidden()
-    page.get_by_role("button", name="Forget this payment").click()
+    page.get_by_role("button", name="Discard this payment").click()
     page.get_by_role("button", name="See the price").click()
 
     expect(page.locator("#try-offer")).to_be_visible()
@@ -341,7 +341,7 @@ def test_a_payer_without_money_is_told_so_and_can_pay_again(page: Page, devchain
 
 
 def test_a_service_that_is_down_says_so_and_takes_nothing(page: Page, shop: Site, devchain: DevChain) -> None:
-    down = next(each for each in shop.deployment.services if not shop.deployment.up(each))
+    down = next(each for each in shop.deployment.services if not shop.deployment.is_up(each))
     wallet = Wallet(7)
     before = devchain.balance(wallet.address)
     give(page, wallet)
@@ -358,9 +358,9 @@ def test_a_service_that_is_down_says_so_and_takes_nothing(page: Page, shop: Site
 @pytest.mark.parametrize(
     ("promise", "sentence"),
     [
-        ({"pay_to": "0x" + "11" * 20}, f"The payee is {MERCHANT}, and not 0x{'11' * 20}."),
-        ({"price": "$0.001"}, "The price in base units is 10000, and not 1000."),
-        ({"max_timeout_seconds": 60}, "The time it is good for is 120, and not 60."),
+        ({"pay_to": "0x" + "11" * 20}, f"The payee is {MERCHANT}, not 0x{'11' * 20}."),
+        ({"price": "$0.001"}, "The price in base units is 10000, not 1000."),
+        ({"max_timeout_seconds": 60}, "The validity in seconds is 120, not 60."),
     ],
     ids=["another payee", "another price", "another time"],
 )
@@ -443,7 +443,7 @@ def test_terms_that_hide_their_price_behind_another_are_not_signed(page: Page) -
     page.route("**/services/**", dearer)
     page.get_by_role("button", name="See the price").click()
 
-    expect(page.locator("#try-wrong")).to_have_text("The price in base units is 9000000, and not 10000.")
+    expect(page.locator("#try-wrong")).to_have_text("The price in base units is 9000000, not 10000.")
     expect(page.get_by_role("button", name="Pay with wallet")).to_have_count(0)
 
 
@@ -483,7 +483,7 @@ def test_axe_finds_nothing_against_any_state_of_the_form(
     expect(page.get_by_role("button", name="Sign and pay")).to_be_visible()
     look()
     page.get_by_role("button", name="Sign and pay").click()
-    said(page, "Your payment is still good")
+    said(page, "Your payment is still valid")
     look()
     page.get_by_role("button", name="Send the same payment again").click()
     receipt(page)

@@ -90,7 +90,7 @@ def test_an_open_settlement_is_sent_again_when_the_api_wants_it(
 ) -> None:
     stub.next.append(stub.then(said(502, "<h1>Bad Gateway</h1>")))
     buy(page, site)
-    expect(page.locator("#try-said")).to_contain_text("send the same one again in 5 seconds")
+    expect(page.locator("#try-said")).to_contain_text("send it again in 5 seconds")
     expect(page.get_by_role("button", name="Send the same payment again")).to_be_disabled()
 
     send_again(page)
@@ -151,7 +151,7 @@ def test_an_api_that_cannot_be_reached_is_told_before_anything_is_signed(page: P
 
     page.get_by_role("button", name="See the price").click()
 
-    expect(page.locator("#try-problem")).to_contain_text("No answer came from the API")
+    expect(page.locator("#try-problem")).to_contain_text("The API did not return a readable response")
 
 
 def test_a_link_to_the_transaction_leads_to_the_networks_explorer(

@@ -93,7 +93,7 @@ class Deployment:
         """True if the API reports that it is healthy."""
         return self.health is not None and self.health.status == "ok"
 
-    def up(self, service: Entry) -> bool:
+    def is_up(self, service: Entry) -> bool:
         """Return True if a service can be bought now: API healthy, payments enabled, a source configured."""
         return self.works and service.payment.enforced and service.available
 
@@ -101,7 +101,7 @@ class Deployment:
         """Return the service's state as shown to people."""
         if self.unreachable_since:
             return "not reachable"
-        return "up" if self.up(service) else "down"
+        return "up" if self.is_up(service) else "down"
 
     def trouble(self, service: Entry) -> str:
         """Return a sentence on why a service cannot be bought now, or "" if it can."""

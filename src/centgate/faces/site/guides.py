@@ -211,7 +211,7 @@ def _server_entry(configuration: str) -> dict[str, Any]:
 def _status_context(deployment: Deployment) -> dict[str, Any]:
     return {
         "network": _payment_network(deployment),
-        "up": sum(deployment.up(service) for service in deployment.services),
+        "up": sum(deployment.is_up(service) for service in deployment.services),
         "api_state": _api_state(deployment),
         "set_up": {service.slug: _source_labels(service, configured=True) for service in deployment.services},
         "missing": {

@@ -47,7 +47,7 @@ def _home_page(deployment: Deployment) -> Page:
             "question": next(each for each in snippets(first, deployment) if each.label == "Command line"),
             "answer": {part: sample[part] for part in ("providers", "warnings", "data") if part in sample},
             "price": first.price,
-            "up": sum(map(deployment.up, deployment.services)),
+            "up": sum(map(deployment.is_up, deployment.services)),
             "guides": guides(deployment),
         },
     )

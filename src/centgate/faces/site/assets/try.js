@@ -81,7 +81,7 @@ async function ask() {
   say("Loading the price.");
   const { error, header } = await post({ body });
   const terms = decoded(header("PAYMENT-REQUIRED"));
-  if (body !== written()) return say("The request has changed. Show the price again.");
+  if (body !== written()) return say("The request has changed. See the price again.");
   if (terms) offer(body, terms);
   else refuse(error ?? UNREAD);
 }
@@ -243,7 +243,7 @@ async function send() {
   const { code, message, details = {} } = reply.error ?? UNREAD;
   const { state, retry = "same_payment" } = details.payment ?? {};
   const became = promise.states[state] ? `The API reports: ${promise.states[state]}` : "";
-  const again = retry === "new_payment" ? "Show the price again to sign a new payment." : "";
+  const again = retry === "new_payment" ? "See the price again to sign a new payment." : "";
   if (reply.data || code === "no_data") answer(reply, message);
   else if (retry === "same_payment") return pause(`${message}. ${became}`, reply.header("Retry-After"));
   else complain(`${message}. ${became} ${again}`, details.reason ? [`Reason: ${details.reason}`] : []);
