@@ -1,4 +1,4 @@
-"""One API for all tests here: they read, and leave nothing behind."""
+"""One API shared by all tests of this folder, which only read from it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from centgate.settings import Settings
 
 @pytest.fixture(scope="session")
 def house_settings(tmp_path_factory: pytest.TempPathFactory) -> Generator[Settings]:
-    """A deployment that is paid on a development chain, through a facilitator that nobody should ask."""
+    """Settings of a deployment on a development chain, whose facilitator must not receive requests."""
     folder = tmp_path_factory.mktemp("house")
     with pytest.MonkeyPatch.context() as patch, stub_facilitator() as stub:
         for name in [name for name in os.environ if name.startswith("CENTGATE_")]:
@@ -31,7 +31,7 @@ def house_settings(tmp_path_factory: pytest.TempPathFactory) -> Generator[Settin
 
 @pytest.fixture(scope="session")
 def reader(house_settings: Settings) -> Generator[httpx.Client]:
-    """A client of the one API."""
+    """A client of the shared API."""
     with ExitStack() as open_parts:
         url = open_parts.enter_context(serving(house_settings))
         yield open_parts.enter_context(httpx.Client(base_url=url, timeout=30))
@@ -39,7 +39,7 @@ def reader(house_settings: Settings) -> Generator[httpx.Client]:
 
 @pytest.fixture
 def client_of_a_broken_house(house_settings: Settings) -> Generator[httpx.Client]:
-    """A client of an API whose database was never opened, so that `/health` fails as nobody foresaw."""
+    """A client of an API whose database was never opened, so that `/health` fails unexpectedly."""
     from centgate.faces.api import app
 
     set_up_logs("critical")

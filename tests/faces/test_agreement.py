@@ -88,7 +88,7 @@ FACES = {
         "typed method of AsyncServices",
     },
 }
-"""Which faces tell each fact: one that falls silent is noticed."""
+"""Interfaces that publish each fact; a missing one fails the test."""
 
 Json = dict[str, Any]
 
@@ -115,7 +115,7 @@ class World:
     well_known: dict[str, Json]
     tools: dict[str, Json]
     calls: dict[str, Json]
-    """What an unpaid call of a tool is answered with, by slug."""
+    """Responses to unpaid tool calls, by slug."""
     site: dict[str, str]
     """The website's texts by path."""
 

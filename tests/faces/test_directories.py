@@ -40,7 +40,7 @@ def listed(house_settings: Settings) -> Generator[str]:
 
 @pytest.fixture(scope="session")
 def audit(listed: str, npm_tools: Path) -> dict[str, Any]:
-    """What AgentCash's own code says of the API."""
+    """Results of AgentCash's own code for the API."""
     return audited(listed, npm_tools)
 
 

@@ -1,4 +1,4 @@
-"""What can be had for nothing: the catalogue, health, and an answer to every wrong turn."""
+"""Free routes: the catalogue, health, and errors for unknown paths and methods."""
 
 # jsonschema is typed in part
 # pyright: reportUnknownMemberType=false

@@ -32,7 +32,7 @@ SAID = {
     "X-Real-IP": "192.0.2.66",
     "Referer": "https://evil.example/",
 }
-"""What a client, or a proxy that passes on what clients say, can claim."""
+"""Forwarding headers that a client, or a proxy that passes them on, can forge."""
 CLAIMED = ("evil", "gopher", "192.0.2.")
 
 each_service = pytest.mark.parametrize("service", all_services(), ids=lambda service: service.slug)
@@ -58,7 +58,7 @@ def everything(response: httpx.Response) -> str:
 
 
 def inner(client: httpx.Client) -> tuple[str, ...]:
-    """What would give the inner address away."""
+    """Return strings that would reveal the internal address."""
     where = urlsplit(str(client.base_url))
     return (where.netloc, f":{where.port}", "127.0.0.1", "localhost")
 

@@ -1,4 +1,4 @@
-"""What the tests of MCP share: who speaks, and the API that is spoken to."""
+"""Fixtures of the MCP tests: clients, and APIs to call."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def anyio_backend() -> str:
 
 @pytest.fixture(params=list(MODES))
 def speak(request: pytest.FixtureRequest) -> Speak:
-    """The official client on an API, in each version of the protocol."""
+    """Return a function that connects the official client to an API; one run per protocol version."""
     mode = MODES[request.param]
     return lambda api: Client(str(api.base_url.join("/mcp")), mode=mode)
 
@@ -38,7 +38,7 @@ def chained(api: Api, chain_settings: Settings) -> httpx.Client:
 
 @pytest.fixture(scope="session")
 def idle_facilitator() -> Generator[StubFacilitator]:
-    """A facilitator that nobody should ask."""
+    """A facilitator that must not receive requests."""
     with stub_facilitator() as stub:
         yield stub
 
@@ -60,7 +60,7 @@ def reader(
 
 @pytest.fixture
 def unlisted(api: Api, settings: Settings, upstreams: StandIns) -> httpx.Client:
-    """A client of an API whose sources know no pair of a token."""
+    """A client of an API whose sources have no pair of a token."""
     upstreams.says("dexscreener", f"/token-pairs/v1/base/{TOKEN}", [])
     upstreams.says("dexscreener", f"/latest/dex/pairs/base/{TOKEN}", {"pairs": None, "pair": None})
     for path in (f"tokens/{TOKEN}/pools", f"pools/{TOKEN}"):

@@ -1,4 +1,4 @@
-"""Speaking MCP: the official client in each version of the protocol, and messages as they stand."""
+"""MCP helpers: the official client in each protocol version, and raw messages."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from mcp import Client
 from mcp_types import CallToolResult
 
 MODES = {"2026-07-28": "auto", "2025-11-25": "legacy"}
-"""The two versions of the protocol that are promised, and how the official client is made to speak each."""
+"""The two supported protocol versions, each with the client mode that selects it."""
 PAYMENT, RECEIPT = "x402/payment", "x402/payment-response"
 TOKEN = "0x" + "a1" * 20
 POOL, PAIR = "pool-snapshot", {"chain": "base", "tokenAddress": TOKEN}
-"""A question to which the API of fixture `unlisted` knows no answer."""
+"""A request for which the API of fixture `unlisted` has no data."""
 Speak = Callable[[httpx.Client], Client]
 Payload = dict[str, Any]
 
 
 def payload_of(result: CallToolResult, buyer: Buyer, **changes: Any) -> Payload:
-    """A payment for what an unpaid call was answered; `changes` as `Buyer.payload` takes them."""
+    """Build a payment for the terms of an unpaid call; `changes` as in `Buyer.payload`."""
     return buyer.payload(encoded(result.structured_content), now=int(time.time()), **changes)
 
 
@@ -33,27 +33,27 @@ async def paid(client: Client, slug: str, arguments: dict[str, Any], payment: An
 
 
 def text(result: CallToolResult) -> str:
-    """The text of a result that has one."""
+    """Return the text of a result."""
     (block,) = result.content
     assert block.type == "text"
     return block.text
 
 
 def meta(result: CallToolResult) -> dict[str, Any]:
-    """The `_meta` of a result that has one."""
+    """Return the `_meta` of a result."""
     assert result.meta is not None
     return dict(result.meta)
 
 
 def said(result: CallToolResult) -> dict[str, Any]:
-    """The structured content of a result that has one."""
+    """Return the structured content of a result."""
     content: dict[str, Any] | None = result.structured_content
     assert content is not None
     return content
 
 
 def asking(method: str, *, version: str = "2026-07-28", **params: Any) -> dict[str, Any]:
-    """A request of the current version, whole."""
+    """Build a complete request of a protocol version."""
     envelope: dict[str, Any] = {
         "io.modelcontextprotocol/protocolVersion": version,
         "io.modelcontextprotocol/clientCapabilities": {},
@@ -62,7 +62,7 @@ def asking(method: str, *, version: str = "2026-07-28", **params: Any) -> dict[s
 
 
 def post(client: httpx.Client, message: Any, **headers: str) -> httpx.Response:
-    """Send a message as it stands: an object as JSON, text as it is."""
+    """Post a raw message: objects as JSON, strings unchanged."""
     content = message if isinstance(message, str) else json.dumps(message)
     usual = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
     named = {name.replace("_", "-"): value for name, value in headers.items()}

@@ -36,7 +36,7 @@ def inspector(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
 
 
 def ask(command: list[str], home: Path, *arguments: str) -> tuple[int, dict[str, Any]]:
-    """What the inspector says: its exit code, and the result."""
+    """Run the inspector; return its exit code and result."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("CENTGATE_", "XDG_"))}
     done = subprocess.run(
         [*command, *arguments, "--format", "json"],

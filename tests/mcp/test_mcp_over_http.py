@@ -29,7 +29,7 @@ PAGE = {"url": "https://example.org/"}
 
 
 def posted(client: httpx.Client, body: dict[str, Any]) -> dict[str, Any]:
-    """What the paid route answers without a payment."""
+    """Return the paid route's response without a payment."""
     return client.post(PHISHING, json=body).json()
 
 

@@ -1,4 +1,4 @@
-"""What goes over the wire beside tool calls: methods, versions, origins, broken messages, the log."""
+"""MCP protocol apart from tool calls: methods, versions, origins, malformed messages, the log."""
 
 from __future__ import annotations
 

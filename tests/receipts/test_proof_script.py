@@ -29,7 +29,7 @@ Run = Callable[[str, Any], Any]
 
 @pytest.fixture
 def run(tmp_path: Path) -> Run:
-    """What an expression gives in Node for an input; the script's names are all there."""
+    """Evaluate an expression in Node for an input, with the script imported as `proof`."""
     node = shutil.which("node")
     if node is None:
         pytest.skip("node is not on this machine")

@@ -1,4 +1,4 @@
-"""What the website's tests share: an API on the development chain, its website, and a browser."""
+"""Fixtures of the website's tests: an API on the development chain, its website, and a browser."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def shop(devchain: DevChain, tmp_path_factory: pytest.TempPathFactory) -> Genera
 # of a module, since Playwright's event loop counts as running for as long as it is open
 @pytest.fixture(scope="module")
 def chromium() -> Generator[Browser]:
-    """Chromium; skips where there is none."""
+    """Chromium; skips the test if it is not installed."""
     path = shutil.which("chromium")
     if path is None:
         pytest.skip("chromium is not on this machine")
@@ -39,7 +39,7 @@ def chromium() -> Generator[Browser]:
 
 @pytest.fixture
 def context(chromium: Browser, shop: Site) -> Generator[BrowserContext]:
-    """A visitor's browser, at home on the website."""
+    """A browser context whose base URL is the website."""
     context = chromium.new_context(base_url=shop.url)
     context.set_default_timeout(15_000)
     yield context
@@ -48,7 +48,7 @@ def context(chromium: Browser, shop: Site) -> Generator[BrowserContext]:
 
 @pytest.fixture
 def page(context: BrowserContext) -> Generator[Page]:
-    """A tab, in which nothing may go wrong: an error on its console fails the test."""
+    """A tab; script errors and CSP violations fail the test."""
     page = context.new_page()
     errors: list[str] = []
     page.on("pageerror", lambda error: errors.append(str(error)))

@@ -1,4 +1,4 @@
-"""What the website's texts are read with: deployments of every kind, and all files that tell of them."""
+"""Helpers that generate websites of various deployments and parse their texts."""
 
 # lxml is typed in part
 # pyright: reportUnknownMemberType=false
@@ -29,7 +29,7 @@ SITE = "https://www.shop.example"
 
 @dataclass(frozen=True)
 class Reading:
-    """A deployment, all files that the website makes of it, and a client of its API."""
+    """A deployment, all files of its website, and a client of its API."""
 
     deployment: Deployment
     files: dict[str, File]
@@ -46,7 +46,7 @@ class Reading:
 
 @contextmanager
 def reading(folder: Path, **changes: object) -> Generator[Reading]:
-    """A website that tells of an API whose settings are `changes`; the API answers, the website is made."""
+    """Serve an API with changed settings and generate its website."""
     with stub_facilitator() as stub:
         settings = settings_in(folder, stub.url).model_copy(update={"public_url": API, **changes})
         with serving(settings) as url, httpx.Client(base_url=url, timeout=30) as api:
@@ -55,7 +55,7 @@ def reading(folder: Path, **changes: object) -> Generator[Reading]:
 
 
 def links(markdown: str) -> Iterator[str]:
-    """Where every link of a text leads."""
+    """Yield the targets of all links in a Markdown text."""
     for token in MarkdownIt("commonmark").enable("table").parse(markdown):
         for child in token.children or ():
             if child.type == "link_open":
@@ -63,7 +63,7 @@ def links(markdown: str) -> Iterator[str]:
 
 
 def code(markdown: str) -> Iterator[str]:
-    """Everything that a text marks as code."""
+    """Yield all code blocks and inline code of a Markdown text."""
     for token in MarkdownIt("commonmark").enable("table").parse(markdown):
         if token.type == "fence":
             yield token.content
@@ -71,16 +71,16 @@ def code(markdown: str) -> Iterator[str]:
 
 
 def addresses(text: str, start: str) -> set[str]:
-    """Every address in a text that begins with `start`, whatever marks stand around it."""
+    """Find all URLs in a text that begin with `start`."""
     found = re.findall(re.escape(start) + r"(?:/[\w./{}-]*)?", text)
     return {each.rstrip(".") for each in found}
 
 
 def picked(page: str, path: str) -> list[Any]:
-    """What an XPath finds in a page of HTML: elements, attributes or texts."""
+    """Evaluate an XPath on a page of HTML: elements, attributes or texts."""
     return cast(list[Any], html.fromstring(page).xpath(path))
 
 
 def ids(page: str) -> set[str]:
-    """What can be linked to in a page of HTML."""
+    """Return all element ids of a page of HTML."""
     return set(map(str, picked(page, "//@id")))

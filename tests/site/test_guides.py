@@ -97,7 +97,7 @@ def told(request: pytest.FixtureRequest) -> Reading:
 
 
 def led_astray(told: Reading, target: str, page: str) -> bool:
-    """Whether a link of the website leads nowhere; `page` is the path of the HTML it stands in."""
+    """Return True if a link of the website is broken; `page` is the path of its HTML page."""
     path, _, fragment = target.removeprefix(SITE).partition("#")
     file = told.files.get(path or ("/" if target.startswith(SITE) else page))
     if file is None:
@@ -118,7 +118,7 @@ def commands(text: str) -> Iterator[list[str]]:
 
 
 def objection(words: list[str]) -> str | None:
-    """What our command line does not know of a call; None when it knows everything."""
+    """Return the unknown part of a command line, or None if all is known."""
     command: Any = get_command(app)
     while words and isinstance(command, TyperGroup):
         group: Any = command  # which asks for a context, and does not look at it

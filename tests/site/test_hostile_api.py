@@ -75,7 +75,7 @@ class _Api(ThreadingHTTPServer):
     daemon_threads = True
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Who reads no further is no error of ours."""
+        """Ignore clients that disconnect."""
 
 
 @contextmanager
@@ -125,7 +125,7 @@ def made(bodies: Bodies) -> tuple[Deployment, dict[str, File]]:
 
 
 def headings(markdown: str) -> list[str]:
-    """What stands under the title, as the levels of headings and their titles."""
+    """Return the headings below the title, as levels and titles."""
     tokens = MarkdownIt("commonmark").enable("table").parse(markdown)
     found = [(head.tag, text.content) for head, text in pairwise(tokens) if head.type == "heading_open"]
     return [f"{tag} {text}" for tag, text in found if tag != "h1"]
@@ -203,7 +203,7 @@ Spoil = Callable[[Bodies], object]
 
 
 def spoilt(path: str, *keys: str | int, value: Any) -> Spoil:
-    """What puts a value to a place in what is said at a path."""
+    """Return a change that sets a value in the document at a path."""
 
     def spoil(bodies: Bodies) -> None:
         node = bodies[path]
@@ -215,12 +215,12 @@ def spoilt(path: str, *keys: str | int, value: Any) -> Spoil:
 
 
 def whole(path: str, value: Any) -> Spoil:
-    """What says something else at a path."""
+    """Return a change that replaces the document at a path."""
     return lambda bodies: bodies.__setitem__(path, value)
 
 
 def renamed(slug: str) -> Spoil:
-    """What gives a service another slug, in the list and by itself."""
+    """Return a change of a service's slug, in the list and in its entry."""
 
     def spoil(bodies: Bodies) -> None:
         bodies[CATALOGUE]["services"][0]["slug"] = slug
@@ -463,7 +463,7 @@ HEADERS = [
 
 
 def sent(site: Site, head: bytes) -> bytes:
-    """What comes back for bytes, however odd."""
+    """Return the response to raw bytes."""
     port, answer = int(site.url.rpartition(":")[2]), b""
     with socket.create_connection(("127.0.0.1", port), timeout=WAIT) as connection, suppress(ConnectionError):
         connection.sendall(head + b"\r\nHost: x\r\nConnection: close\r\n\r\n")

@@ -1,4 +1,4 @@
-"""What machines read is what their own parsers take, and says the same as the API."""
+"""Files for machines are valid for real parsers and agree with the API."""
 
 # lxml, protego and yaml are typed in part
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
@@ -61,7 +61,7 @@ def either(request: pytest.FixtureRequest) -> Reading:
 
 
 def structured(page: str) -> list[dict[str, Any]]:
-    """What a page says of itself as JSON-LD."""
+    """Return the JSON-LD of a page."""
     (script,) = picked(page, "//script[@type='application/ld+json']/text()")
     content = json.loads(script)
     assert content["@context"] == "https://schema.org"
@@ -69,7 +69,7 @@ def structured(page: str) -> list[dict[str, Any]]:
 
 
 def found(told: Reading, address: str) -> bool:
-    """Whether there is something at an address of the website or of the API."""
+    """Return True if an address of the website or of the API exists."""
     if address.startswith(SITE):
         return (urlsplit(address).path or "/") in told.files
     return told.api.get(urlsplit(address).path or "/").status_code == 200

@@ -1,4 +1,4 @@
-"""What the script of every page adds, in a real browser; and that nothing is missing without it."""
+"""The script of every page in a real browser, and pages without it."""
 
 from __future__ import annotations
 

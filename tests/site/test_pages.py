@@ -1,4 +1,4 @@
-"""What stands on the pages, and that everybody can read it."""
+"""Content and accessibility of the pages."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ PAGE_BYTES, SCRIPT_BYTES = 60 * 1024, 15 * 1024
 
 @pytest.fixture(scope="session")
 def deployment(shop: Site) -> Deployment:
-    """What the website knows of an API that works."""
+    """Snapshot of a healthy API."""
     return shop.deployment
 
 

@@ -25,7 +25,7 @@ KIB = 1024
 
 @pytest.fixture(scope="module")
 def paths(shop: Site) -> list[str]:
-    """Where the pages are, and one where there is none."""
+    """Paths of the pages, and one that does not exist."""
     return [*(page.path for page in all_pages(shop.deployment)), NOWHERE]
 
 

@@ -248,7 +248,7 @@ def test_odd_requests_do_not_break_it(shop: Site, line: str) -> None:
 
 
 def raw(shop: Site, line: str) -> str:
-    """What the server answers to a request line that no client would write."""
+    """Return the response to a raw request line."""
     host, port = shop.url.removeprefix("http://").split(":")
     with socket.create_connection((host, int(port)), timeout=WAIT) as connection:
         connection.sendall(f"{line}\r\nHost: {host}\r\nConnection: close\r\n\r\n".encode())

@@ -1,4 +1,4 @@
-"""What the website's form says when the API is in trouble, or answers with strangers' text."""
+"""Messages of the website's form for API failures and untrusted text in answers."""
 
 from __future__ import annotations
 

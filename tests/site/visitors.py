@@ -1,4 +1,4 @@
-"""A website being served, and a visitor of it: a browser with a wallet whose signatures are real."""
+"""A served website, and a browser wallet that makes real signatures."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from centgate.settings import Settings
 
 @dataclass(frozen=True)
 class Site:
-    """A website, and what it was made from."""
+    """A served website and the deployment it shows."""
 
     url: str
     deployment: Deployment
@@ -31,7 +31,7 @@ class Site:
 
 @contextmanager
 def open_site(api: str, **promises: Any) -> Generator[Site]:
-    """The website of an API, in a thread; `promises` replace what it believes of the API."""
+    """Serve the website of an API in a thread; `promises` replace terms that it read from the API."""
     listener, settings = listen(Settings(port=0))
     url = reachable(settings)
     deployment = replaced(read_deployment(api, url), **promises)
@@ -48,7 +48,7 @@ def open_site(api: str, **promises: Any) -> Generator[Site]:
 
 
 def replaced(deployment: Deployment, **promises: Any) -> Deployment:
-    """The deployment with other terms and prices: `price` of every service, the rest fields of the terms."""
+    """Return the deployment with changed terms; `price` applies to every service."""
     price = promises.pop("price", None)
     assert deployment.terms is not None
     terms = deployment.terms.model_copy(update=promises)
@@ -59,7 +59,7 @@ def replaced(deployment: Deployment, **promises: Any) -> Deployment:
 
 
 class Declined(Exception):
-    """What the wallet refuses, with EIP-1193's code for why."""
+    """Error of the wallet, with an EIP-1193 code."""
 
     def __init__(self, code: int, message: str) -> None:
         super().__init__(message)
@@ -68,14 +68,14 @@ class Declined(Exception):
 
 @dataclass
 class Wallet:
-    """An EIP-1193 wallet of one of the payers, as a browser extension would put it into the page."""
+    """EIP-1193 wallet of one of the payers, as injected by a browser extension."""
 
     number: int = 0
     chain: int = 84532
     knows: set[int] = field(default_factory=lambda: {1, 84532})
     refuses: set[str] = field(default_factory=set[str])
     asked: list[str] = field(default_factory=list[str])
-    """The methods that were asked for, in order."""
+    """The requested methods, in order."""
     signed: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
     """The typed data that was signed."""
 
@@ -88,7 +88,7 @@ class Wallet:
         return Account.from_key(self.key).address
 
     def answer(self, method: str, params: list[Any]) -> dict[str, Any]:
-        """What the page gets: a result, or an error with its code."""
+        """Return the response to a request: a result, or an error with its code."""
         self.asked.append(method)
         try:
             if method in self.refuses:
@@ -128,7 +128,7 @@ class Wallet:
 
 @dataclass
 class Poor(Wallet):
-    """A wallet of somebody who holds nothing."""
+    """A wallet without funds."""
 
     @property
     def key(self) -> str:
@@ -153,7 +153,7 @@ addEventListener("eip6963:requestProvider", announce);
 
 
 def give(page: Page, wallet: Wallet, *, announced_as: str | None = None) -> None:
-    """Put a wallet into every page from now on: as `window.ethereum`, or announced by a name (EIP-6963)."""
+    """Inject a wallet into all later pages: as `window.ethereum`, or announced by name (EIP-6963)."""
     page.expose_function("walletAnswers", wallet.answer)  # pyright: ignore[reportUnknownMemberType]
     way = _ANNOUNCED.replace("NAME", json.dumps(announced_as)) if announced_as else _INJECTED
     page.add_init_script(f"{{{_PROVIDER}{way}}}")
@@ -163,7 +163,7 @@ RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"
 
 
 def violations(page: Page) -> list[str]:
-    """What axe finds on the page, one line each."""
+    """Return the violations that axe finds on the page, one line each."""
     options = {"runOnly": {"type": "tag", "values": RULES}, "resultTypes": ["violations"]}
     found = page.evaluate("options => axe.run(document, options)", options)["violations"]
     return [f"{each['id']}: {[node['target'] for node in each['nodes'][:3]]}" for each in found]
