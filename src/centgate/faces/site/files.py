@@ -23,12 +23,12 @@ def all_files(deployment: Deployment, own: Sequence[VerificationFile] = ()) -> d
     Raises CatalogUnread if no pages can be made of the API's schemas and documents.
     """
     makers: tuple[Maker, ...] = (_pages, _error_page_files, _asset_files, machine_files)
-    operator_files = {
+    operator_entries = {
         file.path: File(file.path, file.media_type, file.content, file.path[1:]) for file in own
     }
     try:
         pages = all_pages(deployment)
-        return operator_files | {file.path: file for make in makers for file in make(deployment, pages)}
+        return operator_entries | {file.path: file for make in makers for file in make(deployment, pages)}
     except Exception as error:  # schemas have no fixed form, so reading one can fail anywhere
         reason = f"{type(error).__name__}: {str(error)[:200]!r}"
         raise CatalogUnread(
