@@ -1,4 +1,4 @@
-"""The buyer's side: a client that pays by itself, under caps, and never pays twice."""
+"""Paying client: buys answers of a Centgate API under spending caps, and never pays twice for a request."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ __all__ = [
     "Wallet",
 ]
 
-_HOMES = {
+_MODULE_OF = {
     "Answer": "answers",
     "Receipt": "answers",
     "AsyncCentgate": "asynchronous",
@@ -52,7 +52,7 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> Any:
-    """A name when it is first wanted: `centgate call --help` does without all of this."""
-    if name not in _HOMES:
+    """Import a public name on first access, so that `centgate call --help` starts without these modules."""
+    if name not in _MODULE_OF:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    return getattr(import_module(f"{__name__}.{_MODULE_OF[name]}"), name)

@@ -1,4 +1,4 @@
-"""What a Centgate answers: the envelope of data, the envelope of errors, and the receipt of a payment."""
+"""Parse API responses: the data envelope, the error envelope, and the payment receipt."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Retry = Literal["same_payment", "new_payment", "none"]
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """What a payment came to: the transaction on the chain, and who paid how much."""
+    """Receipt of a payment: the on-chain transaction, the payer and the amount."""
 
     transaction: str
     payer: str
@@ -28,11 +28,11 @@ class Receipt:
     amount: Decimal
     """US dollars."""
     replayed: bool
-    """Whether the API gave the answer before and gave it again, for nothing."""
+    """True if the API sent a stored answer again, without charging."""
     signer: str | None = None
-    """Who signed that it was paid and answered (x402's `offer-receipt`), where all that is signed agrees."""
+    """Address that signed the receipt (x402's `offer-receipt`); None unless every signed field matches."""
     header: str = field(default="", repr=False)
-    """PAYMENT-RESPONSE as it came: what to keep, and what `centgate receipt verify` reads."""
+    """PAYMENT-RESPONSE, unchanged: store it for `centgate receipt verify`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,35 +48,35 @@ class Answer:
     envelope: dict[str, Any]
     """The whole body."""
     money: Money
-    """`moved` by the receipt; `unknown` where a payment was sent and no receipt came."""
+    """`moved` if there is a receipt; `unknown` if a payment was sent and no receipt came back."""
     notes: tuple[str, ...] = ()
-    """What this client noticed."""
+    """Observations of this client, such as a missing receipt."""
     body: bytes = field(default=b"", repr=False)
-    """The same, byte for byte: what a signed receipt is for."""
+    """The body, byte for byte: a signed receipt covers its hash."""
 
 
-class _Read(Foreign):
+class _ResponseModel(Foreign):
     model_config = ConfigDict(strict=True, extra="ignore", frozen=True)
 
 
-_Word = Annotated[str, Field(max_length=200)]
-"""What goes into sentences and into the ledger."""
+_ShortText = Annotated[str, Field(max_length=200)]
+"""Text that is copied into messages and into the ledger."""
 
 
-class _Cache(_Read):
+class _Cache(_ResponseModel):
     hit: bool
 
 
-class _Envelope(_Read):
-    request_id: _Word = Field(alias="requestId")
+class _Envelope(_ResponseModel):
+    request_id: _ShortText = Field(alias="requestId")
     cache: _Cache
     providers: list[dict[str, Any]]
     warnings: list[str]
     data: dict[str, Any]
 
 
-class Note(_Read):
-    """`details.payment` of an error: what it says of the money."""
+class Note(_ResponseModel):
+    """`details.payment` of an error: the payment's state."""
 
     state: Literal["unused", "in_flight", "settled", "delivered", "refused"]
     charged: bool
@@ -84,21 +84,21 @@ class Note(_Read):
     transaction: str | None = None
 
 
-class _Told(_Read):
-    code: _Word
+class _ErrorBody(_ResponseModel):
+    code: _ShortText
     message: str
-    provider: _Word | None = None
+    provider: _ShortText | None = None
     details: dict[str, Any] = Field(default_factory=dict[str, Any])
 
 
-class _Failed(_Read):
-    error: _Told
-    request_id: _Word | None = Field(default=None, alias="requestId")
+class _ErrorEnvelope(_ResponseModel):
+    error: _ErrorBody
+    request_id: _ShortText | None = Field(default=None, alias="requestId")
 
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """An error as the API tells it; `code` is None where it is not told as a Centgate does."""
+    """Error response; `code` is None if the body is not a Centgate error envelope."""
 
     status: int
     code: str | None
@@ -110,115 +110,119 @@ class Failure:
 
     @property
     def reason(self) -> str | None:
-        """Why a payment was not taken, in x402's vocabulary."""
+        """The x402 reason why the payment was refused; None if the API gives none."""
         reason = self.details.get("reason")
         return reason if isinstance(reason, str) else None
 
 
 class NotJson(ValueError):
-    """The body cannot be read: cut, or altered on the way."""
+    """The body is not readable JSON: truncated, or changed in transit."""
 
 
 class OtherShape(ValueError):
-    """The body is JSON, and not a Centgate's."""
+    """The body is JSON but not a Centgate envelope."""
 
 
 def read_answer(reply: Reply, payment: Payment | None) -> Answer:
-    """The answer in a 200; NotJson or OtherShape when there is none."""
-    envelope = _json(reply)
+    """Parse a 200 response. Raises NotJson or OtherShape."""
+    envelope = _parse_json(reply)
     try:
-        read = _Envelope.model_validate(envelope)
+        parsed = _Envelope.model_validate(envelope)
     except ValidationError as error:
-        found = error.errors()[0]
-        raise OtherShape(f"{'.'.join(map(str, found['loc'])) or 'the body'}: {found['msg']}") from None
-    receipt, note = read_receipt(reply, payment)
+        first = error.errors()[0]
+        raise OtherShape(f"{'.'.join(map(str, first['loc'])) or 'the body'}: {first['msg']}") from None
+    receipt, receipt_problem = read_receipt(reply, payment)
     return Answer(
-        data=read.data,
-        request_id=read.request_id,
-        cached=read.cache.hit,
-        providers=tuple(read.providers),
-        warnings=tuple(read.warnings),
+        data=parsed.data,
+        request_id=parsed.request_id,
+        cached=parsed.cache.hit,
+        providers=tuple(parsed.providers),
+        warnings=tuple(parsed.warnings),
         receipt=receipt,
         envelope=envelope,
         money="moved" if receipt else "unknown" if payment else "not_moved",
-        notes=(note,) if note else (),
+        notes=(receipt_problem,) if receipt_problem else (),
         body=reply.body,
     )
 
 
 def read_receipt(reply: Reply, payment: Payment | None) -> tuple[Receipt | None, str | None]:
-    """The receipt in PAYMENT-RESPONSE, or a sentence that says why there is none."""
+    """Parse the receipt in PAYMENT-RESPONSE. Returns (receipt, None), or (None or receipt, problem)."""
     header = reply.headers.get("payment-response")
     if payment is None:
-        return None, "the API answered without asking for a payment"
+        return None, "the API answered without requiring a payment"
     if header is None:
-        return None, "the API gave no receipt (PAYMENT-RESPONSE)"
+        return None, "the API sent no receipt (PAYMENT-RESPONSE)"
     try:
-        said = orjson.loads(from_base64(header))
-        settled = _Settled.model_validate(said)
+        settlement_json = orjson.loads(from_base64(header))
+        settlement = _SettlementHeader.model_validate(settlement_json)
     except ValueError:
         return None, "the API's receipt (PAYMENT-RESPONSE) cannot be read"
-    if not settled.success or not settled.transaction:
+    if not settlement.success or not settlement.transaction:
         return None, "the API's receipt (PAYMENT-RESPONSE) says that the payment was not settled"
     if (
-        settled.network != payment.network
-        or (settled.payer or payment.payer).lower() != payment.payer.lower()
+        settlement.network != payment.network
+        or (settlement.payer or payment.payer).lower() != payment.payer.lower()
     ):
-        return None, "the API's receipt (PAYMENT-RESPONSE) is of another payment"
-    signer, note = _signed(said, reply, payment)
+        return None, "the API's receipt (PAYMENT-RESPONSE) belongs to another payment"
+    signer, signature_problem = _verify_signed_receipt(settlement_json, reply, payment)
     replayed = reply.headers.get("idempotent-replayed") == "true"
     return Receipt(
-        settled.transaction, payment.payer, payment.network, payment.usd, replayed, signer, header
-    ), note
+        settlement.transaction, payment.payer, payment.network, payment.usd, replayed, signer, header
+    ), signature_problem
 
 
-def _signed(said: dict[str, Any], reply: Reply, payment: Payment) -> tuple[str | None, str | None]:
-    """Who signed a receipt, or a sentence that says why it proves nothing; neither where there is none."""
-    if not carries_receipt(said):
+def _verify_signed_receipt(
+    settlement_json: dict[str, Any], reply: Reply, payment: Payment
+) -> tuple[str | None, str | None]:
+    """Verify a signed receipt. Returns (signer, None), (None, problem), or (None, None) if it is unsigned."""
+    if not carries_receipt(settlement_json):
         return None, None
-    verdict = examine(said, body=reply.body)
-    why = next(iter(verdict.failures), None)
-    # it may be paid by its public address and called by another: the path is what both have
-    if not why and not str((verdict.payload or {})["resourceUrl"]).endswith(payment.path):
-        why = "the receipt is for another service"
-    return (None, f"the API's signed receipt proves nothing: {why}") if why else (verdict.signer, None)
+    verdict = examine(settlement_json, body=reply.body)
+    problem = next(iter(verdict.failures), None)
+    # the API may be paid under its public URL and called by another: only the path is common to both
+    if not problem and not str((verdict.payload or {})["resourceUrl"]).endswith(payment.path):
+        problem = "the receipt is for another service"
+    return (
+        (None, f"the API's signed receipt proves nothing: {problem}") if problem else (verdict.signer, None)
+    )
 
 
-class _Settled(_Read):
+class _SettlementHeader(_ResponseModel):
     success: bool
-    transaction: _Word = ""
+    transaction: _ShortText = ""
     network: str = ""
     payer: str | None = None
 
 
 def read_failure(reply: Reply) -> Failure:
-    """What any other status says, as far as it can be understood."""
+    """Parse an error response; an unreadable body gives a Failure without a code."""
     try:
-        read = _Failed.model_validate(_json(reply))
+        envelope = _ErrorEnvelope.model_validate(_parse_json(reply))
     except ValueError:
         return Failure(reply.status, None, f"HTTP {reply.status}", None, {}, None, None)
-    told = read.error
+    error = envelope.error
     return Failure(
         reply.status,
-        told.code,
-        "".join(each if each.isprintable() else " " for each in told.message[:500]),
-        told.provider,
-        told.details,
-        _note(told.details),
-        read.request_id,
+        error.code,
+        "".join(char if char.isprintable() else " " for char in error.message[:500]),
+        error.provider,
+        error.details,
+        _parse_note(error.details),
+        envelope.request_id,
     )
 
 
-def _note(details: dict[str, Any]) -> Note | None:
+def _parse_note(details: dict[str, Any]) -> Note | None:
     try:
         return Note.model_validate(details["payment"])
     except (KeyError, ValidationError):
         return None
 
 
-def _json(reply: Reply) -> dict[str, Any]:
+def _parse_json(reply: Reply) -> dict[str, Any]:
     if reply.headers.get("content-encoding", "identity").lower() != "identity":
-        raise NotJson("it is compressed, which was not asked for")
+        raise NotJson("it is compressed, although no compression was requested")
     try:
         content = orjson.loads(reply.body)
     except ValueError:

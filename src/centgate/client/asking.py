@@ -1,4 +1,4 @@
-"""What a buyer asks without paying: the catalogue, and the terms of a request."""
+"""Unpaid requests: the catalogue, and the payment terms of a call."""
 
 from __future__ import annotations
 
@@ -32,41 +32,41 @@ _SLUG = re.compile(r"[A-Za-z0-9_.~-]{1,100}")
 
 @dataclass(frozen=True, slots=True)
 class Patience:
-    """How long a client waits, in seconds, and how often it sends the same payment."""
+    """Timeouts in seconds, and the retry limit for one payment."""
 
     deadline: float = 90
-    """For an answer, from the moment a payment is first sent."""
+    """For the whole paid call, from the first time the payment is sent."""
     attempts: int = 8
     answer: float = 60
-    """For one response."""
+    """For one HTTP response."""
     connect: float = 10
     pause: float = 0.5
-    """Before the second attempt; twice as long before each further one."""
+    """Delay before the second attempt; doubled before each further one."""
     longest_pause: float = 10
 
 
 PATIENCE = Patience()
-"""How long a client waits unless the caller says otherwise."""
+"""Default timeouts and retry limit."""
 
 
 @dataclass(frozen=True, slots=True)
 class Asking:
-    """Requests to one API that cost nothing: a failed one is told with nothing signed."""
+    """Unpaid requests to one API. Every error raised here means that nothing was signed."""
 
     api: str
     patience: Patience
 
     def services(self) -> Way[tuple[Listed, ...]]:
-        """Every service of the API, in its order."""
-        content = yield from self._free("/services", "the API has no catalogue")
+        """Return every service of the API, in catalogue order."""
+        content = yield from self._get_json("/services", "the API has no catalogue")
         try:
             return read_listed(content, self.api)
         except CatalogUnread as error:
             raise Drift(str(error)) from None
 
     def service(self, slug: str) -> Way[Entry]:
-        """One service, whole."""
-        content = yield from self._described(slug)
+        """Return one service with its schemas."""
+        content = yield from self._fetch_entry(slug)
         try:
             entry = read_entry(content, self.api, slug)
         except CatalogUnread as error:
@@ -75,104 +75,106 @@ class Asking:
         return entry
 
     def path(self, slug: str) -> Way[str]:
-        """Where a service is called: all of its entry that a purchase needs, and all that is read of it."""
-        content = yield from self._described(slug)
+        """Return the path of a service. Parses nothing else, since a purchase needs nothing else."""
+        content = yield from self._fetch_entry(slug)
         path = cast(dict[str, Any], content).get("path") if isinstance(content, dict) else None
         return _require_path(path, self.api, slug)
 
-    def _described(self, slug: str) -> Way[Any]:
+    def _fetch_entry(self, slug: str) -> Way[Any]:
         if not _SLUG.fullmatch(slug):
-            raise NotFound(f"{slug[:60]!r} is no service of {self.api}: `services()` lists them")
-        missing = f"{self.api} has no service {slug!r}: `services()` lists those it has"
-        return (yield from self._free(f"/services/{slug}", missing))
+            raise NotFound(f"{self.api} has no service {slug[:60]!r}: `services()` lists its services")
+        missing = f"{self.api} has no service {slug!r}: `services()` lists its services"
+        return (yield from self._get_json(f"/services/{slug}", missing))
 
     def terms(self, order: Order) -> Way[Offer | Answer]:
-        """Ask without a payment: the terms; or the answer, where nothing is asked for."""
+        """Send a request without a payment. Returns its terms, or the answer if no payment is required."""
         headers = {"Content-Type": "application/json"}
         patience = self.patience
-        came = yield from self._once_more(
+        reply = yield from self._send_with_retry(
             Send("POST", order.path, order.body, headers, patience.connect, patience.answer)
         )
-        if came.status == 200:
-            return self._given(came)
-        failure = read_failure(came)
-        if came.status != 402 or failure.code == "payment_not_configured":
-            raise _refusal(self.api, came, failure)
-        return read_offer(came.headers.get("payment-required"))
+        if reply.status == 200:
+            return self._parse_free_answer(reply)
+        failure = read_failure(reply)
+        if reply.status != 402 or failure.code == "payment_not_configured":
+            raise _error_from(self.api, reply, failure)
+        return read_offer(reply.headers.get("payment-required"))
 
-    def _free(self, path: str, missing: str) -> Way[Any]:
-        """The JSON at a free path."""
-        came = yield from self._once_more(Send("GET", path, connect=self.patience.connect))
-        if came.status == 404:
+    def _get_json(self, path: str, missing: str) -> Way[Any]:
+        """Fetch the JSON at an unpaid path."""
+        reply = yield from self._send_with_retry(Send("GET", path, connect=self.patience.connect))
+        if reply.status == 404:
             raise NotFound(missing)
-        if came.status != 200:
-            raise _refusal(self.api, came, read_failure(came))
+        if reply.status != 200:
+            raise _error_from(self.api, reply, read_failure(reply))
         try:
-            return orjson.loads(came.body)
+            return orjson.loads(reply.body)
         except ValueError:
-            raise Drift(f"{self.api}{path} does not answer with JSON: is a Centgate there?") from None
+            raise Drift(f"{self.api}{path} did not return JSON. Is this a Centgate API URL?") from None
 
-    def _once_more(self, send: Send) -> Way[Reply]:
-        """A request that costs nothing, sent twice if need be; Unreachable without a whole response."""
-        came = yield from ask(send)
-        if (isinstance(came, Broken) and came.why == "cut") or (
-            isinstance(came, Reply) and came.status in TRANSIENT and _worth_waiting(came, self.patience)
+    def _send_with_retry(self, send: Send) -> Way[Reply]:
+        """Send an unpaid request, with one retry. Raises Unreachable if there is no complete response."""
+        result = yield from ask(send)
+        if (isinstance(result, Broken) and result.why == "cut") or (
+            isinstance(result, Reply) and result.status in TRANSIENT and _can_wait(result, self.patience)
         ):
-            yield Pause(max(self.patience.pause, retry_after(came) if isinstance(came, Reply) else 0))
-            came = yield from ask(send)
-        if isinstance(came, Broken):
-            if came.why == "too_large":
-                raise Drift(f"{self.api} {came.sentence}: is a Centgate there? Nothing was signed")
-            raise Unreachable(f"{self.api} {came.sentence}. Nothing was signed; look at CENTGATE_API_URL")
-        return came
+            yield Pause(max(self.patience.pause, retry_after(result) if isinstance(result, Reply) else 0))
+            result = yield from ask(send)
+        if isinstance(result, Broken):
+            if result.why == "too_large":
+                raise Drift(f"{self.api} {result.sentence}. Is this a Centgate API URL? Nothing was signed")
+            raise Unreachable(f"{self.api} {result.sentence}. Nothing was signed; check CENTGATE_API_URL")
+        return result
 
-    def _given(self, reply: Reply) -> Answer:
+    def _parse_free_answer(self, reply: Reply) -> Answer:
         try:
             return read_answer(reply, None)
         except (NotJson, OtherShape) as error:
-            raise Drift(
-                f"{self.api} does not answer as a Centgate does: {error}. Nothing was signed"
-            ) from None
+            raise Drift(f"{self.api} did not return a Centgate answer: {error}. Nothing was signed") from None
 
 
 def _require_path(path: object, api: str, slug: str) -> str:
     if not isinstance(path, str) or not _PATH.fullmatch(path) or path.startswith("//"):
-        raise Drift(f"{api} says that {slug} is at {str(path)[:80]!r}, which is no path")
+        raise Drift(f"{api} gives {str(path)[:80]!r} as the path of {slug}, which is not a path")
     return path
 
 
-def _refusal(api: str, reply: Reply, failure: Failure) -> BuyerError:
-    """What a request that brought no payment was refused with."""
+def _error_from(api: str, reply: Reply, failure: Failure) -> BuyerError:
+    """Map the error response of an unpaid request to an exception."""
     if 300 <= reply.status < 400:
-        where = reply.headers.get("location", "elsewhere")[:200]
-        return Drift(f"{api} redirects to {where}: call that address itself. Nothing was signed")
-    told, request_id = failure.message, failure.request_id
+        location = reply.headers.get("location", "elsewhere")[:200]
+        return Drift(f"{api} redirects to {location}: call that address directly. Nothing was signed")
+    message, request_id = failure.message, failure.request_id
     match failure.code:
         case "validation_error":
-            return InvalidInput(told, _issues(failure) or [Issue("", told)], request_id=request_id)
+            return InvalidInput(
+                message, _parse_issues(failure) or [Issue("", message)], request_id=request_id
+            )
         case "unsupported_options":
-            named = [str(each) for each in _list(failure, "options")]
-            return UnsupportedOptions(told, named, request_id=request_id)
+            options = [str(each) for each in _detail_list(failure, "options")]
+            return UnsupportedOptions(message, options, request_id=request_id)
         case "not_found":
-            return NotFound(told, request_id=request_id)
+            return NotFound(message, request_id=request_id)
         case "payment_not_configured" | "provider_unconfigured":
-            return Unavailable(f"{api} does not sell it: {told}", request_id=request_id)
+            return Unavailable(f"{api} does not sell it: {message}", request_id=request_id)
         case None:
-            return Drift(f"{api} answers with {reply.status}, and not as a Centgate does. Nothing was signed")
+            return Drift(f"{api} returned {reply.status} without a Centgate error. Nothing was signed")
         case code:
-            sentence = f"{told} ({code}). Nothing was signed; call again later"
+            sentence = f"{message} ({code}). Nothing was signed; call again later"
             return ServiceFailed(sentence, code, failure.provider, request_id=request_id)
 
 
-def _worth_waiting(reply: Reply, patience: Patience) -> bool:
+def _can_wait(reply: Reply, patience: Patience) -> bool:
     return retry_after(reply) <= patience.longest_pause
 
 
-def _issues(failure: Failure) -> list[Issue]:
-    told = [cast(dict[str, Any], each) for each in _list(failure, "issues") if isinstance(each, dict)]
-    return [Issue(str(each.get("path", "")), str(each.get("message", ""))) for each in told]
+def _parse_issues(failure: Failure) -> list[Issue]:
+    issues = [
+        cast(dict[str, Any], each) for each in _detail_list(failure, "issues") if isinstance(each, dict)
+    ]
+    return [Issue(str(each.get("path", "")), str(each.get("message", ""))) for each in issues]
 
 
-def _list(failure: Failure, name: str) -> list[Any]:
-    told = failure.details.get(name)
-    return cast(list[Any], told) if isinstance(told, list) else []
+def _detail_list(failure: Failure, name: str) -> list[Any]:
+    value = failure.details.get(name)
+    return cast(list[Any], value) if isinstance(value, list) else []

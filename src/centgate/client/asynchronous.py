@@ -1,4 +1,4 @@
-"""The client for programs with an event loop. Tasks may share one."""
+"""Async client. Concurrent tasks may share one instance."""
 
 from __future__ import annotations
 
@@ -18,29 +18,29 @@ from centgate.client.terms import Quote
 
 
 class AsyncCentgate(Client, AsyncServices):
-    """A buyer at one API, which pays by itself under its caps."""
+    """Async client of one API, which pays automatically within its caps."""
 
-    def _connects(self, connect: Callable[[], httpx2.AsyncClient]) -> None:
+    def _connect(self, connect: Callable[[], httpx2.AsyncClient]) -> None:
         self._http = connect()
 
     async def call(self, slug: str, body: Mapping[str, Any], *, payment: Payment | None = None) -> Answer:
-        """The answer of a service, paid for. Raises BuyerError, which says what is known of the money.
+        """Buy one answer of a service. Raises BuyerError; its `money` is the state of the payment.
 
-        A payment that an earlier call for the same request has left open is sent again, and nothing is
-        signed; `payment` is such a one that the ledger does not know.
+        If an earlier call for the same request left a payment open, that payment is sent again and nothing
+        is signed. `payment` is such an open payment that is not in the ledger.
         """
         return await go(self._http, self._buyer.call(slug, body, payment))
 
     async def terms(self, slug: str, body: Mapping[str, Any]) -> Quote:
-        """What a call would cost and whom it would pay. Nothing is signed."""
+        """Return the price and the payee of a call. Signs nothing."""
         return await go(self._http, self._buyer.terms(slug, body))
 
     async def services(self) -> tuple[Listed, ...]:
-        """Every service of the API, in its order."""
+        """Return every service of the API, in catalogue order."""
         return await go(self._http, self._buyer.services())
 
     async def service(self, slug: str) -> Entry:
-        """One service, with the schemas of its input and output."""
+        """Return one service, with the schemas of its input and output."""
         return await go(self._http, self._buyer.service(slug))
 
     async def aclose(self) -> None:

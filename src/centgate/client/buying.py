@@ -1,4 +1,4 @@
-"""What both clients are made of: whom they call, by what means, and what they remember."""
+"""Base class of the sync and async clients: configuration, caps and ledger."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from centgate.client.terms import ALLOWED, Allowed, read_payee
 
 
 class Client(ABC):
-    """A buyer at one API, without the way its requests are sent."""
+    """Client of one API; subclasses send the requests."""
 
     def __init__(
         self,
@@ -38,13 +38,13 @@ class Client(ABC):
         tls: ssl.SSLContext | None = None,
         watch: Callable[[str], None] | None = None,
     ) -> None:
-        """A client that has sent nothing yet.
+        """Create a client; this sends nothing.
 
-        `networks` are those it pays on (CAIP-2), in place of those of `allowed`; unless they are named, test
-        networks alone. `payee` is the only address it pays; without one it pays whoever the API asked for
-        first, as long as the ledger remembers. The ledger counts against the total cap too. Without a
-        `ledger` both last as long as this object. `watch` is told in sentences what goes on. Raises
-        AddressRefused for an API that may not be called, ValueError for no payee or network.
+        `networks` are the networks it may pay on (CAIP-2) and replace those of `allowed`; the default is
+        test networks only. `payee` is the only address it pays; without one it pays the address that the
+        API named first, as recorded in the ledger. The ledger also counts towards the total cap. Without a
+        `ledger` both records last as long as this object. `watch` receives progress messages. Raises
+        AddressRefused for an API URL that is not allowed, ValueError for an invalid payee or network.
         """
         origin = origin_of(api)
         require_private_or_tls(origin, allowed.plain_http)
@@ -58,35 +58,35 @@ class Client(ABC):
             patience=patience,
             watch=watch,
         )
-        self._connects(partial(async_http, origin, proxies, tls))
+        self._connect(partial(async_http, origin, proxies, tls))
 
     @classmethod
     def from_settings(
         cls, settings: BuyerSettings | None = None, *, watch: Callable[[str], None] | None = None
     ) -> Self:
-        """A client as the environment sets it up; the key is read when a payment is to be signed."""
-        given = settings or BuyerSettings()
+        """Create a client from the environment. The key is read when a payment has to be signed."""
+        resolved = settings or BuyerSettings()
         return cls(
-            given.api_url,
-            given.open_wallet,
-            caps=given.caps,
-            payee=given.payee,
-            networks=given.networks or None,
-            ledger=Ledger(given.ledger),
-            proxies=proxies_set(given.proxy),
+            resolved.api_url,
+            resolved.open_wallet,
+            caps=resolved.caps,
+            payee=resolved.payee,
+            networks=resolved.networks or None,
+            ledger=Ledger(resolved.ledger),
+            proxies=proxies_set(resolved.proxy),
             watch=watch,
         )
 
     @property
     def api(self) -> str:
-        """The API's address."""
+        """The API's origin, `scheme://host[:port]`."""
         return self._buyer.api
 
     @property
     def ledger(self) -> Ledger:
-        """What was signed, and what came of it."""
+        """Record of every signed payment and its outcome."""
         return self._buyer.ledger
 
     @abstractmethod
-    def _connects(self, connect: Callable[[], httpx2.AsyncClient]) -> None:
-        """Take what opens the connections."""
+    def _connect(self, connect: Callable[[], httpx2.AsyncClient]) -> None:
+        """Store the factory that opens the HTTP connections."""

@@ -1,4 +1,4 @@
-"""Limits on what a wallet signs for, and the amounts that count against them."""
+"""Spending caps, and the signed amounts that count towards them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from decimal import Decimal
 
 @dataclass(frozen=True, slots=True)
 class Caps:
-    """US dollars that may be signed for: for one call, and by a wallet in all, as its ledger counts."""
+    """Spending caps in US dollars: per call, and in total per wallet as counted by its ledger."""
 
     per_call: Decimal = Decimal("0.02")
     total: Decimal = Decimal("1.00")
@@ -19,28 +19,28 @@ class Caps:
                 raise ValueError(f"a cap is an amount in US dollars, not {cap}")
 
     def objection(self, usd: Decimal, *, signed: Decimal) -> str | None:
-        """Return why an amount may not be signed for after `signed` in all; None when it may."""
+        """Return why an amount may not be signed when `signed` is already committed; None if it may."""
         if usd > self.per_call:
             return (
-                f"the price is ${usd}, above the cap of ${self.per_call} a call: raise the "
-                "cap (CENTGATE_CAP_PER_CALL) if you mean to pay it"
+                f"the price is ${usd}, above the cap of ${self.per_call} per call: raise the "
+                "cap (CENTGATE_CAP_PER_CALL) to pay it"
             )
         if signed + usd > self.total:
             return (
-                f"${signed} of the cap of ${self.total} in all is signed for, and this call "
-                f"costs ${usd}: raise the cap (CENTGATE_CAP_TOTAL) if you mean to go on"
+                f"total cap reached: ${signed} of ${self.total} is already committed, and this call "
+                f"costs ${usd}: raise the cap (CENTGATE_CAP_TOTAL) to continue"
             )
         return None
 
 
 CAPS = Caps()
-"""What may be spent unless the caller says otherwise."""
+"""Default caps."""
 
 
 class SignedAmounts:
-    """The payments that count against the total cap, by payer.
+    """Payments that count towards the total cap, by payer.
 
-    A payment is known by its nonce and counts once, however often its record is read.
+    A payment is identified by its nonce and counts once, even if its record is read several times.
     """
 
     def __init__(self) -> None:
@@ -61,7 +61,7 @@ class SignedAmounts:
             self._totals[payer.lower()] -= usd
 
     def reset(self, payer: str) -> None:
-        """Begin a new count for a payer."""
+        """Reset the count of a payer to zero."""
         self._amounts.pop(payer.lower(), None)
         self._totals.pop(payer.lower(), None)
 
@@ -70,7 +70,7 @@ class SignedAmounts:
         return frozenset(self._amounts.get(payer.lower(), ()))
 
     def total(self, payer: str | None) -> Decimal:
-        """Return the sum for a payer; for None the largest of all payers."""
+        """Return the sum for a payer; for None the largest sum of any payer."""
         if payer is None:
             return max(self._totals.values(), default=Decimal(0))
         return self._totals.get(payer.lower(), Decimal(0))

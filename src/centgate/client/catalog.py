@@ -1,4 +1,4 @@
-"""What an API says of itself: its services, its terms, whether it works. Read over HTTP, without paying."""
+"""Unpaid metadata of an API: its services, payment terms and health, read over HTTP."""
 
 from __future__ import annotations
 
@@ -13,31 +13,31 @@ from pydantic.alias_generators import to_camel
 from centgate.client.reading import Foreign
 
 SECONDS = 15.0
-"""How long one free request may take."""
+"""Timeout of one unpaid request."""
 LARGEST = 4 * 2**20
-"""Bytes of an answer that are read."""
+"""Maximum bytes of a response."""
 
 
 class CatalogUnread(Exception):
-    """The API could not be reached, or does not answer as a Centgate does; the message says which."""
+    """The API is unreachable or returned unexpected content; the message says which."""
 
 
-class _Said(Foreign):
+class _ApiModel(Foreign):
     model_config = ConfigDict(alias_generator=to_camel, validate_by_name=True, frozen=True, extra="ignore")
 
 
-class Provider(_Said):
-    """A source of a service."""
+class Provider(_ApiModel):
+    """Provider of a service."""
 
     name: str
     label: str = ""
     role: str = ""
-    """`primary`, `secondary`, `enrichment`, `fallback`, or what a newer server says."""
+    """`primary`, `secondary`, `enrichment`, `fallback`, or a value of a newer server."""
     docs_url: str = ""
 
 
-class Posture(_Said):
-    """How a service is paid."""
+class Posture(_ApiModel):
+    """Payment settings of a service."""
 
     protocol: str = "x402"
     network: str = ""
@@ -45,16 +45,16 @@ class Posture(_Said):
     dev_mode: bool = False
 
 
-class Source(_Said):
-    """Whether a source is set up on this deployment, and what its terms of use say."""
+class Source(_ApiModel):
+    """Configuration state of a provider on this deployment, and its terms of use."""
 
     name: str
     configured: bool = True
     terms: str = ""
 
 
-class Listed(_Said):
-    """A service as `GET /services` lists it. Another server may leave out what is not needed to call it."""
+class Listed(_ApiModel):
+    """Service as listed by `GET /services`. Fields that are not needed to call it may be absent."""
 
     slug: str
     path: str
@@ -75,7 +75,7 @@ class Listed(_Said):
 
 
 class Entry(Listed):
-    """A service as `GET /services/<slug>` tells it."""
+    """Service as returned by `GET /services/<slug>`."""
 
     input_schema: dict[str, Any] = Field(default_factory=dict)
     output_schema: dict[str, Any] = Field(default_factory=dict)
@@ -85,20 +85,20 @@ class Entry(Listed):
 
     @property
     def leads(self) -> tuple[Provider, ...]:
-        """The sources that can answer alone."""
+        """Providers that can answer alone."""
         return (
             tuple(each for each in self.providers if each.role in ("primary", "fallback")) or self.providers
         )
 
     @property
     def available(self) -> bool:
-        """Whether a source that can answer alone is set up; what is not said is taken for set up."""
+        """True if a provider that can answer alone is configured; a missing state counts as configured."""
         configured = {source.name: source.configured for source in self.sources}
         return any(configured.get(each.name, True) for each in self.leads)
 
 
-class Requirements(_Said):
-    """x402's PaymentRequirements: whom to pay how much of what."""
+class Requirements(_ApiModel):
+    """x402's PaymentRequirements: payee, amount and asset."""
 
     scheme: str
     network: str
@@ -109,8 +109,8 @@ class Requirements(_Said):
     extra: dict[str, Any]
 
 
-class Product(_Said):
-    """One line of `/.well-known/x402`: a route and what it asks for."""
+class Product(_ApiModel):
+    """Entry of `/.well-known/x402`: a route and its payment requirements."""
 
     slug: str
     endpoint: str
@@ -118,8 +118,8 @@ class Product(_Said):
     accepts: tuple[Requirements, ...]
 
 
-class Health(_Said):
-    """What `GET /health` says."""
+class Health(_ApiModel):
+    """Response of `GET /health`."""
 
     status: str
     db: str
@@ -127,77 +127,83 @@ class Health(_Said):
 
 
 def get_json(http: httpx2.Client, path: str, *, expect: tuple[int, ...] = (200,)) -> Any:
-    """The JSON at a free path; CatalogUnread when there is none."""
+    """Fetch the JSON at an unpaid path. Raises CatalogUnread."""
     try:
         with http.stream("GET", path, timeout=SECONDS) as response:
             if response.status_code not in expect:
                 raise CatalogUnread(f"{response.url} answers {response.status_code}")
-            content = _whole(response)
+            content = _read_body(response)
     except (httpx2.HTTPError, httpx2.InvalidURL) as error:
         raise CatalogUnread(f"{http.base_url} cannot be reached: {error or type(error).__name__}") from error
     try:
-        return orjson.loads(content)  # refuses what is nested without an end
+        return orjson.loads(content)  # limits the nesting depth
     except ValueError as error:
-        raise CatalogUnread(f"{response.url} does not answer with JSON: is a Centgate there?") from error
+        raise CatalogUnread(f"{response.url} did not return JSON. Is this a Centgate API URL?") from error
 
 
-def _whole(response: httpx2.Response) -> bytes:
-    """The body, which is neither endless nor dripping."""
-    until, content = monotonic() + SECONDS, bytearray()
+def _read_body(response: httpx2.Response) -> bytes:
+    """Read the body within the limits of size and time."""
+    deadline, content = monotonic() + SECONDS, bytearray()
     for chunk in response.iter_bytes():
         content += chunk
         if len(content) > LARGEST:
             raise CatalogUnread(f"{response.url} answers with more than {LARGEST // 2**20} MiB")
-        if monotonic() > until:
+        if monotonic() > deadline:
             raise CatalogUnread(f"{response.url} takes longer than {SECONDS:.0f} seconds to answer")
     return bytes(content)
 
 
 def listed(http: httpx2.Client) -> tuple[Listed, ...]:
-    """Every service of an API, in its order."""
+    """Fetch every service of an API, in catalogue order."""
     return read_listed(get_json(http, "/services"), str(http.base_url))
 
 
 def read_listed(content: Any, api: str) -> tuple[Listed, ...]:
-    """The services in what `GET /services` of an API answers."""
+    """Parse the services in a response of `GET /services`."""
     try:
         return tuple(Listed.model_validate(each) for each in content["services"])
     except (ValidationError, KeyError, TypeError) as error:
-        raise CatalogUnread(f"{api} has no catalogue as a Centgate has: {_first(error)}") from error
+        raise CatalogUnread(f"{api} has no Centgate catalogue: {_first_problem(error)}") from error
 
 
 def entry(http: httpx2.Client, slug: str) -> Entry:
-    """One service of an API, whole."""
+    """Fetch one service of an API with its schemas."""
     return read_entry(get_json(http, f"/services/{slug}"), str(http.base_url), slug)
 
 
 def read_entry(content: Any, api: str, slug: str) -> Entry:
-    """The service in what `GET /services/<slug>` of an API answers."""
+    """Parse the service in a response of `GET /services/<slug>`."""
     try:
         return Entry.model_validate(content)
     except ValidationError as error:
-        raise CatalogUnread(f"{api} describes {slug} in another way: {_first(error)}") from error
+        raise CatalogUnread(
+            f"{api} describes {slug} in an unknown format: {_first_problem(error)}"
+        ) from error
 
 
 def read_products(content: Any, api: str) -> tuple[Product, ...]:
-    """What each route asks for, from `/.well-known/x402`; they accept nothing where no payments are taken."""
+    """Parse the requirements per route from `/.well-known/x402`; `accepts` is empty if payments are off."""
     try:
         return tuple(Product.model_validate(each) for each in content["products"])
     except (ValidationError, KeyError, TypeError) as error:
-        raise CatalogUnread(f"{api} tells its terms in another way: {_first(error)}") from error
+        raise CatalogUnread(
+            f"{api} returns its terms in an unknown format: {_first_problem(error)}"
+        ) from error
 
 
 def health(http: httpx2.Client) -> Health:
-    """Whether the API works, as it says itself."""
+    """Fetch the health of an API."""
     try:
         return Health.model_validate(get_json(http, "/health", expect=(200, 503)))
     except ValidationError as error:
-        raise CatalogUnread(f"{http.base_url} tells its health in another way: {_first(error)}") from error
+        raise CatalogUnread(
+            f"{http.base_url} returns its health in an unknown format: {_first_problem(error)}"
+        ) from error
 
 
-def _first(error: Exception) -> str:
-    """The first thing that is wrong, in words."""
+def _first_problem(error: Exception) -> str:
+    """Describe the first problem."""
     if isinstance(error, ValidationError):
-        found = error.errors()[0]
-        return f"{'.'.join(map(str, found['loc']))}: {found['msg']}"
+        first = error.errors()[0]
+        return f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
     return f"{type(error).__name__} {error}"

@@ -1,23 +1,23 @@
-"""What can go wrong for a buyer, as a tree; each error says what is known of the money.
+"""Exceptions of the client. Each carries the known state of the payment in `money`.
 
 BuyerError
-├── AddressRefused         the API's address is none, or is called without TLS over public networks
+├── AddressRefused         the API URL is invalid, or a public host without TLS
 ├── InvalidInput           the body is not what the service takes; `issues` lists every problem
-├── UnsupportedOptions     a mode that one cent does not pay for; `options` names each
+├── UnsupportedOptions     an option that the price does not cover; `options` names each
 ├── NotFound               the API has no such service
-├── NoWallet               there is nothing to sign with
-├── WalletUnreadable       the key file is absent, malformed, or others can read it
-├── LedgerUnwritable       what is signed could not be remembered, so nothing was signed
+├── NoWallet               there is no key to sign with
+├── WalletUnreadable       the key file is missing, malformed, or readable by others
+├── LedgerUnwritable       a payment could not be recorded, so nothing was signed
 ├── CapExceeded            the price is above a cap of this client
-├── TermsRefused           the API asks for what this client does not sign
-├── Unavailable            this deployment does not serve it, or takes no payments
-├── PaymentRefused         the API did not take the payment; `reason` in x402's words
-│   └── InsufficientBalance    the wallet holds too little
-├── NoData                 the sources know nothing of it: an answer, and charged
-├── ServiceFailed          the service failed; a payment it took is good for a later call
-├── Unresolved             whether the payment moved is not known; `payment` can be sent again
-├── Unreachable            the API does not answer, and nothing was signed
-└── Drift                  what answers does not answer as a Centgate does
+├── TermsRefused           the API requires terms that this client does not sign
+├── Unavailable            this deployment does not serve it, or accepts no payments
+├── PaymentRefused         the API refused the payment; `reason` is x402's
+│   └── InsufficientBalance    the wallet's balance is too low
+├── NoData                 the providers have no data: a valid answer, and charged
+├── ServiceFailed          the service failed; a payment it accepted stays valid for a later call
+├── Unresolved             the payment's outcome is unknown; `payment` can be sent again
+├── Unreachable            the API does not respond, and nothing was signed
+└── Drift                  the response does not match this client's protocol version
 """
 
 from __future__ import annotations
@@ -31,22 +31,22 @@ if TYPE_CHECKING:
     from centgate.client.payment import Payment
 
 Money = Literal["not_moved", "reported_not_moved", "moved", "unknown"]
-"""`not_moved`: known by this client itself, since nothing was signed, or by a node of the wallet's owner.
+"""`not_moved`: verified by this client, because nothing was signed or the wallet owner's node shows it.
 
-`reported_not_moved`: a payment was sent, and the API says that no money moved. An API can lie.
+`reported_not_moved`: a payment was sent, and the API reports that no money moved. An API can lie.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class Issue:
-    """One problem of a request body; `path` is dotted (`urls.0`), empty for the whole body."""
+    """Problem in a request body; `path` is dotted (`urls.0`), empty for the whole body."""
 
     path: str
     message: str
 
 
 class BuyerError(Exception):
-    """A call that gave no data. Its text is a sentence that says what to do next."""
+    """Base class: a call that returned no data. The text includes the next step."""
 
     def __init__(self, sentence: str, *, money: Money = "not_moved", request_id: str | None = None) -> None:
         super().__init__(sentence)
@@ -54,20 +54,20 @@ class BuyerError(Exception):
         self.request_id = request_id
 
     def __reduce__(self) -> Any:
-        """Pickled without calling __init__, so that a pool's worker can raise it whatever it takes."""
-        return _remade, (type(self), self.args), self.__dict__
+        """Pickle without calling __init__: subclasses differ in arguments, and pool workers raise them."""
+        return _restore, (type(self), self.args), self.__dict__
 
 
-def _remade(kind: type[BuyerError], told: tuple[Any, ...]) -> BuyerError:
-    return kind.__new__(kind, *told)
+def _restore(kind: type[BuyerError], args: tuple[Any, ...]) -> BuyerError:
+    return kind.__new__(kind, *args)
 
 
 class AddressRefused(BuyerError):
-    """Nothing was sent there. `Allowed.plain_http` names public hosts that are called without TLS."""
+    """The API URL is not allowed; nothing was sent. `Allowed.plain_http` lists public hosts without TLS."""
 
 
 class InvalidInput(BuyerError):
-    """Carries every problem found, not just the first."""
+    """Invalid request body; `issues` holds every problem found."""
 
     def __init__(self, sentence: str, issues: Sequence[Issue], *, request_id: str | None = None) -> None:
         super().__init__(sentence, request_id=request_id)
@@ -75,7 +75,7 @@ class InvalidInput(BuyerError):
 
 
 class UnsupportedOptions(BuyerError):
-    """Names each option, so that it can be dropped."""
+    """Unsupported options; `options` names each of them."""
 
     def __init__(self, sentence: str, options: Sequence[str], *, request_id: str | None = None) -> None:
         super().__init__(sentence, request_id=request_id)
@@ -87,25 +87,25 @@ class NotFound(BuyerError):
 
 
 class NoWallet(BuyerError):
-    """The call has to be paid, and there is no key to sign with: a client is given a `Wallet`."""
+    """The call requires a payment and there is no key: pass a `Wallet` to the client."""
 
 
 class WalletUnreadable(BuyerError):
-    """The key could not be taken from where it is said to be."""
+    """The configured key could not be read."""
 
 
 class LedgerUnwritable(BuyerError):
-    """A payment that is not written down could be made twice, so none is made."""
+    """The ledger cannot be written. An unrecorded payment could be made twice, so nothing is signed."""
 
 
 class CapExceeded(BuyerError):
-    """The price is above what this client may spend on one call, or in all: its `Caps`."""
+    """The price exceeds the client's cap per call or its total cap (`Caps`)."""
 
 
 class TermsRefused(BuyerError):
-    """The API asks for something this client does not sign; `objections` says each reason.
+    """The client does not sign the API's terms; `objections` lists the reasons.
 
-    What is signed beyond the ordinary, `Allowed` says, and who is paid, a client's `payee`.
+    `Allowed` permits other networks, assets and hosts; the client's `payee` fixes the payee.
     """
 
     def __init__(
@@ -116,11 +116,11 @@ class TermsRefused(BuyerError):
 
 
 class Unavailable(BuyerError):
-    """This deployment does not serve it; another may."""
+    """This deployment does not serve the request; another deployment may."""
 
 
 class PaymentRefused(BuyerError):
-    """The payment was not taken, or is used up: `money` says which. `reason` is in x402's vocabulary."""
+    """The payment was refused or is already used: see `money`. `reason` is x402's."""
 
     def __init__(
         self, sentence: str, reason: str | None, *, money: Money, request_id: str | None = None
@@ -130,11 +130,11 @@ class PaymentRefused(BuyerError):
 
 
 class InsufficientBalance(PaymentRefused):
-    """The wallet holds less than the price."""
+    """The wallet's balance is below the price."""
 
 
 class NoData(BuyerError):
-    """The sources answered and know nothing of it. That is an answer: it was charged, and stays the same."""
+    """The providers answered and have no data. This is a final answer, and it was charged."""
 
     def __init__(
         self, sentence: str, receipt: Receipt | None, *, money: Money, request_id: str | None = None
@@ -144,9 +144,9 @@ class NoData(BuyerError):
 
 
 class ServiceFailed(BuyerError):
-    """The service failed: `code` and `provider` as the API names them.
+    """The service failed; `code` and `provider` are the API's.
 
-    `retry` says how to go on: `same_payment` where the same call, made again, sends what was paid already.
+    `retry` is `same_payment` if repeating the call reuses the existing payment.
     """
 
     def __init__(
@@ -166,9 +166,9 @@ class ServiceFailed(BuyerError):
 
 
 class Unresolved(BuyerError):
-    """A payment was sent and no answer came.
+    """A payment was sent and no answer was received.
 
-    The same call sends `payment` again, never a second one.
+    Repeating the call sends `payment` again, never a second one.
     """
 
     def __init__(
@@ -184,8 +184,8 @@ class Unresolved(BuyerError):
 
 
 class Unreachable(BuyerError):
-    """The API could not be asked."""
+    """The API does not respond."""
 
 
 class Drift(BuyerError):
-    """What answers is no Centgate, or one of another version."""
+    """The server's response does not match this client's protocol version."""

@@ -1,4 +1,4 @@
-"""What the reply to a paid request means: for the answer, for the money, and for what to do next."""
+"""Classify the response to a paid request: the answer, the payment's state, and whether to retry."""
 
 from __future__ import annotations
 
@@ -29,82 +29,82 @@ from centgate.client.exchange import Broken, Reply
 from centgate.client.payment import Payment
 
 EXPIRED = "invalid_exact_evm_payload_authorization_valid_before"
-"""x402's reason for a payment whose window has ended."""
+"""x402's reason for a payment whose validity window has ended."""
 TOO_POOR = frozenset({"insufficient_funds", "invalid_exact_evm_insufficient_balance"})
 TRANSIENT = frozenset({408, 425, 429, 500, 502, 503, 504})
-"""Statuses after which the same request may be answered."""
+"""HTTP statuses after which the same request may succeed."""
 
 Ending = Literal["delivered", "refused", "unresolved"]
 
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """What a reply comes to.
+    """Classified response.
 
-    `ending` is what the ledger is told: after `delivered` and `refused` the payment is not sent again.
+    `ending` is the event for the ledger: after `delivered` and `refused` the payment is not sent again.
     """
 
     outcome: Answer | BuyerError
     ending: Ending
     again: bool = False
-    """Whether the same payment is worth sending again now."""
+    """True if the same payment should be sent again now."""
     after: float = 0
-    """Seconds the API asks to wait before that."""
+    """Seconds to wait before that, from Retry-After."""
     doubtful: bool = True
-    """Whether the API may have taken the payment."""
+    """True if the API may have accepted the payment."""
 
 
 def judge(came: Reply | Broken, payment: Payment, *, doubtful: bool) -> Judged:
-    """What came of sending a payment.
+    """Classify the result of sending a payment.
 
-    `doubtful` when it was sent before and may have been taken then. Nothing is taken for certain that the API
-    does not say: without `details.payment` the money is where nobody knows.
+    `doubtful` means that the payment was sent before and may have been accepted then. Without
+    `details.payment` the payment's state is unknown: nothing is assumed that the API does not report.
     """
     if isinstance(came, Broken):
-        return _broken(came, payment)
+        return _classify_failure(came, payment)
     if came.status == 200:
-        return _answered(came, payment)
+        return _classify_answer(came, payment)
     if 300 <= came.status < 400:
-        return _open(payment, "the API answered with a redirect, which a payment does not follow", came)
+        return _leave_open(payment, "the API redirected, and payments do not follow redirects", came)
     failure = read_failure(came)
     if came.status == 404 and failure.code == "no_data" and (failure.note is None or failure.note.charged):
-        return _no_data(came, failure, payment)
+        return _classify_no_data(came, failure, payment)
     if failure.note is not None:
-        return _noted(came, failure, payment, doubtful=doubtful)
-    said = f"the API answered with {came.status}"
-    said += f" {failure.code}: {failure.message}" if failure.code else ", without a word on the payment"
+        return _classify_error(came, failure, payment, doubtful=doubtful)
+    problem = f"the API returned {came.status}"
+    problem += f" {failure.code}: {failure.message}" if failure.code else " without the payment's state"
     if came.status in TRANSIENT:
-        return _again(payment, said, came, failure)
-    return _open(payment, said, came, failure)
+        return _retry(payment, problem, came, failure)
+    return _leave_open(payment, problem, came, failure)
 
 
-def _broken(broken: Broken, payment: Payment) -> Judged:
+def _classify_failure(broken: Broken, payment: Payment) -> Judged:
     if broken.why == "too_large":
-        return _open(payment, f"the API {broken.sentence}")
-    return Judged(_unresolved(payment, f"the API {broken.sentence}"), "unresolved", again=True)
+        return _leave_open(payment, f"the API {broken.sentence}")
+    return Judged(_unresolved_error(payment, f"the API {broken.sentence}"), "unresolved", again=True)
 
 
-def _answered(reply: Reply, payment: Payment) -> Judged:
+def _classify_answer(reply: Reply, payment: Payment) -> Judged:
     try:
         return Judged(read_answer(reply, payment), "delivered")
     except NotJson as error:
-        return _again(payment, f"the API's answer cannot be read: {error}", reply)
+        return _retry(payment, f"the API's answer cannot be read: {error}", reply)
     except OtherShape as error:
         drift = Drift(
-            f"the API's answer is not a Centgate's, or one of another version: {error}. The payment is kept: "
-            "the same call sends it again",
-            money=_money(reply, payment),
+            f"the API's answer does not match this client's protocol version: {error}. The payment stays "
+            "open: the same call sends it again",
+            money=_money_by_receipt(reply, payment),
         )
         return Judged(drift, "unresolved")
 
 
-def _no_data(reply: Reply, failure: Failure, payment: Payment) -> Judged:
+def _classify_no_data(reply: Reply, failure: Failure, payment: Payment) -> Judged:
     receipt, _ = read_receipt(reply, payment)
     charged = receipt is not None or (failure.note is not None and failure.note.charged)
-    paid = "paid for" if charged else f"whether the ${payment.usd} moved is not known"
+    payment_state = "it was charged" if charged else f"it is unknown whether the ${payment.usd} moved"
     error = NoData(
-        f"nothing is known of it, the API says: {failure.message}. This is an answer, and {paid}: do not ask "
-        "again",
+        f"the API has no data: {failure.message}. This is a final answer, and {payment_state}: do not repeat "
+        "the call",
         receipt,
         money="moved" if charged else "unknown",
         request_id=failure.request_id,
@@ -112,40 +112,43 @@ def _no_data(reply: Reply, failure: Failure, payment: Payment) -> Judged:
     return Judged(error, "delivered")
 
 
-def _noted(reply: Reply, failure: Failure, payment: Payment, *, doubtful: bool) -> Judged:
-    """An error that says what became of the payment."""
+def _classify_error(reply: Reply, failure: Failure, payment: Payment, *, doubtful: bool) -> Judged:
+    """Classify an error that reports the payment's state."""
     note = failure.note
     assert note is not None
-    untaken = not note.charged and (note.state == "refused" or _surely_unused(failure, doubtful=doubtful))
+    unused = not note.charged and (
+        note.state == "refused" or _is_certainly_unused(failure, doubtful=doubtful)
+    )
     if note.retry == "same_payment":
-        return _owed(reply, failure, payment, untaken=untaken)
+        return _classify_retryable(reply, failure, payment, unused=unused)
     if note.charged:
-        used = f"the API says that the payment is used up: {failure.message}. Nothing more can be had for it"
-        refusal = PaymentRefused(used, failure.reason, money="moved", request_id=failure.request_id)
+        message = f"the API reports that the payment is already used: {failure.message}. It buys nothing more"
+        refusal = PaymentRefused(message, failure.reason, money="moved", request_id=failure.request_id)
         return Judged(refusal, "refused")
-    if not untaken:
-        return _open(
-            payment, f"the API refused a payment that it may have taken: {failure.message}", reply, failure
+    if not unused:
+        return _leave_open(
+            payment, f"the API refused a payment that it may have accepted: {failure.message}", reply, failure
         )
     if failure.code == "provider_unconfigured":
-        gone = (
-            f"the API does not serve it, and says that nothing was charged: {failure.message}. Another "
+        message = (
+            f"the API does not serve it, and reports that nothing was charged: {failure.message}. Another "
             "deployment may serve it"
         )
-        # not refused for good: should the source be set up in time, the same payment buys the answer
+        # not final: if the provider is configured in time, the same payment buys the answer
         return Judged(
-            Unavailable(gone, money="reported_not_moved", request_id=failure.request_id),
+            Unavailable(message, money="reported_not_moved", request_id=failure.request_id),
             "unresolved",
             doubtful=False,
         )
-    return Judged(_refusal(failure, payment), "refused", doubtful=False)
+    return Judged(_payment_refused(failure, payment), "refused", doubtful=False)
 
 
-def _surely_unused(failure: Failure, *, doubtful: bool) -> bool:
-    """Whether `unused` is to be believed.
+def _is_certainly_unused(failure: Failure, *, doubtful: bool) -> bool:
+    """Return True if the reported state `unused` is reliable.
 
-    An API says so of what does not fit its terms without looking whether it took it earlier, when the terms
-    may have been others; of what has expired, and of what it cannot serve, it looks first.
+    For a payment that does not match its terms, an API reports `unused` without checking whether it accepted
+    the payment earlier, under other terms. For an expired payment, and for a service it cannot serve, it
+    checks first.
     """
     note = failure.note
     if note is None or note.state != "unused":
@@ -153,19 +156,19 @@ def _surely_unused(failure: Failure, *, doubtful: bool) -> bool:
     return not doubtful or failure.reason == EXPIRED or failure.code == "provider_unconfigured"
 
 
-def _owed(reply: Reply, failure: Failure, payment: Payment, *, untaken: bool) -> Judged:
-    """An error after which the same payment is good: settled and not delivered, or not yet decided."""
+def _classify_retryable(reply: Reply, failure: Failure, payment: Payment, *, unused: bool) -> Judged:
+    """Classify an error after which the payment stays valid: settled but undelivered, or undecided."""
     note = failure.note
     assert note is not None
-    if not note.charged and not untaken:
-        return _again(payment, f"the API says: {failure.message} ({failure.code})", reply, failure)
-    kept = "The API says that no money moved; the same call sends the same payment again"
+    if not note.charged and not unused:
+        return _retry(payment, f"the API reports: {failure.message} ({failure.code})", reply, failure)
+    next_step = "The API reports that no money moved; the same call sends the same payment again"
     if note.charged:
-        kept = (
-            "It is paid for: the same call, made again within a day, sends the same payment and costs no more"
+        next_step = (
+            "It is already paid: repeat the same call within a day; it sends the same payment for free"
         )
     error = ServiceFailed(
-        f"the API says: {failure.message} ({failure.code}). {kept}",
+        f"the API reports: {failure.message} ({failure.code}). {next_step}",
         failure.code or "",
         failure.provider,
         retry=note.retry,
@@ -173,44 +176,46 @@ def _owed(reply: Reply, failure: Failure, payment: Payment, *, untaken: bool) ->
         request_id=failure.request_id,
     )
     return Judged(
-        error, "unresolved", again=True, after=retry_after(reply), doubtful=note.charged or not untaken
+        error, "unresolved", again=True, after=retry_after(reply), doubtful=note.charged or not unused
     )
 
 
-def _refusal(failure: Failure, payment: Payment) -> PaymentRefused:
-    kind = PaymentRefused
-    sentence = f"the API refused the payment, and says that no money moved: {failure.message}"
+def _payment_refused(failure: Failure, payment: Payment) -> PaymentRefused:
+    error_type = PaymentRefused
+    sentence = f"the API refused the payment, and reports that no money moved: {failure.message}"
     if failure.reason in TOO_POOR:
-        kind = InsufficientBalance
+        error_type = InsufficientBalance
         sentence = (
-            f"the API says that the wallet {payment.payer} holds less than ${payment.usd} in USDC on "
-            f"{payment.network}, and that no money moved: send it some and call again"
+            f"the API reports that the wallet {payment.payer} holds less than ${payment.usd} in USDC on "
+            f"{payment.network}, and that no money moved: send USDC to it and call again"
         )
     elif failure.reason == EXPIRED:
-        sentence += ". Look whether this machine's clock is right, and call again"
-    return kind(sentence, failure.reason, money="reported_not_moved", request_id=failure.request_id)
+        sentence += ". Check this machine's clock, and call again"
+    return error_type(sentence, failure.reason, money="reported_not_moved", request_id=failure.request_id)
 
 
-def _again(payment: Payment, why: str, reply: Reply, failure: Failure | None = None) -> Judged:
-    error = _unresolved(payment, why, reply, failure)
+def _retry(payment: Payment, why: str, reply: Reply, failure: Failure | None = None) -> Judged:
+    error = _unresolved_error(payment, why, reply, failure)
     return Judged(error, "unresolved", again=True, after=retry_after(reply))
 
 
-def _open(payment: Payment, why: str, reply: Reply | None = None, failure: Failure | None = None) -> Judged:
-    return Judged(_unresolved(payment, why, reply, failure), "unresolved")
+def _leave_open(
+    payment: Payment, why: str, reply: Reply | None = None, failure: Failure | None = None
+) -> Judged:
+    return Judged(_unresolved_error(payment, why, reply, failure), "unresolved")
 
 
-def _unresolved(
+def _unresolved_error(
     payment: Payment, why: str, reply: Reply | None = None, failure: Failure | None = None
 ) -> Unresolved:
-    money = _money(reply, payment) if reply else "unknown"
-    known = (
-        "the payment moved and its answer has not come"
+    money = _money_by_receipt(reply, payment) if reply else "unknown"
+    state = (
+        "the payment moved but its answer was not received"
         if money == "moved"
-        else (f"whether the payment of ${payment.usd} moved is not known")
+        else (f"it is unknown whether the payment of ${payment.usd} moved")
     )
     return Unresolved(
-        f"{known}: {why}. Make the same call again within a day: it sends the same payment, never a "
+        f"{state}: {why}. Make the same call again within a day: it sends the same payment, never a "
         "second one",
         payment,
         money=money,
@@ -218,13 +223,13 @@ def _unresolved(
     )
 
 
-def _money(reply: Reply, payment: Payment) -> Money:
-    """Where the money is, by the receipt alone."""
+def _money_by_receipt(reply: Reply, payment: Payment) -> Money:
+    """Return the payment's state according to the receipt only."""
     receipt, _ = read_receipt(reply, payment)
     return "moved" if receipt else "unknown"
 
 
 def retry_after(reply: Reply) -> float:
-    """Seconds that a reply asks to wait; 0 when it does not say, or not in seconds."""
+    """Parse Retry-After in seconds; 0 if it is missing or not a number."""
     value = reply.headers.get("retry-after", "")
     return float(value) if value.isascii() and value.isdigit() and len(value) < 7 else 0.0

@@ -1,10 +1,10 @@
-"""What was signed, and what came of it: one JSON object a line, appended, never changed.
+"""Append-only ledger of signed payments and their outcomes: one JSON object per line.
 
-A payment that was signed and has neither been delivered nor refused is pending: the next call for the same
-request sends it again. Several processes may share a file; each entry is made under its lock.
+A signed payment that was neither delivered nor refused is pending: the next call for the same request sends
+it again. Several processes may share a file; each append holds the file's lock.
 
-What was signed counts against the total cap, for all who share the file, until a record says that a node
-shows it unused after its window, or that a new count begins.
+Signed payments count towards the total cap of every process that shares the file, until a record states
+that a node shows the payment unused after its window, or that the count was reset.
 """
 
 from __future__ import annotations
@@ -30,18 +30,18 @@ from centgate.client.errors import LedgerUnwritable, Money
 from centgate.client.payment import Order, Payment
 
 REDEEMABLE = 24 * 3600
-"""Seconds after its window in which a payment may still buy its answer: as long as an API keeps it."""
+"""Seconds after its window in which a payment can still buy its answer: the API's retention time."""
 
 PATIENCE = 10.0
-"""Seconds that a ledger is waited for which others hold."""
+"""Default maximum wait for the ledger's lock, in seconds."""
 
 Event = Literal["signed", "delivered", "refused", "unresolved", "unused"]
-"""`unused`: its window has ended, and a node shows that its nonce was not used."""
+"""Events of a payment. `unused`: its window has ended, and a node shows that its nonce was not used."""
 _log = logging.getLogger(__name__)
 
 
 class Record(BaseModel):
-    """One line."""
+    """Line of the ledger about one payment."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
@@ -52,13 +52,13 @@ class Record(BaseModel):
     transaction: str | None = None
     request_id: str | None = None
     why: str | None = None
-    """What went wrong, if anything did."""
+    """Error message; None if there was no error."""
     receipt: str | None = None
-    """PAYMENT-RESPONSE as it came, where its receipt is signed."""
+    """PAYMENT-RESPONSE, unchanged, if its receipt is signed."""
 
 
 class CapReset(BaseModel):
-    """The line after which a new count begins for a payer's total cap."""
+    """Line that resets the count of a payer's total cap."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
@@ -68,81 +68,82 @@ class CapReset(BaseModel):
 
 
 class Ledger:
-    """A file of records, or a ledger that ends with the process where there is no path."""
+    """Ledger file, or an in-memory ledger if there is no path."""
 
     def __init__(self, path: str | Path | None = None, *, patience: float = PATIENCE) -> None:
-        """`patience` is how long it waits while others hold the file, in seconds."""
+        """Create a ledger; `patience` is the maximum wait for the file's lock, in seconds."""
         self.path = Path(path).expanduser() if path is not None else None
         self._patience = patience
-        self._pages = _Pages(keep=self.path is None)
+        self._state = _LedgerState(keep=self.path is None)
         self._lock = threading.Lock()
 
     def entry(self) -> Entry:
-        """The right to read and to append, held by one thread of one process at a time: for a `with`.
+        """Lock the ledger for reading and appending; use it in a `with` statement.
 
-        LedgerUnwritable when the file cannot be opened, locked or read, or is held by others for too long.
+        One thread of one process holds the lock at a time. Raises LedgerUnwritable if the file cannot be
+        opened, locked or read, or if others hold the lock for too long.
         """
-        waiting = self.waiting()
+        attempts = self.waiting()
         while True:
             try:
-                seconds = next(waiting)
-            except StopIteration as held:
-                return held.value
+                seconds = next(attempts)
+            except StopIteration as done:
+                return done.value
             time.sleep(seconds)
 
     def waiting(self) -> Generator[float, None, Entry]:
-        """`entry` for who does not sleep here: yields for how many seconds to let others go on."""
-        until, pause = time.monotonic() + self._patience, 0.002
-        while (entry := self._taken()) is None:
-            if time.monotonic() >= until:
+        """Lock the ledger without sleeping: yields the seconds to wait before the next attempt."""
+        deadline, pause = time.monotonic() + self._patience, 0.002
+        while (entry := self._try_lock()) is None:
+            if time.monotonic() >= deadline:
                 raise LedgerUnwritable(
-                    f"the ledger {self.path or 'of this client'} has been held by others for "
-                    f"{self._patience:.0f} seconds, and what is not written down could be paid twice: end "
-                    "what holds it and call again"
+                    f"the ledger {self.path or 'of this client'} has been locked by other processes for "
+                    f"{self._patience:.0f} seconds, and an unrecorded payment could be made twice: end the "
+                    "process that holds the lock and call again"
                 )
             yield pause
             pause = min(2 * pause, 0.05)
         return entry
 
     def records(self) -> list[Record]:
-        """Every record that can be read, oldest first."""
+        """Return every readable record, oldest first."""
         with self.entry() as entry:
             return entry.records()
 
-    def _taken(self) -> Entry | None:
-        """The ledger, unless somebody holds it."""
+    def _try_lock(self) -> Entry | None:
+        """Return the locked ledger, or None if another process or thread holds it."""
         if not self._lock.acquire(blocking=False):
             return None
         entry = None
         try:
-            entry = self._opened()
+            entry = self._open_entry()
         finally:
             if entry is None:
                 self._lock.release()
         return entry
 
-    def _opened(self) -> Entry | None:
+    def _open_entry(self) -> Entry | None:
         if self.path is None:
-            return Entry(self._pages, None, self._lock)
-        with _failing(self.path):
+            return Entry(self._state, None, self._lock)
+        with _reports_write_errors(self.path):
             self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             handle = os.open(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o600)
             try:
-                if _locked(handle):
-                    self._pages.read(handle, self.path)
-                    return Entry(self._pages, (handle, self.path), self._lock)
+                if _lock_file(handle):
+                    self._state.read(handle, self.path)
+                    return Entry(self._state, (handle, self.path), self._lock)
             except BaseException:
-                _let_go(handle)
+                _unlock_and_close(handle)
                 raise
             os.close(handle)
             return None
 
 
 class Entry:
-    """What can be asked and written while the ledger is held; the end of its `with` lets it go."""
+    """Locked ledger, for queries and appends; leaving its `with` statement unlocks it."""
 
-    def __init__(self, pages: _Pages, file: tuple[int, Path] | None, lock: threading.Lock) -> None:
-        self._pages = pages
+    def __init__(self, state: _LedgerState, file: tuple[int, Path] | None, lock: threading.Lock) -> None:
+        self._state = state
         self._file = file
         self._lock = lock
 
@@ -154,42 +155,42 @@ class Entry:
     ) -> None:
         try:
             if self._file is not None:
-                _let_go(self._file[0])
+                _unlock_and_close(self._file[0])
         finally:
             self._lock.release()
 
     def records(self) -> list[Record]:
-        """Every record that can be read, oldest first."""
+        """Return every readable record, oldest first."""
         if self._file is None:
-            return list(self._pages.records)
+            return list(self._state.records)
         handle, path = self._file
-        pages = _Pages(keep=True)
-        with _failing(path):
-            pages.read(handle, path)
-        return pages.records
+        state = _LedgerState(keep=True)
+        with _reports_write_errors(path):
+            state.read(handle, path)
+        return state.records
 
     def pending(self, order: Order, *, payer: str | None, now: float) -> Payment | None:
-        """The payment that was signed for a request and can still buy its answer; by this payer, if given."""
-        for payment in self._pages.pending.values():
+        """Find the signed payment of a request that can still buy its answer, optionally by payer."""
+        for payment in self._state.pending.values():
             alive = now < payment.valid_before + REDEEMABLE
             if alive and payment.fits(order) and payer in (None, payment.payer):
                 return payment
         return None
 
     def payee(self, api: str) -> str | None:
-        """Who was paid last at an API."""
-        return self._pages.payees.get(api)
+        """Return the address last paid at an API, or None."""
+        return self._state.payees.get(api)
 
     def signed_usd(self, payer: str | None) -> Decimal:
-        """Return the US dollars that count against a payer's total cap; for None the most of any payer."""
-        return self._pages.signed.total(payer)
+        """Return the US dollars that count towards a payer's total cap; for None the largest of any payer."""
+        return self._state.signed.total(payer)
 
     def counted(self, payer: str) -> frozenset[str]:
-        """Return the nonces of the payments that count against a payer's total cap."""
-        return self._pages.signed.nonces(payer)
+        """Return the nonces of the payments that count towards a payer's total cap."""
+        return self._state.signed.nonces(payer)
 
     def reset_cap(self, payer: str) -> None:
-        """Begin a new count for a payer's total cap; LedgerUnwritable when that is not on the disk."""
+        """Reset the count of a payer's total cap. Raises LedgerUnwritable if it is not on disk."""
         self._append(CapReset(time=datetime.now(UTC), event="cap_reset", payer=payer))
 
     def write(
@@ -203,7 +204,7 @@ class Entry:
         why: str | None = None,
         receipt: str | None = None,
     ) -> None:
-        """Append a record, on the disk when this returns; LedgerUnwritable when it is not."""
+        """Append a record and sync it to disk. Raises LedgerUnwritable."""
         record = Record(
             time=datetime.now(UTC),
             event=event,
@@ -218,45 +219,45 @@ class Entry:
 
     def _append(self, record: Record | CapReset) -> None:
         if self._file is None:
-            self._pages.add(record)
+            self._state.add(record)
             return
         handle, path = self._file
-        with _failing(path):
+        with _reports_write_errors(path):
             _append(handle, _line(record))
-            self._pages.read(handle, path)
+            self._state.read(handle, path)
 
 
-class _Pages:
-    """What has been read of a ledger so far."""
+class _LedgerState:
+    """State built from the lines of a ledger read so far."""
 
     def __init__(self, *, keep: bool) -> None:
         self.records: list[Record] = []
-        """Every record, where they are kept."""
+        """Every record, if `keep` is set."""
         self.pending: dict[str, Payment] = {}
         self.payees: dict[str, str] = {}
         self.signed = SignedAmounts()
-        """What counts against total caps; kept when the file is removed, so that the cap is not lost."""
+        """Amounts that count towards total caps; kept if the file is removed, so that the cap still holds."""
         self._keep = keep
         self._file: tuple[int, int] | None = None
-        self._read_to = 0
-        self._lines = 0
+        self._offset = 0
+        self._line_count = 0
 
     def read(self, handle: int, path: Path) -> None:
-        """Take in what has been appended since; all of it when the file is another one."""
+        """Read the lines appended since the last call; the whole file if it was replaced."""
         status = os.fstat(handle)
-        if self._file != (status.st_dev, status.st_ino) or status.st_size < self._read_to:
-            self._begin((status.st_dev, status.st_ino))
-        # nobody writes while the file is ours: a last line without an end is all that will come of it
-        added = _read_at(handle, self._read_to, status.st_size - self._read_to)
-        self._read_to += len(added)
-        self._take(added, path)
+        if self._file != (status.st_dev, status.st_ino) or status.st_size < self._offset:
+            self._reset((status.st_dev, status.st_ino))
+        # no other process writes while we hold the lock: a last line without a newline stays incomplete
+        added = _read_at(handle, self._offset, status.st_size - self._offset)
+        self._offset += len(added)
+        self._add_lines(added, path)
 
-    def _begin(self, file: tuple[int, int]) -> None:
+    def _reset(self, file: tuple[int, int]) -> None:
         self.records, self.pending, self.payees = [], {}, {}
-        self._file, self._read_to, self._lines = file, 0, 0
+        self._file, self._offset, self._line_count = file, 0, 0
 
     def add(self, record: Record | CapReset) -> None:
-        """Take in one record."""
+        """Apply one record to the state."""
         if isinstance(record, CapReset):
             self.signed.reset(record.payer)
             return
@@ -276,15 +277,15 @@ class _Pages:
             case "unresolved":
                 pass
 
-    def _take(self, lines: bytes, path: Path) -> None:
+    def _add_lines(self, lines: bytes, path: Path) -> None:
         for line in lines.splitlines():
-            self._lines += 1
+            self._line_count += 1
             if not line.strip():
                 continue
             try:
                 self.add(_LINE.validate_json(line))
             except ValidationError:
-                _log.warning("line %d of the ledger %s is no record, and is passed over", self._lines, path)
+                _log.warning("line %d of the ledger %s is not a record; skipped", self._line_count, path)
 
 
 _LINE: TypeAdapter[Record | CapReset] = TypeAdapter(Record | CapReset)
@@ -296,7 +297,7 @@ def _line(record: Record | CapReset) -> bytes:
 
 
 def _append(handle: int, line: bytes) -> None:
-    """Write a line of its own, after whatever a process that died has left; all of it, or nothing."""
+    """Append a complete line, or nothing; starts a new line after an incomplete one of a crashed process."""
     size = os.fstat(handle).st_size
     if size and _read_at(handle, size - 1, 1) != b"\n":
         line = b"\n" + line
@@ -319,8 +320,8 @@ def _read_at(handle: int, start: int, count: int) -> bytes:
     return b"".join(parts)
 
 
-def _locked(handle: int) -> bool:
-    """Make the file ours, unless it is somebody else's just now."""
+def _lock_file(handle: int) -> bool:
+    """Lock the file without waiting. Returns False if another process holds the lock."""
     try:
         if sys.platform == "win32":
             import msvcrt
@@ -331,13 +332,13 @@ def _locked(handle: int) -> bool:
             import fcntl
 
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except (BlockingIOError, PermissionError):  # as POSIX and as Windows say it
+    except (BlockingIOError, PermissionError):  # POSIX and Windows, respectively
         return False
     return True
 
 
-def _let_go(handle: int) -> None:
-    """Close the file, and let the lock go before: a process forked meanwhile has the handle too."""
+def _unlock_and_close(handle: int) -> None:
+    """Unlock the file, then close it: a process forked meanwhile also has the handle."""
     if sys.platform != "win32":
         import fcntl
 
@@ -346,11 +347,11 @@ def _let_go(handle: int) -> None:
 
 
 @contextmanager
-def _failing(path: Path) -> Generator[None]:
+def _reports_write_errors(path: Path) -> Generator[None]:
     try:
         yield
     except OSError as error:
         raise LedgerUnwritable(
-            f"the ledger {path} cannot be written ({error.strerror or error}), and what is not written down "
-            "could be paid twice: make room for it, or name another file with CENTGATE_LEDGER"
+            f"the ledger {path} cannot be written ({error.strerror or error}), and an unrecorded payment "
+            "could be made twice: free disk space, or set CENTGATE_LEDGER to another file"
         ) from error

@@ -1,4 +1,4 @@
-"""A payment for one request: what is signed, and what it is bound to."""
+"""Payment for one request: the signed authorization and the request it is bound to."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ IDENTIFIER = "payment-identifier"
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """The request a payment is for: the API's origin, the path, and the body in its one spelling."""
+    """Request that a payment is bound to: the API's origin, the path, and the canonical body."""
 
     api: str
     path: str
@@ -31,12 +31,12 @@ class Order:
 
     @property
     def digest(self) -> str:
-        """SHA-256 of the body."""
+        """SHA-256 of the body, in hex."""
         return sha256(self.body).hexdigest()
 
 
 class Payment(BaseModel):
-    """A signed payment, as it is sent and as the ledger keeps it."""
+    """Signed payment, as sent and as stored in the ledger."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
@@ -51,9 +51,9 @@ class Payment(BaseModel):
     usd: Decimal
     nonce: str
     valid_before: int
-    """When its authorization ends, in seconds since 1970."""
+    """End of its authorization, in seconds since 1970."""
     header: str
-    """`PAYMENT-SIGNATURE`, the same bytes each time it is sent."""
+    """`PAYMENT-SIGNATURE`, identical each time it is sent."""
 
     def __repr__(self) -> str:
         return f"Payment({self.usd} USD from {self.payer} to {self.payee}, nonce {self.nonce})"
@@ -61,38 +61,43 @@ class Payment(BaseModel):
     __str__ = __repr__
 
     def fits(self, order: Order) -> bool:
-        """Whether it was signed for this request."""
+        """Return True if the payment was signed for this request."""
         return (self.api, self.path, self.body) == (order.api, order.path, order.digest)
 
 
 def canonical(body: Mapping[str, Any]) -> bytes:
-    """A body in its one spelling, so that equal requests are equal bytes; InvalidInput when JSON has none."""
+    """Serialize a body canonically, so that equal requests are equal bytes. Raises InvalidInput."""
     try:
         text = json.dumps(
-            body, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False, default=_plain
+            body,
+            sort_keys=True,
+            separators=(",", ":"),
+            ensure_ascii=False,
+            allow_nan=False,
+            default=_mapping_to_dict,
         )
         content = text.encode()
     except (TypeError, ValueError, RecursionError) as error:
-        message = f"the body is no JSON: {error}"
+        message = f"the body cannot be written as JSON: {error}"
         raise InvalidInput(message, [Issue("", message)]) from None
     if not content.startswith(b"{"):
         raise InvalidInput("the body must be a JSON object", [Issue("", "the body must be a JSON object")])
     return content
 
 
-def _plain(value: Any) -> dict[Any, Any]:
+def _mapping_to_dict(value: Any) -> dict[Any, Any]:
     if isinstance(value, Mapping):
         return dict(cast(Mapping[Any, Any], value))
     raise TypeError(f"{type(value).__name__} is not JSON")
 
 
 def fresh_nonce() -> str:
-    """32 random bytes, which make a payment one of its own (EIP-3009)."""
+    """Return 32 random bytes in hex, the unique nonce of a payment (EIP-3009)."""
     return "0x" + secrets.token_hex(32)
 
 
 def sign(option: Option, order: Order, wallet: Wallet, *, nonce: str, now: float) -> Payment:
-    """Sign what the terms ask for, for one request."""
+    """Sign a payment under the chosen terms for one request."""
     valid_before = int(now) + option.window
     authorization = {
         "from": wallet.address,
@@ -118,7 +123,7 @@ def sign(option: Option, order: Order, wallet: Wallet, *, nonce: str, now: float
         "resource": option.offer.resource,
         "accepted": option.raw,
         "payload": {"signature": "0x" + wallet.sign(digest).hex(), "authorization": authorization},
-        "extensions": _echo(option.offer.extensions),
+        "extensions": _echo_extensions(option.offer.extensions),
     }
     return Payment(
         api=order.api,
@@ -135,13 +140,13 @@ def sign(option: Option, order: Order, wallet: Wallet, *, nonce: str, now: float
     )
 
 
-def _echo(extensions: Mapping[str, Any]) -> dict[str, Any]:
-    """The extensions unchanged, and an idempotency key where one is asked for (x402 `payment-identifier`)."""
+def _echo_extensions(extensions: Mapping[str, Any]) -> dict[str, Any]:
+    """Copy the extensions, with an idempotency key if one is required (x402 `payment-identifier`)."""
     echoed = dict(extensions)
-    offered = echoed.get(IDENTIFIER)
-    if isinstance(offered, dict):
-        block = cast(dict[str, Any], offered)
+    identifier = echoed.get(IDENTIFIER)
+    if isinstance(identifier, dict):
+        block = cast(dict[str, Any], identifier)
         info = block.get("info")
-        told = cast(dict[str, Any], info) if isinstance(info, dict) else {}
-        echoed[IDENTIFIER] = {**block, "info": {**told, "id": "pay_" + secrets.token_hex(16)}}
+        offered_info = cast(dict[str, Any], info) if isinstance(info, dict) else {}
+        echoed[IDENTIFIER] = {**block, "info": {**offered_info, "id": "pay_" + secrets.token_hex(16)}}
     return echoed

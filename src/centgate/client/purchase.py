@@ -1,11 +1,11 @@
-"""The way of a purchase: ask, look at the terms, check the caps, sign once, send until it is answered.
+"""Purchase logic: request the terms, check them and the caps, sign once, send until there is an answer.
 
-Told once for sync and async: what is to be sent is yielded, and what came of it is sent in.
+Written sans-IO for the sync and async clients: requests are yielded, and their results are sent in.
 
-When is a second payment signed within one call? Only when the first was never taken and never can be: the API
-says that it was not used, for the reason that its window had ended, and by our own clock it had before this
-call began. The token takes no authorization past its window, so at most one payment that a call sends can
-move, whatever the API says; everything else is told to the caller.
+A second payment is signed within one call only if the first was not accepted and never can be: the API
+reports that it was unused because its window had ended, and by the local clock the window ended before this
+call started. The token rejects an authorization after its window, so at most one payment sent by a call can
+move, whatever the API reports. Every other outcome is raised to the caller.
 """
 
 from __future__ import annotations
@@ -39,19 +39,19 @@ from centgate.client.terms import Allowed, Offer, Option, Quote, choose, payee_o
 from centgate.client.wallet import Wallet
 
 WalletSource = Wallet | Callable[[], Wallet | None] | None
-"""A wallet, or what gives it when a payment is to be signed."""
+"""Wallet, or a function that returns it when a payment has to be signed."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Ready:
-    """A payment to be sent, and whether the API may have it already."""
+class _PaymentToSend:
+    """Payment to send; `doubtful` if the API may have received it already."""
 
     payment: Payment
     doubtful: bool
 
 
 class Buyer:
-    """One client's means and memory. Its methods are ways: they do no networking themselves."""
+    """Purchase logic of one client, written sans-IO: its methods are operations that send nothing."""
 
     def __init__(
         self,
@@ -77,57 +77,62 @@ class Buyer:
         self._asking = Asking(api, patience)
 
     def services(self) -> Way[tuple[Listed, ...]]:
-        """Every service of the API, in its order."""
+        """Return every service of the API, in catalogue order."""
         return self._asking.services()
 
     def service(self, slug: str) -> Way[Entry]:
-        """One service, whole."""
+        """Return one service with its schemas."""
         entry = yield from self._asking.service(slug)
         self._paths[slug] = entry.path
         return entry
 
     def terms(self, slug: str, body: Mapping[str, Any]) -> Way[Quote]:
-        """What a call would cost, and why this client would not pay it, if so. Nothing is signed."""
-        order = yield from self._order(slug, body)
-        came = yield from self._asking.terms(order)
-        if isinstance(came, Answer):
-            raise Drift(f"{self.api} answers {slug} without asking for a payment")
-        return (yield from self._quote(came))
+        """Return the price and terms of a call, with any objections. Signs nothing."""
+        order = yield from self._build_order(slug, body)
+        offer = yield from self._asking.terms(order)
+        if isinstance(offer, Answer):
+            raise Drift(f"{self.api} answers {slug} without requiring a payment")
+        return (yield from self._build_quote(offer))
 
     def call(self, slug: str, body: Mapping[str, Any], payment: Payment | None = None) -> Way[Answer]:
-        """The answer to a request, paid for; `payment` is one that was signed for it and is sent again."""
-        began = time.time()
-        order = yield from self._order(slug, body)
+        """Buy the answer to a request; `payment` is an earlier payment for it, which is sent again."""
+        started_at = time.time()
+        order = yield from self._build_order(slug, body)
         if payment is not None and not payment.fits(order):
             raise ValueError("this payment was signed for another request")
-        ready = _Ready(payment, doubtful=True) if payment else (yield from self._pending(order))
-        for last in (False, True):
-            got = ready or (yield from self._agreed(order))
-            if isinstance(got, Answer):
-                return got
+        open_payment = (
+            _PaymentToSend(payment, doubtful=True) if payment else (yield from self._find_open_payment(order))
+        )
+        for is_last in (False, True):
+            to_send = open_payment or (yield from self._sign_payment_or_answer(order))
+            if isinstance(to_send, Answer):
+                return to_send
             try:
-                return (yield from self._delivered(order, got))
+                return (yield from self._send_until_answered(order, to_send))
             except PaymentRefused as refused:
-                if last or not _never_taken(refused, got.payment, began):
+                if is_last or not _is_expired_unused(refused, to_send.payment, started_at):
                     raise
-                self._tell("the payment's window ended before it was taken; signing another")
-            ready = None
+                self._notify("the payment expired before the API accepted it; signing another")
+            open_payment = None
         raise AssertionError("the second round returns or raises")
 
-    def _order(self, slug: str, body: Mapping[str, Any]) -> Way[Order]:
+    def _build_order(self, slug: str, body: Mapping[str, Any]) -> Way[Order]:
         content = canonical(body)
         if slug not in self._paths:
             self._paths[slug] = yield from self._asking.path(slug)
         return Order(self.api, self._paths[slug], content)
 
-    def _quote(self, offer: Offer) -> Way[Quote]:
+    def _build_quote(self, offer: Offer) -> Way[Quote]:
         host = urlsplit(self.api).hostname or ""
         option = choose(offer, host=host, allowed=self._allowed)
-        with (yield from self._entry()) as entry:
-            known = entry.payee(self.api)
+        with (yield from self._lock_ledger()) as entry:
+            last_payee = entry.payee(self.api)
             payer = self._wallet.address if isinstance(self._wallet, Wallet) else None
-            over = self._cap_objection(option, entry, payer)
-        objections = (payee_objection(option, pinned=self._payee, known=known, api=self.api), over)
+            cap_objection = self._cap_objection(option, entry, payer)
+        objections = (
+            payee_objection(option, pinned=self._payee, last_payee=last_payee, api=self.api),
+            cap_objection,
+        )
         return Quote(
             usd=option.usd,
             network=option.network,
@@ -136,114 +141,114 @@ class Buyer:
             payee=option.payee,
             seconds=option.window,
             resource=str(offer.resource["url"]),
-            objections=tuple(each for each in objections if each),
+            objections=tuple(objection for objection in objections if objection),
             offer=offer.model_dump(by_alias=True),
         )
 
-    def _entry(self) -> Way[LedgerEntry]:
-        """The ledger, when nobody else holds it. Nothing is yielded while it is held."""
-        waiting = self.ledger.waiting()
+    def _lock_ledger(self) -> Way[LedgerEntry]:
+        """Lock the ledger. Nothing is yielded while it is locked."""
+        attempts = self.ledger.waiting()
         while True:
             try:
-                seconds = next(waiting)
-            except StopIteration as held:
-                return held.value
+                seconds = next(attempts)
+            except StopIteration as done:
+                return done.value
             yield Pause(seconds)
 
-    def _pending(self, order: Order) -> Way[_Ready | None]:
-        """The payment that an earlier call for this request has left open."""
+    def _find_open_payment(self, order: Order) -> Way[_PaymentToSend | None]:
+        """Find the payment that an earlier call for this request left open."""
         payer = self._wallet.address if isinstance(self._wallet, Wallet) else None
-        with (yield from self._entry()) as entry:
+        with (yield from self._lock_ledger()) as entry:
             payment = entry.pending(order, payer=payer, now=time.time())
         if payment is None:
             return None
-        self._tell("an earlier payment for the same request is open; sending it again")
-        return _Ready(payment, doubtful=True)
+        self._notify("an earlier payment for the same request is open; sending it again")
+        return _PaymentToSend(payment, doubtful=True)
 
-    def _agreed(self, order: Order) -> Way[_Ready | Answer]:
-        """A payment under the API's terms; or the answer, where nothing is asked for."""
+    def _sign_payment_or_answer(self, order: Order) -> Way[_PaymentToSend | Answer]:
+        """Sign a payment under the API's terms; or return the answer if no payment is required."""
         offer = yield from self._asking.terms(order)
         if isinstance(offer, Answer):
             return offer
         option = choose(offer, host=urlsplit(self.api).hostname or "", allowed=self._allowed)
-        return (yield from self._signed(option, order, self._signer()))
+        return (yield from self._sign_and_record(option, order, self._open_wallet()))
 
-    def _signer(self) -> Wallet:
+    def _open_wallet(self) -> Wallet:
         wallet = self._wallet if isinstance(self._wallet, Wallet) or self._wallet is None else self._wallet()
         if wallet is None:
             raise NoWallet(
-                "the call has to be paid and there is no wallet: make one with `centgate wallet new`, or set "
-                "CENTGATE_WALLET to a key file. Nothing was signed"
+                "the call requires a payment and there is no wallet: make one with `centgate wallet new`, or "
+                "set CENTGATE_WALLET to a key file. Nothing was signed"
             )
         self._wallet = wallet
         return wallet
 
-    def _signed(self, option: Option, order: Order, wallet: Wallet) -> Way[_Ready]:
-        """Check the caps, sign, and write it down, before anybody hears of it.
+    def _sign_and_record(self, option: Option, order: Order, wallet: Wallet) -> Way[_PaymentToSend]:
+        """Check the caps, sign, and record the payment before it is sent.
 
-        What is written down counts against the total cap. The ledger is held from the check to the record,
-        so that processes that share it cannot pass the cap together. Another process may have signed for the
-        same request meanwhile: then its payment is the one.
+        Recorded payments count towards the total cap. The ledger stays locked from the check to the record,
+        so that processes that share it cannot exceed the cap together. If another process has signed for the
+        same request meanwhile, its payment is used.
         """
-        with (yield from self._entry()) as entry:
+        with (yield from self._lock_ledger()) as entry:
             now = time.time()
             if pending := entry.pending(order, payer=wallet.address, now=now):
-                return _Ready(pending, doubtful=True)
-            known = entry.payee(self.api)
-            if objection := payee_objection(option, pinned=self._payee, known=known, api=self.api):
+                return _PaymentToSend(pending, doubtful=True)
+            last_payee = entry.payee(self.api)
+            if objection := payee_objection(option, pinned=self._payee, last_payee=last_payee, api=self.api):
                 raise TermsRefused(objection)
             if objection := self._cap_objection(option, entry, wallet.address):
                 raise CapExceeded(objection)
             payment = sign(option, order, wallet, nonce=fresh_nonce(), now=now)
             entry.write("signed", payment, "unknown")
-        self._tell(f"signed ${option.usd} to {option.payee} on {option.network}")
-        return _Ready(payment, doubtful=False)
+        self._notify(f"signed ${option.usd} to {option.payee} on {option.network}")
+        return _PaymentToSend(payment, doubtful=False)
 
     def _cap_objection(self, option: Option, entry: LedgerEntry, payer: str | None) -> str | None:
-        """Return why the caps forbid a price; None when they allow it."""
+        """Return why the caps forbid a price; None if they allow it."""
         objection = self._caps.objection(option.usd, signed=entry.signed_usd(payer))
         if objection and self.ledger.path and option.usd <= self._caps.per_call:
-            return f"{objection}; `centgate wallet cap` shows the count and begins a new one"
+            return f"{objection}; `centgate wallet cap` shows the count and can reset it"
         return objection
 
-    def _delivered(self, order: Order, ready: _Ready) -> Way[Answer]:
-        """Send a payment until it is answered, refused, or patience ends."""
-        payment, doubtful, patience = ready.payment, ready.doubtful, self._patience
+    def _send_until_answered(self, order: Order, ready: _PaymentToSend) -> Way[Answer]:
+        """Send a payment until it is answered or refused, or the deadline or retry limit is reached."""
+        payment, doubtful, policy = ready.payment, ready.doubtful, self._patience
         started = time.monotonic()
         headers = {"Content-Type": "application/json", "PAYMENT-SIGNATURE": payment.header}
         for attempt in count(1):
-            left = max(started + patience.deadline - time.monotonic(), 1.0)
-            seconds = min(left, patience.answer)
-            came = yield from ask(Send("POST", order.path, order.body, headers, patience.connect, seconds))
-            judged = judge(came, payment, doubtful=doubtful)
-            pause = max(judged.after, min(patience.pause * 2 ** min(attempt - 1, 30), patience.longest_pause))
-            late = time.monotonic() + pause > started + patience.deadline
-            if not judged.again or attempt >= patience.attempts or late:
-                return (yield from self._concluded(judged, payment))
-            doubtful = doubtful or judged.doubtful
-            self._tell(f"{judged.outcome}; sending the same payment again in {pause:.1f} s")
+            remaining = max(started + policy.deadline - time.monotonic(), 1.0)
+            timeout = min(remaining, policy.answer)
+            result = yield from ask(Send("POST", order.path, order.body, headers, policy.connect, timeout))
+            outcome = judge(result, payment, doubtful=doubtful)
+            pause = max(outcome.after, min(policy.pause * 2 ** min(attempt - 1, 30), policy.longest_pause))
+            past_deadline = time.monotonic() + pause > started + policy.deadline
+            if not outcome.again or attempt >= policy.attempts or past_deadline:
+                return (yield from self._finish(outcome, payment))
+            doubtful = doubtful or outcome.doubtful
+            self._notify(f"{outcome.outcome}; sending the same payment again in {pause:.1f} s")
             yield Pause(pause)
         raise AssertionError("count does not end")
 
-    def _concluded(self, judged: Judged, payment: Payment) -> Way[Answer]:
-        """Write down what came of a payment: the answer is returned, anything else raised."""
+    def _finish(self, judged: Judged, payment: Payment) -> Way[Answer]:
+        """Record the outcome of a payment, then return the answer or raise the error."""
         outcome = judged.outcome
-        unwritten = yield from self._written(judged, payment)
+        ledger_problem = yield from self._record_outcome(judged, payment)
         if isinstance(outcome, BuyerError):
-            if unwritten:
-                outcome.add_note(unwritten)
+            if ledger_problem:
+                outcome.add_note(ledger_problem)
             raise outcome
-        if unwritten:
-            return _noting(outcome, unwritten)
+        if ledger_problem:
+            return _with_note(outcome, ledger_problem)
         return outcome
 
-    def _written(self, judged: Judged, payment: Payment) -> Way[str | None]:
-        """Enter the outcome in the ledger; a sentence when that fails, which loses nothing."""
+    def _record_outcome(self, judged: Judged, payment: Payment) -> Way[str | None]:
+        """Append the outcome to the ledger. Returns a message on failure, since no payment is lost by it."""
         outcome = judged.outcome
         receipt = getattr(outcome, "receipt", None)
         failed = isinstance(outcome, BuyerError)
         try:
-            with (yield from self._entry()) as entry:
+            with (yield from self._lock_ledger()) as entry:
                 entry.write(
                     judged.ending,
                     payment,
@@ -257,16 +262,19 @@ class Buyer:
             return f"{error}. Until then the same call sends this payment again"
         return None
 
-    def _tell(self, sentence: str) -> None:
+    def _notify(self, sentence: str) -> None:
         if self._watch is not None:
             self._watch(sentence)
 
 
-def _never_taken(refused: PaymentRefused, payment: Payment, began: float) -> bool:
-    """Whether a payment was not taken, and could not be any more when the call began (seconds since 1970)."""
-    ended = began > payment.valid_before
-    return refused.money == "reported_not_moved" and refused.reason == EXPIRED and ended
+def _is_expired_unused(refused: PaymentRefused, payment: Payment, started_at: float) -> bool:
+    """Return True if the payment was not accepted and had expired when the call started.
+
+    `started_at` is in seconds since 1970.
+    """
+    expired = started_at > payment.valid_before
+    return refused.money == "reported_not_moved" and refused.reason == EXPIRED and expired
 
 
-def _noting(answer: Answer, note: str) -> Answer:
+def _with_note(answer: Answer, note: str) -> Answer:
     return replace(answer, notes=(*answer.notes, note))

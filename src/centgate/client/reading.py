@@ -1,4 +1,4 @@
-"""What models of foreign JSON have in common."""
+"""Base model for untrusted JSON, and base64 decoding."""
 
 from __future__ import annotations
 
@@ -9,32 +9,32 @@ from pydantic import BaseModel, GetCoreSchemaHandler
 from pydantic_core import CoreSchema
 
 
-def _give_up_early(schema: Any) -> None:
+def _set_fail_fast(schema: Any) -> None:
     if isinstance(schema, list):
         for each in cast(list[Any], schema):
-            _give_up_early(each)
+            _set_fail_fast(each)
     if isinstance(schema, dict):
         parts = cast(dict[str, Any], schema)
         if parts.get("type") in ("list", "tuple"):
             parts["fail_fast"] = True
         for each in parts.values():
-            _give_up_early(each)
+            _set_fail_fast(each)
 
 
 class Foreign(BaseModel):
-    """What somebody else sent. A list in it is given up at its first wrong element.
+    """Base model for untrusted JSON. Validation of a list stops at its first invalid element.
 
-    Otherwise each element makes an error of its own, and 8 MB of them take gigabytes and half a minute.
+    Otherwise each element adds an error, and 8 MB of invalid elements take gigabytes and half a minute.
     """
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
         schema = handler(source)
-        _give_up_early(schema)
+        _set_fail_fast(schema)
         return schema
 
 
 def from_base64(text: str) -> bytes:
-    """What stands in base64, with or without its padding; ValueError when it is none."""
-    bare = text.rstrip("=")
-    return b64decode(bare + "=" * (-len(bare) % 4), validate=True)
+    """Decode base64, with or without padding. Raises ValueError."""
+    unpadded = text.rstrip("=")
+    return b64decode(unpadded + "=" * (-len(unpadded) % 4), validate=True)

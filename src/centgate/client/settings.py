@@ -1,4 +1,4 @@
-"""Everything a buyer can set: `CENTGATE_*` of the environment."""
+"""Settings of the client: `CENTGATE_*` environment variables."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from centgate.evm import checksummed
 NAME = "centgate"
 
 
-def _split(value: Any) -> Any:
-    """Split a list that the environment holds with commas."""
+def _split_commas(value: Any) -> Any:
+    """Split a comma-separated list of the environment."""
     if isinstance(value, str):
         return tuple(part.strip() for part in value.split(",") if part.strip())
     return value
 
 
 class BuyerSettings(BaseSettings):
-    """One frozen value. No `.env` is read: a folder that was downloaded must not say whom a wallet pays."""
+    """Frozen settings. No `.env` is read: a downloaded folder must not decide whom a wallet pays."""
 
     model_config = SettingsConfigDict(
         env_prefix="CENTGATE_", frozen=True, extra="ignore", env_ignore_empty=True
@@ -53,7 +53,7 @@ class BuyerSettings(BaseSettings):
         description="US dollars that the wallet may sign for in all, as the ledger counts over all processes "
         "and runs. `centgate wallet cap` shows the count, and begins a new one with `--reset`.",
     )
-    networks: Annotated[tuple[str, ...], NoDecode, BeforeValidator(_split)] = Field(
+    networks: Annotated[tuple[str, ...], NoDecode, BeforeValidator(_split_commas)] = Field(
         default=(),
         description="Networks that may be paid on (CAIP-2), separated by commas, such as `eip155:8453` for "
         "Base. Unless set, test networks alone.",
@@ -78,38 +78,38 @@ class BuyerSettings(BaseSettings):
 
     @field_validator("proxy")
     @classmethod
-    def _is_proxy(cls, value: str | None) -> str | None:
+    def _validate_proxy(cls, value: str | None) -> str | None:
         if value in (None, "environment"):
             return value
         try:
             parts = urlsplit(value)
-            named = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+            is_valid = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
         except ValueError:
-            named = False
-        if not named:
+            is_valid = False
+        if not is_valid:
             raise ValueError("a proxy is `environment` or an address such as http://127.0.0.1:3128")
         return value
 
     @field_validator("networks")
     @classmethod
-    def _are_networks(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+    def _validate_networks(cls, value: tuple[str, ...]) -> tuple[str, ...]:
         ALLOWED.with_networks(value)
         return value
 
     @field_validator("payee")
     @classmethod
-    def _checksum(cls, value: str | None) -> str | None:
+    def _to_checksum(cls, value: str | None) -> str | None:
         return checksummed(value) if value else value
 
     @property
     def caps(self) -> Caps:
-        """What may be spent."""
+        """Spending caps."""
         return Caps(self.cap_per_call, self.cap_total)
 
     def open_wallet(self) -> Wallet | None:
-        """The wallet; None when no key is set and there is no key file at the default place.
+        """Open the wallet; None if no key is set and there is no key file at the default path.
 
-        Raises WalletUnreadable when what is set cannot be read.
+        Raises WalletUnreadable if the configured key cannot be read.
         """
         if self.wallet_key is not None:
             return Wallet.from_key(self.wallet_key.get_secret_value())

@@ -1,6 +1,6 @@
-"""The client for programs without an event loop. Threads may share one.
+"""Sync client. Several threads may share one instance.
 
-It has an event loop in a thread of its own: there a `watch` is told, and a wallet signs.
+It runs an event loop in its own thread; `watch` callbacks and wallet signatures run in that thread.
 """
 
 from __future__ import annotations
@@ -21,33 +21,33 @@ from centgate.client.terms import Quote
 
 
 class Centgate(Client, Services):
-    """A buyer at one API, which pays by itself under its caps."""
+    """Sync client of one API, which pays automatically within its caps."""
 
-    def _connects(self, connect: Callable[[], httpx2.AsyncClient]) -> None:
+    def _connect(self, connect: Callable[[], httpx2.AsyncClient]) -> None:
         self._loop = EventLoopThread(connect)
 
     def call(self, slug: str, body: Mapping[str, Any], *, payment: Payment | None = None) -> Answer:
-        """The answer of a service, paid for. Raises BuyerError, which says what is known of the money.
+        """Buy one answer of a service. Raises BuyerError; its `money` is the state of the payment.
 
-        A payment that an earlier call for the same request has left open is sent again, and nothing is
-        signed; `payment` is such a one that the ledger does not know.
+        If an earlier call for the same request left a payment open, that payment is sent again and nothing
+        is signed. `payment` is such an open payment that is not in the ledger.
         """
         return self._loop.go(self._buyer.call(slug, body, payment))
 
     def terms(self, slug: str, body: Mapping[str, Any]) -> Quote:
-        """What a call would cost and whom it would pay. Nothing is signed."""
+        """Return the price and the payee of a call. Signs nothing."""
         return self._loop.go(self._buyer.terms(slug, body))
 
     def services(self) -> tuple[Listed, ...]:
-        """Every service of the API, in its order."""
+        """Return every service of the API, in catalogue order."""
         return self._loop.go(self._buyer.services())
 
     def service(self, slug: str) -> Entry:
-        """One service, with the schemas of its input and output."""
+        """Return one service, with the schemas of its input and output."""
         return self._loop.go(self._buyer.service(slug))
 
     def close(self) -> None:
-        """Close the connections, and end the thread they are used in."""
+        """Close the connections and stop the client's thread."""
         self._loop.close()
 
     def __enter__(self) -> Self:

@@ -1,4 +1,4 @@
-"""What the typed methods stand on: calls by slug, and answers that are read when they are looked at."""
+"""Base classes of the typed methods: calls by slug, and answers parsed on first access."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ D = TypeVar("D", bound="AnswerData")
 
 
 class AnswerData(Foreign):
-    """A part of an answer; what a newer server adds is left out here, and stands in `answer.data`."""
+    """Part of an answer. Fields added by newer servers are dropped here, but are in `answer.data`."""
 
     model_config = ConfigDict(
         alias_generator=to_camel, validate_by_name=True, frozen=True, extra="ignore", defer_build=True
@@ -26,14 +26,14 @@ class AnswerData(Foreign):
 
 
 class AnswerDrift(Drift):
-    """An answer that is not as this client knows it: whole and as it came in `answer`, and paid for."""
+    """The answer does not match this client's model. It was paid; `answer` holds it unchanged."""
 
-    def __init__(self, answer: Answer, found: ValidationError) -> None:
-        first = found.errors()[0]
-        where = ".".join(map(str, first["loc"])) or "data"
+    def __init__(self, answer: Answer, validation_error: ValidationError) -> None:
+        first = validation_error.errors()[0]
+        location = ".".join(map(str, first["loc"])) or "data"
         super().__init__(
-            f"the answer of {answer.envelope.get('service')} is not as this client knows it ({where}: "
-            f"{first['msg']}): read it as it came in `.answer.data`, and bring client and server to one "
+            f"the answer of {answer.envelope.get('service')} does not match this client's model ({location}: "
+            f"{first['msg']}): use the raw data in `.answer.data`, and update client and server to the same "
             "version",
             money=answer.money,
             request_id=answer.request_id,
@@ -42,19 +42,19 @@ class AnswerDrift(Drift):
 
 
 class TypedAnswer(Generic[D]):
-    """An answer whose data is read into a model when it is first looked at.
+    """Answer whose data is parsed into a model on first access.
 
-    `data` raises AnswerDrift where the answer is not as this client knows it. All else works then too.
+    `data` raises AnswerDrift if the answer does not match the model. Everything else still works.
     """
 
     def __init__(self, answer: Answer, model: type[D]) -> None:
         self.answer = answer
-        """The answer as it came."""
+        """The raw answer."""
         self._model = model
 
     @cached_property
     def data(self) -> D:
-        """What the service found out."""
+        """The parsed data of the answer."""
         try:
             return self._model.model_validate(self.answer.data)
         except ValidationError as error:
@@ -62,32 +62,32 @@ class TypedAnswer(Generic[D]):
 
     @property
     def request_id(self) -> str:
-        """What the server's logs call the request."""
+        """Request ID in the server's logs."""
         return self.answer.request_id
 
     @property
     def cached(self) -> bool:
-        """Whether the answer came from the server's cache."""
+        """True if the answer came from the server's cache."""
         return self.answer.cached
 
     @property
     def providers(self) -> tuple[dict[str, Any], ...]:
-        """What each source did."""
+        """Status of each provider call."""
         return self.answer.providers
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What went less well than it should."""
+        """Problems that reduce the quality of the answer."""
         return self.answer.warnings
 
     @property
     def receipt(self) -> Receipt | None:
-        """What was paid; None where nothing was."""
+        """Receipt of the payment; None if nothing was paid."""
         return self.answer.receipt
 
 
 class Calls(ABC):
-    """What makes the calls of a sync client."""
+    """Base class for calls of a sync client."""
 
     @abstractmethod
     def call(self, slug: str, body: Mapping[str, Any]) -> Answer:
@@ -95,7 +95,7 @@ class Calls(ABC):
 
 
 class AsyncCalls(ABC):
-    """What makes the calls of an async client."""
+    """Base class for calls of an async client."""
 
     @abstractmethod
     async def call(self, slug: str, body: Mapping[str, Any]) -> Answer:
@@ -103,5 +103,5 @@ class AsyncCalls(ABC):
 
 
 def given(**keywords: Any) -> dict[str, Any]:
-    """A request body of the keywords that were given, named as on the wire."""
+    """Build a request body from the keywords that are not None; the names are those of the JSON fields."""
     return {name: value for name, value in keywords.items() if value is not None}

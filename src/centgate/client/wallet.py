@@ -1,4 +1,4 @@
-"""The key that signs payments, and the file it lies in."""
+"""Private key that signs payments, and its key file."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from centgate.eip3009 import address_of, sign
 from centgate.evm import checksummed
 
 MAX_FILE = 1024
-"""Bytes of a key file that are read."""
+"""Maximum bytes of a key file."""
 
 
 class Wallet:
-    """A private key. It is never shown, and signs nothing but digests it is given."""
+    """Private key. It is never printed, and signs only digests."""
 
     __slots__ = ("_key", "address")
 
@@ -26,38 +26,38 @@ class Wallet:
         try:
             self.address = checksummed(address_of(key))
         except ValueError:
-            raise WalletUnreadable("the wallet's key is no secp256k1 private key of 32 bytes") from None
+            raise WalletUnreadable("the wallet's key is not a secp256k1 private key of 32 bytes") from None
         self._key = key
 
     def __repr__(self) -> str:
         return f"Wallet({self.address})"
 
     def __reduce__(self) -> str:
-        raise TypeError("a wallet is not pickled: its key would be")
+        raise TypeError("a wallet cannot be pickled, because that would write its key")
 
     def sign(self, digest: bytes) -> bytes:
-        """The 65 bytes of a signature over a digest of 32."""
+        """Sign a digest of 32 bytes; returns a signature of 65 bytes."""
         return sign(digest, self._key)
 
     @classmethod
     def from_key(cls, key: str) -> Wallet:
-        """The wallet of a key in 64 hex digits, with or without 0x; WalletUnreadable when it is none."""
-        return cls(_bytes_of(key, "the wallet's key"))
+        """Create a wallet from a key of 64 hex digits, with or without 0x. Raises WalletUnreadable."""
+        return cls(_parse_key(key, "the wallet's key"))
 
     @classmethod
     def from_file(cls, path: str | Path) -> Wallet:
-        """The wallet whose key is the one line of a file that nobody else can read.
+        """Create a wallet from a key file of one line that only its owner can read.
 
-        Raises WalletUnreadable with what is wrong with the file, which is never quoted.
+        Raises WalletUnreadable with the problem; the file's content is never quoted.
         """
         file = Path(path).expanduser()
-        return cls(_bytes_of(_contents(file), f"the key file {file}"))
+        return cls(_parse_key(_read_key_file(file), f"the key file {file}"))
 
     @classmethod
     def new(cls, path: str | Path) -> Wallet:
-        """Make a key, and write it to a new file with mode 0600; WalletUnreadable when there is a file."""
+        """Generate a key and write it to a new file with mode 0600. Raises WalletUnreadable if it exists."""
         file = Path(path).expanduser()
-        key, handle = _fresh_key(), _created(file)
+        key, handle = _generate_key(), _create_private_file(file)
         with os.fdopen(handle, "w", encoding="ascii") as out:
             out.write("0x" + key.hex() + "\n")
             out.flush()
@@ -65,7 +65,7 @@ class Wallet:
         return cls(key)
 
 
-def _fresh_key() -> bytes:
+def _generate_key() -> bytes:
     while True:
         key = secrets.token_bytes(32)
         try:
@@ -75,22 +75,22 @@ def _fresh_key() -> bytes:
         return key
 
 
-def _created(file: Path) -> int:
-    """A handle on a new file that nobody else can open."""
+def _create_private_file(file: Path) -> int:
+    """Create a file that only its owner can open, and return its handle."""
     try:
         file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         return os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     except OSError as error:
         if os.path.lexists(file):
             raise WalletUnreadable(
-                f"{file} is there already, and a key is never written over: choose another path"
+                f"{file} already exists, and a key is never overwritten: choose another path"
             ) from None
         raise WalletUnreadable(f"{file} cannot be written: {error.strerror}") from error
 
 
-def _contents(file: Path) -> str:
+def _read_key_file(file: Path) -> str:
     try:
-        # without waiting, should it be a pipe
+        # do not block if it is a pipe
         handle = os.open(file, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
     except FileNotFoundError:
         raise WalletUnreadable(
@@ -113,15 +113,15 @@ def _check_mode(file: Path, mode: int) -> None:
     if sys.platform != "win32" and mode & 0o077:
         raise WalletUnreadable(
             f"the key file {file} can be read or written by others (mode {stat.S_IMODE(mode):04o}): "
-            f"run `chmod 600 {file}`, and take a new key if somebody may have read it"
+            f"run `chmod 600 {file}`, and use a new key if others may have read it"
         )
 
 
-def _bytes_of(text: str, what: str) -> bytes:
-    """The 32 bytes of one line of hex. What it says instead is not repeated: it may be nearly a key."""
+def _parse_key(text: str, what: str) -> bytes:
+    """Parse 32 bytes from one line of hex. Errors do not quote the text: it may be almost a key."""
     line = text.strip()
     if not line:
-        raise WalletUnreadable(f"{what} is empty: it has to be 64 hex digits")
+        raise WalletUnreadable(f"{what} is empty: it must be 64 hex digits")
     if not re.fullmatch(r"(0x)?[0-9a-fA-F]{64}", line):
         raise WalletUnreadable(f"{what} is not one line of 64 hex digits")
     return bytes.fromhex(line.removeprefix("0x"))

@@ -1,1 +1,1 @@
-"""The buyer at a terminal: `centgate call`, `centgate services`, `centgate wallet`."""
+"""Commands of the client: `centgate call`, `centgate services`, `centgate wallet`, `centgate receipt`."""

@@ -1,4 +1,4 @@
-"""`key=value` on a command line, read by a service's input schema: what each may be, and what was meant."""
+"""Parse `key=value` arguments by a service's input schema, with help texts and suggestions."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from centgate.dollars import TEST_NETWORKS, USDC
 
 Schema = Mapping[str, Any]
 _BOOLEANS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
-_KINDS = {
+_TYPE_LABELS = {
     "string": "text",
     "integer": "a whole number",
     "number": "a number",
@@ -23,7 +23,7 @@ _KINDS = {
 
 
 class BadArguments(ValueError):
-    """The arguments do not fit the schema; `problems` are sentences, all of them."""
+    """The arguments do not match the schema; `problems` lists every problem."""
 
     def __init__(self, problems: Iterable[str]) -> None:
         self.problems = tuple(problems)
@@ -31,132 +31,135 @@ class BadArguments(ValueError):
 
 
 def read_body(text: str | bytes) -> dict[str, Any]:
-    """A request body given as JSON, as bytes in any of its encodings; BadArguments unless it is an object."""
+    """Parse a JSON object; bytes may be UTF-8, UTF-16 or UTF-32. Raises BadArguments."""
     try:
         body: Any = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise BadArguments([f"the body is not JSON: {error}"]) from error
     if not isinstance(body, dict):
-        raise BadArguments(['the body is not a JSON object: it has to look like {"key": "value"}'])
+        raise BadArguments(['the body is not a JSON object: it must look like {"key": "value"}'])
     return cast(dict[str, Any], body)
 
 
 def read_pairs(pairs: Iterable[str], schema: Schema) -> dict[str, Any]:
-    """The request body that `key=value` pairs mean; a key given again adds to a list.
+    """Parse `key=value` pairs into a request body; a repeated key adds to a list.
 
-    Raises BadArguments with every problem that the schema's own fields show. What only several of them
-    show together, the API says, before money.
+    Raises BadArguments with every problem of single fields. The API checks rules across fields, before it
+    requires a payment.
     """
-    given: dict[str, list[str]] = {}
+    values_by_key: dict[str, list[str]] = {}
     problems: list[str] = []
     for pair in pairs:
         key, equals, value = pair.partition("=")
         name = spelt(key, schema["properties"])
         if not equals:
-            problems.append(f"{pair!r} is not key=value; {_keys(schema)}")
+            problems.append(f"{pair!r} is not key=value; {_describe_keys(schema)}")
         elif name is None:
-            problems.append(f"there is no {key!r} here{_near(key, schema['properties'])}; {_keys(schema)}")
+            suggestion = _suggest(key, schema["properties"])
+            problems.append(f"unknown key {key!r}{suggestion}; {_describe_keys(schema)}")
         else:
-            given.setdefault(name, []).append(value)
-    body = _read_all(given, schema, problems)
+            values_by_key.setdefault(name, []).append(value)
+    body = _parse_fields(values_by_key, schema, problems)
     if problems:
         raise BadArguments(problems)
     return body
 
 
 def require_all(body: Mapping[str, Any], schema: Schema) -> None:
-    """Raise BadArguments for every required key that is left out."""
-    lacking = [name for name in schema.get("required", ()) if name not in body]
-    if lacking:
-        raise BadArguments([f"{name} is needed: {meaning(schema['properties'][name])}" for name in lacking])
+    """Raise BadArguments if required keys are missing, with every such key."""
+    missing = [name for name in schema.get("required", ()) if name not in body]
+    if missing:
+        raise BadArguments([f"{name} is required: {meaning(schema['properties'][name])}" for name in missing])
 
 
 def command(slug: str, body: Mapping[str, Any], *, network: str | None = None) -> str:
-    """The command line that sends a body to a service, and allows it to be paid on a network."""
-    pairs = [f"{name}={value}" for name, given in body.items() for value in _texts(given)]
+    """Return the shell command that sends a body to a service, with the network to pay on."""
+    pairs = [f"{name}={value}" for name, value in body.items() for value in _to_arguments(value)]
     return shlex.join(["centgate", "call", slug, *pairs, *(["--network", network] if network else [])])
 
 
 def network_to_name(network: str) -> str | None:
-    """Return a network that is not paid on unless it is named; None for test networks and unknown ones."""
+    """Return the network if it must be enabled explicitly; None for test networks and unknown networks."""
     return network if network in USDC and network not in TEST_NETWORKS else None
 
 
 def spelt(key: str, names: Iterable[str]) -> str | None:
-    """The name that a key means: `token-address` and `token_address` are `tokenAddress`."""
-    return next((name for name in names if _plain(name) == _plain(key)), None)
+    """Return the field that a key matches: `token-address` and `token_address` are `tokenAddress`."""
+    return next((name for name in names if _normalize(name) == _normalize(key)), None)
 
 
 def meaning(schema: Schema) -> str:
-    """What a value is for, and what it may be, in words."""
+    """Describe a field: its purpose and its allowed values."""
     parts = [schema.get("description", "").rstrip("."), bounds(schema)]
-    if parts == [parts[0], _KINDS["string"]] and parts[0]:
-        parts.pop()  # which every line of a terminal is
+    if parts == [parts[0], _TYPE_LABELS["string"]] and parts[0]:
+        parts.pop()  # "text" is no information: every argument is text
     if "default" in schema:
-        parts.append(f"{json.dumps(schema['default'])} unless given")
+        parts.append(f"default {json.dumps(schema['default'])}")
     return "; ".join(part for part in parts if part)
 
 
 def bounds(schema: Schema) -> str:
-    """What a value may be, in words: its kind, its words or its limits."""
+    """Describe the allowed values: the type, the enum or the limits."""
     if "enum" in schema or "const" in schema:
         return "one of " + ", ".join(map(str, schema.get("enum", [schema.get("const")])))
-    kind = _KINDS.get(schema.get("type", ""), "any value")
-    least, most = _limits(schema)
+    label = _TYPE_LABELS.get(schema.get("type", ""), "any value")
+    minimum, maximum = _limits(schema)
     unit = {"string": " characters", "array": " values"}.get(schema.get("type", ""), "")
-    if least is None and most is None:
-        return kind
-    if most is None:
-        return f"{kind} of {least}{unit} or more"
-    return f"{kind}, {f'{least} to {most}' if least is not None else f'at most {most}'}{unit}"
+    if minimum is None and maximum is None:
+        return label
+    if maximum is None:
+        return f"{label} of {minimum}{unit} or more"
+    return f"{label}, {f'{minimum} to {maximum}' if minimum is not None else f'at maximum {maximum}'}{unit}"
 
 
-def _texts(value: Any) -> list[str]:
-    """What has to be typed for a value: once for each item of a list."""
+def _to_arguments(value: Any) -> list[str]:
+    """Return the command-line texts of a value: one for each item of a list."""
     if isinstance(value, list):
-        return [text for each in cast(list[Any], value) for text in _texts(each)]
+        return [text for each in cast(list[Any], value) for text in _to_arguments(each)]
     return [value if isinstance(value, str) else json.dumps(value)]
 
 
-def _read_all(given: Mapping[str, list[str]], schema: Schema, problems: list[str]) -> dict[str, Any]:
+def _parse_fields(
+    values_by_key: Mapping[str, list[str]], schema: Schema, problems: list[str]
+) -> dict[str, Any]:
     body: dict[str, Any] = {}
-    for name, texts in given.items():
+    for name, texts in values_by_key.items():
         field: Schema = schema["properties"][name]
         try:
-            body[name] = _read(texts, field)
+            body[name] = _parse_value(texts, field)
         except ValueError as error:
             problems.append(f"{name}: {error}; expected: {meaning(field)}")
     return body
 
 
-def _read(texts: list[str], schema: Schema) -> Any:
-    """One value, as the schema's type; ValueError says what is wrong with it."""
+def _parse_value(texts: list[str], schema: Schema) -> Any:
+    """Parse one value as the schema's type. Raises ValueError."""
     if schema.get("type") == "array":
-        return _checked_list(_items(texts, schema.get("items", {})), schema)
+        return _validate_length(_parse_items(texts, schema.get("items", {})), schema)
     if len(texts) > 1:
-        raise ValueError(f"given {len(texts)} times, and is one value")
-    return _checked(_typed(texts[0], schema), schema)
+        raise ValueError(f"given {len(texts)} times, but it takes one value")
+    return _validate(_convert(texts[0], schema), schema)
 
 
-def _items(texts: list[str], schema: Schema) -> list[Any]:
-    """A list given as JSON, by repetition, or with commas between values."""
+def _parse_items(texts: list[str], schema: Schema) -> list[Any]:
+    """Parse a list from JSON, repeated keys, or comma-separated values."""
     if len(texts) == 1 and texts[0].lstrip().startswith("["):
         try:
             return json.loads(texts[0])
         except (ValueError, RecursionError) as error:
-            raise ValueError(f"this is no JSON list: {error}") from error
-    parts = [part for text in texts for part in _split(text, schema)]
-    return [_checked(_typed(part, schema), schema) for part in parts]
+            raise ValueError(f"this is not a JSON list: {error}") from error
+    parts = [part for text in texts for part in _split_commas(text, schema)]
+    return [_validate(_convert(part, schema), schema) for part in parts]
 
 
-def _split(text: str, schema: Schema) -> list[str]:
-    """The values between commas; a comma that is part of a value, as in a URL, separates nothing."""
+def _split_commas(text: str, schema: Schema) -> list[str]:
+    """Split at commas, unless a part does not match the pattern (a URL may contain a comma)."""
     parts = [part.strip() for part in text.split(",") if part.strip()]
-    fits = all(_fits(part, schema) for part in parts)
-    return parts if fits and parts else [text]
+    all_match = all(_matches_pattern(part, schema) for part in parts)
+    return parts if all_match and parts else [text]
 
 
-def _typed(text: str, schema: Schema) -> Any:
+def _convert(text: str, schema: Schema) -> Any:
     kind = schema.get("type")
     try:
         if kind == "integer":
@@ -166,67 +169,67 @@ def _typed(text: str, schema: Schema) -> Any:
         if kind == "boolean":
             return _BOOLEANS[text.lower()]
     except (ValueError, KeyError):
-        raise ValueError(f"{text!r} is not {_KINDS[kind or '']}") from None
+        raise ValueError(f"{text!r} is not {_TYPE_LABELS[kind or '']}") from None
     return text if kind == "string" else json.loads(text)
 
 
-def _checked(value: Any, schema: Schema) -> Any:
-    """The value, where the schema allows it."""
+def _validate(value: Any, schema: Schema) -> Any:
+    """Return the value if the schema allows it. Raises ValueError."""
     if "enum" in schema and value not in schema["enum"]:
-        raise ValueError(f"{value!r} is not known{_near(str(value), map(str, schema['enum']))}")
-    if not _within(len(value) if isinstance(value, str) else value, schema):
-        raise ValueError(f"{_shortened(value)} is outside the bounds")
-    if isinstance(value, str) and not _fits(value, schema):
-        raise ValueError(f"{_shortened(value)} has another form")
+        raise ValueError(f"{value!r} is not known{_suggest(str(value), map(str, schema['enum']))}")
+    if not _is_within_limits(len(value) if isinstance(value, str) else value, schema):
+        raise ValueError(f"{_truncate_repr(value)} is outside the limits")
+    if isinstance(value, str) and not _matches_pattern(value, schema):
+        raise ValueError(f"{_truncate_repr(value)} does not match the pattern")
     return value
 
 
-def _within(size: Any, schema: Schema) -> bool:
-    """Whether a number, or a length, is inside the limits."""
-    least, most = _limits(schema)
+def _is_within_limits(size: Any, schema: Schema) -> bool:
+    """Return True if a number or a length is within the limits."""
+    minimum, maximum = _limits(schema)
     if isinstance(size, bool) or not isinstance(size, int | float):
         return True
-    return (least is None or size >= least) and (most is None or size <= most)
+    return (minimum is None or size >= minimum) and (maximum is None or size <= maximum)
 
 
-def _fits(text: str, schema: Schema) -> bool:
-    """Whether a text has the form asked for; a form that cannot be read here is left to the API."""
+def _matches_pattern(text: str, schema: Schema) -> bool:
+    """Return True if a text matches the pattern; a pattern that Python cannot compile is left to the API."""
     try:
         return re.search(schema.get("pattern", ""), text) is not None
     except re.error:
         return True
 
 
-def _checked_list(values: list[Any], schema: Schema) -> list[Any]:
-    if not _within(len(values), schema):
+def _validate_length(values: list[Any], schema: Schema) -> list[Any]:
+    if not _is_within_limits(len(values), schema):
         raise ValueError(f"{len(values)} values given")
     return values
 
 
 def _limits(schema: Schema) -> tuple[Any, Any]:
-    """The least and the most, of a number or of a length; None where there is no limit worth a word."""
-    least = schema.get("minimum", schema.get("minLength", schema.get("minItems")))
+    """Return minimum and maximum of a number or a length; None if there is no limit worth showing."""
+    minimum = schema.get("minimum", schema.get("minLength", schema.get("minItems")))
     if "exclusiveMinimum" in schema and schema.get("type") == "integer":
-        least = schema["exclusiveMinimum"] + 1
-    most = schema.get("maximum", schema.get("maxLength", schema.get("maxItems")))
-    return least, None if isinstance(most, int) and most >= 2**53 - 1 else most
+        minimum = schema["exclusiveMinimum"] + 1
+    maximum = schema.get("maximum", schema.get("maxLength", schema.get("maxItems")))
+    return minimum, None if isinstance(maximum, int) and maximum >= 2**53 - 1 else maximum
 
 
-def _shortened(value: Any) -> str:
+def _truncate_repr(value: Any) -> str:
     text = repr(value)
     return text if len(text) <= 80 else f"{text[:60]}… ({len(text)} characters)"
 
 
-def _keys(schema: Schema) -> str:
+def _describe_keys(schema: Schema) -> str:
     return f"the keys are {', '.join(schema['properties'])}"
 
 
-def _near(word: str, words: Iterable[str]) -> str:
-    """` (did you mean x?)`, or nothing where nothing is near."""
-    plain = {_plain(each): each for each in words}
-    found = get_close_matches(_plain(word), plain, 1)
-    return f" (did you mean {plain[found[0]]}?)" if found else ""
+def _suggest(word: str, words: Iterable[str]) -> str:
+    """Return ` (did you mean x?)`, or an empty string."""
+    by_normalized = {_normalize(each): each for each in words}
+    matches = get_close_matches(_normalize(word), by_normalized, 1)
+    return f" (did you mean {by_normalized[matches[0]]}?)" if matches else ""
 
 
-def _plain(name: str) -> str:
+def _normalize(name: str) -> str:
     return name.replace("_", "").replace("-", "").lower()

@@ -1,4 +1,4 @@
-"""What a wallet holds, asked of an Ethereum node."""
+"""USDC balance of a wallet, read from an Ethereum node."""
 
 from __future__ import annotations
 
@@ -11,34 +11,36 @@ from centgate.client.shell.node import call_node, parse_number, read_network, ru
 from centgate.dollars import USDC, Asset
 
 BALANCE_OF = "0x70a08231"
-"""The first four bytes of `balanceOf(address)`, as ERC-20 has it."""
+"""Selector of ERC-20's `balanceOf(address)`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Balance:
-    """Dollars of a wallet on a network."""
+    """Balance of a wallet on a network, in US dollars."""
 
     network: str
     usd: Decimal
 
 
 def read_balance(rpc: str, address: str) -> Balance:
-    """The USDC of an address on the node's own network.
+    """Read the USDC balance of an address on the node's network.
 
-    Raises Unreachable when the node does not answer, Drift when it is none or on a network without USDC.
+    Raises Unreachable if the node does not respond, Drift if it is not a node or its network has no USDC.
     """
-    return run_at_node(rpc, _read(rpc, address))
+    return run_at_node(rpc, _query_balance(rpc, address))
 
 
-def _read(rpc: str, address: str) -> Way[Balance]:
+def _query_balance(rpc: str, address: str) -> Way[Balance]:
     network = yield from read_network(rpc)
-    token = _token(network)
+    token = _usdc_of(network)
     call = {"to": token.address, "data": BALANCE_OF + address[2:].lower().rjust(64, "0")}
-    held = parse_number((yield from call_node(rpc, "eth_call", [call, "latest"])))
-    return Balance(network, Decimal(held) / 10**token.decimals)
+    base_units = parse_number((yield from call_node(rpc, "eth_call", [call, "latest"])))
+    return Balance(network, Decimal(base_units) / 10**token.decimals)
 
 
-def _token(network: str) -> Asset:
+def _usdc_of(network: str) -> Asset:
     if network not in USDC:
-        raise Drift(f"the node is on {network}, where this client knows no USDC: it knows {', '.join(USDC)}")
+        raise Drift(
+            f"the node is on {network}, for which this client has no USDC; supported: {', '.join(USDC)}"
+        )
     return USDC[network]

@@ -1,6 +1,6 @@
-"""`centgate call`, `centgate services` and `centgate wallet`: buying from a terminal.
+"""Command line of `centgate call`, `centgate services` and `centgate wallet`.
 
-What the commands do stands in modules of their own, loaded when one runs: help comes without them.
+The implementations are imported when a command runs, so that `--help` is fast.
 """
 
 from __future__ import annotations
@@ -12,82 +12,82 @@ import typer
 
 app = typer.Typer()
 wallet = typer.Typer(
-    name="wallet", help="The key that pays, what it holds, and what was paid with it.", no_args_is_help=True
+    name="wallet", help="The key that pays, its balance, and its payments.", no_args_is_help=True
 )
 app.add_typer(wallet)
 
-_EXITS = """\b
+_EXIT_CODES = """\b
 Exit codes:
 0  an answer
-1  it failed: nothing was signed, or the API says that no money moved
+1  it failed: nothing was signed, or the API reports that no money moved
 2  wrong input or usage
-3  nothing is known of it: an answer too, and paid for
+3  the API has no data: a final answer, and charged
 4  refused by a cap, the terms, the wallet or the balance: nothing was signed,
-   or the API says that no money moved
-5  paid and not delivered yet, or not known whether it was paid: run the same
-   command again, it sends the same payment
+   or the API reports that no money moved
+5  paid and not delivered yet, or payment state unknown: run the same command
+   again, it sends the same payment
 130  stopped before anything was signed
 """
 
 
-def _offered_slugs(context: typer.Context, incomplete: str) -> list[tuple[str, str]]:
+def _complete_slugs(context: typer.Context, incomplete: str) -> list[tuple[str, str]]:
     from centgate.client.shell.completion import api_of, slugs
 
     return slugs(api_of(context.params.get("api")), incomplete)
 
 
-def _offered_pairs(context: typer.Context, incomplete: str) -> list[tuple[str, str]]:
+def _complete_pairs(context: typer.Context, incomplete: str) -> list[tuple[str, str]]:
     from centgate.client.shell.completion import api_of, pairs
 
-    given = context.params
+    params = context.params
     return pairs(
-        api_of(given.get("api")), given.get("slug") or "", list(given.get("pairs") or ()), incomplete
+        api_of(params.get("api")), params.get("slug") or "", list(params.get("pairs") or ()), incomplete
     )
 
 
-Api = Annotated[str | None, typer.Option(help="The API's address; CENTGATE_API_URL unless given.")]
-Json = Annotated[bool, typer.Option("--json", help="As JSON, and nothing else on standard output.")]
-Slug = Annotated[str, typer.Argument(metavar="SLUG", help="The service.", autocompletion=_offered_slugs)]
+Api = Annotated[str | None, typer.Option(help="The API's URL; default CENTGATE_API_URL.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON, and nothing else on standard output.")]
+Slug = Annotated[str, typer.Argument(metavar="SLUG", help="The service.", autocompletion=_complete_slugs)]
 OneSlug = Annotated[
     str | None,
-    typer.Argument(metavar="SLUG", help="One service, to be told in full.", autocompletion=_offered_slugs),
+    typer.Argument(metavar="SLUG", help="One service, in full.", autocompletion=_complete_slugs),
 ]
 Pairs = Annotated[
     list[str] | None,
     typer.Argument(
         metavar="KEY=VALUE",
-        help="Its input. A list is given with commas, as JSON, or by giving its key again.",
-        autocompletion=_offered_pairs,
+        help="Its input. A list takes commas, JSON, or a repeated key.",
+        autocompletion=_complete_pairs,
     ),
 ]
 Body = Annotated[str | None, typer.Option(help="The input as a JSON object; - reads it from standard input.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Show the terms; sign nothing. Needs no wallet.")]
 MaxPrice = Annotated[
     str | None,
-    typer.Option(metavar="USD", help="What the call may cost; CENTGATE_CAP_PER_CALL (0.02) unless given."),
+    typer.Option(metavar="USD", help="Maximum price of the call; default CENTGATE_CAP_PER_CALL (0.02)."),
 ]
 Networks = Annotated[
     list[str] | None,
     typer.Option(
         metavar="NETWORK",
-        help="A network that may be paid on, such as eip155:8453; may be given again. CENTGATE_NETWORKS "
-        "unless given, and else test networks alone.",
+        help="A network to allow payments on, such as eip155:8453; may be repeated. Default "
+        "CENTGATE_NETWORKS, or test networks only.",
     ),
 ]
-KeyFile = Annotated[Path | None, typer.Option(help="The key file; CENTGATE_WALLET unless given.")]
-Rpc = Annotated[str | None, typer.Option(help="An Ethereum node that is asked for the balance.")]
+KeyFile = Annotated[Path | None, typer.Option(help="The key file; default CENTGATE_WALLET.")]
+Rpc = Annotated[str | None, typer.Option(help="URL of an Ethereum node to read the balance from.")]
 NodeToAsk = Annotated[
     str | None,
     typer.Option(
         "--rpc",
-        help="An Ethereum node of yours. Payments whose nonce it shows unused, ten minutes after their "
-        "window, no longer count.",
+        help="URL of your own Ethereum node. Payments whose nonce it shows unused, ten minutes after their "
+        "window, stop counting.",
     ),
 ]
-Reset = Annotated[bool, typer.Option("--reset", help="Begin a new count: what was signed before is dropped.")]
+Reset = Annotated[bool, typer.Option("--reset", help="Reset the count: earlier payments stop counting.")]
 
 
-@app.command(epilog=_EXITS)
+@app.command(epilog=_EXIT_CODES)
 def call(
     slug: Slug,
     pairs: Pairs = None,
@@ -99,9 +99,9 @@ def call(
     dry_run: DryRun = False,
     as_json: Json = False,
 ) -> None:
-    """Buy an answer of a service: ask, pay from the wallet under the caps, and show it.
+    """Buy an answer of a service: pay from the wallet within the caps, and print it.
 
-    A payment that an earlier run left open is sent again for the same input, never a second one.
+    If an earlier run with the same input left a payment open, it is sent again, never a second one.
     """
     from centgate.client.shell.calling import Question, buy, show_terms
 
@@ -113,7 +113,7 @@ def call(
 
 @app.command()
 def services(slug: OneSlug = None, *, api: Api = None, as_json: Json = False) -> None:
-    """Show what an API sells, or one of its services with all that it takes and gives."""
+    """Show the services of an API, or one service with its input and output fields."""
     from centgate.client.shell.calling import show_service, show_services
 
     raise typer.Exit(show_service(slug, api, json=as_json) if slug else show_services(api, json=as_json))
@@ -121,7 +121,7 @@ def services(slug: OneSlug = None, *, api: Api = None, as_json: Json = False) ->
 
 @wallet.command("new")
 def new(path: KeyFile = None) -> None:
-    """Make a key that pays, in a file that only you can read. The key is never shown."""
+    """Generate a key in a file that only you can read. The key is never printed."""
     from centgate.client.shell.holding import make_wallet
 
     raise typer.Exit(make_wallet(path))
@@ -129,7 +129,7 @@ def new(path: KeyFile = None) -> None:
 
 @wallet.command("show")
 def show(*, path: KeyFile = None, api: Api = None, rpc: Rpc = None) -> None:
-    """Show the wallet's address, its network, what it holds, and how to fund it."""
+    """Show the wallet's address, network and balance, and how to fund it."""
     from centgate.client.shell.holding import show_wallet
 
     raise typer.Exit(show_wallet(path, api, rpc))
@@ -137,7 +137,7 @@ def show(*, path: KeyFile = None, api: Api = None, rpc: Rpc = None) -> None:
 
 @wallet.command("receipts")
 def receipts(*, as_json: Json = False) -> None:
-    """Show what was paid, to whom, and what came of it."""
+    """Show every payment with its payee and outcome."""
     from centgate.client.shell.holding import show_receipts
 
     raise typer.Exit(show_receipts(json=as_json))
@@ -151,7 +151,7 @@ def cap(
     reset: Reset = False,
     as_json: Json = False,
 ) -> None:
-    """Show what the wallet has signed for in all, as the ledger counts, and what its cap leaves."""
+    """Show the total that the wallet has signed, as counted by the ledger, and what remains of the cap."""
     from centgate.client.shell.total_cap import show_cap
 
     raise typer.Exit(show_cap(path, rpc, reset=reset, json=as_json))

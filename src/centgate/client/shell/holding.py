@@ -1,4 +1,4 @@
-"""What `centgate wallet` does: makes a key, shows what it holds, and what was paid with it."""
+"""Commands of `centgate wallet`: generate a key, show its balance and its payments."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from centgate.client.shell.telling import ExitCode, settings_given, told
 
 @told
 def make_wallet(path: Path | None) -> ExitCode:
-    """Make a key in a new file."""
+    """Generate a key in a new file."""
     file = settings_given(wallet=path).wallet.expanduser()
     wallet = Wallet.new(file)
     out = console()
     out.print(pairs_page({"address": wallet.address, "key file": str(file)}), soft_wrap=True)
     out.print(
         line(
-            "Keep a copy of the file: who has it has the money. Send some USDC to the address, on the "
+            "Back up the file: anyone who has it can spend the money. Send USDC to the address, on the "
             "network that `centgate wallet show` names; no other coin is needed."
         )
     )
@@ -31,18 +31,18 @@ def make_wallet(path: Path | None) -> ExitCode:
 
 @told
 def show_wallet(path: Path | None, api: str | None, rpc: str | None) -> ExitCode:
-    """Show the address, the network that the API is paid on, and the balance where a node is named."""
+    """Print the address, the API's payment network, and the balance if a node is given."""
     settings = settings_given(wallet=path, api_url=api)
     wallet = settings.open_wallet()
     if wallet is None:
         raise NoWallet(f"there is no wallet: make one with `centgate wallet new` ({settings.wallet})")
-    network, unknown = _network(settings)
+    network, problem = _payment_network(settings)
     lines = {
         "address": wallet.address,
         "key": "CENTGATE_WALLET_KEY" if settings.wallet_key else str(settings.wallet.expanduser()),
-        "network": network or f"not known: {unknown}",
-        "may be paid on": ", ".join(settings.networks) or "test networks alone (CENTGATE_NETWORKS)",
-        "balance": _balance(wallet, rpc) if rpc else "not asked for: name a node with --rpc",
+        "network": network or f"unknown: {problem}",
+        "may be paid on": ", ".join(settings.networks) or "test networks only (CENTGATE_NETWORKS)",
+        "balance": _format_balance(wallet, rpc) if rpc else "not read: name a node with --rpc",
         "to fund it": f"send USDC on {network or 'its network'} to the address; no other coin is needed",
     }
     console().print(pairs_page(lines), soft_wrap=True)
@@ -51,18 +51,18 @@ def show_wallet(path: Path | None, api: str | None, rpc: str | None) -> ExitCode
 
 @told
 def show_receipts(*, json: bool) -> ExitCode:
-    """Show every payment of the ledger, as it stands now."""
+    """Print the current state of every payment in the ledger."""
     records = Ledger(settings_given().ledger).records()
     out = console()
     if json:
         out.print(line(as_json(receipts_json(records))), soft_wrap=True)
     else:
-        out.print(receipts_page(records) if records else line("Nothing was paid yet."), soft_wrap=True)
+        out.print(receipts_page(records) if records else line("No payments yet."), soft_wrap=True)
     return 0
 
 
-def _network(settings: BuyerSettings) -> tuple[str | None, str]:
-    """The network that the API is paid on, or why it is not known."""
+def _payment_network(settings: BuyerSettings) -> tuple[str | None, str]:
+    """Return the API's payment network, or None and the reason why it is unknown."""
     try:
         with Centgate.from_settings(settings) as client:
             return client.services()[0].payment.network or None, f"{settings.api_url} does not say"
@@ -72,6 +72,6 @@ def _network(settings: BuyerSettings) -> tuple[str | None, str]:
         return None, f"{settings.api_url} sells nothing"
 
 
-def _balance(wallet: Wallet, rpc: str) -> str:
-    held = read_balance(rpc, wallet.address)
-    return f"{held.usd} USDC on {held.network}"
+def _format_balance(wallet: Wallet, rpc: str) -> str:
+    balance = read_balance(rpc, wallet.address)
+    return f"{balance.usd} USDC on {balance.network}"

@@ -1,4 +1,4 @@
-"""`centgate receipt`: check what a server signed, without asking anybody."""
+"""`centgate receipt`: verify a signed receipt offline."""
 
 from __future__ import annotations
 
@@ -25,26 +25,26 @@ Saved = Annotated[
     str,
     typer.Argument(
         metavar="FILE",
-        help="PAYMENT-RESPONSE as it came, or all headers of the response, or its JSON. - reads it from "
+        help="PAYMENT-RESPONSE unchanged, or all headers of the response, or its JSON. - reads it from "
         "standard input.",
     ),
 ]
-Body = Annotated[Path | None, typer.Option(help="The answer's body, byte for byte as it came.")]
+Body = Annotated[Path | None, typer.Option(help="The answer's body, byte for byte.")]
 Offer = Annotated[
     Path | None, typer.Option(help="PAYMENT-REQUIRED of the 402, or all its headers, or its JSON.")
 ]
 Expected = Annotated[
     str | None,
-    typer.Option(metavar="ADDRESS", help="Who has to have signed: the API tells it at /.well-known/x402."),
+    typer.Option(metavar="ADDRESS", help="Expected signer: the API lists it at /.well-known/x402."),
 ]
-Json = Annotated[bool, typer.Option("--json", help="As JSON, and nothing else on standard output.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON, and nothing else on standard output.")]
 
 _COLOURS: Mapping[State, str] = {"ok": "green", "failed": "red", "not checked": "dim"}
 
 
 @app.callback()
 def receipt() -> None:
-    """Check the signed receipt of a paid answer."""
+    """Verify the signed receipt of a paid answer."""
 
 
 @app.command()
@@ -56,42 +56,42 @@ def verify(
     signer: Expected = None,
     json: Json = False,
 ) -> None:
-    """Say who signed a receipt and for what, and check all that belongs to it. Nothing is sent anywhere.
+    """Show who signed a receipt and for what, and verify it with its offer and body. Works offline.
 
-    Exit code 0: every check that could be made is ok. 1: one failed, or something cannot be read.
+    Exit code 0: every check that could be made is ok. 1: a check failed, or a file cannot be read.
     """
     verdict = examine(
-        _saved(file, "PAYMENT-RESPONSE"),
-        body=_contents(body) if body else None,
-        required=_saved(str(offer), "PAYMENT-REQUIRED") if offer else None,
-        signer=_address(signer),
+        _read_saved_file(file, "PAYMENT-RESPONSE"),
+        body=_read_bytes(body) if body else None,
+        required=_read_saved_file(str(offer), "PAYMENT-REQUIRED") if offer else None,
+        signer=_parse_signer(signer),
     )
     out = console()
     if json:
-        out.print(line(as_json(_told(verdict))), soft_wrap=True)
+        out.print(line(as_json(_verdict_json(verdict))), soft_wrap=True)
     else:
-        _show(verdict, out)
+        _print_verdict(verdict, out)
     raise typer.Exit(0 if verdict.holds else 1)
 
 
-def _saved(file: str, header: Header) -> Mapping[str, Any]:
-    content = sys.stdin.buffer.read() if file == "-" else _contents(Path(file))
+def _read_saved_file(file: str, header: Header) -> Mapping[str, Any]:
+    content = sys.stdin.buffer.read() if file == "-" else _read_bytes(Path(file))
     try:
         return read_saved(content, header)
     except ValueError as error:
         _fail(f"{'standard input' if file == '-' else file}: {error}")
 
 
-def _contents(file: Path) -> bytes:
+def _read_bytes(file: Path) -> bytes:
     try:
         return file.read_bytes()
     except OSError as error:
         _fail(f"{file} cannot be read: {error.strerror}")
 
 
-def _address(signer: str | None) -> str | None:
+def _parse_signer(signer: str | None) -> str | None:
     if signer is not None and not re.fullmatch(r"0x[0-9a-fA-F]{40}", signer):
-        _fail(f"--signer is an address, 0x and 40 hex digits, and not {signer[:60]!r}")
+        _fail(f"--signer must be an address, 0x and 40 hex digits, not {signer[:60]!r}")
     return signer
 
 
@@ -100,7 +100,7 @@ def _fail(sentence: str) -> NoReturn:
     raise typer.Exit(1)
 
 
-def _told(verdict: Verdict) -> dict[str, Any]:
+def _verdict_json(verdict: Verdict) -> dict[str, Any]:
     return {
         "ok": verdict.holds,
         "signer": verdict.signer,
@@ -109,34 +109,34 @@ def _told(verdict: Verdict) -> dict[str, Any]:
     }
 
 
-def _show(verdict: Verdict, out: Console) -> None:
+def _print_verdict(verdict: Verdict, out: Console) -> None:
     if verdict.payload is not None:
-        told = {"signed by": verdict.signer or "", **_words(verdict.payload)}
-        out.print(pairs_page(told), soft_wrap=True)
+        fields = {"signed by": verdict.signer or "", **_describe_payload(verdict.payload)}
+        out.print(pairs_page(fields), soft_wrap=True)
         out.print(line(""))
     for check in verdict.checks:
-        out.print(_row(check), soft_wrap=True)
+        out.print(_check_line(check), soft_wrap=True)
 
 
-def _words(payload: Mapping[str, Any]) -> dict[str, str]:
-    """What a receipt says, for people."""
+def _describe_payload(payload: Mapping[str, Any]) -> dict[str, str]:
+    """Return the fields of a receipt for display."""
     return {
         "for": payload["resourceUrl"],
         "payer": payload["payer"],
         "network": payload["network"],
-        "transaction": payload.get("transaction") or "not told",
-        "issued": _moment(payload["issuedAt"]),
+        "transaction": payload.get("transaction") or "not included",
+        "issued": _format_time(payload["issuedAt"]),
     }
 
 
-def _moment(seconds: int) -> str:
-    """A time that somebody else signed, which may be none."""
+def _format_time(seconds: int) -> str:
+    """Format a signed timestamp, which may be out of range."""
     try:
         return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d %H:%M:%S} UTC"
     except (ValueError, OverflowError, OSError):
         return f"{seconds} seconds after 1970"
 
 
-def _row(check: Check) -> Text:
+def _check_line(check: Check) -> Text:
     word = Text(f"{check.state:<13}", style=_COLOURS[check.state])
     return Text.assemble(word, f"{check.name:<12}", plain(check.says))

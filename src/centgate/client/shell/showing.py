@@ -1,4 +1,4 @@
-"""What a purchase looks like in a terminal: an answer with its receipt, terms, and the receipts of before."""
+"""Render a purchase: an answer with its receipt, the terms, and earlier payments."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from centgate.client.shell.printing import line, plain, shown, styled
 from centgate.client.terms import Quote
 from centgate.dollars import TEST_NETWORKS
 
-_STATES = {
+_STATE_LABELS = {
     "signed": "open",
     "unresolved": "open",
     "delivered": "answered",
@@ -27,14 +27,14 @@ _STATES = {
 
 
 def answer_page(answer: Answer, payee: str | None, width: int) -> RenderableType:
-    """The data, what is to be said against it, where it comes from, and what was paid."""
+    """Render the data, warnings, providers and receipt of an answer."""
     footer = Table.grid(padding=(0, 2, 0, 0))
     footer.add_column(style="cyan", no_wrap=True)
     footer.add_column(overflow="fold")
     for label, sentences in (("warning", answer.warnings), ("note", answer.notes)):
         for each in sentences:
             footer.add_row(Text(label, style="yellow"), plain(each))
-    footer.add_row("sources", Text.assemble(*_sources(answer, datetime.now(UTC))))
+    footer.add_row("sources", Text.assemble(*_provider_statuses(answer, datetime.now(UTC))))
     footer.add_row("receipt", plain(receipt_line(answer, payee)))
     if answer.receipt and answer.receipt.signer:
         footer.add_row("signed by", answer.receipt.signer)
@@ -42,46 +42,47 @@ def answer_page(answer: Answer, payee: str | None, width: int) -> RenderableType
 
 
 def receipt_line(answer: Answer, payee: str | None) -> str:
-    """Who was paid how much in which transaction."""
+    """Describe the payment of an answer: amount, payee and transaction."""
     receipt = answer.receipt
     if receipt is None:
-        return f"none came; the request was {answer.request_id}"
-    paid = f"paid {_usdc(receipt.amount, receipt.network)} to {payee or 'the API'} in {receipt.transaction}"
-    return f"{paid} (given again, for nothing)" if receipt.replayed else paid
+        return f"none received; the request ID is {answer.request_id}"
+    amount = _format_usdc(receipt.amount, receipt.network)
+    text = f"paid {amount} to {payee or 'the API'} in {receipt.transaction}"
+    return f"{text} (replayed, not charged again)" if receipt.replayed else text
 
 
 def answer_json(answer: Answer, payee: str | None) -> dict[str, Any]:
-    """The whole envelope, with the receipt beside it."""
-    paid = answer.receipt
-    receipt = paid and {
-        "transaction": paid.transaction,
-        "payer": paid.payer,
+    """Return the response envelope with the receipt and the client's notes."""
+    receipt = answer.receipt
+    receipt_json = receipt and {
+        "transaction": receipt.transaction,
+        "payer": receipt.payer,
         "payee": payee,
-        "network": paid.network,
-        "amountUsd": str(paid.amount),
-        "replayed": paid.replayed,
-        "signer": paid.signer,
-        "paymentResponse": paid.header,
+        "network": receipt.network,
+        "amountUsd": str(receipt.amount),
+        "replayed": receipt.replayed,
+        "signer": receipt.signer,
+        "paymentResponse": receipt.header,
     }
-    return {**answer.envelope, "receipt": receipt, "notes": list(answer.notes)}
+    return {**answer.envelope, "receipt": receipt_json, "notes": list(answer.notes)}
 
 
 def quote_page(quote: Quote) -> RenderableType:
-    """Terms in words; nothing was signed."""
-    told = {
-        "amount": _usdc(quote.usd, quote.network),
+    """Render the terms of a call; nothing was signed."""
+    fields = {
+        "amount": _format_usdc(quote.usd, quote.network),
         "token": f"{quote.token}, {quote.asset}",
-        "network": _network(quote.network),
+        "network": _describe_network(quote.network),
         "payee": quote.payee,
-        "window": f"{quote.seconds} seconds: how long a signature would be good for",
+        "window": f"{quote.seconds} seconds: validity of a signature",
         "for": quote.resource,
     }
-    against = [Text.assemble(("would not be paid  ", "red"), plain(each)) for each in quote.objections]
-    return Group(pairs_page(told), *against, line("Nothing was signed."))
+    objections = [Text.assemble(("would not be paid  ", "red"), plain(each)) for each in quote.objections]
+    return Group(pairs_page(fields), *objections, line("Nothing was signed."))
 
 
 def quote_json(quote: Quote) -> dict[str, Any]:
-    """Terms as JSON, with x402's own words under `offer`."""
+    """Return the terms as JSON, with x402's original under `offer`."""
     return {
         "amountUsd": str(quote.usd),
         "network": quote.network,
@@ -94,33 +95,33 @@ def quote_json(quote: Quote) -> dict[str, Any]:
     }
 
 
-def pairs_page(told: Mapping[str, str]) -> RenderableType:
-    """Names beside values."""
+def pairs_page(pairs: Mapping[str, str]) -> RenderableType:
+    """Render names beside values."""
     grid = Table.grid(padding=(0, 2, 0, 0))
     grid.add_column(style="cyan", no_wrap=True)
     grid.add_column(overflow="fold")
-    for name, value in told.items():
+    for name, value in pairs.items():
         grid.add_row(name, plain(value))
     return grid
 
 
 def receipts_page(records: Iterable[Record]) -> RenderableType:
-    """What was paid, the latest last: three lines each, so that nothing is cut."""
-    return Group(*(part for record in last_of_each(records) for part in _receipt(record)))
+    """Render payments, the latest last, in three lines each so that nothing is truncated."""
+    return Group(*(part for record in last_of_each(records) for part in _payment_lines(record)))
 
 
 def receipts_json(records: Iterable[Record]) -> list[dict[str, Any]]:
-    """What was paid, without the signatures."""
+    """Return the payments as JSON, without the signatures."""
     return [
         {
             "time": record.time.isoformat(),
             "api": record.payment.api,
-            "service": _service(record),
+            "service": _slug_of(record),
             "amountUsd": str(record.payment.usd),
             "network": record.payment.network,
             "payer": record.payment.payer,
             "payee": record.payment.payee,
-            "state": _STATES[record.event],
+            "state": _STATE_LABELS[record.event],
             "money": record.money,
             "transaction": record.transaction,
             "requestId": record.request_id,
@@ -132,19 +133,19 @@ def receipts_json(records: Iterable[Record]) -> list[dict[str, Any]]:
 
 
 def last_of_each(records: Iterable[Record]) -> list[Record]:
-    """How each payment stands now, in the order in which they were signed."""
+    """Return the latest record of each payment, in signing order."""
     latest: dict[str, Record] = {}
     for record in records:
         latest[record.payment.nonce] = record
     return list(latest.values())
 
 
-def _receipt(record: Record) -> Iterator[RenderableType]:
-    payment, state = record.payment, _STATES[record.event]
+def _payment_lines(record: Record) -> Iterator[RenderableType]:
+    payment, state = record.payment, _STATE_LABELS[record.event]
     yield Text.assemble(
         f"{record.time.astimezone():%Y-%m-%d %H:%M:%S}  ",
-        (f"{plain(_service(record))}  ", "bold"),
-        f"{_usdc(payment.usd, payment.network)}  ",
+        (f"{plain(_slug_of(record))}  ", "bold"),
+        f"{_format_usdc(payment.usd, payment.network)}  ",
         styled(state),
     )
     yield line(f"  to {payment.payee}")
@@ -154,24 +155,24 @@ def _receipt(record: Record) -> Iterator[RenderableType]:
         yield line(f"  {record.why}")
 
 
-def _service(record: Record) -> str:
-    """A slug from a path: `/services/crawler/map` is `crawler-map`."""
+def _slug_of(record: Record) -> str:
+    """Return the slug of a path: `/services/crawler/map` becomes `crawler-map`."""
     return record.payment.path.removeprefix("/services/").replace("/", "-")
 
 
-def _sources(answer: Answer, now: datetime) -> Iterator[Text]:
-    """What each source did, and how old what it said is."""
+def _provider_statuses(answer: Answer, now: datetime) -> Iterator[Text]:
+    """Render the status of each provider and the age of its data."""
     for number, provider in enumerate(answer.providers):
         yield Text(", " if number else "")
         yield Text(f"{plain(provider.get('name'))} ")
         yield styled(str(provider.get("status")))
-        yield Text(_age(provider.get("fetchedAt"), now), style="dim")
+        yield Text(_format_age(provider.get("fetchedAt"), now), style="dim")
     if answer.cached:
         yield Text("; from the API's cache", style="dim")
 
 
-def _age(fetched: object, now: datetime) -> str:
-    """How old what a source said is, ` (3 s old)`; nothing where it does not say."""
+def _format_age(fetched: object, now: datetime) -> str:
+    """Format the age of a provider's data, ` (3 s old)`; empty if it is unknown."""
     try:
         seconds = (now - datetime.fromisoformat(str(fetched))).total_seconds()
     except (ValueError, TypeError):
@@ -182,9 +183,9 @@ def _age(fetched: object, now: datetime) -> str:
     return f" ({max(seconds, 0):.0f} s old)"
 
 
-def _usdc(amount: Decimal, network: str) -> str:
+def _format_usdc(amount: Decimal, network: str) -> str:
     return f"{amount} {'test ' if network in TEST_NETWORKS else ''}USDC"
 
 
-def _network(network: str) -> str:
-    return f"{network}, where money is worth nothing" if network in TEST_NETWORKS else network
+def _describe_network(network: str) -> str:
+    return f"{network}, a test network without real money" if network in TEST_NETWORKS else network

@@ -1,4 +1,4 @@
-"""How a buyer's command ends: an error as one sentence, and the exit code that goes with it."""
+"""Error messages and exit codes of the client's commands."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ WRONG_INPUT = (AddressRefused, InvalidInput, NotFound, UnsupportedOptions)
 REFUSED = (CapExceeded, LedgerUnwritable, NoWallet, PaymentRefused, TermsRefused, WalletUnreadable)
 
 UNMOVED = ("not_moved", "reported_not_moved")
-"""Words on the money that do not say that it moved or may have: known here, or the API's word."""
+"""States of `money` in which no money moved, as verified by this client or reported by the API."""
 
 
 class BadSettings(Exception):
-    """What is set cannot be; `problems` are sentences, all of them."""
+    """Invalid settings; `problems` lists every problem."""
 
     def __init__(self, problems: list[str]) -> None:
         super().__init__("; ".join(problems))
@@ -46,7 +46,7 @@ class BadSettings(Exception):
 
 
 def told(command: Callable[P, ExitCode]) -> Callable[P, ExitCode]:
-    """A command whose errors end in sentences on standard error, and in an exit code."""
+    """Decorator: print a command's errors on standard error and return an exit code."""
 
     @wraps(command)
     def run(*args: P.args, **kwargs: P.kwargs) -> ExitCode:
@@ -72,7 +72,7 @@ def told(command: Callable[P, ExitCode]) -> Callable[P, ExitCode]:
 
 
 def exit_code(error: BuyerError) -> ExitCode:
-    """The exit code of an error, which says first of all whether money may have moved."""
+    """Return the exit code of an error; whether money may have moved takes precedence."""
     if isinstance(error, NoData):
         return 3
     if error.money not in UNMOVED:
@@ -83,18 +83,18 @@ def exit_code(error: BuyerError) -> ExitCode:
 
 
 def say(sentence: str) -> None:
-    """A sentence for who runs the command, beside its output."""
+    """Print a message to the user on standard error."""
     sys.stderr.write(f"centgate: {plain(sentence)}\n")
 
 
-def settings_given(**given: Any) -> BuyerSettings:
-    """The buyer's settings with what the command line says in their place; None is what it does not say."""
+def settings_given(**overrides: Any) -> BuyerSettings:
+    """Read the client's settings, overridden by command-line values that are not None."""
     try:
-        return BuyerSettings(**{name: value for name, value in given.items() if value is not None})
+        return BuyerSettings(**{name: value for name, value in overrides.items() if value is not None})
     except ValidationError as error:
         raise BadSettings(
             [
-                f"CENTGATE_{str(found['loc'][0]).upper()}: {found['msg'].removeprefix('Value error, ')}"
-                for found in error.errors()
+                f"CENTGATE_{str(problem['loc'][0]).upper()}: {problem['msg'].removeprefix('Value error, ')}"
+                for problem in error.errors()
             ]
         ) from None
