@@ -1,1 +1,1 @@
-"""A chain, a token and a facilitator to pay on without real money, for development and tests."""
+"""Development chain, token and facilitator for payments without real money, for development and tests."""

@@ -1,6 +1,6 @@
-"""Who holds what on a development chain: ten buyers, and the facilitator that pays the gas.
+"""Accounts of a development chain: ten buyers, and the facilitator that pays the gas.
 
-The keys are known to the whole world. Nothing of value may ever be sent to these addresses.
+The keys are public. Never send anything of value to these addresses.
 """
 
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ class Account:
     private_key: str
 
 
-# m/44'/60'/0'/0/0 and on, from the mnemonic above
+# derivation paths m/44'/60'/0'/0/0 to /9, from the mnemonic above
 BUYERS = (
     Account(
         "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266",

@@ -1,8 +1,8 @@
-"""An EVM in this process, which mines every transaction into a block of its own at once.
+"""In-process EVM that mines each transaction immediately into its own block.
 
-Its clock is the wall's: py-evm's own rule, a block at least one second after its parent, would let a
-chain of many quick payments run minutes ahead, and authorizations with a short window would expire.
-So blocks here may carry the time of their parent.
+Block times are wall-clock times: py-evm requires a block at least one second after its parent, so that many
+quick payments would move the chain minutes ahead, and authorizations with a short window would expire.
+Here a block may have the time of its parent.
 """
 
 # rlp comes without types
@@ -35,18 +35,18 @@ from eth_utils.address import to_canonical_address
 from eth_utils.exceptions import ValidationError
 
 GAS_LIMIT = 30_000_000
-BASE_FEE = 7  # wei; the least that the fee rule of EIP-1559 keeps as it is, block after block
-TIP = 1_000_000  # wei, about what the real chain asks
+BASE_FEE = 7  # wei; the minimum that the fee rule of EIP-1559 keeps constant from block to block
+TIP = 1_000_000  # wei, about the real chain's value
 
 Moment = int | Literal["latest"]
 
 
 class Refused(Exception):
-    """The chain does not take this transaction or call; the message says why."""
+    """The chain rejects this transaction or call; the message has the reason."""
 
 
 class Reverted(Exception):
-    """A call ended in a revert. `data` is what the contract gave as its reason, encoded."""
+    """A call was reverted. `data` is the contract's encoded reason."""
 
     def __init__(self, data: bytes) -> None:
         super().__init__("execution reverted")
@@ -55,7 +55,7 @@ class Reverted(Exception):
 
 @dataclass(frozen=True)
 class Call:
-    """What eth_call and eth_estimateGas carry."""
+    """Parameters of eth_call and eth_estimateGas."""
 
     sender: Address
     to: Address = CREATE_CONTRACT_ADDRESS
@@ -66,7 +66,7 @@ class Call:
 
 @dataclass(frozen=True)
 class Mined:
-    """A transaction with the block that holds it, and it alone."""
+    """Mined transaction with its block, which contains no other transaction."""
 
     transaction: SignedTransactionAPI
     receipt: ReceiptAPI
@@ -76,7 +76,7 @@ class Mined:
 
 @dataclass
 class Seed:
-    """What an account holds before the first block."""
+    """State of an account in the genesis block."""
 
     balance: int = 0
     code: bytes = b""
@@ -84,13 +84,13 @@ class Seed:
 
 
 class Chain:
-    """The chain. One thread at a time may use it."""
+    """Development chain. Not thread-safe: use it from one thread at a time."""
 
     def __init__(
         self, chain_id: int, seeds: Mapping[str, Seed], *, clock: Callable[[], float] = time.time
     ) -> None:
         self.chain_id = chain_id
-        self._chain = _open(chain_id, seeds, clock)
+        self._chain = _create_chain(chain_id, seeds, clock)
         self.blocks: list[BlockAPI] = [self._chain.get_canonical_block_by_number(BlockNumber(0))]
         self.mined: dict[bytes, Mined] = {}
         self.waiting: dict[tuple[bytes, int], SignedTransactionAPI] = {}
@@ -100,46 +100,46 @@ class Chain:
         return len(self.blocks) - 1
 
     def state(self, moment: Moment = "latest") -> StateAPI:
-        """Balances, nonces, code and storage after a block."""
-        return self._machine(moment).state
+        """Return the state (balances, nonces, code, storage) after a block."""
+        return self._vm_at(moment).state
 
     def call(self, call: Call, moment: Moment = "latest") -> bytes:
-        """Run a call and forget what it changed. `latest` runs at the time it is now, in the next block.
+        """Run a call without keeping its changes. `latest` runs in the next block, at the current time.
 
-        Raises `Reverted` when the contract refuses, `Refused` for anything else that ends it.
+        Raises `Reverted` if the contract reverts, `Refused` for any other failure.
         """
-        return _output_of(self._run(call, moment))
+        return _require_output(self._execute(call, moment))
 
     def estimate(self, call: Call, moment: Moment = "latest") -> int:
-        """Gas that is enough for a call, and not much more."""
-        computation = self._run(call, moment)
-        _output_of(computation)
+        """Estimate the gas that a call needs."""
+        computation = self._execute(call, moment)
+        _require_output(computation)
         used = call.gas - computation.get_gas_remaining() + computation.data_floor_gas
-        # a call hands on at most 63/64 of its gas, so what was used may not be enough to be given
+        # a call forwards at most 63/64 of its gas, so the gas used may be too low as a limit
         enough = min(used, call.gas)
-        while enough < call.gas and self._fails(call, enough, moment):
+        while enough < call.gas and self._runs_out_of_gas(call, enough, moment):
             enough = min(enough * 9 // 8, call.gas)
         return enough
 
     def send(self, raw: bytes) -> bytes:
-        """Take a signed transaction and mine it, with those of its sender that waited for it. Its hash.
+        """Mine a signed transaction and the sender's queued ones that follow it. Returns its hash.
 
-        One whose nonce is ahead waits for the gap to close. Raises `Refused` when it can never be mined.
+        A transaction with a nonce gap is queued. Raises `Refused` if it can never be mined.
         """
-        transaction = self._decoded(raw)
+        transaction = self._decode(raw)
         nonce = self.state().get_nonce(transaction.sender)
         if transaction.nonce < nonce:
             raise Refused(f"nonce too low: next is {nonce}, the transaction has {transaction.nonce}")
         if transaction.nonce > nonce:
             self.waiting[transaction.sender, transaction.nonce] = transaction
             return transaction.hash
-        self._mine(transaction)
+        self._mine_block(transaction)
         while following := self.waiting.pop((transaction.sender, nonce := nonce + 1), None):
-            self._mine(following)
+            self._mine_block(following)
         return transaction.hash
 
-    def _run(self, call: Call, moment: Moment) -> ComputationAPI:
-        machine = self._machine(moment)
+    def _execute(self, call: Call, moment: Moment) -> ComputationAPI:
+        machine = self._vm_at(moment)
         transaction = machine.create_unsigned_transaction(
             nonce=machine.state.get_nonce(call.sender),
             gas_price=0,
@@ -149,27 +149,27 @@ class Chain:
             data=call.data,
         )
         try:
-            return machine.state.apply_transaction(_sent_by(call.sender, transaction))
+            return machine.state.apply_transaction(_with_sender(call.sender, transaction))
         except ValidationError as error:
             raise Refused(str(error)) from error
 
-    def _fails(self, call: Call, gas: int, moment: Moment) -> bool:
+    def _runs_out_of_gas(self, call: Call, gas: int, moment: Moment) -> bool:
         try:
-            return self._run(Call(call.sender, call.to, call.data, call.value, gas), moment).is_error
-        except Refused:  # not even the gas that every transaction pays
+            return self._execute(Call(call.sender, call.to, call.data, call.value, gas), moment).is_error
+        except Refused:  # below the intrinsic gas of a transaction
             return True
 
-    def _decoded(self, raw: bytes) -> SignedTransactionAPI:
+    def _decode(self, raw: bytes) -> SignedTransactionAPI:
         try:
-            transaction = self._machine("latest").get_transaction_builder().decode(raw)
+            transaction = self._vm_at("latest").get_transaction_builder().decode(raw)
             transaction.validate()
         except (rlp.exceptions.RLPException, PyEVMError, ValidationError, ValueError, LookupError) as error:
-            raise Refused(f"not a transaction this chain can read: {error}") from error
+            raise Refused(f"cannot decode the transaction: {error}") from error
         if transaction.chain_id not in (None, self.chain_id):
             raise Refused(f"the transaction is for chain {transaction.chain_id}, this is {self.chain_id}")
         return transaction
 
-    def _mine(self, transaction: SignedTransactionAPI) -> None:
+    def _mine_block(self, transaction: SignedTransactionAPI) -> None:
         try:
             result, receipts, computations = self._chain.mine_all(
                 [transaction], parent_header=self.blocks[-1].header
@@ -180,22 +180,22 @@ class Chain:
         self.blocks.append(result.imported_block)
         self.mined[transaction.hash] = Mined(transaction, receipts[0], result.imported_block, created)
 
-    def _machine(self, moment: Moment) -> VirtualMachineAPI:
+    def _vm_at(self, moment: Moment) -> VirtualMachineAPI:
         if moment == "latest":
             header = self._chain.create_header_from_parent(self.blocks[-1].header)
         else:
             header = self.blocks[moment].header
-        # calls are free: nothing need be held to ask
+        # base fee 0: a call works without any balance
         return self._chain.get_vm(header.copy(base_fee_per_gas=0))
 
 
-def _open(chain_id: int, seeds: Mapping[str, Seed], clock: Callable[[], float]) -> MiningChain:
-    # every block is made here: all that the rules could find is a time equal to the parent's
-    class Machine(PragueVM):
+def _create_chain(chain_id: int, seeds: Mapping[str, Seed], clock: Callable[[], float]) -> MiningChain:
+    # no validation: every block is made here, and the rules reject only a time equal to the parent's
+    class DevVM(PragueVM):
         def validate_block(self, block: BlockAPI) -> None:
             return
 
-    class Wall(MiningChain):
+    class WallClockChain(MiningChain):
         def create_header_from_parent(
             self, parent_header: BlockHeaderAPI, **header_params: Any
         ) -> BlockHeaderAPI:
@@ -206,8 +206,8 @@ def _open(chain_id: int, seeds: Mapping[str, Seed], clock: Callable[[], float]) 
         def validate_block(self, block: BlockAPI) -> None:
             return
 
-    Wall.chain_id = chain_id
-    Wall.vm_configuration = ((BlockNumber(0), Machine),)
+    WallClockChain.chain_id = chain_id
+    WallClockChain.vm_configuration = ((BlockNumber(0), DevVM),)
     genesis: dict[str, Any] = {
         "difficulty": 0,
         "gas_limit": GAS_LIMIT,
@@ -223,16 +223,16 @@ def _open(chain_id: int, seeds: Mapping[str, Seed], clock: Callable[[], float]) 
         }
         for address, seed in seeds.items()
     }
-    chain = Wall.from_genesis(AtomicDB(), genesis, state)
-    assert isinstance(chain, Wall)
+    chain = WallClockChain.from_genesis(AtomicDB(), genesis, state)
+    assert isinstance(chain, WallClockChain)
     return chain
 
 
-def _sent_by(sender: Address, transaction: Any) -> Any:
+def _with_sender(sender: Address, transaction: Any) -> Any:
     return SpoofTransaction(transaction, from_=sender)
 
 
-def _output_of(computation: ComputationAPI) -> bytes:
+def _require_output(computation: ComputationAPI) -> bytes:
     if computation.is_success:
         return computation.output
     if isinstance(computation.error, EvmRevert):

@@ -1,10 +1,10 @@
-"""An x402 facilitator for the development chain: the official parts, behind three routes of HTTP.
+"""x402 facilitator for the development chain: the official SDK behind three HTTP routes.
 
-What it adds to them: a payment settled once is answered the same again and never broadcast twice; what
-would revert is not broadcast; and a failed broadcast leaves no gap in the facilitator's own nonces.
+It adds to the SDK: a settled payment gets the same response again and is never broadcast twice; a transaction
+that would revert is not broadcast; a failed broadcast leaves no gap in the facilitator's nonces.
 """
 
-# x402 is typed, and does not say so
+# x402 has type annotations but no py.typed marker
 # pyright: reportMissingTypeStubs=false
 
 import asyncio
@@ -73,23 +73,23 @@ class Terms(Wire):
 
 
 class Asked(Wire):
-    """What of a body is read here: enough to know the payment again, and that the SDK can read the rest."""
+    """Validated part of a request body: enough to identify the payment and to pass it to the SDK."""
 
     payment_payload: Payment
     payment_requirements: Terms
 
 
 class ChainSigner(FacilitatorWeb3Signer):
-    """The SDK's signer, sending one transaction at a time with the nonce that the chain says is next.
+    """The SDK's signer, sending one transaction at a time with the next nonce from the chain.
 
-    The SDK counts nonces by itself, and after one failed broadcast all later transactions would wait for
-    the missing one forever.
+    The SDK counts nonces locally: after one failed broadcast all later transactions would wait for the
+    missing nonce forever.
     """
 
     def __init__(self, private_key: str, rpc_url: str) -> None:
         super().__init__(private_key, rpc_url)
         self._sending = threading.Lock()
-        # a session of our own can be closed, and heeds no proxy meant for the internet
+        # a separate session can be closed, and ignores proxy settings of the environment
         self._session = Session()
         self._session.trust_env = False
         self._w3.provider = HTTPProvider(rpc_url, session=self._session)
@@ -104,65 +104,65 @@ class ChainSigner(FacilitatorWeb3Signer):
 
 
 class Facilitator:
-    """Verifies and settles. It remembers what it settled for as long as it lives."""
+    """Facilitator that verifies and settles. It keeps settled payments in memory."""
 
     def __init__(self, rpc_url: str, private_key: str) -> None:
         self._official = x402FacilitatorSync()
-        # simulated once more just before it is sent, as balances change between verify and settle
+        # simulate again before sending, because balances change between verify and settle
         config = ExactEvmSchemeConfig(simulate_in_settle=True)
         self._signer = ChainSigner(private_key, rpc_url)
         scheme = ExactEvmFacilitatorScheme(self._signer, config)
         self._official.register([NETWORK], scheme)
         self._threads = ThreadPoolExecutor(max_workers=8, thread_name_prefix=f"{THREADS} facilitator")
         self._settled: dict[Asked, dict[str, Any]] = {}
-        # one settlement of a payer at a time: a second one must see the balance the first one leaves
+        # one settlement per payer at a time: the second must see the balance after the first
         self._payers: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
 
     def supported(self) -> dict[str, Any]:
-        return _dumped(self._official.get_supported())
+        return _to_json(self._official.get_supported())
 
-    async def verify(self, _asked: Asked, body: dict[str, Any]) -> dict[str, Any]:
-        return await self._ask_official(self._official.verify, body)
+    async def verify(self, request: Asked, body: dict[str, Any]) -> dict[str, Any]:
+        return await self._call_sdk(self._official.verify, body)
 
-    async def settle(self, asked: Asked, body: dict[str, Any]) -> dict[str, Any]:
-        async with self._payers[asked.payment_payload.payload.authorization.payer]:
-            if before := self._settled.get(asked):
-                return before
-            answer = await self._ask_official(self._official.settle, body)
+    async def settle(self, request: Asked, body: dict[str, Any]) -> dict[str, Any]:
+        async with self._payers[request.payment_payload.payload.authorization.payer]:
+            if earlier := self._settled.get(request):
+                return earlier
+            answer = await self._call_sdk(self._official.settle, body)
             if answer["success"]:
-                self._settled[asked] = answer
+                self._settled[request] = answer
             return answer
 
     def close(self) -> None:
         self._threads.shutdown()
         self._signer.close()
 
-    async def _ask_official(self, ask: Callable[..., BaseModel], body: dict[str, Any]) -> dict[str, Any]:
+    async def _call_sdk(self, operation: Callable[..., BaseModel], body: dict[str, Any]) -> dict[str, Any]:
         payload = PaymentPayload.model_validate(body["paymentPayload"])
         requirements = PaymentRequirements.model_validate(body["paymentRequirements"])
-        running = asyncio.get_running_loop().run_in_executor(self._threads, ask, payload, requirements)
-        return _dumped(await running)
+        running = asyncio.get_running_loop().run_in_executor(self._threads, operation, payload, requirements)
+        return _to_json(await running)
 
 
 def facilitator_app(facilitator: Facilitator) -> Starlette:
-    """`POST /verify`, `POST /settle`, `GET /supported`, as the x402 specification has them."""
+    """Create the application: `POST /verify`, `POST /settle`, `GET /supported`, as specified by x402."""
 
-    def answering(answer: Callable[[Asked, dict[str, Any]], Any]) -> Callable[[Request], Any]:
+    def make_endpoint(handle: Callable[[Asked, dict[str, Any]], Any]) -> Callable[[Request], Any]:
         async def endpoint(request: Request) -> Response:
             try:
                 body: Any = json.loads(await request.body())
-                asked = Asked.model_validate(body)
-                terms = asked.payment_requirements
+                parsed = Asked.model_validate(body)
+                terms = parsed.payment_requirements
                 if (terms.scheme, terms.network) != ("exact", NETWORK):
-                    # the SDK would try, as its one signer stands for every EVM chain
-                    return _refusal(400, "unsupported_scheme", f"{terms.scheme} on {terms.network}")
-                return JSONResponse(await answer(asked, body))
+                    # the SDK would accept it: its one signer covers every EVM chain
+                    return _error_response(400, "unsupported_scheme", f"{terms.scheme} on {terms.network}")
+                return JSONResponse(await handle(parsed, body))
             except ValidationError as error:
-                return _refusal(400, "invalid_payload", _first_problem(error))
+                return _error_response(400, "invalid_payload", _first_problem(error))
             except ValueError as error:
-                return _refusal(400, "invalid_payload", str(error))
+                return _error_response(400, "invalid_payload", str(error))
             except (RequestException, Web3Exception, RuntimeError) as error:
-                return _refusal(502, "chain_unreachable", str(error))
+                return _error_response(502, "chain_unreachable", str(error))
 
         return endpoint
 
@@ -171,14 +171,14 @@ def facilitator_app(facilitator: Facilitator) -> Starlette:
 
     return Starlette(
         routes=[
-            Route("/verify", answering(facilitator.verify), methods=["POST"]),
-            Route("/settle", answering(facilitator.settle), methods=["POST"]),
+            Route("/verify", make_endpoint(facilitator.verify), methods=["POST"]),
+            Route("/settle", make_endpoint(facilitator.settle), methods=["POST"]),
             Route("/supported", supported, methods=["GET"]),
         ]
     )
 
 
-def _refusal(status: int, reason: str, message: str) -> Response:
+def _error_response(status: int, reason: str, message: str) -> Response:
     return JSONResponse({"error": reason, "message": message}, status)
 
 
@@ -187,5 +187,5 @@ def _first_problem(error: ValidationError) -> str:
     return f"{'.'.join(map(str, problem['loc'])) or 'body'}: {problem['msg']}"
 
 
-def _dumped(answer: BaseModel) -> dict[str, Any]:
+def _to_json(answer: BaseModel) -> dict[str, Any]:
     return answer.model_dump(mode="json", by_alias=True, exclude_none=True)

@@ -1,4 +1,4 @@
-"""The whole of it opened together: a chain with the token on it, and a facilitator that settles there."""
+"""Development network: a chain with the token, and a facilitator that settles on it."""
 
 from collections.abc import Generator
 from contextlib import ExitStack, contextmanager
@@ -15,7 +15,7 @@ Kind = Literal["in-process EVM", "anvil", "given node"]
 
 @dataclass(frozen=True)
 class DevChain:
-    """A development chain that is running, and where to find its parts."""
+    """Running development chain, with the URLs of its parts."""
 
     rpc_url: str
     facilitator_url: str
@@ -25,14 +25,14 @@ class DevChain:
     accounts: tuple[Account, ...] = BUYERS
 
     def balance(self, address: str) -> int:
-        """What an address holds of the token, in base units of a millionth. Blocks for a moment."""
-        return int(self._read(balance_call(address)), 16)
+        """Return the token balance of an address, in base units of a millionth. Blocking."""
+        return int(self._call_token(balance_call(address)), 16)
 
     def authorization_used(self, payer: str, nonce: str) -> bool:
-        """Whether an authorization was settled or canceled. Blocks for a moment."""
-        return int(self._read(authorization_state_call(payer, nonce)), 16) == 1
+        """Return True if an authorization was settled or canceled. Blocking."""
+        return int(self._call_token(authorization_state_call(payer, nonce)), 16) == 1
 
-    def _read(self, call_data: str) -> str:
+    def _call_token(self, call_data: str) -> str:
         return ask(self.rpc_url, "eth_call", {"to": self.token, "data": call_data}, "latest")
 
 
@@ -40,13 +40,12 @@ class DevChain:
 def open_devchain(
     *, rpc: str | None = None, anvil: str | None = None, chain_port: int = 0, facilitator_port: int = 0
 ) -> Generator[DevChain]:
-    """Start a development chain and its facilitator; both end with the context.
+    """Start a development chain and its facilitator; both stop with the context.
 
-    `rpc` is the URL of a node to use, `anvil` the path of an anvil binary to start; with neither the chain
-    runs in this process. Each part has its own thread and event loop, so this may be entered from a
-    program with an event loop of its own, which it holds up while it imports what it needs (a second or
-    two; `asyncio.to_thread` avoids that). Raises `NodeFailed` for a node that can't be used and OSError
-    for a port that is taken.
+    `rpc` is the URL of an existing node, `anvil` the path of an anvil binary to start; with neither, the
+    chain runs in this process. Each part has its own thread and event loop, so a program with an event loop
+    may enter this; it blocks that loop during the imports (a second or two; `asyncio.to_thread` avoids
+    that). Raises `NodeFailed` for an unusable node and OSError for a port in use.
     """
     with ExitStack() as open_parts:
         open_parts.enter_context(quiet())
@@ -58,13 +57,13 @@ def open_devchain(
             kind, rpc_url = "anvil", open_parts.enter_context(running_anvil(anvil, chain_port))
             prepare(rpc_url)
         else:
-            kind, rpc_url = "in-process EVM", open_parts.enter_context(_in_process(chain_port))
-        facilitator_url = open_parts.enter_context(_facilitating(rpc_url, facilitator_port))
+            kind, rpc_url = "in-process EVM", open_parts.enter_context(_serve_chain(chain_port))
+        facilitator_url = open_parts.enter_context(_serve_facilitator(rpc_url, facilitator_port))
         yield DevChain(rpc_url, facilitator_url, kind)
 
 
 @contextmanager
-def _in_process(port: int) -> Generator[str]:
+def _serve_chain(port: int) -> Generator[str]:
     from centgate.devchain.chain import Chain, Seed
     from centgate.devchain.rpc import rpc_app
 
@@ -76,7 +75,7 @@ def _in_process(port: int) -> Generator[str]:
 
 
 @contextmanager
-def _facilitating(rpc_url: str, port: int) -> Generator[str]:
+def _serve_facilitator(rpc_url: str, port: int) -> Generator[str]:
     from centgate.devchain.facilitator import Facilitator, facilitator_app
 
     facilitator = Facilitator(rpc_url, FACILITATOR.private_key)

@@ -1,4 +1,4 @@
-"""Any node by JSON-RPC: ask it, start anvil as one, and put the token on it."""
+"""JSON-RPC client for development nodes: call a node, start anvil, and install the token."""
 
 import json
 import socket
@@ -17,15 +17,15 @@ START_SECONDS = 10.0
 
 
 class NodeFailed(RuntimeError):
-    """The node can't be reached, or doesn't do what a development chain must."""
+    """The node is unreachable, or unusable as a development chain."""
 
 
-# a proxy meant for the internet must not get what is meant for this machine
+# requests to this machine must not go through a proxy
 _opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
 
 def ask(rpc_url: str, method: str, *params: Any) -> Any:
-    """The result of one JSON-RPC call. Raises `NodeFailed` when there is none."""
+    """Send one JSON-RPC call and return its result. Raises `NodeFailed`."""
     body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).encode()
     request = urllib.request.Request(rpc_url, body, {"Content-Type": "application/json"})
     try:
@@ -39,51 +39,51 @@ def ask(rpc_url: str, method: str, *params: Any) -> Any:
 
 
 def prepare(rpc_url: str) -> None:
-    """Put the token on a node, its buyers' balances with it, and give everybody gas money.
+    """Install the token on a node, with the buyers' balances, and fund all accounts with gas money.
 
-    A node that has the token already is left as it is. Raises `NodeFailed` for a node of another chain,
-    and for one that doesn't let its state be written, as no public node does.
+    Does nothing if the node has the token. Raises `NodeFailed` for a node of another chain, or one whose
+    state cannot be written, such as a public node.
     """
     chain_id = int(ask(rpc_url, "eth_chainId"), 16)
     if chain_id != CHAIN_ID:
         raise NodeFailed(f"{rpc_url} is chain {chain_id}, a development chain must be {CHAIN_ID}")
     if ask(rpc_url, "eth_getCode", TOKEN, "latest") == runtime_code():
         return
-    # the names that hardhat gave them; anvil knows them too
+    # hardhat's method names, which anvil also supports
     ask(rpc_url, "hardhat_setCode", TOKEN, runtime_code())
-    for slot, held in buyers_storage().items():
-        ask(rpc_url, "hardhat_setStorageAt", TOKEN, hex(slot), f"0x{held:064x}")
+    for slot, value in buyers_storage().items():
+        ask(rpc_url, "hardhat_setStorageAt", TOKEN, hex(slot), f"0x{value:064x}")
     for account in (*BUYERS, FACILITATOR):
         ask(rpc_url, "hardhat_setBalance", account.address, hex(GAS_MONEY))
 
 
 def buyers_storage() -> dict[int, int]:
-    """The token's storage with its tokens given to the buyers."""
+    """Return the token's storage with the buyers' balances."""
     return storage_of({buyer.address: BUYER_TOKENS for buyer in BUYERS})
 
 
 @contextmanager
 def running_anvil(binary: str, port: int) -> Generator[str]:
-    """The RPC URL of an anvil that runs for as long as this lasts; port 0 takes a free one."""
-    port = port or _free_port()
+    """Run anvil and yield its RPC URL; port 0 picks a free port."""
+    port = port or _find_free_port()
     url = f"http://{HOST}:{port}"
     command = [binary, "--host", HOST, "--port", str(port), "--chain-id", str(CHAIN_ID), "--silent"]
-    # it mines each transaction at once, and an empty block every second besides: it runs calls at the time
-    # of the last block, and on a chain that stood idle would find a fresh authorization not yet valid
+    # mine each transaction at once, plus an empty block every second: anvil runs calls at the time of the
+    # last block, and on an idle chain a new authorization would not be valid yet
     command += ["--mixed-mining", "--block-time", "1"]
     try:
         process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
     except OSError as error:
         raise NodeFailed(f"{binary} does not start: {error}") from error
     try:
-        _wait_for(url, process)
+        _wait_until_ready(url, process)
         yield url
     finally:
         process.terminate()
         process.wait()
 
 
-def _wait_for(url: str, process: subprocess.Popen[bytes]) -> None:
+def _wait_until_ready(url: str, process: subprocess.Popen[bytes]) -> None:
     deadline = time.monotonic() + START_SECONDS
     while process.poll() is None:
         try:
@@ -94,10 +94,10 @@ def _wait_for(url: str, process: subprocess.Popen[bytes]) -> None:
             time.sleep(0.02)
         else:
             return
-    raise NodeFailed(f"anvil ended with status {process.returncode}, is the port of {url} in use?")
+    raise NodeFailed(f"anvil exited with status {process.returncode}. Is the port of {url} in use?")
 
 
-def _free_port() -> int:
-    with socket.socket() as free:
-        free.bind((HOST, 0))
-        return free.getsockname()[1]
+def _find_free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind((HOST, 0))
+        return probe.getsockname()[1]

@@ -1,4 +1,4 @@
-"""The chain's JSON-RPC over HTTP: as much of it as wallets, web3.py, viem and curl use."""
+"""JSON-RPC server of the chain over HTTP, with the methods that wallets, web3.py, viem and curl use."""
 
 import json
 from collections.abc import Callable
@@ -35,68 +35,68 @@ LATEST = {None, "latest", "pending", "safe", "finalized"}
 
 
 class BadParams(Exception):
-    """The parameters do not fit the method; the message says which."""
+    """Invalid parameters of a method; the message names them."""
 
 
 def rpc_app(chain: Chain) -> Starlette:
-    """The chain as a web application. It must run in one event loop, which is the chain's one thread."""
+    """Create the web application of a chain. Run it in one event loop: the chain is not thread-safe."""
 
     async def endpoint(request: Request) -> Response:
-        answer = _answer_body(chain, await request.body())
+        answer = _handle_body(chain, await request.body())
         if answer is None:
             return Response(status_code=204)
         return Response(json.dumps(answer), media_type="application/json")
 
-    # a page in a browser may be the client
+    # allow web pages as clients
     cors = Middleware(CORSMiddleware, allow_origins=["*"], allow_headers=["*"])
     return Starlette(routes=[Route("/", endpoint, methods=["POST"])], middleware=[cors])
 
 
-def _answer_body(chain: Chain, body: bytes) -> Json | list[Json] | None:
+def _handle_body(chain: Chain, body: bytes) -> Json | list[Json] | None:
     try:
-        asked: Any = json.loads(body)
+        message: Any = json.loads(body)
     except ValueError:
-        return _failure(None, PARSE_ERROR, "parse error")
-    if not isinstance(asked, list):
-        return _answer(chain, asked)
-    if not asked:
-        return _failure(None, INVALID_REQUEST, "an empty batch")
-    batch = cast("list[Any]", asked)
-    return [answer for one in batch if (answer := _answer(chain, one)) is not None] or None
+        return _error_response(None, PARSE_ERROR, "parse error")
+    if not isinstance(message, list):
+        return _handle_request(chain, message)
+    if not message:
+        return _error_response(None, INVALID_REQUEST, "an empty batch")
+    batch = cast("list[Any]", message)
+    return [answer for one in batch if (answer := _handle_request(chain, one)) is not None] or None
 
 
-def _answer(chain: Chain, asked: Any) -> Json | None:
-    match asked:
+def _handle_request(chain: Chain, message: Any) -> Json | None:
+    match message:
         case {"method": str(method)}:
-            request: Json = asked
+            request: Json = message
         case _:
-            return _failure(None, INVALID_REQUEST, "not a request")
-    answer = _result(chain, method, request.get("params") or [])
+            return _error_response(None, INVALID_REQUEST, "not a request")
+    answer = _call_method(chain, method, request.get("params") or [])
     # a request without an id is a notification, and has no answer
     return {"jsonrpc": "2.0", "id": request["id"], **answer} if "id" in request else None
 
 
-def _result(chain: Chain, method: str, params: Any) -> Json:
+def _call_method(chain: Chain, method: str, params: Any) -> Json:
     function = METHODS.get(method)
     if function is None:
-        return _error(UNKNOWN_METHOD, f"the method {method} does not exist or is not available")
+        return _error_member(UNKNOWN_METHOD, f"the method {method} does not exist or is not available")
     if not isinstance(params, list):
-        return _error(INVALID_PARAMS, "params must be a list")
+        return _error_member(INVALID_PARAMS, "params must be a list")
     try:
         return {"result": function(chain, *params)}
     except Reverted as revert:
-        return _error(REVERTED, _revert_message(revert.data), data(revert.data))
+        return _error_member(REVERTED, _revert_message(revert.data), data(revert.data))
     except Refused as refusal:
-        return _error(REFUSED, str(refusal))
+        return _error_member(REFUSED, str(refusal))
     except (BadParams, TypeError, ValueError, LookupError, AttributeError) as error:
-        return _error(INVALID_PARAMS, f"invalid params: {error}")
+        return _error_member(INVALID_PARAMS, f"invalid params: {error}")
 
 
-def _failure(request_id: Any, code: int, message: str) -> Json:
-    return {"jsonrpc": "2.0", "id": request_id, **_error(code, message)}
+def _error_response(request_id: Any, code: int, message: str) -> Json:
+    return {"jsonrpc": "2.0", "id": request_id, **_error_member(code, message)}
 
 
-def _error(code: int, message: str, revert: str | None = None) -> Json:
+def _error_member(code: int, message: str, revert: str | None = None) -> Json:
     return {"error": {"code": code, "message": message} | ({} if revert is None else {"data": revert})}
 
 
@@ -109,42 +109,44 @@ def _revert_message(reason: bytes) -> str:
     return "execution reverted"
 
 
-def _chain_id(chain: Chain) -> str:
+def _get_chain_id(chain: Chain) -> str:
     return quantity(chain.chain_id)
 
 
-def _net_version(chain: Chain) -> str:
+def _get_net_version(chain: Chain) -> str:
     return str(chain.chain_id)
 
 
-def _client_version(_chain: Chain) -> str:
+def _get_client_version(_chain: Chain) -> str:
     return "centgate-devchain/py-evm"
 
 
-def _accounts(_chain: Chain) -> list[str]:
+def _get_accounts(_chain: Chain) -> list[str]:
     return []
 
 
-def _syncing(_chain: Chain) -> bool:
+def _get_syncing(_chain: Chain) -> bool:
     return False
 
 
-def _block_number(chain: Chain) -> str:
+def _get_block_number(chain: Chain) -> str:
     return quantity(chain.height)
 
 
-def _gas_price(_chain: Chain) -> str:
+def _get_gas_price(_chain: Chain) -> str:
     return quantity(BASE_FEE + TIP)
 
 
-def _tip(_chain: Chain) -> str:
+def _get_tip(_chain: Chain) -> str:
     return quantity(TIP)
 
 
-def _fee_history(chain: Chain, count: str | int, newest: Any, percentiles: list[float] | None = None) -> Json:
-    last = _number(chain, newest)
-    wanted = count if isinstance(count, int) else int(count, 16)
-    blocks = chain.blocks[max(0, last - wanted + 1) : last + 1]
+def _get_fee_history(
+    chain: Chain, count: str | int, newest: Any, percentiles: list[float] | None = None
+) -> Json:
+    last = _block_height(chain, newest)
+    block_count = count if isinstance(count, int) else int(count, 16)
+    blocks = chain.blocks[max(0, last - block_count + 1) : last + 1]
     history: Json = {
         "oldestBlock": quantity(blocks[0].number),
         "baseFeePerGas": [quantity(BASE_FEE)] * (len(blocks) + 1),
@@ -155,96 +157,101 @@ def _fee_history(chain: Chain, count: str | int, newest: Any, percentiles: list[
     return history
 
 
-def _balance(chain: Chain, address: str, block: Any = None) -> str:
-    return quantity(chain.state(_moment(chain, block)).get_balance(_address(address)))
+def _get_balance(chain: Chain, address: str, block: Any = None) -> str:
+    return quantity(chain.state(_parse_block_tag(chain, block)).get_balance(_parse_address(address)))
 
 
-def _code(chain: Chain, address: str, block: Any = None) -> str:
-    return data(chain.state(_moment(chain, block)).get_code(_address(address)))
+def _get_code(chain: Chain, address: str, block: Any = None) -> str:
+    return data(chain.state(_parse_block_tag(chain, block)).get_code(_parse_address(address)))
 
 
-def _storage(chain: Chain, address: str, slot: str, block: Any = None) -> str:
-    return word(chain.state(_moment(chain, block)).get_storage(_address(address), int(slot, 16)))
+def _get_storage(chain: Chain, address: str, slot: str, block: Any = None) -> str:
+    return word(
+        chain.state(_parse_block_tag(chain, block)).get_storage(_parse_address(address), int(slot, 16))
+    )
 
 
-def _transaction_count(chain: Chain, address: str, block: Any = None) -> str:
-    return quantity(chain.state(_moment(chain, block)).get_nonce(_address(address)))
+def _get_transaction_count(chain: Chain, address: str, block: Any = None) -> str:
+    return quantity(chain.state(_parse_block_tag(chain, block)).get_nonce(_parse_address(address)))
 
 
-def _call(chain: Chain, call: Json, block: Any = None, overrides: Any = None) -> str:
+def _eth_call(chain: Chain, call: Json, block: Any = None, overrides: Any = None) -> str:
     if overrides:
-        raise BadParams("state overrides are not known here")
-    return data(chain.call(_read_call(call), _moment(chain, block)))
+        raise BadParams("state overrides are not supported")
+    return data(chain.call(_read_call(call), _parse_block_tag(chain, block)))
 
 
-def _estimate(chain: Chain, call: Json, block: Any = None) -> str:
-    return quantity(chain.estimate(_read_call(call), _moment(chain, block)))
+def _estimate_gas(chain: Chain, call: Json, block: Any = None) -> str:
+    return quantity(chain.estimate(_read_call(call), _parse_block_tag(chain, block)))
 
 
-def _send(chain: Chain, raw: str) -> str:
-    return data(chain.send(_bytes(raw)))
+def _send_raw_transaction(chain: Chain, raw: str) -> str:
+    return data(chain.send(_parse_bytes(raw)))
 
 
-def _transaction(chain: Chain, transaction_hash: str) -> Json | None:
-    wanted = _bytes(transaction_hash)
-    if mined := chain.mined.get(wanted):
+def _get_transaction(chain: Chain, transaction_hash: str) -> Json | None:
+    target_hash = _parse_bytes(transaction_hash)
+    if mined := chain.mined.get(target_hash):
         return transaction_shape(mined.transaction, mined.block)
-    waiting = (one for one in chain.waiting.values() if one.hash == wanted)
-    return next((transaction_shape(one, None) for one in waiting), None)
+    queued = (one for one in chain.waiting.values() if one.hash == target_hash)
+    return next((transaction_shape(one, None) for one in queued), None)
 
 
-def _receipt(chain: Chain, transaction_hash: str) -> Json | None:
-    mined = chain.mined.get(_bytes(transaction_hash))
+def _get_receipt(chain: Chain, transaction_hash: str) -> Json | None:
+    mined = chain.mined.get(_parse_bytes(transaction_hash))
     return receipt_shape(mined) if mined else None
 
 
-def _block_by_number(chain: Chain, block: Any, full: Any = None) -> Json | None:
-    number = _number(chain, block)
-    return _block(chain, number, full) if number <= chain.height else None
+def _get_block_by_number(chain: Chain, block: Any, full: Any = None) -> Json | None:
+    number = _block_height(chain, block)
+    return _render_block(chain, number, full) if number <= chain.height else None
 
 
-def _block_by_hash(chain: Chain, block_hash: str, full: Any = None) -> Json | None:
-    number = _number_of_hash(chain, block_hash)
-    return None if number is None else _block(chain, number, full)
+def _get_block_by_hash(chain: Chain, block_hash: str, full: Any = None) -> Json | None:
+    number = _height_of_hash(chain, block_hash)
+    return None if number is None else _render_block(chain, number, full)
 
 
-def _block(chain: Chain, number: int, full: Any) -> Json:
+def _render_block(chain: Chain, number: int, full: Any) -> Json:
     block = chain.blocks[number]
     if full:
         return block_shape(block, [transaction_shape(one, block) for one in block.transactions])
     return block_shape(block, [data(one.hash) for one in block.transactions])
 
 
-def _logs(chain: Chain, wanted: Json) -> list[Json]:
-    addresses = _one_or_many(wanted.get("address"))
-    by_place: list[Any] = wanted.get("topics") or []
-    topics = [_one_or_many(topic) for topic in by_place]
+def _get_logs(chain: Chain, log_filter: Json) -> list[Json]:
+    addresses = _to_lower_set(log_filter.get("address"))
+    topic_filters: list[Any] = log_filter.get("topics") or []
+    topics = [_to_lower_set(topic) for topic in topic_filters]
     return [
         log
-        for mined in _mined_within(chain, wanted)
+        for mined in _find_mined(chain, log_filter)
         for log in log_shapes(mined)
         if (addresses is None or log["address"] in addresses) and _topics_match(topics, log["topics"])
     ]
 
 
-def _mined_within(chain: Chain, wanted: Json) -> list[Mined]:
-    if block_hash := wanted.get("blockHash"):
-        first = last = _number_of_hash(chain, block_hash)
+def _find_mined(chain: Chain, log_filter: Json) -> list[Mined]:
+    if block_hash := log_filter.get("blockHash"):
+        first = last = _height_of_hash(chain, block_hash)
         if first is None or last is None:
             raise Refused(f"no block {block_hash}")
     else:
-        first, last = _number(chain, wanted.get("fromBlock")), _number(chain, wanted.get("toBlock"))
-    within = chain.blocks[first : last + 1]
-    return [chain.mined[transaction.hash] for block in within for transaction in block.transactions]
+        first, last = (
+            _block_height(chain, log_filter.get("fromBlock")),
+            _block_height(chain, log_filter.get("toBlock")),
+        )
+    blocks = chain.blocks[first : last + 1]
+    return [chain.mined[transaction.hash] for block in blocks for transaction in block.transactions]
 
 
-def _topics_match(wanted: list[set[str] | None], topics: list[str]) -> bool:
-    return len(wanted) <= len(topics) and all(
-        choice is None or topic in choice for choice, topic in zip(wanted, topics, strict=False)
+def _topics_match(topic_filters: list[set[str] | None], topics: list[str]) -> bool:
+    return len(topic_filters) <= len(topics) and all(
+        choice is None or topic in choice for choice, topic in zip(topic_filters, topics, strict=False)
     )
 
 
-def _one_or_many(value: str | list[str] | None) -> set[str] | None:
+def _to_lower_set(value: str | list[str] | None) -> set[str] | None:
     if not value:
         return None
     return {one.lower() for one in ([value] if isinstance(value, str) else value)}
@@ -253,79 +260,79 @@ def _one_or_many(value: str | list[str] | None) -> set[str] | None:
 def _read_call(call: Json) -> Call:
     payload = call.get("input") or call.get("data") or "0x"
     return Call(
-        sender=_address(call.get("from") or "0x" + "00" * 20),
-        to=_address(call["to"]) if call.get("to") else _no_address(),
-        data=_bytes(payload),
+        sender=_parse_address(call.get("from") or "0x" + "00" * 20),
+        to=_parse_address(call["to"]) if call.get("to") else _empty_address(),
+        data=_parse_bytes(payload),
         value=int(call.get("value") or "0x0", 16),
         gas=min(int(call.get("gas") or hex(GAS_LIMIT), 16), GAS_LIMIT),
     )
 
 
-def _moment(chain: Chain, block: Any) -> Moment:
+def _parse_block_tag(chain: Chain, block: Any) -> Moment:
     if isinstance(block, dict):
-        named = cast("Json", block)
-        if "blockHash" in named:
-            number = _number_of_hash(chain, named["blockHash"])
+        reference = cast("Json", block)
+        if "blockHash" in reference:
+            number = _height_of_hash(chain, reference["blockHash"])
             if number is None:
-                raise Refused(f"no block {named['blockHash']}")
+                raise Refused(f"no block {reference['blockHash']}")
             return number
-        block = named.get("blockNumber")
+        block = reference.get("blockNumber")
     if block in LATEST:
         return "latest"
-    number = _number(chain, block)
+    number = _block_height(chain, block)
     if number > chain.height:
         raise Refused(f"no block {number}, the latest is {chain.height}")
     return number
 
 
-def _number(chain: Chain, block: Any) -> int:
+def _block_height(chain: Chain, block: Any) -> int:
     if block in LATEST:
         return chain.height
     return 0 if block == "earliest" else int(block, 16)
 
 
-def _number_of_hash(chain: Chain, block_hash: str) -> int | None:
-    wanted = _bytes(block_hash)
-    return next((block.number for block in reversed(chain.blocks) if block.hash == wanted), None)
+def _height_of_hash(chain: Chain, block_hash: str) -> int | None:
+    target_hash = _parse_bytes(block_hash)
+    return next((block.number for block in reversed(chain.blocks) if block.hash == target_hash), None)
 
 
-def _address(value: str) -> Any:
-    address = _bytes(value)
+def _parse_address(value: str) -> Any:
+    address = _parse_bytes(value)
     if len(address) != 20:
         raise BadParams(f"{value!r} is not an address")
     return address
 
 
-def _no_address() -> Any:
+def _empty_address() -> Any:
     return b""
 
 
-def _bytes(value: str) -> bytes:
+def _parse_bytes(value: str) -> bytes:
     if not value.startswith("0x"):
         raise BadParams(f"{value!r} has no 0x in front")
     return bytes.fromhex(value[2:])
 
 
 METHODS: dict[str, Callable[..., Any]] = {
-    "web3_clientVersion": _client_version,
-    "net_version": _net_version,
-    "eth_chainId": _chain_id,
-    "eth_accounts": _accounts,
-    "eth_syncing": _syncing,
-    "eth_blockNumber": _block_number,
-    "eth_gasPrice": _gas_price,
-    "eth_maxPriorityFeePerGas": _tip,
-    "eth_feeHistory": _fee_history,
-    "eth_getBalance": _balance,
-    "eth_getCode": _code,
-    "eth_getStorageAt": _storage,
-    "eth_getTransactionCount": _transaction_count,
-    "eth_call": _call,
-    "eth_estimateGas": _estimate,
-    "eth_sendRawTransaction": _send,
-    "eth_getTransactionByHash": _transaction,
-    "eth_getTransactionReceipt": _receipt,
-    "eth_getBlockByNumber": _block_by_number,
-    "eth_getBlockByHash": _block_by_hash,
-    "eth_getLogs": _logs,
+    "web3_clientVersion": _get_client_version,
+    "net_version": _get_net_version,
+    "eth_chainId": _get_chain_id,
+    "eth_accounts": _get_accounts,
+    "eth_syncing": _get_syncing,
+    "eth_blockNumber": _get_block_number,
+    "eth_gasPrice": _get_gas_price,
+    "eth_maxPriorityFeePerGas": _get_tip,
+    "eth_feeHistory": _get_fee_history,
+    "eth_getBalance": _get_balance,
+    "eth_getCode": _get_code,
+    "eth_getStorageAt": _get_storage,
+    "eth_getTransactionCount": _get_transaction_count,
+    "eth_call": _eth_call,
+    "eth_estimateGas": _estimate_gas,
+    "eth_sendRawTransaction": _send_raw_transaction,
+    "eth_getTransactionByHash": _get_transaction,
+    "eth_getTransactionReceipt": _get_receipt,
+    "eth_getBlockByNumber": _get_block_by_number,
+    "eth_getBlockByHash": _get_block_by_hash,
+    "eth_getLogs": _get_logs,
 }

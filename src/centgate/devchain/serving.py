@@ -1,4 +1,4 @@
-"""Run a web application on a loopback port, in a thread and an event loop of its own, without a word."""
+"""Run a web application on a loopback port, in its own thread and event loop, without log output."""
 
 import logging
 import socket
@@ -11,9 +11,9 @@ if TYPE_CHECKING:
     from starlette.applications import Starlette
 
 HOST = "127.0.0.1"
-THREADS = "devchain"  # every thread of this package is named so, which is how its log lines are known
+THREADS = "devchain"  # name prefix of all threads of this package, used to filter their log lines
 
-_TALKERS = (
+_LIBRARY_LOGGERS = (
     "uvicorn.error",
     "uvicorn.access",
     "x402.mechanisms.evm.exact.facilitator",
@@ -23,27 +23,25 @@ _TALKERS = (
 
 @contextmanager
 def served(app: "Starlette", port: int) -> Generator[str]:
-    """The URL of `app` while it is served; port 0 takes a free one. Raises OSError for a port in use."""
+    """Serve `app` and yield its URL; port 0 picks a free port. Raises OSError for a port in use."""
     import uvicorn
 
-    with socket.socket() as listening:
-        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listening.bind((HOST, port))
-        listening.listen()  # from here on clients connect, and wait until the loop below runs
-        # no level and no access_log=False: uvicorn would set them for every server of this process
+    with socket.socket() as listener:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind((HOST, port))
+        listener.listen()  # from here on clients can connect, and wait until the loop below runs
+        # no log level and no access_log=False: uvicorn would apply them to every server of this process
         config = uvicorn.Config(
             app,
             log_config=None,
             lifespan="off",
             ws="none",
-            timeout_keep_alive=3600,  # else a connection may end just as the next request is sent on it
+            timeout_keep_alive=3600,  # otherwise a connection may close just as the next request is sent
             timeout_graceful_shutdown=2,
         )
         server = uvicorn.Server(config)
-        url = f"http://{HOST}:{listening.getsockname()[1]}"
-        thread = threading.Thread(
-            target=server.run, args=([listening],), name=f"{THREADS} {url}", daemon=True
-        )
+        url = f"http://{HOST}:{listener.getsockname()[1]}"
+        thread = threading.Thread(target=server.run, args=([listener],), name=f"{THREADS} {url}", daemon=True)
         thread.start()
         try:
             yield url
@@ -54,15 +52,15 @@ def served(app: "Starlette", port: int) -> Generator[str]:
 
 @contextmanager
 def quiet() -> Generator[None]:
-    """Drop what the libraries log in the threads of this package; elsewhere they log as ever."""
+    """Drop the libraries' log records from threads of this package; other threads log as usual."""
 
-    def is_not_ours(record: logging.LogRecord) -> bool:
+    def is_other_thread(record: logging.LogRecord) -> bool:
         return not (record.threadName or "").startswith(THREADS)
 
-    for talker in _TALKERS:
-        logging.getLogger(talker).addFilter(is_not_ours)
+    for logger_name in _LIBRARY_LOGGERS:
+        logging.getLogger(logger_name).addFilter(is_other_thread)
     try:
         yield
     finally:
-        for talker in _TALKERS:
-            logging.getLogger(talker).removeFilter(is_not_ours)
+        for logger_name in _LIBRARY_LOGGERS:
+            logging.getLogger(logger_name).removeFilter(is_other_thread)

@@ -1,6 +1,6 @@
-"""How blocks, transactions and receipts look in JSON-RPC (the execution-apis of Ethereum)."""
+"""Serialize blocks, transactions and receipts for JSON-RPC (Ethereum's execution-apis)."""
 
-# rlp comes without types
+# rlp has no type annotations
 # pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false
 
 from typing import Any
@@ -50,7 +50,7 @@ def block_shape(block: BlockAPI, transactions: list[Json] | list[str]) -> Json:
         "receiptsRoot": data(header.receipt_root),
         "withdrawalsRoot": data(header.withdrawals_root),
         "sha3Uncles": data(header.uncles_hash),
-        "logsBloom": _bloom(header.bloom),
+        "logsBloom": _encode_bloom(header.bloom),
         "size": quantity(len(rlp.encode(block))),
         "uncles": [],
         "withdrawals": [],
@@ -59,7 +59,7 @@ def block_shape(block: BlockAPI, transactions: list[Json] | list[str]) -> Json:
 
 
 def transaction_shape(transaction: Any, block: BlockAPI | None) -> Json:
-    """A transaction, with `block` where it is mined and None while it waits."""
+    """Serialize a transaction; `block` is None while it is queued."""
     kind: int = getattr(transaction, "type_id", None) or 0
     shape: Json = {
         "hash": data(transaction.hash),
@@ -100,7 +100,7 @@ def transaction_shape(transaction: Any, block: BlockAPI | None) -> Json:
             }
             for one in transaction.authorization_list
         ]
-    shape["gasPrice"] = quantity(_gas_price(transaction, block))
+    shape["gasPrice"] = quantity(_effective_gas_price(transaction, block))
     return shape
 
 
@@ -121,7 +121,7 @@ def receipt_shape(mined: Mined) -> Json:
         "effectiveGasPrice": shape["gasPrice"],
         "contractAddress": data(mined.created) if mined.created else None,
         "logs": log_shapes(mined),
-        "logsBloom": _bloom(receipt.bloom),
+        "logsBloom": _encode_bloom(receipt.bloom),
     }
 
 
@@ -142,10 +142,10 @@ def log_shapes(mined: Mined) -> list[Json]:
     ]
 
 
-def _gas_price(transaction: Any, block: BlockAPI | None) -> int:
+def _effective_gas_price(transaction: Any, block: BlockAPI | None) -> int:
     base_fee = block.header.base_fee_per_gas if block else 0
     return min(transaction.max_fee_per_gas, base_fee + transaction.max_priority_fee_per_gas)
 
 
-def _bloom(bloom: int) -> str:
+def _encode_bloom(bloom: int) -> str:
     return "0x" + bloom.to_bytes(256, "big").hex()

@@ -1,4 +1,4 @@
-"""The test USDC: its address, its compiled code, and the storage it starts with.
+"""Test USDC: its address, compiled code, and initial storage.
 
 `python -m centgate.devchain.token` compiles `token.vy` again and writes `token.json`.
 """
@@ -9,15 +9,15 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-# where the real test USDC of Base Sepolia lives: prices in dollars, wallets' spending limits and the
-# signing domain then need no override in any client
+# address of the real test USDC on Base Sepolia, so that dollar prices, wallets' spending limits and the
+# signing domain need no override in any client
 TOKEN = "0x036CbD53842c5426634e7929541eC2318f3dCF7e"
 CHAIN_ID = 84532
 
 SOURCE = Path(__file__).with_name("token.vy")
 ARTEFACT = Path(__file__).with_name("token.json")
 
-# the overload that the source reads by hand in __default__, and that the compiler cannot know of
+# overload that the source decodes in __default__, so the compiler's ABI lacks it
 SIGNATURE_AS_BYTES: dict[str, Any] = {
     "type": "function",
     "name": "transferWithAuthorization",
@@ -36,37 +36,37 @@ SIGNATURE_AS_BYTES: dict[str, Any] = {
 
 
 def artefact() -> dict[str, Any]:
-    """The compiled token as `compile_token` made it."""
+    """Load the compiled token, as written by `compile_token`."""
     return json.loads(ARTEFACT.read_text())
 
 
 def runtime_code() -> str:
-    """The code to install at the token's address, as 0x hex."""
+    """Return the code to install at the token's address, as 0x hex."""
     return artefact()["runtimeBytecode"]
 
 
 def storage_of(balances: Mapping[str, int]) -> dict[int, int]:
-    """The storage of a token that was given out as `balances` says, in base units: slot to word."""
+    """Return the storage (slot to word) of a token with these balances, in base units."""
     slots = artefact()["storage"]
-    storage = {_mapping_slot(slots["balanceOf"], holder): held for holder, held in balances.items()}
+    storage = {_mapping_slot(slots["balanceOf"], holder): balance for holder, balance in balances.items()}
     return storage | {slots["totalSupply"]: sum(balances.values())}
 
 
 def balance_call(holder: str) -> str:
-    """Call data that asks for the balance of an address."""
-    return "0x70a08231" + _word(holder)
+    """Return the call data of `balanceOf`."""
+    return "0x70a08231" + _encode_word(holder)
 
 
 def authorization_state_call(payer: str, nonce: str) -> str:
-    """Call data that asks whether a payer's nonce is used or canceled."""
-    return "0xe94a0102" + _word(payer) + _word(nonce)
+    """Return the call data of `authorizationState`: True if a payer's nonce is used or canceled."""
+    return "0xe94a0102" + _encode_word(payer) + _encode_word(nonce)
 
 
 def compile_token() -> dict[str, Any]:
-    """The artefact, compiled anew. Needs vyper, which runs nowhere else."""
+    """Compile the artefact again. Requires vyper, which is used only here."""
     from importlib import import_module
 
-    vyper: Any = import_module("vyper")  # its types are not worth having
+    vyper: Any = import_module("vyper")  # untyped: not a regular dependency
 
     source = SOURCE.read_text()
     output: dict[str, Any] = vyper.compile_code(
@@ -75,13 +75,13 @@ def compile_token() -> dict[str, Any]:
     layout = output["layout"]["storage_layout"]
     return {
         "compiler": {"name": "vyper", "version": vyper.__version__},
-        # as the pragmas of the source say
+        # as in the source's pragmas
         "settings": {"evmVersion": "cancun", "optimize": "gas"},
         "sourceSha256": sha256(source.encode()).hexdigest(),
         "abi": [*output["abi"], SIGNATURE_AS_BYTES],
         "bytecode": output["bytecode"],
         "runtimeBytecode": output["bytecode_runtime"],
-        "storage": {name: place["slot"] for name, place in layout.items()},
+        "storage": {name: location["slot"] for name, location in layout.items()},
     }
 
 
@@ -89,10 +89,10 @@ def _mapping_slot(mapping: int, address: str) -> int:
     # Vyper hashes the mapping's slot before the key, Solidity after it
     from eth_utils.crypto import keccak
 
-    return int.from_bytes(keccak(mapping.to_bytes(32, "big") + bytes.fromhex(_word(address))), "big")
+    return int.from_bytes(keccak(mapping.to_bytes(32, "big") + bytes.fromhex(_encode_word(address))), "big")
 
 
-def _word(value: str) -> str:
+def _encode_word(value: str) -> str:
     return value.removeprefix("0x").lower().rjust(64, "0")
 
 
