@@ -1,4 +1,4 @@
-"""`centgate dev`: the whole house on one machine, with money that is worth nothing."""
+"""`centgate dev`: chain, facilitator and API on one machine, with worthless test money."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from centgate.devchain.house import DevChain, open_devchain
 from centgate.settings import ProviderSettings, Settings
 
 MERCHANT = "0xcE47ca7E00000000000000000000000000000402"
-"""Where payments on the development chain go unless `CENTGATE_PAY_TO` says otherwise; nobody has its key."""
+"""Default payee on the development chain if `CENTGATE_PAY_TO` is not set; its key does not exist."""
 
 
 @dataclass(frozen=True)
 class Development:
-    """A development chain with its facilitator, and the settings of an API that is paid on it."""
+    """Development chain with its facilitator, and the settings of an API that uses them."""
 
     chain: DevChain
     settings: Settings
@@ -26,7 +26,7 @@ class Development:
 
 @contextmanager
 def development(settings: Settings) -> Generator[Development]:
-    """Start the chain and the facilitator, and keep the journal in a folder that goes with them."""
+    """Start the chain and the facilitator, with the journal in a temporary folder."""
     with (
         tempfile.TemporaryDirectory(prefix="centgate-dev-") as folder,
         open_devchain(rpc=settings.dev_rpc, anvil=shutil.which("anvil")) as chain,
@@ -35,7 +35,7 @@ def development(settings: Settings) -> Generator[Development]:
 
 
 def paid_on(chain: DevChain, settings: Settings, folder: Path) -> Settings:
-    """The operator's settings, with everything about money turned to the development chain."""
+    """Return the operator's settings with all payment settings switched to the development chain."""
     rpc = {f"rpc_{chain.chain_id}": ProviderSettings(url=chain.rpc_url)}
     return settings.model_copy(
         update={
@@ -49,7 +49,7 @@ def paid_on(chain: DevChain, settings: Settings, folder: Path) -> Settings:
             "database_url": f"sqlite:///{folder / 'journal.db'}",
             "packagedocs_folder": folder / "docs",
             "workers": 1,
-            # everybody who tries something out comes from one address, and there is no money to lose
+            # all local clients share one IP address, and no real money is at risk
             "free_per_minute": 0,
             "refused_per_minute": 0,
             "providers": {**settings.providers, **rpc},

@@ -1,1 +1,1 @@
-"""`make demo`: a buyer's first calls, for real, on a development chain; each step is checked."""
+"""`make demo`: a buyer's first calls with real requests on a development chain; each step is verified."""

@@ -1,4 +1,4 @@
-"""The step with the client: it pays by itself, and stops at its cap."""
+"""Demo step with the client: it pays automatically, and stops at its cap."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ CAPS = Caps(per_call=Decimal("0.01"), total=Decimal("0.01"))
 
 
 def buy_under_caps(buyer: Shopper, api: str) -> None:
-    """Buy one verdict with the client, and be stopped at the second."""
-    buyer.say("[bold]8. Let the client pay[/]  centgate.client, which may spend one cent in all\n")
+    """Buy one verdict with the client; its cap rejects the second call."""
+    buyer.say("[bold]8. Let the client pay[/]  centgate.client with a total cap of one cent\n")
     wallet = Wallet.from_key(buyer.account.private_key)
     with Centgate(
         api, wallet=wallet, caps=CAPS, watch=lambda sentence: buyer.say(f"   {sentence}")

@@ -1,4 +1,4 @@
-"""Steps about money: the terms, paying, the receipt, paying again, and what the chain says of it."""
+"""Demo steps for payments: terms, payment, receipt, replay, and the balances on the chain."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from centgate.dev import Development
 
 PHISHING = "/services/phishing-check"
 KNOWN, LOOKALIKE, GOOD = "https://wallet-ethereum.net/unlock", "myetherwallet.cx", "https://metamask.io"
-SENT = "Idempotent-Replayed"
+REPLAYED_HEADER = "Idempotent-Replayed"
 CENT = 10_000
 """One US cent in the token's base units."""
 
 
 def ask_and_pay(buyer: Shopper) -> None:
-    """Ask for the terms, buy three verdicts, and present the first payment once more."""
-    terms = _ask(buyer, {"url": KNOWN})
-    first, paid = buyer.pay(PHISHING, {"url": KNOWN}, terms)
+    """Request the terms, buy three verdicts, and send the first payment again."""
+    terms = _show_terms(buyer, {"url": KNOWN})
+    first, signature = buyer.pay(PHISHING, {"url": KNOWN}, terms)
     _show_verdicts(buyer, [first, *(buyer.buy(PHISHING, {"url": url}) for url in (LOOKALIKE, GOOD))])
     _show_receipt(buyer, first)
-    _repeat(buyer, first, paid)
+    _replay_payment(buyer, first, signature)
 
 
-def _ask(buyer: Shopper, body: dict[str, Any]) -> str:
+def _show_terms(buyer: Shopper, body: dict[str, Any]) -> str:
     header = buyer.terms(PHISHING, body)
     offer = PaymentRequired.model_validate_json(b64decode(header)).accepts[0]
     buyer.say(f"[bold]1. Ask[/]  POST {PHISHING} {json.dumps(body)}")
@@ -60,29 +60,31 @@ def _show_receipt(buyer: Shopper, response: httpx.Response) -> None:
     expect(receipt["success"] is True, "the receipt does not say that the payment succeeded")
 
 
-def _repeat(buyer: Shopper, first: httpx.Response, signature: str) -> None:
-    held = buyer.chain.balance(buyer.account.address)
-    again = buyer.send(PHISHING, {"url": KNOWN}, signature)
-    expect(again.content == first.content, "the repeated payment got another answer")
-    expect(again.headers.get(SENT) == "true", f"the repeated answer does not say {SENT}")
-    expect(buyer.chain.balance(buyer.account.address) == held, "the repeated payment was charged again")
+def _replay_payment(buyer: Shopper, first: httpx.Response, signature: str) -> None:
+    balance = buyer.chain.balance(buyer.account.address)
+    replayed = buyer.send(PHISHING, {"url": KNOWN}, signature)
+    expect(replayed.content == first.content, "the repeated payment returned a different answer")
+    expect(
+        replayed.headers.get(REPLAYED_HEADER) == "true", f"the repeated answer lacks {REPLAYED_HEADER}: true"
+    )
+    expect(buyer.chain.balance(buyer.account.address) == balance, "the repeated payment was charged again")
     buyer.say(
         "\n[bold]4. Send the first payment again[/]  the same bytes come back, "
-        f"{SENT}: true, and nothing is charged\n"
+        f"{REPLAYED_HEADER}: true, and nothing is charged\n"
     )
 
 
-def balances(buyer: Shopper, house: Development) -> tuple[int, int]:
-    """What buyer and seller hold, in millionths of a dollar."""
-    return buyer.chain.balance(buyer.account.address), buyer.chain.balance(house.settings.pay_to or "")
+def balances(buyer: Shopper, development: Development) -> tuple[int, int]:
+    """Return the token balances of buyer and seller, in millionths of a dollar."""
+    return buyer.chain.balance(buyer.account.address), buyer.chain.balance(development.settings.pay_to or "")
 
 
 def show_balances(buyer: Shopper, before: tuple[int, int], after: tuple[int, int]) -> None:
-    """What moved on the chain: a cent for each answer, and nothing else."""
+    """Print the balances before and after, and check that one cent moved for each answer."""
     buyer.say("[bold]9. The balances on the chain[/]")
     table = Table("USDC", "before", "after", "difference")
-    for who, then, now in zip(("buyer", "seller"), before, after, strict=True):
-        table.add_row(who, f"{then / 1e6:,.2f}", f"{now / 1e6:,.2f}", f"{(now - then) / 1e6:+,.2f}")
+    for role, old, new in zip(("buyer", "seller"), before, after, strict=True):
+        table.add_row(role, f"{old / 1e6:,.2f}", f"{new / 1e6:,.2f}", f"{(new - old) / 1e6:+,.2f}")
     buyer.say(table)
     due = buyer.paid * CENT
     moved = (before[0] - after[0], after[1] - before[1])

@@ -1,4 +1,4 @@
-"""Somebody with a thousand test dollars, who asks, signs and pays."""
+"""Buyer of the demo, with a thousand test dollars: requests terms, signs and pays."""
 
 from __future__ import annotations
 
@@ -19,39 +19,39 @@ from centgate.settings import Settings
 
 
 class DemoFailed(RuntimeError):
-    """A step did not do what it says."""
+    """A demo step failed."""
 
 
 def expect(holds: bool, otherwise: str) -> None:  # noqa: FBT001 - it reads as a sentence
-    """Raise DemoFailed unless something holds."""
+    """Raise DemoFailed unless the condition holds."""
     if not holds:
         raise DemoFailed(otherwise)
 
 
 class Shopper:
-    """A buyer with the first account of the development chain."""
+    """Buyer with the first account of the development chain."""
 
     def __init__(self, console: Console, chain: DevChain, settings: Settings, http: httpx.Client) -> None:
         self._console, self._http = console, http
         self.chain = chain
         self.account = chain.accounts[0]
         self.paid = 0
-        """Answers paid for so far."""
+        """Number of paid answers so far."""
         self._wallet = x402ClientSync()
         signer = EthAccountSigner(EthAccount.from_key(self.account.private_key))
         self._wallet.register(settings.network, ExactEvmClientScheme(signer))
 
     def say(self, line: RenderableType = "") -> None:
-        """Print a line, or whatever can be shown in a terminal."""
+        """Print a line or another renderable."""
         self._console.print(line)
 
     def warnings(self, answer: dict[str, Any]) -> None:
-        """Print an answer's warnings."""
+        """Print the warnings of an answer."""
         for warning in answer["warnings"]:
             self.say(f"   [yellow]warning[/] {warning}")
 
     def terms(self, path: str, body: dict[str, Any]) -> str:
-        """Ask without paying: the terms, as the header carries them."""
+        """Send an unpaid request and return the PAYMENT-REQUIRED header."""
         response = self._http.post(path, json=body)
         expect(
             response.status_code == 402,
@@ -60,7 +60,7 @@ class Shopper:
         return response.headers["PAYMENT-REQUIRED"]
 
     def pay(self, path: str, body: dict[str, Any], terms: str) -> tuple[httpx.Response, str]:
-        """Sign the terms and send the same request with the payment: the response, and the payment."""
+        """Sign the terms and repeat the request with the payment. Returns the response and the payment."""
         payload = self._wallet.create_payment_payload(PaymentRequired.model_validate_json(b64decode(terms)))
         signature = encode_payment_signature_header(payload)
         response = self.send(path, body, signature)
@@ -73,5 +73,5 @@ class Shopper:
         return self._http.post(path, json=body, headers={"PAYMENT-SIGNATURE": signature})
 
     def buy(self, path: str, body: dict[str, Any]) -> httpx.Response:
-        """The response to a request, paid for."""
+        """Pay for a request and return its response."""
         return self.pay(path, body, self.terms(path, body))[0]

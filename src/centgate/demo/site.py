@@ -1,4 +1,4 @@
-"""A small site on loopback, to be read and mapped."""
+"""Small website on loopback, for the demo's scrape and map calls."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ PAGES = {
 
 @contextmanager
 def serving_site() -> Generator[str]:
-    """The site on a free port; gives its address."""
+    """Serve the site on a free port; yields its URL."""
     server = ThreadingHTTPServer(("127.0.0.1", 0), _Site)
     threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
     try:

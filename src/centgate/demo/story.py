@@ -1,4 +1,4 @@
-"""The whole story, step by step."""
+"""Scenario of the demo: all steps in order."""
 
 from __future__ import annotations
 
@@ -16,38 +16,43 @@ from centgate.settings import Settings
 
 
 def run_demo(settings: Settings) -> None:
-    """Run every step; DemoFailed names the first that went wrong."""
+    """Run every step. Raises DemoFailed for the first step that fails."""
     console = Console(highlight=False, soft_wrap=True)
     console.rule("[bold]Centgate: facts for agents at one cent a call")
-    with ExitStack() as running:
-        site = running.enter_context(serving_site())
-        house = running.enter_context(development(_reading(settings, site)))
-        url = running.enter_context(server.serving(house.settings))
-        http = running.enter_context(httpx.Client(base_url=url, timeout=30))
+    with ExitStack() as stack:
+        site = stack.enter_context(serving_site())
+        development_chain = stack.enter_context(development(_with_fetch_allowed(settings, site)))
+        url = stack.enter_context(server.serving(development_chain.settings))
+        http = stack.enter_context(httpx.Client(base_url=url, timeout=30))
         console.print(
-            f"chain [cyan]{house.chain.rpc_url}[/] ({house.chain.kind}), facilitator "
-            f"[cyan]{house.chain.facilitator_url}[/], API [cyan]{url}[/]\n"
+            f"chain [cyan]{development_chain.chain.rpc_url}[/] ({development_chain.chain.kind}), facilitator "
+            f"[cyan]{development_chain.chain.facilitator_url}[/], API [cyan]{url}[/]\n"
         )
         try:
-            paid = _shop(Shopper(console, house.chain, house.settings, http), house, site=site, api=url)
+            paid_count = _run_steps(
+                Shopper(console, development_chain.chain, development_chain.settings, http),
+                development_chain,
+                site=site,
+                api=url,
+            )
         except httpx.HTTPError as error:
             raise DemoFailed(f"the API could not be reached: {error}") from error
-    console.print(f"\n[bold green]Done.[/] {paid} answers for {paid} cents, and a repetition for nothing.")
+    console.print(f"\n[bold green]Done.[/] {paid_count} answers for {paid_count} cents, and one free replay.")
 
 
-def _reading(settings: Settings, site: str) -> Settings:
-    """Settings by which the demonstration's own site may be fetched."""
+def _with_fetch_allowed(settings: Settings, site: str) -> Settings:
+    """Return settings that allow fetching the demo's own site."""
     address = site.removeprefix("http://")
     return settings.model_copy(update={"fetch_allowed": (*settings.fetch_allowed, address)})
 
 
-def _shop(buyer: Shopper, house: Development, *, site: str, api: str) -> int:
-    """Every step; gives the number of answers that were paid for."""
-    before = money.balances(buyer, house)
+def _run_steps(buyer: Shopper, development_chain: Development, *, site: str, api: str) -> int:
+    """Run every step. Returns the number of paid answers."""
+    before = money.balances(buyer, development_chain)
     money.ask_and_pay(buyer)
     wallet.look_at(buyer)
     web.read_site(buyer, site)
-    web.read_documentation(buyer, house.settings)
+    web.read_documentation(buyer, development_chain.settings)
     client.buy_under_caps(buyer, api)
-    money.show_balances(buyer, before, money.balances(buyer, house))
+    money.show_balances(buyer, before, money.balances(buyer, development_chain))
     return buyer.paid

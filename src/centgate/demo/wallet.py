@@ -1,4 +1,4 @@
-"""A step about a wallet: a stranger may spend from it, and two services find that out."""
+"""Demo step for wallets: an unlimited approval, found by two services."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ APPROVE = bytes.fromhex("095ea7b3")  # approve(address,uint256)
 
 
 def look_at(buyer: Shopper) -> None:
-    """Do on the chain what many regret later, let a stranger spend everything, and ask about it."""
+    """Approve unlimited spending for another address on the chain, and query both services."""
     stranger = buyer.chain.accounts[9].address.lower()
     approve(buyer.chain, buyer.account, stranger, EVERYTHING)
     buyer.say(
-        "[bold]5. Look at a wallet[/]  the buyer lets a stranger spend all its USDC, and asks the chain\n"
+        "[bold]5. Look at a wallet[/]  the buyer approves unlimited USDC for a stranger\n"
     )
     wallet = {"chainId": buyer.chain.chain_id, "walletAddress": buyer.account.address}
     _show_approvals(buyer, buyer.buy(APPROVALS, wallet).json(), stranger)
@@ -48,30 +48,30 @@ def _show_approvals(buyer: Shopper, answer: dict[str, Any], stranger: str) -> No
     for recommendation in answer["data"]["recommendations"]:
         buyer.say(f"   [yellow]{recommendation['action']}[/] {recommendation['reason']}\n")
     spenders = [approval["spender"]["address"] for approval in approvals]
-    expect(spenders == [stranger], f"the approval just given is not the one found: {spenders}")
+    expect(spenders == [stranger], f"the new approval was not found, but: {spenders}")
     expect(answer["data"]["unlimitedCount"] == 1, "the unlimited approval is not counted")
 
 
 def _show_wallet(buyer: Shopper, answer: dict[str, Any]) -> None:
     data = answer["data"]
     table = Table("holding", "amount", title="wallet-brief", title_justify="left")
-    held = {each["tokenAddress"]: each for each in data["tokenBalances"]}
-    for each in (data["nativeBalance"], *held.values()):
+    tokens = {each["tokenAddress"]: each for each in data["tokenBalances"]}
+    for each in (data["nativeBalance"], *tokens.values()):
         table.add_row(each["symbol"], f"{each['amount']:,.4f}")
     buyer.say(table)
     out = [each for each in data["recentTransfers"] if each["direction"] == "out"]
     buyer.say(f"   {len(out)} recent payments out, the latest in {out[0]['transactionHash']}\n")
     buyer.warnings(answer)
     buyer.say()
-    usdc = held[buyer.chain.token.lower()]["amountBaseUnits"]
+    usdc = tokens[buyer.chain.token.lower()]["amountBaseUnits"]
     expect(
         int(usdc) == buyer.chain.balance(buyer.account.address),
-        f"{usdc} is not what the buyer holds of the token",
+        f"{usdc} is not the buyer's balance of the token",
     )
 
 
 def approve(chain: DevChain, owner: Account, spender: str, amount: int) -> None:
-    """Let `spender` move so much of the owner's USDC: a transaction by the owner, mined when this returns."""
+    """Approve an amount of the owner's USDC for `spender`; the transaction is mined when this returns."""
     data = APPROVE + bytes.fromhex(spender[2:]).rjust(32, b"\0") + amount.to_bytes(32)
     transaction = {
         "chainId": chain.chain_id,

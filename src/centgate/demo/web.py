@@ -1,4 +1,4 @@
-"""Steps about the web: a site that is read and mapped, and a library's documentation."""
+"""Demo steps for the web: map and scrape a site, and query a library's documentation."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ LIBRARY, TOPIC = "httpx", "set a timeout"
 
 
 def read_site(buyer: Shopper, site: str) -> None:
-    """Map the demonstration's site, and read one of its pages."""
+    """Map the demo's site, and scrape one of its pages."""
     buyer.say(f"[bold]6. Read the web[/]  a site of three pages at {site}\n")
     links = buyer.buy(MAP, {"url": f"{site}/"}).json()["data"]["links"]
     table = Table("title", "url", title="crawler-map", title_justify="left")
     for link in links:
         table.add_row(link["title"], link["url"])
     buyer.say(table)
-    found = {link["url"].removeprefix(site) for link in links}
-    expect(set(PAGES) <= found, f"the map names {sorted(found)}, and not all of {sorted(PAGES)}")
+    paths = {link["url"].removeprefix(site) for link in links}
+    expect(set(PAGES) <= paths, f"the map lists {sorted(paths)}, but not all of {sorted(PAGES)}")
     page = buyer.buy(SCRAPE, {"url": f"{site}{GUIDE}"}).json()["data"]
     buyer.say("\n[italic]crawler-scrape[/]")
     buyer.say(Padding(page["markdown"], (0, 3)))
@@ -37,10 +37,10 @@ def read_site(buyer: Shopper, site: str) -> None:
 
 
 def read_documentation(buyer: Shopper, settings: Settings) -> None:
-    """Find a library, and read about a topic; skipped with a sentence when no package registry answers."""
+    """Find a library and query a topic; skipped with a message if no package registry responds."""
     buyer.say(f"[bold]7. Read a library's documentation[/]  {LIBRARY}: {TOPIC}\n")
     if not _registry_answers(settings):
-        buyer.say("   skipped: no package registry answers from here\n")
+        buyer.say("   skipped: no package registry is reachable from here\n")
         return
     library = buyer.buy(RESOLVE, {"libraryName": LIBRARY}).json()["data"]["libraries"][0]
     buyer.say(f"   {library['title']} {library['version']}, {library['id']}: {library['description']}")
@@ -64,7 +64,7 @@ def _show_docs(buyer: Shopper, answer: dict[str, Any]) -> None:
     buyer.say(table)
     buyer.warnings(answer)
     expect(bool(docs), "there is no documentation")
-    expect("timeout" in str(docs[0]).lower(), "the first piece of documentation says nothing of the topic")
+    expect("timeout" in str(docs[0]).lower(), "the first excerpt does not cover the topic")
     buyer.say(f"   {docs[0]['title']}, from {docs[0]['sourceUrl']}:")
     buyer.say(Padding((docs[0]["code"] or docs[0]["text"] or "").strip()[:500], (0, 3)))
     buyer.say()
