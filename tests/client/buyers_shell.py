@@ -1,4 +1,4 @@
-"""The buyer's commands as a person types them: processes of their own, with folders of their own."""
+"""Run the client's commands as separate processes, with their own home folders."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from typing import TextIO
 
 from centgate.devchain.accounts import BUYERS
 
-PATIENCE = 60
+TIMEOUT = 60
 COMMAND = [sys.executable, "-m", "centgate"]
 
 
 @dataclass(frozen=True)
 class Shell:
-    """Runs commands with a home of its own; `settings` are those of every command."""
+    """Runner of commands with its own home folder; `settings` apply to every command."""
 
     home: Path
     settings: Mapping[str, str] = field(default_factory=dict[str, str])
 
     def __call__(self, *arguments: str, stdin: str = "", **settings: str) -> subprocess.CompletedProcess[str]:
-        """Run a command to its end."""
+        """Run a command to completion."""
         return subprocess.run(
             [*COMMAND, *arguments],
             env=self.environment(**settings),
@@ -33,24 +33,24 @@ class Shell:
             input=stdin,
             capture_output=True,
             text=True,
-            timeout=PATIENCE,
+            timeout=TIMEOUT,
             check=False,
         )
 
     def into(self, output: int | TextIO, *arguments: str) -> subprocess.CompletedProcess[str]:
-        """Run a command to its end, its answer written to a file or a pipe."""
+        """Run a command to completion, with its output written to a file or a pipe."""
         return subprocess.run(
             [*COMMAND, *arguments],
             env=self.environment(),
             stdout=output,
             stderr=subprocess.PIPE,
             text=True,
-            timeout=PATIENCE,
+            timeout=TIMEOUT,
             check=False,
         )
 
     def start(self, *arguments: str, **settings: str) -> subprocess.Popen[str]:
-        """Begin a command."""
+        """Start a command."""
         return subprocess.Popen(
             [*COMMAND, *arguments],
             env=self.environment(**settings),
@@ -58,21 +58,21 @@ class Shell:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
-            preexec_fn=_interruptible,
+            preexec_fn=_enable_sigint,
         )
 
     def environment(self, **settings: str) -> dict[str, str]:
-        """The environment of a command."""
+        """Return the environment of a command."""
         folders = {f"XDG_{kind}_HOME": str(self.home / kind.lower()) for kind in ("CONFIG", "DATA", "CACHE")}
-        given = {**self.settings, **settings}
-        return {**os.environ, "COLUMNS": "100", "HOME": str(self.home), **folders, **given}
+        overrides = {**self.settings, **settings}
+        return {**os.environ, "COLUMNS": "100", "HOME": str(self.home), **folders, **overrides}
 
 
-def _interruptible() -> None:
-    """As at a terminal: what runs in the background of a shell is not interrupted, nor what it starts."""
+def _enable_sigint() -> None:
+    """Restore SIGINT as at a terminal: background processes of a shell and their children ignore it."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def key_of(number: int = 0) -> str:
-    """The private key of one of the ten payers."""
+    """Return the private key of one of the ten development accounts."""
     return BUYERS[number].private_key

@@ -1,4 +1,4 @@
-"""What the tests of the buyer's client share: a hostile API, and both clients."""
+"""Fixtures of the client's tests: a hostile API, and both clients."""
 
 from __future__ import annotations
 
@@ -18,26 +18,26 @@ from centgate.devchain.accounts import BUYERS
 
 @pytest.fixture
 def anyio_backend() -> str:
-    """The client's tests are about money and not about event loops."""
+    """Run on asyncio only: these tests do not cover event loops."""
     return "asyncio"
 
 
 @pytest.fixture(params=["sync", "async"])
 async def shop(request: pytest.FixtureRequest) -> AsyncGenerator[Shop]:
-    """The same for both clients."""
+    """Open a sync or an async client."""
     async with AsyncExitStack() as opened:
 
         def start(url: str, **options: Any) -> Client:
-            given: dict[str, Any] = {
+            defaults: dict[str, Any] = {
                 "wallet": Wallet.from_key(BUYERS[0].private_key),
                 "patience": HASTY,
                 "tls": NOBODY,
             } | options
             if request.param == "sync":
-                client = Centgate(url, **given)
+                client = Centgate(url, **defaults)
                 opened.callback(client.close)
                 return InThread(client)
-            asynchronous = AsyncCentgate(url, **given)
+            asynchronous = AsyncCentgate(url, **defaults)
             opened.push_async_callback(asynchronous.aclose)
             return asynchronous
 
@@ -46,6 +46,6 @@ async def shop(request: pytest.FixtureRequest) -> AsyncGenerator[Shop]:
 
 @pytest.fixture
 def hostile() -> Generator[HostileApi]:
-    """An API that answers as the test says."""
+    """API with responses planned by the test."""
     with hostile_api() as api:
         yield api

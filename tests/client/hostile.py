@@ -1,4 +1,4 @@
-"""An API that answers as a test says, well or ill, and keeps count of the payments it took."""
+"""API with responses planned by a test, valid or broken, that records the payments it accepted."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Fault = Literal["none", "no_response", "cut_headers", "cut_body", "reset"]
 
 @dataclass(frozen=True)
 class Asked:
-    """A request as it came."""
+    """Received request."""
 
     method: str
     path: str
@@ -38,22 +38,22 @@ class Asked:
 
     @property
     def nonce(self) -> str:
-        """What identifies the payment that came with it."""
+        """Nonce of the payment in the request."""
         return decoded(self.payment or "")["payload"]["authorization"]["nonce"]
 
 
 @dataclass(frozen=True)
 class Said:
-    """A response, and how its sending goes wrong."""
+    """Planned response, and the fault in sending it."""
 
     status: int = 200
     body: Any = None
     headers: Mapping[str, str] = field(default_factory=dict[str, str])
     fault: Fault = "none"
     takes: bool = False
-    """Whether the payment that came is taken before."""
+    """True if the payment in the request is accepted first."""
     drips: tuple[bytes, bytes] | None = None
-    """What is sent in place of all this: a beginning, and then the same bytes again and again."""
+    """Sent instead of everything else: a first part, then the second part repeatedly."""
 
     @property
     def content(self) -> bytes:
@@ -61,7 +61,7 @@ class Said:
 
 
 def offer(url: str, **changes: Any) -> dict[str, Any]:
-    """Terms that are fine; `changes` replace fields of the entry, of its extra, or of the whole."""
+    """Build valid terms; `changes` replace fields of the entry, of its `extra`, or of the top level."""
     token = USDC[NETWORK]
     extra = {"name": token.name, "version": token.version, "paymentFlow": "upfront"} | changes.pop(
         "extra", {}
@@ -76,7 +76,7 @@ def offer(url: str, **changes: Any) -> dict[str, Any]:
         "maxTimeoutSeconds": 60,
         "extra": extra,
     }
-    whole: dict[str, Any] = {
+    terms: dict[str, Any] = {
         "x402Version": 2,
         "error": "Payment required",
         "resource": {"url": url + PATH},
@@ -84,12 +84,12 @@ def offer(url: str, **changes: Any) -> dict[str, Any]:
         "extensions": {},
     }
     for name, value in changes.items():
-        (whole if name in whole else entry)[name] = value
-    return whole
+        (terms if name in terms else entry)[name] = value
+    return terms
 
 
 def demand(terms: Any) -> Said:
-    """A 402 with these terms."""
+    """Build a 402 with these terms."""
     body = {"error": {"code": "payment_required", "message": "pay"}, "requestId": "req_1"}
     return Said(402, body, {"PAYMENT-REQUIRED": terms if isinstance(terms, str) else encoded(terms)})
 
@@ -103,9 +103,9 @@ def failure(
     after: int | None = None,
     **details: Any,
 ) -> Said:
-    """An error as a Centgate tells it; `after` is its Retry-After."""
-    told = {**details, **({"payment": dict(note)} if note else {})}
-    error = {"code": code, "message": "so it is", "details": told} | (
+    """Build a Centgate error response; `after` is its Retry-After."""
+    all_details = {**details, **({"payment": dict(note)} if note else {})}
+    error = {"code": code, "message": "so it is", "details": all_details} | (
         {"provider": provider} if provider else {}
     )
     headers = {} if after is None else {"Retry-After": str(after)}
@@ -113,7 +113,7 @@ def failure(
 
 
 def envelope() -> dict[str, Any]:
-    """The body of an answer."""
+    """Build the body of an answer."""
     return {
         "service": SLUG,
         "requestId": "req_3",
@@ -125,22 +125,22 @@ def envelope() -> dict[str, Any]:
 
 
 def receipt(asked: Asked, **changes: Any) -> str:
-    """PAYMENT-RESPONSE for the payment that came."""
+    """Build PAYMENT-RESPONSE for the payment in the request."""
     authorization = decoded(asked.payment or "")["payload"]["authorization"]
-    settled = {
+    settlement = {
         "success": True,
         "payer": authorization["from"],
         "transaction": "0x" + authorization["nonce"][2:],
         "network": NETWORK,
     }
-    return encoded(settled | changes)
+    return encoded(settlement | changes)
 
 
 Reply = Callable[[Asked], Said] | Said
 
 
 class HostileApi:
-    """Sells one service. `unpaid` and `paid` hold what the next requests get; then it behaves."""
+    """API with one service. `unpaid` and `paid` queue the next responses; afterwards it responds correctly."""
 
     def __init__(self) -> None:
         self.url = ""
@@ -149,44 +149,44 @@ class HostileApi:
         self.paid: list[Reply] = []
         self.asked: list[Asked] = []
         self.taken: set[str] = set()
-        """The nonces of the payments that were taken."""
+        """Nonces of the accepted payments."""
         self._lock = threading.Lock()
 
     @property
     def payments(self) -> list[str]:
-        """Every payment that came, as it came."""
+        """Header of every received payment."""
         return [each.payment for each in self.asked if each.payment]
 
     def delivered(self, asked: Asked) -> Said:
-        """Take the payment and answer."""
+        """Accept the payment and answer."""
         return Said(200, envelope(), {"PAYMENT-RESPONSE": receipt(asked)}, takes=True)
 
     def answer(self, asked: Asked) -> Said:
-        """What a request gets."""
+        """Return the response to a request."""
         with self._lock:
             self.asked.append(asked)
             queue = self.paid if asked.payment else self.unpaid
             if asked.method == "GET":
-                reply: Reply = self._described
+                reply: Reply = self._describe_service
             else:
-                reply = queue.pop(0) if queue else self._usual
-        said = reply if isinstance(reply, Said) else reply(asked)
-        if said.takes and asked.payment:
+                reply = queue.pop(0) if queue else self._default_response
+        response = reply if isinstance(reply, Said) else reply(asked)
+        if response.takes and asked.payment:
             self.taken.add(asked.nonce)
-        return said
+        return response
 
-    def _usual(self, asked: Asked) -> Said:
+    def _default_response(self, asked: Asked) -> Said:
         return self.delivered(asked) if asked.payment else demand(offer(self.url))
 
-    def _described(self, asked: Asked) -> Said:
+    def _describe_service(self, asked: Asked) -> Said:
         if asked.path != f"/services/{SLUG}":
             return failure(404, "not_found")
         return self.described
 
 
 def entry(**changes: Any) -> dict[str, Any]:
-    """The service as `GET /services/<slug>` tells it."""
-    described: dict[str, Any] = {
+    """Build the service as returned by `GET /services/<slug>`."""
+    service: dict[str, Any] = {
         "slug": SLUG,
         "title": "Some facts",
         "summary": "Facts.",
@@ -205,37 +205,37 @@ def entry(**changes: Any) -> dict[str, Any]:
         "payment": {"protocol": "x402", "network": NETWORK, "enforced": True, "devMode": True},
         "inputSchema": {"type": "object"},
     }
-    return described | changes
+    return service | changes
 
 
 @contextmanager
 def hostile_api() -> Generator[HostileApi]:
-    """A hostile API on a loopback port."""
+    """Serve a hostile API on a loopback port."""
     api = HostileApi()
 
     class Server(ThreadingHTTPServer):
         request_queue_size = 128
 
         def handle_error(self, request: Any, client_address: Any) -> None:
-            """A client that hangs up is what some tests are about."""
+            """Ignore errors: some tests disconnect on purpose."""
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
 
         def do_GET(self) -> None:
-            self._do()
+            self._handle()
 
         def do_POST(self) -> None:
-            self._do()
+            self._handle()
 
         def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - its name there
             pass
 
-        def _do(self) -> None:
+        def _handle(self) -> None:
             body = self.rfile.read(int(self.headers.get("content-length", 0)))
             payment = self.headers.get("payment-signature")
-            said = api.answer(Asked(self.command, self.path, body, payment, dict(self.headers)))
-            send(self, said)
+            response = api.answer(Asked(self.command, self.path, body, payment, dict(self.headers)))
+            send(self, response)
 
     server = Server(("127.0.0.1", 0), Handler)
     server.daemon_threads = True
@@ -250,30 +250,28 @@ def hostile_api() -> Generator[HostileApi]:
         thread.join()
 
 
-def send(handler: BaseHTTPRequestHandler, said: Said) -> None:
-    """Send a response, as badly as it is to be sent."""
-    if said.drips is not None:
-        _drip(handler, *said.drips)
+def send(handler: BaseHTTPRequestHandler, response: Said) -> None:
+    """Send a response with its planned fault."""
+    if response.drips is not None:
+        _drip(handler, *response.drips)
         return
-    content = said.content
-    head = (
-        f"HTTP/1.1 {said.status} Said\r\nContent-Type: application/json\r\nContent-Length: {len(content)}\r\n"
-    )
-    head += "".join(f"{name}: {value}\r\n" for name, value in said.headers.items())
-    whole = head.encode("latin-1") + b"\r\n" + content
-    cut = {"no_response": 0, "reset": 0, "cut_headers": len(head) // 2, "cut_body": len(whole) - 3}
-    if said.fault == "none":
-        handler.wfile.write(whole)
+    content = response.content
+    head = f"HTTP/1.1 {response.status} Said\r\nContent-Type: application/json\r\nContent-Length: {len(content)}\r\n"
+    head += "".join(f"{name}: {value}\r\n" for name, value in response.headers.items())
+    message = head.encode("latin-1") + b"\r\n" + content
+    cut = {"no_response": 0, "reset": 0, "cut_headers": len(head) // 2, "cut_body": len(message) - 3}
+    if response.fault == "none":
+        handler.wfile.write(message)
         return
-    handler.wfile.write(whole[: cut[said.fault]])
+    handler.wfile.write(message[: cut[response.fault]])
     handler.wfile.flush()
     handler.close_connection = True
-    if said.fault == "reset":
+    if response.fault == "reset":
         handler.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
 
 
 def _drip(handler: BaseHTTPRequestHandler, beginning: bytes, again: bytes) -> None:
-    """Until the client has had enough."""
+    """Send bytes slowly until the client disconnects."""
     handler.close_connection = True
     handler.wfile.write(beginning)
     while True:

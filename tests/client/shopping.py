@@ -1,4 +1,4 @@
-"""One way to drive both clients, so that each test is made with each of them."""
+"""Common async interface of both clients, so that each test runs with both."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from centgate.client.sync import Centgate
 from centgate.client.terms import Quote
 
 HASTY = Patience(deadline=20, attempts=4, answer=10, connect=5, pause=0.01, longest_pause=0.05)
-"""Patience for tests, in which nobody waits long."""
+"""Short timeouts for tests."""
 NOBODY = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-"""Whom a client trusts where no connection is encrypted: reading authorities takes longer than a call."""
+"""TLS context without authorities, for plain HTTP: loading the authorities takes longer than a call."""
 
 
 class Client(Protocol):
-    """What both clients can do, awaited."""
+    """Methods of both clients, as coroutines."""
 
     async def call(self, slug: str, body: Mapping[str, Any], *, payment: Payment | None = None) -> Answer: ...
     async def terms(self, slug: str, body: Mapping[str, Any]) -> Quote: ...
@@ -32,7 +32,7 @@ class Client(Protocol):
 
 
 class InThread:
-    """A sync client, each of whose calls is made in a thread."""
+    """Sync client that runs each call in a thread."""
 
     def __init__(self, client: Centgate) -> None:
         self._client = client
@@ -51,4 +51,4 @@ class InThread:
 
 
 Shop = Callable[..., Client]
-"""Opens a client of an API: `shop(url, **options)`, with the first buyer's wallet unless told otherwise."""
+"""Opens a client of an API: `shop(url, **options)`, by default with the first buyer's wallet."""

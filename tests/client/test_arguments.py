@@ -53,7 +53,7 @@ def test_pairs_are_read_as_the_schema_says(case: str) -> None:
 @pytest.mark.parametrize(
     ("pair", "told"),
     [
-        ("howMany=11", "howMany: 11 is outside the bounds; expected: a whole number, 1 to 10"),
+        ("howMany=11", "howMany: 11 is outside the limits; expected: a whole number, 1 to 10"),
         ("whole=maybe", "whole: 'maybe' is not true or false; expected: true or false"),
         ("kind=new", "kind: 'new' is not known (did you mean news?); expected: one of news, research paper"),
         ("words=a,b,c,d", "words: 4 values given; expected: a list, at most 3 values"),

@@ -113,7 +113,7 @@ async def test_a_refused_payment_counts_for_good(
     note = {"state": "refused", "charged": False, "retry": "new_payment"}
     hostile.paid = [failure(402, "payment_required", note=note)]
     client = shop(hostile.url, caps=Caps(total=CENT))
-    with pytest.raises(BuyerError, match=r"the API .* says that no money moved"):
+    with pytest.raises(BuyerError, match=r"the API .* reports that no money moved"):
         await client.call(SLUG, {})
     monkeypatch.setattr(time, "time", lambda: now + 3600)
 

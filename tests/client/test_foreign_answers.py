@@ -108,7 +108,7 @@ async def test_no_data_that_says_it_was_not_charged_is_not_called_paid(
     note = {"state": "unused", "charged": False, "retry": "none"}
     hostile.paid = [failure(404, "no_data", note=note)]
 
-    with pytest.raises(PaymentRefused, match=r"the API .* says that no money moved") as error:
+    with pytest.raises(PaymentRefused, match=r"the API .* reports that no money moved") as error:
         await shop(hostile.url).call(SLUG, {})
 
     assert error.value.money == "reported_not_moved"

@@ -185,7 +185,7 @@ def held(path: Path) -> Generator[None]:
 async def test_a_ledger_that_others_hold_for_long_is_given_up(
     shop: Shop, hostile: HostileApi, path: Path
 ) -> None:
-    with held(path), pytest.raises(LedgerUnwritable, match="held by others for") as error:
+    with held(path), pytest.raises(LedgerUnwritable, match="locked by other processes for") as error:
         await shop(hostile.url, ledger=Ledger(path, patience=0.1)).call(SLUG, {})
 
     assert error.value.money == "not_moved"

@@ -146,7 +146,7 @@ async def test_a_facilitator_that_stays_away_leaves_one_payment_for_later(
     hostile.paid = [failure(502, "provider_error", note=unused, provider="facilitator", after=3600)]
     ledger = Ledger()
 
-    with pytest.raises(ServiceFailed, match="The API says that no money moved") as error:
+    with pytest.raises(ServiceFailed, match="The API reports that no money moved") as error:
         await shop(hostile.url, ledger=ledger).call(SLUG, {})
     await shop(hostile.url, ledger=ledger).call(SLUG, {})
 
@@ -341,7 +341,7 @@ async def test_a_server_that_hangs_is_given_up(shop: Shop, hostile: HostileApi) 
     hostile.paid = [hang]
     patience = Patience(deadline=0.5, attempts=1, answer=0.3)
     try:
-        with pytest.raises(Unresolved, match="did not answer within"):
+        with pytest.raises(Unresolved, match="did not respond within"):
             await shop(hostile.url, patience=patience).call(SLUG, {})
     finally:
         release.set()
@@ -367,7 +367,7 @@ async def test_a_server_that_answers_for_ever_is_given_up(
     hostile.paid = [Said(drips=drips)]
     patience = Patience(deadline=0.5, attempts=1, answer=0.3)
 
-    with pytest.raises(Unresolved, match="did not answer within"):
+    with pytest.raises(Unresolved, match="did not respond within"):
         await shop(hostile.url, patience=patience).call(SLUG, {})
 
 
@@ -474,7 +474,7 @@ async def test_an_unpaid_answer_is_taken_with_a_note(shop: Shop, hostile: Hostil
     answer = await shop(hostile.url, wallet=None).call(SLUG, {})
 
     assert (answer.data, answer.money, answer.receipt) == (DATA, "not_moved", None)
-    assert answer.notes == ("the API answered without asking for a payment",)
+    assert answer.notes == ("the API answered without requiring a payment",)
 
 
 @pytest.mark.parametrize(

@@ -216,7 +216,7 @@ async def test_a_refused_payment_moved_nothing_and_is_not_sent_again(
     facilitator.next = [refused("invalid_exact_evm_transaction_simulation_failed")]
     buyer = shop(url_of(client))
 
-    with pytest.raises(PaymentRefused, match=r"the API .* says that no money moved") as error:
+    with pytest.raises(PaymentRefused, match=r"the API .* reports that no money moved") as error:
         await buyer.call(CHECK, QUESTION)
     answer = await buyer.call(CHECK, QUESTION)
 

@@ -26,7 +26,7 @@ REFUSED = failure(
     ("paid", "code", "told"),
     [
         ([], 5, "after the payment was answered"),
-        ([Said(500, b"")] * 9, 5, "whether it moved is not known"),
+        ([Said(500, b"")] * 9, 5, "it is unknown whether it moved"),
         ([REFUSED], 4, "after the payment was refused"),
     ],
     ids=["answered", "open", "refused"],

@@ -127,8 +127,8 @@ BAD = {
     "words": ("test test test junk", "64 hex digits"),
     "two keys": (KEY + "\n" + KEY, "64 hex digits"),
     "no digits": ("0x" + "g" * 64, "64 hex digits"),
-    "zero": ("0x" + "0" * 64, "no secp256k1 private key"),
-    "beyond the curve": ("0x" + "f" * 64, "no secp256k1 private key"),
+    "zero": ("0x" + "0" * 64, "not a secp256k1 private key"),
+    "beyond the curve": ("0x" + "f" * 64, "not a secp256k1 private key"),
     "a long file": ("0" * 5000, "64 hex digits"),
     "not ascii": ("ключ", "one line of hex"),
 }

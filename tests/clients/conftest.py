@@ -1,4 +1,4 @@
-"""What the tests of others' clients share: the official JavaScript packages, installed once."""
+"""Fixtures of the tests with third-party clients: the official JavaScript packages, installed once."""
 
 from __future__ import annotations
 
@@ -12,6 +12,6 @@ HERE = Path(__file__).parent
 
 @pytest.fixture(scope="session")
 def npm_project(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The JavaScript programs, beside the official packages that they use."""
+    """Folder with the JavaScript programs and the official packages that they use."""
     files = (*HERE.glob("*.mjs"), *HERE.glob("*.json"))
     return installed(tmp_path_factory, "clients", files, "ci")

@@ -1,6 +1,6 @@
-"""One development chain for all tests here, and hands to pay and send transactions with."""
+"""One development chain for all tests here, with fixtures that pay and send transactions."""
 
-# x402 is typed, and does not say so
+# x402 has type annotations but no py.typed marker
 # pyright: reportMissingTypeStubs=false, reportUnknownVariableType=false
 
 from collections.abc import Callable, Iterator
@@ -52,14 +52,14 @@ def http() -> Iterator[httpx.Client]:
 
 @pytest.fixture(scope="session")
 def someone(devchain: DevChain) -> Callable[[], Account]:
-    """The next of the accounts, so that tests rarely meet on one."""
+    """Return the accounts in turn, so that tests rarely share one."""
     accounts = cycle(devchain.accounts)
     return lambda: next(accounts)
 
 
 @pytest.fixture(scope="session")
 def send(w3: Web3) -> Callable[..., Any]:
-    """Send a contract's function (or its constructor) from an account; the receipt."""
+    """Send a contract call or constructor from an account, and return the receipt."""
 
     def send(account: Account, function: Any) -> Any:
         address = Web3.to_checksum_address(account.address)
@@ -73,7 +73,7 @@ def send(w3: Web3) -> Callable[..., Any]:
 
 @pytest.fixture(scope="session")
 def pay() -> Callable[..., Body]:
-    """A facilitator's request for a payment that the official client signed."""
+    """Build a facilitator request with a payment signed by the official client."""
 
     def pay(account: Account, amount: int = 10_000) -> Body:
         client = x402ClientSync()

@@ -1,4 +1,4 @@
-"""Deployments for the doctor to look at: a healthy one, and parts that can be broken one by one."""
+"""Deployments for the doctor's tests: a healthy one, and parts that can be broken individually."""
 
 from __future__ import annotations
 
@@ -33,42 +33,42 @@ from centgate.settings import ProviderSettings, Settings
 NETWORK = "eip155:84532"
 KIND = {"x402Version": 2, "scheme": "exact", "network": NETWORK}
 NOWHERE = "http://127.0.0.1:9"
-"""An address that nobody listens on."""
+"""URL without a listener."""
 METHODS = ["GET", "POST", "OPTIONS"]
 
 
 async def found(settings: Settings, *names: str, send_test_alert: bool = False) -> dict[str, Finding]:
-    """What the checks of these names, or all, find."""
+    """Run the checks with these names, or all, and return their findings."""
     async with open_deployment(settings, send_test_alert=send_test_alert) as deployment:
         results = await examine(deployment, chosen(names))
     return {result.name: result.finding for result in results}
 
 
 async def finding(settings: Settings, name: str, *, send_test_alert: bool = False) -> Finding:
-    """What one check finds."""
+    """Run one check and return its finding."""
     return (await found(settings, name, send_test_alert=send_test_alert))[name]
 
 
 def changed(settings: Settings, **changes: Any) -> Settings:
-    """The same settings but for these."""
+    """Return a copy of the settings with changes."""
     return settings.model_copy(update=changes)
 
 
-def with_provider(settings: Settings, name: str, *, key: str | None = None, **given: Any) -> Settings:
-    """The same settings but for one provider's."""
-    mine = ProviderSettings(key=SecretStr(key) if key else None, **given)
-    return changed(settings, providers={**settings.providers, name: mine})
+def with_provider(settings: Settings, name: str, *, key: str | None = None, **values: Any) -> Settings:
+    """Return a copy of the settings with other settings of one provider."""
+    provider = ProviderSettings(key=SecretStr(key) if key else None, **values)
+    return changed(settings, providers={**settings.providers, name: provider})
 
 
 def behind(upstreams: StandIns, settings: Settings, change: Change) -> Settings:
-    """The same settings, with a stand-in before the node of the payment network that changes its answers."""
+    """Return settings with a proxy before the payment network's node that changes its responses."""
     real = settings.rpc_url
     assert real
     return with_provider(settings, f"rpc_{settings.chain_id}", url=in_front(upstreams, "node", real, change))
 
 
 def instead(method: str, result: Any, *, data: str = "") -> Change:
-    """Says this result to a method, of calls only to those whose data begins so."""
+    """Replace the result of a method; of calls only those whose data has this prefix."""
 
     def change(request: dict[str, Any]) -> tuple[int, Any] | None:
         if request["method"] != method:
@@ -81,35 +81,35 @@ def instead(method: str, result: Any, *, data: str = "") -> Change:
 
 
 def facilitator_says(upstreams: StandIns, *kinds: Any, status: int = 200, verify: int = 400) -> str:
-    """The address of a facilitator that supports this."""
+    """Return the URL of a facilitator that supports these kinds."""
     upstreams.says("facilitator", "/supported", {"kinds": list(kinds), "extensions": []}, status=status)
     upstreams.says("facilitator", "/verify", {"error": "no payment"}, status=verify, method="POST")
     return upstreams.at("facilitator")
 
 
 def stood_in(upstreams: StandIns) -> dict[str, ProviderSettings]:
-    """Settings of every provider, each with a stand-in that is in health."""
+    """Return settings of every provider, each with a healthy fake upstream."""
     upstreams.says("etherscan", "/v2/api", {"status": "1", "result": {"creditsAvailable": 9}})
     upstreams.says("firecrawl", "/v2/team/credit-usage", {"success": True, "data": {"remainingCredits": 7}})
     upstreams.says("goplus", "/api/v1/supported_chains", {"code": 1, "result": []})
     upstreams.says("searxng", "/search", {"error": "No query"}, status=400)
     for chain in PUBLIC:
-        upstreams.answers("rpc", f"/{chain}", _chain(chain), method="POST")
+        upstreams.answers("rpc", f"/{chain}", _chain_id_handler(chain), method="POST")
     names = [name for name, kind in all_providers(all_services()).items() if kind.about.url]
-    given = {name: ProviderSettings(url=upstreams.at(name)) for name in [*names, "searxng"]}
+    settings = {name: ProviderSettings(url=upstreams.at(name)) for name in [*names, "searxng"]}
     parts = {f"packagedocs_{part}": ProviderSettings(url=upstreams.at(part)) for part in ("pypi", "npm")}
     gateway = ProviderSettings(url=upstreams.at("rpc") + "/{chain_id}")
-    off = dict.fromkeys(("alchemy", "rpc_84532"), ProviderSettings(enabled=False))
-    return {**given, **parts, "rpc": gateway, **off}
+    disabled = dict.fromkeys(("alchemy", "rpc_84532"), ProviderSettings(enabled=False))
+    return {**settings, **parts, "rpc": gateway, **disabled}
 
 
-def _chain(chain: int) -> Answer:
-    """Says which chain it is on."""
+def _chain_id_handler(chain: int) -> Answer:
+    """Return a handler that responds with the chain ID."""
     return lambda asked: (200, {"jsonrpc": "2.0", "id": asked.body["id"], "result": hex(chain)})
 
 
 def list_of(folder: Path, day: str | None) -> Path:
-    """A phishing list that was made on a day."""
+    """Write a phishing list with a date."""
     rules = Rules((), ("phishing.example",), (), tolerance=1, name="test", version="1")
     path = folder / "list.xz"
     path.write_bytes(packed(snapshot_of(rules, source="test", date=day)))
@@ -117,13 +117,13 @@ def list_of(folder: Path, day: str | None) -> Path:
 
 
 def today() -> str:
-    """The day it is."""
+    """Return today's date."""
     return datetime.now(UTC).date().isoformat()
 
 
 @contextmanager
 def skewed(ahead: float) -> Generator[str]:
-    """The address of a facilitator whose clock is so many seconds ahead."""
+    """Serve a facilitator whose clock is `ahead` seconds ahead, and yield its URL."""
 
     class Handler(BaseHTTPRequestHandler):
         def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the server's own names
@@ -147,22 +147,22 @@ def skewed(ahead: float) -> Generator[str]:
 
 
 Mangling = Callable[[dict[str, str], int, dict[str, str]], int]
-"""What a bad proxy does: given the request's headers, the status and the response's, it changes the latter
-and gives a status."""
+"""Change of a response by a bad proxy: gets the request's headers, the status and the response's headers,
+changes the latter, and returns a status."""
 
 
 @contextmanager
 def proxied(port: int, mangle: Mangling, *, drop: str = "") -> Generator[str]:
-    """The address of a proxy before the API on a port; it mangles responses, and drops a request header."""
+    """Serve a proxy before the API on a port that changes responses and drops a request header."""
 
-    async def passed_on(request: Request) -> Response:
+    async def forward(request: Request) -> Response:
         headers = {name: value for name, value in request.headers.items() if name not in (drop, "host")}
         async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}", trust_env=False) as client:
             body = await request.body()
             answer = await client.request(request.method, request.url.path, headers=headers, content=body)
-        kept = {name: value for name, value in answer.headers.items() if name != "content-length"}
-        status = mangle(dict(request.headers), answer.status_code, kept)
-        return Response(answer.content, status, kept)
+        headers_back = {name: value for name, value in answer.headers.items() if name != "content-length"}
+        status = mangle(dict(request.headers), answer.status_code, headers_back)
+        return Response(answer.content, status, headers_back)
 
-    with served(Starlette(routes=[Route("/{path:path}", passed_on, methods=METHODS)]), 0) as url:
+    with served(Starlette(routes=[Route("/{path:path}", forward, methods=METHODS)]), 0) as url:
         yield url

@@ -134,7 +134,7 @@ def test_a_warning_is_no_failure_and_the_table_says_how_to_mend_it(tmp_path: Pat
     done = doctor("--only", "settings", folder=tmp_path, CENTGATE_PAYTO="0x" + "1" * 40)
 
     assert done.returncode == 0
-    assert "CENTGATE_PAYTO: no such setting" in done.stdout
+    assert "CENTGATE_PAYTO: unknown setting" in done.stdout
     assert "-> see `centgate settings`" in done.stdout
     assert "1 warning" in done.stdout
 
@@ -143,7 +143,7 @@ def test_a_warning_is_no_failure_and_the_table_says_how_to_mend_it(tmp_path: Pat
     ("arguments", "settings", "said"),
     [
         ((), {"CENTGATE_PAY_TO": "0x12"}, "CENTGATE_PAY_TO"),
-        (("--only", "everything"), {}, "there is no check 'everything'"),
+        (("--only", "everything"), {}, "unknown check 'everything'"),
     ],
     ids=["settings", "name"],
 )

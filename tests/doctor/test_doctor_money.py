@@ -57,9 +57,9 @@ async def test_an_address_with_its_checksum_is_right(monkeypatch: pytest.MonkeyP
         (None, "not set"),
         ("0x000000000000000000000000000000000000dEaD", "nobody's"),
         ("0x0000000000000000000000000000000000000004", "nobody's"),
-        (BUYERS[0].address, "known to the whole world"),
-        (FACILITATOR.address, "known to the whole world"),
-        ("0xcE47ca7E00000000000000000000000000000402", "nobody has its key"),
+        (BUYERS[0].address, "key is public"),
+        (FACILITATOR.address, "key is public"),
+        ("0xcE47ca7E00000000000000000000000000000402", "whose key does not exist"),
         (USDC["eip155:8453"].address, "the token itself"),
     ],
     ids=["none", "burn", "precompiled", "test key", "test facilitator", "test merchant", "token"],
@@ -100,7 +100,7 @@ async def test_an_address_that_the_token_blocks_is_told(
     [
         ({"asset": USDC[NETWORK].address, "asset_name": "USD Coin"}, "the contract says name 'USDC'"),
         ({"asset": USDC[NETWORK].address, "asset_name": "USDC", "asset_version": "1"}, "version '2'"),
-        ({"asset": MINE, "asset_name": "USDC"}, "no token stands at"),
+        ({"asset": MINE, "asset_name": "USDC"}, "there is no token at"),
     ],
     ids=["name", "version", "address"],
 )
@@ -137,7 +137,7 @@ async def test_without_a_node_real_money_is_warned_of_and_test_money_is_not(sett
         ([KIND], 401, 400, "refuses this deployment"),
         ([KIND], 200, 403, "refuses this deployment"),
         ([KIND], 503, 400, "status 503"),
-        (["nonsense"], 200, 400, "not a facilitator's answer"),
+        (["nonsense"], 200, 400, "not a facilitator's response"),
     ],
     ids=["network", "scheme", "version", "key", "key to verify", "down", "nonsense"],
 )
@@ -192,7 +192,7 @@ def block(age: float) -> dict[str, str]:
         ("eth_chainId", "0x1", "failed", "on chain 1"),
         ("eth_getBlockByNumber", block(120), "warning", "s old"),
         ("eth_getBlockByNumber", block(1200), "warning", "s old"),
-        ("eth_getBlockByNumber", "nonsense", "failed", "as a node does"),
+        ("eth_getBlockByNumber", "nonsense", "failed", "invalid responses"),
     ],
     ids=["chain", "behind", "development chain", "nonsense"],
 )
@@ -248,14 +248,14 @@ async def test_two_of_three_public_nodes_are_enough(
     told = await checked(chain_settings, NOWHERE, node, node)
 
     assert told.status == "ok", told
-    assert "public nodes, 2 of 3 must agree; set CENTGATE_RPC_84532_URL to rely on your own" in told.what
-    assert f"without an answer: {NOWHERE}" in told.what
+    assert "public nodes, 2 of 3 must agree; set CENTGATE_RPC_84532_URL to use your own" in told.what
+    assert f"not responding: {NOWHERE}" in told.what
 
 
 async def test_one_of_three_public_nodes_is_too_few(chain_settings: Settings, devchain: DevChain) -> None:
     told = await checked(chain_settings, NOWHERE, devchain.rpc_url, NOWHERE)
 
-    assert (told.status, told.mend) == ("failed", "set CENTGATE_RPC_84532_URL to a node of your own"), told
+    assert (told.status, told.mend) == ("failed", "set CENTGATE_RPC_84532_URL to your own node"), told
 
 
 async def test_own_node_that_does_not_answer_beside_one_that_does_is_told(
@@ -265,7 +265,7 @@ async def test_own_node_that_does_not_answer_beside_one_that_does_is_told(
 
     told = await finding(two, "node")
 
-    assert (told.status, f"without an answer: {NOWHERE}" in told.what) == ("warning", True), told
+    assert (told.status, f"not responding: {NOWHERE}" in told.what) == ("warning", True), told
 
 
 async def test_node_without_a_safe_block_is_told(chain_settings: Settings, upstreams: StandIns) -> None:

@@ -115,7 +115,7 @@ async def test_a_public_url_that_leads_elsewhere_is_told(
     ("name", "mangle", "drop", "why"),
     [
         ("public-url", without("payment-required"), "", "does not come through"),
-        ("public-url", cut, "", "cut or changed"),
+        ("public-url", cut, "", "truncated or changed"),
         ("public-url", kept_for_good, "", "status 200"),
         ("proxy", without("access-control-allow-origin"), "", "OPTIONS"),
         ("proxy", without("access-control-expose-headers"), "", "cannot read PAYMENT-REQUIRED"),
@@ -192,7 +192,11 @@ async def test_another_schema_is_told(settings: Settings, database_url: str, ver
 @pytest.mark.parametrize(
     ("change", "status", "why"),
     [
-        ("ALTER DATABASE {} SET synchronous_commit = off", "failed", "confirms what it has not written"),
+        (
+            "ALTER DATABASE {} SET synchronous_commit = off",
+            "failed",
+            "confirms writes before they are on disk",
+        ),
         ("ALTER DATABASE {} SET default_transaction_read_only = on", "failed", "cannot be written"),
     ],
     ids=["not durable", "read only"],

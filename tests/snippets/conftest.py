@@ -1,4 +1,4 @@
-"""A shop on the development chain whose services all have something to say, for the whole session."""
+"""Deployment on the development chain whose services all return data, for the whole session."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ CLIENTS = Path(__file__).parents[1] / "clients"
 
 @pytest.fixture(scope="session")
 def deployment(devchain: DevChain, tmp_path_factory: pytest.TempPathFactory) -> Generator[Deployment]:
-    """What the website knows of the shop."""
+    """Deployment data that the website reads from the API."""
     folder = tmp_path_factory.mktemp("shop")
     with ExitStack() as open_parts, pytest.MonkeyPatch.context() as patch:
         for name in [name for name in os.environ if name.startswith("CENTGATE_")]:
@@ -37,7 +37,7 @@ def deployment(devchain: DevChain, tmp_path_factory: pytest.TempPathFactory) -> 
 
 @pytest.fixture
 def environment(tmp_path: Path) -> Mapping[str, str]:
-    """What a buyer has set who runs a snippet: a wallet, and a home of their own."""
+    """Environment of a buyer who runs a snippet: a wallet, and a separate home."""
     wallet = tmp_path / "wallet"
     wallet.write_text(PAYER.private_key + "\n")
     wallet.chmod(0o600)
@@ -55,5 +55,5 @@ def environment(tmp_path: Path) -> Mapping[str, str]:
 
 @pytest.fixture(scope="session")
 def node_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the packages that the TypeScript snippet names; skips where there is no npm."""
+    """Folder with the npm packages of the TypeScript snippet; skips without npm."""
     return installed(tmp_path_factory, "clients", CLIENTS.glob("*.json"), "ci")

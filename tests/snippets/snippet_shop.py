@@ -1,4 +1,4 @@
-"""Upstreams that know what the services' own examples ask for, in as few words as will do; and who asks."""
+"""Fake upstreams with minimal data for the services' own examples, and the payer."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ USDC = "0x833589fcd6edb6e08f4c7c32d4f71b54bda02913"
 WETH = "0x4200000000000000000000000000000000000006"
 PAIR = "0x" + "ab" * 20
 ELSEWHERE = ("geckoterminal", "honeypotis", "etherscan", "blockscout", "alchemy", "brave")
-"""Sources that know nothing here."""
+"""Providers without data."""
 NODE: dict[str, Any] = {
     "eth_chainId": hex(8453),
     "eth_blockNumber": "0x1000000",
@@ -30,7 +30,7 @@ NODE: dict[str, Any] = {
 
 
 def knowing(upstreams: StandIns) -> dict[str, ProviderSettings]:
-    """Fill the stand-ins, and give the settings that lead to them."""
+    """Fill the fake upstreams, and return the settings with their URLs."""
     _tokens(upstreams)
     _contracts(upstreams)
     _protocols(upstreams)

@@ -63,13 +63,13 @@ _ShortText = Annotated[str, Field(max_length=200)]
 """Text that is copied into messages and into the ledger."""
 
 
-class _Cache(_ResponseModel):
+class _CacheState(_ResponseModel):
     hit: bool
 
 
 class _Envelope(_ResponseModel):
     request_id: _ShortText = Field(alias="requestId")
-    cache: _Cache
+    cache: _CacheState
     providers: list[dict[str, Any]]
     warnings: list[str]
     data: dict[str, Any]

@@ -13,17 +13,15 @@ from centgate.devchain.house import DevChain
 from centgate.devchain.node import ask
 
 WALLET, APPROVALS = "/services/wallet-brief", "/services/approval-risk"
-EVERYTHING = 2**256 - 1
+UNLIMITED = 2**256 - 1
 APPROVE = bytes.fromhex("095ea7b3")  # approve(address,uint256)
 
 
 def look_at(buyer: Shopper) -> None:
     """Approve unlimited spending for another address on the chain, and query both services."""
     stranger = buyer.chain.accounts[9].address.lower()
-    approve(buyer.chain, buyer.account, stranger, EVERYTHING)
-    buyer.say(
-        "[bold]5. Look at a wallet[/]  the buyer approves unlimited USDC for a stranger\n"
-    )
+    approve(buyer.chain, buyer.account, stranger, UNLIMITED)
+    buyer.say("[bold]5. Look at a wallet[/]  the buyer approves unlimited USDC for a stranger\n")
     wallet = {"chainId": buyer.chain.chain_id, "walletAddress": buyer.account.address}
     _show_approvals(buyer, buyer.buy(APPROVALS, wallet).json(), stranger)
     _show_wallet(buyer, buyer.buy(WALLET, wallet).json())

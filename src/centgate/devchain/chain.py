@@ -99,25 +99,25 @@ class Chain:
     def height(self) -> int:
         return len(self.blocks) - 1
 
-    def state(self, moment: Moment = "latest") -> StateAPI:
+    def state(self, block_tag: Moment = "latest") -> StateAPI:
         """Return the state (balances, nonces, code, storage) after a block."""
-        return self._vm_at(moment).state
+        return self._vm_at(block_tag).state
 
-    def call(self, call: Call, moment: Moment = "latest") -> bytes:
+    def call(self, call: Call, block_tag: Moment = "latest") -> bytes:
         """Run a call without keeping its changes. `latest` runs in the next block, at the current time.
 
         Raises `Reverted` if the contract reverts, `Refused` for any other failure.
         """
-        return _require_output(self._execute(call, moment))
+        return _require_output(self._execute(call, block_tag))
 
-    def estimate(self, call: Call, moment: Moment = "latest") -> int:
+    def estimate(self, call: Call, block_tag: Moment = "latest") -> int:
         """Estimate the gas that a call needs."""
-        computation = self._execute(call, moment)
+        computation = self._execute(call, block_tag)
         _require_output(computation)
         used = call.gas - computation.get_gas_remaining() + computation.data_floor_gas
         # a call forwards at most 63/64 of its gas, so the gas used may be too low as a limit
         enough = min(used, call.gas)
-        while enough < call.gas and self._runs_out_of_gas(call, enough, moment):
+        while enough < call.gas and self._runs_out_of_gas(call, enough, block_tag):
             enough = min(enough * 9 // 8, call.gas)
         return enough
 
@@ -138,8 +138,8 @@ class Chain:
             self._mine_block(following)
         return transaction.hash
 
-    def _execute(self, call: Call, moment: Moment) -> ComputationAPI:
-        machine = self._vm_at(moment)
+    def _execute(self, call: Call, block_tag: Moment) -> ComputationAPI:
+        machine = self._vm_at(block_tag)
         transaction = machine.create_unsigned_transaction(
             nonce=machine.state.get_nonce(call.sender),
             gas_price=0,
@@ -153,9 +153,9 @@ class Chain:
         except ValidationError as error:
             raise Refused(str(error)) from error
 
-    def _runs_out_of_gas(self, call: Call, gas: int, moment: Moment) -> bool:
+    def _runs_out_of_gas(self, call: Call, gas: int, block_tag: Moment) -> bool:
         try:
-            return self._execute(Call(call.sender, call.to, call.data, call.value, gas), moment).is_error
+            return self._execute(Call(call.sender, call.to, call.data, call.value, gas), block_tag).is_error
         except Refused:  # below the intrinsic gas of a transaction
             return True
 
@@ -180,11 +180,11 @@ class Chain:
         self.blocks.append(result.imported_block)
         self.mined[transaction.hash] = Mined(transaction, receipts[0], result.imported_block, created)
 
-    def _vm_at(self, moment: Moment) -> VirtualMachineAPI:
-        if moment == "latest":
+    def _vm_at(self, block_tag: Moment) -> VirtualMachineAPI:
+        if block_tag == "latest":
             header = self._chain.create_header_from_parent(self.blocks[-1].header)
         else:
-            header = self.blocks[moment].header
+            header = self.blocks[block_tag].header
         # base fee 0: a call works without any balance
         return self._chain.get_vm(header.copy(base_fee_per_gas=0))
 

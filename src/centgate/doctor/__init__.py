@@ -1,1 +1,1 @@
-"""`centgate doctor`: this deployment's settings, held against the world."""
+"""`centgate doctor`: checks of this deployment's settings against its environment."""

@@ -1,4 +1,4 @@
-"""What the last audit of the journal found."""
+"""Check of the last audit of the journal."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from centgate.payments.periods import age, iso
 from centgate.payments.store import BadAddress, JournalUnavailable
 
 OVERDUE = 3 * 3600
-"""Seconds after which there should have been another audit."""
+"""Seconds after which the last audit is overdue."""
 
 
 async def audit(deployment: Deployment) -> Finding:
-    """The last audit is not old, and found the journal to agree with the chain."""
+    """The last audit is recent, and the journal matched the chain."""
     settings = deployment.settings
     try:
         async with open_books(settings.database_url) as books:
@@ -28,20 +28,20 @@ async def audit(deployment: Deployment) -> Finding:
         return skipped(f"the journal cannot be read: {reason(error)}")
     if last is None:
         nodes = payment_nodes(settings, settings.network)
-        why = "a server makes one minutes after its start" if nodes.urls else nodes.description
-        return skipped(f"there was no audit yet: {why}", "or run `centgate payments audit`")
-    return _judged(last)
+        why = "a server runs one minutes after its start" if nodes.urls else nodes.description
+        return skipped(f"no audit yet: {why}", "or run `centgate payments audit`")
+    return _evaluate(last)
 
 
-def _judged(last: LastAudit) -> Finding:
+def _evaluate(last: LastAudit) -> Finding:
     when = f"the audit of {iso(last.completed_at)[:19]}Z"
     if last.findings:
         advice = [ADVICE[kind] for kind in KINDS if last.findings.get(kind)]
-        what = f"{when} found that journal and chain differ: {describe_counts(last.findings)}"
+        what = f"{when} found differences between journal and chain: {describe_counts(last.findings)}"
         return warning(what, f"see `centgate payments audit`; {'; '.join(advice)}")
     since = time.time() - last.completed_at
     if since > OVERDUE:
         return warning(
-            f"the last audit was {age(since)} ago", "see the log of the servers: nodes may not answer"
+            f"the last audit was {age(since)} ago", "check the servers' logs: the nodes may not respond"
         )
-    return ok(f"{when} found that journal and chain agree")
+    return ok(f"{when} found no difference between journal and chain")

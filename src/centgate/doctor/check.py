@@ -1,4 +1,4 @@
-"""What a check is: one question about a deployment, what came of it, and how to mend what is wrong."""
+"""Checks: run one test of a deployment each, and report the finding with its fix."""
 
 from __future__ import annotations
 
@@ -14,42 +14,42 @@ if TYPE_CHECKING:
 
 Status = Literal["ok", "warning", "failed", "skipped"]
 SECONDS = 8.0
-"""How long a check may take."""
+"""Default timeout of a check."""
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What came of a check, for whoever runs the deployment."""
+    """Result of a check, for the operator."""
 
     status: Status
     what: str
     mend: str | None = None
-    """What to do about it; None where there is nothing to do."""
+    """How to fix it; None if there is nothing to do."""
 
 
 def ok(what: str) -> Finding:
-    """All is as it should be."""
+    """Return a finding without problems."""
     return Finding("ok", what)
 
 
 def warning(what: str, mend: str) -> Finding:
-    """It works, and may not be meant, or not work for long."""
+    """Return a finding that works, but may be unintended or stop working."""
     return Finding("warning", what, mend)
 
 
 def failed(what: str, mend: str) -> Finding:
-    """It does not work."""
+    """Return a finding that does not work."""
     return Finding("failed", what, mend)
 
 
 def skipped(what: str, mend: str | None = None) -> Finding:
-    """There is nothing to look at, or nothing to look with."""
+    """Return a finding for a check that does not apply or cannot run."""
     return Finding("skipped", what, mend)
 
 
 @dataclass(frozen=True)
 class Check:
-    """A check by its name."""
+    """Named check."""
 
     name: str
     ask: Callable[[Deployment], Awaitable[Finding]]
@@ -58,13 +58,13 @@ class Check:
 
     @property
     def about(self) -> str:
-        """What it looks at: its line in the documentation."""
+        """Description of the check, for `--list` and the documentation."""
         return self.text or cleandoc(self.ask.__doc__ or "").partition("\n\n")[0].replace("\n", " ")
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """A check that was made."""
+    """Finding of a completed check, with its duration."""
 
     name: str
     finding: Finding
@@ -72,34 +72,32 @@ class Result:
 
 
 async def examine(deployment: Deployment, checks: Sequence[Check]) -> list[Result]:
-    """Make all checks at the same time, each within its deadline; none can spoil another."""
-    return await asyncio.gather(*(_result(check, deployment) for check in checks))
+    """Run all checks concurrently, each with its own timeout. A failing check does not affect the others."""
+    return await asyncio.gather(*(_run_check(check, deployment) for check in checks))
 
 
-async def _result(check: Check, deployment: Deployment) -> Result:
+async def _run_check(check: Check, deployment: Deployment) -> Result:
     started = time.perf_counter()
-    finding = await _finding(check, deployment)
+    finding = await _run_with_timeout(check, deployment)
     seconds = round(time.perf_counter() - started, 3)
-    return Result(check.name, _without(deployment.secrets, finding), seconds)
+    return Result(check.name, _redact(deployment.secrets, finding), seconds)
 
 
-async def _finding(check: Check, deployment: Deployment) -> Finding:
+async def _run_with_timeout(check: Check, deployment: Deployment) -> Finding:
     try:
         async with asyncio.timeout(check.seconds):
             return await check.ask(deployment)
     except TimeoutError:
-        return failed(
-            f"there was no answer within {check.seconds:g} s", "see whether this machine can reach it"
-        )
-    except Exception as error:  # noqa: BLE001 - whatever it is, the other checks are to be seen
+        return failed(f"no response within {check.seconds:g} s", "check that this machine can reach it")
+    except Exception as error:  # noqa: BLE001 - the results of the other checks must be shown
         return failed(
             f"the check itself failed: {type(error).__name__}: {error}"[:300],
-            "please report this; the other checks stand",
+            "please report this; the other checks are valid",
         )
 
 
-def _without(secrets: Collection[str], finding: Finding) -> Finding:
-    """The finding without what is secret, whoever repeated it."""
+def _redact(secrets: Collection[str], finding: Finding) -> Finding:
+    """Replace secrets in the finding's text."""
     what, mend = finding.what, finding.mend
     for secret in secrets:
         what = what.replace(secret, "…")

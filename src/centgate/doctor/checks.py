@@ -1,4 +1,4 @@
-"""Every check there is, in the order they are shown."""
+"""Registry of all checks, in display order."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from centgate.doctor.check import Check
 
 PROVIDER = "provider-"
 LONG = 12.0
-"""Seconds for a check that asks two things in turn."""
+"""Timeout in seconds of a check that makes two requests in sequence."""
 
 CHECKS: tuple[Check, ...] = (
     Check("settings", operating.settings),
@@ -36,31 +36,31 @@ CHECKS: tuple[Check, ...] = (
     Check("documentation", operating.documentation_folder),
     Check("browser", operating.browser),
 )
-"""Those of the deployment; each provider has one beside them."""
+"""Checks of the deployment; all_checks() adds one per provider."""
 
 
 def all_checks() -> tuple[Check, ...]:
-    """Those of the deployment, then one for each provider: `provider-<name>`."""
-    named = sorted(all_providers(all_services()).items())
+    """Return the deployment's checks, then one per provider: `provider-<name>`."""
+    providers_by_name = sorted(all_providers(all_services()).items())
     return (
         *CHECKS,
         *(
             Check(
                 PROVIDER + name, partial(providers.provider, name), LONG, f"{kind.about.label} can be asked."
             )
-            for name, kind in named
+            for name, kind in providers_by_name
         ),
     )
 
 
 def chosen(names: Sequence[str]) -> tuple[Check, ...]:
-    """The checks of these names, `provider` for all providers; ValueError for a name that there is not."""
+    """Return the checks with these names; `provider` selects all providers. Raises ValueError if unknown."""
     checks = all_checks()
     known = {check.name for check in checks} | {PROVIDER.rstrip("-")}
     if unknown := [name for name in names if name not in known]:
-        raise ValueError(f"there is no check {unknown[0]!r}; `centgate doctor --list` names them")
-    return tuple(check for check in checks if _wanted(check.name, names))
+        raise ValueError(f"unknown check {unknown[0]!r}; `centgate doctor --list` lists all checks")
+    return tuple(check for check in checks if _is_selected(check.name, names))
 
 
-def _wanted(name: str, names: Sequence[str]) -> bool:
+def _is_selected(name: str, names: Sequence[str]) -> bool:
     return not names or name in names or ("provider" in names and name.startswith(PROVIDER))

@@ -1,4 +1,4 @@
-"""`centgate doctor`: hold this deployment's settings against the world."""
+"""`centgate doctor`: check this deployment's settings against its environment."""
 
 from __future__ import annotations
 
@@ -22,21 +22,19 @@ def doctor(
     *,
     only: Annotated[
         list[str] | None,
-        typer.Option(
-            help="A check to make, may be repeated; `provider` for all providers. All unless given."
-        ),
+        typer.Option(help="A check to run, may be repeated; `provider` for all providers. Default: all."),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="As JSON, in a shape that stays.")] = False,
-    listing: Annotated[bool, typer.Option("--list", help="Say what each check looks at, and end.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, in a stable format.")] = False,
+    listing: Annotated[bool, typer.Option("--list", help="List all checks and exit.")] = False,
     send_test_alert: Annotated[
         bool, typer.Option("--send-test-alert", help="Send an alert to CENTGATE_ALERT_WEBHOOK.")
     ] = False,
 ) -> None:
-    """Hold this deployment's settings against the world, and say how to mend what is wrong.
+    """Check this deployment's settings against its environment, and say how to fix each problem.
 
-    Looks at money (address, token, facilitator, node), the public URL, database, cache, clock, alerts,
-    metrics and every provider; moves no money. Exit code 0 when nothing failed, 1 when something did, 2 for
-    settings that cannot be read. `--list` says what each check looks at.
+    Covers payments (address, token, facilitator, node), the public URL, database, cache, clock, alerts,
+    metrics and every provider; moves no money. Exit code 0 if no check failed, 1 if one failed, 2 for
+    invalid settings. `--list` describes each check.
     """
     from centgate.doctor.checks import chosen
     from centgate.terminal import fail, settings_given
@@ -46,17 +44,17 @@ def doctor(
     except ValueError as error:
         fail(str(error), 2)
     if listing:
-        _list(checks)
+        _print_list(checks)
         return
-    results = _examined(settings_given(), checks, send_test_alert=send_test_alert)
+    results = _run_checks(settings_given(), checks, send_test_alert=send_test_alert)
     if as_json:
         _print_json(results)
     else:
         _print_table(results)
-    raise typer.Exit(1 if _worst(results) == "failed" else 0)
+    raise typer.Exit(1 if _overall_status(results) == "failed" else 0)
 
 
-def _examined(settings: Settings, checks: Sequence[Check], *, send_test_alert: bool) -> list[Result]:
+def _run_checks(settings: Settings, checks: Sequence[Check], *, send_test_alert: bool) -> list[Result]:
     import asyncio
     from concurrent.futures import ThreadPoolExecutor
 
@@ -67,7 +65,7 @@ def _examined(settings: Settings, checks: Sequence[Check], *, send_test_alert: b
     set_up_logs("error")
 
     async def run() -> list[Result]:
-        # names are looked up in threads, and where nothing answers each takes seconds
+        # DNS lookups run in threads, and each takes seconds if no server responds
         asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(max(8, len(checks))))
         async with open_deployment(settings, send_test_alert=send_test_alert) as deployment:
             return await examine(deployment, checks)
@@ -75,9 +73,9 @@ def _examined(settings: Settings, checks: Sequence[Check], *, send_test_alert: b
     return asyncio.run(run())
 
 
-def _worst(results: Sequence[Result]) -> Status:
-    found = {result.finding.status for result in results}
-    return "failed" if "failed" in found else "warning" if "warning" in found else "ok"
+def _overall_status(results: Sequence[Result]) -> Status:
+    statuses = {result.finding.status for result in results}
+    return "failed" if "failed" in statuses else "warning" if "warning" in statuses else "ok"
 
 
 def _print_json(results: Sequence[Result]) -> None:
@@ -93,7 +91,7 @@ def _print_json(results: Sequence[Result]) -> None:
         }
         for result in results
     ]
-    report = {"status": _worst(results), "checks": checks}
+    report = {"status": _overall_status(results), "checks": checks}
     print(orjson.dumps(report, option=orjson.OPT_INDENT_2).decode())
 
 
@@ -105,17 +103,17 @@ def _print_table(results: Sequence[Result]) -> None:
     table = Table("check", "", "finding", box=None, pad_edge=False, padding=(0, 2, 0, 0))
     for result in results:
         finding = result.finding
-        told = Text(finding.what)
+        text = Text(finding.what)
         if finding.mend:
-            told.append(f"\n-> {finding.mend}", "bold" if finding.status == "failed" else "dim")
-        table.add_row(result.name, Text(finding.status, COLOURS[finding.status]), told)
+            text.append(f"\n-> {finding.mend}", "bold" if finding.status == "failed" else "dim")
+        table.add_row(result.name, Text(finding.status, COLOURS[finding.status]), text)
     console = Console(highlight=False)
     console.print(table)
     counts = Counter(result.finding.status for result in results)
     console.print("\n" + ", ".join(f"{counts[status]} {status}" for status in COLOURS if counts[status]))
 
 
-def _list(checks: Sequence[Check]) -> None:
+def _print_list(checks: Sequence[Check]) -> None:
     from rich.console import Console
     from rich.table import Table
 

@@ -1,4 +1,4 @@
-"""The deployment that is looked at: its settings, and connections to look with."""
+"""Context of the checks: the deployment's settings and open connections."""
 
 from __future__ import annotations
 
@@ -21,30 +21,30 @@ from centgate.upstream import Upstream
 
 MEGABYTE = 1 << 20
 SECRET_LENGTH = 6
-"""Characters from which a part of a secret setting is one, and not a word."""
+"""Minimum length of a part of a secret setting that is redacted."""
 PASSWORD_LENGTH = 4
-"""The same of a password, which is one however short; a shorter one cannot be told from the text."""
+"""Minimum length of a redacted password; a shorter one would match ordinary text."""
 
 
 class Unreached(Exception):
-    """There was no answer; the message says why, as a clause."""
+    """No response was received; the message is the reason, as a clause."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """An answer over HTTP."""
+    """HTTP response."""
 
     status: int
     headers: Mapping[str, str]
     body: bytes
     seconds: float
     at: float
-    """When it was on its way, in seconds since 1970: half-way between question and answer."""
+    """Estimated time of the response, in seconds since 1970: half-way between request and response."""
 
 
 @dataclass(frozen=True)
 class Deployment:
-    """What the checks are given."""
+    """Settings and connections passed to each check."""
 
     settings: Settings
     resources: Resources
@@ -52,7 +52,7 @@ class Deployment:
 
     @cached_property
     def node(self) -> Node | None:
-        """The node of the payment network that outcomes are looked up at, if one is set."""
+        """Node of the payment network for settlement lookups; None if none is set."""
         url = self.settings.rpc_url
         if url is None:
             return None
@@ -61,18 +61,18 @@ class Deployment:
 
     @cached_property
     def node_setting(self) -> str:
-        """The name of the setting that names this node."""
+        """Name of the setting with this node's URL."""
         return f"{PREFIX}RPC_{self.settings.chain_id}_URL"
 
     @cached_property
     def secrets(self) -> tuple[str, ...]:
-        """What is not to be shown, longest first."""
-        return tuple(sorted(set(_secrets(self.settings)), key=len, reverse=True))
+        """Secrets to redact, longest first."""
+        return tuple(sorted(set(_find_secrets(self.settings)), key=len, reverse=True))
 
     async def ask(
         self, url: str, *, method: str = "GET", headers: Mapping[str, str] | None = None, body: bytes = b""
     ) -> Reply:
-        """One request, no redirect followed; Unreached when it has no answer."""
+        """Send one request, without following redirects. Raises Unreached if there is no response."""
         started, sent = time.perf_counter(), time.time()
         try:
             async with self.resources.session.request(
@@ -80,29 +80,29 @@ class Deployment:
             ) as response:
                 content = await response.content.read(MEGABYTE)
         except (aiohttp.ClientError, OSError, ValueError) as error:
-            raise Unreached(_why(error)) from error
+            raise Unreached(_describe_error(error)) from error
         seconds = time.perf_counter() - started
         return Reply(response.status, response.headers, content, seconds, sent + seconds / 2)
 
 
 @asynccontextmanager
 async def open_deployment(settings: Settings, *, send_test_alert: bool = False) -> AsyncGenerator[Deployment]:
-    """Open what the checks look with, and close it."""
+    """Open the connections of the checks, and close them."""
     async with open_resources(settings) as resources:
         yield Deployment(settings, resources, send_test_alert)
 
 
 def host(url: str) -> str:
-    """As much of an address as may be shown: keys stand in the rest of some."""
+    """Return scheme, host and port of a URL; the rest may contain keys."""
     try:
         parts = urlsplit(url)
         return f"{parts.scheme}://{parts.hostname}" + (f":{parts.port}" if parts.port else "")
     except ValueError:
-        return "an address that cannot be read"
+        return "an invalid URL"
 
 
 def is_loopback(url: str) -> bool:
-    """Whether an address is on this machine."""
+    """Return True if a URL is on this machine."""
     name = urlsplit(url).hostname or ""
     try:
         return name == "localhost" or ip_address(name).is_loopback
@@ -111,61 +111,63 @@ def is_loopback(url: str) -> bool:
 
 
 def in_the_clear(url: str) -> bool:
-    """Whether what is sent to an address can be read on its way over a network."""
+    """Return True if requests to a URL cross a network unencrypted."""
     return urlsplit(url).scheme == "http" and not is_loopback(url)
 
 
-def _why(error: Exception) -> str:
-    """What went wrong with a connection, in an operator's words."""
+def _describe_error(error: Exception) -> str:
+    """Describe a connection error for operators."""
     match error:
         case TimeoutError():
-            return "it cannot be reached in time"
+            return "it did not respond in time"
         case aiohttp.ClientConnectorCertificateError():
-            return "its certificate is not good for this name, or nobody known has signed it"
+            return "its certificate does not match this name, or is not from a trusted authority"
         case aiohttp.ClientConnectorDNSError():
-            return "its name is not known"
+            return "its name cannot be resolved"
         case aiohttp.ClientSSLError():
-            return "it does not speak TLS as it should"
+            return "the TLS handshake failed"
         case aiohttp.ClientConnectorError():
-            return f"it cannot be connected to ({error.os_error.strerror or 'no reason given'})"
+            return f"the connection failed ({error.os_error.strerror or 'no reason given'})"
         case aiohttp.ServerDisconnectedError():
-            return "it closed the connection without an answer"
+            return "it closed the connection without a response"
         case aiohttp.ClientResponseError():
-            return f"it answered in HTTP that cannot be read ({error.message[:80]})"
+            return f"it sent invalid HTTP ({error.message[:80]})"
         case aiohttp.InvalidURL() | ValueError():
-            return "its address cannot be used"
+            return "its URL is invalid"
         case _:
             return f"the connection failed ({type(error).__name__})"
 
 
-def _secrets(settings: Settings) -> Iterator[str]:
-    """Keys and passwords, in the settings and in the addresses they hold."""
+def _find_secrets(settings: Settings) -> Iterator[str]:
+    """Find keys and passwords in the settings and in their URLs."""
     values = [getattr(settings, name) for name in Settings.model_fields if name != "providers"]
     keys = [value for value in values if isinstance(value, SecretStr)]
     keys += [provider.key for provider in settings.providers.values() if provider.key]
     for key in keys:
-        yield from _parts(r":", key.get_secret_value())
+        yield from _split_secret(r":", key.get_secret_value())
     urls = [settings.database_url, settings.cache_url, settings.alert_webhook]
     urls += [url for each in settings.providers.values() if each.url for url in each.url.split(",")]
     for url in urls:
-        yield from _in_address(url or "")
+        yield from _find_url_secrets(url or "")
 
 
-def _in_address(url: str) -> Iterator[str]:
-    """A password, and what may be a key in the path or behind it."""
-    # also of an address that is none, as one whose password has a slash or a bracket in it
+def _find_url_secrets(url: str) -> Iterator[str]:
+    """Find the password of a URL, and possible keys in its path and query."""
+    # also for an invalid URL, such as one whose password contains a slash or a bracket
     authority = url.partition("://")[2].rpartition("@")[0]
     if authority:
         password = authority.partition(":")[2] or authority
         yield from (word for word in {password, unquote(password)} if len(word) >= PASSWORD_LENGTH)
     with suppress(ValueError):
         parts = urlsplit(url if url.startswith("http") else "")
-        yield from (word for word in re.split(r"[/?&=]", parts.path + "?" + parts.query) if _like_a_key(word))
+        yield from (
+            word for word in re.split(r"[/?&=]", parts.path + "?" + parts.query) if _looks_like_key(word)
+        )
 
 
-def _like_a_key(word: str) -> bool:
+def _looks_like_key(word: str) -> bool:
     return len(word) >= 16 or (len(word) >= SECRET_LENGTH and any(map(str.isdigit, word)))
 
 
-def _parts(separator: str, secret: str) -> Iterator[str]:
+def _split_secret(separator: str, secret: str) -> Iterator[str]:
     yield from (part for part in [secret, *re.split(separator, secret)] if len(part) >= SECRET_LENGTH)

@@ -1,4 +1,4 @@
-"""Whether the facilitator would settle our payments."""
+"""Check that the facilitator can settle this deployment's payments."""
 
 from __future__ import annotations
 
@@ -12,68 +12,68 @@ from centgate.payments.facilitator import authorize
 from centgate.payments.terms import SCHEME, X402_VERSION
 
 SLOW = 2.0
-"""Seconds after which a facilitator that only lists what it supports is slow."""
+"""Seconds after which the response to `GET /supported` is slow."""
 
 
 async def facilitator(deployment: Deployment) -> Finding:
-    """The facilitator answers, settles scheme exact (x402 version 2) on the network, and takes the key."""
+    """The facilitator responds, settles scheme exact (x402 version 2) on the network, accepts the key."""
     settings = deployment.settings
     url, network = settings.facilitator, settings.network
     if settings.lacks_cdp_key:
-        return failed(f"{url} wants a key", "set CENTGATE_CDP_API_KEY_ID and CENTGATE_CDP_API_KEY_SECRET")
+        return failed(f"{url} requires a key", "set CENTGATE_CDP_API_KEY_ID and CENTGATE_CDP_API_KEY_SECRET")
     try:
         reply = await ask_facilitator(deployment)
     except Unreached as why:
-        return failed(f"{url} gives no answer: {why}", "see CENTGATE_FACILITATOR_URL, and the way out to it")
-    except ValueError as error:
-        return failed(str(error), "copy the key anew")
-    if trouble := _refusal(url, reply):
-        return trouble
-    kinds = _kinds(reply.body)
-    if kinds is None:
         return failed(
-            f"{url}/supported is not a facilitator's answer", "see that CENTGATE_FACILITATOR_URL is right"
+            f"{url} does not respond: {why}", "check CENTGATE_FACILITATOR_URL and the outbound connection"
         )
+    except ValueError as error:
+        return failed(str(error), "copy the key again")
+    if problem := _check_status(url, reply):
+        return problem
+    kinds = _parse_kinds(reply.body)
+    if kinds is None:
+        return failed(f"{url}/supported is not a facilitator's response", "check CENTGATE_FACILITATOR_URL")
     if (X402_VERSION, SCHEME, network) not in kinds:
         others = ", ".join(sorted({net for version, _, net in kinds if version == X402_VERSION}))
         return failed(
             f"{url} does not settle on {network} with scheme {SCHEME} (it has {others[:200] or 'nothing'})",
-            "set another CENTGATE_FACILITATOR_URL, or the network it has as CENTGATE_NETWORK",
+            "set another CENTGATE_FACILITATOR_URL, or set CENTGATE_NETWORK to a network it supports",
         )
-    return await _with_key(deployment, reply.seconds)
+    return await _check_key(deployment, reply.seconds)
 
 
 async def ask_facilitator(deployment: Deployment) -> Reply:
-    """What `GET /supported` answers; Unreached, and ValueError for a key that cannot sign."""
+    """Send `GET /supported`. Raises Unreached, and ValueError for an invalid signing key."""
     url = deployment.settings.facilitator + "/supported"
     return await deployment.ask(url, headers=authorize(deployment.settings, url, method="GET"))
 
 
-def _refusal(url: str, reply: Reply) -> Finding | None:
-    """What a status means that is no success."""
+def _check_status(url: str, reply: Reply) -> Finding | None:
+    """Return the finding for an unsuccessful status; None for 200."""
     if 300 <= reply.status < 400:
-        onward = reply.headers.get("Location", "")
+        location = reply.headers.get("Location", "")
         return failed(
-            f"{url} redirects to {host(onward) if '://' in onward else 'another path'}, and payments are not "
-            "sent after a redirect",
-            "set CENTGATE_FACILITATOR_URL to where it leads",
+            f"{url} redirects to {host(location) if '://' in location else 'another path'}, and payments do "
+            "not follow redirects",
+            "set CENTGATE_FACILITATOR_URL to the target of the redirect",
         )
     if reply.status in (401, 403):
-        return _key_refused(url, reply.status)
+        return _key_rejected(url, reply.status)
     if reply.status != 200:
-        return failed(f"{url}/supported answers with status {reply.status}", "see CENTGATE_FACILITATOR_URL")
+        return failed(f"{url}/supported returns status {reply.status}", "check CENTGATE_FACILITATOR_URL")
     return None
 
 
-def _key_refused(url: str, status: int) -> Finding:
+def _key_rejected(url: str, status: int) -> Finding:
     return failed(
-        f"{url} refuses this deployment (status {status})",
-        "see CENTGATE_CDP_API_KEY_ID and CENTGATE_CDP_API_KEY_SECRET, or CENTGATE_FACILITATOR_TOKEN",
+        f"{url} rejects this deployment's key (status {status})",
+        "check CENTGATE_CDP_API_KEY_ID and CENTGATE_CDP_API_KEY_SECRET, or CENTGATE_FACILITATOR_TOKEN",
     )
 
 
-def _kinds(body: bytes) -> set[tuple[Any, Any, Any]] | None:
-    """What is supported, as (x402 version, scheme, network); None for what is no such list."""
+def _parse_kinds(body: bytes) -> set[tuple[Any, Any, Any]] | None:
+    """Parse the supported kinds as (x402 version, scheme, network); None if the body has another format."""
     try:
         kinds = cast(list[dict[str, Any]], orjson.loads(body)["kinds"])
         return {(kind.get("x402Version"), kind.get("scheme"), kind.get("network")) for kind in kinds}
@@ -81,20 +81,20 @@ def _kinds(body: bytes) -> set[tuple[Any, Any, Any]] | None:
         return None
 
 
-async def _with_key(deployment: Deployment, seconds: float) -> Finding:
-    """Whether it also takes the key where money is concerned; asked about no payment at all."""
+async def _check_key(deployment: Deployment, seconds: float) -> Finding:
+    """Check that `POST /verify` accepts the key; the body contains no payment."""
     settings = deployment.settings
     url = settings.facilitator + "/verify"
     headers = {"Content-Type": "application/json", **authorize(settings, url)}
     try:
         reply = await deployment.ask(url, method="POST", headers=headers, body=b"{}")
     except Unreached as why:
-        return failed(f"{url} gives no answer: {why}", "see whether the facilitator is in trouble")
+        return failed(f"{url} does not respond: {why}", "check the facilitator's status")
     if reply.status in (401, 403):
-        return _key_refused(settings.facilitator, reply.status)
-    took = f"{seconds * 1000:.0f} ms"
+        return _key_rejected(settings.facilitator, reply.status)
+    duration = f"{seconds * 1000:.0f} ms"
     if seconds > SLOW:
-        return warning(f"{settings.facilitator} took {took}", "buyers wait as long for every payment")
+        return warning(f"{settings.facilitator} took {duration}", "every payment is delayed by this time")
     if in_the_clear(url):
-        return warning(f"{settings.facilitator} is asked over http, in the clear", "reach it over https")
-    return ok(f"{settings.facilitator} settles {SCHEME} on {settings.network}, {took}")
+        return warning(f"{settings.facilitator} is used over http, unencrypted", "use https")
+    return ok(f"{settings.facilitator} settles {SCHEME} on {settings.network}, {duration}")

@@ -1,4 +1,4 @@
-"""Who is paid, and in which token."""
+"""Checks of the payee address and the payment token."""
 
 from __future__ import annotations
 
@@ -25,52 +25,52 @@ BURNS = frozenset(
         "0xffffffffffffffffffffffffffffffffffffffff",
     }
 )
-"""Addresses that things are sent to in order to lose them, or that stand for something else."""
+"""Burn addresses and placeholder addresses."""
 PRECOMPILED = 0xFFFF
-"""Up to this number addresses are contracts of the chain itself."""
+"""Highest address reserved for precompiled contracts."""
 DELEGATION = b"\xef\x01\x00"
-"""What the code of an account begins with that has delegated to a contract (EIP-7702)."""
+"""Code prefix of an account that has delegated to a contract (EIP-7702)."""
 
 
 async def pay_to(deployment: Deployment) -> Finding:
-    """CENTGATE_PAY_TO is set, written with its checksum, and can be somebody's."""
+    """CENTGATE_PAY_TO is set, has its checksum, and is a usable address."""
     address = deployment.settings.pay_to
     if address is None:
         return failed(
-            "CENTGATE_PAY_TO is not set: no payment is taken, and nothing is served",
-            "set it to the address that is to be paid",
+            "CENTGATE_PAY_TO is not set: no payments are accepted, and nothing is served",
+            "set it to the address that receives payments",
         )
-    if why := _nobodys(address, deployment.settings):
-        return failed(f"{address} {why}", "set CENTGATE_PAY_TO to an address that you have the key of")
-    given = as_given("PAY_TO") or address
-    if given != address:
+    if why := _unusable_reason(address, deployment.settings):
+        return failed(f"{address} {why}", "set CENTGATE_PAY_TO to an address whose key you hold")
+    configured = as_given("PAY_TO") or address
+    if configured != address:
         return warning(
-            f"{given} is written without its checksum, so a wrong digit would go unnoticed",
+            f"{configured} has no checksum, so a wrong digit would go unnoticed",
             f"compare it with your wallet and set CENTGATE_PAY_TO={address}",
         )
     return ok(f"{address}, with its checksum")
 
 
-def _nobodys(address: str, settings: Settings) -> str | None:
-    """Why nobody who is paid at an address has the money."""
+def _unusable_reason(address: str, settings: Settings) -> str | None:
+    """Return why funds sent to this address would be lost, or None."""
     from centgate.dev import MERCHANT
     from centgate.devchain.accounts import BUYERS, FACILITATOR
 
     lower = address.lower()
     if lower in BURNS or int(lower, 16) <= PRECOMPILED:
-        return "is nobody's: what is sent there is lost"
+        return "has no owner: funds sent there are lost"
     if lower in {settings.token.address.lower(), *(token.address.lower() for token in USDC.values())}:
-        return "is the token itself, which cannot give back what it is sent"
+        return "is the token contract itself, which cannot return funds"
     if settings.development_chain is None:
         if address == MERCHANT:
-            return "is the development chain's, and nobody has its key"
+            return "is the development chain's payee, whose key does not exist"
         if address in {account.address for account in (*BUYERS, FACILITATOR)}:
-            return "is the development chain's, and its key is known to the whole world"
+            return "is an account of the development chain, whose key is public"
     return None
 
 
 async def pay_to_account(deployment: Deployment) -> Finding:
-    """What stands at CENTGATE_PAY_TO on the chain: a contract must be able to send tokens on, and the token
+    """The account at CENTGATE_PAY_TO on the chain: a contract must be able to transfer tokens, and the token
     must not block the address."""
     address, node = deployment.settings.pay_to, deployment.node
     if address is None:
@@ -80,25 +80,25 @@ async def pay_to_account(deployment: Deployment) -> Finding:
     try:
         (code,) = await node.ask([("eth_getCode", [address, "latest"])], tolerant=False)
         token = deployment.settings.token.address
-        blocked = await _read(node, token, "isBlacklisted(address)", address)
+        blocked = await _call_contract(node, token, "isBlacklisted(address)", address)
     except ProviderFailure as failure:
         return skipped(failure.message)
     if blocked and int.from_bytes(blocked) == 1:
-        return failed(f"the token blocks {address}: no payment can arrive", "be paid at another address")
-    found = bytes.fromhex(str(code).removeprefix("0x"))
-    if found.startswith(DELEGATION):
+        return failed(f"the token blocks {address}: payments fail", "set CENTGATE_PAY_TO to another address")
+    code_bytes = bytes.fromhex(str(code).removeprefix("0x"))
+    if code_bytes.startswith(DELEGATION):
         return warning(
-            f"{address} has delegated to a contract (EIP-7702)", "see that it is one you have chosen"
+            f"{address} has delegated to a contract (EIP-7702)", "check that you chose this contract"
         )
-    if found:
+    if code_bytes:
         return warning(
-            f"a contract stands at {address}", "fine for a Safe; else see that it can send tokens on"
+            f"{address} is a contract", "fine for a Safe; otherwise check that it can transfer tokens"
         )
-    return ok("an account with a key of its own")
+    return ok("a regular account with its own key")
 
 
 async def token(deployment: Deployment) -> Finding:
-    """The token's EIP-712 domain (name, version) and its decimals are those of the contract on the chain."""
+    """The token's EIP-712 domain (name, version) and decimals match the contract on the chain."""
     settings, node = deployment.settings, deployment.node
     if settings.pay_to is None and settings.network not in USDC and not settings.asset:
         return skipped("no token is set")
@@ -106,47 +106,50 @@ async def token(deployment: Deployment) -> Finding:
     if node is None:
         return without_node(deployment)
     try:
-        separator = await _read(node, asset.address, "DOMAIN_SEPARATOR()")
-        decimals = await _read(node, asset.address, "decimals()")
-        name, version = [_text(await _read(node, asset.address, what)) for what in ("name()", "version()")]
+        separator = await _call_contract(node, asset.address, "DOMAIN_SEPARATOR()")
+        decimals = await _call_contract(node, asset.address, "decimals()")
+        name, version = [
+            _decode_string(await _call_contract(node, asset.address, what))
+            for what in ("name()", "version()")
+        ]
     except ProviderFailure as failure:
-        return failed(failure.message, f"see to the node in {deployment.node_setting}")
+        return failed(failure.message, f"check the node in {deployment.node_setting}")
     if decimals is None:
         return failed(
-            f"no token stands at {asset.address} on {settings.network}",
+            f"there is no token at {asset.address} on {settings.network}",
             "set CENTGATE_ASSET to the token's address on that network",
         )
     if int.from_bytes(decimals) != asset.decimals:
         return failed(
-            f"the token has {int.from_bytes(decimals)} decimals, and prices are in {asset.decimals}",
+            f"the token has {int.from_bytes(decimals)} decimals, but prices use {asset.decimals}",
             "set CENTGATE_ASSET to a dollar token with 6 decimals",
         )
-    return _domain(asset, settings.chain_id, separator, (name, version))
+    return _check_domain(asset, settings.chain_id, separator, (name, version))
 
 
-def _domain(
-    asset: Asset, chain_id: int, separator: bytes | None, told: tuple[str | None, str | None]
+def _check_domain(
+    asset: Asset, chain_id: int, separator: bytes | None, contract_domain: tuple[str | None, str | None]
 ) -> Finding:
-    """Whether buyers sign under the domain that the contract checks."""
-    ours = f"name {asset.name!r}, version {asset.version!r}"
-    theirs = f"name {told[0]!r}, version {told[1]!r}"
+    """Check that buyers sign under the domain that the contract verifies."""
+    expected = f"name {asset.name!r}, version {asset.version!r}"
+    actual = f"name {contract_domain[0]!r}, version {contract_domain[1]!r}"
     if separator is None:
-        if told == (asset.name, asset.version):
-            return ok(f"{ours}, 6 decimals")
+        if contract_domain == (asset.name, asset.version):
+            return ok(f"{expected}, 6 decimals")
         return warning(
-            f"the contract tells no DOMAIN_SEPARATOR(), and of itself {theirs}; the settings say {ours}",
-            "see that it is a token with EIP-3009, and which domain it signs under",
+            f"the contract has no DOMAIN_SEPARATOR(), and reports {actual}; the settings say {expected}",
+            "check that the token supports EIP-3009, and its signing domain",
         )
     if separator == domain_separator(asset.name, asset.version, chain_id, asset.address):
-        return ok(f"{ours}, 6 decimals, the domain on the chain")
+        return ok(f"{expected}, 6 decimals, the domain on the chain")
     return failed(
-        f"no signature will fit: the settings say {ours}, the contract says {theirs}",
-        "set CENTGATE_ASSET_NAME and CENTGATE_ASSET_VERSION to what the contract says",
+        f"signatures will be invalid: the settings say {expected}, the contract says {actual}",
+        "set CENTGATE_ASSET_NAME and CENTGATE_ASSET_VERSION to the contract's values",
     )
 
 
-async def _read(node: Node, to: str, signature: str, address: str | None = None) -> bytes | None:
-    """What a contract returns; None where it returns nothing."""
+async def _call_contract(node: Node, to: str, signature: str, address: str | None = None) -> bytes | None:
+    """Call a contract and return its output; None if it returns nothing or reverts."""
     data = keccak(signature.encode())[:4] + (bytes.fromhex(address[2:]).rjust(32, b"\0") if address else b"")
     call = {"to": to, "data": "0x" + data.hex()}
     (answer,) = await node.ask([("eth_call", [call, "latest"])], tolerant=True)
@@ -155,7 +158,7 @@ async def _read(node: Node, to: str, signature: str, address: str | None = None)
     return bytes.fromhex(str(answer).removeprefix("0x")) or None
 
 
-def _text(returned: bytes | None) -> str | None:
+def _decode_string(returned: bytes | None) -> str | None:
     try:
         return cast(str, decode(["string"], returned)[0]) if returned else None
     except (DecodingError, UnicodeDecodeError):

@@ -1,4 +1,4 @@
-"""What a start reads, and what the operator hears by: settings, clock, receipts, alerts, metrics, files."""
+"""Checks of operations: settings, start-up, clock, receipts, alerts, metrics and files."""
 
 from __future__ import annotations
 
@@ -28,28 +28,28 @@ from centgate.settings import Settings, misspelt
 from centgate.text import timestamp
 
 SKEWED, DRIFTING = 5.0, 2.0
-"""Seconds between two clocks: payments are good for a window of time, which both must agree on."""
+"""Clock difference limits in seconds: a payment's validity window needs synchronized clocks."""
 
 
 async def settings(_deployment: Deployment) -> Finding:
-    """Every CENTGATE_ variable is the name of a setting."""
+    """Every CENTGATE_ variable is a known setting."""
     providers = all_providers(all_services()).values()
     unknown = misspelt([name for provider in providers for name in provider.about.settings])
     if unknown:
-        return warning(f"{', '.join(unknown)}: no such setting", "see `centgate settings` for their names")
-    return ok("every CENTGATE_ variable is a setting")
+        return warning(f"{', '.join(unknown)}: unknown setting", "`centgate settings` lists all names")
+    return ok("every CENTGATE_ variable is a known setting")
 
 
 async def start(deployment: Deployment) -> Finding:
-    """All that a start reads can be read: pins, keys, files to serve, providers' settings."""
+    """Everything that the server reads at start is valid: pins, keys, files to serve, providers' settings."""
     try:
-        await asyncio.to_thread(_rehearse, deployment)
+        await asyncio.to_thread(_validate_startup, deployment)
     except (ValueError, OSError, UnreadableList) as error:
-        return failed(f"the server would not start: {error}", "change the setting that is named")
-    return ok("a start finds all it reads")
+        return failed(f"the server would not start: {error}", "change the named setting")
+    return ok("everything that the server reads at start is valid")
 
 
-def _rehearse(deployment: Deployment) -> None:
+def _validate_startup(deployment: Deployment) -> None:
     from centgate.faces import verification
     from centgate.runtime import rehearse
 
@@ -59,30 +59,32 @@ def _rehearse(deployment: Deployment) -> None:
 
 async def clock(deployment: Deployment) -> Finding:
     """This machine's clock agrees with those of the facilitator, the node and the database."""
-    asked = await asyncio.gather(_facilitators(deployment), _nodes(deployment), _databases(deployment))
-    skews = {name: skew for found in asked for name, skew in found.items()}
+    sources = await asyncio.gather(
+        _facilitator_skew(deployment), _node_skew(deployment), _database_skew(deployment)
+    )
+    skews = {name: skew for source in sources for name, skew in source.items()}
     if not skews:
-        return skipped("there is no other clock to compare with")
+        return skipped("no other clock is available for comparison")
     name = max(skews, key=lambda name: abs(skews[name]))
     skew = skews[name]
     what = f"this clock is {abs(skew):.1f} s {'behind' if skew > 0 else 'ahead of'} {name}"
     if abs(skew) > SKEWED:
-        return failed(what, "keep the clock by NTP: payments are good for a window of time")
+        return failed(what, "synchronize the clock with NTP: payments have a validity window")
     if abs(skew) > DRIFTING:
-        return warning(what, "keep the clock by NTP")
+        return warning(what, "synchronize the clock with NTP")
     return ok(f"within {abs(skew):.1f} s of {' and '.join(skews)}")
 
 
-async def _facilitators(deployment: Deployment) -> dict[str, float]:
+async def _facilitator_skew(deployment: Deployment) -> dict[str, float]:
     try:
-        skew = _skew(await ask_facilitator(deployment))
+        skew = _skew_of_response(await ask_facilitator(deployment))
     except (Unreached, ValueError):
         return {}
     return {} if skew is None else {"the facilitator's": skew}
 
 
-def _skew(reply: Reply) -> float | None:
-    """Seconds that the clock of who answered is ahead; it tells whole ones."""
+def _skew_of_response(reply: Reply) -> float | None:
+    """Return the seconds that the server's clock is ahead; its Date header has whole seconds."""
     try:
         at = parsedate_to_datetime(reply.headers["Date"]).timestamp()
     except (KeyError, ValueError, TypeError):
@@ -90,8 +92,8 @@ def _skew(reply: Reply) -> float | None:
     return 0.0 if at <= reply.at <= at + 1 else at - reply.at + (1 if reply.at > at else 0)
 
 
-async def _nodes(deployment: Deployment) -> dict[str, float]:
-    """A block is never of the future; how far the chain is behind says nothing of the clock."""
+async def _node_skew(deployment: Deployment) -> dict[str, float]:
+    """Return the skew if the latest block is in the future; an older block does not indicate a skew."""
     if deployment.node is None:
         return {}
     try:
@@ -102,7 +104,7 @@ async def _nodes(deployment: Deployment) -> dict[str, float]:
     return {"the newest block's": ahead} if ahead > 0 else {}
 
 
-async def _databases(deployment: Deployment) -> dict[str, float]:
+async def _database_skew(deployment: Deployment) -> dict[str, float]:
     import asyncpg
 
     try:
@@ -113,41 +115,41 @@ async def _databases(deployment: Deployment) -> dict[str, float]:
 
 
 async def receipt_key(deployment: Deployment) -> Finding:
-    """CENTGATE_RECEIPT_KEY is not the key of CENTGATE_PAY_TO."""
+    """CENTGATE_RECEIPT_KEY differs from the key of CENTGATE_PAY_TO."""
     key = deployment.settings.receipt_key
     if key is None:
-        return skipped("CENTGATE_RECEIPT_KEY is not set: no offer and no receipt is signed")
+        return skipped("CENTGATE_RECEIPT_KEY is not set: offers and receipts are not signed")
     signer = address_of(bytes.fromhex(key.get_secret_value().removeprefix("0x")))
     if signer == (deployment.settings.pay_to or "").lower():
         return warning(
-            "CENTGATE_RECEIPT_KEY is the key of CENTGATE_PAY_TO: whoever reads it has the money",
-            "use a key of its own, which holds no money",
+            "CENTGATE_RECEIPT_KEY is the key of CENTGATE_PAY_TO: anyone who reads it can take the money",
+            "use a separate key that holds no money",
         )
     return ok(f"receipts are signed by {signer}")
 
 
 async def alert_webhook(deployment: Deployment) -> Finding:
-    """CENTGATE_ALERT_WEBHOOK takes an alert; asked only with --send-test-alert."""
+    """CENTGATE_ALERT_WEBHOOK accepts an alert; tested only with --send-test-alert."""
     url = deployment.settings.alert_webhook
     if url is None:
-        return skipped("CENTGATE_ALERT_WEBHOOK is not set: nobody is told when settlements fail")
+        return skipped("CENTGATE_ALERT_WEBHOOK is not set: no alert is sent when settlements fail")
     if not deployment.send_test_alert:
-        return skipped(f"{host(url)} was not asked", "send it an alert with --send-test-alert")
+        return skipped(f"{host(url)} was not tested", "send a test alert with --send-test-alert")
     body = orjson.dumps(_test_alert(deployment.settings))
     try:
         headers = {"Content-Type": "application/json"}
         reply = await deployment.ask(url, method="POST", headers=headers, body=body)
     except Unreached as why:
-        return failed(f"{host(url)} gives no answer: {why}", "see CENTGATE_ALERT_WEBHOOK")
+        return failed(f"{host(url)} does not respond: {why}", "check CENTGATE_ALERT_WEBHOOK")
     if not 200 <= reply.status < 300:
-        return failed(f"{host(url)} answers with status {reply.status}", "see CENTGATE_ALERT_WEBHOOK")
+        return failed(f"{host(url)} returns status {reply.status}", "check CENTGATE_ALERT_WEBHOOK")
     if in_the_clear(url):
-        return warning(f"{host(url)} took an alert over http, in the clear", "reach it over https")
-    return ok(f"{host(url)} took a test alert")
+        return warning(f"{host(url)} accepted an alert over http, unencrypted", "use https")
+    return ok(f"{host(url)} accepted a test alert")
 
 
 def _test_alert(settings: Settings) -> dict[str, Any]:
-    """An alert with the members that all have (`payments/alerts.py`); its kind says that nothing is wrong."""
+    """Build a test alert with the fields of every alert (`payments/alerts.py`), of kind `test`."""
     sentence = "a test alert of `centgate doctor`, nothing is wrong"
     return {
         "kind": "test",
@@ -163,74 +165,75 @@ def _test_alert(settings: Settings) -> dict[str, Any]:
 
 
 async def metrics(deployment: Deployment) -> Finding:
-    """CENTGATE_METRICS_PORT is free, or this deployment's metrics are read there."""
+    """CENTGATE_METRICS_PORT is free, or serves this deployment's metrics."""
     port, address = deployment.settings.metrics_port, deployment.settings.metrics_host
     if port is None:
-        return skipped("CENTGATE_METRICS_PORT is not set: there are no metrics")
+        return skipped("CENTGATE_METRICS_PORT is not set: metrics are off")
     if port == 0:
-        return ok("a free port is taken at the start")
+        return ok("a free port is chosen at start")
     reachable = "127.0.0.1" if address in ("0.0.0.0", "::") else address
     try:
-        shown = f"[{reachable}]" if ":" in reachable else reachable
-        reply = await deployment.ask(f"http://{shown}:{port}/metrics")
+        url_host = f"[{reachable}]" if ":" in reachable else reachable
+        reply = await deployment.ask(f"http://{url_host}:{port}/metrics")
     except Unreached:
-        return _bindable(address, port)
+        return _check_bindable(address, port)
     if reply.status == 200 and re.search(rb"^# TYPE centgate_", reply.body, re.MULTILINE):
-        return ok(f"metrics are read on {address}:{port}")
-    return _taken(address, port)
+        return ok(f"metrics are served on {address}:{port}")
+    return _port_in_use(address, port)
 
 
-def _bindable(address: str, port: int) -> Finding:
+def _check_bindable(address: str, port: int) -> Finding:
     with socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind((address, port))
         except OSError as error:
-            return _taken(address, port, f" ({error.strerror})")
+            return _port_in_use(address, port, f" ({error.strerror})")
     return ok(f"{address}:{port} is free")
 
 
-def _taken(address: str, port: int, why: str = "") -> Finding:
+def _port_in_use(address: str, port: int, why: str = "") -> Finding:
     return failed(
-        f"something else is on {address}:{port}{why}", "set CENTGATE_METRICS_PORT to a port that is free"
+        f"{address}:{port} is in use by another program{why}", "set CENTGATE_METRICS_PORT to a free port"
     )
 
 
 async def phishing_list(deployment: Deployment) -> Finding:
-    """The phishing list can be read, and is not old."""
+    """The phishing list is readable and recent."""
     path = deployment.settings.phishing_list
     try:
         header = (await asyncio.to_thread(load, path) if path else await asyncio.to_thread(shipped)).header
     except (OSError, UnreadableList) as error:
         return failed(
-            f"CENTGATE_PHISHING_LIST cannot be read: {error}", "make it with `centgate phishing-list update`"
+            f"CENTGATE_PHISHING_LIST cannot be read: {error}",
+            "create it with `centgate phishing-list update`",
         )
     age = (datetime.now(UTC).date() - date.fromisoformat(header.date[:10])).days if header.date else None
     if age is None or age > STALE_DAYS:
         of = f"of {header.date}, {age} days old" if header.date else "without a date"
         return warning(
             f"the phishing list is {of}",
-            "make one of today with `centgate phishing-list update`, and set CENTGATE_PHISHING_LIST",
+            "create a new one with `centgate phishing-list update`, and set CENTGATE_PHISHING_LIST",
         )
     return ok(f"{header.source}, {header.blocklist:,} sites, {age} days old")
 
 
 async def documentation_folder(deployment: Deployment) -> Finding:
-    """The folder for documentation indexes can be written."""
+    """The folder for documentation indexes is writable."""
     settings = deployment.settings
     if not settings.provider("packagedocs").enabled:
-        return skipped("the built-in documentation is switched off")
+        return skipped("the built-in documentation is disabled")
     folder = settings.packagedocs_folder.absolute()
     nearest = next(parent for parent in (folder, *folder.parents) if parent.exists())
     if not nearest.is_dir() or not os.access(nearest, os.W_OK):
         return failed(
-            f"{folder} cannot be written", "set CENTGATE_PACKAGEDOCS_FOLDER to a folder that can, on a disk"
+            f"{folder} is not writable", "set CENTGATE_PACKAGEDOCS_FOLDER to a writable folder on a disk"
         )
     return ok(str(folder))
 
 
 async def browser(deployment: Deployment) -> Finding:
-    """Where pages are to be read with a browser, there is one."""
+    """A browser is installed, if page rendering is enabled."""
     settings = deployment.settings
     if not settings.pagereader_render:
         return skipped("CENTGATE_PAGEREADER_RENDER is not set: pages are read without a browser")

@@ -1,4 +1,4 @@
-"""Whether the upstreams that are set up can be asked."""
+"""Checks of the configured providers."""
 
 from __future__ import annotations
 
@@ -14,30 +14,32 @@ from centgate.service import AnyService
 from centgate.settings import PREFIX
 
 ANYTHING = range(200, 500)
-"""Statuses of who is there: an address without a path is no question."""
+"""Statuses that prove the host is up: a URL without a path is no valid request."""
 
 
 @runtime_checkable
 class Probed(Protocol):
-    """A provider that has a question which costs nothing, and shows whether its key is good."""
+    """Provider with a free request that verifies its key."""
 
     async def probe(self) -> str:
-        """Ask it: what came of it, as a clause; ProviderFailure like every question."""
+        """Send the request and describe the result, as a clause. Raises ProviderFailure."""
         ...
 
 
 async def services(deployment: Deployment) -> Finding:
-    """Every service has a provider that can lead its answer."""
-    without = [service.slug for service in all_services() if not _led(service, deployment)]
-    if without:
+    """Every service has a configured provider that can answer alone."""
+    unserved = [
+        service.slug for service in all_services() if not _has_configured_provider(service, deployment)
+    ]
+    if unserved:
         return warning(
-            f"{', '.join(without)}: none of the providers is set up, so a call gets 503 and is not charged",
-            "set up one that the catalogue names, or leave it",
+            f"{', '.join(unserved)}: no provider is configured, so calls return 503 and are not charged",
+            "configure a provider that the catalogue lists, or ignore this",
         )
-    return ok("every service has a provider to lead its answer")
+    return ok("every service has a configured provider")
 
 
-def _led(service: AnyService, deployment: Deployment) -> bool:
+def _has_configured_provider(service: AnyService, deployment: Deployment) -> bool:
     pin = deployment.settings.pin(service.slug)
     leads = [source for source in service.sources if source.leads]
     return any(
@@ -48,45 +50,51 @@ def _led(service: AnyService, deployment: Deployment) -> bool:
 
 
 async def provider(name: str, deployment: Deployment) -> Finding:
-    """The provider is set up, can be reached, and takes its key where asking that costs nothing."""
-    kind = all_providers(all_services())[name]
+    """The provider is configured and reachable, and accepts its key if that can be tested for free."""
+    provider_class = all_providers(all_services())[name]
     setting = PREFIX + name.upper()
     try:
-        asked = kind(deployment.settings, deployment.resources).on(Record())
+        instance = provider_class(deployment.settings, deployment.resources).on(Record())
     except (ValueError, OSError) as error:
-        return failed(str(error), f"see the settings {setting}_…")
-    if issubclass(kind, Announced):
+        return failed(str(error), f"check the settings {setting}_…")
+    if issubclass(provider_class, Announced):
         return skipped("this version has no adapter for it")
-    if not asked.settings.enabled:
-        return skipped("switched off")
-    if not asked.configured:
-        needs = "URL" if asked.about.url is None else "KEY"
-        return skipped("not set up", f"set {setting}_{needs} to have it asked")
+    if not instance.settings.enabled:
+        return skipped("disabled")
+    if not instance.configured:
+        needs = "URL" if instance.about.url is None else "KEY"
+        return skipped("not configured", f"set {setting}_{needs} to use it")
     try:
-        said = await asked.probe() if isinstance(asked, Probed) else await _reached(asked, deployment)
+        result = (
+            await instance.probe()
+            if isinstance(instance, Probed)
+            else await _check_reachable(instance, deployment)
+        )
     except ProviderRefused as refusal:
-        return failed(refusal.message, f"see {setting}_KEY, and the plan it belongs to")
+        return failed(refusal.message, f"check {setting}_KEY and its plan")
     except (ProviderFailure, CentgateError) as failure:
-        return failed(failure.message, f"see the way out to it, or set {setting}_ENABLED=false")
-    if asked.record.warnings:
-        return warning(f"{said}; {'; '.join(asked.record.warnings)}", f"see the settings {setting}_…")
-    return ok(said)
+        return failed(failure.message, f"check the outbound connection, or set {setting}_ENABLED=false")
+    if instance.record.warnings:
+        return warning(f"{result}; {'; '.join(instance.record.warnings)}", f"check the settings {setting}_…")
+    return ok(result)
 
 
-async def _reached(asked: Provider, deployment: Deployment) -> str:
-    """Whether somebody answers at its addresses, whatever it says there."""
-    addresses = _addresses(asked, deployment)
-    if not addresses:
+async def _check_reachable(instance: Provider, deployment: Deployment) -> str:
+    """Check that the provider's hosts accept connections."""
+    urls = _provider_urls(instance, deployment)
+    if not urls:
         return "nothing to reach"
-    await at_once(asked.upstream.get(address, accept=ANYTHING) for address in addresses)
-    key = "; its key was not tried, since calls are counted" if asked.settings.key else ""
-    return f"{', '.join(host(address) for address in addresses)} answers{key}"
+    await at_once(instance.upstream.get(url, accept=ANYTHING) for url in urls)
+    key = "; its key was not tested, because calls are metered" if instance.settings.key else ""
+    return f"{', '.join(host(url) for url in urls)} responds{key}"
 
 
-def _addresses(asked: Provider, deployment: Deployment) -> list[str]:
-    about = asked.about
+def _provider_urls(instance: Provider, deployment: Deployment) -> list[str]:
+    about = instance.about
     if about.addresses:
-        own = {part: deployment.settings.provider(f"{about.name}_{part}").url for part, _ in about.addresses}
-        return [own[part] or address for part, address in about.addresses]
-    address = asked.settings.url or about.url
+        overrides = {
+            part: deployment.settings.provider(f"{about.name}_{part}").url for part, _ in about.addresses
+        }
+        return [overrides[part] or address for part, address in about.addresses]
+    address = instance.settings.url or about.url
     return [address] if address else []

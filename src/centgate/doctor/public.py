@@ -1,4 +1,4 @@
-"""What buyers see of the deployment: its public address, through whatever stands in front."""
+"""Checks of the public URL as buyers see it, through any reverse proxy."""
 
 from __future__ import annotations
 
@@ -14,55 +14,55 @@ from centgate.doctor.deployment import Deployment, Reply, Unreached, in_the_clea
 from centgate.payments.terms import ASKED, Terms, terms_of
 
 GOOD, MOST = 3 * 1024, 8 * 1024
-"""Bytes of a header: what passes everywhere, and where proxies and clients give up."""
+"""Header sizes in bytes: accepted everywhere, and the limit of common proxies and clients."""
 EXPOSED = frozenset({"payment-required", "payment-response"})
 ORIGIN = "https://example.org"
 
 
 async def public_url(deployment: Deployment) -> Finding:
-    """CENTGATE_PUBLIC_URL is https, leads here, and asks for the terms that are set here."""
+    """CENTGATE_PUBLIC_URL is https, reaches this deployment, and returns this deployment's terms."""
     settings = deployment.settings
     url = settings.public_url
-    if trouble := _unsuited(deployment):
-        return trouble
+    if problem := _check_url(deployment):
+        return problem
     try:
         health = await deployment.ask(f"{url}/health")
         if health.status != 200:
-            return failed(f"{url}/health answers with status {health.status}", "see whether the server runs")
+            return failed(f"{url}/health returns status {health.status}", "check that the server is running")
         if settings.pay_to is None:
-            return ok(f"{url} answers")
-        terms = _sample(deployment)
+            return ok(f"{url} responds")
+        terms = _longest_terms(deployment)
         reply = await deployment.ask(terms.url, method="POST")
     except Unreached as why:
         return failed(
-            f"{url} gives no answer: {why}", "start the server, and see to its name, certificate and proxy"
+            f"{url} does not respond: {why}", "start the server; check its name, certificate and proxy"
         )
-    return _compared(terms, reply) or ok(f"{url} answers with the terms that are set here")
+    return _compare_terms(terms, reply) or ok(f"{url} returns this deployment's terms")
 
 
-def _unsuited(deployment: Deployment) -> Finding | None:
-    """What is wrong with the address itself."""
+def _check_url(deployment: Deployment) -> Finding | None:
+    """Return the problem of the URL itself, or None."""
     settings = deployment.settings
-    url, worthless = settings.public_url, settings.development_chain is not None
-    if url is None and worthless:
+    url, is_development = settings.public_url, settings.development_chain is not None
+    if url is None and is_development:
         return skipped("CENTGATE_PUBLIC_URL is not set")
     if url is None:
         return warning(
-            f"CENTGATE_PUBLIC_URL is not set: the terms name {settings.address}",
-            "set it to the address that buyers reach this server by",
+            f"CENTGATE_PUBLIC_URL is not set: the terms contain {settings.address}",
+            "set it to the URL by which buyers reach this server",
         )
-    if is_loopback(url) and not worthless:
-        return failed(f"{url} leads buyers to their own machine", "set CENTGATE_PUBLIC_URL to a public name")
+    if is_loopback(url) and not is_development:
+        return failed(f"{url} points buyers to their own machine", "set CENTGATE_PUBLIC_URL to a public name")
     if in_the_clear(url):
         return failed(
-            f"{url} is not https: terms can be changed on their way",
-            "put a proxy with a certificate in front, and set CENTGATE_PUBLIC_URL to its https address",
+            f"{url} is not https: terms can be changed in transit",
+            "use a reverse proxy with a certificate, and set CENTGATE_PUBLIC_URL to its https URL",
         )
     return None
 
 
-def _sample(deployment: Deployment) -> Terms:
-    """The terms that take the most room: what comes through with them comes through with all."""
+def _longest_terms(deployment: Deployment) -> Terms:
+    """Return the longest terms of all services: if these pass the proxy, all do."""
     return max(_all_terms(deployment), key=lambda terms: len(terms.header))
 
 
@@ -70,33 +70,33 @@ def _all_terms(deployment: Deployment) -> list[Terms]:
     return [terms_of(service, deployment.settings) for service in all_services()]
 
 
-def _compared(terms: Terms, reply: Reply) -> Finding | None:
-    """What is wrong with a 402, held against the terms that are set here."""
+def _compare_terms(terms: Terms, reply: Reply) -> Finding | None:
+    """Compare a 402 response with this deployment's terms. Returns the problem, or None."""
     if reply.status != 402:
         return failed(
-            f"a request without a payment to {terms.url} gets status {reply.status}, and not 402",
-            "see where CENTGATE_PUBLIC_URL leads, and what the proxy does with POST",
+            f"an unpaid request to {terms.url} returns status {reply.status}, not 402",
+            "check where CENTGATE_PUBLIC_URL points, and how the proxy handles POST",
         )
     header = reply.headers.get("PAYMENT-REQUIRED")
     if header is None:
         return failed(
-            "PAYMENT-REQUIRED does not come through: buyers cannot pay",
-            "have the proxy pass this response header on, whole",
+            "the response header PAYMENT-REQUIRED is missing: buyers cannot pay",
+            "configure the proxy to pass this response header unchanged",
         )
-    offered = _decoded(header)
-    if offered is None:
-        return failed("PAYMENT-REQUIRED comes through cut or changed", "allow headers of 8 KB at the proxy")
-    wanted: dict[str, Any] = {"accepts": [terms.requirements], "url": terms.url}
-    found: dict[str, Any] = {"accepts": offered.get("accepts"), "url": _url(offered)}
-    if found != wanted:
+    offer = _decode_offer(header)
+    if offer is None:
+        return failed("PAYMENT-REQUIRED arrives truncated or changed", "allow headers of 8 KB at the proxy")
+    expected: dict[str, Any] = {"accepts": [terms.requirements], "url": terms.url}
+    actual: dict[str, Any] = {"accepts": offer.get("accepts"), "url": _resource_url(offer)}
+    if actual != expected:
         return failed(
-            f"the server there asks for other terms ({', '.join(_differences(wanted, found))})",
-            "give it the settings you have here, or run this with those it has",
+            f"the server there returns different terms ({', '.join(_differences(expected, actual))})",
+            "give it these settings, or run this command with its settings",
         )
     return None
 
 
-def _decoded(header: str) -> dict[str, Any] | None:
+def _decode_offer(header: str) -> dict[str, Any] | None:
     try:
         offer = orjson.loads(b64decode(header, validate=True))
     except ValueError:
@@ -104,49 +104,53 @@ def _decoded(header: str) -> dict[str, Any] | None:
     return cast(dict[str, Any], offer) if isinstance(offer, dict) else None
 
 
-def _url(offered: dict[str, Any]) -> Any:
-    resource = offered.get("resource")
+def _resource_url(offer: dict[str, Any]) -> Any:
+    resource = offer.get("resource")
     return cast(dict[str, Any], resource).get("url") if isinstance(resource, dict) else None
 
 
-def _differences(wanted: dict[str, Any], found: dict[str, Any]) -> list[str]:
-    """The names of what differs."""
+def _differences(expected: dict[str, Any], actual: dict[str, Any]) -> list[str]:
+    """Return the names of the fields that differ."""
     try:
-        first: dict[str, Any] = dict(found["accepts"][0])
+        first: dict[str, Any] = dict(actual["accepts"][0])
     except (LookupError, TypeError, ValueError):
         return ["accepts"]
-    ours: dict[str, Any] = wanted["accepts"][0]
-    names = [name for name, value in ours.items() if first.get(name) != value]
-    return [*names, *(["resource.url"] if found["url"] != wanted["url"] else [])] or ["more than one entry"]
+    expected_terms: dict[str, Any] = expected["accepts"][0]
+    names = [name for name, value in expected_terms.items() if first.get(name) != value]
+    return [*names, *(["resource.url"] if actual["url"] != expected["url"] else [])] or [
+        "more than one entry"
+    ]
 
 
 async def proxy(deployment: Deployment) -> Finding:
-    """What stands before the public URL lets a browser of an allowed origin pay, and passes a payment on."""
+    """The proxy at the public URL allows browsers of an allowed origin to pay, and forwards payments."""
     settings = deployment.settings
     url = settings.public_url
     if url is None or settings.pay_to is None:
         return skipped("CENTGATE_PUBLIC_URL or CENTGATE_PAY_TO is not set")
     if not settings.allowed_origins:
-        return skipped("CENTGATE_ALLOWED_ORIGINS names none")
+        return skipped("CENTGATE_ALLOWED_ORIGINS is empty")
     origin = settings.allowed_origins[0].replace("*", "") or ORIGIN
-    terms = _sample(deployment)
-    # a payment repeats the terms, so it is about as long as they are
+    terms = _longest_terms(deployment)
+    # a payment echoes the terms, so it has about the same length
     unreadable = b64encode(b"x" * (len(terms.header) * 3 // 4)).decode()
     try:
-        before = await deployment.ask(terms.url, method="OPTIONS", headers=_preflight(origin))
+        preflight_reply = await deployment.ask(
+            terms.url, method="OPTIONS", headers=_preflight_headers(origin)
+        )
         headers = {"Origin": origin, "PAYMENT-SIGNATURE": unreadable, "Content-Type": "application/json"}
         body = orjson.dumps(terms.service.input_example)
-        paid = await deployment.ask(terms.url, method="POST", headers=headers, body=body)
+        paid_reply = await deployment.ask(terms.url, method="POST", headers=headers, body=body)
     except Unreached as why:
-        return failed(f"{url} gives no answer: {why}", "see `public-url`")
+        return failed(f"{url} does not respond: {why}", "see the check `public-url`")
     return (
-        _browser(before, paid)
-        or _passed_on(paid)
-        or ok(f"pages of {origin} can pay, and payments come through")
+        _check_cors(preflight_reply, paid_reply)
+        or _check_payment_header(paid_reply)
+        or ok(f"pages of {origin} can pay, and payments reach the server")
     )
 
 
-def _preflight(origin: str) -> dict[str, str]:
+def _preflight_headers(origin: str) -> dict[str, str]:
     return {
         "Origin": origin,
         "Access-Control-Request-Method": "POST",
@@ -154,59 +158,59 @@ def _preflight(origin: str) -> dict[str, str]:
     }
 
 
-def _browser(before: Reply, paid: Reply) -> Finding | None:
-    """What keeps a page of another origin from paying."""
-    mend = "let the server answer OPTIONS itself, and pass its Access-Control headers on as they are"
-    if before.status >= 300 or "Access-Control-Allow-Origin" not in before.headers:
-        return failed(f"a browser's question before a call (OPTIONS) gets status {before.status}", mend)
-    allowed = before.headers.get("Access-Control-Allow-Headers", "").lower()
-    if "payment-signature" not in allowed and allowed != "*":
-        return failed("browsers may not send PAYMENT-SIGNATURE", mend)
-    named = paid.headers.get("Access-Control-Expose-Headers", "").lower()
-    if "Access-Control-Allow-Origin" not in paid.headers or not {
-        name.strip() for name in named.split(",")
+def _check_cors(preflight_reply: Reply, paid_reply: Reply) -> Finding | None:
+    """Return the CORS problem that prevents pages of another origin from paying, or None."""
+    mend = "let the server handle OPTIONS, and pass its Access-Control headers unchanged"
+    if preflight_reply.status >= 300 or "Access-Control-Allow-Origin" not in preflight_reply.headers:
+        return failed(f"a browser's preflight request (OPTIONS) returns {preflight_reply.status}", mend)
+    allowed_headers = preflight_reply.headers.get("Access-Control-Allow-Headers", "").lower()
+    if "payment-signature" not in allowed_headers and allowed_headers != "*":
+        return failed("browsers are not allowed to send PAYMENT-SIGNATURE", mend)
+    exposed_headers = paid_reply.headers.get("Access-Control-Expose-Headers", "").lower()
+    if "Access-Control-Allow-Origin" not in paid_reply.headers or not {
+        name.strip() for name in exposed_headers.split(",")
     } >= set(EXPOSED):
         return failed("pages cannot read PAYMENT-REQUIRED and PAYMENT-RESPONSE", mend)
     return None
 
 
-def _passed_on(paid: Reply) -> Finding | None:
-    """Whether a header as long as a payment reaches the server, which then says what is wrong with it."""
-    if paid.status in (400, 413, 431, 494):
+def _check_payment_header(reply: Reply) -> Finding | None:
+    """Check that a header of a payment's length reaches the server, which then reports that it is invalid."""
+    if reply.status in (400, 413, 431, 494):
         return failed(
-            f"a payment is too long for the proxy (status {paid.status})",
+            f"a payment is too long for the proxy (status {reply.status})",
             "allow headers of 16 KB at the proxy",
         )
-    offered = _decoded(paid.headers.get("PAYMENT-REQUIRED", "")) or {}
-    if paid.status != 402 or offered.get("error", ASKED) == ASKED:  # another reason is that it was read
+    offer = _decode_offer(reply.headers.get("PAYMENT-REQUIRED", "")) or {}
+    if reply.status != 402 or offer.get("error", ASKED) == ASKED:  # another error: the server read the header
         return failed(
-            "PAYMENT-SIGNATURE does not reach the server: no payment can arrive",
-            "have the proxy pass this request header on",
+            "PAYMENT-SIGNATURE does not reach the server: payments fail",
+            "configure the proxy to forward this request header",
         )
     return None
 
 
 async def header_size(deployment: Deployment) -> Finding:
-    """The longest PAYMENT-REQUIRED of all routes is short enough for proxies, or comes through whole."""
+    """The longest PAYMENT-REQUIRED of all routes is short enough for proxies, or arrives complete."""
     if deployment.settings.pay_to is None:
         return skipped("CENTGATE_PAY_TO is not set: there are no terms")
-    longest = _sample(deployment)
+    longest = _longest_terms(deployment)
     size, path = len(longest.header), urlsplit(longest.url).path
     what = f"the longest PAYMENT-REQUIRED has {size:,} bytes ({path})"
-    if GOOD < size <= MOST and await _comes_through(deployment, longest):
-        return ok(f"{what}, and comes through whole")
+    if GOOD < size <= MOST and await _arrives_complete(deployment, longest):
+        return ok(f"{what}, and arrives complete")
     if size > MOST:
-        return failed(what, "shorten CENTGATE_PUBLIC_URL and CENTGATE_ASSET_NAME: many proxies stop at 8 KB")
+        return failed(what, "shorten CENTGATE_PUBLIC_URL and CENTGATE_ASSET_NAME: many proxies limit to 8 KB")
     if size > GOOD:
-        return warning(what, "see that proxies in front allow response headers of 8 KB")
+        return warning(what, "check that your proxies allow response headers of 8 KB")
     return ok(what)
 
 
-async def _comes_through(deployment: Deployment, terms: Terms) -> bool:
+async def _arrives_complete(deployment: Deployment, terms: Terms) -> bool:
     if deployment.settings.public_url is None:
         return False
     try:
         reply = await deployment.ask(terms.url, method="POST")
     except Unreached:
         return False
-    return _decoded(reply.headers.get("PAYMENT-REQUIRED", "")) is not None
+    return _decode_offer(reply.headers.get("PAYMENT-REQUIRED", "")) is not None

@@ -1,6 +1,6 @@
-"""What the deployment keeps things in: the journal's database, and the shared cache."""
+"""Checks of the storage: the journal's database, and the shared cache."""
 
-# asyncpg and redis are typed in parts
+# asyncpg and redis are only partially typed
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
 
 from __future__ import annotations
@@ -23,28 +23,29 @@ from centgate.payments.store import BadAddress
 
 CONNECT_SECONDS = 5
 OLDEST_POSTGRESQL = 14
-"""The oldest version that its makers still mend."""
+"""Oldest version that PostgreSQL still supports."""
 LITTLE, TOO_LITTLE = 1 << 30, 100 << 20
-"""Bytes of free space."""
+"""Free space limits in bytes."""
 REMOTE = re.compile(r"^(nfs\d?|cifs|smb\d?|smbfs|afs|ceph|glusterfs|lustre|beegfs|gfs2|ocfs2|fuse\.\w*)$")
-"""Kinds of filesystem that several machines may share: SQLite's log in shared memory works on one alone."""
+"""Network filesystems: SQLite's WAL index in shared memory works on one machine only."""
 FLEETING = frozenset({"tmpfs", "ramfs", "overlay"})
-"""Kinds that go with the machine or the container."""
+"""Filesystems that are lost with the machine or the container."""
 OLDEST_REDIS = (6, 2)
 PROBE = "INSERT INTO duties (name, worker, until) VALUES ('doctor', 'doctor', 0)"
-"""An entry that is taken back."""
+"""Test write, which is rolled back."""
 
 
 async def database(deployment: Deployment) -> Finding:
-    """The journal's database can be reached and written, has the schema of this program, and loses nothing
-    that it has confirmed."""
+    """The journal's database is reachable and writable, has this version's schema, and commits durably."""
     if deployment.settings.database_url.startswith("sqlite:"):
-        return await asyncio.to_thread(_sqlite, Path(deployment.settings.database_url[len("sqlite:///") :]))
-    return await _postgresql(deployment)
+        return await asyncio.to_thread(
+            _check_sqlite, Path(deployment.settings.database_url[len("sqlite:///") :])
+        )
+    return await _check_postgresql(deployment)
 
 
 async def clock_of_database(deployment: Deployment) -> float | None:
-    """Seconds that the database's clock is ahead of this machine's; None where it has none of its own."""
+    """Return the seconds that the database's clock is ahead of this machine's; None for SQLite."""
     url = deployment.settings.database_url
     if url.startswith("sqlite:"):
         return None
@@ -53,13 +54,13 @@ async def clock_of_database(deployment: Deployment) -> float | None:
     connection = await connected(url)
     try:
         before = time.time()
-        theirs = float(await connection.fetchval("SELECT extract(epoch FROM clock_timestamp())"))
-        return theirs - (before + time.time()) / 2
+        database_time = float(await connection.fetchval("SELECT extract(epoch FROM clock_timestamp())"))
+        return database_time - (before + time.time()) / 2
     finally:
         await connection.close(timeout=1)
 
 
-async def _postgresql(deployment: Deployment) -> Finding:
+async def _check_postgresql(deployment: Deployment) -> Finding:
     import asyncpg
 
     from centgate.payments.postgresql import connected
@@ -67,46 +68,44 @@ async def _postgresql(deployment: Deployment) -> Finding:
     try:
         connection = await connected(deployment.settings.database_url)
     except BadAddress as error:
-        return failed(str(error), "mend CENTGATE_DATABASE_URL: no server can start with it")
+        return failed(str(error), "fix CENTGATE_DATABASE_URL: the server cannot start with it")
     except (OSError, asyncpg.PostgresError, asyncpg.InterfaceError) as error:
         return failed(
-            f"PostgreSQL cannot be reached: {_told(error)}",
-            "see CENTGATE_DATABASE_URL: host, port, user, password and database",
+            f"PostgreSQL cannot be reached: {_describe_error(error)}",
+            "check CENTGATE_DATABASE_URL: host, port, user, password and database",
         )
     try:
-        return await _tried(connection, deployment)
+        return await _check_connection(connection, deployment)
     except (OSError, asyncpg.PostgresError, asyncpg.InterfaceError) as error:
         return failed(
-            f"PostgreSQL cannot be written: {_told(error)}",
-            "give the user of CENTGATE_DATABASE_URL the tables, on a server that takes writes",
+            f"PostgreSQL is not writable: {_describe_error(error)}",
+            "grant the tables to the user of CENTGATE_DATABASE_URL, on a primary server",
         )
     finally:
         await connection.close(timeout=1)
 
 
-async def _tried(connection: Any, deployment: Deployment) -> Finding:
-    """What a connection shows."""
+async def _check_connection(connection: Any, deployment: Deployment) -> Finding:
+    """Check role, schema, write access and durability over an open connection."""
     version = await connection.fetchval("SHOW server_version")
     if await connection.fetchval("SELECT pg_is_in_recovery()"):
-        return failed(
-            "this PostgreSQL is a standby, which takes no writes", "name the primary in CENTGATE_DATABASE_URL"
-        )
+        return failed("this PostgreSQL is a read-only standby", "set CENTGATE_DATABASE_URL to the primary")
     has_tables = await connection.fetchval("SELECT to_regclass('alembic_version')")
-    found = await connection.fetchval("SELECT version_num FROM alembic_version") if has_tables else None
-    if (schema := _schema(found)) is not None:
-        return schema
-    await _taken_back(connection)
+    revision = await connection.fetchval("SELECT version_num FROM alembic_version") if has_tables else None
+    if (schema_problem := _check_schema(revision)) is not None:
+        return schema_problem
+    await _write_and_rollback(connection)
     durable = await connection.fetchval("SHOW synchronous_commit")
     if durable == "off" or await connection.fetchval("SHOW fsync") == "off":
         return failed(
-            "PostgreSQL confirms what it has not written (synchronous_commit or fsync is off): a crash loses "
-            "payments",
+            "PostgreSQL confirms writes before they are on disk (synchronous_commit or fsync is off): a "
+            "crash loses payments",
             "set both to on, for the server or for this user",
         )
-    return await _room(connection, deployment, str(version))
+    return await _check_server(connection, deployment, str(version))
 
 
-async def _taken_back(connection: Any) -> None:
+async def _write_and_rollback(connection: Any) -> None:
     transaction = connection.transaction()
     await transaction.start()
     try:
@@ -115,145 +114,153 @@ async def _taken_back(connection: Any) -> None:
         await transaction.rollback()
 
 
-async def _room(connection: Any, deployment: Deployment, version: str) -> Finding:
-    """Whether the server is of an age, and has connections enough."""
+async def _check_server(connection: Any, deployment: Deployment, version: str) -> Finding:
+    """Check the server's version and its connection limit."""
     settings = deployment.settings
     if int(version.partition(".")[0]) < OLDEST_POSTGRESQL:
-        return warning(f"PostgreSQL {version} is no longer mended", "move to a version that is")
-    most = int(await connection.fetchval("SHOW max_connections"))
-    ours = settings.workers * settings.database_connections
-    if ours > most // 2:
+        return warning(f"PostgreSQL {version} is no longer supported", "upgrade to a supported version")
+    max_connections = int(await connection.fetchval("SHOW max_connections"))
+    used_connections = settings.workers * settings.database_connections
+    if used_connections > max_connections // 2:
         return warning(
-            f"one server takes up to {ours} connections, and PostgreSQL has {most} for all",
+            f"one server uses up to {used_connections} connections, PostgreSQL allows {max_connections}",
             "lower CENTGATE_DATABASE_CONNECTIONS, or raise max_connections",
         )
     return ok(f"PostgreSQL {version}, schema {HEAD}, durable")
 
 
-def _schema(found: str | None) -> Finding | None:
-    """What a version means that is not this program's."""
-    if found == HEAD:
+def _check_schema(revision: str | None) -> Finding | None:
+    """Compare the schema revision with this version's. Returns the problem, or None."""
+    if revision == HEAD:
         return None
-    if found is None:
-        return warning("the database is empty", "run `centgate migrate`; or the first start makes the tables")
-    if found < HEAD:
+    if revision is None:
+        return warning(
+            "the database is empty", "run `centgate migrate`, or let the first start create tables"
+        )
+    if revision < HEAD:
         return failed(
-            f"the database has schema {found}, this Centgate needs {HEAD}", "run `centgate migrate`"
+            f"the database has schema {revision}, this version needs {HEAD}", "run `centgate migrate`"
         )
     return failed(
-        f"the database has schema {found}, made by a newer Centgate; this one knows {HEAD}",
-        "update this Centgate",
+        f"the database has schema {revision} of a newer version; this one supports {HEAD}",
+        "upgrade this installation",
     )
 
 
-def _sqlite(path: Path) -> Finding:
+def _check_sqlite(path: Path) -> Finding:
     if str(path) == ":memory:":
-        return failed("a journal in memory would forget who has paid", "name a file in CENTGATE_DATABASE_URL")
+        return failed("an in-memory journal loses all payments", "set CENTGATE_DATABASE_URL to a file")
     folder = path.parent.resolve()
     if not folder.is_dir():
-        return failed(f"the folder {folder} does not exist", "make it, or change CENTGATE_DATABASE_URL")
+        return failed(f"the folder {folder} does not exist", "create it, or change CENTGATE_DATABASE_URL")
     if not os.access(folder, os.W_OK):
-        return failed(f"the folder {folder} cannot be written", "let the server's user write there")
+        return failed(f"the folder {folder} is not writable", "grant the server's user write access")
     free = shutil.disk_usage(folder).free
     if free < TOO_LITTLE:
-        return failed(f"{folder} has {free >> 20} MB left", "make room: without it no payment is taken")
-    kind = filesystem(folder)
-    if REMOTE.match(kind):
         return failed(
-            f"{folder} is on {kind}, which other machines may share: SQLite can lose payments there",
-            "put the file on a disk of this machine, or use PostgreSQL",
+            f"{folder} has {free >> 20} MB left", "free disk space: otherwise payments are rejected"
         )
-    finding = _file(path)
+    filesystem_type = filesystem(folder)
+    if REMOTE.match(filesystem_type):
+        return failed(
+            f"{folder} is on {filesystem_type}, a network filesystem: SQLite can lose payments there",
+            "move the file to a local disk, or use PostgreSQL",
+        )
+    finding = _check_file(path)
     if finding.status != "ok":
         return finding
-    if kind in FLEETING:
-        return warning(f"{folder} is on {kind}: what was paid is lost with it", "put the file on a volume")
+    if filesystem_type in FLEETING:
+        return warning(
+            f"{folder} is on {filesystem_type}: payments are lost with it", "move the file to a volume"
+        )
     if free < LITTLE:
-        return warning(f"{folder} has {free >> 20} MB left", "make room before it is full")
-    return ok(f"{finding.what}, {kind or 'local disk'}, {free >> 30} GB free")
+        return warning(f"{folder} has {free >> 20} MB left", "free disk space")
+    return ok(f"{finding.what}, {filesystem_type or 'local disk'}, {free >> 30} GB free")
 
 
-def _file(path: Path) -> Finding:
-    """Whether the journal itself can be written, and is of this version."""
+def _check_file(path: Path) -> Finding:
+    """Check that the journal file is writable and has this version's schema."""
     if not path.exists():
-        return ok(f"{path} will be made by the first start")
+        return ok(f"{path} will be created by the first start")
     try:
         with closing(
             sqlite3.connect(f"file:{path}?mode=rw", uri=True, isolation_level=None, timeout=3)
         ) as db:
-            has = db.execute("SELECT 1 FROM sqlite_master WHERE name = 'alembic_version'").fetchone()
-            found = db.execute("SELECT version_num FROM alembic_version").fetchone() if has else None
-            if (schema := _schema(found[0] if found else None)) is not None:
-                return schema
+            has_table = db.execute("SELECT 1 FROM sqlite_master WHERE name = 'alembic_version'").fetchone()
+            row = db.execute("SELECT version_num FROM alembic_version").fetchone() if has_table else None
+            if (schema_problem := _check_schema(row[0] if row else None)) is not None:
+                return schema_problem
             db.execute("BEGIN IMMEDIATE")
             db.execute(PROBE)
             db.execute("ROLLBACK")
             mode = db.execute("PRAGMA journal_mode").fetchone()[0]
     except sqlite3.Error as error:
-        return failed(f"{path} cannot be written: {error}", "see who owns the file, and whether it is whole")
+        return failed(f"{path} is not writable: {error}", "check the file's owner and integrity")
     return ok(f"SQLite, schema {HEAD}, {mode} mode")
 
 
 def filesystem(folder: Path) -> str:
-    """The kind of filesystem a folder is on; empty where that cannot be told (off Linux)."""
+    """Return the filesystem type of a folder; empty if unknown (on systems other than Linux)."""
     try:
         lines = Path("/proc/self/mountinfo").read_text().splitlines()
     except OSError:
         return ""
     mounts = [(fields[4], line.split(" - ")[1].split()[0]) for line in lines if (fields := line.split())]
-    holding = [mount for mount in mounts if folder.is_relative_to(mount[0].replace("\\040", " "))]
-    return max(holding, key=lambda mount: len(mount[0]))[1] if holding else ""
+    matches = [mount for mount in mounts if folder.is_relative_to(mount[0].replace("\\040", " "))]
+    return max(matches, key=lambda mount: len(mount[0]))[1] if matches else ""
 
 
 async def cache(deployment: Deployment) -> Finding:
-    """The shared cache can be reached and written, is not too old, and makes room when it is full."""
+    """The shared cache is reachable and writable, is a supported version, and evicts entries when full."""
     url = deployment.settings.cache_url
     if url is None:
-        return skipped("CENTGATE_CACHE_URL is not set: each server has a cache of its own")
+        return skipped("CENTGATE_CACHE_URL is not set: each server has its own cache")
     from redis.asyncio import Redis
     from redis.exceptions import RedisError
 
-    where = "the socket" if url.startswith("unix:") else host(url)
+    location = "the socket" if url.startswith("unix:") else host(url)
     try:
         client = Redis.from_url(url, socket_connect_timeout=CONNECT_SECONDS, socket_timeout=CONNECT_SECONDS)
-    except ValueError:  # in words that may hold a part of its password
+    except ValueError:  # its message may contain a part of the password
         return failed(
-            "CENTGATE_CACHE_URL cannot be read",
-            "write redis://:password@host:6379/0, and what is neither letter nor digit in a password as %XX",
+            "CENTGATE_CACHE_URL is invalid",
+            "use redis://:password@host:6379/0, with special characters in the password written as %XX",
         )
     try:
         key = f"centgate:doctor:{secrets.token_hex(8)}"
         await client.set(key, "1", ex=10)
         await client.delete(key)
-        told: dict[str, Any] = await client.info()
+        server_info: dict[str, Any] = await client.info()
     except (RedisError, OSError) as error:
         return failed(
-            f"{where} cannot be used: {_told(error)}",
-            "see CENTGATE_CACHE_URL; servers go on, each with a cache of its own",
+            f"{location} cannot be used: {_describe_error(error)}",
+            "check CENTGATE_CACHE_URL; meanwhile each server uses its own cache",
         )
     finally:
         await client.aclose()
-    return _fit(told)
+    return _evaluate_redis(server_info)
 
 
-def _fit(told: dict[str, Any]) -> Finding:
-    """What a server says of itself."""
-    version = str(told.get("redis_version", "0"))
-    name = f"Valkey {told['valkey_version']}" if "valkey_version" in told else f"Redis {version}"
+def _evaluate_redis(server_info: dict[str, Any]) -> Finding:
+    """Check the version and the eviction policy of a Redis or Valkey server."""
+    version = str(server_info.get("redis_version", "0"))
+    name = (
+        f"Valkey {server_info['valkey_version']}" if "valkey_version" in server_info else f"Redis {version}"
+    )
     if tuple(int(part) for part in re.findall(r"\d+", version)[:2]) < OLDEST_REDIS:
-        return warning(f"{name} is old", "move to Redis 6.2, to any Valkey, or to something newer")
-    most, policy = int(told.get("maxmemory", 0)), str(told.get("maxmemory_policy", ""))
-    if most and policy == "noeviction":
+        return warning(f"{name} is too old", "upgrade to Redis 6.2 or later, or to Valkey")
+    max_memory, policy = int(server_info.get("maxmemory", 0)), str(server_info.get("maxmemory_policy", ""))
+    if max_memory and policy == "noeviction":
         return warning(
-            f"{name} refuses writes once its {most >> 20} MB are full (maxmemory-policy noeviction)",
-            "set maxmemory-policy to allkeys-lru: everything in it can be had again",
+            f"{name} rejects writes once its {max_memory >> 20} MB are full (maxmemory-policy noeviction)",
+            "set maxmemory-policy to allkeys-lru: everything in the cache can be recomputed",
         )
-    return ok(f"{name}, {f'{most >> 20} MB, {policy}' if most else 'no limit of memory'}")
+    return ok(f"{name}, {f'{max_memory >> 20} MB, {policy}' if max_memory else 'no memory limit'}")
 
 
-def _told(error: Exception) -> str:
-    """What an error says, in one line; never one that was made of an address, which has a password."""
+def _describe_error(error: Exception) -> str:
+    """Format an error in one line. Do not pass errors about a URL: they may contain its password."""
     if isinstance(error, TimeoutError):
-        return "no answer in time"
-    said = " ".join(str(error).split())
-    return said[:200] or type(error).__name__
+        return "no response in time"
+    message = " ".join(str(error).split())
+    return message[:200] or type(error).__name__

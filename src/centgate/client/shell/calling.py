@@ -125,9 +125,7 @@ def _print_answer(answer: Answer, payee: str | None, *, json: bool) -> ExitCode:
     except KeyboardInterrupt:
         write_nowhere()  # the user interrupted the output
     except OSError as error:
-        say(
-            f"standard output cannot be written ({error.strerror}); the paid answer is on standard error:"
-        )
+        say(f"standard output cannot be written ({error.strerror}); the paid answer is on standard error:")
         sys.stderr.write(f"{text}\n")
         write_nowhere()
         return 5
