@@ -140,7 +140,7 @@ Reply = Callable[[Asked], Said] | Said
 
 
 class HostileApi:
-    """API with one service. `unpaid` and `paid` queue the next responses; afterwards it responds correctly."""
+    """API with one service. `unpaid` and `paid` queue the next responses; then it responds normally."""
 
     def __init__(self) -> None:
         self.url = ""
@@ -256,7 +256,8 @@ def send(handler: BaseHTTPRequestHandler, response: Said) -> None:
         _drip(handler, *response.drips)
         return
     content = response.content
-    head = f"HTTP/1.1 {response.status} Said\r\nContent-Type: application/json\r\nContent-Length: {len(content)}\r\n"
+    head = f"HTTP/1.1 {response.status} Said\r\nContent-Type: application/json\r\n"
+    head += f"Content-Length: {len(content)}\r\n"
     head += "".join(f"{name}: {value}\r\n" for name, value in response.headers.items())
     message = head.encode("latin-1") + b"\r\n" + content
     cut = {"no_response": 0, "reset": 0, "cut_headers": len(head) // 2, "cut_body": len(message) - 3}

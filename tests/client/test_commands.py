@@ -18,7 +18,7 @@ from typing import Any
 
 import pytest
 from buyer import Api
-from buyers_shell import COMMAND, PATIENCE, Shell, key_of
+from buyers_shell import COMMAND, TIMEOUT, Shell, key_of
 from facilitators import StubFacilitator, refused, settings_in, stub_facilitator
 from hostile import DATA, HostileApi, Said, demand, entry, envelope, failure, offer
 
@@ -424,10 +424,10 @@ def test_stopping_after_the_payment_says_how_to_go_on(shell: Shell, facilitator:
     arrived, release = threading.Event(), threading.Event()
     facilitator.next = [facilitator.held(arrived, release)]
     process = shell.start("call", "phishing-check", KNOWN)
-    assert arrived.wait(PATIENCE)
+    assert arrived.wait(TIMEOUT)
 
     process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=PATIENCE)
+    out, err = process.communicate(timeout=TIMEOUT)
     release.set()
     again = shell("call", "phishing-check", KNOWN, "--json")
 
@@ -582,7 +582,7 @@ def test_what_cannot_be_written_is_told_in_a_sentence(shell: Shell, arguments: t
             stdout=full,
             stderr=subprocess.PIPE,
             text=True,
-            timeout=PATIENCE,
+            timeout=TIMEOUT,
             check=False,
         )
 
@@ -597,7 +597,7 @@ def test_a_closed_stream_is_no_reason_to_lose_an_answer(shell: Shell, closed: st
     line = f"{shlex.join([*COMMAND, 'call', 'phishing-check', KNOWN, '--json'])} {closed}"
 
     done = subprocess.run(
-        ["sh", "-c", line], env=shell.environment(), capture_output=True, timeout=PATIENCE, check=False
+        ["sh", "-c", line], env=shell.environment(), capture_output=True, timeout=TIMEOUT, check=False
     )
 
     assert (done.returncode, done.stderr) == (0, b"")
@@ -661,7 +661,7 @@ def test_a_body_from_another_system_is_read(shell: Shell, tmp_path: Path, encodi
             stdin=body,
             capture_output=True,
             text=True,
-            timeout=PATIENCE,
+            timeout=TIMEOUT,
             check=False,
         )
 
@@ -743,7 +743,7 @@ def test_help_loads_neither_the_server_nor_the_client(shell: Shell) -> None:
         env=shell.environment(),
         capture_output=True,
         text=True,
-        timeout=PATIENCE,
+        timeout=TIMEOUT,
         check=True,
     )
 
