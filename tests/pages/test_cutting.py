@@ -1,4 +1,4 @@
-"""Markdown cut to a length."""
+"""Truncation of Markdown."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ documents = st.lists(st.sampled_from(BLOCKS), max_size=12).map("\n\n".join)
 
 
 def open_fences(text: str) -> int:
-    """Code blocks that are not closed."""
+    """Count code blocks that are not closed."""
     fence = ""
     for line in text.split("\n"):
         mark = re.match(r"[ >]*(`{3,}|~{3,})(.*)", line)
@@ -40,7 +40,7 @@ def open_fences(text: str) -> int:
 
 
 def trailing_headings(text: str) -> int:
-    """Headings with nothing after them but headings."""
+    """Count headings with only headings after them."""
     lines = [line for line in text.split("\n") if line]
     return next((n for n, line in enumerate(reversed(lines)) if not line.startswith("#")), len(lines))
 

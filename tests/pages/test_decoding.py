@@ -1,4 +1,4 @@
-"""Bytes as text."""
+"""Decoding of bytes as text."""
 
 from __future__ import annotations
 

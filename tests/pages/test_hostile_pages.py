@@ -1,4 +1,4 @@
-"""Pages made to keep a parser busy."""
+"""Pages designed to make parsing slow."""
 
 from __future__ import annotations
 

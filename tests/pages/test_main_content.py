@@ -1,4 +1,4 @@
-"""What of a page is its content."""
+"""Main content of a page."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ NOISE = ("cookies", "Sports", "tomatoes", "Copyright", "newsletter", "Share on")
 
 
 def main(body: str) -> str:
-    """The main content of a page."""
+    """Return the main content of a page."""
     return read(
         f"<!doctype html><html><body>{body}</body></html>".encode(), "text/html", URL, only_main_content=True
     ).markdown
@@ -253,7 +253,7 @@ def test_a_page_whose_content_is_not_told_is_given_whole() -> None:
 
     assert SENTENCES[0] in reading.markdown
     assert reading.warnings == (
-        "the main content could not be told from the rest of the page, so all of the page is given",
+        "the main content could not be separated from the rest of the page, so the whole page is returned",
     )
 
 

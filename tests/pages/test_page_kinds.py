@@ -1,4 +1,4 @@
-"""Bodies that are no HTML, and those that are called what they are not."""
+"""Bodies that are not HTML, and bodies with a wrong content type."""
 
 from __future__ import annotations
 

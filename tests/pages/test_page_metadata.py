@@ -1,4 +1,4 @@
-"""What a page says of itself."""
+"""Metadata of a page."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ URL = "https://example.org/news/story"
 
 
 def metadata(head: str, body: str = "<p>text</p>", html: str = "") -> Metadata:
-    """What is made of a head."""
+    """Return the metadata of a head."""
     page = f"<!doctype html><html {html}><head><meta charset=utf-8>{head}</head><body>{body}</body></html>"
     return read(page.encode(), "text/html", URL, only_main_content=True).metadata
 
 
 def linked(value: Any) -> str:
-    """A script of JSON-LD."""
+    """Return a JSON-LD script element."""
     return f'<script type="application/ld+json">{json.dumps(value)}</script>'
 
 

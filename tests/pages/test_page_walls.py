@@ -1,4 +1,4 @@
-"""Bot checks, and shells that scripts are to fill."""
+"""Bot checks, soft 404s, and shells filled by scripts."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_a_shell_for_scripts_is_told_and_said(html: str) -> None:
     told = page(html)
 
     assert told.needs_scripts
-    assert "the page is made by its scripts, and only" in told.warnings[0]
+    assert "the page is built by its scripts, and its HTML contains only" in told.warnings[0]
 
 
 @pytest.mark.parametrize(
@@ -119,7 +119,7 @@ def test_a_page_with_text_of_its_own_leads_nowhere() -> None:
     "title", ["404 Not Found", "Page not found - Shop", "Seite nicht gefunden", "Error 404"]
 )
 def test_a_page_that_says_that_there_is_none_is_said(title: str) -> None:
-    warning = "the page says that there is no page at this address"
+    warning = "the page says that this address does not exist"
 
     assert warning in page(f"<title>{title}</title><body><h1>Sorry</h1><p>Go home.").warnings
     assert warning not in page(f"<title>{title}</title><body>{WORDS}").warnings

@@ -73,7 +73,7 @@ def test_a_pdf_locked_without_a_password_is_read() -> None:
     ("body", "said"),
     [
         (locked(pdf("Some text"), "secret"), "locked with a password"),
-        (pdf("", ""), "its pages are pictures"),
+        (pdf("", ""), "its pages are images"),
         (b"%PDF-1.4\nbroken", "broken"),
         (b"%PDF-1.4\n" + b"<<" * 100_000, "broken"),
         (pdf("Some text")[:300], "broken"),

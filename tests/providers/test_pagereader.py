@@ -208,7 +208,7 @@ async def test_a_page_that_is_not_there_is_nothing_known(site: Site, reader: Rea
         ),
         (200, "text/html", "", "failed", "has no text"),
         (200, "image/png", "x", "unsupported", "image/png"),
-        (200, "text/plain", "\0\1\2\3" * 100, "unsupported", "no text"),
+        (200, "text/plain", "\0\1\2\3" * 100, "unsupported", "not text"),
         (200, "application/pdf", "%PDF-1.4\nbroken", "unsupported", "the PDF is broken"),
         (200, "text/plain", "x" * 6_000_000, "too_large", "127.0.0.1"),
     ],
@@ -247,7 +247,9 @@ async def test_a_shell_with_some_text_is_given_with_a_warning(site: Site, reader
         page = await pagereader.read(url, only_main_content=True)
 
     assert page.markdown == "Loading the shop"
-    assert page.warnings == ("the page is made by its scripts, and only 16 characters stand in its HTML",)
+    assert page.warnings == (
+        "the page is built by its scripts, and its HTML contains only 16 characters of text",
+    )
 
 
 @pytest.mark.parametrize(

@@ -1,1 +1,1 @@
-"""Pages of the web: what is in them, in our words."""
+"""Content extraction: web documents as Markdown with metadata."""

@@ -1,4 +1,4 @@
-"""The addresses in a page's links."""
+"""Resolve and check the URLs in a page's links."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ import ada_url
 
 from centgate.pages.document import Element
 
-LONGEST = 2048
-_FOLLOWED = frozenset({"http", "https", "mailto", "tel"})
-_ESCAPED = {character: f"%{ord(character):02X}" for character in ' ()<>"\\^`{|}'}
+MAX_URL_LENGTH = 2048
+_LINK_SCHEMES = frozenset({"http", "https", "mailto", "tel"})
+_ESCAPES = {character: f"%{ord(character):02X}" for character in ' ()<>"\\^`{|}'}
 _CREDENTIALS = re.compile(r"https?://[^/?#]*@")
-_ODD = re.compile(r"[ ()<>\"\\^`{|}]")
+_UNSAFE_CHARACTER = re.compile(r"[ ()<>\"\\^`{|}]")
 
 
 def base_of(root: Element, url: str) -> str:
-    """What a page's links start from: its `base` element, else its own address."""
+    """Return the base URL of a page's links: its `base` element's, else the page's own URL."""
     for element in root.iter("base"):
         if href := element.get("href"):
             return absolute(url, href) or url
@@ -24,8 +24,8 @@ def base_of(root: Element, url: str) -> str:
 
 
 def absolute(base: str, href: str | None) -> str | None:
-    """Where a link leads, fit to stand in Markdown; None for scripts, data, credentials and no address."""
-    if not href or len(href) > LONGEST:
+    """Resolve a link and escape it for Markdown; None for scripts, data, credentials and invalid URLs."""
+    if not href or len(href) > MAX_URL_LENGTH:
         return None
     try:
         joined = ada_url.join_url(base, href)
@@ -34,9 +34,9 @@ def absolute(base: str, href: str | None) -> str | None:
     if _CREDENTIALS.match(joined):
         return None
     scheme, _, _ = joined.partition(":")
-    joined = _ODD.sub(_escape, joined)
-    return joined if scheme in _FOLLOWED and len(joined) <= LONGEST else None
+    joined = _UNSAFE_CHARACTER.sub(_escape_character, joined)
+    return joined if scheme in _LINK_SCHEMES and len(joined) <= MAX_URL_LENGTH else None
 
 
-def _escape(found: re.Match[str]) -> str:
-    return _ESCAPED[found[0]]
+def _escape_character(match: re.Match[str]) -> str:
+    return _ESCAPES[match[0]]

@@ -1,4 +1,4 @@
-"""The parts of a page that are not its content: menus, banners, forms, boxes around the text."""
+"""Remove the parts of a page that are not its content: menus, banners, forms, boxes around the text."""
 
 from __future__ import annotations
 
@@ -11,175 +11,179 @@ from centgate.pages.document import Element, beginning_of, remove
 from centgate.pages.elements import names
 from centgate.pages.weights import Weights
 
-_TAGS = names("nav footer header aside form dialog menu search")
-_ROLES = names(
+_BOILERPLATE_TAGS = names("nav footer header aside form dialog menu search")
+_BOILERPLATE_ROLES = names(
     "navigation banner contentinfo complementary search dialog alertdialog menu menubar toolbar tooltip"
 )
-_SURE = names(
+_CERTAIN_WORDS = names(
     "cookie cookies consent gdpr ccpa onetrust cookiebot cmp newsletter breadcrumb breadcrumbs share "
     "sharing sharebar social advert advertisement adsbygoogle ad ads sponsored outbrain taboola skiplink "
     "skip disqus paywall printfooter catlinks navbox editsection noprint headerlink permalink feedback "
     "pagination pager prevnext"
 )
-"""Words in a class or an id that say what a part is."""
-_LIKELY = names(
+"""Words in a class or an id that mark a part as boilerplate."""
+_LIKELY_WORDS = names(
     "sidebar related recommended recommendation recommendations promo promotion menu nav navbar "
     "navigation footer banner comments comment toc toctree masthead popular trending subscribe "
     "subscription signup login modal popup overlay widget widgets tags teaser teasers readnext "
     "morestories copyright colophon toolbar dropdown mostread tooltip notification alertbar topbar subnav "
     "submenu sitemap backlinks rail"
 )
-"""The same, of parts that may be content where they are large."""
-_PAIRS = re.compile(
+"""Words of parts that are boilerplate unless they are large."""
+_WORD_PAIRS = re.compile(
     r"\b(?:read|more|also|most)-(?:more|next|also|read|popular|stories|posts|articles)\b|\bauthor-(?:bio|box|card)\b|"
     r"\bsite-(?:header|footer|nav)|\bpage-(?:header|footer)\b|\btable-of-contents\b|\bcall-to-action\b|\bskip-to\b"
 )
-_NOTES = re.compile(
+_NOTE_CLASSES = re.compile(
     r"note|tip|warning|caution|danger|important|admonition|callout|info|aside--|starlight|alert"
 )
-_WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
-_AGREE = re.compile(
+_WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
+_CONSENT_BUTTON = re.compile(
     r"\b(?:accept|agree|allow|consent|reject|decline|got it|ok|okay|understand|manage|akzeptieren|zustimmen|"
     r"ablehnen|einverstanden|accepter|refuser|aceptar|rechazar|accetta|rifiuta|aceitar|accepteren|godk\u00e4nn)\b|\u540c\u610f",
     re.IGNORECASE,
 )
-_COOKIES = re.compile(r"cookie|consent|gdpr|datenschutz|privacy|tracking", re.IGNORECASE)
-_LONGEST_BANNER, _LONGEST_BUTTON, _MOST_BUTTONS = 2000, 60, 200
-_NEVER = names("main article pre code tr td th dt dd h1 h2 h3 h4 h5 h6")
-"""Elements that are not boilerplate themselves, whatever they are called."""
-_CONTENT = ("h1", "article", "main")
-_TEXT_LEVEL = names("p h1 h2 h3 pre blockquote")
-_BOXES = names("div section aside ul ol td table center tr tbody span font a")
-_HEAVY = 0.6
-"""The share of the prose that one part must hold for those beside it to be doubted."""
-_SHORT = 160
-_MOST_SURE, _MOST_LIKELY, _MOST_TAGGED = 0.5, 0.3, 0.5
-"""Shares of the page's text above which a part is left, whatever it is called."""
+_CONSENT_TOPIC = re.compile(r"cookie|consent|gdpr|datenschutz|privacy|tracking", re.IGNORECASE)
+_MAX_BANNER_LENGTH, _MAX_BUTTON_LENGTH, _MAX_BUTTONS = 2000, 60, 200
+_NEVER_BOILERPLATE = names("main article pre code tr td th dt dd h1 h2 h3 h4 h5 h6")
+"""Elements that are never boilerplate themselves, whatever their class or id."""
+_CONTENT_TAGS = ("h1", "article", "main")
+_TEXT_TAGS = names("p h1 h2 h3 pre blockquote")
+_BOX_TAGS = names("div section aside ul ol td table center tr tbody span font a")
+_DOMINANT_SHARE = 0.6
+"""Share of the unlinked text that one part must hold before the parts beside it are examined."""
+_SHORT_TEXT = 160
+_MAX_CERTAIN_SHARE, _MAX_LIKELY_SHARE, _MAX_TAGGED_SHARE = 0.5, 0.3, 0.5
+"""Shares of the page's text above which a part stays, whatever its class or id."""
 
 
 def drop_consent(root: Element) -> None:
-    """Remove banners that ask to accept cookies, by what they say and not by what they are called."""
-    buttons = (each for each in root.iter("button", "a", "input") if _AGREE.search(_said(each)))
-    for button in list(islice(buttons, _MOST_BUTTONS)):
-        banner = _banner(button)
+    """Remove cookie banners, recognised by their text and not by their class names."""
+    buttons = (
+        each for each in root.iter("button", "a", "input") if _CONSENT_BUTTON.search(_button_label(each))
+    )
+    for button in list(islice(buttons, _MAX_BUTTONS)):
+        banner = _find_banner(button)
         if banner is not None:
             remove(banner)
 
 
-def _said(button: Element) -> str:
-    """What a button reads; nothing where that is long."""
-    text = beginning_of(button, _LONGEST_BUTTON + 1) or button.get("value") or ""
-    return text if len(text) <= _LONGEST_BUTTON else ""
+def _button_label(button: Element) -> str:
+    """Return the text of a button; empty if it is long."""
+    text = beginning_of(button, _MAX_BUTTON_LENGTH + 1) or button.get("value") or ""
+    return text if len(text) <= _MAX_BUTTON_LENGTH else ""
 
 
-def _banner(button: Element) -> Element | None:
-    """The largest small part around a button that speaks of cookies and holds no content."""
-    found, part = None, button.getparent()
+def _find_banner(button: Element) -> Element | None:
+    """Return the largest small part around a button that mentions cookies and holds no content."""
+    banner, part = None, button.getparent()
     for _ in range(8):
         if part is None or part.tag in ("body", "html", "main", "article"):
             break
-        text = beginning_of(part, _LONGEST_BANNER + 1)
-        if len(text) > _LONGEST_BANNER or next(part.iter(*_CONTENT), None) is not None:
+        text = beginning_of(part, _MAX_BANNER_LENGTH + 1)
+        if len(text) > _MAX_BANNER_LENGTH or next(part.iter(*_CONTENT_TAGS), None) is not None:
             break
-        found = part if _COOKIES.search(text) else found
+        banner = part if _CONSENT_TOPIC.search(text) else banner
         part = part.getparent()
-    return found
+    return banner
 
 
 def drop_boilerplate(body: Element, weights: Weights) -> None:
-    """Remove what tags, roles and names say is no content; large parts and those with the title stay."""
-    whole = max(1, weights.text(body))
-    frequent = _frequent(body, weights, whole)
+    """Remove what tags, roles and names mark as boilerplate; large parts and those with the title stay."""
+    page_length = max(1, weights.text(body))
+    frequent = _frequent_words(body, weights, page_length)
     for element in list(body.iterdescendants(etree.Element)):
-        if element.tag in _NEVER:
+        if element.tag in _NEVER_BOILERPLATE:
             continue
-        most = _most(element, frequent)
-        if weights.text(element) / whole <= most and most and _is_dispensable(element):
+        max_share = _max_share(element, frequent)
+        if weights.text(element) / page_length <= max_share and max_share and _is_removable(element):
             remove(element)
 
 
-def _frequent(body: Element, weights: Weights, whole: int) -> frozenset[str]:
-    """The words by which much of the page is called, so that they say nothing: the comments of a forum."""
+def _frequent_words(body: Element, weights: Weights, page_length: int) -> frozenset[str]:
+    """Return words that name too much of the page to be a signal, such as the comments of a forum."""
     shares: dict[str, float] = {}
-    counted: dict[str, set[Element]] = {}
+    elements_by_word: dict[str, set[Element]] = {}
     for element in body.iterdescendants(etree.Element):
-        for word in _words(element) & _LIKELY:
-            inside = counted.setdefault(word, set())
+        for word in _name_words(element) & _LIKELY_WORDS:
+            inside = elements_by_word.setdefault(word, set())
             if not any(each in inside for each in element.iterancestors()):
-                shares[word] = shares.get(word, 0) + weights.text(element) / whole
+                shares[word] = shares.get(word, 0) + weights.text(element) / page_length
             inside.add(element)
-    return frozenset(word for word, share in shares.items() if share > _MOST_TAGGED)
+    return frozenset(word for word, share in shares.items() if share > _MAX_TAGGED_SHARE)
 
 
-def _is_dispensable(element: Element) -> bool:
-    """Whether a part holds no title, and is not the head of a text in a list of them."""
+def _is_removable(element: Element) -> bool:
+    """True if a part holds no title and is not the header of one text in a list of texts."""
     if element.tag == "header" and next(element.iter("h2", "h3"), None) is not None:
         inner = any(each.tag in ("article", "section", "li") for each in element.iterancestors())
         return not inner
-    return element.tag == "nav" or next(element.iter(*_CONTENT), None) is None
+    return element.tag == "nav" or next(element.iter(*_CONTENT_TAGS), None) is None
 
 
-def _most(element: Element, frequent: frozenset[str]) -> float:
-    """The share of the page up to which an element is boilerplate; 0 for what is content."""
+def _max_share(element: Element, frequent: frozenset[str]) -> float:
+    """Return the share of the page up to which an element is boilerplate; 0 for content."""
     tag, parent = element.tag, element.getparent()
-    if tag == "aside" and _NOTES.search(_called(element).lower()):
+    if tag == "aside" and _NOTE_CLASSES.search(_class_and_id(element).lower()):
         return 0
     if tag == "footer" and parent is not None and parent.tag in ("blockquote", "figure"):
         return 0
     if tag == "nav":
         return 1
-    if tag in _TAGS or element.get("role") in _ROLES:
-        return _MOST_TAGGED
-    words = _words(element)
-    if words & _SURE:
-        return _MOST_SURE
-    if words & (_LIKELY - frequent) or _PAIRS.search(_called(element).lower().replace("_", "-")):
-        return _MOST_LIKELY
+    if tag in _BOILERPLATE_TAGS or element.get("role") in _BOILERPLATE_ROLES:
+        return _MAX_TAGGED_SHARE
+    words = _name_words(element)
+    if words & _CERTAIN_WORDS:
+        return _MAX_CERTAIN_SHARE
+    if words & (_LIKELY_WORDS - frequent) or _WORD_PAIRS.search(
+        _class_and_id(element).lower().replace("_", "-")
+    ):
+        return _MAX_LIKELY_SHARE
     return 0
 
 
-def _called(element: Element) -> str:
-    """The class and the id of an element; nothing where they are too long to be names."""
-    called = f"{element.get('class') or ''} {element.get('id') or ''}"
-    return called if 3 <= len(called) <= 400 else ""
+def _class_and_id(element: Element) -> str:
+    """Return the class and the id of an element; empty if they are too long to be names."""
+    class_and_id = f"{element.get('class') or ''} {element.get('id') or ''}"
+    return class_and_id if 3 <= len(class_and_id) <= 400 else ""
 
 
-def _words(element: Element) -> set[str]:
-    called = _called(element)
-    return {word.lower() for word in _WORDS.findall(called)} if called else set()
+def _name_words(element: Element) -> set[str]:
+    class_and_id = _class_and_id(element)
+    return {word.lower() for word in _WORD.findall(class_and_id)} if class_and_id else set()
 
 
 def drop_beside(body: Element, weights: Weights) -> None:
-    """Remove boxes beside the part that holds most of a page's prose, whatever they are called.
+    """Remove boxes beside the part that holds most of a page's unlinked text, whatever their names.
 
-    Goes down from the body as long as one part holds most of it, and stops where paragraphs themselves begin.
+    Descends from the body while one part holds most of that text, and stops at the level of paragraphs.
     """
     part = body
     while weights.in_links(body) <= 0.5 and not _is_text_level(part):
-        heavy = max(part, key=weights.prose, default=None)
-        if heavy is None or weights.prose(heavy) < weights.prose(part) * _HEAVY:
+        dominant = max(part, key=weights.prose, default=None)
+        if dominant is None or weights.prose(dominant) < weights.prose(part) * _DOMINANT_SHARE:
             return
         for other in list(part):
-            if other is not heavy and _is_beside(other, weights, weights.text(body)):
+            if other is not dominant and _is_beside(other, weights, weights.text(body)):
                 remove(other)
-        part = heavy
+        part = dominant
 
 
 def _is_text_level(part: Element) -> bool:
-    return sum(1 for each in part if each.tag in _TEXT_LEVEL) >= 2
+    return sum(1 for each in part if each.tag in _TEXT_TAGS) >= 2
 
 
-def _is_beside(element: Element, weights: Weights, whole: int) -> bool:
-    """Whether a part is a box of links, or a few words without a heading."""
-    if element.tag not in _BOXES or next(element.iter("h1", "pre"), None) is not None:
+def _is_beside(element: Element, weights: Weights, page_length: int) -> bool:
+    """True if a part is a box of links, or a few words without a heading."""
+    if element.tag not in _BOX_TAGS or next(element.iter("h1", "pre"), None) is not None:
         return False
     text, linked = weights.text(element), weights.in_links(element)
-    short = text < _SHORT and next(element.iter("h2", "table", "dl", "img"), None) is None
-    return text < whole * _MOST_LIKELY and (short or linked >= 0.2)
+    short = text < _SHORT_TEXT and next(element.iter("h2", "table", "dl", "img"), None) is None
+    return text < page_length * _MAX_LIKELY_SHARE and (short or linked >= 0.2)
 
 
 def drop_link_lists(body: Element, weights: Weights) -> None:
-    """Remove lists that are links only, unless links are what the page is about."""
+    """Remove lists that consist of links, unless most of the page's text is links."""
     if weights.in_links(body) > 0.5:
         return
     for element in list(body.iter("ul", "ol", "div", "section", "p")):

@@ -1,4 +1,4 @@
-"""Markdown cut to a length, where its blocks end."""
+"""Truncate Markdown at the end of a block."""
 
 from __future__ import annotations
 
@@ -9,70 +9,75 @@ from collections.abc import Iterator
 
 _FENCE = re.compile(r"([ >]*(?:(?:[-*+]|\d{1,9}[.)]) +)*)(`{3,}|~{3,})(.*)")
 _HEADING = re.compile(r"[ >]*#{1,6}(?: |$)")
-_LEVELS = 6
-"""Of headings, so many may stand under one another."""
-_ITEM = re.compile(r"[ >]*(?:[-*+]|\d{1,9}[.)]) ")
-_ROW = re.compile(r"[ >]*\|")
-_RULE = re.compile(r"[ >]*\|[ \t:|-]+")
-_PIECE = re.compile(r"\\.|`[^`\n]+`|!?\[|\]\([^()\s]*\)|\]|\n")
-"""What decides where links and code in a line begin and end."""
-_LONGEST_LINK = 8192
-_ENOUGH = 0.5
-"""A cut between blocks keeps at least this share of what may be kept; else the cut is inside of one."""
+_HEADING_LEVELS = 6
+"""Number of heading levels, hence of headings that can directly follow one another."""
+_LIST_ITEM = re.compile(r"[ >]*(?:[-*+]|\d{1,9}[.)]) ")
+_TABLE_ROW = re.compile(r"[ >]*\|")
+_TABLE_RULE = re.compile(r"[ >]*\|[ \t:|-]+")
+_INLINE_TOKEN = re.compile(r"\\.|`[^`\n]+`|!?\[|\]\([^()\s]*\)|\]|\n")
+"""Tokens that begin or end links and code spans in a line."""
+_MAX_LINK_LENGTH = 8192
+_MIN_SHARE = 0.5
+"""Minimum share of the allowed length that a cut between blocks must keep; below it a block is cut."""
 
 
-def cut(markdown: str, most: int) -> tuple[str, bool]:
-    """At most `most` characters of a text, and whether it was cut.
+def cut(markdown: str, max_length: int) -> tuple[str, bool]:
+    """Return at most `max_length` characters of a text, and True if it was truncated.
 
-    Ends with a paragraph, an item, a row or a line of code, never with a heading alone; inside of a paragraph
-    only where that is too long, and then between words and not in a link. Code that is cut is closed.
+    The result ends with a paragraph, a list item, a row or a line of code, never with a lone heading. A
+    paragraph is cut only if it is too long, between words and outside links. Truncated code gets its fence.
     """
-    if len(markdown) <= most:
+    if len(markdown) <= max_length:
         return markdown, False
-    at, closing = max(
-        (each for each in _ends(markdown[: most + 1], most) if _fits(*each, most)), default=(0, "")
+    end, closing = max(
+        (
+            each
+            for each in _block_ends(markdown[: max_length + 1], max_length)
+            if _is_within(*each, max_length)
+        ),
+        default=(0, ""),
     )
-    best = _settled(markdown[:at] + closing)
-    if len(best) >= most * _ENOUGH:
-        return best, True
-    return max(_inside(markdown, most), best, key=len), True
+    result = _trim_dangling(markdown[:end] + closing)
+    if len(result) >= max_length * _MIN_SHARE:
+        return result, True
+    return max(_truncate_block(markdown, max_length), result, key=len), True
 
 
-def _fits(end: int, closing: str, most: int) -> bool:
-    return end + len(closing) <= most
+def _is_within(end: int, closing: str, max_length: int) -> bool:
+    return end + len(closing) <= max_length
 
 
-def _ends(window: str, most: int) -> Iterator[tuple[int, str]]:
-    """Where a block ends that is whole in the window, and what must follow there."""
-    at, fence, before = 0, "", ""
+def _block_ends(window: str, max_length: int) -> Iterator[tuple[int, str]]:
+    """Yield the end of each block that is complete in the window, and the text that must follow it."""
+    offset, fence, before = 0, "", ""
     for line in window.split("\n"):
-        end = at - 1
+        end = offset - 1
         if end > 0 and fence:
             yield end, "" if before == "closing" else "\n" + fence
-        elif end > 0 and _begins(line, before):
+        elif end > 0 and _starts_block(line, before):
             yield end, ""
         if before == "closing":
             fence = ""
-        before, fence = _read(line, fence)
-        at += len(line) + 1
-    if at - 1 <= most:
-        yield at - 1, ""
+        before, fence = _classify_line(line, fence)
+        offset += len(line) + 1
+    if offset - 1 <= max_length:
+        yield offset - 1, ""
 
 
-def _begins(line: str, before: str) -> bool:
-    """Whether a line is the beginning of something after a line of that kind."""
-    if not line.strip(" >") or before == "closing" or _ITEM.match(line) or _fence(line):
+def _starts_block(line: str, before: str) -> bool:
+    """True if a line starts a new block after a line of the kind `before`."""
+    if not line.strip(" >") or before == "closing" or _LIST_ITEM.match(line) or _match_fence(line):
         return True
-    return before == "row" and _ROW.match(line) is not None and not _RULE.fullmatch(line)
+    return before == "row" and _TABLE_ROW.match(line) is not None and not _TABLE_RULE.fullmatch(line)
 
 
-def _fence(line: str) -> re.Match[str] | None:
+def _match_fence(line: str) -> re.Match[str] | None:
     return _FENCE.match(line) if "```" in line or "~~~" in line else None
 
 
-def _read(line: str, fence: str) -> tuple[str, str]:
-    """What kind of line it is, and the fence of the code it is in."""
-    mark = _fence(line)
+def _classify_line(line: str, fence: str) -> tuple[str, str]:
+    """Return the kind of a line (text, row, code, closing) and the fence of the code it is in."""
+    mark = _match_fence(line)
     if fence:
         closes = (
             mark
@@ -83,91 +88,93 @@ def _read(line: str, fence: str) -> tuple[str, str]:
         return ("closing" if closes else "code"), fence
     if mark:
         return "code", re.sub("[^ >]", " ", mark[1]) + mark[2]
-    return ("row" if _ROW.match(line) else "text"), ""
+    return ("row" if _TABLE_ROW.match(line) else "text"), ""
 
 
 def _open_fence(text: str) -> str:
-    """The fence that is open at the end of a text."""
+    """Return the fence that is still open at the end of a text; empty if none."""
     kind, fence = "", ""
     for line in text.split("\n"):
-        kind, fence = _read(line, "" if kind == "closing" else fence)
+        kind, fence = _classify_line(line, "" if kind == "closing" else fence)
     return "" if kind == "closing" else fence
 
 
-def _settled(text: str) -> str:
-    """Without what says nothing at an end: headings with nothing under them, heads of tables, empty code.
+def _trim_dangling(text: str) -> str:
+    """Remove dangling ends: headings with nothing under them, table headers without rows, empty code.
 
-    More headings than one can stand under another are a list, which stays.
+    More headings in a row than there are levels form a list, which stays.
     """
     lines = text.rstrip().split("\n")
     headings = 0
     while lines:
-        if (len(lines) > 1 and (mark := _fence(lines[-2])) and lines[-1].strip(" >") == mark[2]) or (
-            _RULE.fullmatch(lines[-1]) and len(lines) > 1
+        if (len(lines) > 1 and (mark := _match_fence(lines[-2])) and lines[-1].strip(" >") == mark[2]) or (
+            _TABLE_RULE.fullmatch(lines[-1]) and len(lines) > 1
         ):
             del lines[-2:]
         elif _HEADING.match(lines[-1]) or not lines[-1].strip(" >"):
             headings += bool(_HEADING.match(lines.pop()))
-            if headings > _LEVELS:
+            if headings > _HEADING_LEVELS:
                 return text.rstrip()
         else:
             break
     return "\n".join(lines)
 
 
-def _inside(markdown: str, most: int) -> str:
-    """The beginning of a text whose block is too long: up to a line, a word, or a character of it."""
-    links = _links(markdown[: most + _LONGEST_LINK])
+def _truncate_block(markdown: str, max_length: int) -> str:
+    """Cut inside a block that is too long: after a line, else a word, else a character."""
+    links = _link_spans(markdown[: max_length + _MAX_LINK_LENGTH])
     for boundary in ("\n", " "):
-        at = _boundary(markdown, boundary, most, links)
-        text = _closed(markdown[:at], most)
-        if len(text) >= most * _ENOUGH:
+        position = _find_boundary(markdown, boundary, max_length, links)
+        text = _close_code(markdown[:position], max_length)
+        if len(text) >= max_length * _MIN_SHARE:
             return text
-    at = _before_link(most, links) or most
-    while at > 1 and (unicodedata.combining(markdown[at]) or markdown[at] in "\u200d\ufe0f"):
-        at -= 1
-    return _closed(markdown[:at], most)
+    position = _skip_link_backwards(max_length, links) or max_length
+    while position > 1 and (
+        unicodedata.combining(markdown[position]) or markdown[position] in "\u200d\ufe0f"
+    ):
+        position -= 1
+    return _close_code(markdown[:position], max_length)
 
 
-def _links(text: str) -> list[tuple[int, int]]:
-    """Where links, images and code in a line begin and end, one after another, in one pass."""
-    found: list[tuple[int, int]] = []
-    opened: list[int] = []
-    for piece in _PIECE.finditer(text):
-        mark = piece[0]
-        if mark[0] == "`":
-            found.append(piece.span())
-        elif mark == "\n":
-            opened.clear()
-        elif mark in ("[", "!["):
-            opened.append(piece.start())
-        elif mark[0] == "]" and opened:
-            start = opened.pop()
-            if mark != "]":
-                while found and found[-1][0] > start:  # an image in a link
-                    found.pop()
-                found.append((start, piece.end()))
-    return found
+def _link_spans(text: str) -> list[tuple[int, int]]:
+    """Return the spans of links, images and code in their order, in one pass."""
+    spans: list[tuple[int, int]] = []
+    open_brackets: list[int] = []
+    for token in _INLINE_TOKEN.finditer(text):
+        symbol = token[0]
+        if symbol[0] == "`":
+            spans.append(token.span())
+        elif symbol == "\n":
+            open_brackets.clear()
+        elif symbol in ("[", "!["):
+            open_brackets.append(token.start())
+        elif symbol[0] == "]" and open_brackets:
+            start = open_brackets.pop()
+            if symbol != "]":
+                while spans and spans[-1][0] > start:  # an image in a link
+                    spans.pop()
+                spans.append((start, token.end()))
+    return spans
 
 
-def _boundary(markdown: str, boundary: str, most: int, links: list[tuple[int, int]]) -> int:
-    at = markdown.rfind(boundary, 0, most + 1)
-    while at > 0 and (start := _before_link(at, links)) != at:
-        at = markdown.rfind(boundary, 0, start + 1)
-    return max(at, 0)
+def _find_boundary(markdown: str, boundary: str, max_length: int, links: list[tuple[int, int]]) -> int:
+    position = markdown.rfind(boundary, 0, max_length + 1)
+    while position > 0 and (start := _skip_link_backwards(position, links)) != position:
+        position = markdown.rfind(boundary, 0, start + 1)
+    return max(position, 0)
 
 
-def _before_link(at: int, links: list[tuple[int, int]]) -> int:
-    """A place before the link that this place is in."""
-    before = bisect_left(links, (at, 0)) - 1
-    return links[before][0] if before >= 0 and at < links[before][1] else at
+def _skip_link_backwards(position: int, links: list[tuple[int, int]]) -> int:
+    """Return the start of the link that contains a position, or the position itself."""
+    index = bisect_left(links, (position, 0)) - 1
+    return links[index][0] if index >= 0 and position < links[index][1] else position
 
 
-def _closed(text: str, most: int) -> str:
-    """A text whose last code is closed, within the length."""
+def _close_code(text: str, max_length: int) -> str:
+    """Close the last code block of a text, within the length."""
     text = text.rstrip()
     if fence := _open_fence(text):
-        room = most - len(fence) - 1
-        text = text[:room].rstrip() + "\n" + fence if room > 0 else ""
-        return _settled(text) if _open_fence(text) == "" else ""
-    return _settled(text)
+        available = max_length - len(fence) - 1
+        text = text[:available].rstrip() + "\n" + fence if available > 0 else ""
+        return _trim_dangling(text) if _open_fence(text) == "" else ""
+    return _trim_dangling(text)

@@ -1,4 +1,4 @@
-"""HTML as a tree, without what is not shown."""
+"""Parse HTML into a tree, and search, measure and prune it."""
 
 from __future__ import annotations
 
@@ -6,22 +6,22 @@ import re
 from typing import cast
 
 from lxml import etree
-from lxml.etree import _Element  # pyright: ignore[reportPrivateUsage] - named so by its stubs
+from lxml.etree import _Element  # pyright: ignore[reportPrivateUsage] - the name in the stubs
 
 Element = _Element
 """An element of a parsed page."""
 
 MOST_BYTES = 2 << 20
-LONGEST_TAG = 32 * 1024
+MAX_TAG_LENGTH = 32 * 1024
 _LONG_VALUE = re.compile(r"""=\s*(?:"[^"<>]{4096,}"|'[^'<>]{4096,}')""")
-_LONG_TAG = re.compile(rf"<([a-zA-Z][\w:-]*)[^>]{{{LONGEST_TAG},}}")
+_LONG_TAG = re.compile(rf"<([a-zA-Z][\w:-]*)[^>]{{{MAX_TAG_LENGTH},}}")
 _STRUCTURE = re.compile(
     r"</?(?!(?:h[1-6]|p|br|title|meta|script|style|head|pre)\b)[a-zA-Z][^<>]*>", re.IGNORECASE
 )
-_NEVER_CLOSED = re.compile(r"</?(?:source|track|wbr|keygen|menuitem)\b[^<>]{0,4096}>", re.IGNORECASE)
-"""Elements without an end, which the parser does not know: it would put all that follows inside of them."""
-_NULS = re.compile("[\0\ud800-\udfff]")
-_UNSEEN_STYLE = re.compile(
+_VOID_TAG = re.compile(r"</?(?:source|track|wbr|keygen|menuitem)\b[^<>]{0,4096}>", re.IGNORECASE)
+"""Void elements that the parser does not know: it would nest all that follows inside them."""
+_INVALID_CHARACTERS = re.compile("[\0\ud800-\udfff]")
+_HIDDEN_STYLE = re.compile(
     r"display\s*:\s*none|visibility\s*:\s*(?:hidden|collapse)|font-size\s*:\s*(?:0(?![.\d]*[1-9])|(?:0?\.\d+|1)px)|"
     r"(?<![-\w])(?:left|top|text-indent|right)\s*:\s*-\d{3,}|margin-left\s*:\s*-\d{4,}|"
     r"clip\s*:\s*rect|clip-path\s*:\s*inset\(\s*(?:50|100)%|"
@@ -37,75 +37,77 @@ _COLOUR_NAMES = {
     "rgb(0,0,0)": "#000000",
 }
 _TRANSPARENT = re.compile(r"opacity\s*:\s*0(?!\.?\d*[1-9])", re.IGNORECASE)
-_MOVING = re.compile(r"transform|transition|animation|translate", re.IGNORECASE)
-"""What is about to fade in is text of the page."""
-_UNSEEN_CLASS = re.compile(
+_ANIMATION = re.compile(r"transform|transition|animation|translate", re.IGNORECASE)
+"""Text that fades in is visible text of the page."""
+_HIDDEN_CLASS = re.compile(
     r"(?:^|\s)(?:sr-only|visually-?hidden|screen-reader-text|screenreader-only|u-hidden|is-hidden|d-none|"
     r"display-none|hidden|a11y-hidden|element-invisible|mw-editsection)(?:\s|$)"
 )
-_SHOWN_CLASS = re.compile(
+_VISIBLE_CLASS = re.compile(
     r"(?:^|\s)\w+:(?:d-)?(?:block|flex|grid|inline|inline-block|table)(?:\s|$)|d-\w+-(?:block|flex)"
 )
 
 
 def parsed(text: str) -> Element | None:
-    """The document, also one that is broken, odd or very deep; None where nothing is left of it.
+    """Parse a document, even a broken or very deep one; None if nothing is left of it.
 
-    Long values of attributes are dropped, and all attributes of tags that are longer than any real one: the
-    parser's time grows with the square of their number. What is nested too deep for the parser is read flat.
+    Drops long attribute values, and all attributes of tags longer than any real one: the parser's time grows
+    with the square of their number. Flattens documents that are nested too deep for the parser.
     """
-    text = _NEVER_CLOSED.sub("", text)
-    text = _LONG_TAG.sub(r"<\1", _LONG_VALUE.sub('=""', _NULS.sub("", text)))
-    root, deep = _tree(text)
-    if deep:
-        root, _ = _tree(_STRUCTURE.sub("\n", text))
+    text = _VOID_TAG.sub("", text)
+    text = _LONG_TAG.sub(r"<\1", _LONG_VALUE.sub('=""', _INVALID_CHARACTERS.sub("", text)))
+    root, too_deep = _parse_tree(text)
+    if too_deep:
+        root, _ = _parse_tree(_STRUCTURE.sub("\n", text))
     return root
 
 
-def _tree(text: str) -> tuple[Element | None, bool]:
+def _parse_tree(text: str) -> tuple[Element | None, bool]:
     parser = etree.HTMLParser(encoding="utf-8", huge_tree=True, remove_comments=True, remove_pis=True)
     try:
         root = etree.fromstring(text.encode(), parser)
     except (etree.LxmlError, ValueError, AssertionError):
         return None, False
-    deep = any(error.type_name == "ERR_RESOURCE_LIMIT" for error in parser.error_log)
-    return cast("Element | None", root), deep
+    too_deep = any(error.type_name == "ERR_RESOURCE_LIMIT" for error in parser.error_log)
+    return cast("Element | None", root), too_deep
 
 
 def body_of(root: Element) -> Element:
-    """The body of a document; all of it where it has none."""
+    """Return the body of a document, or its root if it has none."""
     body = root.find("body")
     return root if body is None else body
 
 
 def drop_unseen(root: Element) -> None:
-    """Remove what a reader of the page would not see: hidden by attribute, style or the usual classes."""
+    """Remove elements hidden by attribute, style or common class names."""
     for element in list(root.iterdescendants(etree.Element)):
         if element.tag in ("head", "body") or not element.attrib:
             continue
-        if is_unseen(element):
+        if is_hidden(element):
             remove(element)
 
 
-def is_unseen(element: Element) -> bool:
-    """Whether an element says of itself that it is not shown."""
-    hidden, style, names = element.get("hidden"), element.get("style"), element.get("class")
+def is_hidden(element: Element) -> bool:
+    """True if an element's own attributes hide it."""
+    hidden, style, classes = element.get("hidden"), element.get("style"), element.get("class")
     if (hidden is not None and hidden != "until-found") or element.get("aria-hidden") == "true":
         return element.tag != "math"
-    if style and (_UNSEEN_STYLE.search(style) or (_TRANSPARENT.search(style) and not _MOVING.search(style))):
+    if style and (
+        _HIDDEN_STYLE.search(style) or (_TRANSPARENT.search(style) and not _ANIMATION.search(style))
+    ):
         return True
-    if style and "background" in style and _is_one_colour(style):
+    if style and "background" in style and _is_background_coloured(style):
         return True
-    return bool(names and _UNSEEN_CLASS.search(names) and not _SHOWN_CLASS.search(names))
+    return bool(classes and _HIDDEN_CLASS.search(classes) and not _VISIBLE_CLASS.search(classes))
 
 
-def _is_one_colour(style: str) -> bool:
-    """Whether text has the colour of what is behind it."""
-    said = {name.lower(): _colour(value) for name, value in _COLOUR.findall(style)}
-    return "color" in said and said["color"] == said.get("background")
+def _is_background_coloured(style: str) -> bool:
+    """True if text and background have the same colour."""
+    colours = {name.lower(): _normalize_colour(value) for name, value in _COLOUR.findall(style)}
+    return "color" in colours and colours["color"] == colours.get("background")
 
 
-def _colour(value: str) -> str:
+def _normalize_colour(value: str) -> str:
     colour = "".join(value.lower().split())
     if len(colour) == 4 and colour[0] == "#":
         return "#" + "".join(digit * 2 for digit in colour[1:])
@@ -113,7 +115,7 @@ def _colour(value: str) -> str:
 
 
 def remove(element: Element) -> None:
-    """Take an element out of its tree; the text after it stays."""
+    """Remove an element from its tree; the text after it stays."""
     parent = element.getparent()
     if parent is None:
         return
@@ -127,31 +129,31 @@ def remove(element: Element) -> None:
 
 
 def text_of(element: Element) -> str:
-    """All text in an element, scripts and all."""
+    """Return all text in an element, scripts included."""
     return "".join(map(str, element.itertext()))
 
 
-def beginning_of(element: Element, most: int) -> str:
-    """The first characters of an element's text, not much more than `most`, without white space around."""
+def beginning_of(element: Element, min_length: int) -> str:
+    """Return the stripped beginning of an element's text, not much longer than `min_length`."""
     text = ""
     for part in element.itertext():
         text = (text + str(part)).lstrip()
-        if len(text) > most:
+        if len(text) > min_length:
             break
     return text.rstrip()
 
 
-def depth_of(root: Element, most: int) -> int:
-    """How many elements lie inside one another at most, counted up to `most`."""
+def depth_of(root: Element, limit: int) -> int:
+    """Return the nesting depth of a tree, counted up to `limit`."""
     depths = {root: 0}
     for element in root.iterdescendants():
         parent = element.getparent()
         depths[element] = depth = depths[parent] + 1 if parent in depths else 1
-        if depth >= most:
-            return most
+        if depth >= limit:
+            return limit
     return max(depths.values())
 
 
 def found_by(root: Element, path: str) -> list[Element]:
-    """The elements that an XPath finds."""
+    """Return the elements that match an XPath."""
     return cast("list[Element]", root.xpath(path))

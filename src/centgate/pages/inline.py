@@ -1,4 +1,4 @@
-"""What stands in a line of a page as Markdown: links, images, code, emphasis."""
+"""Render inline HTML as Markdown: links, images, code, emphasis."""
 
 from __future__ import annotations
 
@@ -16,34 +16,34 @@ from centgate.text import legible
 
 SPACE = re.compile(r"[ \t\r\n\f\xa0]+")
 _BREAK = "\v"
-"""Stands for a line break until spaces are settled."""
+"""Placeholder for a line break until spaces are normalised."""
 _AROUND_BREAK = re.compile(f" *{_BREAK}[ {_BREAK}]*")
-_MARK = re.compile(r"`|<(?=[a-zA-Z/!?]|\Z)")
-"""What could begin a tag, perhaps with the text that follows in another element, and what could hide one."""
-_ANCHORED = frozenset({*HEADINGS, "dt"})
-"""What links to itself, so that it can be linked to."""
-_MARKS = {"strong": "**", "b": "**", "em": "*", "i": "*", "del": "~~", "s": "~~", "strike": "~~"}
-_CODE = frozenset({"code", "kbd", "samp", "tt"})
+_TAG_START = re.compile(r"`|<(?=[a-zA-Z/!?]|\Z)")
+"""Characters that could begin a tag, also together with text of the next element, or hide one."""
+_ANCHOR_TARGETS = frozenset({*HEADINGS, "dt"})
+"""Elements that contain a link to themselves, as an anchor for others."""
+_EMPHASIS_MARKS = {"strong": "**", "b": "**", "em": "*", "i": "*", "del": "~~", "s": "~~", "strike": "~~"}
+_CODE_TAGS = frozenset({"code", "kbd", "samp", "tt"})
 _ANCHOR_TEXT = frozenset({"", "#", "\xb6", "\xa7", "\u200b", "\U0001f517", "\uf0c1", "[source]", "[edit]"})
-_POWER = re.compile(r"[-+\u2212]?\d{1,4}|n")
+_EXPONENT = re.compile(r"[-+\u2212]?\d{1,4}|n")
 _NOTE_MARK = re.compile(r"^\[([^\[\]]{1,6})\]$")
 _LINK_INSIDE = re.compile(r"(?<!\!)\[[^\[\]]*\]\(")
 _UNESCAPED_BRACKET = re.compile(r"!\[(?:[^\[\]\\]|\\.)*\]\([^()]*\)|(?<!\\)[\[\]]")
 
 
 class Inline:
-    """Writes what stands in a line; `base` is what links start from."""
+    """Renderer of inline elements; `base` is the URL that links are relative to."""
 
     def __init__(self, base: str) -> None:
         self._base = base
         self._addresses: dict[str, str | None] = {}
 
     def inline(self, element: Element, depth: int = 0) -> str:
-        """What an element holds, on one line but for breaks."""
+        """Render the children of an element on one line, breaks as spaces."""
         return settled(self.inside(element, depth)).replace("\n", " ")
 
     def inside(self, element: Element, depth: int) -> str:
-        """What an element holds, its spaces and breaks not yet settled."""
+        """Render the children of an element, before spaces and breaks are normalised."""
         if depth > DEEPEST:
             return shown(text_in(element))
         parts = [shown(element.text)]
@@ -57,57 +57,57 @@ class Inline:
         return "".join(parts)
 
     def piece(self, element: Element, tag: str, depth: int) -> str:
-        """An element in a line."""
+        """Render one inline element."""
         if tag == "br":
             return _BREAK
         if tag == "img":
-            return self._image(element)
+            return self._render_image(element)
         if tag == "a":
-            return self._link(element, depth)
-        if tag in _CODE:
+            return self._render_link(element, depth)
+        if tag in _CODE_TAGS:
             return code_span(SPACE.sub(" ", text_in(element)))
         if tag == "math":
-            return _formula(element)
+            return _render_formula(element)
         if tag == "pre":
             return code_span(SPACE.sub(" ", code_of(element)))
         if tag == "sup":
             text = settled(self.inside(element, depth))
-            return f"^{text}" if _POWER.fullmatch(text) else text
-        inside = self.inside(element, depth)
+            return f"^{text}" if _EXPONENT.fullmatch(text) else text
+        content = self.inside(element, depth)
         if tag == "q":
-            return f"\u201c{inside.strip()}\u201d"
+            return f"\u201c{content.strip()}\u201d"
         if tag == "rt":
-            return f"({inside.strip()})" if inside.strip() else ""
+            return f"({content.strip()})" if content.strip() else ""
         if tag == "label":
-            return f" {inside} "  # names of tabs stand one after another
-        return wrapped(inside, _MARKS[tag]) if tag in _MARKS else inside
+            return f" {content} "  # labels of tabs follow one another without spaces
+        return wrapped(content, _EMPHASIS_MARKS[tag]) if tag in _EMPHASIS_MARKS else content
 
-    def _link(self, element: Element, depth: int) -> str:
-        inside = self.inside(element, depth)
-        text = settled(inside).replace("\n", " ")
+    def _render_link(self, element: Element, depth: int) -> str:
+        content = self.inside(element, depth)
+        text = settled(content).replace("\n", " ")
         if text in _ANCHOR_TEXT or "headerlink" in (element.get("class") or ""):
-            return " " if inside.isspace() else ""
+            return " " if content.isspace() else ""
         href, parent = element.get("href") or "", element.getparent()
-        if href == "#" or (href.startswith("#") and parent is not None and parent.tag in _ANCHORED):
-            return inside
+        if href == "#" or (href.startswith("#") and parent is not None and parent.tag in _ANCHOR_TARGETS):
+            return content
         address = self.address(href)
         text = _NOTE_MARK.sub(r"\1", text)
         if address is None or _LINK_INSIDE.search(text):
-            return inside
-        before = " " if inside[:1].isspace() else ""
-        after = " " if inside[-1:].isspace() else ""
+            return content
+        before = " " if content[:1].isspace() else ""
+        after = " " if content[-1:].isspace() else ""
         return f"{before}[{bracketed(text)}]({address}){after}"
 
-    def _image(self, element: Element) -> str:
-        address = next((found for each in _sources(element) if (found := self.address(each))), None)
-        if address is None or not address.startswith("http") or _is_pixel(element):
+    def _render_image(self, element: Element) -> str:
+        address = next((url for each in _image_urls(element) if (url := self.address(each))), None)
+        if address is None or not address.startswith("http") or _is_tracking_pixel(element):
             return ""
         alt = settled(shown(element.get("alt") or element.get("title"))).replace("\n", " ")
         alt = alt or PurePosixPath(unquote(urlsplit(address).path)).name or "image"
         return f"![{bracketed(alt)}]({address})"
 
     def address(self, href: str | None) -> str | None:
-        """Where a link leads; None where it must not."""
+        """Return the absolute URL of a link; None if it must not be linked."""
         if href is None:
             return None
         if href not in self._addresses:
@@ -115,30 +115,30 @@ class Inline:
         return self._addresses[href]
 
 
-def shown(written: str | None) -> str:
-    """Text of a page, where it is not read as a tag; white space is one space."""
-    if not written:
+def shown(text: str | None) -> str:
+    """Escape text so that it is not read as a tag, and collapse white space."""
+    if not text:
         return ""
-    line = SPACE.sub(" ", written)
-    return _MARK.sub(r"\\\g<0>", legible(line)) if "<" in line or "`" in line else line
+    line = SPACE.sub(" ", text)
+    return _TAG_START.sub(r"\\\g<0>", legible(line)) if "<" in line or "`" in line else line
 
 
 def settled(line: str) -> str:
-    """A line with its spaces and breaks as they are to stand."""
+    """Collapse spaces and turn break placeholders into line feeds."""
     return _AROUND_BREAK.sub("\n", re.sub(" {2,}", " ", line)).strip()
 
 
-def wrapped(inside: str, mark: str) -> str:
-    """Text between marks, which must touch it; left alone where marks stand already."""
-    bare = inside.strip(" " + _BREAK)
+def wrapped(content: str, mark: str) -> str:
+    """Wrap text in emphasis marks, which must touch it; text that has marks already is unchanged."""
+    bare = content.strip(" " + _BREAK)
     if not bare or bare.startswith(("*", "#", "!")) or bare.endswith("*") or _BREAK in bare or "\n" in bare:
-        return inside
-    before, after = (" " if inside[:1] == " " else ""), (" " if inside[-1:] == " " else "")
+        return content
+    before, after = (" " if content[:1] == " " else ""), (" " if content[-1:] == " " else "")
     return f"{before}{mark}{bare}{mark}{after}"
 
 
 def code_span(code: str) -> str:
-    """Code in a line."""
+    """Return code as a code span."""
     if not code.strip():
         return code
     ticks = "`" * (max((len(run) for run in TICKS.findall(code)), default=0) + 1)
@@ -146,13 +146,13 @@ def code_span(code: str) -> str:
     return f"{ticks}{edge}{code.strip() if not edge else code}{edge}{ticks}"
 
 
-def bracketed(inside: str) -> str:
-    """Text that may stand between brackets; images in it stay images."""
-    return _UNESCAPED_BRACKET.sub(lambda found: found[0] if len(found[0]) > 1 else "\\" + found[0], inside)
+def bracketed(text: str) -> str:
+    """Escape brackets for use as link text; images stay images."""
+    return _UNESCAPED_BRACKET.sub(lambda match: match[0] if len(match[0]) > 1 else "\\" + match[0], text)
 
 
-def _sources(image: Element) -> Iterator[str]:
-    """Where an image may lie; images that wait for scripts say it in other attributes."""
+def _image_urls(image: Element) -> Iterator[str]:
+    """Yield the possible URLs of an image; lazily loaded ones have them in other attributes."""
     for name in ("data-src", "data-lazy-src", "data-original", "src"):
         if value := image.get(name):
             yield value
@@ -161,11 +161,11 @@ def _sources(image: Element) -> Iterator[str]:
             yield value[0]
 
 
-def _is_pixel(image: Element) -> bool:
+def _is_tracking_pixel(image: Element) -> bool:
     return any((image.get(side) or "").strip() in ("0", "1", "2", "1px") for side in ("width", "height"))
 
 
-def _formula(element: Element) -> str:
+def _render_formula(element: Element) -> str:
     for note in element.iter("annotation", "{*}annotation"):
         if "tex" in (note.get("encoding") or "").lower() and note.text:
             return f"${SPACE.sub(' ', note.text).strip()}$"

@@ -1,4 +1,4 @@
-"""What a body is: what its content type says, unless its first bytes say otherwise."""
+"""Detect the kind of a body by its content type, unless its first bytes contradict it."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ MEDIA_TYPES = (
     "application/toml",
     "application/octet-stream",
 )
-"""What is worth fetching; octet streams are looked at, since servers call many things that."""
-_BEGINNING = 2048
+"""Media types to fetch; octet streams are included, since servers send many documents as that type."""
+_SNIFF_BYTES = 2048
 _KINDS: dict[str, Kind] = {
     "text/html": "html",
     "application/xhtml+xml": "html",
@@ -64,8 +64,8 @@ LANGUAGES = {
     "x-yaml": "yaml",
     "toml": "toml",
 }
-"""What a block of code is called, by the subtype it was sent as."""
-_SPACE_AND_NOTES = re.compile(rb"(?:\s+|<!--.*?-->|<\?.*?\?>)*", re.DOTALL)
+"""Languages of code blocks, by media subtype."""
+_SPACE_AND_COMMENTS = re.compile(rb"(?:\s+|<!--.*?-->|<\?.*?\?>)*", re.DOTALL)
 _HTML = re.compile(
     rb"<(?:!doctype\s+html|html|head|body|title|meta|script|div|h1|p|article)[\s>]", re.IGNORECASE
 )
@@ -88,70 +88,70 @@ _BINARY = (
 
 
 class Unsupported(Exception):
-    """A body that is nothing this reads; the message is a clause."""
+    """A body of a kind that is not supported; the message is a clause."""
 
 
 class Unreadable(Exception):
-    """A document of a known kind whose text cannot be had; the message is a clause."""
+    """A document of a known kind whose text cannot be extracted; the message is a clause."""
 
 
 def media_type(content_type: str | None) -> str:
-    """The media type of a header, without its parameters; empty when there is none."""
+    """Return the media type of a Content-Type header, without parameters; empty without a header."""
     return (content_type or "").split(";")[0].strip().lower()
 
 
 def kind_of(body: bytes, content_type: str | None, path: str = "") -> Kind:
-    """What a body is to be read as; `path` is the URL's, for what its ending says."""
-    said = media_type(content_type)
-    start = body[:_BEGINNING]
+    """Return the kind to read a body as; `path` is the URL's, for its file extension."""
+    declared = media_type(content_type)
+    start = body[:_SNIFF_BYTES]
     if b"%PDF-" in start[:1024]:
         return "pdf"
-    if start.startswith(_BINARY) or (said.startswith(("image/", "audio/", "video/", "font/"))):
-        raise Unsupported(f"it is {said or 'no text'}")
-    bare = _bare(start)
-    if _is_binary(bare):
-        raise Unsupported(f"it is {said or 'of an unknown type'} and no text")
-    return _told(said, bare[_SPACE_AND_NOTES.match(bare).end() :], path)  # pyright: ignore[reportOptionalMemberAccess]
+    if start.startswith(_BINARY) or (declared.startswith(("image/", "audio/", "video/", "font/"))):
+        raise Unsupported(f"it is {declared or 'not text'}")
+    narrowed = _narrow_ascii(start)
+    if _is_binary(narrowed):
+        raise Unsupported(f"it is {declared or 'of an unknown type'} and not text")
+    return _kind_by_type(declared, narrowed[_SPACE_AND_COMMENTS.match(narrowed).end() :], path)  # pyright: ignore[reportOptionalMemberAccess]
 
 
-def _told(said: str, start: bytes, path: str) -> Kind:
-    kind = _KINDS.get(said)
+def _kind_by_type(declared: str, start: bytes, path: str) -> Kind:
+    kind = _KINDS.get(declared)
     if kind in (None, "xml", "html", "feed") and _FEED.match(start):
         return "feed"
     if kind in (None, "xml", "json", "feed", "pdf") and _HTML.match(start):
         return "html"
-    if kind in (None, "html") and said != "text/csv" and _JSON.match(start):
+    if kind in (None, "html") and declared != "text/csv" and _JSON.match(start):
         return "json"
     if kind == "feed":
         return "xml"
     if kind == "pdf":
-        raise Unsupported("it is called a PDF and is none")
+        raise Unsupported("its content type says PDF, but it is not a PDF")
     if kind:
         return kind
-    return _unnamed(said, start, path)
+    return _kind_by_name(declared, start, path)
 
 
-def _unnamed(said: str, start: bytes, path: str) -> Kind:
-    if said.endswith("+json"):
+def _kind_by_name(declared: str, start: bytes, path: str) -> Kind:
+    if declared.endswith("+json"):
         return "json"
-    if said.endswith("+xml") or start.startswith(b"<?xml"):
+    if declared.endswith("+xml") or start.startswith(b"<?xml"):
         return "xml"
-    if not said.startswith("text/") and said not in ("", "application/octet-stream"):
-        raise Unsupported(f"it is {said}")
+    if not declared.startswith("text/") and declared not in ("", "application/octet-stream"):
+        raise Unsupported(f"it is {declared}")
     if _MARKDOWN_PATH.search(path):
         return "markdown"
-    return "html" if not said and start.startswith(b"<") else "text"
+    return "html" if not declared and start.startswith(b"<") else "text"
 
 
-def _bare(start: bytes) -> bytes:
-    """ASCII as one byte a character, also where it is written in two."""
+def _narrow_ascii(start: bytes) -> bytes:
+    """Return ASCII with one byte per character, also from UTF-16, without a byte order mark."""
     if start.startswith((b"\xff\xfe", b"\xfe\xff")) or start.count(b"\0") * 5 > len(start) * 2:
         return start.replace(b"\0", b"").removeprefix(b"\xff\xfe").removeprefix(b"\xfe\xff")
     return start.removeprefix(b"\xef\xbb\xbf")
 
 
 def _is_binary(start: bytes) -> bool:
-    odd = sum(
+    control_bytes = sum(
         start.count(byte) for byte in (b"\0", b"\1", b"\2", b"\3", b"\4", b"\5", b"\6", b"\x0e", b"\x10")
     )
-    return odd > 2 + len(start) // 100
+    return control_bytes > 2 + len(start) // 100

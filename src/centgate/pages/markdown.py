@@ -1,7 +1,7 @@
-"""A page's elements as Markdown: headings, lists, tables, code with its language, links.
+"""Render a page's elements as Markdown: headings, lists, tables, code with its language, links.
 
-What stands in a page's text is not escaped beyond need: only what would begin a block, and what would be read
-as a tag. Code keeps its lines as they are; elsewhere there is never more than one blank line.
+Escapes only text that would begin a block or be read as a tag. Code keeps its lines unchanged; elsewhere
+there is never more than one blank line.
 """
 
 from __future__ import annotations
@@ -17,68 +17,68 @@ from centgate.pages.inline import SPACE, Inline, bracketed, code_span, settled, 
 from centgate.pages.marks import fenced, indented, plain, tidy, trimmed
 from centgate.pages.tables import is_header, is_layout, rows_of, whole
 
-MOST_COLUMNS = 60
-_LISTS = frozenset({"ul", "ol", "menu", "dir"})
+MAX_COLUMNS = 60
+_LIST_TAGS = frozenset({"ul", "ol", "menu", "dir"})
 
 
 def markdown_of(element: Element, base: str) -> str:
-    """An element and all in it as Markdown; `base` is what its links start from."""
-    blocks = trimmed(_Writer(base).blocks(element, 0))
+    """Render an element as Markdown; `base` is the URL that its links are relative to."""
+    blocks = trimmed(_MarkdownWriter(base).blocks(element, 0))
     return tidy("\n\n".join(blocks))
 
 
-class _Writer(Inline):
-    """Writes elements; `blocks` gives paragraphs and the like, `inline` what stands in one."""
+class _MarkdownWriter(Inline):
+    """Renderer of block elements, on top of the inline ones."""
 
     def blocks(self, element: Element, depth: int) -> list[str]:
-        """What an element holds, each block without indentation."""
+        """Render the children of an element as blocks without indentation."""
         if depth > DEEPEST:
-            return _paragraphs(text_in(element))
-        found: list[str] = []
+            return _to_paragraphs(text_in(element))
+        rendered: list[str] = []
         line: list[str] = [shown(element.text)]
         for child in element:
             tag = child.tag
             if tag not in UNSHOWN:
                 if tag in BLOCKS or holds_blocks(child):
-                    found += _paragraphs("".join(line))
+                    rendered += _to_paragraphs("".join(line))
                     line = []
-                    found += self._block(child, tag, depth + 1)
+                    rendered += self._render_block(child, tag, depth + 1)
                 else:
                     line.append(self.piece(child, tag, depth + 1))
             if child.tail:
                 line.append(shown(child.tail))
-        found += _paragraphs("".join(line))
-        return found
+        rendered += _to_paragraphs("".join(line))
+        return rendered
 
-    def _block(self, element: Element, tag: str, depth: int) -> list[str]:
+    def _render_block(self, element: Element, tag: str, depth: int) -> list[str]:
         if tag in HEADINGS:
             text = self.inline(element, depth)
             return [f"{'#' * HEADINGS[tag]} {text}"] if text else []
         if tag == "pre":
             code = code_of(element)
             return [fenced(code, language_of(element))] if code.strip() else []
-        if tag in _LISTS:
-            return self._list(element, depth)
+        if tag in _LIST_TAGS:
+            return self._render_list(element, depth)
         if tag == "table":
-            return self._table(element, depth)
+            return self._render_table(element, depth)
         if tag == "blockquote":
             quoted = "\n\n".join(trimmed(self.blocks(element, depth)))
             return ["\n".join(f"> {line}".rstrip() for line in quoted.split("\n"))] if quoted else []
         if tag == "dl":
-            return self._definitions(element, depth)
+            return self._render_definitions(element, depth)
         if tag == "hr":
             return ["---"]
         if tag == "a":
-            return self._linked_blocks(element, depth)
+            return self._render_link_block(element, depth)
         if tag == "li":
-            return _item("- ", self.blocks(element, depth))
+            return _format_item("- ", self.blocks(element, depth))
         if tag in ("summary", "caption"):
             text = self.inline(element, depth)
             return [wrapped(text, "**")] if text else []
         return self.blocks(element, depth)
 
-    def _linked_blocks(self, element: Element, depth: int) -> list[str]:
-        """A link around headings and paragraphs: its first heading or its first line is the link."""
+    def _render_link_block(self, element: Element, depth: int) -> list[str]:
+        """Render a link around blocks: its first heading or its first line becomes the link."""
         blocks = self.blocks(element, depth)
         address = self.address(element.get("href"))
         for at, block in enumerate(blocks if address else ()):
@@ -90,59 +90,61 @@ class _Writer(Inline):
             break
         return blocks
 
-    def _list(self, element: Element, depth: int) -> list[str]:
+    def _render_list(self, element: Element, depth: int) -> list[str]:
         items: list[str] = []
         number = whole(element.get("start"), 1)
         for child in element:
             tag = child.tag
             if tag in UNSHOWN:
                 continue
-            if tag != "li" and items and tag in _LISTS:  # a list inside a list, not inside its item
-                items += [indented(block, "  ") for block in self._list(child, depth + 1)]
+            if tag != "li" and items and tag in _LIST_TAGS:  # a list inside a list, not inside its item
+                items += [indented(block, "  ") for block in self._render_list(child, depth + 1)]
                 continue
             if tag != "li":
-                items += self._block(child, tag, depth + 1) if tag in BLOCKS else ()
+                items += self._render_block(child, tag, depth + 1) if tag in BLOCKS else ()
                 continue
             mark = f"{number}. " if element.tag == "ol" else "- "
-            written = _item(mark + _ticked(child), self.blocks(child, depth + 1), len(mark))
-            number += bool(written)
-            items += written
+            item = _format_item(mark + _checkbox_mark(child), self.blocks(child, depth + 1), len(mark))
+            number += bool(item)
+            items += item
         return ["\n".join(items)] if items else []
 
-    def _definitions(self, element: Element, depth: int) -> list[str]:
-        found: list[str] = []
+    def _render_definitions(self, element: Element, depth: int) -> list[str]:
+        rendered: list[str] = []
         for child in _definition_parts(element):
             if child.tag == "dt":
                 text = self.inline(child, depth + 1)
                 if "sig" in (child.get("class") or "").split():
                     text = code_span(SPACE.sub(" ", text_in(child).replace("\xb6", "")).strip())
-                found += [text if "*" in text or "`" in text else wrapped(text, "**")] if text else ()
+                rendered += [text if "*" in text or "`" in text else wrapped(text, "**")] if text else ()
                 continue
             blocks = self.blocks(child, depth + 1)
-            if found and len(blocks) == 1 and "\n" not in blocks[0] and not blocks[0].startswith("#"):
-                found[-1] += f"\n: {blocks[0]}"
+            if rendered and len(blocks) == 1 and "\n" not in blocks[0] and not blocks[0].startswith("#"):
+                rendered[-1] += f"\n: {blocks[0]}"
             else:
-                found += blocks
-        return found
+                rendered += blocks
+        return rendered
 
-    def _table(self, element: Element, depth: int) -> list[str]:
+    def _render_table(self, element: Element, depth: int) -> list[str]:
         rows = list(rows_of(element))
         if is_layout(element, rows):
             return [block for row in rows for cell in row for block in self.blocks(cell, depth + 1)]
         above: dict[int, int] = {}
-        grid = [cells for row in rows if any(cells := self._cells(row, above, depth + 1))]
+        grid = [cells for row in rows if any(cells := self._render_row(row, above, depth + 1))]
         width = max(map(len, grid), default=0)
         if not width:
             return []
-        caption = [block for each in element.iter("caption") for block in self._block(each, "caption", depth)]
+        caption = [
+            block for each in element.iter("caption") for block in self._render_block(each, "caption", depth)
+        ]
         if not is_header(rows[0]) and len(grid) == len(rows):
             grid.insert(0, [""] * width) if rows[0] and rows[0][0].tag == "th" else None
         lines = ["| " + " | ".join(row + [""] * (width - len(row))) + " |" for row in grid]
         lines.insert(1, "|" + " --- |" * width)
         return [*caption[:1], "\n".join(lines)]
 
-    def _cells(self, row: list[Element], above: dict[int, int], depth: int) -> list[str]:
-        """A row's cells, empty where another spans them; `above` counts by column the rows still spanned."""
+    def _render_row(self, row: list[Element], above: dict[int, int], depth: int) -> list[str]:
+        """Render a row's cells, empty where spanned; `above` counts the rows still spanned, by column."""
         cells: list[str] = []
         spanned = {column for column, rows in above.items() if rows}
         for column in spanned:
@@ -151,18 +153,18 @@ class _Writer(Inline):
             while len(cells) in spanned:
                 cells.append("")
             first = len(cells)
-            text = settled(shown(cell.text)) if not len(cell) else self._cell(cell, depth)
+            text = settled(shown(cell.text)) if not len(cell) else self._render_cell(cell, depth)
             cells.append(text.replace("|", "\\|"))
             span = cell.get("colspan")
-            cells += [""] * (min(whole(span, 1), MOST_COLUMNS) - 1 if span else 0)
+            cells += [""] * (min(whole(span, 1), MAX_COLUMNS) - 1 if span else 0)
             if (rows := whole(cell.get("rowspan"), 1)) > 1:
                 above.update(dict.fromkeys(range(first, len(cells)), rows - 1))
-            if len(cells) >= MOST_COLUMNS:
+            if len(cells) >= MAX_COLUMNS:
                 break
-        return cells[:MOST_COLUMNS]
+        return cells[:MAX_COLUMNS]
 
-    def _cell(self, cell: Element, depth: int) -> str:
-        """A cell is one line: code in it is a span, and its items stand one after another."""
+    def _render_cell(self, cell: Element, depth: int) -> str:
+        """Render a cell on one line: code becomes a span, list items follow one another."""
         if not holds_blocks(cell):
             return self.inline(cell, depth)
         parts: list[str] = []
@@ -170,40 +172,40 @@ class _Writer(Inline):
             if block.startswith("```"):
                 block = code_span(" ".join(block.split("\n")[1:-1]))
             elif block.startswith("| "):
-                block = _flat(block)
+                block = _flatten_table(block)
             parts.append(
                 " ".join(re.sub(r"^[>\s]*[-*] ", "\u2022 ", line.strip()) for line in block.split("\n"))
             )
         return " ".join(parts)
 
 
-def _flat(table: str) -> str:
-    """A table inside another: its cells between commas, its rows between semicolons."""
+def _flatten_table(table: str) -> str:
+    """Flatten a nested table: cells separated by commas, rows by semicolons."""
     rows = (line.strip("| ") for line in table.split("\n") if not line.startswith("| ---"))
     return "; ".join(row.replace(" | ", ", ") for row in rows if row)
 
 
-def _paragraphs(text: str) -> list[str]:
+def _to_paragraphs(text: str) -> list[str]:
     text = settled(text)
     return [plain(text)] if text else []
 
 
-def _item(mark: str, blocks: list[str], width: int = 2) -> list[str]:
-    """A list's item: its further blocks stand under its text, without a blank line before a list."""
+def _format_item(mark: str, blocks: list[str], width: int = 2) -> list[str]:
+    """Format a list item: further blocks go under its text, without a blank line before a list."""
     if not blocks:
         return []
-    written = mark + indented(blocks[0], " " * width).lstrip(" ")
+    item = mark + indented(blocks[0], " " * width).lstrip(" ")
     for before, block in pairwise(blocks):
-        tight = _is_list(block) and not before.startswith("```")
-        written += ("\n" if tight else "\n\n") + indented(block, " " * width)
-    return [written]
+        is_tight = _starts_list(block) and not before.startswith("```")
+        item += ("\n" if is_tight else "\n\n") + indented(block, " " * width)
+    return [item]
 
 
-def _is_list(block: str) -> bool:
+def _starts_list(block: str) -> bool:
     return re.match(r"(- |\d+\. )", block) is not None
 
 
-def _ticked(item: Element) -> str:
+def _checkbox_mark(item: Element) -> str:
     for box in item.iter("input"):
         if box.get("type") == "checkbox":
             return "[x] " if box.get("checked") is not None else "[ ] "
@@ -211,7 +213,7 @@ def _ticked(item: Element) -> str:
 
 
 def _definition_parts(element: Element) -> Iterator[Element]:
-    """Terms and definitions, which may be grouped in `div`."""
+    """Yield terms and definitions, which may be grouped in `div`."""
     for child in element:
         if child.tag == "div" and next(child.iterchildren("dt", "dd"), None) is not None:
             yield from child

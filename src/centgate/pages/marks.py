@@ -1,4 +1,4 @@
-"""Markdown's own marks: fences, what begins a block, runs of blank lines."""
+"""Markdown syntax: fences, block starts, blank lines."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _FENCE = re.compile(r"^[ >]*(?:(?:[-*+]|\d{1,9}[.)]) +)*(`{3,}|~{3,})")
 
 
 def tidy(markdown: str) -> str:
-    """Legible Markdown without trailing spaces and runs of blank lines; code keeps its blank lines."""
+    """Remove invisible characters, trailing spaces and runs of blank lines; code keeps its blank lines."""
     lines: list[str] = []
     fence: str | None = None
     for line in legible(markdown).split("\n"):
@@ -30,28 +30,28 @@ def tidy(markdown: str) -> str:
 
 
 def fenced(code: str, language: str = "") -> str:
-    """A code block; its fence is longer than any in the code."""
+    """Return a code block whose fence is longer than any in the code."""
     longest = max((len(run) for run in TICKS.findall(code)), default=0)
     fence = "`" * max(3, longest + 1)
     return f"{fence}{language}\n{code}\n{fence}"
 
 
 def plain(text: str) -> str:
-    """Text as a paragraph that Markdown reads as nothing else."""
+    """Escape text so that Markdown reads it as a paragraph and nothing else."""
     return _NUMBER_START.sub(r"\1\\\2", _BLOCK_START.sub(r"\\\1", text))
 
 
 def indented(block: str, by: str) -> str:
-    """A block whose lines stand further in."""
+    """Indent the lines of a block."""
     return "\n".join(by + line if line else line for line in block.split("\n"))
 
 
 def trimmed(blocks: list[str]) -> list[str]:
-    """Without rules at either end, and without one after another."""
-    kept: list[str] = []
+    """Remove horizontal rules at either end, and repeated ones."""
+    trimmed_blocks: list[str] = []
     for block in blocks:
-        if block != "---" or (kept and kept[-1] != "---"):
-            kept.append(block)
-    if kept and kept[-1] == "---":
-        kept.pop()
-    return kept
+        if block != "---" or (trimmed_blocks and trimmed_blocks[-1] != "---"):
+            trimmed_blocks.append(block)
+    if trimmed_blocks and trimmed_blocks[-1] == "---":
+        trimmed_blocks.pop()
+    return trimmed_blocks

@@ -1,4 +1,4 @@
-"""What a page says of itself: title, author, dates, language, canonical address."""
+"""Extract a page's own metadata: title, author, dates, language, canonical URL."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from centgate.readings import at, items
 from centgate.text import cleaned
 
 LONGEST_TITLE, LONGEST_DESCRIPTION, LONGEST_NAME = 300, 1000, 200
-MOST_METAS = 400
-MOST_JSON = 512 * 1024
-"""Characters of all JSON-LD of a page together."""
-MOST_OBJECTS = 500
+MAX_METAS = 400
+MAX_JSON_LD = 512 * 1024
+"""Characters of all JSON-LD of a page."""
+MAX_OBJECTS = 500
 _LANGUAGE = re.compile(r"[a-zA-Z]{2,8}(?:[-_][a-zA-Z0-9]{1,8}){0,3}")
-_ARTICLES = re.compile(
+_ARTICLE_TYPE = re.compile(
     r"Article|Posting|Report|WebPage|Page|Recipe|Review|Book|Course|HowTo|Video|Software|Dataset|Work"
 )
-_PUBLISHED = (
+_PUBLISHED_NAMES = (
     "article:published_time",
     "og:article:published_time",
     "datepublished",
@@ -41,7 +41,7 @@ _PUBLISHED = (
     "sailthru.date",
     "article.published",
 )
-_MODIFIED = (
+_MODIFIED_NAMES = (
     "article:modified_time",
     "og:updated_time",
     "datemodified",
@@ -49,7 +49,7 @@ _MODIFIED = (
     "last-modified",
     "revised",
 )
-_AUTHOR = (
+_AUTHOR_NAMES = (
     "author",
     "article:author",
     "dc.creator",
@@ -65,7 +65,7 @@ _ZONE = re.compile(r"([+-]\d{2})(\d{2})$")
 
 @dataclass(frozen=True, slots=True)
 class Metadata:
-    """None is what a page does not say."""
+    """Metadata of a page; None if the page does not state it."""
 
     title: str | None = None
     description: str | None = None
@@ -77,91 +77,94 @@ class Metadata:
 
 
 def metadata_of(root: Element, base: str) -> Metadata:
-    """What a page's head, its JSON-LD and its first heading say."""
-    metas = _metas(root)
-    linked = list(islice(_objects(root), MOST_OBJECTS))
+    """Return the metadata in a page's head, its JSON-LD and its first heading."""
+    metas = _meta_contents(root)
+    json_ld = list(islice(_iter_json_ld(root), MAX_OBJECTS))
     return Metadata(
-        title=_title(root, metas),
-        description=_first(
+        title=_find_title(root, metas),
+        description=_first_meta(
             metas, ("og:description", "description", "twitter:description"), LONGEST_DESCRIPTION
         ),
-        language=_language(root, metas),
-        canonical=_canonical(root, metas, base),
-        author=_author(metas, linked),
-        published=_date(linked, "datePublished", metas, _PUBLISHED) or _time(root),
-        modified=_date(linked, "dateModified", metas, _MODIFIED),
+        language=_find_language(root, metas),
+        canonical=_find_canonical(root, metas, base),
+        author=_find_author(metas, json_ld),
+        published=_find_date(json_ld, "datePublished", metas, _PUBLISHED_NAMES)
+        or _find_publication_time(root),
+        modified=_find_date(json_ld, "dateModified", metas, _MODIFIED_NAMES),
     )
 
 
 def moment(text: Any) -> str | None:
-    """A date or time in ISO 8601, as exact as it was written; None for what is none or cannot be."""
-    written = text.strip()[:40] if isinstance(text, str) else ""
-    if day := _DAY.match(written):
-        return _checked(*day.groups())
+    """Return a date or time in ISO 8601, as precise as it was written; None if invalid or implausible."""
+    value = text.strip()[:40] if isinstance(text, str) else ""
+    if day := _DAY.match(value):
+        return _format_date(*day.groups())
     try:
-        told = datetime.fromisoformat(_ZONE.sub(r"\1:\2", written).replace(" ", "T", 1).replace(" ", ""))
+        parsed_time = datetime.fromisoformat(_ZONE.sub(r"\1:\2", value).replace(" ", "T", 1).replace(" ", ""))
     except ValueError:
         return None
-    if not _likely(told.year):
+    if not _is_plausible_year(parsed_time.year):
         return None
-    if told.tzinfo is not None and told.utcoffset() == UTC.utcoffset(None):
-        return told.replace(microsecond=0, tzinfo=None).isoformat() + "Z"
-    return told.replace(microsecond=0).isoformat()
+    if parsed_time.tzinfo is not None and parsed_time.utcoffset() == UTC.utcoffset(None):
+        return parsed_time.replace(microsecond=0, tzinfo=None).isoformat() + "Z"
+    return parsed_time.replace(microsecond=0).isoformat()
 
 
-def _checked(year: str, month: str | None, day: str | None) -> str | None:
+def _format_date(year: str, month: str | None, day: str | None) -> str | None:
     try:
         date(int(year), int(month or 1), int(day or 1))
     except ValueError:
         return None
     parts = [year, *(part.zfill(2) for part in (month, day) if part)]
-    return "-".join(parts) if _likely(int(year)) else None
+    return "-".join(parts) if _is_plausible_year(int(year)) else None
 
 
-def _likely(year: int) -> bool:
+def _is_plausible_year(year: int) -> bool:
     return 1900 <= year <= datetime.now(UTC).year + 2
 
 
-def _metas(root: Element) -> dict[str, str]:
-    """The first non-empty content of each name."""
-    found: dict[str, str] = {}
-    for meta in islice(root.iter("meta"), MOST_METAS):
+def _meta_contents(root: Element) -> dict[str, str]:
+    """Return the first non-empty content of each `meta` name."""
+    contents: dict[str, str] = {}
+    for meta in islice(root.iter("meta"), MAX_METAS):
         content = (meta.get("content") or "").strip()
         for attribute in ("property", "name", "itemprop", "http-equiv"):
             name = (meta.get(attribute) or "").strip().lower()
             if name and content:
-                found.setdefault(name, content)
-    return found
+                contents.setdefault(name, content)
+    return contents
 
 
-def _objects(root: Element) -> Iterator[dict[str, Any]]:
-    """The objects of a page's JSON-LD, with those of its graphs."""
-    left = MOST_JSON
+def _iter_json_ld(root: Element) -> Iterator[dict[str, Any]]:
+    """Yield the objects of a page's JSON-LD, including those of its graphs."""
+    remaining = MAX_JSON_LD
     for script in root.iter("script"):
         if (script.get("type") or "").strip().lower() != "application/ld+json":
             continue
         text = script.text or ""
-        left -= len(text)
-        if left < 0:
+        remaining -= len(text)
+        if remaining < 0:
             return
         try:
-            yield from _flat(orjson.loads(text.strip().removeprefix("<!--").removesuffix("-->")), 0)
+            yield from _flatten_json_ld(
+                orjson.loads(text.strip().removeprefix("<!--").removesuffix("-->")), 0
+            )
         except (orjson.JSONDecodeError, RecursionError):
             continue
 
 
-def _flat(value: Any, depth: int) -> Iterator[dict[str, Any]]:
+def _flatten_json_ld(value: Any, depth: int) -> Iterator[dict[str, Any]]:
     if depth > 4:
         return
     for each in items(value) or [value]:
         if isinstance(each, dict):
             yield cast(dict[str, Any], each)
-            yield from _flat(at(each, "@graph"), depth + 1)
-            yield from _flat(at(each, "mainEntity"), depth + 1)
+            yield from _flatten_json_ld(at(each, "@graph"), depth + 1)
+            yield from _flatten_json_ld(at(each, "mainEntity"), depth + 1)
 
 
-def _title(root: Element, metas: dict[str, str]) -> str | None:
-    if title := _first(metas, ("og:title",), LONGEST_TITLE):
+def _find_title(root: Element, metas: dict[str, str]) -> str | None:
+    if title := _first_meta(metas, ("og:title",), LONGEST_TITLE):
         return title
     for tag in ("title", "h1"):
         for element in islice(root.iter(tag), 3):
@@ -170,36 +173,36 @@ def _title(root: Element, metas: dict[str, str]) -> str | None:
                 continue
             if title := cleaned(text_of(element), LONGEST_TITLE):
                 return title
-    return _first(metas, ("twitter:title", "dc.title"), LONGEST_TITLE)
+    return _first_meta(metas, ("twitter:title", "dc.title"), LONGEST_TITLE)
 
 
-def _first(metas: dict[str, str], names: tuple[str, ...], length: int) -> str | None:
+def _first_meta(metas: dict[str, str], names: tuple[str, ...], length: int) -> str | None:
     return next((text for name in names if (text := cleaned(metas.get(name), length))), None)
 
 
-def _language(root: Element, metas: dict[str, str]) -> str | None:
-    """Of the document; a region is written with a hyphen."""
+def _find_language(root: Element, metas: dict[str, str]) -> str | None:
+    """Return the language of the document; a region follows a hyphen."""
     html = root.get("lang") or root.get("xml:lang") or root.get("{http://www.w3.org/XML/1998/namespace}lang")
-    for said in (html, metas.get("og:locale"), metas.get("content-language"), metas.get("dc.language")):
-        if said and _LANGUAGE.fullmatch(said.strip()):
-            return said.strip().replace("_", "-")
+    for value in (html, metas.get("og:locale"), metas.get("content-language"), metas.get("dc.language")):
+        if value and _LANGUAGE.fullmatch(value.strip()):
+            return value.strip().replace("_", "-")
     return None
 
 
-def _canonical(root: Element, metas: dict[str, str], base: str) -> str | None:
-    for link in islice(root.iter("link"), MOST_METAS):
+def _find_canonical(root: Element, metas: dict[str, str], base: str) -> str | None:
+    for link in islice(root.iter("link"), MAX_METAS):
         if "canonical" in (link.get("rel") or "").lower().split():
-            found = absolute(base, link.get("href"))
-            return found if found and found.startswith("http") else None
-    found = absolute(base, metas.get("og:url"))
-    return found if found and found.startswith("http") else None
+            url = absolute(base, link.get("href"))
+            return url if url and url.startswith("http") else None
+    url = absolute(base, metas.get("og:url"))
+    return url if url and url.startswith("http") else None
 
 
-def _author(metas: dict[str, str], linked: list[dict[str, Any]]) -> str | None:
-    for each in _works(linked):
-        if name := _names(each.get("author")):
+def _find_author(metas: dict[str, str], json_ld: list[dict[str, Any]]) -> str | None:
+    for each in _article_objects(json_ld):
+        if name := _author_names(each.get("author")):
             return name
-    for key in _AUTHOR:
+    for key in _AUTHOR_NAMES:
         if (name := cleaned(metas.get(key), LONGEST_NAME)) and not name.startswith(
             ("http:", "https:", "@", "//")
         ):
@@ -207,30 +210,32 @@ def _author(metas: dict[str, str], linked: list[dict[str, Any]]) -> str | None:
     return None
 
 
-def _names(author: Any) -> str | None:
-    """The names of one author or several, which are texts or objects."""
+def _author_names(author: Any) -> str | None:
+    """Return the names of one or several authors, given as texts or objects."""
     names = [each if isinstance(each, str) else at(each, "name") for each in (items(author) or [author])[:10]]
-    shown = [name for each in names if isinstance(each, str) and (name := cleaned(each, LONGEST_NAME))]
-    return cleaned(", ".join(name for name in shown if not name.startswith("http")), LONGEST_NAME)
+    cleaned_names = [
+        name for each in names if isinstance(each, str) and (name := cleaned(each, LONGEST_NAME))
+    ]
+    return cleaned(", ".join(name for name in cleaned_names if not name.startswith("http")), LONGEST_NAME)
 
 
-def _works(linked: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """What is an article or a page, those first that are articles."""
-    works = [each for each in linked if _ARTICLES.search(str(each.get("@type")))]
+def _article_objects(json_ld: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the objects that are articles or pages, articles first."""
+    works = [each for each in json_ld if _ARTICLE_TYPE.search(str(each.get("@type")))]
     return sorted(works, key=lambda each: "Page" in str(each.get("@type")))
 
 
-def _date(
-    linked: list[dict[str, Any]], key: str, metas: dict[str, str], names: tuple[str, ...]
+def _find_date(
+    json_ld: list[dict[str, Any]], key: str, metas: dict[str, str], names: tuple[str, ...]
 ) -> str | None:
-    told = [each.get(key) for each in _works(linked)] + [metas.get(name) for name in names]
-    return next((found for each in told if (found := moment(each))), None)
+    values = [each.get(key) for each in _article_objects(json_ld)] + [metas.get(name) for name in names]
+    return next((time for each in values if (time := moment(each))), None)
 
 
-def _time(root: Element) -> str | None:
-    """The one `time` that says it is the date of publication."""
+def _find_publication_time(root: Element) -> str | None:
+    """Return the date of the `time` element that is marked as publication date."""
     for element in islice(root.iter("time"), 20):
-        marked = element.get("pubdate") is not None or element.get("itemprop") == "datePublished"
-        if marked or "published" in (element.get("class") or ""):
+        is_marked = element.get("pubdate") is not None or element.get("itemprop") == "datePublished"
+        if is_marked or "published" in (element.get("class") or ""):
             return moment(element.get("datetime"))
     return None

@@ -1,4 +1,4 @@
-"""Documents that are text already: Markdown, JSON, XML, source code."""
+"""Convert documents that are text already: Markdown, JSON, XML, source code."""
 
 from __future__ import annotations
 
@@ -8,79 +8,78 @@ from centgate.pages.addresses import absolute
 from centgate.pages.marks import fenced, tidy
 from centgate.text import legible
 
-LONGEST_LINE = 200
-"""Of JSON: a longer line is taken apart."""
-LONGEST_TAKEN_APART = 256 * 1024
-DEEPEST = 20
+MAX_LINE_LENGTH = 200
+"""Characters of a JSON line above which the document is reformatted."""
+MAX_REFORMAT_LENGTH = 256 * 1024
+MAX_INDENT_LEVEL = 20
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"?|[{}\[\],:]|[^\s{}\[\],:"]+')
-_EMPTY = {"{": "}", "[": "]"}
 _COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
 _CODE = re.compile(
     r"(^[ >]*(?P<fence>`{3,}|~{3,}).*?(?:^[ >]*(?P=fence)[`~]*[ \t]*$|\Z))|(`[^`\n]+`)",
     re.DOTALL | re.MULTILINE,
 )
-_INLINE = re.compile(r"(\]\()\s*<?([^\s()<>]+)>?")
-_DEFINED = re.compile(r"^( {0,3}\[[^\]\n]+\]:[ \t]*)<?([^\s<>]+)>?", re.MULTILINE)
+_INLINE_LINK = re.compile(r"(\]\()\s*<?([^\s()<>]+)>?")
+_LINK_DEFINITION = re.compile(r"^( {0,3}\[[^\]\n]+\]:[ \t]*)<?([^\s<>]+)>?", re.MULTILINE)
 _TITLE = re.compile(r"^#[ \t]+(.+)$", re.MULTILINE)
-_FRONT = re.compile(r"\A---\n(.*?)\n(?:---|\.\.\.)\n", re.DOTALL)
+_FRONT_MATTER = re.compile(r"\A---\n(.*?)\n(?:---|\.\.\.)\n", re.DOTALL)
 
 
 def text_of(text: str) -> str:
-    """Plain text as it stands."""
+    """Return plain text with normalised blank lines."""
     return tidy(text)
 
 
 def markdown_text(text: str, url: str) -> str:
-    """Markdown as it stands, its links made absolute and its comments, which no reader sees, left out."""
+    """Return Markdown with absolute links, and without comments, which a reader would not see."""
     text = legible(text)
     parts: list[str] = []
     at = 0
     for code in _CODE.finditer(text):
-        parts += (_linked(text[at : code.start()], url), code[0])
+        parts += (_resolve_links(text[at : code.start()], url), code[0])
         at = code.end()
-    return tidy("".join((*parts, _linked(text[at:], url))))
+    return tidy("".join((*parts, _resolve_links(text[at:], url))))
 
 
-def _linked(text: str, url: str) -> str:
+def _resolve_links(text: str, url: str) -> str:
     text = _COMMENT.sub("", text)
-    for pattern in (_INLINE, _DEFINED):
-        text = pattern.sub(lambda found: found[1] + (absolute(url, found[2]) or "#"), text)
+    for pattern in (_INLINE_LINK, _LINK_DEFINITION):
+        text = pattern.sub(lambda match: match[1] + (absolute(url, match[2]) or "#"), text)
     return text
 
 
 def title_of(markdown: str) -> str | None:
-    """The first heading of a Markdown document."""
-    found = _TITLE.search(_FRONT.sub("", markdown[:20_000]))
-    return found[1].rstrip(" \t#") if found else None
+    """Return the first level-one heading of a Markdown document."""
+    match = _TITLE.search(_FRONT_MATTER.sub("", markdown[:20_000]))
+    return match[1].rstrip(" \t#") if match else None
 
 
 def json_text(text: str) -> str:
-    """JSON in a code block: as it stands, or one member a line where its lines are long."""
+    """Return JSON in a code block: unchanged, or one member per line if its lines are long."""
     text = legible(text).strip()
     longest = max(map(len, text.split("\n")))
-    packed = longest > LONGEST_LINE and len(text) <= LONGEST_TAKEN_APART
-    return fenced("\n".join(_taken_apart(text)) if packed else text, "json")
+    is_packed = longest > MAX_LINE_LENGTH and len(text) <= MAX_REFORMAT_LENGTH
+    return fenced("\n".join(_reformat_json(text)) if is_packed else text, "json")
 
 
-def _taken_apart(text: str) -> list[str]:
-    """The same tokens, so that no number and no text changes; only white space does."""
+def _reformat_json(text: str) -> list[str]:
+    """Reformat the same tokens: only white space changes, no number and no text does."""
     lines, line, depth = [""], "", 0
-    before = ""
-    for found in _TOKEN.finditer(text):
-        token = found[0]
+    previous = ""
+    for match in _TOKEN.finditer(text):
+        token = match[0]
         if token in "}]" and token:
             depth -= 1
-            if before != token.translate({125: "{", 93: "["}):
+            if previous != token.translate({125: "{", 93: "["}):
                 lines.append(line)
-                line = "  " * min(max(depth, 0), DEEPEST)
+                line = "  " * min(max(depth, 0), MAX_INDENT_LEVEL)
             line += token
         else:
-            if (before in ("{", "[") and before) or before == ",":
+            if (previous in ("{", "[") and previous) or previous == ",":
                 lines.append(line)
-                line = "  " * min(max(depth, 0), DEEPEST)
-            elif before and token not in ",:" and before != ":":
-                line += " "  # one value after another: lines of JSON
+                line = "  " * min(max(depth, 0), MAX_INDENT_LEVEL)
+            elif previous and token not in ",:" and previous != ":":
+                line += " "  # consecutive values: JSON Lines
             line += token + (" " if token == ":" else "")
         depth += token in ("{", "[")
-        before = token
+        previous = token
     return [each.rstrip() for each in [*lines[1:], line]]

@@ -1,7 +1,7 @@
-"""What a site sent as Markdown; hostile until then, so it is done in a process of its own.
+"""Extract a fetched document as Markdown. The input is hostile, so this runs in a sandbox process.
 
-The server names `read` and takes what it gives, but never runs it: the larger parsers are imported where they
-are used, so that it need not carry them.
+The server only references `extract_page` and receives its result. The larger parsers are imported where they
+are used, so that the server process does not load them.
 """
 
 from __future__ import annotations
@@ -23,53 +23,55 @@ from centgate.pages.plaintext import json_text, markdown_text, text_of, title_of
 from centgate.pages.walls import is_wall, leads_to, needs_scripts, says_missing
 from centgate.text import cleaned, legible
 
-MOST_MARKDOWN = 400_000
-LEAST_MAIN = 100
-"""Characters under which a page's main content is doubted."""
-_CUT = f"the page is longer than {MOST_BYTES >> 20} MB, and only its beginning was read"
-_WHOLE = "the main content could not be told from the rest of the page, so all of the page is given"
-_MISSING = "the page says that there is no page at this address"
-_HIDDEN = "the page hides its text until its scripts have run; it is given all the same"
+MAX_MARKDOWN = 400_000
+MIN_MAIN_CONTENT = 100
+"""Characters below which a page's main content is considered wrong."""
+_TRUNCATED_WARNING = f"the page is longer than {MOST_BYTES >> 20} MB, and only its beginning was read"
+_WHOLE_PAGE_WARNING = (
+    "the main content could not be separated from the rest of the page, so the whole page is returned"
+)
+_SOFT_404_WARNING = "the page says that this address does not exist"
+_HIDDEN_TEXT_WARNING = "the page hides its text until its scripts have run; the hidden text is returned"
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What a body says."""
+    """Content of a document."""
 
     kind: Kind
     markdown: str
-    """At most `MOST_MARKDOWN` characters."""
+    """At most `MAX_MARKDOWN` characters."""
     metadata: Metadata = field(default_factory=Metadata)
     warnings: tuple[str, ...] = ()
-    """What a reader should know of how it was read, as sentences."""
+    """Limits of the extraction, as sentences for the reader."""
     needs_scripts: bool = False
-    """Whether the page is made by its scripts, which were not run."""
+    """True if the page is built by its scripts, which were not run."""
     blocked: bool = False
-    """Whether it is a bot check or a refusal in place of the page."""
+    """True for a bot check or a refusal in place of the page."""
     leads_to: str | None = None
-    """Where the page sends its reader at once."""
+    """Target of an immediate `refresh`."""
     length: int = 0
-    """Characters of the whole Markdown."""
+    """Characters of the Markdown before truncation."""
 
 
 def read(body: bytes, content_type: str | None, url: str, only_main_content: bool) -> Reading:  # noqa: FBT001
-    """A body as Markdown. `content_type` is the header as it came; `url` is where the body came from.
+    """Extract a body as Markdown. `content_type` is the raw header; `url` is the body's own URL.
 
-    Raises Unsupported for what is no text, and Unreadable for a PDF whose text cannot be had.
+    Raises Unsupported if the body is not text, and Unreadable for a PDF without extractable text.
     """
-    reading = _read(body, content_type, url, only_main_content=only_main_content)
-    markdown, _ = cut(reading.markdown, MOST_MARKDOWN)
-    return replace(reading, markdown=markdown, length=len(reading.markdown))
+    page = _extract_by_kind(body, content_type, url, only_main_content=only_main_content)
+    markdown, _ = cut(page.markdown, MAX_MARKDOWN)
+    return replace(page, markdown=markdown, length=len(page.markdown))
 
 
-def _read(body: bytes, content_type: str | None, url: str, *, only_main_content: bool) -> Reading:
+def _extract_by_kind(body: bytes, content_type: str | None, url: str, *, only_main_content: bool) -> Reading:
     kind = kind_of(body, content_type, urlsplit(url).path)
     if kind == "pdf":
         from centgate.pages.pdf import pdf_of
 
         markdown, metadata, warnings = pdf_of(body)
         return Reading("pdf", markdown, metadata, warnings)
-    warnings = (_CUT,) if len(body) > MOST_BYTES else ()
+    warnings = (_TRUNCATED_WARNING,) if len(body) > MOST_BYTES else ()
     body = body[:MOST_BYTES]
     if kind == "feed":
         from centgate.pages.feeds import feed_of
@@ -78,11 +80,13 @@ def _read(body: bytes, content_type: str | None, url: str, *, only_main_content:
             return Reading("feed", feed[0], feed[1], (*warnings, *feed[2]))
     text = decoded(body, content_type)
     if kind == "html":
-        return _html(text, url, warnings, only_main_content=only_main_content)
-    return _text(kind, text, content_type, url, warnings)
+        return _extract_html(text, url, warnings, only_main_content=only_main_content)
+    return _extract_text(kind, text, content_type, url, warnings)
 
 
-def _text(kind: Kind, text: str, content_type: str | None, url: str, warnings: tuple[str, ...]) -> Reading:
+def _extract_text(
+    kind: Kind, text: str, content_type: str | None, url: str, warnings: tuple[str, ...]
+) -> Reading:
     if kind == "json":
         return Reading("json", json_text(text), warnings=warnings)
     if kind == "markdown":
@@ -96,45 +100,47 @@ def _text(kind: Kind, text: str, content_type: str | None, url: str, warnings: t
     )
 
 
-def _html(text: str, url: str, warnings: tuple[str, ...], *, only_main_content: bool) -> Reading:
+def _extract_html(text: str, url: str, warnings: tuple[str, ...], *, only_main_content: bool) -> Reading:
     root = parsed(text)
     if root is None:
         return Reading("html", "", warnings=warnings)
     base = base_of(root, url)
     metadata = metadata_of(root, base)
     drop_unseen(root)
-    shown = " ".join(text_in(body_of(root)).split())
-    if is_wall(text.encode(), metadata.title, shown):
-        return Reading("html", shown, metadata, warnings, blocked=True)
-    if says_missing(metadata.title, shown):
-        warnings += (_MISSING,)
-    onward = leads_to(root, base, shown)
-    shell = needs_scripts(root, shown)
-    if shell:
-        warnings += (f"the page is made by its scripts, and only {len(shown)} characters stand in its HTML",)
+    visible = " ".join(text_in(body_of(root)).split())
+    if is_wall(text.encode(), metadata.title, visible):
+        return Reading("html", visible, metadata, warnings, blocked=True)
+    if says_missing(metadata.title, visible):
+        warnings += (_SOFT_404_WARNING,)
+    redirect = leads_to(root, base, visible)
+    is_shell = needs_scripts(root, visible)
+    if is_shell:
+        warnings += (
+            f"the page is built by its scripts, and its HTML contains only {len(visible)} characters of text",
+        )
     main = markdown_of(
-        main_content(body_of(root)) if only_main_content and not shell else body_of(root), base
+        main_content(body_of(root)) if only_main_content and not is_shell else body_of(root), base
     )
-    if only_main_content and len(main) < min(LEAST_MAIN, len(shown) // 3):
-        main, doubt = _whole(text, base)
-        warnings += doubt
+    if only_main_content and len(main) < min(MIN_MAIN_CONTENT, len(visible) // 3):
+        main, extra = _convert_whole_page(text, base)
+        warnings += extra
     if not main:
-        main, late = _even_hidden(text, base)
-        warnings += late
-    return Reading("html", main, metadata, warnings, needs_scripts=shell, leads_to=onward)
+        main, extra = _convert_hidden_text(text, base)
+        warnings += extra
+    return Reading("html", main, metadata, warnings, needs_scripts=is_shell, leads_to=redirect)
 
 
-def _whole(text: str, base: str) -> tuple[str, tuple[str, ...]]:
-    """All of a page whose main content holds next to nothing of it."""
+def _convert_whole_page(text: str, base: str) -> tuple[str, tuple[str, ...]]:
+    """Convert the whole page, for pages whose main content is almost empty."""
     root = parsed(text)
     if root is None:
         return "", ()
     drop_unseen(root)
-    return markdown_of(body_of(root), base), (_WHOLE,)
+    return markdown_of(body_of(root), base), (_WHOLE_PAGE_WARNING,)
 
 
-def _even_hidden(text: str, base: str) -> tuple[str, tuple[str, ...]]:
-    """What a page has although it shows nothing."""
+def _convert_hidden_text(text: str, base: str) -> tuple[str, tuple[str, ...]]:
+    """Convert a page that shows nothing, including its hidden elements."""
     root = parsed(text)
-    shown = markdown_of(body_of(root), base) if root is not None else ""
-    return shown, (_HIDDEN,) if shown else ()
+    markdown = markdown_of(body_of(root), base) if root is not None else ""
+    return markdown, (_HIDDEN_TEXT_WARNING,) if markdown else ()

@@ -1,4 +1,4 @@
-"""Pages that stand in for the page that was asked for: bot checks, and shells that scripts are to fill."""
+"""Detect pages in place of the requested one: bot checks, soft 404s, and shells filled by scripts."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from itertools import islice
 from centgate.pages.addresses import absolute
 from centgate.pages.document import Element, found_by, text_of
 
-LITTLE_TEXT = 1500
-"""Characters of text above which a page is one, whatever it calls itself."""
-SHELL_TEXT = 200
-_LOOKED_AT = 256 * 1024
-_TITLES = re.compile(
+MAX_INTERSTITIAL_TEXT = 1500
+"""Characters of text above which a page counts as content, whatever its title."""
+MAX_SHELL_TEXT = 200
+_SCAN_BYTES = 256 * 1024
+_INTERSTITIAL_TITLE = re.compile(
     r"just a moment|attention required|access (?:to this page has been )?denied|"
     r"are you (?:a )?(?:human|robot)|"
     r"robot check|pardon our interruption|human verification|security check|"
@@ -21,7 +21,7 @@ _TITLES = re.compile(
     r"please wait\.\.\.|you have been blocked|request (?:blocked|rejected)|unusual traffic|captcha",
     re.IGNORECASE,
 )
-_MARKS = re.compile(
+_CHALLENGE_MARK = re.compile(
     rb"_cf_chl_opt|/cdn-cgi/challenge-platform/h/|cf-browser-verification|cf-error-details|cf_captcha_kind|"
     rb"captcha-delivery\.com|px-captcha|_pxAppId|_Incapsula_Resource|Incapsula incident|"
     rb"awsWafCookieDomainList|"
@@ -29,7 +29,7 @@ _MARKS = re.compile(
     rb"g-recaptcha|h-captcha|cf-turnstile|geetest_|ddos-guard",
     re.IGNORECASE,
 )
-_SAYS = re.compile(
+_CHALLENGE_TEXT = re.compile(
     r"verify (?:that )?you are (?:a )?human|enable javascript and cookies to continue|not a robot|"
     r"unusual traffic|"
     r"automated (?:access|requests|queries)|bot (?:activity|traffic)|complete the (?:security|captcha)|"
@@ -37,23 +37,23 @@ _SAYS = re.compile(
     r"your (?:ip|request) (?:address )?(?:has been|was) blocked",
     re.IGNORECASE,
 )
-_MISSING = re.compile(
+_NOT_FOUND_TITLE = re.compile(
     r"^\W*(?:(?:error|fehler|http)\W*)?404\b|\b404\W*$|page (?:was |could )?not (?:be )?found|"
     r"seite (?:wurde )?nicht gefunden|page (?:non trouv\u00e9e|introuvable)|p\u00e1gina no encontrada",
     re.IGNORECASE,
 )
 _REFRESH = re.compile(r"\s*(\d{1,3})(?:\.\d*)?\s*[;,]\s*(?:url\s*=\s*)?[\"']?([^\"'<>]+)", re.IGNORECASE)
-_AT_ONCE = 5
-"""Seconds within which a page that sends its reader on is no page of its own."""
-_MOST_METAS = 50
-_LONGEST_NOTE = 2000
-_ROOTS = (
+_MAX_REFRESH_SECONDS = 5
+"""Maximum delay of a `refresh` that makes a page a redirect."""
+_MAX_METAS = 50
+_MAX_NOTE_LENGTH = 2000
+_APP_ROOTS = (
     "//*[@id='root' or @id='app' or @id='__next' or @id='__nuxt' or @id='app-root' or @id='react-root' or "
     "@id='___gatsby' or @id='svelte' or @id='q-app' or @id='main-app' or @ng-app or "
     "@data-reactroot or @data-server-rendered]"
     " | //app-root | //*[@ng-version]"
 )
-_NEEDS = re.compile(
+_NEEDS_JAVASCRIPT = re.compile(
     r"(?:enable|requires?|need|turn on|without|activate|aktivier\w*|activer|"
     r"habilit\w*)\W+(?:\w+\W+){0,4}?java\s*script|"
     r"java\s*script (?:is|must be|to be|has been)\s+(?:\w+\s+)?(?:required|enabled|disabled|turned)",
@@ -62,50 +62,57 @@ _NEEDS = re.compile(
 
 
 def is_challenge(body: bytes) -> bool:
-    """Whether bytes carry the marks of a bot check; says nothing of what else is there."""
-    return _MARKS.search(body[:_LOOKED_AT]) is not None
+    """True if a body contains the marks of a bot check; it may contain content as well."""
+    return _CHALLENGE_MARK.search(body[:_SCAN_BYTES]) is not None
 
 
 def is_wall(body: bytes, title: str | None, text: str) -> bool:
-    """Whether a page is a bot check or a refusal in place of a page; `text` is all that it shows."""
-    if len(text) > LITTLE_TEXT:
+    """True if a page is a bot check or a refusal; `text` is all its visible text."""
+    if len(text) > MAX_INTERSTITIAL_TEXT:
         return False
-    titled = bool(title and len(title) < 120 and _TITLES.search(title))
-    marked, says = is_challenge(body), _SAYS.search(text[:LITTLE_TEXT]) is not None
-    return (titled and (marked or says or len(text) < 300)) or (marked and (says or len(text) < SHELL_TEXT))
+    has_title = bool(title and len(title) < 120 and _INTERSTITIAL_TITLE.search(title))
+    has_marks, has_phrase = (
+        is_challenge(body),
+        _CHALLENGE_TEXT.search(text[:MAX_INTERSTITIAL_TEXT]) is not None,
+    )
+    return (has_title and (has_marks or has_phrase or len(text) < 300)) or (
+        has_marks and (has_phrase or len(text) < MAX_SHELL_TEXT)
+    )
 
 
 def says_missing(title: str | None, text: str) -> bool:
-    """Whether a page says that there is none, whatever its status; `text` is all that it shows."""
-    return len(text) < LITTLE_TEXT and bool(title and _MISSING.search(title))
+    """True if the page is a soft 404; `text` is all its visible text."""
+    return len(text) < MAX_INTERSTITIAL_TEXT and bool(title and _NOT_FOUND_TITLE.search(title))
 
 
 def leads_to(root: Element, base: str, text: str) -> str | None:
-    """Where a page with little text sends whoever opens it, by a `refresh`."""
-    if len(text) >= SHELL_TEXT:
+    """Return the target of the `refresh` of a page with little text; None without one."""
+    if len(text) >= MAX_SHELL_TEXT:
         return None
-    for meta in islice(root.iter("meta"), _MOST_METAS):
+    for meta in islice(root.iter("meta"), _MAX_METAS):
         parent = meta.getparent()
         if (meta.get("http-equiv") or "").lower() != "refresh" or (
             parent is not None and parent.tag == "noscript"
         ):
             continue
-        found = _REFRESH.match((meta.get("content") or "")[:_LONGEST_NOTE])
-        if found and int(found[1]) <= _AT_ONCE:
-            address = absolute(base, found[2].strip())
+        match = _REFRESH.match((meta.get("content") or "")[:_MAX_NOTE_LENGTH])
+        if match and int(match[1]) <= _MAX_REFRESH_SECONDS:
+            address = absolute(base, match[2].strip())
             return address if address and address.startswith("http") else None
     return None
 
 
 def needs_scripts(root: Element, text: str) -> bool:
-    """Whether a page shows little text and has the signs that its scripts are to make it."""
-    if len(text) >= SHELL_TEXT * 2:
+    """True if a page shows little text and looks like a shell for its scripts."""
+    if len(text) >= MAX_SHELL_TEXT * 2:
         return False
     scripts = sum(1 for each in root.iter("script") if "json" not in (each.get("type") or ""))
     if not scripts:
         return False
-    asked = any(_NEEDS.search(text_of(each)[:_LONGEST_NOTE]) for each in root.iter("noscript"))
-    rooted = bool(found_by(root, _ROOTS))
-    if asked or rooted or _NEEDS.search(text):
+    has_notice = any(
+        _NEEDS_JAVASCRIPT.search(text_of(each)[:_MAX_NOTE_LENGTH]) for each in root.iter("noscript")
+    )
+    has_app_root = bool(found_by(root, _APP_ROOTS))
+    if has_notice or has_app_root or _NEEDS_JAVASCRIPT.search(text):
         return True
-    return len(text) < SHELL_TEXT and scripts >= 2
+    return len(text) < MAX_SHELL_TEXT and scripts >= 2
