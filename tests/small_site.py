@@ -1,4 +1,4 @@
-"""Website on loopback with responses set by tests; records the requests."""
+"""Web site on loopback with responses set by a test; records its requests."""
 
 from __future__ import annotations
 
@@ -32,16 +32,16 @@ class Said:
 
 @dataclass
 class SmallSite:
-    """A site at `url`; unknown paths return 404."""
+    """Site at `url`; paths without a response give 404."""
 
     url: str = ""
     asked: list[str] = field(default_factory=list[str])
-    """Requested paths in order."""
+    """Requested paths, in order."""
     agents: set[str] = field(default_factory=set[str])
     silent: set[str] = field(default_factory=set[str])
     """Paths that get no response before the test ends."""
     reached: threading.Event = field(default_factory=threading.Event)
-    """Set when such a path is requested."""
+    """Set when such a path was requested."""
     ended: threading.Event = field(default_factory=threading.Event)
     _said: dict[str, Said] = field(default_factory=dict[str, Said])
 
@@ -53,29 +53,29 @@ class SmallSite:
     def says(
         self, path: str, body: str | bytes, kind: str = HTML, *, status: int = 200, **headers: str
     ) -> None:
-        """Answer a path with this body."""
+        """Set the response of a path."""
         raw = body.encode() if isinstance(body, str) else body
         self._said[path] = Said(status, {"Content-Type": kind, **headers}, raw)
 
     def robots(self, *lines: str) -> None:
-        """Answer with a robots.txt of these lines."""
+        """Set a robots.txt with these lines."""
         self.says("/robots.txt", "\n".join(lines), "text/plain")
 
     def sitemap(self, path: str, *paths: str) -> None:
-        """Answer a path with a sitemap of these pages."""
+        """Set a sitemap of these pages at a path."""
         self.says(path, urlset(*(self.at(each) for each in paths)), XML)
 
     def index(self, path: str, *paths: str) -> None:
-        """Answer a path with an index of these sitemaps."""
+        """Set an index of these sitemaps at a path."""
         locs = "".join(f"<sitemap><loc>{self.at(each)}</loc></sitemap>" for each in paths)
         self.says(path, f"<sitemapindex>{locs}</sitemapindex>", XML)
 
     def at(self, path: str) -> str:
-        """The address of a path; what is an address already stays so."""
+        """Return the URL of a path; a URL is returned unchanged."""
         return f"{self.url}{path}" if path.startswith("/") else path
 
     def answer(self, path: str) -> Said:
-        """What a path is answered with."""
+        """Return the response of a path."""
         return self._said.get(path) or Said(404, {"Content-Type": "text/plain"}, b"not found")
 
 
@@ -90,7 +90,7 @@ def urlset(*urls: str) -> str:
 
 @contextmanager
 def small_site() -> Generator[SmallSite]:
-    """Start a site on a loopback port."""
+    """Serve a site on a loopback port."""
     site = SmallSite()
     server = _Server(("127.0.0.1", 0), _handler(site))
     threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
@@ -104,7 +104,7 @@ def small_site() -> Generator[SmallSite]:
 
 
 class Reaching(Protocol):
-    """Opens a deployment that may fetch from these sites; `changes` are settings."""
+    """Function that opens a deployment that may fetch from these sites; `changes` are settings."""
 
     def __call__(
         self, *sites: SmallSite, **changes: Any
@@ -113,7 +113,7 @@ class Reaching(Protocol):
 
 @asynccontextmanager
 async def reading_in(readers: Sandbox, settings: Settings) -> AsyncGenerator[Resources]:
-    """Open a deployment's resources with the given page parsers."""
+    """Open the resources of a deployment, with `readers` as the sandbox that parses pages."""
     async with open_resources(settings) as own:
         robots = Robots(own.fetcher, readers, user_agent(settings))
         yield replace(own, readers=readers, robots=robots)
@@ -123,7 +123,7 @@ async def reading_in(readers: Sandbox, settings: Settings) -> AsyncGenerator[Res
 async def reaching_in(
     readers: Sandbox, folder: Path, *sites: SmallSite, **changes: Any
 ) -> AsyncGenerator[tuple[Settings, Resources]]:
-    """Open a deployment that may fetch from these sites, with the given page parsers."""
+    """Open a deployment that may fetch from these sites, and parses pages in `readers`."""
     allowed = tuple(site.address for site in sites)
     settings = settings_in(folder, "http://127.0.0.1:9", fetch_allowed=allowed, **changes)
     async with reading_in(readers, settings) as resources:
@@ -134,12 +134,12 @@ class _Server(ThreadingHTTPServer):
     daemon_threads = True
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        pass  # whoever asked may hang up
+        pass  # the client may close the connection
 
 
 def _handler(site: SmallSite) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
-        def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the server's own names
+        def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the names of the base class
             pass
 
         def do_GET(self) -> None:

@@ -13,7 +13,7 @@ URL = "https://example.com/docs/index.html"
 
 
 def named(html: str, url: str = URL) -> list[tuple[str, str | None]]:
-    """Addresses and names of a page's links."""
+    """Return the URLs and names of a page's links."""
     return [(each.url, each.title) for each in links(html.encode(), "text/html", url).links]
 
 

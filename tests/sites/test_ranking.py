@@ -1,4 +1,4 @@
-"""Which pages of a site are named, and in which order."""
+"""Selection and order of a site's pages."""
 
 from __future__ import annotations
 
@@ -15,10 +15,12 @@ from centgate.sites.site import Entry, address
 ROOT = "https://example.com"
 
 
-def ranked(paths: Iterable[str], asked: str = "/", search: str | None = None, most: int = 100) -> list[str]:
-    """The paths of a site in the order they are named."""
+def rank_paths(
+    paths: Iterable[str], asked: str = "/", search: str | None = None, limit: int = 100
+) -> list[str]:
+    """Return the paths of a site in ranked order."""
     urls = [f"{ROOT}{path}" if path.startswith("/") else path for path in paths]
-    hits = best([packed(map(Entry, urls))], f"{ROOT}{asked}", f"{ROOT}{asked}", search, most)
+    hits = best([packed(map(Entry, urls))], f"{ROOT}{asked}", f"{ROOT}{asked}", search, limit)
     return [hit.url.removeprefix(ROOT) for hit in hits]
 
 
@@ -73,21 +75,21 @@ def test_what_nobody_should_follow_is_no_address(url: str) -> None:
     ],
 )
 def test_spellings_of_one_page_count_once(twin: str) -> None:
-    assert ranked(["/a", twin, "/b"]) == ["/a", "/b"]
+    assert rank_paths(["/a", twin, "/b"]) == ["/a", "/b"]
 
 
 @pytest.mark.parametrize(
     "url", ["http://example.com/b", "https://www.example.com/b", "http://www.example.com/b"]
 )
 def test_a_site_is_one_with_www_and_without_encrypted_or_not(url: str) -> None:
-    assert ranked(["/a", url]) == ["/a", url.removeprefix(ROOT)]
+    assert rank_paths(["/a", url]) == ["/a", url.removeprefix(ROOT)]
 
 
 @pytest.mark.parametrize("other", ["/A", "/a?page=2", "/a/b", "/a.html", "https://example.com:8443/a"])
 def test_other_pages_count_beside_it(other: str) -> None:
     expected = ["/a"] if other.startswith("https") else ["/a", other]
 
-    assert ranked(["/a", other]) == expected
+    assert rank_paths(["/a", other]) == expected
 
 
 @pytest.mark.parametrize(
@@ -102,14 +104,14 @@ def test_other_pages_count_beside_it(other: str) -> None:
     ],
 )
 def test_pages_of_other_sites_are_left_out(foreign: str) -> None:
-    assert ranked(["/a", foreign]) == ["/a"]
+    assert rank_paths(["/a", foreign]) == ["/a"]
 
 
 @pytest.mark.parametrize(
     "name", ["a.png", "a.JPG", "style.css", "app.js", "font.woff2", "v.mp4", "a.zip", "x.map"]
 )
 def test_what_is_no_page_is_left_out(name: str) -> None:
-    assert ranked(["/a", f"/{name}", f"/{name}?v=2", "/paper.pdf", "/node.js/", "/x.js.html"]) == [
+    assert rank_paths(["/a", f"/{name}", f"/{name}?v=2", "/paper.pdf", "/node.js/", "/x.js.html"]) == [
         "/a",
         "/paper.pdf",
         "/node.js/",
@@ -118,7 +120,7 @@ def test_what_is_no_page_is_left_out(name: str) -> None:
 
 
 def test_without_a_search_the_site_is_named_from_the_top() -> None:
-    assert ranked(["/a/b/c", "/?lang=de", "/a", "/b", "/a/b", "/"]) == [
+    assert rank_paths(["/a/b/c", "/?lang=de", "/a", "/b", "/a/b", "/"]) == [
         "/",
         "/?lang=de",
         "/a",
@@ -132,11 +134,11 @@ def test_without_a_search_the_site_is_named_from_the_top() -> None:
 def test_what_is_below_the_page_asked_comes_first(asked: str) -> None:
     given = ["/", "/blog", "/docs/b/c", "/docs/a", "/docsearch", "/docs/b"]
 
-    assert ranked(given, asked) == ["/docs/a", "/docs/b", "/docs/b/c", "/", "/blog", "/docsearch"]
+    assert rank_paths(given, asked) == ["/docs/a", "/docs/b", "/docs/b/c", "/", "/blog", "/docsearch"]
 
 
 def test_the_page_itself_comes_before_all_others() -> None:
-    assert ranked(["/", "/docs", "/docs/a/b"], "/docs/a/b") == ["/docs/a/b", "/docs", "/"]
+    assert rank_paths(["/", "/docs", "/docs/a/b"], "/docs/a/b") == ["/docs/a/b", "/docs", "/"]
 
 
 @pytest.mark.parametrize(
@@ -168,7 +170,7 @@ def test_a_search_finds_pages_by_the_words_of_their_addresses(search: str, first
         "/item?id=77",
     ]
 
-    assert ranked([*others, *sought], search=search)[0] == first
+    assert rank_paths([*others, *sought], search=search)[0] == first
 
 
 def test_titles_are_searched_as_well() -> None:
@@ -180,22 +182,22 @@ def test_titles_are_searched_as_well() -> None:
 
 
 def test_what_does_not_match_follows_in_the_order_of_the_site() -> None:
-    assert ranked(["/a/b/c", "/a", "/x/y/fish", "/"], search="fish") == ["/x/y/fish", "/", "/a", "/a/b/c"]
+    assert rank_paths(["/a/b/c", "/a", "/x/y/fish", "/"], search="fish") == ["/x/y/fish", "/", "/a", "/a/b/c"]
 
 
 @pytest.mark.parametrize("search", ["zebra", "the of and", "!!!", "   ", "\0", "7" * 200, "a " * 100])
 def test_a_search_that_matches_nothing_still_names_the_site(search: str) -> None:
-    assert sorted(ranked(["/", "/docs", "/imprint"], search=search)) == ["/", "/docs", "/imprint"]
+    assert sorted(rank_paths(["/", "/docs", "/imprint"], search=search)) == ["/", "/docs", "/imprint"]
 
 
 def test_rare_words_weigh_more_than_frequent_ones() -> None:
     pages = [f"/docs/page/{word}" for word in ("one", "two", "three", "four")] + ["/misc/fish"]
 
-    assert ranked(pages, search="docs fish")[0] == "/misc/fish"
+    assert rank_paths(pages, search="docs fish")[0] == "/misc/fish"
 
 
 def test_as_many_as_are_asked_for_are_named() -> None:
-    assert len(ranked([f"/{n}" for n in range(500)], most=100)) == 100
+    assert len(rank_paths([f"/{n}" for n in range(500)], limit=100)) == 100
 
 
 def test_of_several_long_parts_each_is_looked_at() -> None:

@@ -1,4 +1,4 @@
-"""What robots.txt allows, and what follows where it cannot be read."""
+"""Rules of robots.txt, and the behaviour if it cannot be read."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ALL = b"User-agent: *\nDisallow: /\n"
 
 @pytest.fixture
 def site() -> Generator[SmallSite]:
-    """A site without a robots.txt."""
+    """Site without a robots.txt."""
     with small_site() as standing:
         yield standing
 
@@ -30,7 +30,7 @@ class Opened(Protocol):
 
 @pytest.fixture
 def opened(reaching: Reaching) -> Opened:
-    """Opens what keeps the rules of sites."""
+    """Return a function that opens the robots cache for sites."""
 
     @asynccontextmanager
     async def open_robots(*sites: SmallSite) -> AsyncGenerator[Robots]:
@@ -241,7 +241,7 @@ async def test_rules_that_cannot_be_matched_in_time_ban_everything(
 
     assert first
     assert first.reason == "robots"
-    assert "cannot be made out" in first.message
+    assert "could not be evaluated" in first.message
     assert first == again
 
 

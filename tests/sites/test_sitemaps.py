@@ -1,4 +1,4 @@
-"""Sitemaps of every kind, honest and hostile."""
+"""Sitemaps of every format, valid and hostile."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ ATOM = """<feed xmlns="http://www.w3.org/2005/Atom"><title>News</title><link hre
 
 
 def pages(body: str | bytes) -> list[str]:
-    """The addresses that a body gives."""
+    """Return the URLs in a sitemap."""
     found = parse(body.encode() if isinstance(body, str) else body, URL)
     return [entry.url for entry in found.pages] if found else []
 

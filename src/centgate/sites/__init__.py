@@ -1,1 +1,1 @@
-"""What a site says of its own pages: robots.txt, sitemaps, and the links of one page."""
+"""Discovery of a site's pages: robots.txt, sitemaps, and the links of one page."""

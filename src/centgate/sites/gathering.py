@@ -1,4 +1,4 @@
-"""The sitemaps of one site: those that robots.txt names, what an index names, else the usual places."""
+"""Fetch the sitemaps of one site: those that robots.txt or an index names, else the common paths."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from centgate.sites.mapping import Packed, Part, sitemap_part
 from centgate.sites.robots import Robots
 from centgate.sites.site import joined
 
-MOST_SITEMAPS = 5
-"""Sitemaps that are fetched for one map."""
-MOST_NAMED = 2
-"""Those of them that robots.txt names, before what an index names has its turn."""
-AT_ONCE = 2
-MOST_BYTES = 5 << 20
+MAX_SITEMAPS = 5
+"""Maximum number of sitemaps fetched for one site map."""
+MAX_NAMED_FIRST = 2
+"""Sitemaps named by robots.txt that are fetched before those named by an index."""
+CONCURRENCY = 2
+MAX_BYTES = 5 << 20
 PARSE_SECONDS = 5
-GUESSES = ("/sitemap.xml", "/sitemap_index.xml")
-"""Where sitemaps lie that robots.txt does not name."""
+GUESSED_PATHS = ("/sitemap.xml", "/sitemap_index.xml")
+"""Common paths of sitemaps that robots.txt does not name."""
 TYPES = (
     "text/xml",
     "application/xml",
@@ -31,113 +31,113 @@ TYPES = (
     "application/rss+xml",
     "application/atom+xml",
     "application/rdf+xml",
-    "text/html",  # what programs send it as that say nothing of their sitemap's type
+    "text/html",  # default type of programs that do not set one for sitemaps
 )
-_BLOCKED = frozenset({401, 402, 403, 407, 429, 451})
-_GONE = frozenset({404, 410})
+_BLOCKED_STATUSES = frozenset({401, 402, 403, 407, 429, 451})
+_GONE_STATUSES = frozenset({404, 410})
 
 
 class Gathering:
-    """Sitemaps as they are read; what was read counts although time runs out for the rest.
+    """Fetcher of a site's sitemaps; keeps what was read when the time runs out.
 
-    An index is followed for one level. One that the site names is there to be fetched; one that is only
-    guessed at is fetched where robots.txt allows it, or where its bans are not heeded.
+    Follows an index for one level. Fetches a sitemap that the site names in any case, and a guessed one only
+    if robots.txt allows it or `obey_robots` is False.
     """
 
     def __init__(self, fetcher: Fetcher, sandbox: Sandbox, robots: Robots, *, heeds_bans: bool) -> None:
         self._fetcher, self._sandbox, self._robots = fetcher, sandbox, robots
         self._heeds_bans = heeds_bans
-        self._asked: dict[str, Packed | None] = {}
+        self._results: dict[str, Packed | None] = {}
         self.unread: dict[str, str] = {}
-        """Why a sitemap was not read, as a clause, by its address."""
+        """Cause of each sitemap that was not read, as a clause, by URL."""
         self.left_out = False
-        """Whether the site has further sitemaps, beyond what one map reads."""
+        """True if the site has more sitemaps than are fetched for one site map."""
         self.late = False
-        """Whether there was no time for all of it."""
+        """True if the time ran out."""
 
     @property
     def parts(self) -> list[Packed]:
-        """The pages of what has been read, in the order it was asked for."""
-        return [part for part in self._asked.values() if part]
+        """Return the entries of the sitemaps read so far, in request order."""
+        return [part for part in self._results.values() if part]
 
     async def read(self, url: str, words: str, seconds: float) -> None:
-        """Read what the site of a page has; `words` choose among the many that an index can name."""
+        """Read the sitemaps of a page's site; `words` select among the many that an index can name."""
         try:
             async with asyncio.timeout(seconds):
-                further = await self._begin(url, words, seconds)
-                parts = await self._all(further, words, seconds)
+                further = await self._read_first(url, words, seconds)
+                parts = await self._read_all(further, words, seconds)
                 self.left_out = self.left_out or any(part.further for part in parts)
         except TimeoutError:
             self.late = True
 
-    async def _begin(self, url: str, words: str, seconds: float) -> list[str]:
-        """Read those that are named, else those in the usual places; gives what is to be read after them."""
+    async def _read_first(self, url: str, words: str, seconds: float) -> list[str]:
+        """Read the named sitemaps, else those at common paths; return the URLs to read next."""
         if named := await self._robots.sitemaps(url):
-            parts = await self._all(named[:MOST_NAMED], words, seconds, more=True)
-            return [*self._further(parts), *named[MOST_NAMED:]]
-        for path in GUESSES:
-            guess = joined(url, path) or url
-            if self._heeds_bans and not await self._robots.allows(guess):
+            parts = await self._read_all(named[:MAX_NAMED_FIRST], words, seconds, more=True)
+            return [*self._index_entries(parts), *named[MAX_NAMED_FIRST:]]
+        for path in GUESSED_PATHS:
+            candidate = joined(url, path) or url
+            if self._heeds_bans and not await self._robots.allows(candidate):
                 continue
-            if part := await self._one(guess, words, seconds, guessed=True):
-                return self._further([part])
+            if part := await self._read_one(candidate, words, seconds, guessed=True):
+                return self._index_entries([part])
         return []
 
-    def _further(self, parts: Iterable[Part]) -> list[str]:
-        """What indexes name, in turns."""
+    def _index_entries(self, parts: Iterable[Part]) -> list[str]:
+        """Return the sitemaps that indexes name, taken from each index in turn."""
         named = [list(part.further) for part in parts]
         self.left_out = self.left_out or any(part.further_count > len(part.further) for part in parts)
         longest = max(map(len, named), default=0)
         return [each[n] for n in range(longest) for each in named if n < len(each)]
 
-    async def _all(
+    async def _read_all(
         self, urls: Iterable[str], words: str, seconds: float, *, more: bool = False
     ) -> list[Part]:
-        """Read as many as there is room for; `more` when others are going to be read after them."""
-        new = [url for url in dict.fromkeys(urls) if url not in self._asked]
-        room = max(0, MOST_SITEMAPS - len(self._asked))
-        self.left_out = self.left_out or (len(new) > room and not more)
-        turns = asyncio.Semaphore(AT_ONCE)
+        """Read sitemaps up to the limit; `more` is True if others will be read after them."""
+        unread = [url for url in dict.fromkeys(urls) if url not in self._results]
+        available = max(0, MAX_SITEMAPS - len(self._results))
+        self.left_out = self.left_out or (len(unread) > available and not more)
+        slots = asyncio.Semaphore(CONCURRENCY)
 
-        async def in_turn(url: str) -> Part | None:
-            async with turns:
-                return await self._one(url, words, seconds)
+        async def read_limited(url: str) -> Part | None:
+            async with slots:
+                return await self._read_one(url, words, seconds)
 
-        read = await asyncio.gather(*map(in_turn, new[:room]))
+        read = await asyncio.gather(*map(read_limited, unread[:available]))
         return [part for part in read if part]
 
-    async def _one(self, url: str, words: str, seconds: float, *, guessed: bool = False) -> Part | None:
-        """Read one sitemap; None, with the cause kept, when it cannot be read."""
-        self._asked[url] = None
+    async def _read_one(self, url: str, words: str, seconds: float, *, guessed: bool = False) -> Part | None:
+        """Read one sitemap. If it cannot be read, record the cause and return None."""
+        self._results[url] = None
         try:
-            part = await self._part(url, words, seconds)
+            part = await self._fetch_part(url, words, seconds)
         except FetchFailed as failure:
             if not (guessed and failure.reason in ("not_found", "unsupported")):
                 self.unread[url] = failure.message
             return None
-        self._asked[url] = part.entries if part.count else None
+        self._results[url] = part.entries if part.count else None
         return part
 
-    async def _part(self, url: str, words: str, seconds: float) -> Part:
-        fetched = await self._fetcher.fetch(url, seconds=seconds, most_bytes=MOST_BYTES, types=TYPES)
-        if refused := refusal(fetched):
-            raise refused
+    async def _fetch_part(self, url: str, words: str, seconds: float) -> Part:
+        fetched = await self._fetcher.fetch(url, seconds=seconds, most_bytes=MAX_BYTES, types=TYPES)
+        if failed := refusal(fetched):
+            raise failed
         try:
             part = await self._sandbox.run(PARSE_SECONDS, sitemap_part, fetched.body, fetched.url, words)
         except WorkFailed as failure:
             raise FetchFailed("failed", f"it could not be parsed: {failure}") from failure
         if part is None:
-            raise FetchFailed("unsupported", "it is no sitemap")
+            raise FetchFailed("unsupported", "it is not a sitemap")
         return part
 
 
 def refusal(fetched: Fetched) -> FetchFailed | None:
-    """What a status other than success means to a reader."""
+    """Return the failure for a status other than 2xx; None for success."""
     if 200 <= fetched.status < 300:
         return None
     reason: UnreadReason = "failed"
-    if fetched.status in _GONE:
+    if fetched.status in _GONE_STATUSES:
         reason = "not_found"
-    elif fetched.status in _BLOCKED:
+    elif fetched.status in _BLOCKED_STATUSES:
         reason = "blocked"
     return FetchFailed(reason, f"the site answered with status {fetched.status}")

@@ -1,4 +1,4 @@
-"""The links of one HTML page, with what they are called; hostile like the page, so made in a sandbox."""
+"""Extract the links of one HTML page with their names. The input is hostile, so this runs in a sandbox."""
 
 from __future__ import annotations
 
@@ -8,91 +8,98 @@ from dataclasses import dataclass
 from itertools import islice
 
 from lxml import etree
-from lxml.etree import _Element as Element  # pyright: ignore[reportPrivateUsage] - named so by its stubs
+from lxml.etree import _Element as Element  # pyright: ignore[reportPrivateUsage] - the name in the stubs
 
 from centgate.pages.decoding import decoded
 from centgate.sites.site import LONGEST_URL, Entry, joined
 
 MOST_LINKS = 5000
-LONGEST_TEXT = 1000
-_SAYS_NOTHING = re.compile(
+MAX_TEXT_LENGTH = 1000
+_GENERIC_NAME = re.compile(
     r"(?:\W|\d)*|https?://.*|skip to .*"
     r"|(?:(?:click|see|view|read|learn|find out|show|load|continue) )?"
     r"(?:here|more|all|details|link|this|next|prev(?:ious)?|back|reading|permalink)\W*",
     re.IGNORECASE,
 )
-"""Names of links that tell nothing of where they lead."""
+"""Link names that do not describe the target."""
 
 
 @dataclass(frozen=True, slots=True)
 class PageLinks:
-    """What one page says of itself, and the pages it links to, in its order, each as often as it does."""
+    """Entry of one page, and of the pages it links to, in document order with repetitions."""
 
     page: Entry
     links: tuple[Entry, ...] = ()
 
 
 def links(body: bytes, content_type: str | None, url: str) -> PageLinks:
-    """The http and https links of a page, absolute, with the text that is their name as `title`.
+    """Return the http and https links of a page, absolute, with their text as `title`.
 
-    `url` is where the page was found after redirects; its `base` element counts. Links that a page's scripts
-    would make are not seen.
+    `url` is the page's URL after redirects; its `base` element applies. Links that a page's scripts would add
+    are not included.
     """
-    root = _tree(body, content_type)
+    root = _parse_tree(body, content_type)
     if root is None:
         return PageLinks(Entry(url))
     base = next(
-        (joined(url, found.get("href", "").strip()) for found in root.iter("base") if found.get("href")), url
+        (
+            joined(url, element.get("href", "").strip())
+            for element in root.iter("base")
+            if element.get("href")
+        ),
+        url,
     )
-    named = (_link(anchor, base or url) for anchor in root.iter("a", "area"))
-    return PageLinks(_itself(root, url), tuple(islice(filter(None, named), MOST_LINKS)))
+    entries = (_read_link(anchor, base or url) for anchor in root.iter("a", "area"))
+    return PageLinks(_read_page_entry(root, url), tuple(islice(filter(None, entries), MOST_LINKS)))
 
 
-def _tree(body: bytes, content_type: str | None) -> Element | None:
+def _parse_tree(body: bytes, content_type: str | None) -> Element | None:
     text = decoded(body, content_type).replace("\0", "")
     try:
         return etree.fromstring(text.encode(), etree.HTMLParser(encoding="utf-8", huge_tree=False))
     except etree.XMLSyntaxError:
-        return None  # there is nothing in it
+        return None  # the document is empty
 
 
-def _itself(root: Element, url: str) -> Entry:
-    titles = (_written(title) for title in root.iter("title"))
-    told = {
+def _read_page_entry(root: Element, url: str) -> Entry:
+    titles = (_element_text(title) for title in root.iter("title"))
+    metas = {
         (meta.get("name") or meta.get("property") or "").lower(): meta.get("content", "")[
-            :LONGEST_TEXT
+            :MAX_TEXT_LENGTH
         ].strip()
         for meta in islice(root.iter("meta"), 200)
     }
-    title = next(filter(None, titles), None) or told.get("og:title")
-    return Entry(url, title or None, told.get("description") or told.get("og:description") or None)
+    title = next(filter(None, titles), None) or metas.get("og:title")
+    return Entry(url, title or None, metas.get("description") or metas.get("og:description") or None)
 
 
-def _link(anchor: Element, base: str) -> Entry | None:
+def _read_link(anchor: Element, base: str) -> Entry | None:
     href = anchor.get("href", "").strip()
     if not href or href.startswith("#") or len(href) > LONGEST_URL:
         return None
     url = joined(base, href)
-    return Entry(url, _called(anchor)) if url and url.startswith(("http://", "https://")) else None
+    return Entry(url, _link_name(anchor)) if url and url.startswith(("http://", "https://")) else None
 
 
-def _called(anchor: Element) -> str | None:
-    """The first of a link's names that says something."""
-    return next((name for name in _names(anchor) if name and not _SAYS_NOTHING.fullmatch(name)), None)
+def _link_name(anchor: Element) -> str | None:
+    """Return the first descriptive name of a link; None without one."""
+    return next(
+        (name for name in _candidate_names(anchor) if name and not _GENERIC_NAME.fullmatch(name)), None
+    )
 
 
-def _names(anchor: Element) -> Iterator[str]:
-    yield _written(anchor)
-    yield from (anchor.get(name, "").strip()[:LONGEST_TEXT] for name in ("aria-label", "title", "alt"))
-    yield from (image.get("alt", "").strip()[:LONGEST_TEXT] for image in anchor.iter("img"))
+def _candidate_names(anchor: Element) -> Iterator[str]:
+    yield _element_text(anchor)
+    yield from (anchor.get(name, "").strip()[:MAX_TEXT_LENGTH] for name in ("aria-label", "title", "alt"))
+    yield from (image.get("alt", "").strip()[:MAX_TEXT_LENGTH] for image in anchor.iter("img"))
 
 
-def _written(element: Element) -> str:
-    """The text in an element, in one line."""
+def _element_text(element: Element) -> str:
+    """Return the text of an element on one line."""
     parts, length = list[str](), 0
     for part in element.itertext():
-        parts.append(str(part)[:LONGEST_TEXT])
+        parts.append(str(part)[:MAX_TEXT_LENGTH])
         length += len(parts[-1])
-        if length >= LONGEST_TEXT:
+        if length >= MAX_TEXT_LENGTH:
             break
-    return " ".join(" ".join(parts).split())[:LONGEST_TEXT]
+    return " ".join(" ".join(parts).split())[:MAX_TEXT_LENGTH]

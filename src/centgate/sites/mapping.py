@@ -1,7 +1,7 @@
-"""The map of a site, made in a sandbox of what was fetched.
+"""Build the site map from fetched documents, in a sandbox.
 
-A site can name a quarter of a million pages. They stay packed between the steps, since unpacking them where
-the event loop runs would hold it up.
+A site can name a quarter of a million pages. They stay packed between the steps, since unpacking them in the
+server process would block its event loop.
 """
 
 from __future__ import annotations
@@ -19,129 +19,133 @@ from centgate.sites.site import Address, Entry, address
 from centgate.sites.sitemaps import parse
 from centgate.text import cleaned
 
-MOST_PAGES = 50_000
-"""Pages of a site that are compared, of all its parts together."""
-MOST_FURTHER = 20
-LONGEST_TITLE = 200
-LONGEST_DESCRIPTION = 500
+MAX_PAGES = 50_000
+"""Maximum number of a site's pages that are compared, over all its parts."""
+MAX_CHILD_SITEMAPS = 20
+MAX_TITLE_LENGTH = 200
+MAX_DESCRIPTION_LENGTH = 500
 
 Packed = bytes
-"""Entries, as MessagePack, deflated: a tenth of their size."""
+"""Page entries as deflated MessagePack: a tenth of their size."""
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """What one page or sitemap gives to the map."""
+    """Contribution of one page or sitemap to the site map."""
 
     entries: Packed
     count: int
-    """How many pages it names."""
+    """Number of pages it names."""
     further: tuple[str, ...] = ()
-    """Sitemaps that it names, the nearest to what is asked first."""
+    """Sitemaps that it names, the most relevant to the search first."""
     further_count: int = 0
-    """How many it names, beside those that are kept."""
+    """Number of sitemaps that it names, including those not kept."""
 
 
 def page_part(body: bytes, content_type: str | None, url: str) -> Part:
-    """An HTML page and its links."""
-    found = links(body, content_type, url)
-    return Part(packed((found.page, *found.links)), len(found.links))
+    """Build the part of an HTML page: the page and its links."""
+    page_links = links(body, content_type, url)
+    return Part(packed((page_links.page, *page_links.links)), len(page_links.links))
 
 
 def sitemap_part(body: bytes, url: str, words: str) -> Part | None:
-    """A sitemap; None when it is none. `words` are what is looked for, to choose among further ones."""
-    found = parse(body, url)
-    if found is None:
+    """Build the part of a sitemap; None if it is not one. `words` rank the sitemaps that it names."""
+    sitemap = parse(body, url)
+    if sitemap is None:
         return None
-    further = _nearest(dict.fromkeys(found.further), words)
-    return Part(packed(found.pages), len(found.pages), further[:MOST_FURTHER], len(further))
+    children = _sort_by_relevance(dict.fromkeys(sitemap.further), words)
+    return Part(packed(sitemap.pages), len(sitemap.pages), children[:MAX_CHILD_SITEMAPS], len(children))
 
 
 def packed(entries: Iterable[Entry]) -> Packed:
-    """Entries for a part."""
+    """Pack entries for a part."""
     return zlib.compress(msgspec.msgpack.encode(tuple(entries)), level=1)
 
 
 def unpacked(entries: Packed) -> list[Entry]:
-    """The entries of a part."""
+    """Unpack the entries of a part."""
     return msgspec.msgpack.decode(zlib.decompress(entries), type=list[Entry])
 
 
-def best(parts: Sequence[Packed], asked: str, final: str, search: str | None, most: int) -> list[Hit]:
-    """The pages of a site that are worth naming, best first, each once.
+def best(
+    parts: Sequence[Packed], requested_url: str, final_url: str, search: str | None, limit: int
+) -> list[Hit]:
+    """Return up to `limit` pages of a site, best first, without duplicates.
 
-    `asked` is the address that was asked for and `final` where it led; the hosts of both are the site.
-    Pages that match `search` come first, the others follow in the site's own order.
+    `requested_url` is the URL of the request and `final_url` its target after redirects; the hosts of both
+    are the site. Pages that match `search` come first, the others follow in the site's own order.
     """
-    ends = [each for each in (address(asked), address(final)) if each]
-    if not ends:
+    endpoints = [each for each in (address(requested_url), address(final_url)) if each]
+    if not endpoints:
         return []
-    found = _candidates(parts, {end.host for end in ends})
-    ordered = _in_site_order(found, ends)
+    candidates = _collect_candidates(parts, {endpoint.host for endpoint in endpoints})
+    ordered = _sort_by_site(candidates, endpoints)
     if search:
         scores = relevance(search, [words_of(each.address, each.title) for each in ordered])
-        ranks = sorted(range(len(ordered)), key=lambda n: -scores[n])  # stable
+        ranks = sorted(range(len(ordered)), key=lambda n: -scores[n])  # a stable sort
         ordered = [ordered[n] for n in ranks]
-    return [_hit(each) for each in ordered[:most]]
+    return [_to_hit(each) for each in ordered[:limit]]
 
 
 @dataclass(slots=True)
-class _Candidate:
+class _PageCandidate:
     address: Address
     title: str | None
     description: str | None
     part: int
-    """Which part gave the title."""
+    """Number of the part that provided the title."""
 
 
-def _candidates(parts: Sequence[Packed], hosts: set[str]) -> list[_Candidate]:
-    """The site's pages, each once: by the first spelling and, as feeds know it best, the last title."""
-    found: dict[tuple[str, str, str], _Candidate] = {}
+def _collect_candidates(parts: Sequence[Packed], hosts: set[str]) -> list[_PageCandidate]:
+    """Return the site's distinct pages: first spelling, last title (feeds are read last and know best)."""
+    candidates: dict[tuple[str, str, str], _PageCandidate] = {}
     decoded = [unpacked(part) for part in parts]
-    shares = _shares([len(entries) for entries in decoded])
+    quotas = _entry_quotas([len(entries) for entries in decoded])
     for number, entries in enumerate(decoded):
-        for entry in entries[: shares[number]]:
+        for entry in entries[: quotas[number]]:
             page = address(entry.url)
             if page is None or page.host not in hosts or not page.is_page:
                 continue
-            if known := found.get(page.key):
-                _learn(known, entry, number)
+            if candidate := candidates.get(page.key):
+                _update_candidate(candidate, entry, number)
             else:
-                found[page.key] = _Candidate(page, entry.title, entry.description, number)
-    return list(found.values())
+                candidates[page.key] = _PageCandidate(page, entry.title, entry.description, number)
+    return list(candidates.values())
 
 
-def _shares(sizes: Sequence[int]) -> list[int]:
-    """How many entries of each part are looked at: all of a short one, of long ones equally many."""
-    shares = [0] * len(sizes)
-    left = MOST_PAGES
-    for done, number in enumerate(sorted(range(len(sizes)), key=sizes.__getitem__)):
-        shares[number] = min(sizes[number], left // (len(sizes) - done))
-        left -= shares[number]
-    return shares
+def _entry_quotas(sizes: Sequence[int]) -> list[int]:
+    """Return the number of entries to read per part: all of a short one, equally many of long ones."""
+    quotas = [0] * len(sizes)
+    remaining = MAX_PAGES
+    for filled, number in enumerate(sorted(range(len(sizes)), key=sizes.__getitem__)):
+        quotas[number] = min(sizes[number], remaining // (len(sizes) - filled))
+        remaining -= quotas[number]
+    return quotas
 
 
-def _learn(known: _Candidate, entry: Entry, part: int) -> None:
-    if entry.title and (known.title is None or part > known.part):
-        known.title, known.part = entry.title, part
-    known.description = known.description or entry.description
+def _update_candidate(candidate: _PageCandidate, entry: Entry, part: int) -> None:
+    if entry.title and (candidate.title is None or part > candidate.part):
+        candidate.title, candidate.part = entry.title, part
+    candidate.description = candidate.description or entry.description
 
 
-def _in_site_order(found: Sequence[_Candidate], ends: Sequence[Address]) -> list[_Candidate]:
-    """First the page itself, then its subtree, then the rest; each from the top of the site downwards."""
-    itself = {end.key for end in ends}
-    asked, final = ends[0], ends[-1]
-    begin = final if asked.path == "/" or asked.host != final.host else asked
-    return sorted(found, key=lambda each: (each.address.key not in itself, *place(each.address, begin)))
+def _sort_by_site(candidates: Sequence[_PageCandidate], endpoints: Sequence[Address]) -> list[_PageCandidate]:
+    """Sort by site order: the page itself, its subtree, then the rest; each group from the top downwards."""
+    own_keys = {endpoint.key for endpoint in endpoints}
+    requested, final = endpoints[0], endpoints[-1]
+    start = final if requested.path == "/" or requested.host != final.host else requested
+    return sorted(
+        candidates, key=lambda each: (each.address.key not in own_keys, *place(each.address, start))
+    )
 
 
-def _hit(found: _Candidate) -> Hit:
-    title = cleaned(found.title, LONGEST_TITLE)
-    return Hit(found.address.url, title, cleaned(found.description, LONGEST_DESCRIPTION))
+def _to_hit(candidate: _PageCandidate) -> Hit:
+    title = cleaned(candidate.title, MAX_TITLE_LENGTH)
+    return Hit(candidate.address.url, title, cleaned(candidate.description, MAX_DESCRIPTION_LENGTH))
 
 
-def _nearest(urls: Iterable[str], words: str) -> tuple[str, ...]:
-    """Sitemaps whose names match the words first, otherwise in their order."""
-    listed = [each for each in map(address, urls) if each]
-    scores = relevance(words, [words_of(each, None) for each in listed])
-    return tuple(listed[n].url for n in sorted(range(len(listed)), key=lambda n: -scores[n]))
+def _sort_by_relevance(urls: Iterable[str], words: str) -> tuple[str, ...]:
+    """Sort sitemaps by the match of their names with the words, otherwise in their order."""
+    addresses = [each for each in map(address, urls) if each]
+    scores = relevance(words, [words_of(each, None) for each in addresses])
+    return tuple(addresses[n].url for n in sorted(range(len(addresses)), key=lambda n: -scores[n]))

@@ -1,4 +1,4 @@
-"""Which pages of a site come first: by the words of a search, else as the site is built."""
+"""Rank the pages of a site: by a search with BM25, else by their place in the site."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from urllib.parse import unquote
 
 from centgate.sites.site import Address
 
-MOST_TERMS = 16
-MOST_TOKENS = 40
-"""Words of one page's address and title that count."""
-MOST_COMPARISONS = 2_000_000
-"""Beyond so many pairs of a term and a word only exact words count."""
-PART_OF_A_WORD = 0.6
-SAME_BEGINNING = 0.3
-"""What `price` counts for `prices`, and `pricing` for `prices`, where an exact word counts 1."""
+MAX_TERMS = 16
+MAX_TOKENS = 40
+"""Maximum number of words of one page's URL and title that count."""
+MAX_COMPARISONS = 2_000_000
+"""Pairs of a term and a word above which only exact matches count."""
+PREFIX_WEIGHT = 0.6
+STEM_WEIGHT = 0.3
+"""Weights of `price` for `prices`, and of `pricing` for `prices`, where an exact match weighs 1."""
 SATURATION, LENGTH_WEIGHT = 1.2, 0.75
 """k1 and b of BM25, at their usual values."""
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
@@ -32,93 +32,101 @@ _STOP_WORDS = frozenset(
 
 
 def tokens(text: str) -> list[str]:
-    """The words of a text in lower case; those of `camelCase` and `kebab-case` count singly."""
+    """Split a text into words in lower case; `camelCase` and `kebab-case` are split as well."""
     return [word.lower() for word in _TOKEN.findall(_HUMP.sub(" ", text))]
 
 
 def words_of(address: Address, title: str | None) -> list[str]:
-    """The words a page is found by."""
+    """Return the searchable words of a page."""
     path = unquote(address.path) if "%" in address.path else address.path
     query = unquote(address.query)
-    return tokens(f"{path} {query} {title or ''}")[:MOST_TOKENS]
+    return tokens(f"{path} {query} {title or ''}")[:MAX_TOKENS]
 
 
 def relevance(search: str, documents: Sequence[Sequence[str]]) -> list[float]:
-    """How well each document, given as its words, answers a search, by BM25; 0 where nothing matches."""
-    terms = _terms(search)
-    near = _nearness(terms, {word for document in documents for word in document})
-    found = [
-        _frequencies(document, near) if not near.keys().isdisjoint(document) else {} for document in documents
+    """Return the BM25 score of each document, given as its words, for a search; 0 without a match."""
+    terms = _search_terms(search)
+    matches = _match_words(terms, {word for document in documents for word in document})
+    frequencies = [
+        _term_frequencies(document, matches) if not matches.keys().isdisjoint(document) else {}
+        for document in documents
     ]
-    containing = Counter(term for each in found for term in each)
+    containing = Counter(term for each in frequencies for term in each)
     rarity = {term: math.log(1 + (len(documents) - n + 0.5) / (n + 0.5)) for term, n in containing.items()}
-    usual = sum(map(len, documents)) / max(1, len(documents)) or 1.0
+    average_length = sum(map(len, documents)) / max(1, len(documents)) or 1.0
     return [
-        sum(rarity[term] * _saturated(often, len(document) / usual) for term, often in each.items())
-        for each, document in zip(found, documents, strict=True)
+        sum(
+            rarity[term] * _saturate_frequency(frequency, len(document) / average_length)
+            for term, frequency in each.items()
+        )
+        for each, document in zip(frequencies, documents, strict=True)
     ]
 
 
-def place(address: Address, asked: Address) -> tuple[int, int]:
-    """Where a page stands in the site, to sort by: what is below the asked one first, then the shallow."""
-    segments, folder = address.segments, _folder(asked)
+def place(address: Address, requested: Address) -> tuple[int, int]:
+    """Return a sort key by place in the site: pages below the requested one first, then by depth."""
+    segments, folder = address.segments, _folder_segments(requested)
     shared = next((n for n, (a, b) in enumerate(zip(segments, folder, strict=False)) if a != b), None)
     if shared is None:
         shared = min(len(segments), len(folder))
     return -shared, len(segments) + bool(address.query)
 
 
-def _folder(asked: Address) -> list[str]:
-    """The segments below which its subtree lies: a file is one page of its folder."""
-    segments = asked.segments
-    return segments[:-1] if segments and "." in segments[-1] and not asked.path.endswith("/") else segments
+def _folder_segments(requested: Address) -> list[str]:
+    """Return the path segments of a page's subtree: a file belongs to its folder."""
+    segments = requested.segments
+    return (
+        segments[:-1] if segments and "." in segments[-1] and not requested.path.endswith("/") else segments
+    )
 
 
-def _terms(search: str) -> list[str]:
-    """What a search asks for; its stop words only when it is made of nothing else."""
-    said = list(dict.fromkeys(tokens(search)))
-    return ([word for word in said if word not in _STOP_WORDS] or said)[:MOST_TERMS]
+def _search_terms(search: str) -> list[str]:
+    """Return the terms of a search; stop words only if there are no other words."""
+    words = list(dict.fromkeys(tokens(search)))
+    return ([word for word in words if word not in _STOP_WORDS] or words)[:MAX_TERMS]
 
 
-def _nearness(terms: Sequence[str], vocabulary: set[str]) -> dict[str, list[tuple[str, float]]]:
-    """For each word that stands for any of the terms: which, and how well."""
-    if len(terms) * len(vocabulary) > MOST_COMPARISONS:
+def _match_words(terms: Sequence[str], vocabulary: set[str]) -> dict[str, list[tuple[str, float]]]:
+    """Return, for each word that matches any term, the terms with their weights."""
+    if len(terms) * len(vocabulary) > MAX_COMPARISONS:
         return {term: [(term, 1.0)] for term in terms}
-    near: dict[str, list[tuple[str, float]]] = {}
+    matches: dict[str, list[tuple[str, float]]] = {}
     for term in terms:
         for word in vocabulary:
-            if weight := _closeness(term, word):
-                near.setdefault(word, []).append((term, weight))
-    return near
+            if weight := _match_weight(term, word):
+                matches.setdefault(word, []).append((term, weight))
+    return matches
 
 
-def _closeness(term: str, word: str) -> float:
-    """How well a word stands for a term, from 0 to 1."""
+def _match_weight(term: str, word: str) -> float:
+    """Return the weight of a word as a match for a term, 0 to 1."""
     if term == word:
         return 1.0
     if term.isdigit():
         return 0.0
     if not term.isascii():  # scripts without spaces between words
-        return PART_OF_A_WORD if term in word else 0.0
+        return PREFIX_WEIGHT if term in word else 0.0
     if term[:3] != word[:3] or min(len(term), len(word)) < 3:
         return 0.0
     if word.startswith(term) or term.startswith(word):
-        return PART_OF_A_WORD
-    short = min(len(term), len(word))
-    beginning = max(4, -(-short * 2 // 3))
-    return SAME_BEGINNING if short >= beginning and term[:beginning] == word[:beginning] else 0.0
+        return PREFIX_WEIGHT
+    shorter = min(len(term), len(word))
+    prefix = max(4, -(-shorter * 2 // 3))
+    return STEM_WEIGHT if shorter >= prefix and term[:prefix] == word[:prefix] else 0.0
 
 
-def _frequencies(document: Sequence[str], near: dict[str, list[tuple[str, float]]]) -> dict[str, float]:
-    """How often each term stands in a document."""
-    often: dict[str, float] = {}
+def _term_frequencies(
+    document: Sequence[str], matches: dict[str, list[tuple[str, float]]]
+) -> dict[str, float]:
+    """Return the weighted frequency of each term in a document."""
+    frequencies: dict[str, float] = {}
     for word in document:
-        for term, weight in near.get(word, ()):
-            often[term] = often.get(term, 0.0) + weight
-    return often
+        for term, weight in matches.get(word, ()):
+            frequencies[term] = frequencies.get(term, 0.0) + weight
+    return frequencies
 
 
-def _saturated(often: float, length: float) -> float:
-    """A frequency as BM25 counts it; `length` is the document's, where 1 is usual."""
+def _saturate_frequency(frequency: float, length: float) -> float:
+    """Apply the BM25 saturation to a frequency; `length` is relative to the average document."""
     norm = SATURATION * (1 - LENGTH_WEIGHT + LENGTH_WEIGHT * length)
-    return often * (SATURATION + 1) / (often + norm)
+    return frequency * (SATURATION + 1) / (frequency + norm)

@@ -1,4 +1,4 @@
-"""Addresses of one site: which of them are the same page, and which are pages at all."""
+"""Normalise the URLs of one site: duplicates, tracking parameters, and files that are not pages."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from dataclasses import dataclass
 import ada_url
 
 LONGEST_URL = 2048
-_PARTS = re.compile(r"https?://([^/?#@]+)(/[^?#]*)(?:\?([^#]*))?(?:#.*)?")
-_TRACKING = re.compile(
+_HTTP_URL = re.compile(r"https?://([^/?#@]+)(/[^?#]*)(?:\?([^#]*))?(?:#.*)?")
+_TRACKING_KEY = re.compile(
     r"utm_\w*|gclid|gclsrc|dclid|gbraid|wbraid|fbclid|msclkid|yclid|twclid|ttclid|li_fat_id|igshid"
     r"|mc_[ce]id|_hs(?:enc|mi)|mkt_tok|vero_id|oly_(?:anon|enc)_id|_ga|_gl|ref_src",
     re.IGNORECASE,
 )
-_ASSET = re.compile(
+_ASSET_EXTENSION = re.compile(
     r"\.(?:png|jpe?g|gif|svg|webp|avif|ico|bmp|tiff?|css|m?js|map|json|wasm|woff2?|ttf|otf|eot"
     r"|mp[34]|m4[av]|webm|og[gv]|wav|flac|avi|mov|zip|gz|tgz|bz2|xz|7z|rar|exe|dmg|msi|deb|rpm|apk|iso|whl|jar)",
     re.IGNORECASE,
@@ -23,7 +23,7 @@ _ASSET = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A page that something names. None is what it does not say."""
+    """Page named by a link, a sitemap or a feed; None if the source does not state it."""
 
     url: str
     title: str | None = None
@@ -32,47 +32,51 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """A URL as the URL Standard writes it, without its fragment and what only tracks visitors."""
+    """URL normalised by the URL Standard, without fragment and tracking parameters."""
 
     url: str
     host: str
-    """With its port unless that is its scheme's own; without `www.`."""
+    """With the port unless it is the scheme's default; without `www.`."""
     path: str
     query: str
 
     @property
     def key(self) -> tuple[str, str, str]:
-        """Equal for what counts as one page: http and https, with `www.` and without, a slash at the end."""
+        """Key that ignores the differences http or https, with or without `www.` or a final slash."""
         return self.host, self.path.rstrip("/"), self.query
 
     @property
     def segments(self) -> list[str]:
-        """The parts of the path."""
+        """Non-empty segments of the path."""
         return [part for part in self.path.split("/") if part]
 
     @property
     def is_page(self) -> bool:
-        """Whether its name is not that of an image, a script, an archive and the like."""
-        return not _ASSET.fullmatch(self.path, max(0, self.path.rfind(".")))
+        """True unless the file extension is one of an image, a script, an archive or another asset."""
+        return not _ASSET_EXTENSION.fullmatch(self.path, max(0, self.path.rfind(".")))
 
 
 def address(url: str) -> Address | None:
-    """The address that a URL is; None unless it is http or https, short enough and without credentials."""
+    """Parse a page's URL; None unless it is http or https, short enough and without credentials."""
     if len(url) > LONGEST_URL:
         return None
     try:
-        parts = _PARTS.fullmatch(ada_url.normalize_url(url))
+        parts = _HTTP_URL.fullmatch(ada_url.normalize_url(url))
     except ValueError:
         return None
     if parts is None:
         return None
-    host, path, query = parts[1], parts[2], _untracked(parts[3] or "")
-    written = f"{parts[0].partition('://')[0]}://{host}{path}" + (f"?{query}" if query else "")
-    return Address(written, host.removeprefix("www."), path, query) if len(written) <= LONGEST_URL else None
+    host, path, query = parts[1], parts[2], _strip_tracking(parts[3] or "")
+    normalized = f"{parts[0].partition('://')[0]}://{host}{path}" + (f"?{query}" if query else "")
+    return (
+        Address(normalized, host.removeprefix("www."), path, query)
+        if len(normalized) <= LONGEST_URL
+        else None
+    )
 
 
 def joined(base: str, url: str) -> str | None:
-    """A URL that may be relative, made absolute; None when it cannot be."""
+    """Resolve a URL that may be relative; None if it is invalid."""
     if len(url) > LONGEST_URL:
         return None
     try:
@@ -81,10 +85,10 @@ def joined(base: str, url: str) -> str | None:
         return None
 
 
-def _untracked(query: str) -> str:
-    """A query without known tracking keys; the rest stays as it is written."""
+def _strip_tracking(query: str) -> str:
+    """Remove known tracking parameters from a query; the rest is unchanged."""
     if not query:
         return query
     return "&".join(
-        part for part in query.split("&") if part and not _TRACKING.fullmatch(part.partition("=")[0])
+        part for part in query.split("&") if part and not _TRACKING_KEY.fullmatch(part.partition("=")[0])
     )
