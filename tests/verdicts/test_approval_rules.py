@@ -276,7 +276,7 @@ def test_the_balance_unread_never_makes_an_approval_safer(evidence: Evidence):
     assert RANK[after.severity] <= RANK[before.severity]
 
 
-@given(st.lists(CASES, max_size=12, unique_by=lambda evidence: evidence.told.pair), st.randoms())
+@given(st.lists(CASES, max_size=12, unique_by=lambda evidence: evidence.entry.pair), st.randoms())
 def test_the_order_does_not_depend_on_how_approvals_came(cases: list[Evidence], chance: Any):
     verdicts = [judged(evidence) for evidence in cases]
     shuffled = verdicts[:]
