@@ -366,7 +366,7 @@ def test_an_api_that_drips_is_left(bodies: Bodies, monkeypatch: pytest.MonkeyPat
 
     with _Api(("127.0.0.1", 0), Dripping) as server:
         threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
-        with pytest.raises(CatalogUnread, match="took longer"):
+        with pytest.raises(CatalogUnread, match="takes longer"):
             read_deployment(f"http://127.0.0.1:{server.server_address[1]}", SITE)
         enough.set()
         server.shutdown()
