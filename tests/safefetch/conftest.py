@@ -1,4 +1,4 @@
-"""What the tests of fetching share: a small web on loopback addresses, and both event loops."""
+"""Fixtures of the fetcher tests: sites on loopback addresses, and both event loops."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hostile_site import Web, small_web
 
 @pytest.fixture(params=["asyncio", "uvloop"])
 def anyio_backend(request: pytest.FixtureRequest) -> tuple[str, dict[str, bool]]:
-    """The loop that the server runs on, and the one of the standard library."""
+    """Run with the event loop of the server, and with that of the standard library."""
     return "asyncio", {"use_uvloop": request.param == "uvloop"}
 
 

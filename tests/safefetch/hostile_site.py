@@ -1,4 +1,4 @@
-"""Sites on loopback addresses that send whatever a test says; and the names that lead to them."""
+"""Sites on loopback addresses that send any bytes a test sets, and a resolver for their names."""
 
 from __future__ import annotations
 
@@ -18,33 +18,33 @@ ALLOWED = "127.0.0.2"
 ALLOWED_TOO = "127.0.0.3"
 FORBIDDEN = "127.0.0.1"
 Deed = Callable[[socket.socket], None]
-"""What a site does with a connection after the request was read."""
+"""Function that handles a connection after the request was read."""
 
 
 @dataclass
 class Site:
-    """A server on one address; unknown paths are answered with 404."""
+    """Server on one address; unknown paths give 404."""
 
     address: str
     deeds: dict[str, Deed] = field(default_factory=dict[str, Deed])
     asked: list[str] = field(default_factory=list[str])
-    """The heads of all requests."""
+    """Heads of all requests."""
     connections: int = 0
 
     def sends(self, path: str, *parts: bytes) -> None:
-        """Send these bytes for a path, then hang up."""
+        """Set the bytes to send for a path before the connection is closed."""
         self.does(path, lambda connection: sent(connection, parts))
 
-    def does(self, path: str, deed: Deed) -> None:
-        """Do something of its own for a path."""
-        self.deeds[path] = deed
+    def does(self, path: str, handler: Deed) -> None:
+        """Set the handler of a path."""
+        self.deeds[path] = handler
 
     def redirects(self, path: str, location: str, status: int = 302) -> None:
-        """Lead on."""
+        """Redirect a path."""
         self.sends(path, head({"Location": location, "Content-Length": "0"}, status))
 
     def serve(self, connection: socket.socket, tls: ssl.SSLContext | None) -> None:
-        """Answer one connection, as long as the other side listens."""
+        """Handle one connection until the client closes it."""
         with contextlib.suppress(OSError), contextlib.ExitStack() as ends:
             ends.enter_context(connection)
             connection.settimeout(20)
@@ -57,7 +57,7 @@ class Site:
 
 
 def request_from(connection: socket.socket) -> str:
-    """The head of a request."""
+    """Read the head of a request."""
     read = b""
     while b"\r\n\r\n" not in read and b"GET ".startswith(read[:4]) and (more := connection.recv(65536)):
         read += more
@@ -71,48 +71,48 @@ def sent(connection: socket.socket, parts: Iterable[bytes]) -> None:
 
 
 def endlessly(*first: bytes, then: bytes) -> Deed:
-    """Send something without end."""
+    """Return a handler that sends the same bytes endlessly."""
 
-    def deed(connection: socket.socket) -> None:
+    def handler(connection: socket.socket) -> None:
         sent(connection, first)
         while True:
             connection.sendall(then)
 
-    return deed
+    return handler
 
 
 def dripping(first: bytes, then: bytes, pause: float = 0.05) -> Deed:
-    """Send one piece after another, slowly and without end."""
+    """Return a handler that sends the same bytes slowly and endlessly."""
 
-    def deed(connection: socket.socket) -> None:
+    def handler(connection: socket.socket) -> None:
         connection.sendall(first)
         while True:
             time.sleep(pause)
             connection.sendall(then)
 
-    return deed
+    return handler
 
 
 def silence(connection: socket.socket) -> None:
-    """Say nothing until the other side hangs up."""
+    """Send nothing until the client closes the connection."""
     connection.recv(1)
 
 
 def head(fields: Mapping[str, str], status: int = 200) -> bytes:
-    """The head of an answer."""
+    """Return the head of a response."""
     lines = [f"HTTP/1.1 {status} Said", *(f"{name}: {value}" for name, value in fields.items()), "", ""]
     return "\r\n".join(lines).encode()
 
 
 def page(body: bytes, *, status: int = 200, kind: str = "text/html", **fields: str) -> bytes:
-    """An answer with everything as it should be; `fields` with underscores for hyphens."""
+    """Return a valid response; `fields` have underscores for hyphens."""
     more = {name.replace("_", "-"): value for name, value in fields.items()}
     return head({"Content-Type": kind, "Content-Length": str(len(body)), **more}, status) + body
 
 
 @dataclass
 class Names:
-    """A resolver: each name's answers in turn, the last one again and again."""
+    """Resolver that gives each name's answers in turn, then the last one repeatedly."""
 
     answers: dict[str, list[Sequence[str]]] = field(default_factory=dict[str, list[Sequence[str]]])
     asked: list[str] = field(default_factory=list[str])
@@ -127,7 +127,7 @@ class Names:
 
 @dataclass
 class Web:
-    """A small web: a site that may be fetched, another, and one that never may, on the same port."""
+    """Three sites on one port: two that may be fetched, and a private one that may not."""
 
     port: int
     site: Site
@@ -136,46 +136,61 @@ class Web:
     names: Names = field(default_factory=Names)
 
     def url(self, path: str = "/", host: str = "site.test", scheme: str = "http") -> str:
-        """An address of this web."""
+        """Return a URL of one of the sites."""
         return f"{scheme}://{host}:{self.port}{path}"
 
     @property
     def policy(self) -> Policy:
-        """Allows two of the three sites."""
+        """Policy that allows two of the three sites."""
         return Policy(frozenset({80, 443, self.port}), (ALLOWED, ALLOWED_TOO))
 
     def fetcher(self, tls: ssl.SSLContext | None = None) -> Fetcher:
-        """A fetcher that asks this web's names."""
+        """Return a fetcher with the fake resolver."""
         return Fetcher(self.policy, "Tester/1 (+https://operator.test)", resolve=self.names, tls=tls)
 
     async def fetch(
-        self, path: str = "/", host: str = "site.test", *, seconds: float = 20, **more: int | Sequence[str]
+        self,
+        path: str = "/",
+        host: str = "site.test",
+        *,
+        seconds: float = 20,
+        most_bytes: int = 5 << 20,
+        types: Sequence[str] = (),
     ) -> Fetched:
-        """What one fetch gives."""
-        return await fetch(self.fetcher(), self.url(path, host), seconds, more)
+        """Fetch a path."""
+        url = self.url(path, host)
+        return await fetch(self.fetcher(), url, seconds, most_bytes=most_bytes, types=types)
 
     async def failure(
-        self, path: str = "/", host: str = "site.test", *, seconds: float = 20, **more: int | Sequence[str]
+        self,
+        path: str = "/",
+        host: str = "site.test",
+        *,
+        seconds: float = 20,
+        most_bytes: int = 5 << 20,
+        types: Sequence[str] = (),
     ) -> FetchFailed:
-        """How one fetch fails."""
+        """Fetch a path and return its failure."""
         try:
-            fetched = await self.fetch(path, host, seconds=seconds, **more)
+            fetched = await self.fetch(path, host, seconds=seconds, most_bytes=most_bytes, types=types)
         except FetchFailed as failed:
             return failed
-        raise AssertionError(f"was fetched: {fetched}")
+        raise AssertionError(f"the fetch succeeded: {fetched}")
 
 
-async def fetch(fetcher: Fetcher, url: str, seconds: float, more: Mapping[str, object]) -> Fetched:
-    """One fetch, and an end to the fetcher."""
+async def fetch(
+    fetcher: Fetcher, url: str, seconds: float, *, most_bytes: int = 5 << 20, types: Sequence[str] = ()
+) -> Fetched:
+    """Fetch a URL and close the fetcher."""
     try:
-        return await fetcher.fetch(url, seconds=seconds, **more)  # pyright: ignore[reportArgumentType]
+        return await fetcher.fetch(url, seconds=seconds, most_bytes=most_bytes, types=types)
     finally:
         await fetcher.close()
 
 
 @contextmanager
 def small_web(tls: ssl.SSLContext | None = None) -> Generator[Web]:
-    """The three sites, on one port that is free on all their addresses."""
+    """Serve the three sites, on one port that is free on all their addresses."""
     addresses = (ALLOWED, ALLOWED_TOO, FORBIDDEN)
     with ExitStack() as ends:
         listeners = _listeners(addresses)
@@ -183,7 +198,7 @@ def small_web(tls: ssl.SSLContext | None = None) -> Generator[Web]:
         for listener, site in zip(listeners, sites, strict=True):
             ends.callback(listener.close)
             ends.callback(listener.shutdown, socket.SHUT_RDWR)
-            threading.Thread(target=_accepting, args=(listener, site, tls), daemon=True).start()
+            threading.Thread(target=_accept_connections, args=(listener, site, tls), daemon=True).start()
         web = Web(listeners[0].getsockname()[1], sites[0], sites[1], sites[2])
         web.names.answers = {"site.test": [[ALLOWED]], "other.test": [[ALLOWED_TOO]]}
         yield web
@@ -204,7 +219,7 @@ def _listeners(addresses: Sequence[str]) -> list[socket.socket]:
     raise AssertionError("no port is free on all addresses")
 
 
-def _accepting(listener: socket.socket, site: Site, tls: ssl.SSLContext | None) -> None:
+def _accept_connections(listener: socket.socket, site: Site, tls: ssl.SSLContext | None) -> None:
     with contextlib.suppress(OSError):
         while True:
             connection, _ = listener.accept()

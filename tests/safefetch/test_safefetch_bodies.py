@@ -22,13 +22,13 @@ TEXT = b"<p>" + bytes(random.Random(7).choices(b"abcdefgh <>", k=300_000)) + b"<
 
 
 def bare_deflate(data: bytes) -> bytes:
-    """Deflate without zlib's wrapping."""
+    """Return deflate data without the zlib header."""
     deflater = zlib.compressobj(wbits=-15)
     return deflater.compress(data) + deflater.flush()
 
 
 def gzip_bomb(megabytes: int) -> bytes:
-    """Zeros by the megabyte, a thousandth of that on the wire."""
+    """Megabytes of zeros, compressed to a thousandth."""
     deflater = zlib.compressobj(9, wbits=31)
     return b"".join([*(deflater.compress(bytes(1 << 20)) for _ in range(megabytes)), deflater.flush()])
 
@@ -69,13 +69,13 @@ async def test_an_empty_body_may_claim_a_coding(coding: str, web: Web) -> None:
     ["br", "zstd", "compress", "gzip, gzip", "gzip,br", "deflate, gzip", "identity, gzip", "aes128gcm", "?"],
 )
 async def test_other_codings_and_stacked_ones_are_not_read(coding: str, web: Web) -> None:
-    # the first bytes of a brotli bomb: nothing of it is decoded
+    # the first bytes of a brotli bomb, which is not decoded
     web.site.sends("/", page(b"\xcf\xff\xff\xff" * 1000, Content_Encoding=coding))
 
     failed = await web.failure()
 
     assert failed.reason == "unsupported"
-    assert failed.message == f"site.test answered in a coding that is not read: {coding}"
+    assert failed.message == f"site.test answered with an unsupported content coding: {coding}"
 
 
 async def test_two_coding_headers_are_stacked_codings(web: Web) -> None:

@@ -1,4 +1,4 @@
-"""Fetching from a site that behaves, and from sites that break HTTP in every way they can."""
+"""Fetching from a valid site, and from sites that violate HTTP."""
 
 from __future__ import annotations
 

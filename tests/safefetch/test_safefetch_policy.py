@@ -1,4 +1,4 @@
-"""Which addresses may be fetched: tables, spellings, and what an operator allows."""
+"""Addresses that may be fetched: tables, spellings, and the operator's entries."""
 
 from __future__ import annotations
 
@@ -123,9 +123,9 @@ def test_odd_spellings_of_this_machine_are_objected_to(host: str) -> None:
         ("http://10.0.0.1:8080/", "its host 10.0.0.1 is not a public address"),
         ("http://8.8.8.8:8080/", "its port 8080 is not one of 80, 443"),
         ("https://example.com:22/", "its port 22 is not one of 80, 443"),
-        ("http://user@example.com/", "it carries a user name or password"),
-        ("http://:secret@example.com/", "it carries a user name or password"),
-        ("http://8.8.8.8@127.0.0.1/", "it carries a user name or password"),
+        ("http://user@example.com/", "it contains a user name or password"),
+        ("http://:secret@example.com/", "it contains a user name or password"),
+        ("http://8.8.8.8@127.0.0.1/", "it contains a user name or password"),
         ("file:///etc/passwd", "its scheme file is neither http nor https"),
         ("gopher://example.com/", "its scheme gopher is neither http nor https"),
         ("ftp://example.com/", "its scheme ftp is neither http nor https"),
@@ -151,15 +151,15 @@ def test_odd_spellings_of_this_machine_are_objected_to(host: str) -> None:
         ("http://example.com../", "its host example.com. is not a host name"),
         ("http://a$b.example/", "its host a$b.example is not a host name"),
         (f"http://{'a' * 64}.example/", f"its host {'a' * 64}.example is not a host name"),
-        ("http://[::1%25eth0]/", "it cannot be read as a URL"),
-        ("http://[fe80::1%eth0]/", "it cannot be read as a URL"),
-        ("http://256.1.1.1/", "it cannot be read as a URL"),
-        ("http://", "it cannot be read as a URL"),
-        ("example.com", "it cannot be read as a URL"),
-        ("//example.com/", "it cannot be read as a URL"),
-        ("", "it cannot be read as a URL"),
-        ("http://exa\ud800mple.com/", "it cannot be read as a URL"),
-        ("http://a.example:99999/", "it cannot be read as a URL"),
+        ("http://[::1%25eth0]/", "it is not a valid URL"),
+        ("http://[fe80::1%eth0]/", "it is not a valid URL"),
+        ("http://256.1.1.1/", "it is not a valid URL"),
+        ("http://", "it is not a valid URL"),
+        ("example.com", "it is not a valid URL"),
+        ("//example.com/", "it is not a valid URL"),
+        ("", "it is not a valid URL"),
+        ("http://exa\ud800mple.com/", "it is not a valid URL"),
+        ("http://a.example:99999/", "it is not a valid URL"),
     ],
 )
 def test_what_is_objected_to_is_said(url: str, objection: str) -> None:
@@ -249,7 +249,7 @@ def test_what_an_operator_allows_is_admitted_and_nothing_else(
     ],
 )
 def test_an_entry_that_cannot_be_read_is_named(entry: str) -> None:
-    with pytest.raises(ValueError, match="is no address") as raised:
+    with pytest.raises(ValueError, match="is not an address") as raised:
         Policy(allowed=("127.0.0.1", entry))
 
     assert repr(entry) in str(raised.value)
@@ -257,7 +257,7 @@ def test_an_entry_that_cannot_be_read_is_named(entry: str) -> None:
 
 @pytest.mark.parametrize("port", [0, -1, 65536])
 def test_a_port_that_is_none_is_named(port: int) -> None:
-    with pytest.raises(ValueError, match=f"^{port} is no port$"):
+    with pytest.raises(ValueError, match=f"^{port} is not a port$"):
         Policy(ports=frozenset({port}))
 
 

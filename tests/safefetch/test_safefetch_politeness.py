@@ -1,4 +1,4 @@
-"""How many fetches go on at once, and that nothing of one stays behind."""
+"""Limits on concurrent fetches, and clean-up after each fetch."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from centgate.safefetch.fetcher import Fetched, Fetcher, open_fetcher
 from centgate.safefetch.politeness import IN_ALL, PER_HOST, WAITING, Politeness
 
 
-class Door:
-    """A path that lets requests out one by one."""
+class Gate:
+    """Path that completes requests one by one."""
 
     def __init__(self) -> None:
         self.arrived = Queue[int]()
@@ -36,26 +36,26 @@ class Door:
             self.inside -= 1
         sent(connection, [page(b"out")])
 
-    async def arrivals(self, count: int) -> list[int]:
-        """Wait for requests; for each, how many were inside."""
+    async def wait_for_arrivals(self, count: int) -> list[int]:
+        """Wait for requests; return for each the number of concurrent ones."""
         return [await asyncio.to_thread(self.arrived.get, timeout=10) for _ in range(count)]
 
 
-def asking(fetcher: Fetcher, url: str, count: int) -> list[asyncio.Task[Fetched]]:
-    """Fetches that have begun."""
+def start_fetches(fetcher: Fetcher, url: str, count: int) -> list[asyncio.Task[Fetched]]:
+    """Start fetches."""
     return [asyncio.create_task(fetcher.fetch(url, seconds=20)) for _ in range(count)]
 
 
 async def test_a_host_is_asked_twice_at_once_and_the_rest_waits(web: Web) -> None:
-    door = Door()
+    door = Gate()
     web.site.does("/", door)
 
     async with open_fetcher(web.policy, "Tester/1", resolve=web.names) as fetcher:
-        tasks = asking(fetcher, web.url(), 6)
-        inside = await door.arrivals(2)
+        tasks = start_fetches(fetcher, web.url(), 6)
+        inside = await door.wait_for_arrivals(2)
         for _ in range(4):
             door.let_out.release()
-            inside += await door.arrivals(1)
+            inside += await door.wait_for_arrivals(1)
         door.let_out.release(2)
         answers = await asyncio.gather(*tasks)
 
@@ -64,13 +64,13 @@ async def test_a_host_is_asked_twice_at_once_and_the_rest_waits(web: Web) -> Non
 
 
 async def test_an_eleventh_fetch_from_a_host_is_refused_and_another_host_is_not(web: Web) -> None:
-    door = Door()
+    door = Gate()
     web.site.does("/", door)
     web.other.sends("/", page(b"free"))
 
     async with open_fetcher(web.policy, "Tester/1", resolve=web.names) as fetcher:
-        tasks = asking(fetcher, web.url(), PER_HOST + WAITING)
-        await door.arrivals(2)
+        tasks = start_fetches(fetcher, web.url(), PER_HOST + WAITING)
+        await door.wait_for_arrivals(2)
         with pytest.raises(FetchFailed) as failed:
             await fetcher.fetch(web.url(), seconds=20)
         free = await fetcher.fetch(web.url(host="other.test"), seconds=20)
@@ -79,19 +79,19 @@ async def test_an_eleventh_fetch_from_a_host_is_refused_and_another_host_is_not(
 
     assert (failed.value.reason, failed.value.message) == (
         "failed",
-        "too many requests for site.test are under way",
+        "too many concurrent requests for site.test",
     )
     assert free.body == b"free"
     assert len(answers) == PER_HOST + WAITING
 
 
 async def test_waiting_for_a_turn_counts_towards_the_deadline(web: Web) -> None:
-    door = Door()
+    door = Gate()
     web.site.does("/", door)
 
     async with open_fetcher(web.policy, "Tester/1", resolve=web.names) as fetcher:
-        tasks = asking(fetcher, web.url(), 2)
-        await door.arrivals(2)
+        tasks = start_fetches(fetcher, web.url(), 2)
+        await door.wait_for_arrivals(2)
         with pytest.raises(FetchFailed) as failed:
             await fetcher.fetch(web.url(), seconds=0.2)
         door.let_out.release(2)
@@ -101,13 +101,13 @@ async def test_waiting_for_a_turn_counts_towards_the_deadline(web: Web) -> None:
 
 
 async def test_a_fetch_that_is_cancelled_makes_room(web: Web) -> None:
-    door = Door()
+    door = Gate()
     web.site.does("/", door)
     web.site.sends("/page", page(b"here"))
 
     async with open_fetcher(web.policy, "Tester/1", resolve=web.names) as fetcher:
-        tasks = asking(fetcher, web.url(), PER_HOST + WAITING)
-        await door.arrivals(2)
+        tasks = start_fetches(fetcher, web.url(), PER_HOST + WAITING)
+        await door.wait_for_arrivals(2)
         for task in tasks:
             task.cancel()
         ended = await asyncio.gather(*tasks, return_exceptions=True)
@@ -161,7 +161,7 @@ async def test_a_lookup_that_hangs_is_given_up(web: Web) -> None:
 
     assert (failed.value.reason, failed.value.message) == (
         "dns",
-        "site.test could not be looked up within 3 s",
+        "site.test could not be resolved within 3 s",
     )
 
 
@@ -172,7 +172,7 @@ async def test_200_failures_leave_nothing_open(web: Web) -> None:
     web.site.does("/silent", silence)
     web.site.redirects("/private", web.url("/", FORBIDDEN))
     paths = ["/broken", "/short", "/endless", "/silent", "/private"]
-    before = _sockets()
+    before = _open_sockets()
 
     async with open_fetcher(web.policy, "Tester/1", resolve=web.names) as fetcher:
         for number in range(160):
@@ -182,25 +182,25 @@ async def test_200_failures_leave_nothing_open(web: Web) -> None:
         for number in range(20):
             with pytest.raises(FetchFailed):  # the site waits for a request that TLS never sends
                 await fetcher.fetch(web.url(scheme="https"), seconds=5)
-            tasks = asking(fetcher, web.url("/silent"), 1 + number % 3)
+            tasks = start_fetches(fetcher, web.url("/silent"), 1 + number % 3)
             await asyncio.wait(tasks, timeout=0.002 * number)
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
 
-    for _ in range(500):  # the site's own ends are closed by its threads
-        if len(_sockets() - before) == 0:
+    for _ in range(500):  # the site's threads close their own sockets
+        if len(_open_sockets() - before) == 0:
             break
         await asyncio.sleep(0.01)
 
-    assert not _sockets() - before
+    assert not _open_sockets() - before
     assert len(asyncio.all_tasks()) <= 2  # this one, and at most the runner's
 
 
-def _sockets() -> set[str]:
-    """The sockets that this process has open."""
+def _open_sockets() -> set[str]:
+    """Return the open sockets of this process."""
     found: set[str] = set()
     for file in Path("/proc/self/fd").iterdir():
-        with suppress(OSError):  # closed since it was listed
+        with suppress(OSError):  # closed after it was listed
             found.add(str(file.readlink()))
     return {name for name in found if name.startswith("socket:")}

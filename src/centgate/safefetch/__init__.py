@@ -1,1 +1,1 @@
-"""The one place from which addresses that strangers give are fetched."""
+"""HTTP client for untrusted URLs; all of them are fetched here."""

@@ -1,7 +1,7 @@
-"""One GET on one connection, with every part of the answer bounded.
+"""HTTP/1.1 client for one GET per connection, with a limit on every part of the response.
 
-aiohttp, which asks our upstreams, is not used for this: a server that sends interim responses without end
-holds up its event loop for seconds, and it chooses the address to connect to by itself.
+aiohttp, which the upstreams are called with, is unsuitable: a server that sends interim responses without end
+blocks its event loop for seconds, and it chooses the address to connect to itself.
 """
 
 from __future__ import annotations
@@ -15,22 +15,22 @@ from centgate.safefetch.failure import FetchFailed
 from centgate.safefetch.fairness import Fairness
 from centgate.safefetch.target import Target
 
-PIECE = 16 * 1024
-"""Bytes that are parsed before other tasks have a turn."""
-MOST_HEAD = 64 * 1024
-"""Bytes before the body, interim responses included."""
-MOST_FIELDS = 256
-MOST_FRAMING = 1 << 20
-"""Bytes that are neither head nor body: sizes and extensions of chunks, trailers."""
+READ_BYTES = 16 * 1024
+"""Bytes that are parsed before control returns to the event loop."""
+MAX_HEAD = 64 * 1024
+"""Maximum bytes before the body, including interim responses."""
+MAX_FIELDS = 256
+MAX_FRAMING = 1 << 20
+"""Maximum bytes that are neither head nor body: chunk sizes and extensions, trailers."""
 
 
 class Headers(Mapping[str, str]):
-    """Header fields, found in any case; a field that came more than once is one list."""
+    """Case-insensitive header fields; repeated fields are joined with commas."""
 
     def __init__(self, fields: Iterable[tuple[bytes, bytes]]) -> None:
         self._fields: dict[str, str] = {}
         for raw_name, raw_value in fields:
-            name, value = _text(raw_name).lower(), _text(raw_value)
+            name, value = _decode_field(raw_name).lower(), _decode_field(raw_value)
             self._fields[name] = f"{self._fields[name]}, {value}" if name in self._fields else value
 
     def __getitem__(self, name: str) -> str:
@@ -44,88 +44,88 @@ class Headers(Mapping[str, str]):
 
 
 class Exchange:
-    """A request that was sent, and its answer: first the head, then the body piece by piece."""
+    """One request and its response: first the head, then the body in chunks."""
 
     def __init__(self, target: Target, connection: Connection, fairness: Fairness) -> None:
         self._target, self._host = target, target.shown
         self._reader, self._writer = connection
         self._fairness = fairness
-        self._incoming = _Incoming()
+        self._response = _ResponseParser()
         self._read = 0
 
     async def ask(self, fields: Mapping[str, str]) -> None:
-        """Send the request and read the head of its answer."""
+        """Send the request and read the head of the response."""
         lines = [f"GET {self._target.path} HTTP/1.1", f"Host: {self._target.authority}"]
         lines += [f"{name}: {value}" for name, value in fields.items()]
         self._writer.write("\r\n".join((*lines, "", "")).encode("ascii"))
-        while self._incoming.status is None:
-            await self._more()
-            if self._incoming.flooded or self._beside_body > MOST_HEAD:
-                raise FetchFailed("too_large", f"{self._host} answered with more headers than are read")
-            if self._reader.at_eof() and self._incoming.status is None:
-                raise FetchFailed("failed", f"{self._host} hung up before it had answered")
+        while self._response.status is None:
+            await self._receive()
+            if self._response.has_too_many_fields or self._overhead > MAX_HEAD:
+                raise FetchFailed("too_large", f"{self._host} answered with too many or too large headers")
+            if self._reader.at_eof() and self._response.status is None:
+                raise FetchFailed("failed", f"{self._host} closed the connection before it answered")
 
     @property
     def status(self) -> int:
-        """Of the final response; 0 before its head was read."""
-        return self._incoming.status or 0
+        """Status of the final response; 0 before its head was read."""
+        return self._response.status or 0
 
     @property
     def headers(self) -> Headers:
-        """Of the final response."""
-        return self._incoming.headers
+        """Header fields of the final response."""
+        return self._response.headers
 
     @property
-    def _beside_body(self) -> int:
-        return self._read - self._incoming.received
+    def _overhead(self) -> int:
+        return self._read - self._response.received
 
     async def pieces(self) -> AsyncGenerator[bytes]:
-        """The body as it comes, chunks put together, its content coding untouched."""
+        """Yield the body without chunk framing, still content-coded."""
         while True:
-            if piece := self._incoming.taken():
-                yield piece
-            if self._incoming.complete:
+            if chunk := self._response.take_body():
+                yield chunk
+            if self._response.complete:
                 return
             if self._reader.at_eof():
-                self._ended()
+                self._check_complete()
                 return
-            await self._more()
-            if self._incoming.flooded or self._beside_body > MOST_HEAD + MOST_FRAMING:
-                raise FetchFailed("too_large", f"{self._host} wrapped its answer in too much beside it")
+            await self._receive()
+            if self._response.has_too_many_fields or self._overhead > MAX_HEAD + MAX_FRAMING:
+                raise FetchFailed("too_large", f"{self._host} sent too much framing overhead")
 
-    async def _more(self) -> None:
-        """Read what is there and parse it."""
+    async def _receive(self) -> None:
+        """Read the available bytes and parse them."""
         try:
-            data = await self._reader.read(PIECE)
+            data = await self._reader.read(READ_BYTES)
         except OSError:
             raise FetchFailed("unreachable", f"{self._host} broke the connection") from None
         self._read += len(data)
         await self._fairness.turn()
         try:
-            self._incoming.feed(data)
+            self._response.feed(data)
         except (HttpParserError, HttpParserUpgrade):
-            raise FetchFailed("failed", f"{self._host} answered in broken HTTP") from None
+            raise FetchFailed("failed", f"{self._host} answered with invalid HTTP") from None
 
-    def _ended(self) -> None:
+    def _check_complete(self) -> None:
         headers = self.headers
         if "content-length" in headers or "transfer-encoding" in headers:
-            raise FetchFailed("failed", f"{self._host} hung up in the middle of its answer")
+            raise FetchFailed("failed", f"{self._host} closed the connection before the end of its answer")
 
 
-class _Incoming:
-    """What the parser makes of the bytes that came; what follows a complete answer is not looked at."""
+class _ResponseParser:
+    """State of the response parser; ignores bytes after a complete response."""
 
     def __init__(self) -> None:
         self.status: int | None = None
         self.headers = Headers(())
-        self.flooded = False
+        self.has_too_many_fields = False
         self.complete = False
         self.received = 0
         self._fields: list[tuple[bytes, bytes]] = []
         self._trailers = 0
         self._body = bytearray()
         self._parser = HttpResponseParser(self)
-        # deviations that are common, and harmless where a connection carries one answer alone
+        # common deviations, harmless on a connection that carries a single response
         self._parser.set_dangerous_leniencies(
             lenient_headers=True,
             lenient_data_after_close=True,
@@ -134,18 +134,18 @@ class _Incoming:
         )
 
     def feed(self, data: bytes) -> None:
-        """Parse; HttpParserError or HttpParserUpgrade for what is no answer."""
+        """Parse bytes. Raises HttpParserError or HttpParserUpgrade if they are not a response."""
         try:
             self._parser.feed_data(data)
         except (HttpParserError, HttpParserUpgrade):
             if not self.complete:
                 raise
 
-    def taken(self) -> bytes:
-        """The part of the body that came since the last time."""
-        taken = bytes(self._body)
+    def take_body(self) -> bytes:
+        """Return the part of the body received since the last call."""
+        body = bytes(self._body)
         self._body.clear()
-        return taken
+        return body
 
     def on_header(self, name: bytes, value: bytes) -> None:
         if self.complete:
@@ -154,7 +154,7 @@ class _Incoming:
             self._fields.append((name, value))
         else:
             self._trailers += 1
-        self.flooded = max(len(self._fields), self._trailers) > MOST_FIELDS
+        self.has_too_many_fields = max(len(self._fields), self._trailers) > MAX_FIELDS
 
     def on_headers_complete(self) -> None:
         status = self._parser.get_status_code()
@@ -175,7 +175,7 @@ class _Incoming:
         self.complete = self.status is not None
 
 
-def _text(raw: bytes) -> str:
+def _decode_field(raw: bytes) -> str:
     try:
         return raw.decode().strip()
     except UnicodeDecodeError:

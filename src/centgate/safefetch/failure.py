@@ -1,4 +1,4 @@
-"""How a fetch fails."""
+"""Error of a failed fetch."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from centgate.facts.web import UnreadReason
 
 
 class FetchFailed(Exception):
-    """Nothing was fetched; `message` is a sentence's clause that names the host.
+    """A failed fetch; `message` is a clause that names the host.
 
-    It never says which addresses a name led to: whoever asks must not learn what lies in our network.
+    It never contains the addresses that a name resolved to: callers must not learn what is in our network.
     """
 
     def __init__(self, reason: UnreadReason, message: str) -> None:

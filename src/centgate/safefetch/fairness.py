@@ -1,4 +1,4 @@
-"""Turns on the event loop."""
+"""Cooperative yielding to the event loop."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ import asyncio
 
 
 class Fairness:
-    """Lets the fetches of a process work one after another, with a turn for everything else in between.
+    """Scheduler that runs the fetches of a process one step at a time, with other tasks in between.
 
-    A piece of work takes well under a millisecond, but dozens of them in one round of the loop would not.
+    One step takes well under a millisecond, but dozens of them in one iteration of the loop would not.
     """
 
     def __init__(self) -> None:
         self._lock = asyncio.Lock()
 
     async def turn(self) -> None:
-        """Wait until a piece of work may be done; it ends at the next `await`."""
+        """Wait until one step may run; the step lasts until the next `await`."""
         async with self._lock:
             await asyncio.sleep(0)

@@ -1,4 +1,4 @@
-"""How many fetches go on at once: few to one host, not too many in all."""
+"""Limit concurrent fetches per host and in total."""
 
 from __future__ import annotations
 
@@ -10,44 +10,44 @@ from dataclasses import dataclass, field
 from centgate.safefetch.failure import FetchFailed
 
 PER_HOST = 2
-"""Connections to one host at once."""
+"""Maximum concurrent connections to one host."""
 WAITING = 8
-"""Fetches that wait for one of these."""
+"""Maximum fetches waiting for one host."""
 IN_ALL = 64
-"""Connections to all hosts at once."""
+"""Maximum concurrent connections to all hosts."""
 
 
 @dataclass(slots=True)
-class _Host:
-    turns: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(PER_HOST))
+class _HostState:
+    slots: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(PER_HOST))
     users: int = 0
-    """Fetches at work or waiting; a host without any is forgotten."""
+    """Running and waiting fetches; a host without any is removed."""
 
 
 class Politeness:
-    """Hands out turns."""
+    """Limiter of concurrent connections."""
 
     def __init__(self) -> None:
-        self._hosts: dict[str, _Host] = {}
-        self._in_all = asyncio.Semaphore(IN_ALL)
+        self._hosts: dict[str, _HostState] = {}
+        self._total_slots = asyncio.Semaphore(IN_ALL)
 
     @property
     def hosts(self) -> int:
-        """Hosts that are fetched from, or waited for, now."""
+        """Number of hosts with running or waiting fetches."""
         return len(self._hosts)
 
     @asynccontextmanager
     async def turn(self, host: str, *, shown: str) -> AsyncGenerator[None]:
-        """Wait for a turn with a host and keep it; FetchFailed where too many wait already."""
-        here = self._hosts.get(host) or _Host()
-        if here.users >= PER_HOST + WAITING:
-            raise FetchFailed("failed", f"too many requests for {shown} are under way")
-        self._hosts[host] = here
-        here.users += 1
+        """Hold a connection slot of a host. Raises FetchFailed if too many fetches wait already."""
+        state = self._hosts.get(host) or _HostState()
+        if state.users >= PER_HOST + WAITING:
+            raise FetchFailed("failed", f"too many concurrent requests for {shown}")
+        self._hosts[host] = state
+        state.users += 1
         try:
-            async with here.turns, self._in_all:
+            async with state.slots, self._total_slots:
                 yield
         finally:
-            here.users -= 1
-            if not here.users:
+            state.users -= 1
+            if not state.users:
                 del self._hosts[host]

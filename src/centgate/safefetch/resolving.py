@@ -1,4 +1,4 @@
-"""Looking up host names: all addresses of a name, in a few threads of its own."""
+"""Resolve host names to all their addresses, in separate threads."""
 
 from __future__ import annotations
 
@@ -13,57 +13,61 @@ from centgate.safefetch.policy import Policy
 from centgate.safefetch.target import Target
 
 Resolve = Callable[[str], Awaitable[Sequence[str]]]
-"""All IP addresses of a host name, as text."""
-SECONDS = 3.0
-THREADS = 16
+"""Function that returns all IP addresses of a host name, as text."""
+LOOKUP_SECONDS = 3.0
+MAX_THREADS = 16
 
 
 class Resolver:
-    """Asks the system's resolver; it cannot be interrupted, so its threads bound how many lookups hang."""
+    """Client of the system's resolver. Lookups cannot be cancelled, so the threads bound those that hang."""
 
     def __init__(self) -> None:
-        self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="safefetch-dns")
+        self._threads = ThreadPoolExecutor(MAX_THREADS, thread_name_prefix="safefetch-dns")
 
     async def __call__(self, host: str) -> Sequence[str]:
-        """All addresses of a name; OSError where there are none."""
-        found = await asyncio.get_running_loop().run_in_executor(self._threads, _looked_up, host)
+        """Return all addresses of a name. Raises OSError if it has no address."""
+        found = await asyncio.get_running_loop().run_in_executor(self._threads, _lookup_host, host)
         return list(dict.fromkeys(found))
 
     def close(self) -> None:
-        """Let the threads end; what still hangs is not waited for."""
+        """Shut down the threads without waiting for lookups that hang."""
         self._threads.shutdown(wait=False, cancel_futures=True)
 
 
-def _looked_up(host: str) -> list[str]:
-    # the dot makes the name absolute: without it the search domains of this machine would be tried as well
-    answers = socket.getaddrinfo(f"{host}.", None, type=socket.SOCK_STREAM)
-    return [str(sockaddr[0]) for *_, sockaddr in answers]
+def _lookup_host(host: str) -> list[str]:
+    # the dot makes the name absolute: otherwise the search domains of this machine would be tried as well
+    entries = socket.getaddrinfo(f"{host}.", None, type=socket.SOCK_STREAM)
+    return [str(sockaddr[0]) for *_, sockaddr in entries]
 
 
 async def admitted(target: Target, policy: Policy, resolve: Resolve) -> list[Address]:
-    """The addresses of a target; FetchFailed if but one of them must not be fetched from."""
+    """Return the addresses of a target. Raises FetchFailed if any of them must not be fetched."""
     if target.address is not None:
         addresses = [target.address]
     else:
-        addresses = [read_address(text) for text in await _resolved(target, resolve)]
-    checked = [each for each in addresses if each is not None and policy.admits(str(each), target.port)]
-    if len(checked) < len(addresses):
-        raise FetchFailed("blocked_address", f"{target.shown} leads to an address that must not be fetched")
-    return checked
+        addresses = [read_address(text) for text in await _resolve_name(target, resolve)]
+    allowed = [each for each in addresses if each is not None and policy.admits(str(each), target.port)]
+    if len(allowed) < len(addresses):
+        raise FetchFailed(
+            "blocked_address", f"{target.shown} resolves to an address that must not be fetched"
+        )
+    return allowed
 
 
-async def _resolved(target: Target, resolve: Resolve) -> Sequence[str]:
+async def _resolve_name(target: Target, resolve: Resolve) -> Sequence[str]:
     try:
-        async with asyncio.timeout(SECONDS):
+        async with asyncio.timeout(LOOKUP_SECONDS):
             addresses = await resolve(target.host)
     except TimeoutError:
-        raise FetchFailed("dns", f"{target.shown} could not be looked up within {SECONDS:g} s") from None
+        raise FetchFailed(
+            "dns", f"{target.shown} could not be resolved within {LOOKUP_SECONDS:g} s"
+        ) from None
     except socket.gaierror as error:
         unknown = error.errno in (socket.EAI_NONAME, getattr(socket, "EAI_NODATA", socket.EAI_NONAME))
-        what = "is not known to the DNS" if unknown else "could not be looked up"
-        raise FetchFailed("dns", f"{target.shown} {what}") from None
+        problem = "does not exist in the DNS" if unknown else "could not be resolved"
+        raise FetchFailed("dns", f"{target.shown} {problem}") from None
     except (OSError, UnicodeError):
-        raise FetchFailed("dns", f"{target.shown} could not be looked up") from None
+        raise FetchFailed("dns", f"{target.shown} could not be resolved") from None
     if not addresses:
         raise FetchFailed("dns", f"{target.shown} has no address")
     return addresses

@@ -1,4 +1,4 @@
-"""Where a URL leads, as the parser of the URL Standard reads it."""
+"""Parse URLs by the URL Standard into their connection target."""
 
 from __future__ import annotations
 
@@ -10,65 +10,67 @@ from ada_url import URL
 from centgate.safefetch.addresses import Address, read_address
 
 DEFAULT_PORTS = {"http": 80, "https": 443}
-LONGEST_SHOWN = 100
-_NAME = re.compile(r"(?=.{1,253}\Z)[a-z0-9_-]{1,63}(\.[a-z0-9_-]{1,63})*")
-# RFC 6761, RFC 6762, RFC 7686, RFC 8375, and the name ICANN reserved for private use
-_PRIVATE = re.compile(r"[^.]*|(.*\.)?(localhost|localdomain|local|internal|home\.arpa|onion)")
+MAX_LABEL_LENGTH = 100
+_DNS_NAME = re.compile(r"(?=.{1,253}\Z)[a-z0-9_-]{1,63}(\.[a-z0-9_-]{1,63})*")
+# RFC 6761, RFC 6762, RFC 7686, RFC 8375, and the name that ICANN reserved for private use
+_PRIVATE_NAME = re.compile(r"[^.]*|(.*\.)?(localhost|localdomain|local|internal|home\.arpa|onion)")
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A URL in parts, all in ASCII; odd spellings of an address are the address."""
+    """Parsed URL, in ASCII; unusual spellings of an IP address are normalised."""
 
     url: str
     """Canonical, without its fragment."""
     scheme: str
     credentials: bool
     host: str
-    """In lower case; no brackets around IPv6, no dot at the end."""
+    """In lower case, without brackets around IPv6 and without a final dot."""
     address: Address | None
-    """The host, where it is an address and not a name."""
+    """The host if it is an IP address; None for a name."""
     port: int
     path: str
-    """With the query."""
+    """Including the query."""
 
     @property
     def shown(self) -> str:
-        """The host as a message names it."""
-        return self.host if len(self.host) <= LONGEST_SHOWN else self.host[: LONGEST_SHOWN - 1] + "\u2026"
+        """Host for messages, shortened if it is long."""
+        return (
+            self.host if len(self.host) <= MAX_LABEL_LENGTH else self.host[: MAX_LABEL_LENGTH - 1] + "\u2026"
+        )
 
     @property
     def authority(self) -> str:
-        """The value of the header `Host`."""
+        """Value of the `Host` header."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return host if DEFAULT_PORTS.get(self.scheme) == self.port else f"{host}:{self.port}"
 
     @property
     def proper_name(self) -> bool:
-        """Whether the host is written as names in the DNS can be: the URL Standard allows more."""
-        return _NAME.fullmatch(self.host) is not None
+        """True if the host is a valid DNS name: the URL Standard allows more."""
+        return _DNS_NAME.fullmatch(self.host) is not None
 
     @property
     def private_name(self) -> bool:
-        """Whether the host is a name that means something in a private network alone."""
-        return _PRIVATE.fullmatch(self.host) is not None
+        """True if the host is a name of private networks."""
+        return _PRIVATE_NAME.fullmatch(self.host) is not None
 
 
 def read_target(url: str, base: str | None = None) -> Target | None:
-    """Where a URL leads, resolved against `base`; None where it cannot be read."""
+    """Parse a URL, resolved against `base`; None if it is invalid."""
     try:
-        read = URL(url, base)
-        read.hash = ""
+        parsed = URL(url, base)
+        parsed.hash = ""
     except ValueError:
         return None
-    scheme = read.protocol.removesuffix(":")
-    literal = read.hostname.strip("[]")
+    scheme = parsed.protocol.removesuffix(":")
+    literal = parsed.hostname.strip("[]")
     return Target(
-        url=read.href,
+        url=parsed.href,
         scheme=scheme,
-        credentials=bool(read.username or read.password),
+        credentials=bool(parsed.username or parsed.password),
         host=literal.removesuffix("."),
         address=read_address(literal),
-        port=int(read.port or DEFAULT_PORTS.get(scheme, 0)),
-        path=read.pathname + read.search,
+        port=int(parsed.port or DEFAULT_PORTS.get(scheme, 0)),
+        path=parsed.pathname + parsed.search,
     )
