@@ -1,4 +1,4 @@
-"""A web site on loopback whose pages have scripts, and all that scripts can do to reach another."""
+"""Web site on loopback whose pages have scripts, and all ways of scripts to reach another server."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from cryptography.x509.oid import NameOID
 
 HOLD_SECONDS = 60.0
 
-# what a page can do to have something loaded, by the path it asks for
+# ways for a page to load a resource, by the requested path
 ATTACKS = {
     "fetch": "await fetch(T + 'fetch', {mode: 'no-cors'}).catch(() => 0)",
     "xhr": "await new Promise(r => {const x = new XMLHttpRequest(); x.onloadend = r; "
@@ -61,18 +61,18 @@ ATTACKS = {
     " body {font-family: x; background: url(${T}background)}`})",
 }
 HARMLESS = {"image", "popup", "socket", "tls-socket", "transport", "rtc", "preconnect", "prerender"}
-"""What does not come through even where the address may be fetched."""
+"""Attacks that do not reach even an address that may be fetched."""
 
 
 @dataclass
 class Site:
-    """A web site on a loopback address; it listens to UDP on the same port as well."""
+    """Web site on a loopback address; it listens on the same UDP port as well."""
 
     host: str
     url: str = ""
     pages: dict[str, str] = field(default_factory=dict[str, str])
     connections: list[str] = field(default_factory=list[str])
-    """The request line of each connection, empty where none came."""
+    """The path of each request, and an empty text for each connection."""
     agents: list[str] = field(default_factory=list[str])
     packets: list[bytes] = field(default_factory=list[bytes])
     port: int = 0
@@ -82,7 +82,7 @@ class Site:
 
 @contextmanager
 def served(host: str, port: int = 0, tls: ssl.SSLContext | None = None) -> Generator[Site]:
-    """A site, with some paths that never end."""
+    """Serve a site, with some paths that never end."""
     site = Site(host)
     server = _Server((host, port), _handler(site))
     server.site = site
@@ -104,7 +104,7 @@ def served(host: str, port: int = 0, tls: ssl.SSLContext | None = None) -> Gener
 
 
 def self_certified(host: str, folder: Path) -> ssl.SSLContext:
-    """TLS with a certificate that nobody vouches for."""
+    """Create a TLS context with a self-signed certificate."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, host)])
     now = datetime.now(UTC)
@@ -133,13 +133,13 @@ class _Server(ThreadingHTTPServer):
     site: Site
 
     def get_request(self) -> Any:
-        """Note a connection before anything was said on it."""
+        """Record a connection before its request is read."""
         request = super().get_request()
         self.site.connections.append("")
         return request
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A browser that hangs up is no error."""
+        """Ignore errors of connections that the browser closed."""
 
 
 def _handler(site: Site) -> type[BaseHTTPRequestHandler]:
@@ -150,7 +150,7 @@ def _handler(site: Site) -> type[BaseHTTPRequestHandler]:
             path, _, query = self.path.partition("?")
             if path == "/to":
                 self.answer(302, "", location=unquote(query))
-            elif path == "/hold":  # a frame that keeps its page from having loaded
+            elif path == "/hold":  # a frame that delays the load event of its page
                 site.released.wait(HOLD_SECONDS)
                 self.answer(200, "held")
             elif path == "/release":
@@ -191,7 +191,7 @@ def _handler(site: Site) -> type[BaseHTTPRequestHandler]:
 
 
 def attacking(hosts: Sequence[str], names: Sequence[str] = tuple(ATTACKS)) -> str:
-    """A page that does all of these to each of the hosts, and then says so."""
+    """Return a page that runs these attacks on each host, and then writes `all tried`."""
     attacks = "\n".join(f"try {{ {ATTACKS[name]} }} catch {{}}" for name in names)
     return f"""<!doctype html><body><iframe src=/hold></iframe><script type=module>
         const add = (tag, what) => document.body.appendChild(Object.assign(document.createElement(tag), what))

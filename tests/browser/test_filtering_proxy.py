@@ -1,4 +1,4 @@
-"""The proxy that a browser goes out by, spoken to over bare sockets."""
+"""The browser's proxy, used over plain sockets."""
 
 from __future__ import annotations
 
@@ -29,32 +29,32 @@ NAMES_OF = {
 
 @dataclass
 class World:
-    """A proxy, a site it may reach on 127.0.0.1, and one that it may not on 127.0.0.2, same port."""
+    """A proxy, a site it may reach on 127.0.0.1, and one it may not on 127.0.0.2, on the same port."""
 
     proxy: FilteringProxy
     port: int
     site_port: int
     heard: list[bytes] = field(default_factory=list[bytes])
-    """What came to the site, by connection."""
+    """Bytes received by the site, by connection."""
     inside: list[bytes] = field(default_factory=list[bytes])
     answer: bytes = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi"
 
     async def say(self, request: str | bytes, holder: Pass | None = None, rest: bytes = b"") -> bytes:
-        """What the proxy answers to a request, up to the connection's end."""
+        """Send a request and return the proxy's response up to the end of the connection."""
         reader, writer = await self.connect()
         try:
-            writer.write(self.spoken(request, holder) + rest)
+            writer.write(self.format_request(request, holder) + rest)
             async with asyncio.timeout(SECONDS):
-                return await _all(reader)
+                return await _read_all(reader)
         finally:
             writer.transport.abort()
 
     async def connect(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-        """A connection to the proxy."""
+        """Open a connection to the proxy."""
         return await asyncio.open_connection("127.0.0.1", self.port)
 
-    def spoken(self, request: str | bytes, holder: Pass | None) -> bytes:
-        """A request's head, with a pass."""
+    def format_request(self, request: str | bytes, holder: Pass | None) -> bytes:
+        """Return the head of a request, with the credentials of a grant."""
         start = request.encode() if isinstance(request, str) else request
         start = start.replace(b"PORT", str(self.site_port).encode())
         if holder is None:
@@ -71,7 +71,7 @@ def _basic(username: str, password: str) -> bytes:
     return b64encode(f"{username}:{password}".encode())
 
 
-async def _all(reader: asyncio.StreamReader) -> bytes:
+async def _read_all(reader: asyncio.StreamReader) -> bytes:
     read = bytearray()
     try:
         while data := await reader.read(65536):
@@ -81,8 +81,8 @@ async def _all(reader: asyncio.StreamReader) -> bytes:
     return bytes(read)
 
 
-async def until(condition: Callable[[], bool]) -> bool:
-    """Whether something comes true."""
+async def wait_until(condition: Callable[[], bool]) -> bool:
+    """Wait for a condition; True if it became true."""
     for _ in range(2000):
         if condition():
             return True
@@ -91,15 +91,15 @@ async def until(condition: Callable[[], bool]) -> bool:
 
 
 async def resolve(host: str) -> Sequence[str]:
-    """Names of the tests."""
+    """Resolve the names used in the tests."""
     if host not in NAMES_OF:
         raise socket.gaierror(socket.EAI_NONAME, "not known")
     return NAMES_OF[host]
 
 
 @asynccontextmanager
-async def opened() -> AsyncGenerator[World]:
-    """A world of one's own."""
+async def open_world() -> AsyncGenerator[World]:
+    """Open a proxy between two sites."""
     world: World | None = None
 
     async def site(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -138,14 +138,14 @@ async def opened() -> AsyncGenerator[World]:
 
 @pytest.fixture(params=["asyncio", "uvloop"])
 def anyio_backend(request: pytest.FixtureRequest) -> tuple[str, dict[str, bool]]:
-    """The loop that the server runs on, and the one of the standard library."""
+    """Run with the event loop of the server, and with that of the standard library."""
     return "asyncio", {"use_uvloop": request.param == "uvloop"}
 
 
 @pytest.fixture
 async def world() -> AsyncGenerator[World]:
     """A proxy between two sites."""
-    async with opened() as world:
+    async with open_world() as world:
         yield world
 
 
@@ -281,7 +281,7 @@ async def test_why_a_host_was_not_reached_is_remembered(world: World) -> None:
 )
 async def test_what_is_no_proper_request_is_refused(world: World, request_: str, status: bytes) -> None:
     with world.proxy.admitting() as holder:
-        # the pass comes last, so what is wrong stands before it
+        # the credentials come last, so the invalid field is before them
         answer = await world.say(request_, holder)
 
     assert answer.startswith(b"HTTP/1.1 " + status)
@@ -322,21 +322,21 @@ async def test_who_does_not_come_to_a_request_is_cut_off(
     writer.write(said)
 
     async with asyncio.timeout(SECONDS):
-        answer = await _all(reader)
+        answer = await _read_all(reader)
     writer.transport.abort()
 
     assert answer == b""
 
 
 async def test_who_does_not_take_an_answer_is_cut_off(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(proxy, "LONGEST", 2.5)
+    monkeypatch.setattr(proxy, "MAX_CONNECTION_SECONDS", 2.5)
     world.answer = b"HTTP/1.1 200 OK\r\n\r\n" + b"x" * (15 << 20)
 
     with world.proxy.admitting() as holder:
         _, writer = await world.connect()
-        writer.write(world.spoken("GET http://127.0.0.1:PORT/ HTTP/1.1", holder))
-        assert await until(lambda: bool(holder.connections))
-        ended = await until(lambda: not holder.connections)
+        writer.write(world.format_request("GET http://127.0.0.1:PORT/ HTTP/1.1", holder))
+        assert await wait_until(lambda: bool(holder.connections))
+        ended = await wait_until(lambda: not holder.connections)
         writer.transport.abort()
 
     assert ended
@@ -358,17 +358,17 @@ async def test_an_answer_that_is_none_is_not_handed_on(world: World, answer: byt
     world.answer = answer
 
     with world.proxy.admitting() as holder:
-        given = await _said_while_open(world, holder)
+        given = await _send_while_open(world, holder)
 
     assert given == b""
 
 
-async def _said_while_open(world: World, holder: Pass) -> bytes:
+async def _send_while_open(world: World, holder: Pass) -> bytes:
     reader, writer = await world.connect()
-    writer.write(world.spoken("GET http://127.0.0.1:PORT/ HTTP/1.1", holder))
+    writer.write(world.format_request("GET http://127.0.0.1:PORT/ HTTP/1.1", holder))
     writer.write_eof()
     async with asyncio.timeout(3 * SECONDS):
-        answer = await _all(reader)
+        answer = await _read_all(reader)
     writer.transport.abort()
     return answer
 
@@ -380,13 +380,13 @@ async def test_a_site_that_keeps_its_connection_does_not_keep_ours(world: World)
 
     with world.proxy.admitting() as holder:
         reader, writer = await world.connect()
-        writer.write(world.spoken("GET http://127.0.0.1:PORT/ HTTP/1.1", holder))
+        writer.write(world.format_request("GET http://127.0.0.1:PORT/ HTTP/1.1", holder))
         async with asyncio.timeout(SECONDS):
             answer = await reader.readexactly(59)
-        writer.write(world.spoken("GET http://inside.example:PORT/ HTTP/1.1", holder))
+        writer.write(world.format_request("GET http://inside.example:PORT/ HTTP/1.1", holder))
         await writer.drain()
         writer.close()
-        await _all(reader)
+        await _read_all(reader)
 
     assert answer == b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nhi"
     assert not world.inside
@@ -414,36 +414,36 @@ async def test_a_page_asks_no_more_than_its_share(world: World) -> None:
 
 async def test_a_page_has_so_many_connections_at_once(world: World) -> None:
     with world.proxy.admitting() as holder:
-        opened = [await world.connect() for _ in range(MOST_AT_ONCE)]
-        for reader, writer in opened:
-            writer.write(world.spoken("CONNECT 127.0.0.1:PORT HTTP/1.1", holder))
+        open_world = [await world.connect() for _ in range(MOST_AT_ONCE)]
+        for reader, writer in open_world:
+            writer.write(world.format_request("CONNECT 127.0.0.1:PORT HTTP/1.1", holder))
             await reader.readuntil(b"\r\n\r\n")
         answer = await world.say("GET http://127.0.0.1:PORT/ HTTP/1.1", holder)
-        for _, writer in opened:
+        for _, writer in open_world:
             writer.transport.abort()
 
     assert answer == b""
 
 
 async def test_all_pages_together_have_so_many_connections(world: World) -> None:
-    opened = [await world.connect() for _ in range(MOST_CONNECTIONS)]
+    open_world = [await world.connect() for _ in range(MOST_CONNECTIONS)]
 
     with world.proxy.admitting() as holder:
         answer = await world.say("GET http://127.0.0.1:PORT/ HTTP/1.1", holder)
 
     assert answer == b""
-    for _, writer in opened:
+    for _, writer in open_world:
         writer.transport.abort()
 
 
 async def test_a_page_that_has_ended_is_cut_off(world: World) -> None:
     with world.proxy.admitting() as holder:
         reader, writer = await world.connect()
-        writer.write(world.spoken("CONNECT 127.0.0.1:PORT HTTP/1.1", holder) + HELLO)
+        writer.write(world.format_request("CONNECT 127.0.0.1:PORT HTTP/1.1", holder) + HELLO)
         await reader.readuntil(b"\r\n\r\n")
 
     async with asyncio.timeout(SECONDS):
-        assert await _all(reader) == b""
+        assert await _read_all(reader) == b""
     writer.transport.abort()
 
 
@@ -454,13 +454,13 @@ async def test_a_page_that_has_ended_is_cut_off(world: World) -> None:
 )
 def test_noise_reaches_nobody(start: bytes, noise: bytes) -> None:
     async def made() -> None:
-        async with opened() as world:
+        async with open_world() as world:
             with world.proxy.admitting() as holder:
                 reader, writer = await world.connect()
-                writer.write(world.spoken(start + noise, holder))
+                writer.write(world.format_request(start + noise, holder))
                 writer.write_eof()
                 async with asyncio.timeout(SECONDS):
-                    await _all(reader)
+                    await _read_all(reader)
                 writer.transport.abort()
             assert not world.inside
 

@@ -1,4 +1,4 @@
-"""Pages made by their scripts, in a real browser, with a server next door that must never be reached."""
+"""Pages built by their scripts, in a real browser, with a private server that must never be reached."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ OURS = "site.example"
 
 @pytest.fixture(scope="module")
 def anyio_backend() -> tuple[str, dict[str, bool]]:
-    """One event loop for all tests here, and so one browser; the kind that the server runs on."""
+    """Share one event loop, of the server's kind, and so one browser, between all tests."""
     return "asyncio", {"use_uvloop": True}
 
 
@@ -49,15 +49,15 @@ def site() -> Generator[Site]:
 
 @pytest.fixture(scope="module")
 def inside(site: Site) -> Generator[Site]:
-    """A server next door, on the same port."""
+    """A private server on the same port."""
     with served("127.0.0.2", site.port) as inside:
         yield inside
 
 
 @pytest.fixture(scope="module")
 def temporary(tmp_path_factory: pytest.TempPathFactory) -> Generator[Path]:
-    """Where browsers have their folders, open for nobody to pass through."""
-    tmp_path_factory.getbasetemp()  # made where it belongs, before that is somewhere else
+    """Parent of the browsers' folders, accessible to the user `nobody`."""
+    tmp_path_factory.getbasetemp()  # created before the temporary folder is changed
     folder = Path(tempfile.mkdtemp())
     folder.chmod(0o755)
     before, tempfile.tempdir = tempfile.tempdir, str(folder)
@@ -67,34 +67,34 @@ def temporary(tmp_path_factory: pytest.TempPathFactory) -> Generator[Path]:
 
 
 async def resolve(host: str) -> Sequence[str]:
-    """Names of the tests."""
+    """Resolve the names used in the tests."""
     return NAMES_OF.get(host, ["127.0.0.1"])
 
 
-def renderer_of(*sites: Site) -> Renderer:
-    """A renderer that may fetch from these sites alone."""
+def create_renderer(*sites: Site) -> Renderer:
+    """Create a renderer that may fetch from these sites only."""
     allowed = tuple(f"{site.host}:{site.port}" for site in sites)
     return Renderer(Policy(allowed=allowed), AGENT, chromium=None, resolve=resolve)
 
 
 @pytest.fixture(scope="module")
 async def renderer(site: Site, inside: Site, temporary: Path) -> AsyncGenerator[Renderer]:
-    """The renderer of most tests."""
-    renderer = renderer_of(site)
+    """The renderer shared by most tests."""
+    renderer = create_renderer(site)
     yield renderer
     await renderer.close()
 
 
-def at_fault(inside: Site) -> tuple[list[str], list[bytes]]:
-    """What came to the server next door, which forgets it."""
+def take_private_requests(inside: Site) -> tuple[list[str], list[bytes]]:
+    """Return and clear what the private server received."""
     seen = inside.connections[:], inside.packets[:]
     inside.connections.clear()
     inside.packets.clear()
     return seen
 
 
-def processes_in(folder: Path) -> list[int]:
-    """Processes that name a folder in what they were started with, and still run."""
+def find_processes(folder: Path) -> list[int]:
+    """Return the running processes whose command line contains a folder."""
     found: list[int] = []
     for process in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):
@@ -104,18 +104,18 @@ def processes_in(folder: Path) -> list[int]:
     return found
 
 
-def folders_in(temporary: Path) -> set[Path]:
-    """The folders of browsers."""
+def find_folders(temporary: Path) -> set[Path]:
+    """Return the folders of browsers."""
     return {*temporary.iterdir()}
 
 
-def files_in(temporary: Path, name: str) -> list[Path]:
-    """What was written into any of them."""
+def find_files(temporary: Path, name: str) -> list[Path]:
+    """Return the files of a name in any of them."""
     return [*temporary.rglob(name)]
 
 
-async def until(condition: Callable[[], bool]) -> bool:
-    """Whether something comes true."""
+async def wait_until(condition: Callable[[], bool]) -> bool:
+    """Wait for a condition; True if it became true."""
     for _ in range(2000):
         if condition():
             return True
@@ -172,25 +172,25 @@ async def test_a_page_cannot_reach_what_may_not_be_fetched(
     spellings = ["127.0.0.2", "2130706434", "0x7f000002", "127.2", "0177.0.0.2", "[::ffff:127.0.0.2]"]
     hosts = [f"{host}:{site.port}" for host in (*spellings, *NAMES_OF)]
     site.pages["attack"] = attacking(hosts)
-    at_fault(inside)
+    take_private_requests(inside)
     site.released.clear()
 
     rendered = await renderer.html(f"{site.url}attack", 3 * SECONDS)
 
     assert b"all tried" in rendered.html
-    assert at_fault(inside) == ([], [])
+    assert take_private_requests(inside) == ([], [])
 
 
 async def test_the_same_attacks_arrive_where_they_may(site: Site, inside: Site, temporary: Path) -> None:
     site.pages["attack"] = attacking([f"127.0.0.2:{site.port}"])
-    at_fault(inside)
-    renderer = renderer_of(site, inside)
+    take_private_requests(inside)
+    renderer = create_renderer(site, inside)
     site.released.clear()
 
     await renderer.html(f"{site.url}attack", 3 * SECONDS)
     await renderer.close()
 
-    reached, packets = at_fault(inside)
+    reached, packets = take_private_requests(inside)
     assert {*ATTACKS} - {*reached} == HARMLESS
     assert not packets
 
@@ -203,7 +203,7 @@ async def test_a_page_that_leads_to_a_forbidden_address_is_not_read(
     there = f"http://{host}:{site.port}/"
     site.pages["script"] = f"<script>location = '{there}'</script>"
     site.pages["refresh"] = f"<meta http-equiv=refresh content='0;url={there}'>"
-    at_fault(inside)
+    take_private_requests(inside)
 
     with pytest.raises(FetchFailed) as failed:
         await renderer.html(
@@ -211,7 +211,7 @@ async def test_a_page_that_leads_to_a_forbidden_address_is_not_read(
         )
 
     assert failed.value.reason == "blocked_address"
-    assert at_fault(inside) == ([], [])
+    assert take_private_requests(inside) == ([], [])
 
 
 @pytest.mark.parametrize(
@@ -280,7 +280,7 @@ async def test_a_page_that_does_not_end_leaves_the_next_one_alone(
 
 async def test_a_site_that_nobody_vouches_for_is_not_read(temporary: Path, tmp_path: Path) -> None:
     with served("127.0.0.1", tls=self_certified("127.0.0.1", tmp_path)) as site:
-        renderer = renderer_of(site)
+        renderer = create_renderer(site)
 
         with pytest.raises(FetchFailed) as failed:
             await renderer.html(f"{site.url}made", SECONDS)
@@ -337,7 +337,7 @@ async def test_what_is_no_page_is_not_rendered(
         await renderer.html(f"{site.url}{path}", SECONDS)
 
     assert failed.value.reason == "unsupported"
-    assert not files_in(temporary, "*.zip")
+    assert not find_files(temporary, "*.zip")
 
 
 async def test_a_download_by_script_leaves_no_file(renderer: Renderer, site: Site, temporary: Path) -> None:
@@ -350,7 +350,7 @@ async def test_a_download_by_script_leaves_no_file(renderer: Renderer, site: Sit
     rendered = await renderer.html(f"{site.url}downloading", SECONDS)
 
     assert b"text" in rendered.html
-    assert not files_in(temporary, "mine.bin") + files_in(temporary, "*.zip")
+    assert not find_files(temporary, "mine.bin") + find_files(temporary, "*.zip")
 
 
 async def test_dialogs_do_not_hold_a_page_up(renderer: Renderer, site: Site) -> None:
@@ -416,7 +416,7 @@ async def test_many_pages_wait_for_their_turn(renderer: Renderer, site: Site) ->
 
 async def test_too_many_pages_are_refused(site: Site, temporary: Path) -> None:
     site.pages["made"] = "next"
-    renderer = renderer_of(site)
+    renderer = create_renderer(site)
 
     results = await asyncio.gather(
         *(renderer.html(f"{site.url}made", 3 * SECONDS) for _ in range(QUEUE + 5)), return_exceptions=True
@@ -430,7 +430,7 @@ async def test_a_page_that_is_not_waited_for_gives_its_turn_back(renderer: Rende
     site.pages["endless"], site.pages["made"] = "<script>while (true) {}</script>", "next"
     given_up = [asyncio.ensure_future(renderer.html(f"{site.url}endless", SECONDS)) for _ in range(4)]
     site.connections.clear()
-    assert await until(lambda: "endless" in site.connections)
+    assert await wait_until(lambda: "endless" in site.connections)
 
     for each in given_up:
         each.cancel()
@@ -444,7 +444,7 @@ async def test_a_browser_that_was_killed_is_started_anew(
     site.pages["made"] = "next"
     await renderer.html(f"{site.url}made", SECONDS)
 
-    for pid in files_in(temporary, "pid"):
+    for pid in find_files(temporary, "pid"):
         os.killpg(int(pid.read_text()), signal.SIGKILL)
 
     assert b"next" in (await renderer.html(f"{site.url}made", SECONDS)).html
@@ -452,18 +452,18 @@ async def test_a_browser_that_was_killed_is_started_anew(
 
 async def test_a_keeper_that_was_killed_takes_its_browser_along(site: Site, temporary: Path) -> None:
     site.pages["made"] = "next"
-    renderer = renderer_of(site)
-    before = folders_in(temporary)
+    renderer = create_renderer(site)
+    before = find_folders(temporary)
     await renderer.html(f"{site.url}made", SECONDS)
-    (folder,) = folders_in(temporary) - before
-    keeper = min(processes_in(folder))
+    (folder,) = find_folders(temporary) - before
+    keeper = min(find_processes(folder))
 
     os.kill(keeper, signal.SIGKILL)
 
     assert b"next" in (await renderer.html(f"{site.url}made", SECONDS)).html
     await renderer.close()
     assert not folder.exists()
-    assert await until(lambda: not processes_in(folder))
+    assert await wait_until(lambda: not find_processes(folder))
 
 
 async def test_a_page_that_takes_too_much_memory_is_ended(
@@ -476,7 +476,7 @@ async def test_a_page_that_takes_too_much_memory_is_ended(
         "{ if (all.length < 60) all.push(new Uint8Array(50_000_000).fill(1)) }, 20)</script>"
     )
     site.pages["hungry"] += "<img src=x><iframe src=/drip></iframe>"
-    renderer = renderer_of(site)
+    renderer = create_renderer(site)
 
     with pytest.raises(FetchFailed) as failed:
         await renderer.html(f"{site.url}hungry", SECONDS)
@@ -489,19 +489,19 @@ async def test_a_page_that_takes_too_much_memory_is_ended(
 @pytest.mark.parametrize("path", ["made", "endless"])
 async def test_nothing_is_left_of_a_renderer_that_was_closed(site: Site, temporary: Path, path: str) -> None:
     site.pages["made"], site.pages["endless"] = "next", "<script>while (true) {}</script>"
-    before = folders_in(temporary)
-    renderer = renderer_of(site)
+    before = find_folders(temporary)
+    renderer = create_renderer(site)
     await renderer.html(f"{site.url}made", SECONDS)
-    (folder,) = folders_in(temporary) - before
-    assert processes_in(folder)
+    (folder,) = find_folders(temporary) - before
+    assert find_processes(folder)
     site.connections.clear()
     page = asyncio.ensure_future(renderer.html(f"{site.url}{path}", 3 * SECONDS))
-    assert await until(lambda: path in site.connections and (path == "endless" or page.done()))
+    assert await wait_until(lambda: path in site.connections and (path == "endless" or page.done()))
 
     await renderer.close()
 
     assert not folder.exists()
-    assert await until(lambda: not processes_in(folder))
+    assert await wait_until(lambda: not find_processes(folder))
     with pytest.raises(RenderFailed) if path == "endless" else nullcontext():
         await page
 
@@ -531,13 +531,13 @@ async def test_a_browser_is_replaced_after_some_pages(
 ) -> None:
     monkeypatch.setattr("centgate.browser.rendering.PAGES_PER_BROWSER", 1)
     site.pages["made"] = "next"
-    renderer = renderer_of(site)
-    before = folders_in(temporary)
+    renderer = create_renderer(site)
+    before = find_folders(temporary)
 
     await renderer.html(f"{site.url}made", SECONDS)
-    (first,) = folders_in(temporary) - before
+    (first,) = find_folders(temporary) - before
     await renderer.html(f"{site.url}made", SECONDS)
     await renderer.close()
 
     assert not first.exists()
-    assert folders_in(temporary) == before
+    assert find_folders(temporary) == before

@@ -1,1 +1,1 @@
-"""A browser for pages that are made by their scripts, which reaches only what may be fetched."""
+"""Browser for pages that are built by their scripts, restricted to the URLs that may be fetched."""

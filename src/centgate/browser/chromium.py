@@ -1,4 +1,4 @@
-"""One Chromium with its keeper and its folder: started, asked for pages, ended for certain."""
+"""Life cycle of one Chromium with its host process and its folder: start, open pages, stop."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from centgate.browser.program import RenderFailed, find_program, make_folder
 START_SECONDS = 25.0
 END_SECONDS = 4.0
 GRACE_SECONDS = 5.0
-"""After the time of a page, for it to be closed."""
+"""Time for a page to close after its own time is over."""
 MEGABYTES = 2048
-"""Of memory of their own for all processes of a browser and its keeper."""
-MOST_LINE = 64 * 1024
-MOST_PAGE = 4 << 20
-_KEPT_VARIABLES = ("PATH", "LANG", "TZ")
+"""Maximum private memory of all processes of a browser and its host."""
+MAX_LINE = 64 * 1024
+MAX_PAGE = 4 << 20
+_ENVIRONMENT_VARIABLES = ("PATH", "LANG", "TZ")
 
 
 class BrowserEnded(Exception):
@@ -31,63 +31,64 @@ class BrowserEnded(Exception):
 
 
 class OpenPage:
-    """A page that a browser was asked for."""
+    """Page that a browser was asked to open."""
 
     def __init__(self, number: int) -> None:
         loop = asyncio.get_running_loop()
         self.number = number
         self.answer: asyncio.Future[dict[str, Any]] = loop.create_future()
-        """What came of it; BrowserEnded when the browser ended before."""
+        """Response of the host; BrowserEnded if the browser ended before it."""
         self.closed: asyncio.Future[None] = loop.create_future()
-        """Done when nothing of it is left in the browser."""
+        """Done when the browser has closed the page completely."""
 
-    def hear(self, answer: dict[str, Any]) -> None:
-        """Take in what the keeper says of it."""
+    def handle_response(self, response: dict[str, Any]) -> None:
+        """Process a response of the host."""
         if not self.answer.done():
-            self.answer.set_result(answer)
-        if "closed" in answer and not self.closed.done():
+            self.answer.set_result(response)
+        if "closed" in response and not self.closed.done():
             self.closed.set_result(None)
 
-    def lose(self) -> None:
-        """The browser has ended."""
+    def mark_lost(self) -> None:
+        """Fail the page because the browser ended."""
         if not self.answer.done():
             self.answer.set_exception(BrowserEnded())
-            self.answer.exception()  # nobody may be waiting for it any more
+            self.answer.exception()  # marks it as retrieved: the caller may have stopped waiting
         if not self.closed.done():
             self.closed.set_result(None)
 
 
 class Browser:
-    """A running browser; what it answers is `keeper`'s, with the page under `html`.
+    """Running browser; its responses are those of `browser_host`, with the page under `html`.
 
-    Chromium's own sandbox is always on. It cannot run as root, so a server that does starts it as nobody.
+    Chromium's own sandbox is always on. It cannot run as root, so a server that runs as root starts Chromium
+    as the user `nobody`.
     """
 
     def __init__(self, folder: Path, keeper: asyncio.subprocess.Process) -> None:
         assert keeper.stdin is not None
         assert keeper.stdout is not None
-        self._folder, self._keeper = folder, keeper
-        self._orders, self._answers = keeper.stdin, keeper.stdout
+        self._folder, self._host = folder, keeper
+        self._commands, self._responses = keeper.stdin, keeper.stdout
         self._pages: dict[int, OpenPage] = {}
         self.asked = 0
         self.overgrown = False
-        """Whether it was ended because it took too much memory."""
-        self._reading: asyncio.Task[None] | None = None
-        self._watching: asyncio.Task[None] | None = None
-        self._ending: asyncio.Task[None] | None = None
+        """True if it was stopped because it used too much memory."""
+        self._reader: asyncio.Task[None] | None = None
+        self._watcher: asyncio.Task[None] | None = None
+        self._shutdown: asyncio.Task[None] | None = None
 
     @classmethod
     async def start(cls, chromium: Path | None, proxy: str, user_agent: str) -> Browser:
-        """A browser that is ready; RenderFailed when none can be started."""
+        """Start a browser and wait until it is ready. Raises RenderFailed if it cannot be started."""
         program = find_program(chromium)
         folder = await asyncio.to_thread(make_folder, program)
         try:
-            browser = cls(folder, await _started_keeper(folder))
+            browser = cls(folder, await _start_host(folder))
         except BaseException:
             await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
             raise
         try:
-            await browser._begin(folder / "chromium", proxy, user_agent)
+            await browser._launch(folder / "chromium", proxy, user_agent)
         except BaseException:
             await browser.end()
             raise
@@ -95,123 +96,123 @@ class Browser:
 
     @property
     def alive(self) -> bool:
-        """Whether it takes further pages."""
-        return self._ending is None
+        """True if it accepts further pages."""
+        return self._shutdown is None
 
     @property
     def ended(self) -> bool:
-        """Whether nothing of it is left."""
-        return self._ending is not None and self._ending.done()
+        """True if all its processes and its folder are gone."""
+        return self._shutdown is not None and self._shutdown.done()
 
     @property
     def open_pages(self) -> int:
-        """Pages that are open, those that nobody waits for any more included."""
+        """Number of open pages, including cancelled ones."""
         return len(self._pages)
 
     def open(self, url: str, seconds: float, *, username: str, password: str) -> OpenPage:
-        """Ask for a page, with what it needs to pass the proxy."""
+        """Open a page with its credentials for the proxy."""
         self.asked += 1
         page = OpenPage(self.asked)
         if not self.alive:
-            page.lose()
+            page.mark_lost()
             return page
         self._pages[page.number] = page
         overdue = asyncio.get_running_loop().call_later(seconds + GRACE_SECONDS, self.end)
         page.closed.add_done_callback(lambda _: (overdue.cancel(), self._pages.pop(page.number, None)))
-        self._order(id=page.number, url=url, seconds=seconds, username=username, password=password)
+        self._send_command(id=page.number, url=url, seconds=seconds, username=username, password=password)
         return page
 
     def give_up(self, page: OpenPage) -> None:
-        """Have a page closed that nobody waits for any more."""
+        """Close a page whose result is no longer needed."""
         if not page.answer.done():
-            self._order(id=page.number)
+            self._send_command(id=page.number)
 
     def end(self) -> asyncio.Task[None]:
-        """End all its processes and remove its folder; the task is done when nothing is left."""
-        if self._ending is None:
-            self._ending = asyncio.ensure_future(self._end())
-        return self._ending
+        """Stop all its processes and remove its folder; the task is done when both are gone."""
+        if self._shutdown is None:
+            self._shutdown = asyncio.ensure_future(self._shut_down())
+        return self._shutdown
 
-    async def _begin(self, program: Path, proxy: str, user_agent: str) -> None:
-        self._order(program=str(program), proxy=proxy, user_agent=user_agent)
+    async def _launch(self, program: Path, proxy: str, user_agent: str) -> None:
+        self._send_command(program=str(program), proxy=proxy, user_agent=user_agent)
         try:
             async with asyncio.timeout(START_SECONDS):
-                answer = await self._answer()
+                response = await self._read_response()
         except (TimeoutError, EOFError, OSError, ValueError):
             raise RenderFailed("the browser did not start") from None
-        if "failed" in answer:
-            raise RenderFailed(_why_not_started(str(answer["failed"])))
-        self._reading = asyncio.ensure_future(self._read())
-        self._watching = asyncio.ensure_future(self._watch())
+        if "failed" in response:
+            raise RenderFailed(_describe_start_failure(str(response["failed"])))
+        self._reader = asyncio.ensure_future(self._read_responses())
+        self._watcher = asyncio.ensure_future(self._watch_memory())
 
-    def _order(self, **order: Any) -> None:
-        with suppress(OSError, RuntimeError):  # what has ended is noticed by reading
-            self._orders.write(json.dumps(order).encode() + b"\n")
+    def _send_command(self, **command: Any) -> None:
+        with suppress(OSError, RuntimeError):  # the reader notices that the host has ended
+            self._commands.write(json.dumps(command).encode() + b"\n")
 
-    async def _read(self) -> None:
+    async def _read_responses(self) -> None:
         try:
             while True:
-                answer = await self._answer()
-                if page := self._pages.get(answer["id"]):
-                    page.hear(answer)
+                response = await self._read_response()
+                if page := self._pages.get(response["id"]):
+                    page.handle_response(response)
         except (EOFError, OSError, ValueError, LookupError, TypeError):
             self.end()
 
-    async def _answer(self) -> dict[str, Any]:
-        line = await self._answers.readuntil(b"\n")
-        answer = cast(dict[str, Any], json.loads(line))
-        size = int(answer["bytes"])
-        if not 0 <= size <= MOST_PAGE:
-            raise ValueError("a page larger than agreed")
-        answer["html"] = await self._answers.readexactly(size)
-        return answer
+    async def _read_response(self) -> dict[str, Any]:
+        line = await self._responses.readuntil(b"\n")
+        response = cast(dict[str, Any], json.loads(line))
+        size = int(response["bytes"])
+        if not 0 <= size <= MAX_PAGE:
+            raise ValueError("page exceeds the size limit")
+        response["html"] = await self._responses.readexactly(size)
+        return response
 
-    async def _watch(self) -> None:
+    async def _watch_memory(self) -> None:
         while True:
             await asyncio.sleep(1)
-            groups = {self._group(), self._keeper.pid}
-            if self._pages and await asyncio.to_thread(_kilobytes, groups) > MEGABYTES << 10:
+            groups = {self._process_group(), self._host.pid}
+            if self._pages and await asyncio.to_thread(_measure_kilobytes, groups) > MEGABYTES << 10:
                 self.overgrown = True
                 self.end()
 
-    async def _end(self) -> None:
-        for task in (self._reading, self._watching):
+    async def _shut_down(self) -> None:
+        for task in (self._reader, self._watcher):
             if task is not None and task is not asyncio.current_task():
                 task.cancel()
         idle = not self._pages
         for page in list(self._pages.values()):
-            page.lose()
+            page.mark_lost()
         if idle:
-            await self._ask_to_end()
-        await asyncio.to_thread(self._kill)
-        await self._keeper.wait()
+            await self._request_exit()
+        await asyncio.to_thread(self._kill_processes)
+        await self._host.wait()
         await asyncio.to_thread(shutil.rmtree, self._folder, ignore_errors=True)
 
-    async def _ask_to_end(self) -> None:
-        self._orders.close()
+    async def _request_exit(self) -> None:
+        self._commands.close()
         with suppress(TimeoutError):
             async with asyncio.timeout(END_SECONDS):
-                await self._keeper.wait()
+                await self._host.wait()
 
-    def _kill(self) -> None:
-        """Kill keeper and browser with all their processes, also when they have ended themselves."""
-        for group in (self._group(), self._keeper.pid):
+    def _kill_processes(self) -> None:
+        """Kill host and browser with all their processes, even after a normal exit."""
+        for group in (self._process_group(), self._host.pid):
             if group:
                 with suppress(ProcessLookupError):
                     os.killpg(group, signal.SIGKILL)
 
-    def _group(self) -> int:
-        """The process group of the browser, as its starter has left it; 0 before it has one."""
+    def _process_group(self) -> int:
+        """Return the browser's process group, written by its start script; 0 before that."""
         try:
             return int((self._folder / "pid").read_text())
         except (OSError, ValueError):
             return 0
 
 
-async def _started_keeper(folder: Path) -> asyncio.subprocess.Process:
-    # no variable of ours goes with it: the environment of a server has its keys
-    kept = {name: os.environ[name] for name in _KEPT_VARIABLES if name in os.environ}
-    own = str(folder / "keeper")
+async def _start_host(folder: Path) -> asyncio.subprocess.Process:
+    # the server's environment contains its keys, so only these variables are passed on
+    environment = {name: os.environ[name] for name in _ENVIRONMENT_VARIABLES if name in os.environ}
+    home = str(folder / "keeper")
     return await asyncio.create_subprocess_exec(
         sys.executable,
         "-P",
@@ -220,32 +221,41 @@ async def _started_keeper(folder: Path) -> asyncio.subprocess.Process:
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.DEVNULL,
-        env={**kept, "PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "HOME": own, "TMPDIR": own},
+        env={
+            **environment,
+            "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
+            "HOME": home,
+            "TMPDIR": home,
+        },
         cwd="/",
         start_new_session=True,
-        limit=MOST_LINE,
+        limit=MAX_LINE,
     )
 
 
-def _why_not_started(message: str) -> str:
+def _describe_start_failure(message: str) -> str:
     if "sandbox" in message and "No usable sandbox" in message:
-        return "Chromium's sandbox cannot run here: it needs user namespaces, which this system denies it"
+        return (
+            "Chromium's sandbox cannot run here: it needs user namespaces, which this system does not allow"
+        )
     return f"the browser did not start: {message.partition(chr(10))[0][:200]}"
 
 
-def _kilobytes(groups: Collection[int]) -> int:
-    """Memory of their own that process groups have, shared memory included."""
-    return sum(_own_memory(each) for each in Path("/proc").glob("[0-9]*") if _group_of(each) in groups)
+def _measure_kilobytes(groups: Collection[int]) -> int:
+    """Return the private and shared memory of process groups, in kilobytes."""
+    return sum(
+        _read_memory(each) for each in Path("/proc").glob("[0-9]*") if _read_process_group(each) in groups
+    )
 
 
-def _group_of(process: Path) -> int:
+def _read_process_group(process: Path) -> int:
     try:
         return int((process / "stat").read_text(errors="replace").rpartition(")")[2].split()[2])
     except (OSError, IndexError):
         return 0
 
 
-def _own_memory(process: Path) -> int:
+def _read_memory(process: Path) -> int:
     try:
         status = (process / "status").read_text(errors="replace")
     except OSError:

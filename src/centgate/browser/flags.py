@@ -1,12 +1,12 @@
-"""How Chromium is started: nothing on its own account, nothing past the proxy."""
+"""Command-line flags of Chromium: no background traffic, nothing that bypasses the proxy."""
 
 from __future__ import annotations
 
 MEGABYTES = 512
-"""Of JavaScript objects in one page."""
+"""Maximum JavaScript heap of one page."""
 
 _FEATURES_OFF = (
-    # what Playwright turns off, since the last list is the one that counts
+    # features that Playwright disables, repeated since only the last list counts
     "AimEnabled",
     "AvoidCorsURLLoaderRestartOnRedirect",
     "AvoidUnnecessaryBeforeUnloadCheckSync",
@@ -20,7 +20,7 @@ _FEATURES_OFF = (
     "PaintHolding",
     "PreconnectToSearch",
     "ThirdPartyStoragePartitioning",
-    # what talks to others, or to the machine's neighbours
+    # features that contact other servers or the local network
     "AutofillServerCommunication",
     "CertificateTransparencyComponentUpdater",
     "DialMediaRouteProvider",
@@ -28,11 +28,11 @@ _FEATURES_OFF = (
     "InterestFeedContentSuggestions",
     "Translate",
     "WebRtcHideLocalIpsWithMdns",
-    # what would run beside the page or after it
+    # features that run beside the page or after it
     "BackgroundFetch",
     "Prerender2",
     "SpeculationRulesPrefetchFuture",
-    # a process for every site that a page embeds; a page's context has nothing that sites could steal
+    # one process per embedded site; a page's context contains nothing that other sites could steal
     "IsolateOrigins",
     "site-per-process",
 )
@@ -41,7 +41,7 @@ FLAGS = (
     f"--disable-features={','.join(_FEATURES_OFF)}",
     "--disable-site-isolation-trials",
     "--renderer-process-limit=4",
-    # names mean nothing to the browser itself: only the proxy looks them up
+    # the browser itself resolves no names: only the proxy does
     "--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1",
     "--disable-quic",
     "--force-webrtc-ip-handling-policy=disable_non_proxied_udp",
@@ -73,4 +73,4 @@ NOT_WANTED = (
     "--enable-unsafe-swiftshader",
     "--unsafely-disable-devtools-self-xss-warnings",
 )
-"""What Playwright starts a browser under test with, and strangers' pages must do without."""
+"""Default flags of Playwright for tests that are unsafe for untrusted pages."""

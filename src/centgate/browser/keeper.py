@@ -1,7 +1,7 @@
-"""The process between us and a browser: what a page makes the browser say is read here, not in the server.
+"""Process between the server and a browser, so that untrusted browser output is not parsed in the server.
 
-It is told what to do in lines of JSON. Of each page it says first what came of it, in a line of JSON with the
-page's text after it, and then that it is closed. When its input ends, so do the browser and it.
+It receives commands as lines of JSON. For each page it writes the result, as a line of JSON followed by the
+page's HTML, and then a line that the page is closed. At the end of its input it stops, with the browser.
 """
 
 from __future__ import annotations
@@ -19,168 +19,170 @@ from playwright.async_api import TimeoutError as PlaywrightTimeout
 
 from centgate.browser.flags import FLAGS, NOT_WANTED
 
-MOST_CHARACTERS = 2_000_000
-LONGEST_LINE = 1 << 20
-LONGEST_URL = 8_000
+MAX_CHARACTERS = 2_000_000
+MAX_LINE = 1 << 20
+MAX_URL_LENGTH = 8_000
 START_SECONDS = 20.0
 CLOSE_SECONDS = 3.0
 END_SECONDS = 1.0
-"""Between the end of a browser's pages and the word of its own end."""
+"""Time between the end of a browser's pages and its `disconnected` event."""
 QUIET_SECONDS = 2.0
-"""For a page whose scripts go on asking after it has loaded."""
+"""Wait for a page whose scripts send requests after it has loaded."""
 READ_TRIES = 4
 
-# once more what the flags forbid: their names change from version to version
-_LESS = "for (const n of ['RTCPeerConnection', 'webkitRTCPeerConnection', 'WebTransport']) delete self[n]"
-_WHOLE = f"""({{
-  url: location.href.slice(0, {LONGEST_URL}),
-  html: (document.documentElement ? document.documentElement.outerHTML : "").slice(0, {MOST_CHARACTERS}),
+# repeats what the flags disable, since flag names change between versions
+_DISABLE_SCRIPT = (
+    "for (const n of ['RTCPeerConnection', 'webkitRTCPeerConnection', 'WebTransport']) delete self[n]"
+)
+_PAGE_EXPRESSION = f"""({{
+  url: location.href.slice(0, {MAX_URL_LENGTH}),
+  html: (document.documentElement ? document.documentElement.outerHTML : "").slice(0, {MAX_CHARACTERS}),
 }})"""
 
 
-class Keeper:
-    """A browser, and the pages that are open in it."""
+class BrowserHost:
+    """Owner of a browser and its open pages."""
 
     def __init__(self, browser: Browser, proxy: str, user_agent: str) -> None:
         self._browser, self._proxy, self._user_agent = browser, proxy, user_agent
         self.ended = asyncio.Event()
-        """Set when the browser has ended."""
+        """Set when the browser has disconnected."""
         browser.on("disconnected", lambda _: self.ended.set())
         self._pages: dict[int, asyncio.Task[None]] = {}
 
-    def obey(self, order: dict[str, Any]) -> None:
-        """Open a page, or give one up."""
-        number = order["id"]
-        if "url" not in order:
+    def handle(self, command: dict[str, Any]) -> None:
+        """Execute a command: open a page, or cancel one."""
+        number = command["id"]
+        if "url" not in command:
             if number in self._pages:
                 self._pages[number].cancel()
             return
-        task = asyncio.ensure_future(self._answer(number, order))
+        task = asyncio.ensure_future(self._serve_page(number, command))
         self._pages[number] = task
         task.add_done_callback(lambda _: self._pages.pop(number, None))
 
-    async def _answer(self, number: int, order: dict[str, Any]) -> None:
-        """Say what comes of a page, and then that it is closed."""
-        opening = asyncio.ensure_future(self._context(order))
+    async def _serve_page(self, number: int, command: dict[str, Any]) -> None:
+        """Load a page, send its result, close it and report that."""
+        opening = asyncio.ensure_future(self._create_context(command))
         answer: dict[str, Any] = {}
         try:
-            async with asyncio.timeout(order["seconds"]):
-                answer = await self._page(await asyncio.shield(opening), order)
+            async with asyncio.timeout(command["seconds"]):
+                answer = await self._load_page(await asyncio.shield(opening), command)
         except (TimeoutError, PlaywrightTimeout):
             answer = {"failed": "timeout"}
         except Error as error:
             answer = {"failed": _first_line(error)}
         finally:
-            await self._say(number, answer)
-            await _ended(_close(opening))
-            await self._say(number, {"closed": True})
+            await self._send_response(number, answer)
+            await _wait_closed(_close_context(opening))
+            await self._send_response(number, {"closed": True})
 
-    async def _context(self, order: dict[str, Any]) -> BrowserContext:
+    async def _create_context(self, command: dict[str, Any]) -> BrowserContext:
         return await self._browser.new_context(
             user_agent=self._user_agent,
-            proxy={"server": self._proxy, "username": order["username"], "password": order["password"]},
+            proxy={"server": self._proxy, "username": command["username"], "password": command["password"]},
             accept_downloads=False,
             service_workers="block",
             permissions=[],
         )
 
-    async def _page(self, context: BrowserContext, order: dict[str, Any]) -> dict[str, Any]:
-        await context.add_init_script(_LESS)
-        return await _Visit(await context.new_page(), order["seconds"]).read(order["url"])
+    async def _load_page(self, context: BrowserContext, command: dict[str, Any]) -> dict[str, Any]:
+        await context.add_init_script(_DISABLE_SCRIPT)
+        return await _PageVisit(await context.new_page(), command["seconds"]).load(command["url"])
 
-    async def _say(self, number: int, answer: dict[str, Any]) -> None:
-        """Answer, unless the browser has ended: then the end of the output is the answer to all pages."""
+    async def _send_response(self, number: int, answer: dict[str, Any]) -> None:
+        """Send a response, unless the browser has ended: then the end of the output fails all pages."""
         if "has been closed" in answer.get("failed", ""):
             with suppress(TimeoutError):
                 await asyncio.wait_for(self.ended.wait(), END_SECONDS)
         if not self.ended.is_set():
-            _say({"id": number, **answer})
+            _write_response({"id": number, **answer})
 
 
-class _Visit:
-    """One page, from its address to its text."""
+class _PageVisit:
+    """Visit of one page: load it, wait and read it."""
 
     def __init__(self, page: Page, seconds: float) -> None:
         self._page = page
         self._deadline = asyncio.get_running_loop().time() + seconds
-        self._at = ""
-        self._answered: Response | None = None
+        self._requested_url = ""
+        self._response: Response | None = None
         page.on("request", self._note_request)
         page.on("response", self._note_response)
 
-    async def read(self, url: str) -> dict[str, Any]:
-        """What the page is once it has loaded and gone quiet, or where it failed."""
+    async def load(self, url: str) -> dict[str, Any]:
+        """Return the page after it has loaded and gone quiet, or the failure with its URL."""
         try:
-            await self._page.goto(url, wait_until="domcontentloaded", timeout=self._left())
-            await self._settle()
-            seen = await _seen(self._page)
+            await self._page.goto(url, wait_until="domcontentloaded", timeout=self._remaining_ms())
+            await self._wait_until_quiet()
+            page = await _read_page(self._page)
         except PlaywrightTimeout:
             raise
         except Error as error:
-            return {"failed": _first_line(error), "at": self._at[:LONGEST_URL]}
-        status, kind = await self._said()
-        return {**seen, "at": self._at[:LONGEST_URL], "status": status, "type": kind}
+            return {"failed": _first_line(error), "at": self._requested_url[:MAX_URL_LENGTH]}
+        status, content_type = await self._read_response()
+        return {**page, "at": self._requested_url[:MAX_URL_LENGTH], "status": status, "type": content_type}
 
-    async def _settle(self) -> None:
-        """Wait for what the page loads, within its time: what it waits for in vain is left out."""
+    async def _wait_until_quiet(self) -> None:
+        """Wait until the page has loaded its resources, or most of its time is over."""
         with suppress(PlaywrightTimeout):
-            await self._page.wait_for_load_state("load", timeout=self._left() / 2)
-            quiet = min(QUIET_SECONDS * 1000, self._left() / 2)
+            await self._page.wait_for_load_state("load", timeout=self._remaining_ms() / 2)
+            quiet = min(QUIET_SECONDS * 1000, self._remaining_ms() / 2)
             await self._page.wait_for_load_state("networkidle", timeout=quiet)
 
-    def _left(self) -> float:
-        """Milliseconds that are left of its time; at least one, since 0 stands for no limit."""
+    def _remaining_ms(self) -> float:
+        """Return the remaining milliseconds, at least one, since Playwright takes 0 as no limit."""
         return max((self._deadline - asyncio.get_running_loop().time()) * 1000, 1)
 
-    async def _said(self) -> tuple[int | None, str]:
-        if self._answered is None:
+    async def _read_response(self) -> tuple[int | None, str]:
+        if self._response is None:
             return None, ""
-        kind = await self._answered.header_value("content-type") or ""
-        return self._answered.status, kind[:200]
+        content_type = await self._response.header_value("content-type") or ""
+        return self._response.status, content_type[:200]
 
     def _note_request(self, request: Request) -> None:
         if self._of_main_frame(request):
-            self._at = request.url
+            self._requested_url = request.url
 
     def _note_response(self, response: Response) -> None:
         if self._of_main_frame(response.request) and not 300 <= response.status < 400:
-            self._answered = response
+            self._response = response
 
     def _of_main_frame(self, request: Request) -> bool:
         try:
             return request.is_navigation_request() and request.frame == self._page.main_frame
-        except Error:  # of a frame that is not there yet, so not of the main one
+        except Error:  # the frame does not exist yet, so it is not the main one
             return False
 
 
-async def _seen(page: Page) -> dict[str, Any]:
-    """Address and text at the same moment, read where the page's own scripts have no say."""
+async def _read_page(page: Page) -> dict[str, Any]:
+    """Return URL and HTML of the same moment, read in a world that the page's scripts cannot change."""
     session = await page.context.new_cdp_session(page)
-    send = cast("Callable[..., Awaitable[dict[str, Any]]]", session.send)  # its dictionaries are untyped
+    send = cast("Callable[..., Awaitable[dict[str, Any]]]", session.send)  # its results are untyped
     for _ in range(READ_TRIES):
         try:
-            return await _whole(send)
-        except (Error, KeyError):  # it went elsewhere in the middle
+            return await _evaluate_page(send)
+        except (Error, KeyError):  # the page navigated meanwhile
             await page.wait_for_load_state("domcontentloaded")
-    raise Error("it does not stay at one address")
+    raise Error("the page keeps navigating")
 
 
-async def _whole(send: Callable[..., Awaitable[dict[str, Any]]]) -> dict[str, Any]:
+async def _evaluate_page(send: Callable[..., Awaitable[dict[str, Any]]]) -> dict[str, Any]:
     tree = await send("Page.getFrameTree")
     world = await send("Page.createIsolatedWorld", {"frameId": tree["frameTree"]["frame"]["id"]})
     context = world["executionContextId"]
     result = await send(
-        "Runtime.evaluate", {"expression": _WHOLE, "contextId": context, "returnByValue": True}
+        "Runtime.evaluate", {"expression": _PAGE_EXPRESSION, "contextId": context, "returnByValue": True}
     )
     return result["result"]["value"]
 
 
-async def _close(opening: Awaitable[BrowserContext]) -> None:
+async def _close_context(opening: Awaitable[BrowserContext]) -> None:
     await (await opening).close()
 
 
-async def _ended(closing: Awaitable[None]) -> None:
-    """Wait until a page is closed; with a page that does not close, the whole browser ends."""
+async def _wait_closed(closing: Awaitable[None]) -> None:
+    """Wait until a page is closed; if it does not close, exit, which stops the whole browser."""
     try:
         async with asyncio.timeout(CLOSE_SECONDS):
             await closing
@@ -194,21 +196,21 @@ def _first_line(error: Error) -> str:
     return error.message.partition("\n")[0][:300]
 
 
-def _say(answer: dict[str, Any]) -> None:
-    html = answer.pop("html", "").encode(errors="replace")[:MOST_CHARACTERS]
+def _write_response(answer: dict[str, Any]) -> None:
+    html = answer.pop("html", "").encode(errors="replace")[:MAX_CHARACTERS]
     html = html.decode(errors="ignore").encode()
     line = json.dumps({**answer, "bytes": len(html)}).encode()
     sys.stdout.buffer.write(line + b"\n" + html)
     sys.stdout.buffer.flush()
 
 
-async def keep() -> None:
-    """Start the browser that the first line describes, and serve until the input ends or the browser does."""
-    orders = asyncio.StreamReader(limit=LONGEST_LINE)
+async def run_host() -> None:
+    """Start the browser that the first line describes; serve until the input or the browser ends."""
+    commands = asyncio.StreamReader(limit=MAX_LINE)
     await asyncio.get_running_loop().connect_read_pipe(
-        lambda: asyncio.StreamReaderProtocol(orders), sys.stdin
+        lambda: asyncio.StreamReaderProtocol(commands), sys.stdin
     )
-    start = json.loads(await orders.readline())
+    start = json.loads(await commands.readline())
     async with async_playwright() as playwright:
         try:
             browser = await playwright.chromium.launch(
@@ -223,21 +225,21 @@ async def keep() -> None:
                 handle_sigterm=False,
             )
         except Error as error:
-            _say({"failed": error.message[-20_000:]})
+            _write_response({"failed": error.message[-20_000:]})
             return
-        _say({"version": browser.version})
-        keeper = Keeper(browser, start["proxy"], start["user_agent"])
-        serving = asyncio.ensure_future(_serve(keeper, orders))
+        _write_response({"version": browser.version})
+        host = BrowserHost(browser, start["proxy"], start["user_agent"])
+        handler = asyncio.ensure_future(_handle_commands(host, commands))
         await asyncio.wait(
-            {serving, asyncio.ensure_future(keeper.ended.wait())}, return_when=asyncio.FIRST_COMPLETED
+            {handler, asyncio.ensure_future(host.ended.wait())}, return_when=asyncio.FIRST_COMPLETED
         )
-        await _ended(browser.close())
+        await _wait_closed(browser.close())
 
 
-async def _serve(keeper: Keeper, orders: asyncio.StreamReader) -> None:
-    while line := await orders.readline():
-        keeper.obey(json.loads(line))
+async def _handle_commands(host: BrowserHost, commands: asyncio.StreamReader) -> None:
+    while line := await commands.readline():
+        host.handle(json.loads(line))
 
 
 if __name__ == "__main__":
-    asyncio.run(keep())
+    asyncio.run(run_host())

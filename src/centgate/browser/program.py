@@ -1,4 +1,4 @@
-"""Which Chromium is started, in which folder, and as whom."""
+"""Find the Chromium executable and prepare its folder and its user."""
 
 from __future__ import annotations
 
@@ -10,62 +10,63 @@ import tempfile
 from pathlib import Path
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
-NOBODY = 65534
+NOBODY_UID = 65534
 
 
 class RenderFailed(Exception):
-    """There is no browser to render with; the message says why, as a clause."""
+    """No browser is available; the message is the cause, as a clause."""
 
 
 def find_program(chromium: Path | None) -> Path:
-    """The browser's program: the one that is named, or what is found; RenderFailed when it cannot be used."""
+    """Return the configured executable, else one on the PATH. Raises RenderFailed if not found."""
     if importlib.util.find_spec("playwright") is None:
         raise RenderFailed("the package playwright is not installed; it comes with the extra `render`")
     if chromium is not None:
         if not os.access(chromium, os.X_OK):
-            raise RenderFailed(f"{chromium} is not a program")
+            raise RenderFailed(f"{chromium} is not an executable file")
         return chromium
-    found = next(filter(None, map(shutil.which, NAMES)), None)
-    if found is None:
+    program = next(filter(None, map(shutil.which, NAMES)), None)
+    if program is None:
         raise RenderFailed(f"no browser was found on the PATH ({', '.join(NAMES)})")
-    return Path(found)
+    return Path(program)
 
 
 def make_folder(program: Path) -> Path:
-    """A folder with a program that starts the browser in it; RenderFailed where that is not safe.
+    """Create a folder with a script that starts the browser. Raises RenderFailed if that is not safe.
 
-    The browser may write to `browser` only, its keeper writes to `keeper`.
+    The browser may write to `browser` only, its host process to `keeper`.
     """
-    unprivileged = _unprivileged()
+    prefix = _drop_privileges_command()
     folder = Path(tempfile.mkdtemp(prefix="centgate-browser-"))
     folder.chmod(0o711)
     for name in ("browser", "keeper"):
         (folder / name).mkdir(mode=0o700)
-    if unprivileged:
-        os.chown(folder / "browser", NOBODY, NOBODY)
+    if prefix:
+        os.chown(folder / "browser", NOBODY_UID, NOBODY_UID)
     starter = folder / "chromium"
-    starter.write_text(_starter(folder, f"{unprivileged}{shlex.quote(str(program))}"))
+    starter.write_text(_render_start_script(folder, f"{prefix}{shlex.quote(str(program))}"))
     starter.chmod(0o755)
     return folder
 
 
-def _starter(folder: Path, command: str) -> str:
-    """Leaves its process id, which becomes the browser's, and has the last word on where the profile is."""
-    own, pid = shlex.quote(str(folder / "browser")), shlex.quote(str(folder / "pid"))
+def _render_start_script(folder: Path, command: str) -> str:
+    """Return a script that writes its process ID, which becomes the browser's, and sets the profile last."""
+    home, pid = shlex.quote(str(folder / "browser")), shlex.quote(str(folder / "pid"))
     return f"""#!/bin/sh
 echo $$ > {pid}
 ulimit -c 0
-export HOME={own} TMPDIR={own}
-exec nice -n 5 {command} "$@" --user-data-dir={own}/profile
+export HOME={home} TMPDIR={home}
+exec nice -n 5 {command} "$@" --user-data-dir={home}/profile
 """
 
 
-def _unprivileged() -> str:
+def _drop_privileges_command() -> str:
+    """Return the command prefix that drops root privileges; empty without them."""
     if os.getuid() != 0:
         return ""
     setpriv = shutil.which("setpriv")
     if setpriv is None:
         raise RenderFailed(
-            "as root a browser has no sandbox, and setpriv, to start it as nobody, was not found"
+            "Chromium has no sandbox as root, and setpriv, which starts it as the user nobody, was not found"
         )
-    return f"{shlex.quote(setpriv)} --reuid={NOBODY} --regid={NOBODY} --clear-groups -- "
+    return f"{shlex.quote(setpriv)} --reuid={NOBODY_UID} --regid={NOBODY_UID} --clear-groups -- "

@@ -1,4 +1,4 @@
-"""What a browser asks its proxy for, read strictly."""
+"""Parse requests to the proxy strictly."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from dataclasses import dataclass
 
 from centgate.safefetch.target import Target, read_target
 
-METHODS = frozenset({"GET", "HEAD", "POST", "OPTIONS"})
+ALLOWED_METHODS = frozenset({"GET", "HEAD", "POST", "OPTIONS"})
 _FIELD = re.compile(rb"([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*([^\r\n\0]*)")
-_START = re.compile(rb"([A-Z]{1,16}) ([\x21-\x7e]+) HTTP/1\.[01]")
+_REQUEST_LINE = re.compile(rb"([A-Z]{1,16}) ([\x21-\x7e]+) HTTP/1\.[01]")
 _AUTHORITY = re.compile(r"[^/?#@\\]+:\d{1,5}")
 
 Fields = Sequence[tuple[bytes, bytes]]
 
 
 class Closed(Exception):
-    """The connection is closed; `status` is what is answered before, if anything."""
+    """Signal to close the connection; `status` is sent before, unless empty."""
 
     def __init__(self, status: str = "") -> None:
         super().__init__(status)
@@ -28,37 +28,37 @@ class Closed(Exception):
 
 @dataclass(frozen=True, slots=True)
 class ProxyRequest:
-    """What a browser asks for; a tunnel's target is of `http`, so that a bare connection is made for it."""
+    """Request of a browser; a tunnel's target has the scheme `http`, so that the proxy adds no TLS."""
 
     method: str
     target: Target
     fields: Fields
 
     def value(self, name: bytes) -> bytes | None:
-        """The first field of a name, given in lower case."""
+        """Return the first field with a name (in lower case); None without one."""
         return next((value for each, value in self.fields if each.lower() == name), None)
 
 
 def read_head(head: bytes) -> tuple[bytes, Fields]:
-    """The first line of a head and its fields."""
+    """Parse a head into its first line and its fields."""
     start, *lines = head.removesuffix(b"\r\n\r\n").split(b"\r\n")
     fields = [_FIELD.fullmatch(line) for line in lines]
-    read = [(match[1], match[2].rstrip(b" \t")) for match in fields if match]
-    if len(read) < len(fields):
+    parsed = [(match[1], match[2].rstrip(b" \t")) for match in fields if match]
+    if len(parsed) < len(fields):
         raise Closed("400 Bad Request")
-    return start, read
+    return start, parsed
 
 
 def read_request(start: bytes, fields: Fields) -> ProxyRequest:
-    """A request for plain HTTP at an absolute URL, or for a tunnel; Closed for everything else."""
-    match = _START.fullmatch(start)
+    """Parse a plain HTTP request with an absolute URL, or a CONNECT. Raises ConnectionClosed otherwise."""
+    match = _REQUEST_LINE.fullmatch(start)
     if match is None:
         raise Closed("400 Bad Request")
-    method, where = match[1].decode(), match[2].decode()
-    target = _tunnel_target(where) if method == "CONNECT" else read_target(where)
+    method, destination = match[1].decode(), match[2].decode()
+    target = _tunnel_target(destination) if method == "CONNECT" else read_target(destination)
     if target is None or target.scheme != "http":
         raise Closed("400 Bad Request")
-    if method != "CONNECT" and method not in METHODS:
+    if method != "CONNECT" and method not in ALLOWED_METHODS:
         raise Closed("405 Method Not Allowed")
     request = ProxyRequest(method, target, fields)
     if request.value(b"upgrade") is not None or request.value(b"transfer-encoding") is not None:
@@ -66,12 +66,12 @@ def read_request(start: bytes, fields: Fields) -> ProxyRequest:
     return request
 
 
-def _tunnel_target(where: str) -> Target | None:
-    return read_target(f"http://{where}/") if _AUTHORITY.fullmatch(where) else None
+def _tunnel_target(destination: str) -> Target | None:
+    return read_target(f"http://{destination}/") if _AUTHORITY.fullmatch(destination) else None
 
 
 def credential(value: bytes) -> str:
-    """`username:password` of a `Proxy-Authorization`; empty where there is none."""
+    """Return `username:password` of a `Proxy-Authorization`; empty if invalid."""
     scheme, _, encoded = value.partition(b" ")
     try:
         return b64decode(encoded, validate=True).decode() if scheme.lower() == b"basic" else ""

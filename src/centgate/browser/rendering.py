@@ -1,4 +1,4 @@
-"""Reading pages that are made by their scripts, with a browser that reaches only what may be fetched."""
+"""Render pages that are built by their scripts, in a browser restricted to the URLs that may be fetched."""
 
 from __future__ import annotations
 
@@ -20,27 +20,27 @@ PAGES_PER_BROWSER = 50
 IDLE_SECONDS = 180.0
 QUEUE = 8
 MARGIN_SECONDS = 0.25
-"""Of a page's time, for its text to come back."""
+"""Part of a page's time that is reserved to return its HTML."""
 SPENT_SECONDS = 4.0
-"""For a page that has used up what it may load, to do without more."""
+"""Time for a page to finish after it has exceeded a limit of the proxy."""
 TYPES = ("text/html", "application/xhtml+xml")
 
 
 @dataclass(frozen=True, slots=True)
 class Rendered:
-    """A page as its scripts have left it."""
+    """Page after its scripts have run."""
 
     url: str
-    """Where it came to rest."""
+    """Final URL."""
     status: int | None
     html: bytes = field(repr=False)
-    """In UTF-8, whatever it says of itself; cut at 2 MB."""
+    """In UTF-8, whatever charset it declares; truncated at 2 MB."""
 
 
 class Renderer:
-    """One Chromium, started at the first page, with few pages at once and each in a context of its own.
+    """Renderer with one Chromium, started at the first page; few concurrent pages, each in its own context.
 
-    A browser is replaced after some pages, and ends when none was asked for in a while.
+    A browser is replaced after `PAGES_PER_BROWSER` pages, and stopped after `IDLE_SECONDS` without pages.
     """
 
     def __init__(
@@ -52,36 +52,38 @@ class Renderer:
         pages: int = 2,
         resolve: Resolve | None = None,
     ) -> None:
-        """`chromium` is the browser's program, looked for under its usual names when None."""
+        """Create a renderer; `chromium` is the browser's executable, searched on the PATH if None."""
         self._policy, self._user_agent, self._chromium = policy, user_agent, chromium
         self._resolver = None if resolve else Resolver()
         self._proxy = FilteringProxy(policy, resolve or self._resolver or Resolver())
         self._proxy_url: str | None = None
-        self._turns = asyncio.Semaphore(pages)
+        self._slots = asyncio.Semaphore(pages)
         self._waiting = 0
         self._starting: asyncio.Task[Browser] | None = None
         self._browsers: set[Browser] = set()
-        self._idle: asyncio.TimerHandle | None = None
+        self._idle_timer: asyncio.TimerHandle | None = None
         self._closed = False
 
     async def html(self, url: str, seconds: float) -> Rendered:
-        """A page after its scripts have run and it has gone quiet, or its time for that is nearly over.
+        """Return a page after its scripts have run and it has gone quiet, or its time is almost over.
 
-        FetchFailed when the page could not be read, RenderFailed when there is no browser to read it with.
+        Raises FetchFailed if the page could not be read, and RenderFailed if no browser is available.
         """
-        _refuse(self._policy.objection(url), url)
+        _raise_if_rejected(self._policy.objection(url), url)
         deadline = asyncio.get_running_loop().time() + seconds
         try:
             async with asyncio.timeout_at(deadline):
-                return await self._rendered(url, deadline - MARGIN_SECONDS)
+                return await self._render_with_retry(url, deadline - MARGIN_SECONDS)
         except TimeoutError:
-            raise FetchFailed("timeout", f"{_shown(url)} was not rendered within {seconds:g} s") from None
+            raise FetchFailed(
+                "timeout", f"{_host_label(url)} was not rendered within {seconds:g} s"
+            ) from None
 
     async def close(self) -> None:
-        """End the browser, and everything that belongs to it."""
+        """Stop the browser and the proxy."""
         self._closed = True
-        if self._idle is not None:
-            self._idle.cancel()
+        if self._idle_timer is not None:
+            self._idle_timer.cancel()
         if self._starting is not None:
             with suppress(RenderFailed):
                 await self._starting
@@ -90,108 +92,110 @@ class Renderer:
         if self._resolver is not None:
             self._resolver.close()
 
-    async def _rendered(self, url: str, deadline: float) -> Rendered:
+    async def _render_with_retry(self, url: str, deadline: float) -> Rendered:
         try:
-            return await self._tried(url, deadline)
-        except BrowserEnded:  # perhaps because of another page
+            return await self._render_once(url, deadline)
+        except BrowserEnded:  # another page may have caused it
             pass
         try:
-            return await self._tried(url, deadline)
+            return await self._render_once(url, deadline)
         except BrowserEnded:
-            raise FetchFailed("failed", f"the browser ended while it had {_shown(url)} open") from None
+            raise FetchFailed("failed", f"the browser ended while it had {_host_label(url)} open") from None
 
-    async def _tried(self, url: str, deadline: float) -> Rendered:
-        await self._turn()
+    async def _render_once(self, url: str, deadline: float) -> Rendered:
+        await self._acquire_slot()
         page: OpenPage | None = None
         try:
-            browser = await self._browser()
-            with self._proxy.admitting() as holder:
-                page = self._opened(browser, url, deadline, holder)
-                answer = await _waited(browser, page, holder)
+            browser = await self._get_browser()
+            with self._proxy.admitting() as grant:
+                page = self._open_page(browser, url, deadline, grant)
+                answer = await _wait_for_response(browser, page, grant)
         finally:
             if page is None:
-                self._turns.release()
-        return self._read(url, answer, holder)
+                self._slots.release()
+        return self._parse_response(url, answer, grant)
 
-    async def _turn(self) -> None:
-        if self._turns.locked() and self._waiting >= QUEUE:
+    async def _acquire_slot(self) -> None:
+        if self._slots.locked() and self._waiting >= QUEUE:
             raise RenderFailed("too many pages are waiting for the browser")
         self._waiting += 1
         try:
-            await self._turns.acquire()
+            await self._slots.acquire()
         finally:
             self._waiting -= 1
 
-    def _opened(self, browser: Browser, url: str, deadline: float, holder: Pass) -> OpenPage:
-        if self._idle is not None:
-            self._idle.cancel()
+    def _open_page(self, browser: Browser, url: str, deadline: float, grant: Pass) -> OpenPage:
+        if self._idle_timer is not None:
+            self._idle_timer.cancel()
         seconds = max(deadline - asyncio.get_running_loop().time(), 0.01)
-        page = browser.open(url, seconds, username=holder.username, password=holder.password)
-        # a page has its turn until the browser has closed it, also when nobody waits for it any more
+        page = browser.open(url, seconds, username=grant.username, password=grant.password)
+        # a page holds its slot until the browser has closed it, even after it was cancelled
         page.closed.add_done_callback(lambda _: self._page_closed(browser))
         return page
 
     def _page_closed(self, browser: Browser) -> None:
-        self._turns.release()
+        self._slots.release()
         if browser.open_pages or self._closed:
             return
         if browser.asked >= PAGES_PER_BROWSER:
             browser.end()
-        self._idle = asyncio.get_running_loop().call_later(IDLE_SECONDS, self._sleep)
+        self._idle_timer = asyncio.get_running_loop().call_later(IDLE_SECONDS, self._stop_idle)
 
-    def _sleep(self) -> None:
+    def _stop_idle(self) -> None:
         for browser in self._browsers:
             if not browser.open_pages:
                 browser.end()
 
-    async def _browser(self) -> Browser:
-        """The browser that takes pages; one start for all who wait, which goes on without them."""
+    async def _get_browser(self) -> Browser:
+        """Return the running browser; callers share one start, which their cancellation does not stop."""
         if self._closed:
             raise RenderFailed("the renderer is closed")
-        if self._starting is None or not _usable(self._starting):
-            self._starting = asyncio.ensure_future(self._start())
+        if self._starting is None or not _is_usable(self._starting):
+            self._starting = asyncio.ensure_future(self._start_browser())
         return await asyncio.shield(self._starting)
 
-    async def _start(self) -> Browser:
+    async def _start_browser(self) -> Browser:
         if self._proxy_url is None:
             self._proxy_url = await self._proxy.open()
         browser = await Browser.start(self._chromium, self._proxy_url, self._user_agent)
         self._browsers = {each for each in self._browsers if not each.ended} | {browser}
         return browser
 
-    def _read(self, url: str, answer: dict[str, Any], holder: Pass) -> Rendered:
-        """What the browser says of a page, believed as far as it goes: the page may have taken it over."""
-        at = str(answer.get("at", url))
-        final = str(answer.get("url", ""))
+    def _parse_response(self, url: str, answer: dict[str, Any], grant: Pass) -> Rendered:
+        """Parse the browser's response; it is untrusted, since the page may have compromised the browser."""
+        requested_url = str(answer.get("at", url))
+        final_url = str(answer.get("url", ""))
         failed = str(answer.get("failed", ""))
-        if failed or final.startswith("chrome-error:"):
-            raise holder.refusal(at) or _failure(at, failed)
-        _refuse(self._policy.objection(final), final)
-        kind = str(answer.get("type", "")).partition(";")[0].strip().lower()
-        if kind and kind not in TYPES:
-            raise FetchFailed("unsupported", f"{_shown(final)} is {kind[:60]}, which is not rendered")
+        if failed or final_url.startswith("chrome-error:"):
+            raise grant.refusal(requested_url) or _map_failure(requested_url, failed)
+        _raise_if_rejected(self._policy.objection(final_url), final_url)
+        content_type = str(answer.get("type", "")).partition(";")[0].strip().lower()
+        if content_type and content_type not in TYPES:
+            raise FetchFailed(
+                "unsupported", f"{_host_label(final_url)} is {content_type[:60]}, which is not rendered"
+            )
         status = answer.get("status")
-        return Rendered(final, status if isinstance(status, int) else None, answer["html"])
+        return Rendered(final_url, status if isinstance(status, int) else None, answer["html"])
 
 
-async def _waited(browser: Browser, page: OpenPage, holder: Pass) -> dict[str, Any]:
-    spent = asyncio.ensure_future(holder.spent.wait())
+async def _wait_for_response(browser: Browser, page: OpenPage, grant: Pass) -> dict[str, Any]:
+    exhausted = asyncio.ensure_future(grant.spent.wait())
     try:
-        await asyncio.wait((page.answer, spent), return_when=asyncio.FIRST_COMPLETED)
-        async with asyncio.timeout(SPENT_SECONDS if spent.done() else None):
+        await asyncio.wait((page.answer, exhausted), return_when=asyncio.FIRST_COMPLETED)
+        async with asyncio.timeout(SPENT_SECONDS if exhausted.done() else None):
             return await asyncio.shield(page.answer)
     except TimeoutError:
-        raise FetchFailed("too_large", "the page goes on loading more than a page may have") from None
+        raise FetchFailed("too_large", "the page loads more data than the limit") from None
     except BrowserEnded:
         if browser.overgrown:
-            raise FetchFailed("too_large", "the page needed more memory than a page may have") from None
+            raise FetchFailed("too_large", "the page needed more memory than the limit") from None
         raise
     finally:
-        spent.cancel()
+        exhausted.cancel()
         browser.give_up(page)
 
 
-def _usable(starting: asyncio.Task[Browser]) -> bool:
+def _is_usable(starting: asyncio.Task[Browser]) -> bool:
     if not starting.done():
         return True
     if starting.cancelled() or starting.exception() is not None:
@@ -200,24 +204,24 @@ def _usable(starting: asyncio.Task[Browser]) -> bool:
     return browser.alive and browser.asked < PAGES_PER_BROWSER
 
 
-def _failure(at: str, failed: str) -> FetchFailed:
-    """What the browser's own words for a failure mean; `net::ERR_...` is Chromium's net_error_list.h."""
-    if failed == "timeout":
-        return FetchFailed("timeout", f"{_shown(at)} had not loaded when its time was over")
-    if "Download is starting" in failed:
-        return FetchFailed("unsupported", f"{_shown(at)} is a download, which is not rendered")
-    if "ERR_CERT" in failed or "ERR_SSL" in failed:
-        return FetchFailed("tls", f"no TLS connection to {_shown(at)} could be agreed on")
-    if "net::ERR_" in failed:
-        return FetchFailed("unreachable", f"{_shown(at)} could not be loaded by the browser")
-    return FetchFailed("failed", f"{_shown(at)} could not be rendered")
+def _map_failure(url: str, message: str) -> FetchFailed:
+    """Map the browser's error message; `net::ERR_...` codes are in Chromium's net_error_list.h."""
+    if message == "timeout":
+        return FetchFailed("timeout", f"{_host_label(url)} did not load in time")
+    if "Download is starting" in message:
+        return FetchFailed("unsupported", f"{_host_label(url)} is a download, which is not rendered")
+    if "ERR_CERT" in message or "ERR_SSL" in message:
+        return FetchFailed("tls", f"the TLS handshake with {_host_label(url)} failed")
+    if "net::ERR_" in message:
+        return FetchFailed("unreachable", f"{_host_label(url)} could not be loaded by the browser")
+    return FetchFailed("failed", f"{_host_label(url)} could not be rendered")
 
 
-def _refuse(objection: str | None, url: str) -> None:
-    if objection is not None:
-        raise FetchFailed("blocked_address", f"{_shown(url)} must not be fetched: {objection}")
+def _raise_if_rejected(rejection: str | None, url: str) -> None:
+    if rejection is not None:
+        raise FetchFailed("blocked_address", f"{_host_label(url)} must not be fetched: {rejection}")
 
 
-def _shown(url: str) -> str:
+def _host_label(url: str) -> str:
     target = read_target(url)
     return target.shown if target and target.host else "the page"
