@@ -1,4 +1,4 @@
-"""Reading what search engines list: addresses, dates and words that strangers wrote."""
+"""Parse untrusted search results: URLs, dates and text."""
 
 from __future__ import annotations
 
@@ -13,97 +13,95 @@ from centgate.facts.web import Hit
 from centgate.text import cleaned
 
 TITLE = 300
-"""Characters that are left of a title."""
+"""Maximum characters of a title."""
 AUTHOR = 200
 DESCRIPTION = 1000
 LONGEST_URL = 2048
 MOST_ROWS = 1000
-"""Entries of a list that are looked at: many more than are ever asked for."""
+"""Entries of a list that are read: far more than are ever requested."""
 OPERATORS = {"github": "site:github.com", "pdf": "filetype:pdf"}
-"""Kinds of pages that the operators of web search narrow a query to; engines may pass over an operator, so
-`of_kind` looks at what came.
-"""
+"""Search operators by category; engines may ignore an operator, so `is_of_category` checks the results."""
 
 _PDF_HOSTS = {"arxiv.org", "www.arxiv.org", "openreview.net"}
-"""Sites whose addresses under /pdf are PDF, whatever they end in."""
-_PLAIN = re.compile(
+"""Sites whose URLs under /pdf are PDF, whatever their extension."""
+_PLAIN_URL = re.compile(
     r"https?://[^\x00-\x20\x7f\"<>\\^`{|}/?#]+([/?#][^\x00-\x20\x7f\"<>\\^`{|}]*)?", re.IGNORECASE
 )
-_WEB = re.compile(r"https?://[^/\\]", re.IGNORECASE)
+_HTTP_START = re.compile(r"https?://[^/\\]", re.IGNORECASE)
 _DATE = re.compile(
     r"(\d{4})(?:-\d\d(?:-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?(?:Z|[+-]\d\d(?::?\d\d)?)?)?)?)?",
     re.ASCII | re.IGNORECASE,
 )
-_REST = {len("2000"): "-01-01", len("2000-01"): "-01"}
+_DATE_COMPLETIONS = {len("2000"): "-01-01", len("2000-01"): "-01"}
 _OLDEST_YEAR = 1000
-_ZERO = "1970-01-01T00:00:00"
-"""What a missing date becomes on its way through some programs."""
+_EPOCH = "1970-01-01T00:00:00"
+"""Placeholder that some programs use for a missing date."""
 
 
 def rows(value: Any) -> list[Any]:
-    """What an engine lists, the first thousand. TypeError for no list, or one without any object."""
+    """Return the first thousand results. Raises TypeError if they are not a list, or contain no object."""
     if not isinstance(value, list):
-        raise TypeError("results are no list")
-    listed = cast(list[Any], value)[:MOST_ROWS]
-    if listed and not any(isinstance(each, dict) for each in listed):
+        raise TypeError("results are not a list")
+    results = cast(list[Any], value)[:MOST_ROWS]
+    if results and not any(isinstance(each, dict) for each in results):
         raise TypeError("no result is an object")
-    return listed
+    return results
 
 
 def unaddressed(listed: Sequence[Any]) -> bool:
-    """Whether there are entries and none has a place for an address: then they are in another shape.
+    """True if there are entries and none has a URL field: then their format is unknown.
 
-    An address that is null, or that cannot be opened, is one that is passed over.
+    A URL that is null or invalid counts as a field; such entries are skipped elsewhere.
     """
-    places = [cast(dict[str, Any], row).get("url", 0) for row in listed if isinstance(row, dict)]
-    return bool(listed) and not any(place is None or isinstance(place, str) for place in places)
+    urls = [cast(dict[str, Any], row).get("url", 0) for row in listed if isinstance(row, dict)]
+    return bool(listed) and not any(url is None or isinstance(url, str) for url in urls)
 
 
 def address(value: Any) -> str | None:
-    """An http or https URL with a host and without credentials; None for anything else.
+    """Parse an http or https URL with a host and without credentials; None for anything else.
 
-    As it was written, or, where two readers could take that for two addresses, as a browser would ask for it.
+    Returned as written, or as a browser would request it if two parsers could read it as two URLs.
     """
     if not isinstance(value, str) or len(value) > LONGEST_URL:
         return None
-    written = value.strip()
+    text = value.strip()
     try:
-        url = URL(written) if _WEB.match(written) else None
+        url = URL(text) if _HTTP_START.match(text) else None
     except ValueError:
         return None
     if url is None or url.username or url.password:
         return None
-    if written.isascii() and _PLAIN.fullmatch(written):
-        return written
+    if text.isascii() and _PLAIN_URL.fullmatch(text):
+        return text
     return url.href if len(url.href) <= LONGEST_URL else None
 
 
 def published(value: Any) -> str | None:
-    """A date, or a part of one, in ISO 8601 as exactly as it was given; None for what is none."""
-    stated = value.strip() if isinstance(value, str) else ""
-    parts = _DATE.fullmatch(stated)
+    """Parse a full or partial date in ISO 8601, as precise as it was written; None if invalid."""
+    text = value.strip() if isinstance(value, str) else ""
+    parts = _DATE.fullmatch(text)
     if not parts or int(parts[1]) < _OLDEST_YEAR:
         return None
-    date = stated.upper().replace(" ", "T")
+    date = text.upper().replace(" ", "T")
     try:
-        datetime.fromisoformat(date + _REST.get(len(date), ""))
+        datetime.fromisoformat(date + _DATE_COMPLETIONS.get(len(date), ""))
     except ValueError:
         return None
-    return None if date.startswith(_ZERO) else date
+    return None if date.startswith(_EPOCH) else date
 
 
 def line(value: Any, length: int) -> str | None:
-    """One legible line of at most `length` characters; None where nothing is left."""
+    """Clean a text to one line of at most `length` characters; None if nothing is left."""
     return cleaned(value, length) if isinstance(value, str) else None
 
 
 def narrowed(query: str, category: str | None) -> str:
-    """A query with the operator for a kind of page, where there is one."""
+    """Add the search operator of a category to a query, if there is one."""
     return f"{query} {OPERATORS[category]}" if category in OPERATORS else query
 
 
 def of_kind(url: str, category: str | None) -> bool:
-    """Whether an address is of the kind that an operator narrows to; of any kind without one."""
+    """True if a URL belongs to a category, or the category has no operator."""
     parts = URL(url)
     host, path = parts.hostname, parts.pathname.lower()
     if category == "github":
@@ -114,15 +112,15 @@ def of_kind(url: str, category: str | None) -> bool:
 
 
 def left_out(label: str, found: Sequence[Hit], kept: Sequence[Hit], category: str | None) -> str | None:
-    """That results not of the kind asked for are left out, as a sentence; None when all are kept."""
+    """Return the warning that results of other categories were omitted; None if all were kept."""
     if len(kept) == len(found):
         return None
-    lost = f"{len(found) - len(kept)} of {len(found)} results"
-    return f"{label}: {lost} are not of the category '{category}' and are left out"
+    omitted = f"{len(found) - len(kept)} of {len(found)} results"
+    return f"{label}: {omitted} are not of the category '{category}' and are left out"
 
 
 def distinct(hits: Iterable[Hit], most: int) -> tuple[Hit, ...]:
-    """The first `most` hits, each address once."""
+    """Return the first `limit` hits without duplicate URLs."""
     first: dict[str, Hit] = {}
     for hit in hits:
         first.setdefault(URL(hit.url).href, hit)

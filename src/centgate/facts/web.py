@@ -1,6 +1,6 @@
-"""What is found on the web, as every search engine, reader and mapper tells it.
+"""Values for search results and pages, common to all search engines, readers and mappers.
 
-Text in these values is a stranger's, made legible by `text.py` where it was read.
+Text in these values is untrusted; `sanitize.py` cleaned it where it was read.
 """
 
 from __future__ import annotations
@@ -22,66 +22,66 @@ UnreadReason = Literal[
     "too_large",
     "failed",
 ]
-"""Why a page could not be read."""
+"""Reasons why a page could not be read."""
 
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A page that a search or a site names. None is what the source does not say."""
+    """Page named by a search or a site; None if the source does not state it."""
 
     url: str
     title: str | None = None
     description: str | None = None
     published: str | None = None
-    """ISO 8601, as exactly as the source knows."""
+    """ISO 8601, as precise as the source states it."""
     author: str | None = None
     score: float | None = None
-    """Higher is better; comparable within one answer."""
+    """Higher is better; comparable within one response."""
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What a search found, best first."""
+    """Results of a search, best first."""
 
     hits: tuple[Hit, ...]
     search_type: SearchType = "auto"
-    """The kind of search that was made."""
+    """Kind of search that was run."""
 
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A page that was read. None is what is not known."""
+    """Page that was read; None for unknown fields."""
 
     url: str
-    """As it was asked for."""
+    """As requested."""
     markdown: str
-    """The whole of what was read, not yet cut to what a service hands on."""
+    """Complete text that was read, before a service truncates it."""
     length: int | None
-    """Characters the page's text has; None where the source cut it without saying how long it was."""
+    """Characters of the page's text; None if the source truncated it without stating its length."""
     title: str | None = None
     description: str | None = None
     language: str | None = None
     canonical: str | None = None
     author: str | None = None
     published: str | None = None
-    """ISO 8601, as exactly as the source knows."""
+    """ISO 8601, as precise as the source states it."""
     modified: str | None = None
-    """ISO 8601, as exactly as the source knows."""
+    """ISO 8601, as precise as the source states it."""
     status: int | None = None
-    """What the site answered with."""
+    """HTTP status of the site's response."""
     content_type: str | None = None
     final_url: str | None = None
-    """After redirects."""
+    """URL after redirects."""
     warnings: tuple[str, ...] = ()
-    """What a reader should know of how it was read, as sentences."""
+    """Limits of the extraction, as sentences for the reader."""
 
 
 @dataclass(frozen=True, slots=True)
 class Unread:
-    """A page that could not be read."""
+    """Page that could not be read."""
 
     url: str
-    """As it was asked for."""
+    """As requested."""
     reason: UnreadReason
     message: str
-    """The same as a sentence."""
+    """The reason as a sentence."""
