@@ -395,7 +395,7 @@ async def test_a_site_that_keeps_its_connection_does_not_keep_ours(world: World)
 async def test_a_page_gets_no_more_than_its_share(world: World) -> None:
     world.answer = b"HTTP/1.1 200 OK\r\n\r\n" + b"x" * (8 << 20)
 
-    with world.proxy.admitting(most_bytes=1 << 20) as holder:
+    with world.proxy.admitting(max_bytes=1 << 20) as holder:
         first = await world.say("GET http://127.0.0.1:PORT/ HTTP/1.1", holder)
         second = await world.say("GET http://127.0.0.1:PORT/ HTTP/1.1", holder)
 
@@ -405,7 +405,7 @@ async def test_a_page_gets_no_more_than_its_share(world: World) -> None:
 
 
 async def test_a_page_asks_no_more_than_its_share(world: World) -> None:
-    with world.proxy.admitting(most_requests=2) as holder:
+    with world.proxy.admitting(max_requests=2) as holder:
         answers = [await world.say("GET http://127.0.0.1:PORT/ HTTP/1.1", holder) for _ in range(4)]
 
     assert [bool(answer) for answer in answers] == [True, True, False, False]

@@ -133,7 +133,7 @@ async def test_all_hosts_together_have_a_bound_and_idle_hosts_are_forgotten() ->
     inside: list[str] = []
 
     async def work(host: str) -> None:
-        async with politeness.turn(host, shown=host):
+        async with politeness.turn(host, label=host):
             inside.append(host)
             await go_on.wait()
 

@@ -101,9 +101,9 @@ class FilteringProxy:
         return f"http://127.0.0.1:{self._server.sockets[0].getsockname()[1]}"
 
     @contextmanager
-    def admitting(self, most_bytes: int = MAX_BYTES, most_requests: int = MAX_REQUESTS) -> Generator[Pass]:
+    def admitting(self, max_bytes: int = MAX_BYTES, max_requests: int = MAX_REQUESTS) -> Generator[Pass]:
         """Create a grant for one page; on exit, close the connections that still use it."""
-        grant = Pass(secrets.token_hex(8), secrets.token_urlsafe(32), most_bytes, most_requests)
+        grant = Pass(secrets.token_hex(8), secrets.token_urlsafe(32), max_bytes, max_requests)
         self._grants[grant.username] = grant
         try:
             yield grant

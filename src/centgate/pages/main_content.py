@@ -159,7 +159,7 @@ def _run_trafilatura(original: Element) -> str:
 
 
 @dataclass(slots=True)
-class _Block:
+class _ContentBlock:
     """Block of a page: a paragraph, a heading, an image, a whole list or table."""
 
     element: Element
@@ -200,9 +200,9 @@ def _keep_matching(body: Element, letters: str) -> bool:
     return True
 
 
-def _make_block(element: Element, letters: str, weights: Weights) -> _Block:
+def _make_block(element: Element, letters: str, weights: Weights) -> _ContentBlock:
     key = _NON_LETTERS.sub("", text_of(element).lower())
-    return _Block(element, key, weights.in_links(element), _is_contained(key, letters))
+    return _ContentBlock(element, key, weights.in_links(element), _is_contained(key, letters))
 
 
 def _iter_blocks(element: Element) -> Iterator[Element]:
@@ -230,7 +230,7 @@ def _is_contained(key: str, letters: str) -> bool:
     return sum(part in letters for part in parts) >= len(parts) * 0.6
 
 
-def _extend_range(blocks: list[_Block], first: int, last: int, parents: set[Element | None]) -> range:
+def _extend_range(blocks: list[_ContentBlock], first: int, last: int, parents: set[Element | None]) -> range:
     """Return the range of the sure blocks, extended by matching or related blocks next to it."""
     while (before := _find_lead_in(blocks, first)) is not None:
         first = before
@@ -248,7 +248,7 @@ def _extend_range(blocks: list[_Block], first: int, last: int, parents: set[Elem
     return range(first, last + 1)
 
 
-def _find_lead_in(blocks: list[_Block], first: int) -> int | None:
+def _find_lead_in(blocks: list[_ContentBlock], first: int) -> int | None:
     """Return the index of a heading or matching text that leads up to a block; None without one."""
     for at in range(first - 1, max(first - 1 - MAX_LEAD_IN, -1), -1):
         block = blocks[at]
@@ -259,7 +259,7 @@ def _find_lead_in(blocks: list[_Block], first: int) -> int | None:
     return None
 
 
-def _is_related(block: _Block, parents: set[Element | None]) -> bool:
+def _is_related(block: _ContentBlock, parents: set[Element | None]) -> bool:
     tag = block.element.tag
     if tag in HEADINGS:
         return False
@@ -268,7 +268,7 @@ def _is_related(block: _Block, parents: set[Element | None]) -> bool:
     return block.link_share < 0.5 and bool(block.key) and block.element.getparent() in parents
 
 
-def _keep_headings(blocks: list[_Block], keeps: list[bool], reach: range) -> None:
+def _keep_headings(blocks: list[_ContentBlock], keeps: list[bool], reach: range) -> None:
     """Keep the headings that have content under them, and the title before all content."""
     under = False
     for at in reversed(range(reach.stop)):

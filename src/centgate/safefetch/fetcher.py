@@ -109,7 +109,7 @@ class Fetcher:
     async def _fetch_following(self, url: str, options: _FetchOptions) -> Fetched:
         target = self._check_url(url)
         for _ in range(MAX_REDIRECTS + 1):
-            async with self._politeness.turn(target.host, shown=target.shown):
+            async with self._politeness.turn(target.host, label=target.shown):
                 answer = await self._send(target, options)
             if isinstance(answer, Fetched):
                 return answer

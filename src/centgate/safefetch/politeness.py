@@ -37,11 +37,11 @@ class Politeness:
         return len(self._hosts)
 
     @asynccontextmanager
-    async def turn(self, host: str, *, shown: str) -> AsyncGenerator[None]:
+    async def turn(self, host: str, *, label: str) -> AsyncGenerator[None]:
         """Hold a connection slot of a host. Raises FetchFailed if too many fetches wait already."""
         state = self._hosts.get(host) or _HostState()
         if state.users >= PER_HOST + WAITING:
-            raise FetchFailed("failed", f"too many concurrent requests for {shown}")
+            raise FetchFailed("failed", f"too many concurrent requests for {label}")
         self._hosts[host] = state
         state.users += 1
         try:
