@@ -7,6 +7,7 @@ import os
 import sqlite3
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass
@@ -19,15 +20,15 @@ from centgate.libdocs import javascript_pieces, markdown_pieces, python_pieces, 
 from centgate.libdocs.documents import Document, Kind
 from centgate.libdocs.duplicates import without_repeats, without_variants
 from centgate.libdocs.includes import with_includes
-from centgate.libdocs.opening import introduction
 from centgate.libdocs.pieces import Piece, titled
 from centgate.libdocs.python_exports import public_names, under_public_names
 from centgate.libdocs.ranking import ranked
+from centgate.libdocs.rows import COLUMNS, Row, definitions, rows
 from centgate.libdocs.sections import page_name
 from centgate.libdocs.snippets import snippets_within
 from centgate.libdocs.topics import topic_of
 from centgate.libdocs.weights import README, is_business, opening, weighed
-from centgate.libdocs.words import expanded, key, page_words, stems
+from centgate.libdocs.words import LONGEST, WORD, expanded, key, page_words, stems
 from centgate.text import timestamp
 
 MOST = 20_000
@@ -36,6 +37,16 @@ GUIDED = 50
 """Pages of prose from which a library is documented apart from its code."""
 FORMAT = "1"
 """Of the file; another one cannot be searched and is built anew."""
+MAX_INTRODUCTION = 60
+"""Chunks read for each step of an introduction."""
+MIN_PROSE = 70
+"""Minimum characters of prose in an introductory chunk without code."""
+MAX_LOOKUPS = 120
+"""Words of the README's code that are looked up."""
+IDEAL_LENGTH = 700
+"""Characters of a chunk that explains something and leaves room for others."""
+ENOUGH = 30
+"""Introductory chunks that make further lookups unnecessary."""
 _PIECES: Mapping[Kind, Callable[[Document], list[Piece]]] = {
     "markdown": markdown_pieces.pieces,
     "rst": rst_pieces.pieces,
@@ -62,6 +73,12 @@ _PIECE = (
     "insert into piece values (:id, :page, :shown, :heads, :code, :language, :text, :url, :weight, :opening)"
 )
 _WORDS = "insert into words (rowid, trail, title, path, body) values (?, ?, ?, ?, ?)"
+_OPENING = f"select {COLUMNS} from piece where opening is not null order by opening, id limit ?"
+_EXPLAINED = (
+    f"select {COLUMNS} from piece where code is not null and text is not null"
+    f" order by weight desc, abs(length(text) + length(code) - {IDEAL_LENGTH}), id limit ?"
+)
+_BEST_WEIGHT = f"select {COLUMNS} from piece order by weight desc, id limit ?"
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,10 +118,10 @@ def search(file: Path, topic: str | None, budget: int) -> list[Snippet]:
     """
     with closing(_opened(file)) as database:
         if topic is None or not topic.strip():
-            return snippets_within(introduction(database), budget)
+            return snippets_within(_introduction(database), budget)
         name = database.execute("select value from about where key = 'name'").fetchone()
         asked = topic_of(topic, name[0] if name else "")
-        general = snippets_within(introduction(database), budget) if asked.terms and asked.is_general else []
+        general = snippets_within(_introduction(database), budget) if asked.terms and asked.is_general else []
         return general or snippets_within(ranked(database, asked), budget)
 
 
@@ -128,6 +145,37 @@ def pieces_of(documents: list[Document], about: Mapping[str, str]) -> Iterator[P
     public = under_public_names(found, public_names(documents))
     guided = sum(document.kind in ("markdown", "rst") for document in documents) >= GUIDED
     return islice(without_repeats(weighed(piece, about, guided=guided) for piece in public), MOST)
+
+
+def _introduction(database: sqlite3.Connection) -> list[Row]:
+    """Return the README's beginning, its examples, first steps and prose, what those use, good explanations."""
+    introductory = [
+        row for row in _read_rows(database, _OPENING) if row.code or len(row.text or "") > MIN_PROSE
+    ]
+    first = introductory[:1]
+    ordered = [*first, *(row for row in introductory if row.code and row not in first)]
+    ordered += [row for row in introductory if row not in ordered]
+    if len(ordered) < ENOUGH:
+        ordered += _find_used_definitions(database, ordered)
+    if len(ordered) < ENOUGH:
+        ordered += _read_rows(database, _EXPLAINED)
+    return list(dict.fromkeys(ordered)) or _read_rows(database, _BEST_WEIGHT)
+
+
+def _read_rows(database: sqlite3.Connection, query: str) -> list[Row]:
+    return [Row(*row) for row in database.execute(query, (MAX_INTRODUCTION,))]
+
+
+def _find_used_definitions(database: sqlite3.Connection, users: list[Row]) -> list[Row]:
+    """Return the definitions of names that occur in other chunks' code, most used first."""
+    words = Counter(word for row in users for word in WORD.findall(row.code or "") if 2 < len(word) < LONGEST)
+    found: dict[int, None] = {}
+    for word, _ in words.most_common(MAX_LOOKUPS):
+        for definition in definitions(database, key(word), key(word)):
+            if definition.name == word and not definition.is_inner and len(found) < ENOUGH:
+                found[definition.piece] = None
+    by_id = {row.id: row for row in rows(database, found)}
+    return [by_id[piece] for piece in found]
 
 
 def _written(
