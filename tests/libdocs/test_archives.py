@@ -1,4 +1,4 @@
-"""Archives that strangers made: what is read of them, and what is not."""
+"""Reading of untrusted archives: accepted and rejected members, and limits."""
 
 from __future__ import annotations
 
@@ -35,31 +35,31 @@ BLOCK = tarfile.BLOCKSIZE
 
 
 def archive(content: bytes, kind: ArchiveKind = "sdist", shown_at: str | None = None) -> Archive:
-    """What a registry says of these bytes."""
+    """Describe these bytes as a registry would."""
     digest = hashlib.sha256(content).digest()
     return Archive(kind, "https://files.example/x", "sha256", digest, len(content), shown_at)
 
 
 def paths(content: bytes, kind: ArchiveKind = "sdist") -> list[str]:
-    """The paths of the documents in an archive."""
+    """Return the paths of the documents in an archive."""
     return [document.path for document in read(content, archive(content, kind)).documents]
 
 
-def header(name: str, size: int, kind: bytes = tarfile.REGTYPE, link: str = "") -> bytes:
-    """A member's header; its size may be a lie."""
-    member = tarfile.TarInfo(name)
-    member.size, member.type, member.linkname = size, kind, link
-    return member.tobuf(tarfile.GNU_FORMAT)
+def make_header(name: str, size: int, kind: bytes = tarfile.REGTYPE, link: str = "") -> bytes:
+    """Return the header of a member; its size may be false."""
+    make_member = tarfile.TarInfo(name)
+    make_member.size, make_member.type, make_member.linkname = size, kind, link
+    return make_member.tobuf(tarfile.GNU_FORMAT)
 
 
-def padded(body: bytes) -> bytes:
-    """A member's body."""
+def pad_body(body: bytes) -> bytes:
+    """Return the body of a member, padded to full blocks."""
     return body + bytes(-len(body) % BLOCK)
 
 
-def member(name: str, body: bytes = b"text that is read") -> bytes:
-    """A member that is what it says."""
-    return header(name, len(body)) + padded(body)
+def make_member(name: str, body: bytes = b"text that is read") -> bytes:
+    """Return a correct member."""
+    return make_header(name, len(body)) + pad_body(body)
 
 
 def test_a_source_is_read_from_below_its_root() -> None:
@@ -207,9 +207,9 @@ def test_a_path_that_leads_out_is_skipped(path: str) -> None:
     "kind", [tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.CHRTYPE, tarfile.FIFOTYPE, tarfile.DIRTYPE]
 )
 def test_links_and_devices_are_skipped(kind: bytes) -> None:
-    odd = header("quill-1.0/docs/x.md", 0, kind, "/etc/passwd")
+    odd = make_header("quill-1.0/docs/x.md", 0, kind, "/etc/passwd")
 
-    assert paths(gzip.compress(odd + member(README) + bytes(1024))) == ["README.md"]
+    assert paths(gzip.compress(odd + make_member(README) + bytes(1024))) == ["README.md"]
 
 
 def test_links_in_a_zip_are_skipped() -> None:
@@ -224,10 +224,10 @@ def test_links_in_a_zip_are_skipped() -> None:
 
 
 def test_a_sparse_file_is_skipped() -> None:
-    sparse = bytearray(header("quill-1.0/docs/x.md", 0, tarfile.GNUTYPE_SPARSE))
-    sparse[483:495] = b"77777777777\0"  # the size it would have
+    sparse = bytearray(make_header("quill-1.0/docs/x.md", 0, tarfile.GNUTYPE_SPARSE))
+    sparse[483:495] = b"77777777777\0"  # the size after expansion
 
-    assert paths(gzip.compress(_summed(sparse) + member(README) + bytes(1024))) == ["README.md"]
+    assert paths(gzip.compress(_with_checksum(sparse) + make_member(README) + bytes(1024))) == ["README.md"]
 
 
 @pytest.mark.parametrize(
@@ -235,7 +235,7 @@ def test_a_sparse_file_is_skipped() -> None:
 )
 @pytest.mark.parametrize("name", ["quill-1.0/docs/x.md", "quill-1.0/data.bin"])
 def test_a_member_that_claims_to_be_huge_ends_the_reading(size: int, name: str) -> None:
-    content = gzip.compress(member(README) + header(name, size) + b"little" + bytes(4096))
+    content = gzip.compress(make_member(README) + make_header(name, size) + b"little" + bytes(4096))
 
     found = read(content, archive(content))
 
@@ -245,22 +245,24 @@ def test_a_member_that_claims_to_be_huge_ends_the_reading(size: int, name: str) 
 
 @pytest.mark.parametrize("kind", [tarfile.GNUTYPE_LONGNAME, tarfile.XHDTYPE, tarfile.GNUTYPE_LONGLINK])
 def test_a_name_that_claims_to_be_huge_ends_the_reading(kind: bytes) -> None:
-    content = gzip.compress(member(README) + header("x", 1 << 40, kind) + bytes(4096))
+    content = gzip.compress(make_member(README) + make_header("x", 1 << 40, kind) + bytes(4096))
 
     assert paths(content) == ["README.md"]
 
 
 def test_a_member_of_negative_size_ends_the_reading() -> None:
-    odd = bytearray(header("quill-1.0/data.bin", 0))
+    odd = bytearray(make_header("quill-1.0/data.bin", 0))
     odd[124:136] = b"\xff" * 11 + b"\x00"
-    content = gzip.compress(member(README) + _summed(odd) + member("quill-1.0/docs/x.md") + bytes(1024))
+    content = gzip.compress(
+        make_member(README) + _with_checksum(odd) + make_member("quill-1.0/docs/x.md") + bytes(1024)
+    )
 
     assert paths(content)[:1] == ["README.md"]
 
 
 def test_a_chain_of_headers_ends_the_reading() -> None:
-    chain = header("x", 0, tarfile.XHDTYPE) * 5_000
-    content = gzip.compress(member(README) + chain + bytes(1024))
+    chain = make_header("x", 0, tarfile.XHDTYPE) * 5_000
+    content = gzip.compress(make_member(README) + chain + bytes(1024))
 
     assert paths(content) == ["README.md"]
 
@@ -291,7 +293,7 @@ def test_a_file_that_unpacks_to_more_than_is_read_is_skipped() -> None:
 def test_a_zip_that_lies_about_its_sizes_is_read_to_the_bound() -> None:
     content = bytearray(zipped({README: "# Quill", "quill-1.0/docs/x.md": "x" * 3_000_000}))
     directory = content.rindex(b"PK\x01\x02")
-    content[directory + 24 : directory + 28] = struct.pack("<I", 10)  # what it says it unpacks to
+    content[directory + 24 : directory + 28] = struct.pack("<I", 10)  # the stated unpacked size
 
     found = paths(bytes(content))
 
@@ -299,8 +301,8 @@ def test_a_zip_that_lies_about_its_sizes_is_read_to_the_bound() -> None:
 
 
 def test_only_the_first_members_are_read() -> None:
-    many = b"".join(header(f"quill-1.0/data/{number}.bin", 0) for number in range(30_000))
-    content = gzip.compress(member(README) + many + member("quill-1.0/docs/x.md") + bytes(1024))
+    many = b"".join(make_header(f"quill-1.0/data/{number}.bin", 0) for number in range(30_000))
+    content = gzip.compress(make_member(README) + many + make_member("quill-1.0/docs/x.md") + bytes(1024))
 
     found = read(content, archive(content))
 
@@ -325,7 +327,7 @@ def test_an_archive_that_is_cut_short_gives_what_came_before() -> None:
     found = read(content, archive(content))
 
     assert [each.path for each in found.documents] == ["README.md"]
-    assert found.incomplete == "the archive is broken"
+    assert found.incomplete == "the archive is damaged"
 
 
 @pytest.mark.parametrize(
@@ -373,7 +375,7 @@ def test_more_text_than_is_indexed_is_left_out_from_the_end() -> None:
 
 
 def test_a_stream_of_several_parts_is_read_whole() -> None:
-    body = member(README) + member("quill-1.0/docs/x.md") + bytes(1024)
+    body = make_member(README) + make_member("quill-1.0/docs/x.md") + bytes(1024)
     content = gzip.compress(body[:700]) + gzip.compress(body[700:])
 
     assert paths(content) == ["README.md", "docs/x.md"]
@@ -398,15 +400,15 @@ def test_what_is_safe_stays_inside(path: str) -> None:
         assert ".." not in path.split("/")
 
 
-def _summed(block: bytearray) -> bytes:
-    """A header with its checksum made right."""
+def _with_checksum(block: bytearray) -> bytes:
+    """Return a header with a correct checksum."""
     block[148:156] = b" " * 8
     block[148:156] = b"%06o\0 " % sum(block)
     return bytes(block)
 
 
 def test_documentation_behind_much_else_is_read() -> None:
-    filler = member("quill-1.0/data.bin", bytes(LARGEST_KEPT + 1))
-    content = gzip.compress(member(README) + filler + member("quill-1.0/docs/x.md") + bytes(1024))
+    filler = make_member("quill-1.0/data.bin", bytes(LARGEST_KEPT + 1))
+    content = gzip.compress(make_member(README) + filler + make_member("quill-1.0/docs/x.md") + bytes(1024))
 
     assert paths(content) == ["README.md", "docs/x.md"]

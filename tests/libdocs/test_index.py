@@ -1,4 +1,4 @@
-"""An index of a library: built once, then asked."""
+"""Building and searching the index of a library."""
 
 from __future__ import annotations
 
@@ -311,7 +311,7 @@ def test_what_takes_too_long_is_finished_with_what_there_is(tmp_path: Path) -> N
     built = index.build(file, pages, ABOUT, seconds=0)
 
     assert built.pieces == 1
-    assert "in the time there is" in index.about(file)["incomplete"]
+    assert "within the time limit" in index.about(file)["incomplete"]
 
 
 def test_pages_on_the_project_itself_are_no_introduction(tmp_path: Path) -> None:

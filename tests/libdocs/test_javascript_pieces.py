@@ -1,4 +1,4 @@
-"""JavaScript and TypeScript cut into pieces."""
+"""Splitting JavaScript and TypeScript into chunks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Markdown and MDX cut into pieces."""
+"""Splitting Markdown and MDX into chunks."""
 
 from __future__ import annotations
 

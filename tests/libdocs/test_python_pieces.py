@@ -1,4 +1,4 @@
-"""Python files cut into pieces, under the names their users import."""
+"""Splitting Python files into chunks, under the names that users import."""
 
 from __future__ import annotations
 
@@ -268,7 +268,7 @@ def send(what):
 
 
 def test_an_expression_that_is_too_deep_to_be_written_out_is_left_out() -> None:
-    # how deep that is depends on the stack: either the default is left out, or the file
+    # the possible depth depends on the stack: either the default is omitted, or the file
     found = pieces(Document("acme/x.py", "def f(a=" + "a." * 9000 + "a): 'x'", "python", None))
 
     assert [piece.code for piece in found] in ([], ["def f(a=...)"])

@@ -1,4 +1,4 @@
-"""What the package registries say, in our words."""
+"""Reading the responses of the package registries, and resolving names."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ README = {"README.md": "# It\n"}
 
 @pytest.fixture
 def registry() -> Generator[PackageRegistry]:
-    """A registry on loopback."""
+    """Run a registry on loopback."""
     with package_registry() as publishing:
         yield publishing
 
 
 @pytest.fixture
 async def upstream() -> AsyncGenerator[Upstream]:
-    """A way to it."""
+    """Open an upstream for the registry."""
     async with open_session() as session:
         yield Upstream("packagedocs", "the registry", session, max_bytes=LARGEST_ARCHIVE, patience=5)
 
@@ -417,7 +417,7 @@ def test_what_is_no_id_is_none(written: str) -> None:
 
 
 def package(**more: Any) -> Package:
-    """A well-kept package."""
+    """Return a well-maintained package."""
     known: dict[str, Any] = {
         "registry": "npm",
         "name": "quill",

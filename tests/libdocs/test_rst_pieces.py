@@ -1,4 +1,4 @@
-"""reStructuredText cut into pieces."""
+"""Splitting reStructuredText into chunks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names that people use for libraries, and the packages they may mean: spellings, nicknames, import names."""
+"""Names that people use for libraries and the packages they may mean: spellings, nicknames, import names."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Literal, TypeAlias
 RegistryName: TypeAlias = Literal["pypi", "npm"]
 REGISTRIES: tuple[RegistryName, ...] = ("pypi", "npm")
 MOST_CANDIDATES = 8
-"""Packages that one name is tried as."""
+"""Maximum number of packages tried for one name."""
 
 NAMES: Mapping[str, str] = {
     "/pypi/apache-airflow": "airflow, apache airflow",
@@ -124,7 +124,7 @@ NAMES: Mapping[str, str] = {
     "/npm/web3": "web3.js",
     "/npm/ws": "websocket node",
 }
-"""What packages are called beside their names. Where another package bears such a name, this one is meant."""
+"""Other names of packages. An alias takes precedence over a package that really has that name."""
 
 REPOSITORIES: Mapping[str, str] = {
     "aio-libs/aiohttp": "/pypi/aiohttp",
@@ -149,7 +149,7 @@ REPOSITORIES: Mapping[str, str] = {
     "vuejs/core": "/npm/vue",
     "vuejs/docs": "/npm/vue",
 }
-"""Packages of repositories that have another name, have moved, or hold several."""
+"""Packages of repositories that have another name, have moved, or hold several packages."""
 
 _NPM_NAME = re.compile(r"(@[a-z0-9~-][a-z0-9._~-]*/)?[a-z0-9~-][a-z0-9._~-]*")
 _PYPI_NAME = re.compile(r"[a-z0-9](?:[a-z0-9._-]*[a-z0-9])?")
@@ -162,32 +162,32 @@ _AFFIXES = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A package that a name may mean; `likeness` is 1 for its own name or a known one."""
+    """A package that a name may mean. Its similarity is 1 for the package's own name and for an alias."""
 
     registry: RegistryName
     name: str
-    """As the registry is asked for it; a scoped one with its slash."""
+    """Name used in registry requests; a scoped name contains its slash."""
     likeness: float
 
     @property
     def id(self) -> str:
-        """`/pypi/<name>`, `/npm/<name>`, `/npm/@<scope>~<name>`."""
+        """Package ID: `/pypi/<name>`, `/npm/<name>` or `/npm/@<scope>~<name>`."""
         return package_id(self.registry, self.name)
 
 
 def package_id(registry: RegistryName, name: str) -> str:
-    """The id of a package: two segments, so a scope is parted from its name by `~`."""
+    """Return the ID of a package. It has two segments, so `~` separates a scope from its name."""
     return f"/{registry}/{name.replace('/', '~')}"
 
 
-def package_name(registry: RegistryName, written: str) -> str | None:
-    """A name as its registry knows it, normalised; None for what can be no name there.
+def package_name(registry: RegistryName, raw_name: str) -> str | None:
+    """Return the normalised name of a package in its registry, or None if it is not valid there.
 
     PyPI's rule is packaging.python.org's "Name normalization", npm's that of validate-npm-package-name.
     """
-    lower = written.lower()
+    lower = raw_name.lower()
     if registry == "npm":
-        # `~` parts a scope from its name in our ids
+        # `~` separates a scope from its name in package IDs
         name = lower.replace("~", "/", 1) if lower.startswith("@") else lower
         return name if len(name) <= 214 and _NPM_NAME.fullmatch(name) else None
     if len(lower) > 100 or not _PYPI_NAME.fullmatch(lower):
@@ -195,34 +195,38 @@ def package_name(registry: RegistryName, written: str) -> str | None:
     return re.sub(r"[-_.]+", "-", lower)
 
 
-def candidates(asked: str) -> list[Candidate]:
-    """The packages that a name may mean, likeliest first, each once."""
-    text = " ".join(asked.lower().split())
-    found: dict[str, Candidate] = {}
-    for each in _guesses(text):
-        best = found.get(each.id)
-        if best is None or each.likeness > best.likeness:
-            found[each.id] = each
-    return sorted(found.values(), key=lambda each: -each.likeness)[:MOST_CANDIDATES]
+def candidates(query: str) -> list[Candidate]:
+    """Return the packages that a name may mean, most likely first, without duplicates."""
+    text = " ".join(query.lower().split())
+    by_id: dict[str, Candidate] = {}
+    for each in _parse_candidates(text):
+        previous = by_id.get(each.id)
+        if previous is None or each.likeness > previous.likeness:
+            by_id[each.id] = each
+    return sorted(by_id.values(), key=lambda each: -each.likeness)[:MOST_CANDIDATES]
 
 
 def of_repository(owner: str, repository: str) -> list[Candidate]:
-    """The packages that a repository may hold."""
-    known = REPOSITORIES.get(f"{owner}/{repository}".lower())
-    if known:
-        return [_by_id(known, 1.0)]
+    """Return the packages that a repository may hold."""
+    repository_package = REPOSITORIES.get(f"{owner}/{repository}".lower())
+    if repository_package:
+        return [_candidate_from_id(repository_package, 1.0)]
     scoped = package_name("npm", f"@{owner}/{repository}")
-    inside = [Candidate("npm", scoped, 0.8)] if scoped else []
-    named = [*candidates(repository), *inside, *_both(owner.lower(), 0.5)]
-    return list({each.id: each for each in reversed(named)}.values())[::-1][:MOST_CANDIDATES]
+    scoped_candidates = [Candidate("npm", scoped, 0.8)] if scoped else []
+    all_candidates = [
+        *candidates(repository),
+        *scoped_candidates,
+        *_candidates_in_registries(owner.lower(), 0.5),
+    ]
+    return list({each.id: each for each in reversed(all_candidates)}.values())[::-1][:MOST_CANDIDATES]
 
 
 def key(name: str) -> str:
-    """What is left of a name when case and separators are ignored."""
+    """Return a name without case and separators, for comparison."""
     return re.sub(r"[\s._/-]+", "", name.lower())
 
 
-def _guesses(text: str) -> Iterator[Candidate]:
+def _parse_candidates(text: str) -> Iterator[Candidate]:
     if text.startswith(("/pypi/", "/npm/")):
         registry: RegistryName = "pypi" if text.startswith("/pypi/") else "npm"
         name = package_name(registry, text.split("/", 2)[2])
@@ -237,42 +241,42 @@ def _guesses(text: str) -> Iterator[Candidate]:
     if parts := _REPOSITORY.fullmatch(text):
         yield from of_repository(parts[1], parts[2])
         return
-    yield from _named(text)
+    yield from _candidates_by_name(text)
 
 
-def _named(text: str) -> Iterator[Candidate]:
-    """By the table, as it is written, and without what people add to names."""
-    known = _BY_KEY.get(key(text), ())
-    for package in known:
-        yield _by_id(package, 1.0)
+def _candidates_by_name(text: str) -> Iterator[Candidate]:
+    """Yield candidates from the alias table, for the name as written, and without common affixes."""
+    alias_packages = _PACKAGES_BY_ALIAS.get(key(text), ())
+    for package in alias_packages:
+        yield _candidate_from_id(package, 1.0)
     dashed = text.replace(" ", "-")
-    yield from _both(dashed, 0.7 if known else 1.0)
+    yield from _candidates_in_registries(dashed, 0.7 if alias_packages else 1.0)
     bare = _AFFIXES.sub("", text)
     for variant, likeness in ((text.replace(" ", ""), 0.9), (bare.replace(" ", "-"), 0.8)):
         if variant != dashed:
-            yield from _both(variant, likeness)
+            yield from _candidates_in_registries(variant, likeness)
     if bare != text:
-        yield from (_by_id(package, 0.9) for package in _BY_KEY.get(key(bare), ()))
+        yield from (_candidate_from_id(package, 0.9) for package in _PACKAGES_BY_ALIAS.get(key(bare), ()))
 
 
-def _both(name: str, likeness: float) -> Iterator[Candidate]:
+def _candidates_in_registries(name: str, likeness: float) -> Iterator[Candidate]:
     for registry in REGISTRIES:
-        written = package_name(registry, name)
-        if written:
-            yield Candidate(registry, written, likeness)
+        package = package_name(registry, name)
+        if package:
+            yield Candidate(registry, package, likeness)
 
 
-def _by_id(package: str, likeness: float) -> Candidate:
+def _candidate_from_id(package: str, likeness: float) -> Candidate:
     _, registry, name = package.split("/")
     return Candidate("pypi" if registry == "pypi" else "npm", name.replace("~", "/", 1), likeness)
 
 
-def _by_key() -> Mapping[str, tuple[str, ...]]:
-    found: dict[str, list[str]] = {}
+def _index_aliases() -> Mapping[str, tuple[str, ...]]:
+    packages_by_key: dict[str, list[str]] = {}
     for package, names in NAMES.items():
         for name in names.split(","):
-            found.setdefault(key(name), []).append(package)
-    return {name: tuple(packages) for name, packages in found.items()}
+            packages_by_key.setdefault(key(name), []).append(package)
+    return {name: tuple(packages) for name, packages in packages_by_key.items()}
 
 
-_BY_KEY = _by_key()
+_PACKAGES_BY_ALIAS = _index_aliases()

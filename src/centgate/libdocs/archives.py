@@ -1,6 +1,6 @@
-"""Reading a package's archives, which strangers made: in memory, to bounds, and never onto the disk.
+"""Read package archives, which are untrusted: in memory, within limits, and never onto disk.
 
-To be run in a process that may be killed. What goes beyond a bound is not read; what was read before counts.
+Runs in a process that may be killed. Data beyond a limit is not read; what was read before it is used.
 """
 
 from __future__ import annotations
@@ -26,18 +26,19 @@ from centgate.libdocs.selection import kind_of, worthwhile
 MEGABYTE = 1 << 20
 LONGEST_FILE = MEGABYTE
 LARGEST_UNPACKED = 300 * MEGABYTE
-"""Of an archive, unpacked and passed over; it costs time alone."""
+"""Maximum unpacked size of an archive, including skipped files, which cost only time."""
 LARGEST_KEPT = 100 * MEGABYTE
-"""Of those of its files that may be documentation, which are all kept until the best of them are known."""
+"""Maximum size of all possible documentation files, which are held in memory until the best are selected."""
 MOST_MEMBERS = 20_000
-LONGEST_PATH = 400
-MOST_EMPTY = 3
-"""Reads at the end of a tar; more come of a size that is a lie, and would not end for years."""
-CHUNK = 64 * 1024
-GZIP = b"\x1f"
+MAX_PATH_LENGTH = 400
+MAX_EMPTY_READS = 3
+"""Empty reads allowed at the end of a tar. A false member size causes more, and they would go on for
+years."""
+READ_SIZE = 64 * 1024
+GZIP_MAGIC = b"\x1f"
 Member: TypeAlias = tuple[str, bytes]
-Wanted: TypeAlias = Callable[[str], bool]
-_BROKEN = (
+PathFilter: TypeAlias = Callable[[str], bool]
+_ARCHIVE_ERRORS = (
     tarfile.TarError,
     zipfile.BadZipFile,
     zlib.error,
@@ -45,155 +46,166 @@ _BROKEN = (
     OSError,
     NotImplementedError,
     RecursionError,
-    RuntimeError,  # an encrypted member
+    RuntimeError,  # for an encrypted member
     UnicodeError,
     ValueError,
     OverflowError,
 )
-"""What Python's readers raise for archives that are not what they say."""
+"""Exceptions that Python's readers raise for malformed archives."""
 
 
 class BadArchive(Exception):
-    """An archive that is not what its registry says, or not an archive; the message is a clause."""
+    """The archive is malformed or differs from its registry entry. The message is a clause."""
 
 
-class _Enough(Exception):
-    """A bound was reached."""
+class _SizeLimitReached(Exception):
+    """A limit was reached."""
 
 
 @dataclass(frozen=True, slots=True)
-class Read:
-    """What was read of an archive."""
+class ArchiveContents:
+    """Documents read from an archive."""
 
     documents: list[Document] = field(default_factory=list[Document])
     incomplete: str | None = None
-    """Why there may be more, as a clause; None when all of it was read."""
+    """Reason why there may be more documents, as a clause; None if everything was read."""
 
 
-def read(content: bytes, archive: Archive, inside: str = "") -> Read:
-    """The documentation in an archive; BadArchive when its digest or its form is wrong.
+def read(content: bytes, archive: Archive, inside: str = "") -> ArchiveContents:
+    """Return the documentation in an archive. Raises BadArchive if its digest or its format is wrong.
 
-    `inside` precedes each path, with a slash at its end: the name of a package that belongs to another.
+    `inside` is a prefix for each path and ends in a slash: the name of a package that belongs to another one.
     """
     if not hmac.compare_digest(hashlib.new(archive.algorithm, content).digest(), archive.digest):
-        raise BadArchive("its digest is not the published one")
+        raise BadArchive("its digest differs from the published one")
     documents, incomplete = list[Document](), None
     metadata: Member | None = None
     try:
-        for path, body in _within(_members(content, archive.kind)):
+        for path, body in _limit_total_size(_iter_members(content, archive.kind)):
             if _is_metadata(path, archive.kind):
                 metadata = metadata or (path, body)
-            elif document := _document(path, body, archive, inside):
+            elif document := _make_document(path, body, archive, inside):
                 documents.append(document)
-    except _Enough as bound:
-        incomplete = str(bound)
-    except _BROKEN as error:
+    except _SizeLimitReached as limit:
+        incomplete = str(limit)
+    except _ARCHIVE_ERRORS as error:
         if not documents:
-            raise BadArchive("it is no archive of its kind, or it is broken") from error
-        incomplete = "the archive is broken"
+            raise BadArchive("it is not a valid archive of its kind") from error
+        incomplete = "the archive is damaged"
     if metadata and not any(PurePosixPath(each.path).stem.lower() == "readme" for each in documents):
-        documents += _described(*metadata, archive)
-    return Read(worthwhile(documents, archive.kind), incomplete)
+        documents += _read_description(*metadata, archive)
+    return ArchiveContents(worthwhile(documents, archive.kind), incomplete)
 
 
-def _members(content: bytes, kind: ArchiveKind) -> Iterator[Member]:
-    """The files that may be documentation, by their paths in the archive."""
+def _iter_members(content: bytes, kind: ArchiveKind) -> Iterator[Member]:
+    """Yield the files that may be documentation, with their paths in the archive."""
 
-    def wanted(path: str) -> bool:
-        return _is_metadata(path, kind) or kind_of(_below_root(path, kind), kind) is not None
+    def is_wanted(path: str) -> bool:
+        return _is_metadata(path, kind) or kind_of(_strip_root(path, kind), kind) is not None
 
-    return _zipped(content, wanted) if content[:2] == b"PK" else _tarred(content, wanted)
+    return _read_zip(content, is_wanted) if content[:2] == b"PK" else _read_tar(content, is_wanted)
 
 
-def _within(members: Iterator[Member]) -> Iterator[Member]:
-    kept = 0
+def _limit_total_size(members: Iterator[Member]) -> Iterator[Member]:
+    total = 0
     for path, body in members:
-        kept += len(body)
-        if kept > LARGEST_KEPT:
-            raise _Enough(f"only the first {LARGEST_KEPT // MEGABYTE} MB of its documentation were read")
+        total += len(body)
+        if total > LARGEST_KEPT:
+            raise _SizeLimitReached(
+                f"only the first {LARGEST_KEPT // MEGABYTE} MB of its documentation were read"
+            )
         yield path, body
 
 
-def _tarred(content: bytes, wanted: Wanted) -> Iterator[Member]:
-    """A gzipped tar, read as a stream: nothing in it can ask for more than its own bytes."""
-    stream = _Bounded(io.BytesIO(content))
+def _read_tar(content: bytes, is_wanted: PathFilter) -> Iterator[Member]:
+    """Yield the files of a gzipped tar, read as a stream: no member can yield more than the archive's own
+    bytes.
+    """
+    stream = _BoundedGzipStream(io.BytesIO(content))
     with tarfile.open(fileobj=stream, mode="r|", encoding="utf-8", errors="replace") as archive:
         for count, member in enumerate(archive):
             if count >= MOST_MEMBERS:
-                raise _Enough(f"only its first {MOST_MEMBERS:,} files were read")
-            if member.isreg() and member.size <= LONGEST_FILE and safe(member.name) and wanted(member.name):
+                raise _SizeLimitReached(f"only its first {MOST_MEMBERS:,} files were read")
+            if (
+                member.isreg()
+                and member.size <= LONGEST_FILE
+                and safe(member.name)
+                and is_wanted(member.name)
+            ):
                 file = archive.extractfile(member)
                 yield member.name, file.read(LONGEST_FILE) if file else b""
 
 
-class _Bounded(io.RawIOBase):
-    """What is inside a gzip stream, up to the bound."""
+class _BoundedGzipStream(io.RawIOBase):
+    """Decompressed content of a gzip stream, up to the limit."""
 
-    def __init__(self, packed: io.BytesIO) -> None:
+    def __init__(self, compressed: io.BytesIO) -> None:
         super().__init__()
-        self._packed = packed
-        self._unzip = _unzip()
-        self._ready = bytearray()
-        self._given = self._empty = 0
+        self._compressed = compressed
+        self._decompressor = _new_decompressor()
+        self._buffer = bytearray()
+        self._bytes_returned = self._empty_reads = 0
 
     def readable(self) -> bool:
         return True
 
     def read(self, size: int = -1) -> bytes:
-        """At most `size` bytes; fewer only at the end."""
-        while len(self._ready) < size and (more := self._more()):
-            self._ready += more
-        if size > 0 and not self._ready:
-            self._empty += 1
-            if self._empty > MOST_EMPTY:
+        """Return `size` bytes; fewer only at the end."""
+        while len(self._buffer) < size and (decompressed := self._decompress_next()):
+            self._buffer += decompressed
+        if size > 0 and not self._buffer:
+            self._empty_reads += 1
+            if self._empty_reads > MAX_EMPTY_READS:
                 raise EOFError("a member is larger than the archive")
-        part = bytes(self._ready[:size])
-        del self._ready[:size]
-        self._given += len(part)
-        if self._given > LARGEST_UNPACKED:
-            raise _Enough(f"only its first {LARGEST_UNPACKED // MEGABYTE} MB were read")
+        part = bytes(self._buffer[:size])
+        del self._buffer[:size]
+        self._bytes_returned += len(part)
+        if self._bytes_returned > LARGEST_UNPACKED:
+            raise _SizeLimitReached(f"only its first {LARGEST_UNPACKED // MEGABYTE} MB were read")
         return part
 
-    def _more(self) -> bytes:
+    def _decompress_next(self) -> bytes:
         while True:
-            if self._unzip.eof:
-                packed = self._unzip.unused_data or self._packed.read(CHUNK)
-                if packed[:1] != GZIP:
+            if self._decompressor.eof:
+                compressed = self._decompressor.unused_data or self._compressed.read(READ_SIZE)
+                if compressed[:1] != GZIP_MAGIC:
                     return b""
-                self._unzip = _unzip()  # a further part of the same stream
+                self._decompressor = _new_decompressor()  # a further member of the same gzip stream
             else:
-                packed = self._unzip.unconsumed_tail or self._packed.read(CHUNK)
-                if not packed:
-                    raise EOFError("cut short")
-            if unpacked := self._unzip.decompress(packed, CHUNK):
+                compressed = self._decompressor.unconsumed_tail or self._compressed.read(READ_SIZE)
+                if not compressed:
+                    raise EOFError("the archive is truncated")
+            if unpacked := self._decompressor.decompress(compressed, READ_SIZE):
                 return unpacked
 
 
-def _unzip() -> Any:
+def _new_decompressor() -> Any:
     return zlib.decompressobj(wbits=zlib.MAX_WBITS | 16)
 
 
-def _zipped(content: bytes, wanted: Wanted) -> Iterator[Member]:
-    """A zip or a wheel; its directory may say what it likes, only what is unpacked counts."""
+def _read_zip(content: bytes, is_wanted: PathFilter) -> Iterator[Member]:
+    """Yield the files of a zip or a wheel. Sizes in its directory are ignored; only unpacked bytes count."""
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
         for count, member in enumerate(archive.infolist()):
             if count >= MOST_MEMBERS:
-                raise _Enough(f"only its first {MOST_MEMBERS:,} files were read")
-            linked = stat.S_ISLNK(member.external_attr >> 16)
-            plain = not member.is_dir() and not linked and member.compress_type in (0, zipfile.ZIP_DEFLATED)
-            if not plain or member.file_size > LONGEST_FILE or not safe(member.filename):
+                raise _SizeLimitReached(f"only its first {MOST_MEMBERS:,} files were read")
+            is_symlink = stat.S_ISLNK(member.external_attr >> 16)
+            is_regular = (
+                not member.is_dir() and not is_symlink and member.compress_type in (0, zipfile.ZIP_DEFLATED)
+            )
+            if not is_regular or member.file_size > LONGEST_FILE or not safe(member.filename):
                 continue
-            if wanted(member.filename):
+            if is_wanted(member.filename):
                 with archive.open(member) as file:
                     body = file.read(LONGEST_FILE)
                 yield member.filename, body
 
 
 def safe(path: str) -> bool:
-    """Whether a member's path is one inside the archive: relative, without a way up, and printable."""
+    """True if a member's path stays inside the archive: relative, without `..`, and printable."""
     parts = path.split("/")
     return (
-        len(path) <= LONGEST_PATH
+        len(path) <= MAX_PATH_LENGTH
         and path.isprintable()
         and "\\" not in path
         and ":" not in parts[0]
@@ -201,20 +213,20 @@ def safe(path: str) -> bool:
     )
 
 
-def _document(path: str, body: bytes, archive: Archive, inside: str) -> Document | None:
-    below = _below_root(path, archive.kind)
+def _make_document(path: str, body: bytes, archive: Archive, inside: str) -> Document | None:
+    below = _strip_root(path, archive.kind)
     kind = kind_of(below, archive.kind)
-    if kind is None or b"\0" in body[:CHUNK]:
+    if kind is None or b"\0" in body[:READ_SIZE]:
         return None
     if inside and PurePosixPath(below).stem.lower() == "readme":
-        return None  # it introduces a part that nobody asked for by its name
-    shown = below if archive.kind == "npm" else path
-    url = archive.shown_at + quote(shown) if archive.shown_at else None
+        return None  # it introduces a dependency, not the requested library
+    shown_path = below if archive.kind == "npm" else path
+    url = archive.shown_at + quote(shown_path) if archive.shown_at else None
     return Document(inside + below, body.decode("utf-8-sig", "replace"), kind, url)
 
 
-def _below_root(path: str, kind: ArchiveKind) -> str:
-    """A path without the directory that holds the whole release, and, in a source, without `src`."""
+def _strip_root(path: str, kind: ArchiveKind) -> str:
+    """Return a path without the release's root directory and, in a source distribution, without `src`."""
     if kind == "wheel":
         return path
     below = path.partition("/")[2]
@@ -228,11 +240,11 @@ def _is_metadata(path: str, kind: ArchiveKind) -> bool:
     return name == "PKG-INFO" if kind == "sdist" else kind == "wheel" and name == "METADATA"
 
 
-def _described(path: str, body: bytes, archive: Archive) -> Iterator[Document]:
-    """The description in a package's core metadata, which is its README mostly."""
+def _read_description(path: str, body: bytes, archive: Archive) -> Iterator[Document]:
+    """Yield the description in a package's core metadata, which is usually its README."""
     message = HeaderParser().parsestr(body.decode("utf-8", "replace"))
     description = str(message.get_payload() or "").strip() or str(message.get("Description") or "").strip()
     if len(description) > 40:
-        written = str(message.get("Description-Content-Type") or "")
+        content_type = str(message.get("Description-Content-Type") or "")
         url = archive.shown_at + quote(path) if archive.shown_at else None
-        yield Document("README", description, "markdown" if "markdown" in written else "rst", url)
+        yield Document("README", description, "markdown" if "markdown" in content_type else "rst", url)

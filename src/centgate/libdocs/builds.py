@@ -1,4 +1,4 @@
-"""Making one library's index of its archives; to be run in a process that may be killed."""
+"""Build the index of one library from its archives. Runs in a process that may be killed."""
 
 from __future__ import annotations
 
@@ -12,45 +12,47 @@ from centgate.libdocs.documents import Document
 from centgate.libdocs.packages import Archive
 
 INDEX_SECONDS = 25
-"""For what was read of archives to be indexed; the most important files come first."""
+"""Time limit for indexing the documents; the most important files come first."""
 
 
 @dataclass(frozen=True, slots=True)
 class Parcel:
-    """An archive on its way to be read."""
+    """A downloaded archive, ready to be read."""
 
     archive: Archive
     file: Path
-    """Where its bytes are: sent to a process themselves, they would hold up the sender."""
+    """File with its bytes: passing the bytes themselves to the process would block the sender."""
     inside: str = ""
-    """What precedes its paths: nothing for the library itself."""
+    """Prefix of its paths; empty for the library itself."""
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
-    """What became of it."""
+class BuildOutcome:
+    """Result of a build."""
 
     pieces: int
-    """None of them: no file was written."""
+    """Number of chunks; 0 means that no file was written."""
 
 
-def build(file: str, parcels: Sequence[Parcel], about: Mapping[str, str], readme: str | None) -> Outcome:
-    """Write the index of what archives hold; BadArchive when one of them is not what it should be.
+def build(
+    file: str, archives: Sequence[Parcel], about: Mapping[str, str], readme: str | None
+) -> BuildOutcome:
+    """Write the index of the given archives. Raises BadArchive if one of them is invalid.
 
-    `readme` is what there is beside them. Why there may be more documentation, where that is so, is entered
-    as `incomplete` among what the index says of itself.
+    `readme` is text that is indexed in addition to the archives. If there may be more documentation, the
+    reason is stored as `incomplete` in the metadata of the index.
     """
-    documents, told = list[Document](), dict(about)
+    documents, index_metadata = list[Document](), dict(about)
     if readme:
         documents.append(Document("README", readme, "markdown", None))
-    for parcel in parcels:
-        found = read(parcel.file.read_bytes(), parcel.archive, parcel.inside)
-        documents += found.documents
-        if found.incomplete:
-            told.setdefault("incomplete", found.incomplete)
+    for downloaded in archives:
+        contents = read(downloaded.file.read_bytes(), downloaded.archive, downloaded.inside)
+        documents += contents.documents
+        if contents.incomplete:
+            index_metadata.setdefault("incomplete", contents.incomplete)
     if not documents:
-        return Outcome(0)
-    built = index.build(Path(file), documents, told, seconds=INDEX_SECONDS)
+        return BuildOutcome(0)
+    built = index.build(Path(file), documents, index_metadata, seconds=INDEX_SECONDS)
     if not built.pieces:
         Path(file).unlink()
-    return Outcome(built.pieces)
+    return BuildOutcome(built.pieces)

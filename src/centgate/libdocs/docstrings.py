@@ -1,4 +1,4 @@
-"""A docstring or a comment's text, told apart into prose and examples."""
+"""Split the text of a docstring or a comment into prose and examples."""
 
 from __future__ import annotations
 
@@ -17,22 +17,25 @@ _MARKDOWN = re.compile(r"^[ \t]*(?:```|!!! )|^#{1,4} \S|\]\((?:https?://|\.\./)"
 
 
 def examples_and_text(docstring: str, *, language: str) -> list[Shown]:
-    """Each example with the text that leads to it, in the order written; its language as for code without."""
-    cleaned = _listed(inspect.cleandoc(docstring))
-    if _MARKDOWN.search(cleaned) or language != "python":
-        sections = markdown_pieces.sections(cleaned)
+    """Return each example with the text that leads to it, in source order.
+
+    `language` is the language of code blocks that name none.
+    """
+    text = _format_sections_as_lists(inspect.cleandoc(docstring))
+    if _MARKDOWN.search(text) or language != "python":
+        sections = markdown_pieces.sections(text)
     else:
-        sections = rst_pieces.sections(cleaned)
+        sections = rst_pieces.sections(text)
     blocks: list[Block] = []
     for section in sections:
         if section.trail:
             blocks.append(Block(f"{section.trail[-1]}:", section.line, section.line))
         blocks += section.blocks
-    return [_with_language(shown(group), language) for group in grouped(_joined(blocks))]
+    return [_set_language(shown(group), language) for group in grouped(_merge_prose(blocks))]
 
 
-def _listed(docstring: str) -> str:
-    """With the sections of Google's style, `Args:` and the like, made lists at the margin."""
+def _format_sections_as_lists(docstring: str) -> str:
+    """Rewrite Google-style sections (`Args:` and others) as lists without indentation."""
     lines: list[str] = []
     indent: int | None = None
     for line in docstring.split("\n"):
@@ -52,18 +55,18 @@ def _listed(docstring: str) -> str:
     return "\n".join(lines)
 
 
-def _joined(blocks: list[Block]) -> list[Block]:
-    """With prose that stands next to prose made one."""
-    joined: list[Block] = []
+def _merge_prose(blocks: list[Block]) -> list[Block]:
+    """Merge adjacent blocks of prose."""
+    merged: list[Block] = []
     for block in blocks:
-        if joined and not block.code and not joined[-1].code:
-            joined[-1] = Block(f"{joined[-1].text}\n\n{block.text}", joined[-1].first, block.last)
+        if merged and not block.code and not merged[-1].code:
+            merged[-1] = Block(f"{merged[-1].text}\n\n{block.text}", merged[-1].first, block.last)
         else:
-            joined.append(block)
-    return joined
+            merged.append(block)
+    return merged
 
 
-def _with_language(example: Shown, language: str) -> Shown:
+def _set_language(example: Shown, language: str) -> Shown:
     if example.code is None:
         return example
     return Shown(textwrap.dedent(example.code), example.language or language, example.text)

@@ -1,4 +1,4 @@
-"""A file of a released package, as it was read from its archive."""
+"""A file of a released package, as read from its archive."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ Kind: TypeAlias = Literal["markdown", "rst", "python", "javascript", "typescript
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """Text of one file, legible or not: what is shown of it is cleaned where it is cut into pieces."""
+    """Text of one file, not sanitised: it is cleaned when it is split into chunks."""
 
     path: str
-    """Inside the package, with `/` between its parts."""
+    """Path inside the package, with `/` as separator."""
     text: str
     kind: Kind
     source_url: str | None
-    """This file at this version in its repository, where that is known."""
+    """URL that shows this file at this version, if there is one."""

@@ -1,4 +1,4 @@
-"""Pieces that say the same again: variants of one example, copies for other versions."""
+"""Remove chunks that repeat others: variants of one example, copies for other versions."""
 
 from __future__ import annotations
 
@@ -9,39 +9,39 @@ from zlib import crc32
 from centgate.libdocs.documents import Document
 from centgate.libdocs.pieces import Piece
 
-ALIKE = 0.82
-"""Share of two pieces' words that are in both, above which the second is left out."""
-COMPARED = 30
-"""Pieces of one title that each further one is compared with."""
+DUPLICATE_SIMILARITY = 0.82
+"""Share of common words of two chunks above which the second one is dropped."""
+MAX_COMPARISONS = 30
+"""Maximum number of chunks with one title that a further chunk is compared with."""
 _EXAMPLE = re.compile(r"^(?P<name>.+?)(?P<plain>_non)?(?P<annotated>_an)?(?:_py(?P<python>\d+))?\.py$")
 _WORD = re.compile(r"\w+")
 _NUMBERS = re.compile(r"[\d_\W]+")
 
 
-def without_repeats(pieces: Iterable[Piece]) -> Iterator[Piece]:
-    """The first of each that are alike; only those of like titles are compared."""
-    same: set[int] = set()
-    titled: dict[tuple[str, str], list[frozenset[str]]] = {}
-    for piece in pieces:
-        words = _WORD.findall(f"{piece.code or ''} {piece.text or ''}")
-        mark = (
-            crc32(" ".join(words).encode()) if len(words) > 3 else crc32(repr((piece.title, words)).encode())
+def without_repeats(chunks: Iterable[Piece]) -> Iterator[Piece]:
+    """Yield the first of each group of similar chunks. Only chunks with similar titles are compared."""
+    checksums: set[int] = set()
+    groups: dict[tuple[str, str], list[frozenset[str]]] = {}
+    for chunk in chunks:
+        words = _WORD.findall(f"{chunk.code or ''} {chunk.text or ''}")
+        checksum = (
+            crc32(" ".join(words).encode()) if len(words) > 3 else crc32(repr((chunk.title, words)).encode())
         )
-        if mark in same:
+        if checksum in checksums:
             continue
-        same.add(mark)
-        title = piece.names[-1] if piece.names else _NUMBERS.sub("", piece.title.lower())
-        group = titled.setdefault((title.lower(), _folder(piece)), [])
-        found = frozenset(words)
-        if any(_are_alike(found, each) for each in group):
+        checksums.add(checksum)
+        title = chunk.names[-1] if chunk.names else _NUMBERS.sub("", chunk.title.lower())
+        group = groups.setdefault((title.lower(), _comparison_folder(chunk)), [])
+        word_set = frozenset(words)
+        if any(_are_alike(word_set, each) for each in group):
             continue
-        if len(group) < COMPARED:
-            group.append(found)
-        yield piece
+        if len(group) < MAX_COMPARISONS:
+            group.append(word_set)
+        yield chunk
 
 
 def without_variants(documents: Iterable[Document]) -> list[Document]:
-    """With one of each example that is there for several versions: annotated, for the newest Python."""
+    """Keep one variant of each example that exists for several versions: annotated, for the newest Python."""
     best: dict[str, tuple[tuple[bool, bool, int], Document]] = {}
     for document in documents:
         name = _EXAMPLE.match(document.path) if document.kind == "python" else None
@@ -56,12 +56,12 @@ def without_variants(documents: Iterable[Document]) -> list[Document]:
     return [document for _, document in best.values()]
 
 
-def _folder(piece: Piece) -> str:
-    """Where pieces of one title vary: a folder of examples; declarations anywhere."""
-    return piece.path.rsplit("/", 1)[0] if not piece.names else ""
+def _comparison_folder(chunk: Piece) -> str:
+    """Return the folder in which equal titles are compared; "" (everywhere) for declarations."""
+    return chunk.path.rsplit("/", 1)[0] if not chunk.names else ""
 
 
 def _are_alike(one: frozenset[str], other: frozenset[str]) -> bool:
-    if min(len(one), len(other)) < ALIKE * max(len(one), len(other)):
+    if min(len(one), len(other)) < DUPLICATE_SIMILARITY * max(len(one), len(other)):
         return False
-    return len(one & other) >= ALIKE * len(one | other)
+    return len(one & other) >= DUPLICATE_SIMILARITY * len(one | other)

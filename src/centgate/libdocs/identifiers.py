@@ -1,4 +1,4 @@
-"""The ids that documentation is asked for by."""
+"""Parse the IDs that documentation is requested by."""
 
 from __future__ import annotations
 
@@ -12,34 +12,35 @@ _VERSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,99}")
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What an id stands for: one package, or a repository whose package is to be found."""
+    """The meaning of a library ID: one package, or a repository whose package must be found."""
 
     packages: tuple[Candidate, ...]
-    """Likeliest first."""
+    """Most likely first."""
     repository: str | None
-    """`<owner>/<name>` in lower case where it is a repository, which the package must say it is from."""
+    """`<owner>/<name>` in lower case if the ID names a repository, which the package must declare as its
+    own."""
     version: str | None
-    """As it was asked for; None for the newest."""
+    """The requested version; None for the newest."""
 
 
 def read_id(library_id: str) -> Wanted | None:
-    """Read `/pypi/<name>`, `/npm/<name>`, `/npm/@<scope>~<name>` or `/<owner>/<repository>`.
+    """Parse `/pypi/<name>`, `/npm/<name>`, `/npm/@<scope>~<name>` or `/<owner>/<repository>`.
 
-    A version may stand after a further `/` or an `@`. None for what can be no id.
+    A version may follow after another `/` or an `@`. Returns None for an invalid ID.
     """
     first, *rest = library_id.strip("/").split("/")
     if not rest:
         return None
     if first.lower() == "npm" and rest[0].startswith("@") and "~" not in rest[0] and len(rest) > 1:
-        rest = [f"{rest[0]}~{rest[1]}", *rest[2:]]  # a scope written as npm writes it
-    name, version = _versioned(rest[0])
+        rest = [f"{rest[0]}~{rest[1]}", *rest[2:]]  # npm's own spelling of a scoped name
+    name, version = _split_version(rest[0])
     version = rest[1] if len(rest) == 2 else version
     if len(rest) > 2 or (version is not None and not _VERSION.fullmatch(version)):
         return None
     if first.lower() in ("pypi", "npm"):
-        return _package("pypi" if first.lower() == "pypi" else "npm", name, version)
+        return _package_reference("pypi" if first.lower() == "pypi" else "npm", name, version)
     repository = f"{first}/{name}".lower()
-    # what a repository in the table holds is known, wherever its package says that it is now
+    # for a repository in the table, the repository that its package declares does not matter
     return Wanted(
         tuple(of_repository(first.lower(), name.lower())),
         None if repository in REPOSITORIES else repository,
@@ -47,12 +48,12 @@ def read_id(library_id: str) -> Wanted | None:
     )
 
 
-def _versioned(name: str) -> tuple[str, str | None]:
-    """A name and the version behind its `@`; the one that begins a scope is no such."""
+def _split_version(name: str) -> tuple[str, str | None]:
+    """Split a name from the version after its `@`. A leading `@` marks a scope, not a version."""
     place = name.find("@", 1)
     return (name, None) if place < 0 else (name[:place], name[place + 1 :])
 
 
-def _package(registry: RegistryName, written: str, version: str | None) -> Wanted | None:
-    name = package_name(registry, written)
+def _package_reference(registry: RegistryName, raw_name: str, version: str | None) -> Wanted | None:
+    name = package_name(registry, raw_name)
     return Wanted((Candidate(registry, name, 1.0),), None, version) if name else None

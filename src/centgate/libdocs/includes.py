@@ -1,4 +1,4 @@
-"""Examples that a page brings in from files, put in their place."""
+"""Replace include directives of a page with the files that they name."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from dataclasses import replace
 
 from centgate.libdocs.documents import Document
 
-LONGEST = 6000
-"""Characters of a file that is put into a page."""
-MOST = 60
-"""Files put into one page."""
+MAX_INCLUDED_LENGTH = 6000
+"""Maximum characters of an included file."""
+MAX_INCLUDES = 60
+"""Maximum number of files included in one page."""
 _MARKDOWN = re.compile(
     r"^[ \t]*(?:\{\*[ ]*(?P<mkdocs>[^\s{}*]{1,300})[^{}\n]{0,200}\*\}"
     r"|--8<--[ ]*[\"'](?P<snippet>[^\"'\n:]{1,300})[^\n]*"
@@ -31,37 +31,45 @@ _LANGUAGES = {
 
 
 def with_includes(document: Document, by_path: Mapping[str, Document]) -> Document:
-    """A page with the files that it names, as far as the package has them."""
+    """Return a page with the files that it includes, as far as the package contains them."""
     if document.kind == "markdown" and (
         "{*" in document.text or "--8<--" in document.text or "{!" in document.text
     ):
-        text = _MARKDOWN.sub(lambda found: _fenced(document, found, by_path), document.text, count=MOST)
+        text = _MARKDOWN.sub(
+            lambda found: _include_as_fence(document, found, by_path), document.text, count=MAX_INCLUDES
+        )
         return replace(document, text=text)
     if document.kind == "rst" and "literalinclude::" in document.text:
-        text = _RST.sub(lambda found: _literal(document, found, by_path), document.text, count=MOST)
+        text = _RST.sub(
+            lambda found: _include_as_code_block(document, found, by_path), document.text, count=MAX_INCLUDES
+        )
         return replace(document, text=text)
     return document
 
 
-def _fenced(page: Document, found: re.Match[str], by_path: Mapping[str, Document]) -> str:
+def _include_as_fence(page: Document, found: re.Match[str], by_path: Mapping[str, Document]) -> str:
     name = found["mkdocs"] or found["snippet"] or found["older"]
-    included = _resolved(page.path, name, by_path)
+    included = _find_included(page.path, name, by_path)
     if included is None:
         return ""
-    return f"```{_LANGUAGES.get(name.rsplit('.', 1)[-1], '')}\n{included.text[:LONGEST].strip()}\n```"
+    language = _LANGUAGES.get(name.rsplit(".", 1)[-1], "")
+    return f"```{language}\n{included.text[:MAX_INCLUDED_LENGTH].strip()}\n```"
 
 
-def _literal(page: Document, found: re.Match[str], by_path: Mapping[str, Document]) -> str:
-    included = _resolved(page.path, found["path"], by_path)
+def _include_as_code_block(page: Document, found: re.Match[str], by_path: Mapping[str, Document]) -> str:
+    included = _find_included(page.path, found["path"], by_path)
     if included is None:
         return found[0]
     language = _LANGUAGES.get(found["path"].rsplit(".", 1)[-1], "text")
-    lines = [f"{found['indent']}    {line}".rstrip() for line in included.text[:LONGEST].strip().splitlines()]
+    lines = [
+        f"{found['indent']}    {line}".rstrip()
+        for line in included.text[:MAX_INCLUDED_LENGTH].strip().splitlines()
+    ]
     return f"{found['indent']}.. code-block:: {language}\n\n" + "\n".join(lines) + "\n"
 
 
-def _resolved(page: str, name: str, by_path: Mapping[str, Document]) -> Document | None:
-    """The file by its path from the page, from the root, or by its path below the package's own folder."""
+def _find_included(page: str, name: str, by_path: Mapping[str, Document]) -> Document | None:
+    """Find a file by its path from the page, from the root, or below the package's own folder."""
     beside = posixpath.normpath(posixpath.join(posixpath.dirname(page), name))
     bare = re.sub(r"^(?:\.{1,2}/)+|^/", "", name)
     root = page.split("/", 1)[0]

@@ -1,4 +1,4 @@
-"""The index of one library's documentation: one SQLite file, written once, then only read."""
+"""Index of one library's documentation: one SQLite file, written once, then only read."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ from centgate.libdocs.weights import README, is_business, opening, weighed
 from centgate.libdocs.words import LONGEST, WORD, expanded, key, page_words, stems
 from centgate.text import timestamp
 
-MOST = 20_000
-"""Pieces of one library."""
-GUIDED = 50
-"""Pages of prose from which a library is documented apart from its code."""
+MAX_CHUNKS = 20_000
+"""Maximum number of chunks of one library."""
+MIN_GUIDE_PAGES = 50
+"""Number of prose pages above which a library has documentation separate from its code."""
 FORMAT = "1"
-"""Of the file; another one cannot be searched and is built anew."""
+"""Version of the file format; an index in another format is not used and is built again."""
 MAX_INTRODUCTION = 60
 """Chunks read for each step of an introduction."""
 MIN_PROSE = 70
@@ -47,7 +47,7 @@ IDEAL_LENGTH = 700
 """Characters of a chunk that explains something and leaves room for others."""
 ENOUGH = 30
 """Introductory chunks that make further lookups unnecessary."""
-_PIECES: Mapping[Kind, Callable[[Document], list[Piece]]] = {
+_SPLITTERS: Mapping[Kind, Callable[[Document], list[Piece]]] = {
     "markdown": markdown_pieces.pieces,
     "rst": rst_pieces.pieces,
     "text": rst_pieces.pieces,
@@ -69,12 +69,12 @@ create virtual table words using fts5 (
     trail, title, path, body, content = '', tokenize = "porter unicode61 tokenchars '_'"
 );
 """
-_PIECE = (
+_INSERT_CHUNK = (
     "insert into piece values (:id, :page, :shown, :heads, :code, :language, :text, :url, :weight, :opening)"
 )
-_WORDS = "insert into words (rowid, trail, title, path, body) values (?, ?, ?, ?, ?)"
-_OPENING = f"select {COLUMNS} from piece where opening is not null order by opening, id limit ?"
-_EXPLAINED = (
+_INSERT_WORDS = "insert into words (rowid, trail, title, path, body) values (?, ?, ?, ?, ?)"
+_INTRODUCTORY_PAGES = f"select {COLUMNS} from piece where opening is not null order by opening, id limit ?"
+_WELL_EXPLAINED = (
     f"select {COLUMNS} from piece where code is not null and text is not null"
     f" order by weight desc, abs(length(text) + length(code) - {IDEAL_LENGTH}), id limit ?"
 )
@@ -83,7 +83,7 @@ _BEST_WEIGHT = f"select {COLUMNS} from piece order by weight desc, id limit ?"
 
 @dataclass(frozen=True, slots=True)
 class Built:
-    """What came of a package."""
+    """Result of building an index."""
 
     pieces: int
     with_code: int
@@ -92,17 +92,18 @@ class Built:
 def build(
     file: Path, documents: Iterable[Document], about: Mapping[str, str], *, seconds: float = math.inf
 ) -> Built:
-    """Write the index of a library; the file is there whole or not at all.
+    """Write the index of a library. The file appears only when it is complete.
 
-    `about` is kept; its `name` is no word to search by, and folders of major versions before its `version`
-    count less. After so many seconds it is finished with what it has, which is then said as `incomplete`.
+    `about` is stored in the index. Its `name` is not used as a search term, and folders of major versions
+    before its `version` have a lower weight. After `seconds` the index is completed with what it has, and the
+    reason is stored as `incomplete`.
     """
-    until = time.monotonic() + seconds
+    deadline = time.monotonic() + seconds
     handle, temporary = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}.")
     os.close(handle)
     try:
         with closing(sqlite3.connect(temporary)) as database:
-            built = _written(database, pieces_of(list(documents), about), about, until)
+            built = _write_index(database, pieces_of(list(documents), about), about, deadline)
         Path(temporary).replace(file)
     except BaseException:
         Path(temporary).unlink(missing_ok=True)
@@ -111,46 +112,55 @@ def build(
 
 
 def search(file: Path, topic: str | None, budget: int) -> list[Snippet]:
-    """The snippets that answer a topic, best first, of at most `budget` tokens together; empty for no match.
+    """Return the snippets that answer a topic, best first, with at most `budget` tokens together; empty for
+    no match.
 
-    Without a topic, and for one that asks about the library as a whole: an introduction. Raises sqlite3.Error
-    for a file that is not an index.
+    Without a topic, and for one about the library as a whole, returns an introduction. Raises sqlite3.Error
+    if the file is not an index.
     """
-    with closing(_opened(file)) as database:
+    with closing(_open_read_only(file)) as database:
         if topic is None or not topic.strip():
             return snippets_within(_introduction(database), budget)
         name = database.execute("select value from about where key = 'name'").fetchone()
-        asked = topic_of(topic, name[0] if name else "")
-        general = snippets_within(_introduction(database), budget) if asked.terms and asked.is_general else []
-        return general or snippets_within(ranked(database, asked), budget)
+        query = topic_of(topic, name[0] if name else "")
+        introductory = (
+            snippets_within(_introduction(database), budget) if query.terms and query.is_general else []
+        )
+        return introductory or snippets_within(ranked(database, query), budget)
 
 
 def about(file: Path) -> Mapping[str, str]:
-    """What was known when it was built, and `snippet_count`, `pieces`, `built_at`, `format`.
+    """Return the metadata from the build, and `snippet_count`, `pieces`, `built_at` and `format`.
 
-    Raises sqlite3.Error for a file that is not an index.
+    Raises sqlite3.Error if the file is not an index.
     """
-    with closing(_opened(file)) as database:
+    with closing(_open_read_only(file)) as database:
         return dict(database.execute("select key, value from about"))
 
 
 def pieces_of(documents: list[Document], about: Mapping[str, str]) -> Iterator[Piece]:
-    """The pieces of a library in the order of its documents, each said once."""
+    """Yield the chunks of a library in the order of its documents, without repetitions."""
     by_path = {document.path: document for document in documents}
-    found = (
-        piece
+    chunks = (
+        chunk
         for document in without_variants(documents)
-        for piece in _PIECES[document.kind](with_includes(document, by_path))
+        for chunk in _SPLITTERS[document.kind](with_includes(document, by_path))
     )
-    public = under_public_names(found, public_names(documents))
-    guided = sum(document.kind in ("markdown", "rst") for document in documents) >= GUIDED
-    return islice(without_repeats(weighed(piece, about, guided=guided) for piece in public), MOST)
+    public_chunks = under_public_names(chunks, public_names(documents))
+    has_guides = sum(document.kind in ("markdown", "rst") for document in documents) >= MIN_GUIDE_PAGES
+    return islice(
+        without_repeats(weighed(chunk, about, guided=has_guides) for chunk in public_chunks), MAX_CHUNKS
+    )
 
 
 def _introduction(database: sqlite3.Connection) -> list[Row]:
-    """Return the README's beginning, its examples, first steps and prose, what those use, good explanations."""
+    """Return the start of the README, its examples, first steps, prose, what those use, and good
+    explanations.
+    """
     introductory = [
-        row for row in _read_rows(database, _OPENING) if row.code or len(row.text or "") > MIN_PROSE
+        row
+        for row in _read_rows(database, _INTRODUCTORY_PAGES)
+        if row.code or len(row.text or "") > MIN_PROSE
     ]
     first = introductory[:1]
     ordered = [*first, *(row for row in introductory if row.code and row not in first)]
@@ -158,7 +168,7 @@ def _introduction(database: sqlite3.Connection) -> list[Row]:
     if len(ordered) < ENOUGH:
         ordered += _find_used_definitions(database, ordered)
     if len(ordered) < ENOUGH:
-        ordered += _read_rows(database, _EXPLAINED)
+        ordered += _read_rows(database, _WELL_EXPLAINED)
     return list(dict.fromkeys(ordered)) or _read_rows(database, _BEST_WEIGHT)
 
 
@@ -175,69 +185,69 @@ def _find_used_definitions(database: sqlite3.Connection, users: list[Row]) -> li
             if definition.name == word and not definition.is_inner and len(found) < ENOUGH:
                 found[definition.piece] = None
     by_id = {row.id: row for row in rows(database, found)}
-    return [by_id[piece] for piece in found]
+    return [by_id[chunk] for chunk in found]
 
 
-def _written(
-    database: sqlite3.Connection, pieces: Iterable[Piece], about: Mapping[str, str], until: float
+def _write_index(
+    database: sqlite3.Connection, chunks: Iterable[Piece], metadata: Mapping[str, str], deadline: float
 ) -> Built:
     database.executescript(_TABLES)
     total = with_code = 0
-    told = dict(about)
-    for total, piece in enumerate(pieces, 1):
-        with_code += piece.code is not None
-        _insert(database, total, piece, about.get("name", ""))
-        if time.monotonic() > until:
-            told.setdefault("incomplete", "not all of it could be read in the time there is")
+    stored_metadata = dict(metadata)
+    for total, chunk in enumerate(chunks, 1):
+        with_code += chunk.code is not None
+        _insert(database, total, chunk, metadata.get("name", ""))
+        if time.monotonic() > deadline:
+            stored_metadata.setdefault("incomplete", "not all of it could be read within the time limit")
             break
     database.execute("create index name_key on name (key)")
-    counted = {
+    statistics = {
         "pieces": f"{total}",
         "snippet_count": f"{with_code}",
         "built_at": timestamp(),
         "format": FORMAT,
     }
-    database.executemany("insert into about values (?, ?)", ({**told, **counted}).items())
+    database.executemany("insert into about values (?, ?)", ({**stored_metadata, **statistics}).items())
     database.execute("insert into words (words) values ('optimize')")
     database.commit()
     return Built(total, with_code)
 
 
-def _insert(database: sqlite3.Connection, number: int, piece: Piece, library: str) -> None:
-    trail = " > ".join(piece.breadcrumb)
-    above = piece.breadcrumb[-1] if piece.breadcrumb else ""
+def _insert(database: sqlite3.Connection, number: int, chunk: Piece, library: str) -> None:
+    trail = " > ".join(chunk.breadcrumb)
+    above = chunk.breadcrumb[-1] if chunk.breadcrumb else ""
     values = {
         "id": number,
-        "page": piece.path,
-        "shown": _shown(piece, library),
-        "heads": f"{' '.join(stems(piece.title))}|{' '.join(stems(f'{above} {piece.title}'))}",
-        "code": piece.code,
-        "language": piece.language,
-        "text": piece.text,
-        "url": piece.source_url,
-        "weight": piece.weight,
-        "opening": None if is_business(piece) else opening(piece),
+        "page": chunk.path,
+        "shown": _display_title(chunk, library),
+        "heads": f"{' '.join(stems(chunk.title))}|{' '.join(stems(f'{above} {chunk.title}'))}",
+        "code": chunk.code,
+        "language": chunk.language,
+        "text": chunk.text,
+        "url": chunk.source_url,
+        "weight": chunk.weight,
+        "opening": None if is_business(chunk) else opening(chunk),
     }
-    database.execute(_PIECE, values)
-    body = expanded(f"{piece.text or ''}\n{piece.code or ''}")
-    words = (expanded(trail), expanded(piece.title), page_words(piece.path), body)
-    database.execute(_WORDS, (number, *words))
-    database.executemany("insert into name values (?, ?, ?, ?)", _names(number, piece))
+    database.execute(_INSERT_CHUNK, values)
+    body = expanded(f"{chunk.text or ''}\n{chunk.code or ''}")
+    words = (expanded(trail), expanded(chunk.title), page_words(chunk.path), body)
+    database.execute(_INSERT_WORDS, (number, *words))
+    database.executemany("insert into name values (?, ?, ?, ?)", _definition_rows(number, chunk))
 
 
-def _shown(piece: Piece, library: str) -> str:
-    """Its title; in a README, whose headings are such as Usage, below the library's name."""
-    title = titled(piece)
-    if opening(piece) != README or key(library) in key(title):
+def _display_title(chunk: Piece, library: str) -> str:
+    """Return its title. In a README, which has headings such as Usage, the library's name precedes it."""
+    title = titled(chunk)
+    if opening(chunk) != README or key(library) in key(title):
         return title
-    return library if title == page_name(piece.path) else f"{library} > {title}"
+    return library if title == page_name(chunk.path) else f"{library} > {title}"
 
 
-def _names(number: int, piece: Piece) -> Iterator[tuple[str, str, int, bool]]:
-    for name in piece.names:
-        yield key(name), name, number, len(piece.names) > 1 and name == piece.names[-1]
+def _definition_rows(number: int, chunk: Piece) -> Iterator[tuple[str, str, int, bool]]:
+    for name in chunk.names:
+        yield key(name), name, number, len(chunk.names) > 1 and name == chunk.names[-1]
 
 
-def _opened(file: Path) -> sqlite3.Connection:
-    # never written again once it has its name, so SQLite need not look for changes or locks
+def _open_read_only(file: Path) -> sqlite3.Connection:
+    # a finished file never changes, so SQLite need not check for changes or locks
     return sqlite3.connect(f"file:{quote(os.fspath(file))}?mode=ro&immutable=1", uri=True)

@@ -1,4 +1,4 @@
-"""JSDoc comments made into Markdown."""
+"""Convert JSDoc comments to Markdown."""
 
 from __future__ import annotations
 
@@ -33,54 +33,54 @@ _WORDS = {
 
 
 def is_private(comment: str) -> bool:
-    """Whether a comment keeps what it stands above from the library's users."""
+    """True if a comment marks its symbol as private."""
     return bool(_PRIVATE.search(comment))
 
 
 def markdown(comment: str, language: str) -> str:
-    """The description, then parameters and what is returned as a list, then examples as fenced code."""
-    description, tags = _divided(comment)
-    told: list[str] = []
+    """Return the description, then a list of parameters and return values, then examples as fenced code."""
+    description, tags = _split_tags(comment)
+    entries: list[str] = []
     examples: list[str] = []
     for name, text in tags:
         if name == "example":
-            examples.append(_example(text, language))
+            examples.append(_format_example(text, language))
         else:
-            told.append(_told(name, text))
-    parts = [description, "\n".join(each for each in told if each), *examples]
+            entries.append(_format_tag(name, text))
+    parts = [description, "\n".join(each for each in entries if each), *examples]
     return "\n\n".join(part for part in parts if part.strip())
 
 
-def _divided(comment: str) -> tuple[str, list[tuple[str, str]]]:
-    """The text before the first tag, and every tag with its text."""
+def _split_tags(comment: str) -> tuple[str, list[tuple[str, str]]]:
+    """Return the text before the first tag, and every tag with its text."""
     inner = comment.removeprefix("/**").removesuffix("*/")
     description: list[str] = []
     tags: list[tuple[str, list[str]]] = []
-    fenced = False
+    is_fenced = False
     for line in (_STAR.sub("", each, count=1).rstrip() for each in inner.split("\n")):
-        tag = None if fenced else _TAG.fullmatch(line)
+        tag = None if is_fenced else _TAG.fullmatch(line)
         if line.lstrip().startswith(("```", "~~~")):
-            fenced = not fenced
+            is_fenced = not is_fenced
         if tag:
             tags.append((tag[1].lower(), [tag[2]]))
         elif tags:
             tags[-1][1].append(line)
         else:
             description.append(line)
-    text = _fenced(_linked("\n".join(description)).strip("\n"))
-    return text, [(name, _linked("\n".join(lines)).strip("\n")) for name, lines in tags]
+    text = _fence_indented_code(_replace_links("\n".join(description)).strip("\n"))
+    return text, [(name, _replace_links("\n".join(lines)).strip("\n")) for name, lines in tags]
 
 
-def _fenced(text: str) -> str:
-    """With paragraphs that are set in by two spaces or more made fenced code, as older comments mean it."""
+def _fence_indented_code(text: str) -> str:
+    """Fence paragraphs that are indented by two or more spaces, which are code in older comments."""
     if "```" in text or "\n  " not in text:
         return text
     lines: list[str] = []
     code: list[str] = []
     for line in (*text.split("\n"), "."):
         above = code or not lines or not lines[-1].strip()
-        set_in = above and line.startswith("  ") and not _ITEM.match(line)
-        if set_in or (code and not line.strip()):
+        is_indented = above and line.startswith("  ") and not _ITEM.match(line)
+        if is_indented or (code and not line.strip()):
             code.append(line)
             continue
         if code:
@@ -90,25 +90,25 @@ def _fenced(text: str) -> str:
     return "\n".join(lines[:-1])
 
 
-def _told(name: str, text: str) -> str:
-    kind = _TYPE.match(text)
-    said = text[kind.end() :] if kind else text
+def _format_tag(name: str, text: str) -> str:
+    type_match = _TYPE.match(text)
+    description = text[type_match.end() :] if type_match else text
     if name in ("param", "arg", "argument", "property", "prop"):
-        parameter = _PARAMETER.match(said)
+        parameter = _PARAMETER.match(description)
         if parameter is None:
             return ""
-        typed = f" ({kind[1].strip()})" if kind else ""
+        typed = f" ({type_match[1].strip()})" if type_match else ""
         about = " ".join(parameter[2].split())
         return f"- `{parameter[1].strip('[]')}`{typed}" + (f": {about}" if about else "")
     if name not in _WORDS:
         return ""
-    typed = f"`{kind[1].strip()}`" if kind else ""
-    about = " ".join(said.split())
-    told = " ".join(part for part in (_WORDS[name], typed, about) if part)
-    return f"- {told}" if typed or about or name == "deprecated" else ""
+    typed = f"`{type_match[1].strip()}`" if type_match else ""
+    about = " ".join(description.split())
+    entry = " ".join(part for part in (_WORDS[name], typed, about) if part)
+    return f"- {entry}" if typed or about or name == "deprecated" else ""
 
 
-def _example(text: str, language: str) -> str:
+def _format_example(text: str, language: str) -> str:
     body = re.sub(r"^\s*<caption>(.*?)</caption>", r"\1", text, flags=re.DOTALL).strip("\n")
     if "```" in body or "~~~" in body:
         return body
@@ -118,5 +118,5 @@ def _example(text: str, language: str) -> str:
     return f"```{language}\n{code}\n```" if code.strip() else ""
 
 
-def _linked(text: str) -> str:
+def _replace_links(text: str) -> str:
     return _LINK.sub(lambda link: (link[2] or "").strip() or f"`{link[1]}`", text)

@@ -1,8 +1,8 @@
-"""What languages are called in fences and directives."""
+"""Normalise the names of languages in code fences and directives."""
 
 from __future__ import annotations
 
-_SAME = {
+_ALIASES = {
     "py": "python",
     "python3": "python",
     "pycon": "python",
@@ -25,6 +25,6 @@ _NO_LANGUAGE = ("text", "txt", "plain", "plaintext", "none", "output", "")
 
 
 def language_of(word: str | None) -> str | None:
-    """The language that a fence or a directive names, in lower case; None when it names none."""
+    """Return the language of a fence or a directive in lower case; None if it names none."""
     name = (word or "").lower()
-    return None if name in _NO_LANGUAGE else _SAME.get(name, name)
+    return None if name in _NO_LANGUAGE else _ALIASES.get(name, name)

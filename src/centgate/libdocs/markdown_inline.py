@@ -1,4 +1,4 @@
-"""The prose of Markdown without what is only for the eye: tags, images, badges, link targets."""
+"""Strip Markdown prose of tags, images, badges and link targets."""
 
 from __future__ import annotations
 
@@ -21,35 +21,35 @@ _ROLE = re.compile(r"\{[a-z:-]+\}(?=[`\0])")
 _LINK_LINE = re.compile(r"^[ \t]*<a\s[^<>]{0,600}>[^<>]{0,30}</a>(?:&nbsp;|[ \t•|·])*$", re.MULTILINE)
 _TARGET = re.compile(r"^\([\w .:-]+\)=[ \t]*$", re.MULTILINE)
 _EMPTY_LINK = re.compile(r"\[[ \t]{0,9}\]\(\s{0,9}[^()\s]{0,600}\s{0,9}\)")
-_LONE = re.compile(r"^[-*_=>+·•— \t\xa0]+$", re.MULTILINE)
-_HELD = re.compile("\0([0-9]+)\0")
+_PUNCTUATION_LINE = re.compile(r"^[-*_=>+·•— \t\xa0]+$", re.MULTILINE)
+_PLACEHOLDER = re.compile("\0([0-9]+)\0")
 _BLANKS = re.compile(r"\n{3,}")
 _QUOTE = re.compile(r"^[ ]{0,3}>[ ]?(?:\[!(\w+)\][ ]*)?", re.MULTILINE)
 
 
 def plain(markdown: str) -> str:
-    """Prose with its emphasis, lists and tables, links as their text, and spans of code untouched."""
-    bare = _COMMENT.sub("", markdown.replace("\0", ""))
-    bare = _LINK_LINE.sub("", bare)
-    bare = _QUOTE.sub(lambda note: f"{note[1].capitalize()}:" if note[1] else "", bare)
+    """Return prose with emphasis, lists and tables; links become their text, code spans do not change."""
+    uncommented = _COMMENT.sub("", markdown.replace("\0", ""))
+    uncommented = _LINK_LINE.sub("", uncommented)
+    uncommented = _QUOTE.sub(lambda note: f"{note[1].capitalize()}:" if note[1] else "", uncommented)
     spans: list[str] = []
 
-    def put_by(span: re.Match[str]) -> str:
+    def save_span(span: re.Match[str]) -> str:
         spans.append(span[0])
         return f"\0{len(spans) - 1}\0"
 
-    # numbered, since an image or a tag may take a span away with it
-    text = _without_markup(_SPAN.sub(put_by, bare))
-    text = _HELD.sub(lambda held: spans[int(held[1])], text)
-    return trimmed(_LONE.sub("", text))
+    # numbered, because removing an image or a tag can also remove a placeholder inside it
+    text = _remove_markup(_SPAN.sub(save_span, uncommented))
+    text = _PLACEHOLDER.sub(lambda placeholder: spans[int(placeholder[1])], text)
+    return trimmed(_PUNCTUATION_LINE.sub("", text))
 
 
 def trimmed(text: str) -> str:
-    """Without spaces at the ends of lines and more than one empty line at a time."""
+    """Remove trailing spaces and repeated empty lines."""
     return _BLANKS.sub("\n\n", "\n".join(map(str.rstrip, text.split("\n")))).strip()
 
 
-def _without_markup(text: str) -> str:
+def _remove_markup(text: str) -> str:
     text = _IMAGE.sub("", text)
     text = _EMPTY_LINK.sub("", text)
     text = _LINK.sub(r"\1", _LINK.sub(r"\1", text))

@@ -1,4 +1,4 @@
-"""Names that are nearly the one that was asked for."""
+"""Find packages whose names are similar to an unknown name."""
 
 from __future__ import annotations
 
@@ -8,19 +8,23 @@ from rapidfuzz import fuzz, process
 
 from centgate.libdocs.aliases import NAMES, Candidate, RegistryName, key
 
-NEAR = 80
-"""The least likeness, of 100, of a name that may have been meant."""
-MOST = 3
+MIN_SIMILARITY = 80
+"""Minimum similarity, of 100, of a suggested name."""
+MAX_SUGGESTIONS = 3
 
 
-def near(name: str, shelved: Iterable[tuple[RegistryName, str]]) -> list[Candidate]:
-    """Well-known libraries, and those that were asked for here before, with nearly this name."""
-    known = {Candidate(registry, library, 1.0): key(library) for registry, library in shelved}
+def near(name: str, indexed_libraries: Iterable[tuple[RegistryName, str]]) -> list[Candidate]:
+    """Return well-known libraries, and libraries with an index here, whose names are similar."""
+    normalized_names = {
+        Candidate(registry, library, 1.0): key(library) for registry, library in indexed_libraries
+    }
     for package in NAMES:
         _, registry, library = package.split("/")
         candidate = Candidate("pypi" if registry == "pypi" else "npm", library.replace("~", "/", 1), 1.0)
-        known.setdefault(candidate, key(library))
-    found = process.extract(key(name), known, scorer=fuzz.ratio, limit=MOST, score_cutoff=NEAR)
+        normalized_names.setdefault(candidate, key(library))
+    found = process.extract(
+        key(name), normalized_names, scorer=fuzz.ratio, limit=MAX_SUGGESTIONS, score_cutoff=MIN_SIMILARITY
+    )
     return [
         Candidate(candidate.registry, candidate.name, round(score / 150, 2)) for _, score, candidate in found
     ]

@@ -1,4 +1,4 @@
-"""npm: JavaScript packages, by its registry's interface (github.com/npm/registry, docs/REGISTRY-API.md)."""
+"""Client for npm's registry of JavaScript packages (github.com/npm/registry, docs/REGISTRY-API.md)."""
 
 from __future__ import annotations
 
@@ -31,17 +31,18 @@ from centgate.text import cleaned
 from centgate.upstream import Reply, Upstream, joined
 
 ADDRESS = "https://registry.npmjs.org"
-FILES = "https://unpkg.com"
-ABBREVIATED = {"Accept": "application/vnd.npm.install-v1+json, application/json;q=0.8"}
-"""All versions without their documentation (docs/responses/package-metadata.md of the same repository)."""
-MOST_PARTS = 4
-_SHORT = re.compile(r"(?:github:)?([\w.-]+/[\w.-]+)", re.ASCII)
-_PLAIN = re.compile(r"[0-9]{1,9}\.[0-9]{1,9}\.[0-9]{1,9}")
-_EXACT = re.compile(r"[0-9]+\.[0-9]+\.[0-9]+(?:-[0-9A-Za-z.-]+)?")
+FILES_URL = "https://unpkg.com"
+ABBREVIATED_HEADERS = {"Accept": "application/vnd.npm.install-v1+json, application/json;q=0.8"}
+"""Requests all versions without their documentation (docs/responses/package-metadata.md of the same
+repository)."""
+MAX_PARTS = 4
+_GITHUB_SHORTHAND = re.compile(r"(?:github:)?([\w.-]+/[\w.-]+)", re.ASCII)
+_RELEASE_VERSION = re.compile(r"[0-9]{1,9}\.[0-9]{1,9}\.[0-9]{1,9}")
+_EXACT_VERSION = re.compile(r"[0-9]+\.[0-9]+\.[0-9]+(?:-[0-9A-Za-z.-]+)?")
 
 
 class _Versions(msgspec.Struct):
-    """A package with all its versions, which stay unread."""
+    """A package with all its versions, which are not decoded."""
 
     versions: dict[str, msgspec.Raw] = {}
     time: dict[str, Any] | None = None
@@ -49,7 +50,7 @@ class _Versions(msgspec.Struct):
 
 
 class Npm:
-    """JavaScript packages."""
+    """Client for npm."""
 
     name: ClassVar[RegistryName] = "npm"
     label: ClassVar[str] = "npm"
@@ -63,86 +64,96 @@ class Npm:
         return self._upstream
 
     async def newest(self, name: str) -> Package | None:
-        """The release that its owners tagged as the latest."""
+        """Return the release that its owners tagged as the latest."""
         return await self.release(name, "latest")
 
     async def release(self, name: str, version: str) -> Package | None:
-        """A release by its version; a number may be preceded by a `v`."""
+        """Return a release by its version; a leading `v` before a number is ignored."""
         number = version[1:] if re.match(r"v[0-9]", version) else version
-        url = self._url(name, f"/{quoted(number)}")
+        url = self._package_url(name, f"/{quoted(number)}")
         reply = await self._upstream.get(url, accept=(404, 405))
         if reply.status in (404, 405):
             return None
         body = reply.json()
-        # what is no version is looked up as a tag; only its own `latest` is one that is asked for
-        return self._package(reply, name, body) if number == "latest" or body["version"] == number else None
+        # npm resolves any other text as a tag, and only the tag `latest` is requested on purpose
+        return (
+            self._parse_package(reply, name, body)
+            if number == "latest" or body["version"] == number
+            else None
+        )
 
     async def history(self, name: str) -> tuple[int | None, datetime | None]:
-        """How many releases there are, previews not counted, and when the newest was made.
+        """Return the number of releases, without pre-releases, and the date of the newest.
 
-        The answer is megabytes for some packages, so it is asked for only where it decides something.
+        The response has several megabytes for some packages, so it is requested only where a decision depends
+        on it.
         """
-        reply = await self._upstream.get(self._url(name), headers=ABBREVIATED, accept=(404,))
+        reply = await self._upstream.get(self._package_url(name), headers=ABBREVIATED_HEADERS, accept=(404,))
         if reply.status == 404:
             return None, None
-        told = decoded(reply, _Versions)
-        days = [day for number, day in (told.time or {}).items() if number in told.versions]
-        made = filter(None, map(moment, days or [told.modified]))
-        return sum("-" not in number for number in told.versions), max(made, default=None)
+        listing = decoded(reply, _Versions)
+        days = [day for number, day in (listing.time or {}).items() if number in listing.versions]
+        dates = filter(None, map(moment, days or [listing.modified]))
+        return sum("-" not in number for number in listing.versions), max(dates, default=None)
 
     async def newest_of(self, name: str, major: str) -> Package | None:
-        """The newest release of a major version, previews not counted; None where too many are told of."""
-        reply = await self._upstream.get(self._url(name), headers=ABBREVIATED, accept=(404,))
+        """Return the newest release of a major version, without pre-releases.
+
+        Returns None without such a release, or if the list of versions is too large to read.
+        """
+        reply = await self._upstream.get(self._package_url(name), headers=ABBREVIATED_HEADERS, accept=(404,))
         if reply.status == 404:
             return None
         try:
-            told = decoded(reply, _Versions).versions
+            versions = decoded(reply, _Versions).versions
         except AnswerTooLong:
             return None
-        numbers = [each.split(".") for each in told if _PLAIN.fullmatch(each)]
-        ours = [list(map(int, each)) for each in numbers if each[0] == major]
-        return await self.release(name, ".".join(map(str, max(ours)))) if ours else None
+        numbers = [each.split(".") for each in versions if _RELEASE_VERSION.fullmatch(each)]
+        candidates = [list(map(int, each)) for each in numbers if each[0] == major]
+        return await self.release(name, ".".join(map(str, max(candidates)))) if candidates else None
 
     async def archive(self, archive: Archive) -> bytes:
         return await fetched(self._upstream, archive)
 
-    def _url(self, name: str, more: str = "") -> str:
-        return joined(self._base, f"/{quote(name, safe='@')}{more}")
+    def _package_url(self, name: str, suffix: str = "") -> str:
+        return joined(self._base, f"/{quote(name, safe='@')}{suffix}")
 
-    def _package(self, reply: Reply, asked: str, body: Any) -> Package:
-        title, version = called(reply, body["name"], asked), version_of(body["version"])
+    def _parse_package(self, reply: Reply, requested_name: str, body: Any) -> Package:
+        name_published, version = called(reply, body["name"], requested_name), version_of(body["version"])
         return Package(
             registry="npm",
-            name=asked,
-            title=title,
+            name=requested_name,
+            title=name_published,
             version=version,
             summary=cleaned(text(at(body, "description")), SUMMARY),
-            repository=_repository(body),
-            deprecated=_deprecated(at(body, "deprecated")),
+            repository=_parse_repository(body),
+            deprecated=_parse_deprecation(at(body, "deprecated")),
             releases=None,
             published=None,
-            archives=tuple(self._archives(at(body, "dist"), title, version)),
-            typed=_typed(body),
-            parts=_parts(title, body),
+            archives=tuple(self._parse_archives(at(body, "dist"), name_published, version)),
+            typed=_has_types(body),
+            parts=_parse_parts(name_published, body),
         )
 
-    def _archives(self, dist: Any, name: str, version: str) -> Iterator[Archive]:
-        url, digest = followed(at(dist, "tarball"), self._base + "/", ADDRESS), _digest(dist)
+    def _parse_archives(self, dist: Any, name: str, version: str) -> Iterator[Archive]:
+        url, digest = followed(at(dist, "tarball"), self._base + "/", ADDRESS), _parse_digest(dist)
         if url and digest:
-            # every published file stands there under its own name: the link holds for certain
-            shown_at = f"{FILES}/{name}@{quoted(version)}/" if url.startswith(ADDRESS + "/") else None
+            # unpkg shows every published file under its own name, so the link is always valid
+            shown_at = f"{FILES_URL}/{name}@{quoted(version)}/" if url.startswith(ADDRESS + "/") else None
             yield Archive("npm", url, *digest, None, shown_at)
 
 
 def types_package(name: str) -> str:
-    """Where the types of a package without any are published (github.com/DefinitelyTyped/DefinitelyTyped)."""
+    """Return the package that publishes the types of a package without any
+    (github.com/DefinitelyTyped/DefinitelyTyped).
+    """
     return "@types/" + name.removeprefix("@").replace("/", "__")
 
 
-def _digest(dist: Any) -> Digest | None:
-    """The published digest; packages of before 2017 have SHA-1 alone."""
-    if known := integrity(at(dist, "integrity")):
-        return known
+def _parse_digest(dist: Any) -> Digest | None:
+    """Return the published digest. Packages from before 2017 have only SHA-1."""
+    if digest := integrity(at(dist, "integrity")):
+        return digest
     shasum = at(dist, "shasum")
     try:
         return ("sha1", binascii.unhexlify(shasum)) if isinstance(shasum, str) else None
@@ -150,48 +161,50 @@ def _digest(dist: Any) -> Digest | None:
         return None
 
 
-def _repository(body: Any) -> str | None:
-    """Written as an address, as an object with one, or as `<owner>/<name>` for GitHub's."""
-    given = at(body, "repository")
-    link = at(given, "url") if isinstance(given, dict) else given
-    short = _SHORT.fullmatch(link[:200]) if isinstance(link, str) else None
+def _parse_repository(body: Any) -> str | None:
+    """Parse a repository: a URL, an object with a URL, or `<owner>/<name>` for GitHub."""
+    value = at(body, "repository")
+    link = at(value, "url") if isinstance(value, dict) else value
+    short = _GITHUB_SHORTHAND.fullmatch(link[:200]) if isinstance(link, str) else None
     return short[1] if short else repository([link, at(body, "homepage")])
 
 
-def _deprecated(value: Any) -> str | None:
-    """A sentence, or, on some registries, true."""
+def _parse_deprecation(value: Any) -> str | None:
+    """Return the deprecation message. Some registries give only true."""
     if isinstance(value, str) and value:
         return cleaned(value, 200)
     return "deprecated" if value is True else None
 
 
-def _typed(body: Any) -> bool:
-    return any(at(body, member) for member in ("types", "typings")) or _names_types(at(body, "exports"), 6)
+def _has_types(body: Any) -> bool:
+    return any(at(body, member) for member in ("types", "typings")) or _exports_types(at(body, "exports"), 6)
 
 
-def _names_types(exports: Any, depth: int) -> bool:
+def _exports_types(exports: Any, depth: int) -> bool:
     if not isinstance(exports, dict) or not depth:
         return False
     members = cast(dict[str, Any], exports)
-    return "types" in members or any(_names_types(each, depth - 1) for each in members.values())
+    return "types" in members or any(_exports_types(each, depth - 1) for each in members.values())
 
 
-def _parts(name: str, body: Any) -> tuple[tuple[str, str], ...]:
-    """The packages of its own scope that it needs, with the version: what it hands on is documented there."""
+def _parse_parts(name: str, body: Any) -> tuple[tuple[str, str], ...]:
+    """Return dependencies of its own scope, with versions: what it re-exports is documented there."""
     scope = name.split("/")[0] + "/" if name.startswith("@") else f"@{name}/"
     needed: dict[str, Any] = {}
     for member in ("peerDependencies", "dependencies"):
-        given = at(body, member)
-        needed |= cast(Mapping[str, Any], given) if isinstance(given, dict) else {}
+        group = at(body, member)
+        needed |= cast(Mapping[str, Any], group) if isinstance(group, dict) else {}
     found = [
-        (each, wanted)
-        for each, wanted in needed.items()
+        (each, version)
+        for each, version in needed.items()
         if each.startswith(scope)
         and each != name
         and at(body, "peerDependenciesMeta", each, "optional") is not True
     ]
-    return tuple((each, wanted if _exact(wanted) else "latest") for each, wanted in found[:MOST_PARTS])
+    return tuple(
+        (each, version if _is_exact_version(version) else "latest") for each, version in found[:MAX_PARTS]
+    )
 
 
-def _exact(wanted: Any) -> bool:
-    return isinstance(wanted, str) and bool(_EXACT.fullmatch(wanted))
+def _is_exact_version(version: Any) -> bool:
+    return isinstance(version, str) and bool(_EXACT_VERSION.fullmatch(version))

@@ -1,4 +1,4 @@
-"""A released package, and how well kept it looks."""
+"""A released package and the score of its maintenance."""
 
 from __future__ import annotations
 
@@ -18,77 +18,77 @@ _PLACEHOLDER = re.compile(
     re.IGNORECASE,
 )
 MANY_RELEASES = 100
-"""Releases from which more say nothing more."""
-OLD_YEARS = 6.0
-"""Years without a release after which a library counts as left."""
+"""Number of releases above which more do not raise the score."""
+ABANDONED_YEARS = 6.0
+"""Years without a release after which a library counts as abandoned."""
 
 
 @dataclass(frozen=True, slots=True)
 class Archive:
-    """A file of a release, as its registry tells it."""
+    """A file of a release, as described by its registry."""
 
     kind: ArchiveKind
     url: str
     algorithm: Literal["sha256", "sha512", "sha1"]
     digest: bytes
     size: int | None
-    """Bytes, where the registry says how many."""
+    """Bytes, if the registry states them."""
     shown_at: str | None
-    """What a path inside the archive is appended to for an address that shows that file."""
+    """URL prefix to which a path inside the archive is appended to get a page that shows the file."""
 
 
 @dataclass(frozen=True, slots=True)
 class Package:
-    """One release of a package. None is what the registry does not say."""
+    """One release of a package. None means that the registry does not say."""
 
     registry: RegistryName
     name: str
-    """As the registry is asked for it."""
+    """Name used in registry requests."""
     title: str
-    """As the package calls itself."""
+    """Name as the package spells it."""
     version: str
     summary: str | None
     repository: str | None
-    """`<owner>/<name>` of its repository on a well-known host, as it is written."""
+    """`<owner>/<name>` of its repository on a well-known host, with the case unchanged."""
     deprecated: str | None
-    """Why it should not be used any more, in the registry's words."""
+    """Reason not to use it any more, in the registry's words."""
     releases: int | None
     published: datetime | None
     archives: tuple[Archive, ...]
     """Best first."""
     readme: str | None = None
-    """Its description at length, where no archive can be read."""
+    """Its long description, if no archive can be read."""
     typed: bool = True
-    """Whether it brings its own types (JavaScript)."""
+    """True if it contains its own types (JavaScript)."""
     parts: tuple[tuple[str, str], ...] = ()
-    """Packages of its own scope that it is made of, with their versions or `latest` (JavaScript)."""
+    """Dependencies of its own scope, with their versions or `latest` (JavaScript)."""
 
     @property
     def id(self) -> str:
-        """What documentation is asked for by."""
+        """ID to request its documentation by."""
         return package_id(self.registry, self.name)
 
 
 def standing(package: Package, now: datetime | None = None) -> float:
-    """How much a package looks like the library that people mean, from 0 to 1.
+    """Score from 0 to 1 how much a package looks like the library that people mean.
 
-    Counted are a description, a repository of the same name, the number of releases and the age of the
-    last. A placeholder and a package given up keep a fifth. None of it alone is proof: squatters name the
-    true repository and invent versions, but seldom release for years.
+    It depends on a description, a repository of the same name, the number of releases and the age of the last
+    one. Placeholders and abandoned packages keep a fifth. No part of it is proof: squatters name the real
+    repository and invent versions, but seldom publish releases for years.
     """
     releases = math.log1p(package.releases or 0) / math.log1p(MANY_RELEASES)
     score = (
         0.1 * bool(package.summary)
-        + 0.2 * _repository(package)
+        + 0.2 * _repository_score(package)
         + 0.5 * min(1.0, releases)
-        + 0.2 * _freshness(package.published, now or datetime.now(UTC))
+        + 0.2 * _freshness_score(package.published, now or datetime.now(UTC))
     )
-    given_up = package.deprecated or _PLACEHOLDER.search(package.summary or "")
-    return round(score * (0.2 if given_up else 1.0), 4)
+    is_abandoned = package.deprecated or _PLACEHOLDER.search(package.summary or "")
+    return round(score * (0.2 if is_abandoned else 1.0), 4)
 
 
-def _repository(package: Package) -> float:
-    """1 for a repository called like the package, a half for any other."""
+def _repository_score(package: Package) -> float:
+    """Return 1 for a repository named like the package, 0.5 for any other, 0 for none."""
     if package.repository is None:
         return 0.0
     owner, _, name = package.repository.lower().partition("/")
@@ -96,8 +96,8 @@ def _repository(package: Package) -> float:
     return 1.0 if own in (name, name.removesuffix(".js"), owner) or own in name.split("-") else 0.5
 
 
-def _freshness(published: datetime | None, now: datetime) -> float:
+def _freshness_score(published: datetime | None, now: datetime) -> float:
     if published is None:
         return 0.0
     years = (now - published).days / 365
-    return max(0.0, min(1.0, 1 - (years - 1) / (OLD_YEARS - 1)))
+    return max(0.0, min(1.0, 1 - (years - 1) / (ABANDONED_YEARS - 1)))

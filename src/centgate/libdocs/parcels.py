@@ -1,4 +1,4 @@
-"""The archives that a library's documentation is spread over: its own, its types', those of its parts."""
+"""Download the archives of a library's documentation: its own, its types', those of its parts."""
 
 from __future__ import annotations
 
@@ -17,84 +17,88 @@ from centgate.libdocs.registries import LARGEST_ARCHIVE
 from centgate.libdocs.shelves import UNFINISHED
 from centgate.sources import together
 
-MOST_READ = LARGEST_ARCHIVE + (30 << 20)
-"""Bytes of archives that are read for one library."""
-MOST_PARTS = 8
-"""Further packages that are read for one."""
+MAX_TOTAL_BYTES = LARGEST_ARCHIVE + (30 << 20)
+"""Maximum bytes of all archives read for one library."""
+MAX_PARTS = 8
+"""Maximum number of further packages read for one library."""
 
 
 @asynccontextmanager
 async def parcels(
-    package: Package, archive: Archive | None, published: Publications, beside: Path
+    package: Package, archive: Archive | None, registry_client: Publications, beside: Path
 ) -> AsyncGenerator[list[Parcel]]:
-    """A release's archive and what belongs to it, in files beside another until this is left.
+    """Download a release's archive and related archives into temporary files next to `beside`.
 
-    Raises AnswerTooLong when its own is too large.
+    The files are deleted on exit. Raises AnswerTooLong if the release's own archive is too large.
     """
-    put: list[Path] = []
+    files: list[Path] = []
     try:
-        fetched = await _together(package, archive, published)
-        for each in fetched:
-            put.append(beside.with_name(f"{uuid4().hex}{UNFINISHED}"))
-            await asyncio.to_thread(put[-1].write_bytes, each.content)
-        sent = [Parcel(each.archive, file, each.inside) for each, file in zip(fetched, put, strict=True)]
-        del fetched  # tens of megabytes
-        yield sent
+        archives = await _fetch_archives(package, archive, registry_client)
+        for each in archives:
+            files.append(beside.with_name(f"{uuid4().hex}{UNFINISHED}"))
+            await asyncio.to_thread(files[-1].write_bytes, each.content)
+        downloaded = [
+            Parcel(each.archive, file, each.path_prefix) for each, file in zip(archives, files, strict=True)
+        ]
+        del archives  # tens of megabytes
+        yield downloaded
     finally:
-        for file in put:
+        for file in files:
             file.unlink(missing_ok=True)
 
 
 @dataclass(frozen=True, slots=True)
-class _Fetched:
+class _ArchiveBytes:
     """An archive with its bytes."""
 
     archive: Archive
     content: bytes = field(repr=False)
-    inside: str = ""
+    path_prefix: str = ""
 
 
-async def _together(package: Package, archive: Archive | None, published: Publications) -> list[_Fetched]:
-    own = [_Fetched(archive, await published.archive(package, archive))] if archive else []
+async def _fetch_archives(
+    package: Package, archive: Archive | None, registry_client: Publications
+) -> list[_ArchiveBytes]:
+    own = [_ArchiveBytes(archive, await registry_client.archive(package, archive))] if archive else []
     if package.registry != "npm":
         return own
-    others = await _parts(package, published)
-    if not package.typed and (types := await published.types(package)):
+    others = await _find_parts(package, registry_client)
+    if not package.typed and (types := await registry_client.types(package)):
         others = [types, *others]
-    return _within([*own, *await _all_fetched(others[:MOST_PARTS], published)])
+    return _limit_total_size([*own, *await _fetch_parts(others[:MAX_PARTS], registry_client)])
 
 
-async def _parts(package: Package, published: Publications) -> list[Package]:
-    """The packages it is made of, and theirs: what the second hands on to the first is theirs."""
+async def _find_parts(package: Package, registry_client: Publications) -> list[Package]:
+    """Return its parts and their parts: the first level may re-export what the second one documents."""
     found = {package.name: package}
     level = [package]
     for _ in range(2):
-        parts = [part for each in level for part in await published.parts(each)]
+        parts = [part for each in level for part in await registry_client.parts(each)]
         level = list({part.name: part for part in parts if part.name not in found}.values())
         found |= {part.name: part for part in level}
-    return list(found.values())[1 : MOST_PARTS + 1]
+    return list(found.values())[1 : MAX_PARTS + 1]
 
 
-async def _all_fetched(packages: Iterable[Package], published: Publications) -> list[_Fetched]:
+async def _fetch_parts(packages: Iterable[Package], registry_client: Publications) -> list[_ArchiveBytes]:
     async with together() as group:
-        tasks = [group.create_task(_fetched(each, published)) for each in packages if each.archives]
-    return [parcel for task in tasks if (parcel := task.result())]
+        tasks = [group.create_task(_fetch_part(each, registry_client)) for each in packages if each.archives]
+    return [part_archive for task in tasks if (part_archive := task.result())]
 
 
-async def _fetched(package: Package, published: Publications) -> _Fetched | None:
-    """A part's archive; a part that is too large is done without."""
+async def _fetch_part(package: Package, registry_client: Publications) -> _ArchiveBytes | None:
+    """Return the archive of a part, or None if it is too large."""
     archive = package.archives[0]
     try:
-        return _Fetched(archive, await published.archive(package, archive), f"{package.name}/")
+        return _ArchiveBytes(archive, await registry_client.archive(package, archive), f"{package.name}/")
     except AnswerTooLong:
         return None
 
 
-def _within(fetched: list[_Fetched]) -> list[_Fetched]:
-    """As many as are read together."""
-    kept, size = list[_Fetched](), 0
-    for each in fetched:
+def _limit_total_size(archives: list[_ArchiveBytes]) -> list[_ArchiveBytes]:
+    """Return as many archives, in order, as fit the total size limit."""
+    selected, size = list[_ArchiveBytes](), 0
+    for each in archives:
         size += len(each.content)
-        if size <= MOST_READ:
-            kept.append(each)
-    return kept
+        if size <= MAX_TOTAL_BYTES:
+            selected.append(each)
+    return selected

@@ -1,4 +1,4 @@
-"""A piece of documentation, as it is indexed and shown."""
+"""A chunk of documentation, as it is indexed and shown."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from centgate.libdocs.splitting import code_cut, code_parts, text_parts
 from centgate.text import cleaned, legible
 
 _EMPHASIS = re.compile(r"\*\*|`")
-PARTS = 12
-"""Pieces that one block of code is divided into at most."""
-TITLE = 160
-"""Characters of a title or of one heading above it."""
-TEXT = 2400
-"""Characters of explanation in one piece; what is longer is split."""
-SHORTEST = 50
-"""Characters of explanation below which a piece without code says nothing."""
-CODE = 3600
-"""Characters of code in one piece; what is longer is cut."""
+MAX_CODE_PARTS = 12
+"""Maximum number of chunks that one block of code is divided into."""
+MAX_TITLE = 160
+"""Maximum characters of a title or of one heading above it."""
+MAX_TEXT = 2400
+"""Maximum characters of explanation in one chunk; longer text is split."""
+MIN_TEXT = 50
+"""Minimum characters of explanation in a chunk without code."""
+MAX_CODE = 3600
+"""Maximum characters of code in one chunk; longer code is cut."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,100 +27,103 @@ class Piece:
 
     title: str
     breadcrumb: tuple[str, ...]
-    """What the title stands below: headings, or a module and classes."""
+    """Headings above the title, or its module and classes."""
     code: str | None
     language: str | None
     text: str | None
     source_url: str | None
     path: str
     names: tuple[str, ...] = ()
-    """Names of the library that this piece defines or is headed by, `Session.execute` beside `execute`."""
+    """Names that this chunk defines or has as its heading: `Session.execute` and `execute`."""
     weight: float = 1.0
-    """How much a match is worth: examples and guides 1, bare signatures less."""
+    """Factor for the score of a match: 1 for examples and guides, less for bare signatures."""
 
 
-def finished(piece: Piece) -> list[Piece]:
-    """A piece made legible and brought to a size that can be shown; empty when nothing is left of it."""
-    title = _heading(piece.title)
-    code = legible(piece.code).strip("\n").expandtabs(4) if piece.code else ""
-    parts = text_parts(legible(piece.text or "").strip(), TEXT)
-    if not title or not (code.strip() or sum(map(len, parts)) >= SHORTEST):
+def finished(chunk: Piece) -> list[Piece]:
+    """Sanitise a chunk and split it to sizes that can be shown. Returns an empty list if nothing is left."""
+    title = _clean_heading(chunk.title)
+    code = legible(chunk.code).strip("\n").expandtabs(4) if chunk.code else ""
+    parts = text_parts(legible(chunk.text or "").strip(), MAX_TEXT)
+    if not title or not (code.strip() or sum(map(len, parts)) >= MIN_TEXT):
         return []
     whole = replace(
-        piece,
+        chunk,
         title=title,
-        breadcrumb=tuple(filter(None, map(_heading, piece.breadcrumb))),
-        code=code_cut(code, CODE, piece.language) if code.strip() else None,
-        language=piece.language if code.strip() else None,
+        breadcrumb=tuple(filter(None, map(_clean_heading, chunk.breadcrumb))),
+        code=code_cut(code, MAX_CODE, chunk.language) if code.strip() else None,
+        language=chunk.language if code.strip() else None,
         text=parts[0] if parts else None,
     )
-    if len(code) > CODE and not piece.names:
-        return _in_parts(whole, code, parts)
+    if len(code) > MAX_CODE and not chunk.names:
+        return _split_code(whole, code, parts)
     if len(parts) < 2:
         return [whole]
     bare = replace(whole, code=None, language=None)
-    if not piece.names:
-        # prose leads to its code, so it is the last part that the code belongs to
+    if not chunk.names:
+        # prose leads to its code, so the code belongs to the last part of the prose
         return [*(replace(bare, text=part) for part in parts[:-1]), replace(whole, text=parts[-1])]
-    return [whole, *(replace(bare, text=part, names=_entries(piece, part)) for part in parts[1:])]
+    return [whole, *(replace(bare, text=part, names=_parameter_names(chunk, part)) for part in parts[1:])]
 
 
-def _in_parts(piece: Piece, code: str, texts: list[str]) -> list[Piece]:
-    """An example too long for one piece, a part of its code in each; the end of a very long one is cut."""
-    parts = code_parts(code, CODE * 3 // 4)
-    if len(parts) > PARTS:
-        parts = [*parts[: PARTS - 1], code_cut("\n".join(parts[PARTS - 1 :]), CODE * 3 // 4, piece.language)]
-    pieces = [replace(piece, code=None, language=None, text=text) for text in texts[:-1]]
+def _split_code(chunk: Piece, code: str, texts: list[str]) -> list[Piece]:
+    """Split an example that is too long for one chunk. The end of a very long one is cut."""
+    parts = code_parts(code, MAX_CODE * 3 // 4)
+    if len(parts) > MAX_CODE_PARTS:
+        parts = [
+            *parts[: MAX_CODE_PARTS - 1],
+            code_cut("\n".join(parts[MAX_CODE_PARTS - 1 :]), MAX_CODE * 3 // 4, chunk.language),
+        ]
+    chunks = [replace(chunk, code=None, language=None, text=text) for text in texts[:-1]]
     for number, part in enumerate(parts, 1):
         text = "\n\n".join(
             [*texts[-1:], f"Part {number} of {len(parts)} of the code."] if number == 1 else []
         )
-        title = f"{piece.title} (part {number} of {len(parts)})"
-        pieces.append(replace(piece, title=title, code=part, text=text or None))
-    return pieces
+        title = f"{chunk.title} (part {number} of {len(parts)})"
+        chunks.append(replace(chunk, title=title, code=part, text=text or None))
+    return chunks
 
 
-def titled(piece: Piece) -> str:
-    """A title that stands alone: qualified as a name is imported, or below the headings above it."""
-    above = [part for part in piece.breadcrumb if part.lower() != piece.title.lower()]
-    if piece.names and piece.path.endswith((".py", ".pyi")):
-        return ".".join([*above, piece.title])
+def titled(chunk: Piece) -> str:
+    """Return a title that stands alone: qualified as the name is imported, or below the headings above it."""
+    above = [part for part in chunk.breadcrumb if part.lower() != chunk.title.lower()]
+    if chunk.names and chunk.path.endswith((".py", ".pyi")):
+        return ".".join([*above, chunk.title])
     return (
-        piece.title if piece.names and _SCRIPT.search(piece.path) else " > ".join([*above[-2:], piece.title])
+        chunk.title if chunk.names and _SCRIPT.search(chunk.path) else " > ".join([*above[-2:], chunk.title])
     )
 
 
 def anchored(url: str | None, first: int, last: int) -> str | None:
-    """A link to lines of a file, where the host is known to have such links."""
+    """Return a link to lines of a file, if the host supports such links."""
     if url is None or "#" in url:
         return url
     host = _BLOB.match(url)
     if host is None:
         return url
-    # rendered files show their lines only when asked for plainly
+    # the hosts show the lines of rendered formats only in the plain view
     plain = "?plain=1" if _RENDERED.search(url) and "?" not in url else ""
     until = f"L{last}" if host["site"] == "github.com" else f"{last}"
     return f"{url}{plain}#L{first}" + (f"-{until}" if last > first else "")
 
 
 def names_of(qualified: str) -> tuple[str, ...]:
-    """A dotted name and its last part."""
+    """Return a dotted name and its last part."""
     last = re.split(r"[.#]", qualified)[-1]
     return (qualified, last) if last != qualified else (qualified,)
 
 
-def _heading(text: str) -> str | None:
-    return cleaned(_EMPHASIS.sub("", text), TITLE)
+def _clean_heading(text: str) -> str | None:
+    return cleaned(_EMPHASIS.sub("", text), MAX_TITLE)
 
 
-def _entries(piece: Piece, text: str) -> tuple[str, ...]:
-    """The parameters that a later part of a long description is about."""
-    if not piece.names:
+def _parameter_names(chunk: Piece, text: str) -> tuple[str, ...]:
+    """Return the names of the parameters described in a later part of a long description."""
+    if not chunk.names:
         return ()
-    return tuple(f"{piece.names[-1]}.{entry}" for entry in _ENTRY.findall(text))[:40]
+    return tuple(f"{chunk.names[-1]}.{entry}" for entry in _PARAMETER.findall(text))[:40]
 
 
-_ENTRY = re.compile(r"^- `(\w{2,60})", re.MULTILINE)
+_PARAMETER = re.compile(r"^- `(\w{2,60})", re.MULTILINE)
 _SCRIPT = re.compile(r"\.[cm]?[jt]sx?$")
 _BLOB = re.compile(r"https://(?P<site>github\.com|gitlab\.com)/[^?#]*?/blob/")
 _RENDERED = re.compile(r"\.(?:md|mdx|markdown|rst)(?:$|\?)", re.IGNORECASE)

@@ -1,4 +1,4 @@
-"""PyPI: Python packages, by its JSON interface (docs.pypi.org/api/json)."""
+"""Client for PyPI's JSON API of Python packages (docs.pypi.org/api/json)."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ from centgate.text import cleaned
 from centgate.upstream import Reply, Upstream, joined
 
 ADDRESS = "https://pypi.org"
-FILES = "https://files.pythonhosted.org"
-INSPECTOR = "https://inspector.pypi.io"
-MOST_ARCHIVES = 3
-LONGEST_README = 100_000
-_LINKS = ("source", "source code", "repository", "code", "github", "homepage")
-"""What projects call the link to their repository, likeliest first."""
+FILES_URL = "https://files.pythonhosted.org"
+INSPECTOR_URL = "https://inspector.pypi.io"
+MAX_ARCHIVES = 3
+MAX_README_LENGTH = 100_000
+_REPOSITORY_LABELS = ("source", "source code", "repository", "code", "github", "homepage")
+"""Labels that projects use for the link to their repository, most likely first."""
 
 
 class _Project(msgspec.Struct):
-    """A project; its releases can be tens of thousands of files, so they stay unread."""
+    """A project. Its releases can list tens of thousands of files, so they are not decoded."""
 
     info: msgspec.Raw
     urls: msgspec.Raw = msgspec.Raw(b"[]")
@@ -45,7 +45,7 @@ class _Project(msgspec.Struct):
 
 
 class Pypi:
-    """Python packages."""
+    """Client for PyPI."""
 
     name: ClassVar[RegistryName] = "pypi"
     label: ClassVar[str] = "PyPI"
@@ -59,116 +59,125 @@ class Pypi:
         return self._upstream
 
     async def newest(self, name: str) -> Package | None:
-        """The release that PyPI puts first: neither a preview nor yanked, unless there is no other."""
-        reply = await self._ask(f"/pypi/{quote(name)}/json")
+        """Return the release that PyPI lists first: neither a pre-release nor yanked, unless there is no
+        other.
+        """
+        reply = await self._get_json(f"/pypi/{quote(name)}/json")
         if reply is None:
             return None
         project = decoded(reply, _Project)
-        return self._package(reply, name, project, msgspec.json.decode(project.urls))
+        return self._parse_package(reply, name, project, msgspec.json.decode(project.urls))
 
     async def release(self, name: str, version: str) -> Package | None:
-        """A release from the project's list, or from its own page where a registry gives no list."""
-        reply = await self._ask(f"/pypi/{quote(name)}/json")
+        """Return a release from the project's list, or from its own page if the registry gives no list."""
+        reply = await self._get_json(f"/pypi/{quote(name)}/json")
         if reply is None:
             return None
         project = decoded(reply, _Project)
         if project.releases is None:
-            return await self._page_of(name, version)
-        known = same_version(version, project.releases)
-        if known is None:
+            return await self._fetch_release_page(name, version)
+        published_version = same_version(version, project.releases)
+        if published_version is None:
             return None
-        return self._package(reply, name, project, msgspec.json.decode(project.releases[known]), known)
+        return self._parse_package(
+            reply, name, project, msgspec.json.decode(project.releases[published_version]), published_version
+        )
 
     async def archive(self, archive: Archive) -> bytes:
         return await fetched(self._upstream, archive)
 
-    async def _page_of(self, name: str, version: str) -> Package | None:
-        reply = await self._ask(f"/pypi/{quote(name)}/{quoted(version)}/json")
+    async def _fetch_release_page(self, name: str, version: str) -> Package | None:
+        reply = await self._get_json(f"/pypi/{quote(name)}/{quoted(version)}/json")
         if reply is None:
             return None
         project = decoded(reply, _Project)
-        return self._package(reply, name, project, msgspec.json.decode(project.urls))
+        return self._parse_package(reply, name, project, msgspec.json.decode(project.urls))
 
-    async def _ask(self, path: str) -> Reply | None:
+    async def _get_json(self, path: str) -> Reply | None:
         reply = await self._upstream.get(joined(self._base, path), accept=(404,))
         return None if reply.status == 404 else reply
 
-    def _package(
-        self, reply: Reply, asked: str, project: _Project, uploads: Any, version: str | None = None
+    def _parse_package(
+        self, reply: Reply, requested_name: str, project: _Project, uploads: Any, version: str | None = None
     ) -> Package:
-        """`version` is None for the one that the project's description is of."""
+        """Parse a release. `version` is None for the version that the project's description belongs to."""
         info = msgspec.json.decode(project.info)
-        title, number = called(reply, info["name"], asked), version_of(version or info["version"])
+        title, number = called(reply, info["name"], requested_name), version_of(version or info["version"])
         files = [file for file in items(uploads) if isinstance(at(file, "filename"), str)]
-        archives = tuple(self._archives(files, asked, number))[:MOST_ARCHIVES]
+        archives = tuple(self._parse_archives(files, requested_name, number))[:MAX_ARCHIVES]
         return Package(
             registry="pypi",
-            name=asked,
+            name=requested_name,
             title=title,
             version=number,
             summary=cleaned(text(at(info, "summary")), SUMMARY),
-            repository=repository(_links(info)),
-            deprecated=_withdrawn(info, files),
+            repository=repository(_repository_links(info)),
+            deprecated=_deprecation_reason(info, files),
             releases=None if project.releases is None else len(project.releases),
-            published=max(filter(None, map(_uploaded, files)), default=None),
+            published=max(filter(None, map(_upload_time, files)), default=None),
             archives=archives,
-            readme=None if archives else (text(at(info, "description")) or "")[:LONGEST_README] or None,
+            readme=None if archives else (text(at(info, "description")) or "")[:MAX_README_LENGTH] or None,
         )
 
-    def _archives(self, files: list[Any], name: str, version: str) -> Iterator[Archive]:
-        """The source first, which is where documentation is, then the smallest wheels; none too large."""
-        for file in sorted(files, key=_preference):
-            kind, size = _kind(file["filename"]), count(at(file, "size"))
+    def _parse_archives(self, files: list[Any], name: str, version: str) -> Iterator[Archive]:
+        """Yield the source distribution, which contains the documentation, then the smallest wheels; none too
+        large.
+        """
+        for file in sorted(files, key=_archive_sort_key):
+            kind, size = _archive_kind(file["filename"]), count(at(file, "size"))
             page = joined(self._base, f"/pypi/{quote(name)}/json")
-            url = followed(at(file, "url"), page, FILES)
+            url = followed(at(file, "url"), page, FILES_URL)
             digest = at(file, "digests", "sha256")
             if kind and url and isinstance(digest, str) and (size or 0) <= LARGEST_ARCHIVE:
-                shown_at = _shown_at(file, url, name, version)
+                shown_at = _inspector_url(file, url, name, version)
                 yield Archive(kind, url, "sha256", bytes.fromhex(digest), size, shown_at)
 
 
-def _shown_at(file: Any, url: str, name: str, version: str) -> str | None:
-    """PyPI's inspector shows each file of each archive that PyPI has, so that the link holds for certain.
+def _inspector_url(file: Any, url: str, name: str, version: str) -> str | None:
+    """Return the URL prefix in PyPI's inspector, which shows each file of each archive on PyPI, so links are
+    valid.
 
-    A link into the repository would be a guess: nothing says which tag a release was made from. PyPI puts an
-    archive where its digest says (BLAKE2b, in three parts), and so do its mirrors; other registries do not.
+    A link into the repository would be a guess: nothing says which tag a release was made from. PyPI stores
+    an archive under its digest (BLAKE2b, in three parts), and so do its mirrors; other registries do not.
     """
     digest = str(at(file, "digests", "blake2b_256"))
-    place = f"/packages/{digest[:2]}/{digest[2:4]}/{digest[4:]}/{quote(file['filename'])}"
-    return f"{INSPECTOR}/project/{quote(name)}/{quoted(version)}{place}/" if url.endswith(place) else None
+    suffix = f"/packages/{digest[:2]}/{digest[2:4]}/{digest[4:]}/{quote(file['filename'])}"
+    return (
+        f"{INSPECTOR_URL}/project/{quote(name)}/{quoted(version)}{suffix}/" if url.endswith(suffix) else None
+    )
 
 
-def _preference(file: Any) -> tuple[bool, bool, int]:
+def _archive_sort_key(file: Any) -> tuple[bool, bool, int]:
     name = file["filename"]
-    return _kind(name) != "sdist", not name.endswith("-none-any.whl"), count(at(file, "size")) or 0
+    return _archive_kind(name) != "sdist", not name.endswith("-none-any.whl"), count(at(file, "size")) or 0
 
 
-def _kind(filename: str) -> ArchiveKind | None:
+def _archive_kind(filename: str) -> ArchiveKind | None:
     if filename.endswith(".whl"):
         return "wheel"
     return "sdist" if filename.endswith((".tar.gz", ".tgz", ".zip")) else None
 
 
-def _links(info: Any) -> list[Any]:
-    given = at(info, "project_urls")
-    links = cast(dict[str, Any], given) if isinstance(given, dict) else {}
-    known = {label.lower(): link for label, link in links.items()}
-    return [*(known.get(label) for label in _LINKS), at(info, "home_page"), *links.values()]
+def _repository_links(info: Any) -> list[Any]:
+    project_urls = at(info, "project_urls")
+    links = cast(dict[str, Any], project_urls) if isinstance(project_urls, dict) else {}
+    by_label = {label.lower(): link for label, link in links.items()}
+    return [*(by_label.get(label) for label in _REPOSITORY_LABELS), at(info, "home_page"), *links.values()]
 
 
-def _withdrawn(info: Any, files: list[Any]) -> str | None:
-    """Why a release, or its project, should not be used any more."""
+def _deprecation_reason(info: Any, files: list[Any]) -> str | None:
+    """Return the reason not to use a release or its project any more, if there is one."""
     if files and all(at(file, "yanked") is True for file in files):
         return f"yanked: {cleaned(text(at(files[0], 'yanked_reason')), 200) or 'no reason given'}"
     classifiers = items(at(info, "classifiers"))
     return "inactive" if "Development Status :: 7 - Inactive" in classifiers else None
 
 
-def _uploaded(file: Any) -> datetime | None:
-    """When a file was uploaded; the older of the two members has no zone and is in UTC."""
+def _upload_time(file: Any) -> datetime | None:
+    """Return the upload time of a file. The older of the two members has no time zone and is in UTC."""
     value = at(file, "upload_time_iso_8601") or at(file, "upload_time")
     try:
-        told = datetime.fromisoformat(value)
+        time = datetime.fromisoformat(value)
     except (TypeError, ValueError):
         return None
-    return told.replace(tzinfo=UTC) if told.tzinfo is None else told
+    return time.replace(tzinfo=UTC) if time.tzinfo is None else time

@@ -1,4 +1,4 @@
-"""Where a Python package's users find what its private or inner modules define."""
+"""Find the public modules that export what a Python package's private or inner modules define."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from centgate.libdocs.pieces import Piece
 from centgate.libdocs.python_pieces import is_example, module_of
 from centgate.libdocs.python_syntax import parsed
 
-EXPORTED = 1.05
-"""How much more a name counts that the package itself offers."""
-INNER = 0.8
-"""How much is left for one that can only be had from the module that defines it."""
+EXPORTED_WEIGHT = 1.05
+"""Factor for a name that the top-level package exports."""
+INNER_WEIGHT = 0.8
+"""Factor for a name that can only be imported from the module that defines it."""
 _ALL = re.compile(r"^__all__[^=\n]{0,60}=\s*[\[(]([^\])=]*)[\])]", re.MULTILINE)
 _IMPORT = re.compile(
     r"^from[ \t]{1,9}[.\w]{1,200}[ \t]{1,9}import[ \t]{1,9}(?:\([^()]{0,9000}\)|[^\n()]{1,900}$)",
@@ -26,65 +26,75 @@ _QUOTED = re.compile(r"[\"'](\w+)[\"']")
 
 
 @dataclass(slots=True)
-class Imports:
-    """What modules bring in from others of the same package."""
+class PackageImports:
+    """Imports between the modules of one package."""
 
-    named: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
-    """Dotted names to where else they can be imported from."""
-    whole: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
-    """Modules to those that import everything of them."""
-    offered: dict[str, frozenset[str]] = field(default_factory=dict[str, frozenset[str]])
-    """The names in modules' `__all__`, which is what everything is."""
+    by_name: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
+    """Dotted names, with the modules that re-export them."""
+    star_imports: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
+    """Modules, with the modules that import everything from them."""
+    all_names: dict[str, frozenset[str]] = field(default_factory=dict[str, frozenset[str]])
+    """The names in the `__all__` of modules, which limit a star import."""
 
 
-def public_names(documents: Iterable[Document]) -> Imports:
-    """Imports between modules, read from packages' `__init__.py` and from modules that only gather."""
-    imports = Imports()
+def public_names(documents: Iterable[Document]) -> PackageImports:
+    """Collect imports from the `__init__.py` of packages and from modules that only re-export."""
+    imports = PackageImports()
     for document in documents:
         if document.kind != "python" or is_example(document.path):
             continue
         module = module_of(document.path)
-        offered = _ALL.search(document.text)
-        if offered:
-            imports.offered[module] = frozenset(_QUOTED.findall(offered[1]))
+        all_names = _ALL.search(document.text)
+        if all_names:
+            imports.all_names[module] = frozenset(_QUOTED.findall(all_names[1]))
         package = document.path.endswith("/__init__.py")
         if package or _is_public(module):
             for statement in _import_statements(document.text, limited=not package):
-                _note(imports, module, statement, package=package)
+                _record_imports(imports, module, statement, package=package)
     return imports
 
 
-def under_public_names(pieces: Iterable[Piece], imports: Imports) -> Iterator[Piece]:
-    """Pieces with their shortest public module; those without any are left out."""
-    for piece in pieces:
-        if not piece.path.endswith((".py", ".pyi")) or is_example(piece.path):
-            yield piece
+def under_public_names(chunks: Iterable[Piece], imports: PackageImports) -> Iterator[Piece]:
+    """Yield chunks under their shortest public module. Chunks without a public module are dropped."""
+    for chunk in chunks:
+        if not chunk.path.endswith((".py", ".pyi")) or is_example(chunk.path):
+            yield chunk
             continue
-        module = piece.breadcrumb[0] if piece.breadcrumb else piece.title
-        place = best_place(module, piece.title.split(".")[0], imports) if piece.breadcrumb else module
-        if not _is_public(place):
+        module = chunk.breadcrumb[0] if chunk.breadcrumb else chunk.title
+        public_module = (
+            shortest_public_module(module, chunk.title.split(".")[0], imports) if chunk.breadcrumb else module
+        )
+        if not _is_public(public_module):
             continue
-        top = place.count(".") == 0
-        weight = piece.weight * (EXPORTED if top else 1.0 if place != module or not imports.named else INNER)
-        yield replace(piece, breadcrumb=(place,) if piece.breadcrumb else (), weight=weight)
+        top = public_module.count(".") == 0
+        weight = chunk.weight * (
+            EXPORTED_WEIGHT
+            if top
+            else 1.0
+            if public_module != module or not imports.by_name
+            else INNER_WEIGHT
+        )
+        yield replace(chunk, breadcrumb=(public_module,) if chunk.breadcrumb else (), weight=weight)
 
 
-def best_place(module: str, name: str, imports: Imports) -> str:
-    """The public module with the fewest parts that a definition can be imported from, else its own."""
-    seen = {module}
-    waiting = deque([module])
-    while waiting and len(seen) < 50:
-        here = waiting.popleft()
-        whole = imports.whole.get(here, ()) if name in imports.offered.get(here, (name,)) else ()
-        for there in (*imports.named.get(f"{here}.{name}", ()), *whole):
-            if there not in seen:
-                seen.add(there)
-                waiting.append(there)
-    return min(seen, key=lambda each: (not _is_public(each), each.count("."), each))
+def shortest_public_module(module: str, name: str, imports: PackageImports) -> str:
+    """Return the public module with the fewest parts that exports a definition, else its own module."""
+    modules = {module}
+    queue = deque([module])
+    while queue and len(modules) < 50:
+        current = queue.popleft()
+        star_imports = (
+            imports.star_imports.get(current, ()) if name in imports.all_names.get(current, (name,)) else ()
+        )
+        for importer in (*imports.by_name.get(f"{current}.{name}", ()), *star_imports):
+            if importer not in modules:
+                modules.add(importer)
+                queue.append(importer)
+    return min(modules, key=lambda each: (not _is_public(each), each.count("."), each))
 
 
 def _import_statements(text: str, *, limited: bool) -> Iterator[ast.ImportFrom]:
-    # a module is parsed again for its pieces; for what it only gathers it is enough to look at the margin
+    # a module is parsed again for its chunks; its re-exports are found by the unindented statements alone
     statements = "\n".join(_IMPORT.findall(text)) if limited else text
     try:
         tree = parsed(statements)
@@ -95,20 +105,22 @@ def _import_statements(text: str, *, limited: bool) -> Iterator[ast.ImportFrom]:
         yield from (each for each in inner if isinstance(each, ast.ImportFrom))
 
 
-def _note(imports: Imports, module: str, statement: ast.ImportFrom, *, package: bool) -> None:
-    source = _source(module, statement, package=package)
+def _record_imports(
+    imports: PackageImports, module: str, statement: ast.ImportFrom, *, package: bool
+) -> None:
+    source = _source_module(module, statement, package=package)
     if source is None or source.split(".")[0] != module.split(".")[0]:
         return
-    offered = imports.offered.get(module, ())
+    all_names = imports.all_names.get(module, ())
     for alias in statement.names:
         if alias.name == "*":
-            imports.whole.setdefault(source, []).append(module)
-        elif alias.asname in (None, alias.name) and (package or alias.asname or alias.name in offered):
-            imports.named.setdefault(f"{source}.{alias.name}", []).append(module)
+            imports.star_imports.setdefault(source, []).append(module)
+        elif alias.asname in (None, alias.name) and (package or alias.asname or alias.name in all_names):
+            imports.by_name.setdefault(f"{source}.{alias.name}", []).append(module)
 
 
-def _source(module: str, statement: ast.ImportFrom, *, package: bool) -> str | None:
-    """The absolute name of the module imported from."""
+def _source_module(module: str, statement: ast.ImportFrom, *, package: bool) -> str | None:
+    """Return the absolute name of the module that a statement imports from."""
     if not statement.level:
         return statement.module
     parts = module.split(".")

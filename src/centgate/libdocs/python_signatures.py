@@ -1,4 +1,4 @@
-"""Signatures of Python's functions and classes, written as a reader wants them."""
+"""Format the signatures of Python functions and classes for readers."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import ast
 from collections.abc import Iterator
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
-WIDTH = 96
-"""Characters after which a signature gets a line for each parameter."""
-DEFAULT = 60
-"""Characters of a default value that are shown."""
-MEMBERS = 40
-"""Fields, and one-line methods, that are shown of a class."""
-_SHOWN_DECORATORS = (
+MAX_WIDTH = 96
+"""Characters above which each parameter of a signature gets its own line."""
+MAX_DEFAULT = 60
+"""Maximum characters of a default value."""
+MAX_MEMBERS = 40
+"""Maximum number of fields and one-line methods shown of a class."""
+_VISIBLE_DECORATORS = (
     "property",
     "classmethod",
     "staticmethod",
@@ -23,52 +23,58 @@ _SHOWN_DECORATORS = (
 
 
 def signature(function: Function, *, method: bool = False) -> str:
-    """The line, or lines, from its decorators to its return annotation; without `self` and documentation."""
-    decorators = [f"@{name}\n" for name in map(name_of, function.decorator_list) if name in _SHOWN_DECORATORS]
+    """Return the lines from the decorators to the return annotation, without `self` and the docstring."""
+    decorators = [
+        f"@{name}\n" for name in map(expression_name, function.decorator_list) if name in _VISIBLE_DECORATORS
+    ]
     keyword = "async def" if isinstance(function, ast.AsyncFunctionDef) else "def"
-    parameters = list(_parameters(function.args, bare=method and "staticmethod\n" not in "".join(decorators)))
-    returns = f" -> {_written(function.returns)}" if function.returns else ""
+    parameters = list(
+        _format_parameters(function.args, skips_first=method and "staticmethod\n" not in "".join(decorators))
+    )
+    returns = f" -> {_format_annotation(function.returns)}" if function.returns else ""
     line = f"{keyword} {function.name}({', '.join(parameters)}){returns}"
-    if len(line) > WIDTH:
+    if len(line) > MAX_WIDTH:
         inner = "".join(f"    {parameter},\n" for parameter in parameters)
         line = f"{keyword} {function.name}(\n{inner}){returns}"
     return "".join(decorators) + line
 
 
 def class_outline(node: ast.ClassDef) -> str:
-    """Its header, its public fields and how it is made."""
-    bases = ", ".join(_written(base) for base in node.bases if "Generic" not in _written(base))
+    """Return a class's header, its public fields and its constructor."""
+    bases = ", ".join(
+        _format_annotation(base) for base in node.bases if "Generic" not in _format_annotation(base)
+    )
     lines = [f"{''.join(_class_decorators(node))}class {node.name}" + (f"({bases})" if bases else "") + ":"]
-    members = list(_members(node))
-    lines += [f"    {line}" for member in members[:MEMBERS] for line in member.split("\n")]
-    if len(members) > MEMBERS:
+    members = list(_iter_members(node))
+    lines += [f"    {line}" for member in members[:MAX_MEMBERS] for line in member.split("\n")]
+    if len(members) > MAX_MEMBERS:
         lines.append("    ...")
     return "\n".join(lines) if members else lines[0].removesuffix(":")
 
 
 def parameter_notes(function: Function) -> list[str]:
-    """What `Annotated[..., Doc("...")]` says of each parameter, a line or more each."""
+    """Return the `Annotated[..., Doc("...")]` text of each parameter, one list item each."""
     notes: list[str] = []
     arguments = function.args
     for argument in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs):
-        text = doc_of(argument.annotation)
+        text = doc_text(argument.annotation)
         if text:
             notes.append(f"- `{argument.arg}`: {text}")
     return notes
 
 
-def doc_of(annotation: ast.expr | None) -> str | None:
-    """The text of the `Doc` in an annotation."""
-    for each in _metadata(annotation):
-        if isinstance(each, ast.Call) and name_of(each) == "Doc" and each.args:
+def doc_text(annotation: ast.expr | None) -> str | None:
+    """Return the text of the `Doc` in an annotation; None without any."""
+    for each in _annotation_metadata(annotation):
+        if isinstance(each, ast.Call) and expression_name(each) == "Doc" and each.args:
             text = each.args[0]
             if isinstance(text, ast.Constant) and isinstance(text.value, str):
                 return "\n".join(line.strip() for line in text.value.strip().splitlines())
     return None
 
 
-def name_of(node: ast.expr) -> str:
-    """The last part of the name that an expression calls or is; empty for others."""
+def expression_name(node: ast.expr) -> str:
+    """Return the last part of the name that an expression is or calls; empty for other expressions."""
     while isinstance(node, ast.Call | ast.Subscript):
         node = node.func if isinstance(node, ast.Call) else node.value
     if isinstance(node, ast.Attribute):
@@ -77,16 +83,16 @@ def name_of(node: ast.expr) -> str:
 
 
 def is_public(name: str) -> bool:
-    """Whether a name is meant for users."""
+    """True if a name is meant for users."""
     return not name.startswith("_")
 
 
-def _members(node: ast.ClassDef) -> Iterator[str]:
+def _iter_members(node: ast.ClassDef) -> Iterator[str]:
     for member in node.body:
         if isinstance(member, ast.AnnAssign) and isinstance(member.target, ast.Name):
-            if is_public(member.target.id) and "ClassVar" not in _written(member.annotation)[:9]:
-                value = f" = {_shortened(member.value)}" if member.value else ""
-                yield f"{member.target.id}: {_written(member.annotation)}{value}"
+            if is_public(member.target.id) and "ClassVar" not in _format_annotation(member.annotation)[:9]:
+                value = f" = {_format_value(member.value)}" if member.value else ""
+                yield f"{member.target.id}: {_format_annotation(member.annotation)}{value}"
         elif isinstance(member, ast.Assign) and len(member.targets) == 1:
             target = member.targets[0]
             if (
@@ -94,7 +100,7 @@ def _members(node: ast.ClassDef) -> Iterator[str]:
                 and is_public(target.id)
                 and isinstance(member.value, ast.Constant)
             ):
-                yield f"{target.id} = {_shortened(member.value)}"
+                yield f"{target.id} = {_format_value(member.value)}"
         elif (
             isinstance(member, Function)
             and member.name == "__init__"
@@ -105,56 +111,56 @@ def _members(node: ast.ClassDef) -> Iterator[str]:
 
 def _class_decorators(node: ast.ClassDef) -> Iterator[str]:
     for decorator in node.decorator_list:
-        if name_of(decorator) in ("dataclass", "define", "frozen", "final", "runtime_checkable"):
-            yield f"@{_shortened(decorator)}\n"
+        if expression_name(decorator) in ("dataclass", "define", "frozen", "final", "runtime_checkable"):
+            yield f"@{_format_value(decorator)}\n"
 
 
-def _parameters(arguments: ast.arguments, *, bare: bool) -> Iterator[str]:
+def _format_parameters(arguments: ast.arguments, *, skips_first: bool) -> Iterator[str]:
     positional = [*arguments.posonlyargs, *arguments.args]
     defaults = [None] * (len(positional) - len(arguments.defaults)) + list(arguments.defaults)
     slash = len(arguments.posonlyargs)
     for index, (argument, default) in enumerate(zip(positional, defaults, strict=True)):
-        if not (bare and index == 0):
-            yield _parameter(argument, default)
-        if slash and index == slash - 1 and not (bare and index == 0):
+        if not (skips_first and index == 0):
+            yield _format_parameter(argument, default)
+        if slash and index == slash - 1 and not (skips_first and index == 0):
             yield "/"
     if arguments.vararg:
-        yield f"*{_parameter(arguments.vararg, None)}"
+        yield f"*{_format_parameter(arguments.vararg, None)}"
     elif arguments.kwonlyargs:
         yield "*"
     for argument, default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True):
-        yield _parameter(argument, default)
+        yield _format_parameter(argument, default)
     if arguments.kwarg:
-        yield f"**{_parameter(arguments.kwarg, None)}"
+        yield f"**{_format_parameter(arguments.kwarg, None)}"
 
 
-def _parameter(argument: ast.arg, default: ast.expr | None) -> str:
+def _format_parameter(argument: ast.arg, default: ast.expr | None) -> str:
     if argument.annotation is None:
-        return argument.arg + (f"={_shortened(default)}" if default else "")
-    return f"{argument.arg}: {_written(argument.annotation)}" + (
-        f" = {_shortened(default)}" if default else ""
+        return argument.arg + (f"={_format_value(default)}" if default else "")
+    return f"{argument.arg}: {_format_annotation(argument.annotation)}" + (
+        f" = {_format_value(default)}" if default else ""
     )
 
 
-def _written(annotation: ast.expr | None) -> str:
-    """An annotation without the metadata that only documents it."""
+def _format_annotation(annotation: ast.expr | None) -> str:
+    """Return an annotation without the metadata that only documents it."""
     if annotation is None:
         return ""
-    metadata = _metadata(annotation)
+    metadata = _annotation_metadata(annotation)
     if metadata and isinstance(annotation, ast.Subscript) and isinstance(annotation.slice, ast.Tuple):
-        kept = [each for each in metadata if name_of(each) not in ("Doc", "deprecated")]
-        if not kept:
-            return _written(annotation.slice.elts[0])
+        other_metadata = [each for each in metadata if expression_name(each) not in ("Doc", "deprecated")]
+        if not other_metadata:
+            return _format_annotation(annotation.slice.elts[0])
     return ast.unparse(annotation).replace("typing.", "").replace("'", '"') if annotation else ""
 
 
-def _metadata(annotation: ast.expr | None) -> list[ast.expr]:
-    if isinstance(annotation, ast.Subscript) and name_of(annotation.value) == "Annotated":
+def _annotation_metadata(annotation: ast.expr | None) -> list[ast.expr]:
+    if isinstance(annotation, ast.Subscript) and expression_name(annotation.value) == "Annotated":
         inner = annotation.slice
         return inner.elts[1:] if isinstance(inner, ast.Tuple) else []
     return []
 
 
-def _shortened(value: ast.expr | None) -> str:
+def _format_value(value: ast.expr | None) -> str:
     text = ast.unparse(value) if value else ""
-    return text if len(text) <= DEFAULT and "\n" not in text else "..."
+    return text if len(text) <= MAX_DEFAULT and "\n" not in text else "..."

@@ -1,4 +1,4 @@
-"""Python parsed, whoever wrote it."""
+"""Parse untrusted Python source without emitting warnings."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ import warnings
 
 
 def parsed(text: str) -> ast.Module:
-    """A file's syntax, without the warnings that its literals may cause.
+    """Return the syntax tree of a file, without the warnings that its literals may cause.
 
-    Raises SyntaxError for all that cannot be parsed.
+    Raises SyntaxError for everything that cannot be parsed.
     """
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             return ast.parse(text)
     except (ValueError, RecursionError, MemoryError) as error:
-        # nested too deeply, which the parser tells in either of the last two ways, or with NUL bytes in it
+        # NUL bytes raise ValueError; too deep nesting raises either of the other two
         raise SyntaxError(f"not Python: {type(error).__name__}") from error

@@ -1,4 +1,4 @@
-"""Which pieces answer a question: by words, by names, by headings, by page; and no page for too long."""
+"""Rank the chunks that answer a query: by words, names, headings and pages, with limits for each page."""
 
 from __future__ import annotations
 
@@ -12,177 +12,196 @@ from centgate.libdocs.rows import Row, definitions, rows
 from centgate.libdocs.topics import NAMED, Term, Topic
 from centgate.libdocs.words import key
 
-CANDIDATES = 200
-"""Pieces that are looked at closer."""
-CHOSEN = 50
-"""Pieces that may go into an answer."""
-FLATTER = 0.75
-"""Exponent of what BM25 says, which makes too much of a word that is in few pieces."""
-RAREST = 3.5
-"""What the rarest words count in the share of a topic: they may only be other words for it."""
-HEADED = 0.9
-"""How much more a piece counts whose heading has the words of the topic and no others."""
-SPELLED = 1.8
-"""How much more it is for a plain word that is exactly the name of something."""
-OTHERWISE = 0.7
-"""How much of a name's worth is left when it is written in other capitals."""
-MEMBER = 0.3
-"""How much of it is left for a member's name that is a plain word: seldom is the member meant."""
-USED = 1.5
-"""For code that uses an identifier as it was written; other code is worth a little more than none."""
-CODE = 1.08
-PAGE = 0.35
-"""How much the rest of a page adds to its pieces."""
-AGAIN = 0.87
-"""What is left of a piece for each of its page that is in the answer already."""
-RUN = 3
-"""Pieces of one page after another, from which on a further one of it is worth less."""
-IN_A_ROW = 0.4
-WORTH = 0.2
-"""Share of the best piece's score below which a piece is only there to fill the budget."""
-FEW = 5
-"""Pieces of an answer up to which a third of that is enough."""
+MAX_CANDIDATES = 200
+"""Maximum number of chunks that are scored in detail."""
+MAX_RESULTS = 50
+"""Maximum number of chunks in an answer."""
+BM25_EXPONENT = 0.75
+"""Exponent of the BM25 score, which overrates words that occur in few chunks."""
+MAX_RARITY = 3.5
+"""Maximum rarity of a word in the share of a query: the rarest words may only be other words for it."""
+HEADING_BOOST = 0.9
+"""Bonus for a chunk whose heading has exactly the words of the query."""
+EXACT_NAME_FACTOR = 1.8
+"""Factor for the bonus of a plain word that is exactly the name of something."""
+OTHER_CASE_FACTOR = 0.7
+"""Factor for the bonus of a name that is written with other capitals."""
+MEMBER_NAME_FACTOR = 0.3
+"""Factor for the bonus of a member's name that is a plain word: the member is seldom meant."""
+IDENTIFIER_FACTOR = 1.5
+"""Factor for code that uses an identifier exactly as written."""
+CODE_FACTOR = 1.08
+"""Factor for other code."""
+PAGE_SHARE = 0.35
+"""Share of the scores of the same page that is added to the score of a chunk."""
+REPEAT_DAMPING = 0.87
+"""Factor for each chunk of the same page that is already in the answer."""
+SAME_PAGE_RUN = 3
+"""Number of consecutive chunks of one page after which `RUN_DAMPING` applies to a further one."""
+RUN_DAMPING = 0.4
+MIN_SCORE_SHARE = 0.2
+"""Share of the best score below which a chunk only fills the budget."""
+FEW_RESULTS = 5
+"""Number of chunks in an answer up to which a third of that share is enough."""
 _BM25 = "bm25(words, 6.0, 4.0, 5.0, 1.0)"
-_SCORES = f"select rowid, -{_BM25} from words where words match ? order by {_BM25} limit {CANDIDATES}"
+_SCORES = f"select rowid, -{_BM25} from words where words match ? order by {_BM25} limit {MAX_CANDIDATES}"
 _SCORES_OF = f"select rowid, -{_BM25} from words where words match ? and rowid in ({{}})"
 
 
 @dataclass(slots=True)
-class Candidate:
-    """A piece on its way into an answer."""
+class ScoredChunk:
+    """A chunk with its score."""
 
     row: Row
     score: float
 
 
-def ranked(database: sqlite3.Connection, topic: Topic) -> Iterator[Row]:
-    """The pieces that answer a topic, best first."""
-    holding = _holding_all(database, topic.terms)
-    if not holding:
+def ranked(database: sqlite3.Connection, query: Topic) -> Iterator[Row]:
+    """Return the chunks that answer a query, best first."""
+    chunks_by_term = _chunks_by_term(database, query.terms)
+    if not chunks_by_term:
         return iter(())
-    raised = _raised(database, topic)
-    scores = _scores(database, holding, raised)
-    shares = _shares(database, holding)
+    boosts = _definition_boosts(database, query)
+    scores = _bm25_scores(database, chunks_by_term, boosts)
+    shares = _term_shares(database, chunks_by_term)
     found = [
-        Candidate(row, _score(row, topic, scores[row.id], shares.get(row.id, 0.0)) * raised.get(row.id, 1.0))
+        ScoredChunk(
+            row,
+            _combine_scores(row, query, scores[row.id], shares.get(row.id, 0.0)) * boosts.get(row.id, 1.0),
+        )
         for row in rows(database, scores)
     ]
-    return _varied(_with_pages(found))
+    return _diversify(_add_page_scores(found))
 
 
-def _holding_all(database: sqlite3.Connection, terms: Iterable[Term]) -> dict[Term, frozenset[int]]:
-    """The pieces that have each term; identifiers count by their parts where only those are known."""
-    holding: dict[Term, frozenset[int]] = {}
+def _chunks_by_term(database: sqlite3.Connection, terms: Iterable[Term]) -> dict[Term, frozenset[int]]:
+    """Return the chunk IDs of each term. The parts of an identifier count if only these occur."""
+    chunks_by_term: dict[Term, frozenset[int]] = {}
     for term in terms:
-        holding[term] = _holding(database, term)
-        if not holding[term]:
-            holding |= {part: _holding(database, part) for part in map(_term, term.parts)}
-    return {term: pieces for term, pieces in holding.items() if pieces}
+        chunks_by_term[term] = _chunks_with_term(database, term)
+        if not chunks_by_term[term]:
+            chunks_by_term |= {
+                part: _chunks_with_term(database, part) for part in map(_plain_term, term.parts)
+            }
+    return {term: chunks for term, chunks in chunks_by_term.items() if chunks}
 
 
-def _term(word: str) -> Term:
+def _plain_term(word: str) -> Term:
     return Term((word,))
 
 
-def _holding(database: sqlite3.Connection, term: Term) -> frozenset[int]:
-    found = database.execute("select rowid from words where words match ?", (_query([term]),))
+def _chunks_with_term(database: sqlite3.Connection, term: Term) -> frozenset[int]:
+    found = database.execute("select rowid from words where words match ?", (_match_expression([term]),))
     return frozenset(number for (number,) in found)
 
 
-def _query(terms: Iterable[Term]) -> str:
-    """Any of the words. Each one is quoted and holds only letters, digits and `_`, so it is never syntax."""
+def _match_expression(terms: Iterable[Term]) -> str:
+    """Return an FTS5 expression for any of the words.
+
+    Each word is quoted and has only letters, digits and `_`, so it is never syntax.
+    """
     return " OR ".join(f'"{form}"' for term in terms for form in term.forms)
 
 
-def _raised(database: sqlite3.Connection, topic: Topic) -> dict[int, float]:
-    """The pieces that define what the topic names, with how much that raises them."""
-    raised: dict[int, float] = {}
-    for written, worth in topic.names.items():
-        for found in definitions(database, key(written), key(written).removesuffix("s")):
-            more = worth - 1
-            if found.name != written:
-                more *= OTHERWISE
-            elif worth < NAMED and not found.is_inner:
-                more *= SPELLED
-            if found.is_inner and worth < NAMED:
-                more *= MEMBER
-            raised[found.piece] = max(raised.get(found.piece, 1.0), 1 + more)
-    return raised
+def _definition_boosts(database: sqlite3.Connection, query: Topic) -> dict[int, float]:
+    """Return the boosts of the chunks that define names in the query."""
+    boosts: dict[int, float] = {}
+    for written, boost in query.names.items():
+        for matches in definitions(database, key(written), key(written).removesuffix("s")):
+            bonus = boost - 1
+            if matches.name != written:
+                bonus *= OTHER_CASE_FACTOR
+            elif boost < NAMED and not matches.is_inner:
+                bonus *= EXACT_NAME_FACTOR
+            if matches.is_inner and boost < NAMED:
+                bonus *= MEMBER_NAME_FACTOR
+            boosts[matches.piece] = max(boosts.get(matches.piece, 1.0), 1 + bonus)
+    return boosts
 
 
-def _scores(
-    database: sqlite3.Connection, holding: Iterable[Term], defining: Iterable[int]
+def _bm25_scores(
+    database: sqlite3.Connection, chunks_by_term: Iterable[Term], defining_chunks: Iterable[int]
 ) -> dict[int, float]:
-    """What BM25 says of the best pieces and of those that define a name."""
-    query = _query(holding)
-    scores: dict[int, float] = dict(database.execute(_SCORES, (query,)))
-    absent = ",".join(str(piece) for piece in defining if piece not in scores)
+    """Return the BM25 scores of the best chunks and of the chunks that define a name."""
+    match_expression = _match_expression(chunks_by_term)
+    scores: dict[int, float] = dict(database.execute(_SCORES, (match_expression,)))
+    absent = ",".join(str(chunk) for chunk in defining_chunks if chunk not in scores)
     if absent:
-        scores |= dict(database.execute(_SCORES_OF.format(absent), (query,)))
-    least = min(scores.values())
-    return scores | {piece: least for piece in defining if piece not in scores}
+        scores |= dict(database.execute(_SCORES_OF.format(absent), (match_expression,)))
+    minimum = min(scores.values())
+    return scores | {chunk: minimum for chunk in defining_chunks if chunk not in scores}
 
 
-def _shares(database: sqlite3.Connection, holding: dict[Term, frozenset[int]]) -> dict[int, float]:
-    """The share of the terms that each piece has; rare terms count more."""
+def _term_shares(
+    database: sqlite3.Connection, chunks_by_term: dict[Term, frozenset[int]]
+) -> dict[int, float]:
+    """Return the share of the terms that each chunk contains; rare terms count more."""
     total = database.execute("select max(id) from piece").fetchone()[0]
-    rarity = {term: min(RAREST, math.log(1 + total / len(pieces))) for term, pieces in holding.items()}
+    rarity = {
+        term: min(MAX_RARITY, math.log(1 + total / len(chunks))) for term, chunks in chunks_by_term.items()
+    }
     whole = sum(rarity.values())
     shares: dict[int, float] = defaultdict(float)
-    for term, pieces in holding.items():
+    for term, chunks in chunks_by_term.items():
         part = rarity[term] / whole
-        for number in pieces:
+        for number in chunks:
             shares[number] += part
     return shares
 
 
-def _score(row: Row, topic: Topic, score: float, share: float) -> float:
+def _combine_scores(row: Row, query: Topic, score: float, share: float) -> float:
     own, _, both = row.heads.partition("|")
-    fit = (_alike(topic.stems, own) + _alike(topic.stems, both)) / 2
-    return score**FLATTER * (0.35 + 0.65 * share) * (1 + HEADED * fit) * row.weight * _use(row, topic)
+    fit = (_word_overlap(query.stems, own) + _word_overlap(query.stems, both)) / 2
+    return (
+        score**BM25_EXPONENT
+        * (0.35 + 0.65 * share)
+        * (1 + HEADING_BOOST * fit)
+        * row.weight
+        * _code_factor(row, query)
+    )
 
 
-def _alike(words: frozenset[str], heading: str) -> float:
-    """Share of the words of a topic and a heading that are in both."""
+def _word_overlap(words: frozenset[str], heading: str) -> float:
+    """Return the share of the words of a query and a heading that are in both."""
     other = set(heading.split())
     return len(words & other) / (len(words | other) or 1)
 
 
-def _use(row: Row, topic: Topic) -> float:
+def _code_factor(row: Row, query: Topic) -> float:
     if row.code is None:
         return 1.0
-    return USED if any(name in row.code for name in topic.identifiers) else CODE
+    return IDENTIFIER_FACTOR if any(name in row.code for name in query.identifiers) else CODE_FACTOR
 
 
-def _with_pages(found: list[Candidate]) -> list[Candidate]:
-    """Raised by what else of their page matches: a page about the topic rather than one that mentions it."""
+def _add_page_scores(found: list[ScoredChunk]) -> list[ScoredChunk]:
+    """Raise each score by other matches of its page: a page about the query beats one that mentions it."""
     found.sort(key=lambda each: -each.score)
     pages: dict[str, list[float]] = defaultdict(list)
     for candidate in found:
         pages[candidate.row.page].append(candidate.score)
     for candidate in found:
-        candidate.score += PAGE * sum(pages[candidate.row.page][1:4]) / 3
+        candidate.score += PAGE_SHARE * sum(pages[candidate.row.page][1:4]) / 3
     return sorted(found, key=lambda each: -each.score)
 
 
-def _varied(found: list[Candidate]) -> Iterator[Row]:
-    """The best, each one worth less the more of its page and its heading are there already."""
-    last: deque[str] = deque(maxlen=RUN)
+def _diversify(found: list[ScoredChunk]) -> Iterator[Row]:
+    """Yield the best chunks; each counts less the more chunks of its page and heading were yielded."""
+    last: deque[str] = deque(maxlen=SAME_PAGE_RUN)
     pages: Counter[str] = Counter()
     titles: Counter[str] = Counter()
-    waiting = found[: CHOSEN * 2]
-    least = waiting[0].score * WORTH if waiting else 0.0
+    remaining = found[: MAX_RESULTS * 2]
+    minimum = remaining[0].score * MIN_SCORE_SHARE if remaining else 0.0
 
-    def worth(candidate: Candidate) -> float:
+    def score_in_context(candidate: ScoredChunk) -> float:
         page, title = pages[candidate.row.page], titles[candidate.row.shown]
-        row = IN_A_ROW if last.count(candidate.row.page) == RUN else 1.0
-        return candidate.score * row * AGAIN ** (page + 1.5 * title)
+        run_factor = RUN_DAMPING if last.count(candidate.row.page) == SAME_PAGE_RUN else 1.0
+        return candidate.score * run_factor * REPEAT_DAMPING ** (page + 1.5 * title)
 
-    for number in range(min(CHOSEN, len(waiting))):
-        best = max(waiting, key=worth)
-        if best.score < (least if number >= FEW else least / 3):
+    for number in range(min(MAX_RESULTS, len(remaining))):
+        best = max(remaining, key=score_in_context)
+        if best.score < (minimum if number >= FEW_RESULTS else minimum / 3):
             return
-        waiting.remove(best)
+        remaining.remove(best)
         yield best.row
         last.append(best.row.page)
         pages[best.row.page] += 1

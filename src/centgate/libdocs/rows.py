@@ -1,4 +1,4 @@
-"""Pieces as the index keeps them, read back."""
+"""Read chunks from the index."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ _NAMES = "select name, piece, inner from name where key in (?, ?) limit 80"
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A piece in the index."""
+    """A chunk in the index."""
 
     id: int
     page: str
-    """The path of its file."""
+    """Path of its file."""
     shown: str
-    """Its title, to stand alone."""
+    """Its title, which stands alone."""
     heads: str
-    """The stems of its own heading, then those of the heading above it too; divided by `|`."""
+    """Stems of its own heading, then of that and the heading above it, separated by `|`."""
     code: str | None
     language: str | None
     text: str | None
@@ -31,21 +31,21 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """Which piece defines a name."""
+    """A name and the chunk that defines it."""
 
     name: str
     piece: int
     is_inner: bool
-    """Whether the name is only the last part of a dotted one."""
+    """True if the name is only the last part of a dotted name."""
 
 
-def rows(database: sqlite3.Connection, numbers: Iterable[int]) -> list[Row]:
-    """The pieces of these numbers, in any order."""
-    listed = ",".join(map(str, numbers))
-    return [Row(*row) for row in database.execute(_BY_ID.format(listed))]
+def rows(database: sqlite3.Connection, chunk_ids: Iterable[int]) -> list[Row]:
+    """Return the chunks with these IDs, in any order."""
+    id_list = ",".join(map(str, chunk_ids))
+    return [Row(*row) for row in database.execute(_BY_ID.format(id_list))]
 
 
 def definitions(database: sqlite3.Connection, one: str, other: str) -> list[Definition]:
-    """The pieces that define a name, looked for under two keys."""
-    found = database.execute(_NAMES, (one, other))
-    return [Definition(name, piece, bool(inner)) for name, piece, inner in found]
+    """Return the definitions of a name under either of two keys."""
+    rows = database.execute(_NAMES, (one, other))
+    return [Definition(name, chunk_id, bool(inner)) for name, chunk_id, inner in rows]

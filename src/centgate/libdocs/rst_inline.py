@@ -1,4 +1,4 @@
-"""The prose of reStructuredText without its roles and targets."""
+"""Strip reStructuredText prose of roles and link targets."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ _FIELD = re.compile(
 )
 _ESCAPED = re.compile(r"\\([*_`|])|(?<=[`*_|])\\([ \w])")
 _RULE = re.compile(r"^[ \t]*([=\-~^\"'`#*+:.<>_])\1{3,}[ \t]*$", re.MULTILINE)
-"""A line between paragraphs, or one below a heading where there can be none."""
+"""A line between paragraphs, or an underline where no heading is possible."""
 _DOCINFO = re.compile(r"^:([A-Z][\w -]{0,30}):(?=[ \t]+\S)", re.MULTILINE)
-_LABELLED = ("ref", "doc", "numref", "any")
-_AS_TEXT = (
+_PAGE_ROLES = ("ref", "doc", "numref", "any")
+_TEXT_ROLES = (
     "ref",
     "doc",
     "term",
@@ -39,39 +39,39 @@ _AS_TEXT = (
 
 
 def plain(text: str) -> str:
-    """Prose with literals as spans of code and references as what they show."""
-    shown = _BADGES.sub("", text)
-    shown = _ROLE.sub(_role, shown)
-    shown = _REFERENCE.sub(r"\1", shown)
-    shown = _LITERAL.sub(r"`\1`", shown)
-    shown = _NAMED.sub(r"\1", shown)
-    shown = _SUBSTITUTION.sub(r"\1", shown)
-    shown = _FIELD.sub(_field, shown)
-    shown = _ESCAPED.sub(lambda escaped: escaped[1] or escaped[2].strip(), shown)
-    shown = _DOCINFO.sub(r"\1:", _RULE.sub("", shown))
-    return trimmed(shown)
+    """Return prose with literals as code spans and references as their visible text."""
+    result = _BADGES.sub("", text)
+    result = _ROLE.sub(_replace_role, result)
+    result = _REFERENCE.sub(r"\1", result)
+    result = _LITERAL.sub(r"`\1`", result)
+    result = _NAMED.sub(r"\1", result)
+    result = _SUBSTITUTION.sub(r"\1", result)
+    result = _FIELD.sub(_replace_field, result)
+    result = _ESCAPED.sub(lambda escaped: escaped[1] or escaped[2].strip(), result)
+    result = _DOCINFO.sub(r"\1:", _RULE.sub("", result))
+    return trimmed(result)
 
 
-def _role(role: re.Match[str]) -> str:
-    """`:class:` and its like show the name's end after `~`; those of pages show the title."""
+def _replace_role(role: re.Match[str]) -> str:
+    """Replace a role: `:class:` and similar show the end of the name after `~`, page roles show the title."""
     name = role[0][1 : role[0].index("`") - 1].split(":")[-1]
     titled = _TITLED.match(role[1])
     target = (titled[1] if titled and titled[1] else role[1]).strip().lstrip("!")
-    if name in _LABELLED and not (titled and titled[1]):
+    if name in _PAGE_ROLES and not (titled and titled[1]):
         return target.rsplit("/", 1)[-1].replace("_", " ").replace("-", " ")
-    if name in _AS_TEXT:
+    if name in _TEXT_ROLES:
         return target if name not in ("pep", "rfc") else f"{name.upper()} {target}"
     if target.startswith("~"):
         target = target[1:].rsplit(".", 1)[-1]
-    # a first part that begins with an underscore only helps a documentation's own build
+    # a first part that begins with an underscore only serves the documentation's own build
     target = re.sub(r"^\.?_\w+\.(?=\w)", "", target).lstrip(".")
     return f"`{target}`"
 
 
-def _field(field: re.Match[str]) -> str:
-    """`:param size:` as an entry of a list; types stand in the signature already."""
+def _replace_field(field: re.Match[str]) -> str:
+    """Format `:param size:` as a list item. Types are dropped because the signature has them."""
     kind, of = field[1], field[2].strip()
     if kind.startswith("r"):
-        said = "Raises" if kind.startswith("rai") else "Returns"
-        return f"- {said} `{of}`: " if of else f"- {said}: "
+        label = "Raises" if kind.startswith("rai") else "Returns"
+        return f"- {label} `{of}`: " if of else f"- {label}: "
     return f"- `{of.split(' ')[-1]}`: " if of else ""

@@ -1,4 +1,4 @@
-"""Which files of a package are its documentation, and in which order they count."""
+"""Select the files of a package that are documentation, and order them by importance."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from centgate.libdocs.documents import Document, Kind
 from centgate.libdocs.packages import ArchiveKind
 
 LONGEST_TEXT = 24 << 20
-"""Characters of one package that are indexed."""
-MOST_DOCUMENTS = 4_000
-LONGEST_LINE = 5_000
-"""Characters a line of what a person wrote has at most."""
-MACHINE_MADE = 0.3
-"""Share of a file in longer lines from which it was made by a machine."""
+"""Maximum characters indexed of one package."""
+MAX_DOCUMENTS = 4_000
+MAX_LINE_LENGTH = 5_000
+"""Maximum characters of a line in a handwritten file."""
+MACHINE_MADE_SHARE = 0.3
+"""Share of longer lines above which a file counts as machine-made."""
 
 _KINDS: Mapping[str, Kind] = {
     ".md": "markdown",
@@ -50,29 +50,31 @@ _EXAMPLES = frozenset(
         "demos",
     }
 )
-_NEVER = re.compile(
+_EXCLUDED_FOLDERS = re.compile(
     r"__mocks__|__pycache__|__tests__|announce(?:ments)?|_build|_exte?r?n?s?|_static|_templates|_themes|_?vendor(?:ed|s)?(?:-\w+)?|asv_bench\w*|"
     r"bench(?:marks?)?|bower_components|change(?:s|logs?)|ci|codemods?|compiled|coverage|e2e|extern(?:al)?|fixtures?|"
     r"flow-typed|fuzz|i18n|locales?|minified|newsfragments|node_modules|releases?|release-notes|scripts|specs?|"
     r"subprojects|t|testdata|tests?|third[-_]party|tools|translations|ts[0-9]+\.[0-9]+|umd|upcoming_changes|whatsnew"
 )
-_TOLD = frozenset({".agents", ".claude"})
-"""Hidden folders with prose that is there to be read: what coding agents are told of a library."""
+_AGENT_FOLDERS = frozenset({".agents", ".claude"})
+"""Hidden folders with useful prose: instructions about a library for coding agents."""
 _LANGUAGES = re.compile(
     r"a[rz]|bn|c[as]|d[ae]|e[lmst]|f[air]|fil|h[eiru]|i[dt]|ja|ko|l[tv]|ms|n[blo]|pl|pt(?:[-_]br)?|r[ou]|"
     r"s[klrv]|t[hr]|u[krz]|vi|yo|zh(?:[-_]\w{2,4})?"
 )
-_CHORES = re.compile(
+_EXCLUDED_FILES = re.compile(
     r"(?:change(?:s|log)|history|news|whats?[-_]?new.*|release[-_]?notes|releases|authors|contribut\w*|code[-_]of[-_]conduct|"
     r"security|licen[sc]es?|copying|notice|third[-_]?party\w*|maintainers|governance|thanks|todo|acknowledg\w*|"
     r"requirements\S*|top_level|sources|entry_points|setup|conftest|noxfile|conf|versioneer|_version)",
     re.IGNORECASE,
 )
-_BUILT = frozenset({"build", "dist", "cjs", "esm", "es", "es5", "es6", "bundles", "bundle", "browser"})
+_BUILD_FOLDERS = frozenset(
+    {"build", "dist", "cjs", "esm", "es", "es5", "es6", "bundles", "bundle", "browser"}
+)
 
 
 def kind_of(path: str, archive: ArchiveKind) -> Kind | None:
-    """What a file is read as when it may be documentation; None for all others.
+    """Return the kind of a file that may be documentation; None for all others.
 
     `path` is below the archive's root directory.
     """
@@ -80,28 +82,30 @@ def kind_of(path: str, archive: ArchiveKind) -> Kind | None:
     folders = [part.lower() for part in file.parts[:-1]]
     if file.name == "README" and not folders:
         return "rst"
-    if kind is None or _left_out(file, folders):
+    if kind is None or _is_excluded(file, folders):
         return None
-    return _javascript(file, folders, kind) if archive == "npm" else _python(file, folders, kind)
+    return _npm_kind(file, folders, kind) if archive == "npm" else _python_kind(file, folders, kind)
 
 
 def worthwhile(documents: Iterable[Document], archive: ArchiveKind) -> list[Document]:
-    """The documents that are indexed, the most important first, none said twice."""
-    found = [document for document in documents if document.text.strip() and not _machine_made(document)]
+    """Return the documents to index, most important first, without repetitions."""
+    found = [document for document in documents if document.text.strip() and not _is_machine_made(document)]
     paths = {document.path for document in found}
-    typed = archive == "npm" and any(path.endswith((".d.ts", ".d.mts", ".d.cts")) for path in paths)
-    kept = [
+    has_declarations = archive == "npm" and any(
+        path.endswith((".d.ts", ".d.mts", ".d.cts")) for path in paths
+    )
+    selected = [
         document
         for document in found
-        if not _repeated(document.path, paths)
-        and not (typed and rank(document.path) == 3 and _untyped(document.path))
+        if not _is_repetition(document.path, paths)
+        and not (has_declarations and rank(document.path) == 3 and _is_source(document.path))
     ]
-    kept.sort(key=lambda document: (rank(document.path), document.path.count("/"), document.path))
-    return _within(kept[:MOST_DOCUMENTS])
+    selected.sort(key=lambda document: (rank(document.path), document.path.count("/"), document.path))
+    return _limit_total_length(selected[:MAX_DOCUMENTS])
 
 
 def rank(path: str) -> int:
-    """0 for the README, 1 for documentation, 2 for examples, 3 for source."""
+    """Return 0 for the README, 1 for documentation, 2 for examples, 3 for source."""
     file = PurePosixPath(path)
     folders = {part.lower() for part in file.parts[:-1]}
     if not folders and file.stem.lower() == "readme":
@@ -111,21 +115,22 @@ def rank(path: str) -> int:
     return 1 if _KINDS.get(file.suffix.lower(), "text") in _PROSE or folders & _DOCS else 3
 
 
-def _left_out(file: PurePosixPath, folders: list[str]) -> bool:
+def _is_excluded(file: PurePosixPath, folders: list[str]) -> bool:
     stem = file.name.split(".")[0]
     return (
         any(
-            (folder.startswith(".") and folder not in _TOLD) or _NEVER.fullmatch(folder) for folder in folders
+            (folder.startswith(".") and folder not in _AGENT_FOLDERS) or _EXCLUDED_FOLDERS.fullmatch(folder)
+            for folder in folders
         )
-        or bool(_CHORES.fullmatch(stem))
-        or _translated(file, folders)
+        or bool(_EXCLUDED_FILES.fullmatch(stem))
+        or _is_translation(file, folders)
         or file.name.startswith((".", "test_", "test."))
         or re.search(r"\.(?:min|test|spec|stories|bundle|prod|production)\.", file.name) is not None
     )
 
 
-def _translated(file: PurePosixPath, folders: list[str]) -> bool:
-    """Documentation in a language other than English, by its folder or by `README.zh-CN.md`."""
+def _is_translation(file: PurePosixPath, folders: list[str]) -> bool:
+    """True for documentation in a language other than English, by its folder or by `README.zh-CN.md`."""
     suffix = re.fullmatch(r"readme[._-]([a-z]{2}(?:[-_][a-z]{2,4})?)\.\w+", file.name.lower())
     if suffix and suffix[1] != "en":
         return True
@@ -135,7 +140,7 @@ def _translated(file: PurePosixPath, folders: list[str]) -> bool:
     )
 
 
-def _python(file: PurePosixPath, folders: list[str], kind: Kind) -> Kind | None:
+def _python_kind(file: PurePosixPath, folders: list[str], kind: Kind) -> Kind | None:
     if kind == "python":
         return kind
     if kind == "text":
@@ -148,22 +153,26 @@ def _python(file: PurePosixPath, folders: list[str], kind: Kind) -> Kind | None:
     return None
 
 
-def _javascript(file: PurePosixPath, folders: list[str], kind: Kind) -> Kind | None:
+def _npm_kind(file: PurePosixPath, folders: list[str], kind: Kind) -> Kind | None:
     if kind in _PROSE:
-        return "markdown" if kind == "text" and file.stem.lower().startswith("llms") else _but(kind, "text")
+        return (
+            "markdown"
+            if kind == "text" and file.stem.lower().startswith("llms")
+            else _unless_kind(kind, "text")
+        )
     if re.search(r"\.d\.[cm]?ts$", file.name):
         return "typescript"
-    if kind == "python" or set(folders) & _BUILT:
+    if kind == "python" or set(folders) & _BUILD_FOLDERS:
         return None
     return kind
 
 
-def _but(kind: Kind, never: Kind) -> Kind | None:
-    return None if kind == never else kind
+def _unless_kind(kind: Kind, excluded: Kind) -> Kind | None:
+    return None if kind == excluded else kind
 
 
-def _repeated(path: str, paths: set[str]) -> bool:
-    """Whether the same is said by another file: stubs beside their source, declarations by module system."""
+def _is_repetition(path: str, paths: set[str]) -> bool:
+    """True if another file has the same content: stubs and their source, declarations per module system."""
     if path.endswith(".pyi"):
         return path[:-1] in paths
     for ending in (".d.mts", ".d.cts"):
@@ -177,24 +186,24 @@ def _repeated(path: str, paths: set[str]) -> bool:
     return False
 
 
-def _untyped(path: str) -> bool:
-    """Whether it is source whose declarations stand in files of their own."""
+def _is_source(path: str) -> bool:
+    """True for source code, whose declarations are in separate files."""
     return not re.search(r"\.d\.[cm]?ts$", path)
 
 
-def _machine_made(document: Document) -> bool:
+def _is_machine_made(document: Document) -> bool:
     if document.kind in _PROSE:
         return False
     start = document.text[:200_000]
-    long = sum(len(line) for line in start.split("\n") if len(line) > LONGEST_LINE)
-    return long > len(start) * MACHINE_MADE
+    long = sum(len(line) for line in start.split("\n") if len(line) > MAX_LINE_LENGTH)
+    return long > len(start) * MACHINE_MADE_SHARE
 
 
-def _within(documents: list[Document]) -> list[Document]:
-    kept, length = list[Document](), 0
+def _limit_total_length(documents: list[Document]) -> list[Document]:
+    selected, length = list[Document](), 0
     for document in documents:
         length += len(document.text)
         if length > LONGEST_TEXT:
             break
-        kept.append(document)
-    return kept
+        selected.append(document)
+    return selected

@@ -1,4 +1,4 @@
-"""Indexes on disk, a file for each library and version: found, made once for all, put away."""
+"""Store of index files, one for each library and version, with eviction of the least recently used."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ from uuid import uuid4
 from centgate.libdocs.aliases import REGISTRIES, RegistryName
 from centgate.libdocs.index import FORMAT
 
-MOST_BYTES = 500 << 20
-MOST_FILES = 500
+MAX_BYTES = 500 << 20
+MAX_FILES = 500
 MOST_UNDER_WAY = 8
-"""Indexes that are made or wait to be made at once."""
-BEGINNINGS = 50
-"""Attempts to put a file into a folder that others take away."""
-LEFT_BEHIND = 600
-"""Seconds after which an unfinished file belongs to nobody any more."""
+"""Maximum number of indexes that are built or wait to be built at once."""
+MAX_ATTEMPTS = 50
+"""Attempts to create a file in a folder that other tasks may remove."""
+ABANDONED_SECONDS = 600
+"""Seconds after which an unfinished file counts as abandoned."""
 INDEX, UNFINISHED = ".db", ".part"
 Make = Callable[[Path], Awaitable[None]]
 
 
 class Busy(Exception):
-    """Too many indexes are being made."""
+    """Too many indexes are being built."""
 
 
 @dataclass(frozen=True, slots=True)
 class Title:
-    """What an index is of. Name and version are made of letters, digits and `@ / ~ . _ + ! -` alone."""
+    """Key of an index. Name and version consist of letters, digits and `@ / ~ . _ + ! -`."""
 
     registry: RegistryName
     name: str
@@ -43,13 +43,13 @@ class Title:
 class Shelves:
     """The indexes in a folder, which several processes may share."""
 
-    def __init__(self, folder: Path, *, most_bytes: int = MOST_BYTES, most_files: int = MOST_FILES) -> None:
+    def __init__(self, folder: Path, *, most_bytes: int = MAX_BYTES, most_files: int = MAX_FILES) -> None:
         self._folder = folder
-        self._most_bytes, self._most_files = most_bytes, most_files
-        self._under_way: dict[Title, asyncio.Task[Path]] = {}
+        self._max_bytes, self._max_files = most_bytes, most_files
+        self._builds: dict[Title, asyncio.Task[Path]] = {}
 
     def find(self, title: Title) -> Path | None:
-        """The index, marked as used; None when there is none."""
+        """Return the index and mark it as used; None if there is no index."""
         file = self._file(title)
         try:
             os.utime(file)
@@ -58,33 +58,37 @@ class Shelves:
         return file
 
     def versions(self, registry: RegistryName, name: str) -> list[str]:
-        """The versions of a library that there are indexes of, newest first."""
+        """Return the versions of a library that have an index, newest first."""
         folder = self._file(Title(registry, name, "0")).parent
-        return sorted((file.name.removesuffix(INDEX) for file in _indexes(folder)), key=_age, reverse=True)
+        return sorted(
+            (file.name.removesuffix(INDEX) for file in _index_files(folder)),
+            key=_version_sort_key,
+            reverse=True,
+        )
 
     def libraries(self) -> list[tuple[RegistryName, str]]:
-        """The libraries that there are indexes of."""
+        """Return the libraries that have an index."""
         return [
             (registry, folder.name.replace("~", "/", 1) if folder.name.startswith("@") else folder.name)
             for registry in REGISTRIES
-            for folder in _entries(self._folder / FORMAT / registry)
+            for folder in _list_folder(self._folder / FORMAT / registry)
         ]
 
     def making(self, title: Title, make: Make) -> asyncio.Task[Path]:
-        """The making of an index, begun unless it is under way; it goes on when nobody waits for it.
+        """Return the task that builds an index, and start it if necessary. It continues without waiters.
 
-        `make` writes the file whose path it is given. Raises Busy when it cannot begin.
+        `make` writes the file at the path that it is given. Raises TooManyBuilds if the task cannot start.
         """
-        task = self._under_way.get(title)
+        task = self._builds.get(title)
         if task is None:
-            if len(self._under_way) >= MOST_UNDER_WAY:
+            if len(self._builds) >= MOST_UNDER_WAY:
                 raise Busy
-            task = self._under_way[title] = asyncio.create_task(self._made(title, make))
-            task.add_done_callback(lambda done: self._done(title, done))
+            task = self._builds[title] = asyncio.create_task(self._build(title, make))
+            task.add_done_callback(lambda done: self._finish_build(title, done))
         return task
 
     def discard(self, title: Title) -> None:
-        """Put an index away that cannot be read."""
+        """Delete an index that cannot be read."""
         with suppress(OSError):
             self._file(title).unlink()
 
@@ -92,60 +96,60 @@ class Shelves:
         name = title.name.replace("/", "~")
         return self._folder / FORMAT / title.registry / name / f"{title.version}{INDEX}"
 
-    async def _made(self, title: Title, make: Make) -> Path:
+    async def _build(self, title: Title, make: Make) -> Path:
         file = self._file(title)
         unfinished = file.with_name(f"{uuid4().hex}{UNFINISHED}")
         try:
-            await asyncio.to_thread(_begin, unfinished)
+            await asyncio.to_thread(_create_placeholder, unfinished)
             await make(unfinished)
-            await asyncio.to_thread(self._put, unfinished, file)
+            await asyncio.to_thread(self._publish, unfinished, file)
         finally:
             with suppress(OSError):
                 unfinished.unlink(missing_ok=True)
-                file.parent.rmdir()  # only where it is empty
+                file.parent.rmdir()  # fails unless it is empty
         return file
 
-    def _put(self, unfinished: Path, file: Path) -> None:
-        """Put a finished index in its place, then put away what was not used for longest."""
+    def _publish(self, unfinished: Path, file: Path) -> None:
+        """Move a finished index into place, then delete those that were not used for longest."""
         unfinished.replace(file)
-        self._tidy(file)
+        self._evict(file)
 
-    def _tidy(self, newest: Path) -> None:
-        kept, size, count = newest.stat().st_size, 0, 0
+    def _evict(self, newest: Path) -> None:
+        newest_size, size, count = newest.stat().st_size, 0, 0
         for used, length, path in sorted(_files(self._folder), reverse=True):
             unfinished = path.suffix != INDEX
-            if path == newest or (unfinished and time.time() - used < LEFT_BEHIND):
+            if path == newest or (unfinished and time.time() - used < ABANDONED_SECONDS):
                 continue
             size, count = size + length, count + 1
-            if unfinished or size + kept > self._most_bytes or count >= self._most_files:
+            if unfinished or size + newest_size > self._max_bytes or count >= self._max_files:
                 with suppress(OSError):
                     path.unlink()
                     path.parent.rmdir()
 
-    def _done(self, title: Title, task: asyncio.Task[Path]) -> None:
-        del self._under_way[title]
+    def _finish_build(self, title: Title, task: asyncio.Task[Path]) -> None:
+        del self._builds[title]
         if not task.cancelled():
-            task.exception()  # whoever waits has it; when nobody does any more, it is nobody's
+            task.exception()  # retrieved: waiters get it, and without any it must not be logged as lost
 
 
-def _begin(unfinished: Path) -> None:
-    """Put an empty file where an index will be, so that its folder is not taken for one that is done with.
+def _create_placeholder(unfinished: Path) -> None:
+    """Create an empty file where an index will be, so that its folder is not removed as unused.
 
-    Until the file is there a making that fails may take the folder away, also from under `mkdir`.
+    Until the file exists, a build that fails may remove the folder, even during `mkdir`.
     """
-    for _ in range(BEGINNINGS):
+    for _ in range(MAX_ATTEMPTS):
         with suppress(FileNotFoundError, FileExistsError):
             unfinished.parent.mkdir(parents=True, exist_ok=True)
             unfinished.touch()
             return
-    raise FileNotFoundError(f"the folder {unfinished.parent} does not stay")
+    raise FileNotFoundError(f"the folder {unfinished.parent} is removed repeatedly by other tasks")
 
 
-def _indexes(folder: Path) -> Iterator[Path]:
-    return (path for path in _entries(folder) if path.suffix == INDEX)
+def _index_files(folder: Path) -> Iterator[Path]:
+    return (path for path in _list_folder(folder) if path.suffix == INDEX)
 
 
-def _entries(folder: Path) -> list[Path]:
+def _list_folder(folder: Path) -> list[Path]:
     try:
         return list(folder.iterdir())
     except OSError:
@@ -153,15 +157,15 @@ def _entries(folder: Path) -> list[Path]:
 
 
 def _files(folder: Path) -> Iterator[tuple[float, int, Path]]:
-    """When each file was last used, how long it is, and where; also of indexes in other formats."""
+    """Yield the last use, the size and the path of each file, including indexes in other formats."""
     for path in folder.glob("*/*/*/*"):
         with suppress(OSError):
-            told = path.stat()
-            yield told.st_mtime, told.st_size, path
+            status = path.stat()
+            yield status.st_mtime, status.st_size, path
 
 
-def _age(version: str) -> tuple[list[int], bool]:
-    """By its numbers; a release comes after its previews."""
+def _version_sort_key(version: str) -> tuple[list[int], bool]:
+    """Return the sort key of a version: its numbers; a release comes after its pre-releases."""
     release = re.match(r"[0-9.]*", version)
     numbers = [int(part[:9]) for part in (release[0] if release else "").split(".") if part]
     return numbers, release is not None and release[0] == version

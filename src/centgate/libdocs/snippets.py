@@ -1,4 +1,4 @@
-"""Pieces as they are handed on: counted, within the budget."""
+"""Convert ranked chunks to snippets within a token budget."""
 
 from __future__ import annotations
 
@@ -9,50 +9,50 @@ from centgate.libdocs.rows import Row
 from centgate.libdocs.splitting import code_cut, text_parts
 from centgate.tokens import fitting, snippet_tokens
 
-SMALLEST = 40
-"""Tokens left of a budget below which nothing more is looked for."""
-PASSED_OVER = 12
-"""Pieces too long for what is left after which nothing more is looked for."""
-SHARES = (0.6, 0.35, 0.2, 0.1, 0.05)
-"""How much of a piece is tried until it fits the budget."""
-CUT = "(The rest of this passage is cut to fit the token budget.)"
+MIN_REMAINING = 40
+"""Tokens left of a budget below which the search stops."""
+MAX_SKIPPED = 12
+"""Number of chunks too long for the rest of the budget above which the search stops."""
+CUT_SHARES = (0.6, 0.35, 0.2, 0.1, 0.05)
+"""Shares of a chunk that are tried until it fits the budget."""
+CUT_NOTE = "(The rest of this passage is cut to fit the token budget.)"
 
 
-def snippets_within(pieces: Iterable[Row], budget: int) -> list[Snippet]:
-    """As many as fit, whole and in their order; the first is cut rather than left out."""
+def snippets_within(chunks: Iterable[Row], budget: int) -> list[Snippet]:
+    """Return as many snippets as fit, whole and in order. The first is cut rather than dropped."""
     snippets: list[Snippet] = []
-    left, over = budget, 0
-    for row in pieces:
-        snippet = _snippet(row, row.code, row.text)
+    remaining, skipped = budget, 0
+    for row in chunks:
+        snippet = _make_snippet(row, row.code, row.text)
         if not snippets and snippet.tokens > budget:
-            snippet = _cut(row, budget)
-        if snippet.tokens <= left:
+            snippet = _cut_to_budget(row, budget)
+        if snippet.tokens <= remaining:
             snippets.append(snippet)
-            left -= snippet.tokens
+            remaining -= snippet.tokens
         else:
-            over += 1
-        if left < SMALLEST or over > PASSED_OVER:
+            skipped += 1
+        if remaining < MIN_REMAINING or skipped > MAX_SKIPPED:
             break
     return fitting(snippets, budget)
 
 
-def _snippet(row: Row, code: str | None, text: str | None) -> Snippet:
+def _make_snippet(row: Row, code: str | None, text: str | None) -> Snippet:
     tokens = snippet_tokens(code, text, row.shown)
     return Snippet(row.shown, row.source_url, row.language if code else None, code, text, tokens)
 
 
-def _cut(row: Row, budget: int) -> Snippet:
-    """A piece brought within the budget: its text is shortened before its code is."""
-    for code, text in _shortened(row):
-        snippet = _snippet(row, code, text)
+def _cut_to_budget(row: Row, budget: int) -> Snippet:
+    """Fit a chunk into the budget: its text is shortened before its code."""
+    for code, text in _iter_shortened(row):
+        snippet = _make_snippet(row, code, text)
         if snippet.tokens <= budget:
             return snippet
-    return _snippet(row, None, CUT)
+    return _make_snippet(row, None, CUT_NOTE)
 
 
-def _shortened(row: Row) -> Iterator[tuple[str | None, str | None]]:
-    for share in SHARES:
-        text = _start(row.text, share)
+def _iter_shortened(row: Row) -> Iterator[tuple[str | None, str | None]]:
+    for share in CUT_SHARES:
+        text = _cut_text(row.text, share)
         yield row.code, text
         yield (
             code_cut(row.code, max(200, int(len(row.code) * share)), row.language) if row.code else None,
@@ -60,8 +60,8 @@ def _shortened(row: Row) -> Iterator[tuple[str | None, str | None]]:
         )
 
 
-def _start(text: str | None, share: float) -> str | None:
+def _cut_text(text: str | None, share: float) -> str | None:
     if not text:
         return None
     parts = text_parts(text, max(120, int(len(text) * share)))
-    return f"{parts[0]}\n\n{CUT}" if len(parts) > 1 else text
+    return f"{parts[0]}\n\n{CUT_NOTE}" if len(parts) > 1 else text

@@ -1,4 +1,4 @@
-"""Long text into parts of a size that can be shown; long code cut where it can be read."""
+"""Split long text into parts that can be shown; cut long code at readable places."""
 
 from __future__ import annotations
 
@@ -8,72 +8,72 @@ _HASH = frozenset(("python", "bash", "shell", "console", "yaml", "toml", "ruby",
 _BLANK = re.compile(r"\n[ \t]*\n")
 
 
-def text_parts(text: str, most: int) -> list[str]:
-    """A text at most `most` characters at a time, divided between paragraphs, else lines, else words."""
+def text_parts(text: str, limit: int) -> list[str]:
+    """Split a text into parts of at most `limit` characters: between paragraphs, else lines, else words."""
     parts: list[str] = []
     for paragraph in _BLANK.split(text):
-        for chunk in _chunks(paragraph.strip("\n"), most):
-            if parts and len(parts[-1]) + len(chunk) + 2 <= most:
-                parts[-1] += "\n\n" + chunk
-            elif chunk.strip():
-                parts.append(chunk)
+        for part in _split_paragraph(paragraph.strip("\n"), limit):
+            if parts and len(parts[-1]) + len(part) + 2 <= limit:
+                parts[-1] += "\n\n" + part
+            elif part.strip():
+                parts.append(part)
     return parts
 
 
-def code_parts(code: str, most: int) -> list[str]:
-    """Code at most about `most` characters at a time, divided before lines at the margin or at empty ones."""
+def code_parts(code: str, limit: int) -> list[str]:
+    """Split code into parts of at most about `limit` characters, before unindented lines or at empty ones."""
     lines = code.split("\n")
     parts: list[str] = []
     while lines:
-        end = _part_end(lines, most)
+        end = _part_end(lines, limit)
         parts.append("\n".join(lines[:end]).strip("\n"))
         lines = lines[end:]
     return [part for part in parts if part.strip()]
 
 
-def _part_end(lines: list[str], most: int) -> int:
-    """How many of the lines make a part."""
-    size = end = margin = empty = 0
-    while end < len(lines) and (size + len(lines[end]) < most or not end):
+def _part_end(lines: list[str], limit: int) -> int:
+    """Return the number of lines in the first part."""
+    size = end = unindented = empty = 0
+    while end < len(lines) and (size + len(lines[end]) < limit or not end):
         size += len(lines[end]) + 1
         if end and not lines[end].strip():
             following = lines[end + 1] if end + 1 < len(lines) else ""
             empty = end + 1
-            margin = end + 1 if following[:1].strip() not in ("", "}", ")", "]") else margin
+            unindented = end + 1 if following[:1].strip() not in ("", "}", ")", "]") else unindented
         end += 1
     if end == len(lines):
         return end
-    return max(margin if margin > end // 3 else 0, empty if margin <= end // 3 else 0) or end
+    return max(unindented if unindented > end // 3 else 0, empty if unindented <= end // 3 else 0) or end
 
 
-def code_cut(code: str, most: int, language: str | None) -> str:
-    """Code of at most about `most` characters; what was left out is said in a comment at its end."""
-    if len(code) <= most:
+def code_cut(code: str, limit: int, language: str | None) -> str:
+    """Cut code to at most about `limit` characters. A comment at its end says how much was removed."""
+    if len(code) <= limit:
         return code
-    shown = code[:most].split("\n")
-    shown = shown[:-1] or shown
-    kept = len(shown)
-    for end in range(kept, kept // 2, -1):
-        # before a line at the margin that follows an empty one: between two definitions
-        if end < kept and not shown[end - 1].strip() and shown[end][:1].strip():
-            kept = end
+    lines = code[:limit].split("\n")
+    lines = lines[:-1] or lines
+    line_count = len(lines)
+    for end in range(line_count, line_count // 2, -1):
+        # before an unindented line that follows an empty one: between two definitions
+        if end < line_count and not lines[end - 1].strip() and lines[end][:1].strip():
+            line_count = end
             break
-    left = code.count("\n") + 1 - kept
+    removed = code.count("\n") + 1 - line_count
     mark = "#" if language in _HASH else "--" if language == "sql" else "//"
-    note = f"{mark} ... cut: {left} more lines" if left > 0 else f"{mark} ... cut"
-    return "\n".join(shown[:kept]).rstrip() + f"\n{note}"
+    note = f"{mark} ... cut: {removed} more lines" if removed > 0 else f"{mark} ... cut"
+    return "\n".join(lines[:line_count]).rstrip() + f"\n{note}"
 
 
-def _chunks(paragraph: str, most: int) -> list[str]:
-    if len(paragraph) <= most:
+def _split_paragraph(paragraph: str, limit: int) -> list[str]:
+    if len(paragraph) <= limit:
         return [paragraph]
-    chunks: list[str] = []
+    parts: list[str] = []
     rest = paragraph
-    while len(rest) > most:
-        cut = max(rest.rfind("\n", most // 2, most), rest.rfind(". ", most // 2, most) + 1)
-        if cut <= 0:
-            cut = rest.rfind(" ", most // 2, most)
-        cut = cut if cut > 0 else most
-        chunks.append(rest[:cut].rstrip())
-        rest = rest[cut:].lstrip("\n") if rest[cut] == "\n" else rest[cut:].lstrip(" ")
-    return [*chunks, rest] if rest.strip() else chunks
+    while len(rest) > limit:
+        position = max(rest.rfind("\n", limit // 2, limit), rest.rfind(". ", limit // 2, limit) + 1)
+        if position <= 0:
+            position = rest.rfind(" ", limit // 2, limit)
+        position = position if position > 0 else limit
+        parts.append(rest[:position].rstrip())
+        rest = rest[position:].lstrip("\n") if rest[position] == "\n" else rest[position:].lstrip(" ")
+    return [*parts, rest] if rest.strip() else parts

@@ -1,4 +1,4 @@
-"""What a question about a library asks for: words to look up, and names that may be the library's own."""
+"""Parse a question about a library: words to look up, and names that may be the library's own."""
 
 from __future__ import annotations
 
@@ -19,60 +19,60 @@ from centgate.libdocs.words import (
     stems,
 )
 
-LONGEST_QUESTION = 500
+MAX_QUESTION_LENGTH = 500
 """Characters of a question that are read."""
-MOST_WORDS = 14
-MOST_NAMES = 24
-DOTTED = 3.0
-"""How much more the piece that defines a name counts when it was written with its owner: `app.get`."""
+MAX_WORDS = 14
+MAX_NAMES = 24
+DOTTED_NAME_BOOST = 3.0
+"""Boost of the chunk that defines a name written with its owner: `app.get`."""
 NAMED = 2.4
-"""How much more the piece that defines a name counts when it was written as a name: `Depends`, `get()`."""
-PAIRED = 1.7
-"""When two words side by side make the name."""
-WORDED = 1.5
-"""When a plain word is the name as well."""
+"""Boost of the chunk that defines a name written as a name: `Depends`, `get()`."""
+WORD_PAIR_BOOST = 1.7
+"""Boost if two adjacent words form the name."""
+WORD_BOOST = 1.5
+"""Boost if a plain word is also the name."""
 _DOTTED = re.compile(r"[A-Za-z_$][\w$]*(?:\.[A-Za-z_$][\w$]*)+")
 
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """One word of a question, in every form that counts as it."""
+    """One word of a question, in every form that counts as the word."""
 
     forms: tuple[str, ...]
-    """In lower case; the first is what was written."""
+    """In lower case; the first is the written form."""
     parts: tuple[str, ...] = ()
-    """Of a written identifier, for when it is not known as a whole."""
+    """Parts of an identifier, for a library that does not have the whole identifier."""
 
 
 @dataclass(frozen=True, slots=True)
 class Topic:
-    """A question taken apart."""
+    """A parsed question."""
 
     terms: tuple[Term, ...]
     names: Mapping[str, float]
-    """What may name something in the library, with how much that counts."""
+    """Possible names of things in the library, with their boosts."""
     identifiers: tuple[str, ...]
-    """What was written as only names are: `useEffect`, `create_engine`, `Depends`."""
+    """Words that are written like identifiers: `useEffect`, `create_engine`, `Depends`."""
     stems: frozenset[str]
-    """Of all that was written, small words too."""
+    """Stems of all words, including stop words."""
 
     @property
     def is_general(self) -> bool:
-        """Whether it asks about the library as a whole."""
+        """True if the question is about the library as a whole."""
         return all(term.forms[0] in GENERAL for term in self.terms)
 
 
 def topic_of(question: str, library: str) -> Topic:
-    """A question without its small words and without the library's own name, unless nothing else is left."""
-    asked = question[:LONGEST_QUESTION]
-    written = [word for word in WORD.findall(asked) if len(word) <= LONGEST][: MOST_WORDS * 3]
+    """Parse a question. Stop words and the library's name are dropped, unless nothing else is left."""
+    question_text = question[:MAX_QUESTION_LENGTH]
+    words = [word for word in WORD.findall(question_text) if len(word) <= LONGEST][: MAX_WORDS * 3]
     own = {key(library), key(library.rsplit("/", 1)[-1])}
-    others = [word for word in written if key(word) not in own]
-    telling = [word for word in others if word.lower() not in STOP_WORDS] or others or written
-    terms = {word.lower(): _term(word) for word in telling}
-    names = _names(asked, written, single=len(telling) == 1)
+    others = [word for word in words if key(word) not in own]
+    keywords = [word for word in others if word.lower() not in STOP_WORDS] or others or words
+    terms = {word.lower(): _term(word) for word in keywords}
+    names = _candidate_names(question_text, words, single=len(keywords) == 1)
     return Topic(
-        tuple(terms.values())[:MOST_WORDS],
+        tuple(terms.values())[:MAX_WORDS],
         names,
         tuple(name for name in names if _is_identifier(name)),
         frozenset(stems(" ".join(others))),
@@ -84,16 +84,18 @@ def _term(word: str) -> Term:
     return Term((lower, *SYNONYMS.get(lower, ())), tuple(parts(word)) if is_compound(word) else ())
 
 
-def _names(asked: str, written: list[str], *, single: bool) -> Mapping[str, float]:
-    names = dict.fromkeys((name for name in _DOTTED.findall(asked) if len(name) <= LONGEST), DOTTED)
+def _candidate_names(question: str, words: list[str], *, single: bool) -> Mapping[str, float]:
+    names = dict.fromkeys(
+        (name for name in _DOTTED.findall(question) if len(name) <= LONGEST), DOTTED_NAME_BOOST
+    )
     owners = {part for name in names for part in name.split(".")}
-    for word in written:
-        called = word not in owners and (not word.islower() or "_" in word or f"{word}(" in asked)
-        if called or single or word not in STOP_WORDS:
-            names.setdefault(word, NAMED if called else WORDED)
-    for one, other in pairwise(written):
-        names.setdefault(f"{one} {other}", PAIRED)
-    return dict(list(names.items())[:MOST_NAMES])
+    for word in words:
+        is_name = word not in owners and (not word.islower() or "_" in word or f"{word}(" in question)
+        if is_name or single or word not in STOP_WORDS:
+            names.setdefault(word, NAMED if is_name else WORD_BOOST)
+    for one, other in pairwise(words):
+        names.setdefault(f"{one} {other}", WORD_PAIR_BOOST)
+    return dict(list(names.items())[:MAX_NAMES])
 
 
 def _is_identifier(name: str) -> bool:

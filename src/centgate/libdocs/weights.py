@@ -1,4 +1,4 @@
-"""How much a match in a piece is worth, by where the piece stands."""
+"""Adjust the weight of a chunk by its location in the package and its content."""
 
 from __future__ import annotations
 
@@ -8,35 +8,35 @@ from dataclasses import replace
 
 from centgate.libdocs.pieces import Piece
 
-OLDER = 0.2
-"""For folders of a major version before this one."""
-INNER = 0.6
-"""For what is not meant for users, or for few of them."""
-LATER = 0.8
-"""For pages that few come for: how to upgrade, what is going to be removed."""
-DEPRECATED = 0.5
-"""For what its own text says not to use any more."""
-SLIGHT = 0.7
-"""For pieces of less than about three lines."""
-PROSE = 0.65
-"""For pieces without code."""
+OLDER_FACTOR = 0.2
+"""Factor for folders of an earlier major version."""
+INTERNAL_FACTOR = 0.6
+"""Factor for content that is meant for few users, or for none."""
+SPECIAL_PAGE_FACTOR = 0.8
+"""Factor for pages that few users need: upgrades, planned removals."""
+DEPRECATED_FACTOR = 0.5
+"""Factor for content whose own text says not to use it any more."""
+SHORT_FACTOR = 0.7
+"""Factor for chunks of less than about three lines."""
+PROSE_FACTOR = 0.65
+"""Factor for chunks without code."""
 README = 0
-"""Its prose names everything and explains little."""
-_MAJOR = re.compile(r"(?:^|/)v(\d{1,2})/")
-_LATER = re.compile(
+"""Introduction rank of the README. Its prose names everything and explains little."""
+_MAJOR_FOLDER = re.compile(r"(?:^|/)v(\d{1,2})/")
+_SPECIAL_PAGE = re.compile(
     r"upgrad|migrat|whatsnew|deprecat|legacy|contribut|internals?|releasing|glossary|codemod"
     r"|(?:^|/)(?:neps?|peps?|rfcs?|adrs?|proposals?|history|historical[-_]\w+)/",
     re.IGNORECASE,
 )
-_INNER = re.compile(
+_INTERNAL_PATH = re.compile(
     r"(?:^|/)(?:_?internals?|_[a-z]\w*|compat|impl|private|testing(?=/)|mypy|plugins?)(?:/|\.\w+$)"
     r"|(?:^|/)(?:core|helpers|utils?)/.*\.[cm]?[jt]s$"
 )
 _DEEP_TYPES = re.compile(r"(?:/[^/]+){2}\.d\.[cm]?ts$")
 _DEPRECATED = re.compile(r"\bdeprecated\b", re.IGNORECASE)
-_FAR = 9
-"""Folders deep from which a page is as far from the beginning as any."""
-_OPENING = (
+_MAX_DEPTH = 9
+"""Folder depth from which all pages rank the same."""
+_INTRODUCTION_PATHS = (
     re.compile(r"^readme(?:\.\w+)?$", re.IGNORECASE),
     re.compile(
         r"(?:^|/)(?:\d+[-_])?(?:quick[-_]?start|get(?:ting)?[-_]?started|first[-_]?steps|absolute_beginners)",
@@ -48,7 +48,7 @@ _OPENING = (
     ),
     re.compile(r"(?:^|/)(?:docs?|guides?)/index\.\w+$|(?:^|/)skill\.md$", re.IGNORECASE),
 )
-_BUSINESS = re.compile(
+_PROJECT_HEADING = re.compile(
     r"browser.*|cloning.*|building.*|(?:.*(?:install|build|compil).*|from )source.*"
     r"|(?:running )?(?:the )?tests?|develop(?:ment|ing)|.*development version.*|adding .*documentation"
     r"|.*(?:sponsor|contribut|licen[sc]e|backers|acknowledg|donat|code of conduct|table of contents).*"
@@ -63,55 +63,56 @@ _BUSINESS = re.compile(
 )
 
 
-def weighed(piece: Piece, about: Mapping[str, str], *, guided: bool = False) -> Piece:
-    """A piece with its weight lowered where few are looking for it.
+def weighed(chunk: Piece, about: Mapping[str, str], *, guided: bool = False) -> Piece:
+    """Return a chunk with its weight lowered if few users search for it.
 
-    `guided`: there are so many pages for users that what they do not name is mostly not for them.
+    `guided`: there are so many guides that content which they do not name is mostly not meant for users.
     """
-    weight = piece.weight
-    if guided and _DEEP_TYPES.search(piece.path):
-        weight *= INNER
-    if _is_older(piece.path, about.get("version", "")):
-        weight *= OLDER
-    if _INNER.search(piece.path):
-        weight *= INNER
-    if _LATER.search(piece.path):
-        weight *= LATER
-    if opening(piece) is not None and is_business(piece):
-        weight *= INNER
-    if piece.code is None:
-        weight *= PROSE * (INNER if opening(piece) == README else 1.0)
-    if _DEPRECATED.search((piece.text or "")[:300]):
-        weight *= DEPRECATED
-    if len(piece.code or "") + len(piece.text or "") < 180:
-        weight *= SLIGHT
-    return piece if weight == piece.weight else replace(piece, weight=weight)
+    weight = chunk.weight
+    if guided and _DEEP_TYPES.search(chunk.path):
+        weight *= INTERNAL_FACTOR
+    if _is_older_major(chunk.path, about.get("version", "")):
+        weight *= OLDER_FACTOR
+    if _INTERNAL_PATH.search(chunk.path):
+        weight *= INTERNAL_FACTOR
+    if _SPECIAL_PAGE.search(chunk.path):
+        weight *= SPECIAL_PAGE_FACTOR
+    if opening(chunk) is not None and is_business(chunk):
+        weight *= INTERNAL_FACTOR
+    if chunk.code is None:
+        weight *= PROSE_FACTOR * (INTERNAL_FACTOR if opening(chunk) == README else 1.0)
+    if _DEPRECATED.search((chunk.text or "")[:300]):
+        weight *= DEPRECATED_FACTOR
+    if len(chunk.code or "") + len(chunk.text or "") < 180:
+        weight *= SHORT_FACTOR
+    return chunk if weight == chunk.weight else replace(chunk, weight=weight)
 
 
-def opening(piece: Piece) -> int | None:
-    """Where a piece stands among those that introduce the library, 0 for the README; None for all others.
+def opening(chunk: Piece) -> int | None:
+    """Return the rank of a chunk in the library's introduction, 0 for the README; None if it is no part of
+    it.
 
-    The nearer to the top of its documentation a page is, the sooner.
+    Pages nearer to the top of the documentation come first.
     """
     if (
-        _LATER.search(piece.path)
-        or _INNER.search(piece.path)
-        or not piece.path.lower().endswith((".md", ".mdx", ".markdown", ".rst", ".txt", "readme", ".py"))
+        _SPECIAL_PAGE.search(chunk.path)
+        or _INTERNAL_PATH.search(chunk.path)
+        or not chunk.path.lower().endswith((".md", ".mdx", ".markdown", ".rst", ".txt", "readme", ".py"))
     ):
         return None
-    for place, pattern in enumerate(_OPENING):
-        if found := pattern.search(piece.path):
-            return place * (_FAR + 1) + min(piece.path.count("/", 0, found.start()), _FAR)
+    for group, pattern in enumerate(_INTRODUCTION_PATHS):
+        if found := pattern.search(chunk.path):
+            return group * (_MAX_DEPTH + 1) + min(chunk.path.count("/", 0, found.start()), _MAX_DEPTH)
     return None
 
 
-def is_business(piece: Piece) -> bool:
-    """Whether it is about the project and its people rather than about the library's use."""
-    if (piece.text or "").lower().count("sponsor") > 1:
+def is_business(chunk: Piece) -> bool:
+    """True if a chunk is about the project and its people, not about the use of the library."""
+    if (chunk.text or "").lower().count("sponsor") > 1:
         return True
-    return any(_BUSINESS.fullmatch(heading) for heading in (*piece.breadcrumb, piece.title))
+    return any(_PROJECT_HEADING.fullmatch(heading) for heading in (*chunk.breadcrumb, chunk.title))
 
 
-def _is_older(path: str, version: str) -> bool:
+def _is_older_major(path: str, version: str) -> bool:
     major = re.match(r"\d+", version)
-    return bool(major) and any(0 < int(found) < int(major[0]) for found in _MAJOR.findall(path))
+    return bool(major) and any(0 < int(found) < int(major[0]) for found in _MAJOR_FOLDER.findall(path))

@@ -1,4 +1,4 @@
-"""Words of documentation and of questions: identifiers are kept whole and taken apart as well."""
+"""Split documentation and questions into words: identifiers are kept whole and also split."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 
 WORD = re.compile(r"\w+")
 LONGEST = 60
-"""Characters of a word that is indexed; longer ones are data."""
+"""Maximum characters of an indexed word; longer ones are data."""
 _PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\dA-Za-z_]+")
 _ENDING = re.compile(r"(?:ies|y|ing|ed|es|s|e)$")
 # fmt: off
@@ -49,41 +49,43 @@ SYNONYMS = {
     "sse": ("eventsource",),
     "ws": ("websocket",),
 }
-"""What documentation calls what people abbreviate, and a few that stems do not bring together."""
+"""Words that documentation uses for common abbreviations, and a few that stemming does not unify."""
 
 
 def parts(word: str) -> list[str]:
-    """In lower case: `useEffect` is use and effect, `create_engine` create and engine."""
+    """Split a word into lower-case parts: `useEffect` into use and effect, `create_engine` into create and
+    engine.
+    """
     return [part.lower() for part in _PARTS.findall(word)] or [word.lower()]
 
 
 def expanded(text: str) -> str:
-    """A text with the parts of its identifiers at the end, each once."""
+    """Return a text with the parts of its identifiers appended, each once."""
     found = {word for word in WORD.findall(text) if len(word) <= LONGEST and is_compound(word)}
     extra = [part for word in sorted(found) for part in parts(word)]
     return f"{text} {' '.join(extra)}" if extra else text
 
 
 def is_compound(word: str) -> bool:
-    """Whether a word is made of several, by capitals or underscores."""
+    """True if a word consists of several words, by capitals or underscores."""
     if word.islower() or word.isupper():
         return "_" in word.strip("_")
     return "_" in word.strip("_") or word[1:] != word[1:].lower()
 
 
 def key(name: str) -> str:
-    """What a name is however it is written: `create_engine`, `createEngine` and `create engine` are one."""
+    """Normalise a name: `create_engine`, `createEngine` and `create engine` become equal."""
     return re.sub(r"[\W_]+", "", name).lower()
 
 
 def page_words(path: str) -> str:
-    """The words of a path, without numbers that only order it."""
+    """Return the words of a path, without numbers that only order it."""
     stem = re.sub(r"(?:\.d)?\.\w+$", "", path)
     found = (part for word in WORD.findall(stem) for part in dict.fromkeys((word.lower(), *parts(word))))
     return " ".join(part for part in found if not part.isdigit())
 
 
 def stems(text: str) -> list[str]:
-    """The words of a heading or a question, roughly the same when they are roughly the same."""
+    """Return the stems of the words of a heading or a question; similar words mostly share a stem."""
     words = (part for word in WORD.findall(text) for part in parts(word))
     return [_ENDING.sub("", word) if len(word) > 4 else word for word in words]
