@@ -1,4 +1,4 @@
-"""The tree of blocked paths: what covers what, and what is left when one goes."""
+"""The tree of blocked paths: coverage, addition and removal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Verdicts: which list decides, which entry is named, and that looking up equals looking through."""
+"""Verdicts: the list and the entry that decide, and agreement with a linear search."""
 
 from __future__ import annotations
 
@@ -228,10 +228,10 @@ LISTS = st.builds(
 @settings(deadline=None)
 @given(NAMES, st.lists(LISTS, max_size=3))
 def test_looking_up_equals_looking_through_the_lists(domain: str, lists: list[Rules]) -> None:
-    assert Detector(*lists).check_domain(domain)[:4] == looked_through(domain, lists)[:4]
+    assert Detector(*lists).check_domain(domain)[:4] == check_by_scan(domain, lists)[:4]
 
 
-def looked_through(domain: str, lists: list[Rules]) -> Verdict:
+def check_by_scan(domain: str, lists: list[Rules]) -> Verdict:
     for rules in lists:
         for entry in rules.allowlist:
             if covers(entry, domain):
@@ -242,7 +242,7 @@ def looked_through(domain: str, lists: list[Rules]) -> Verdict:
                 return Verdict(domain, "blocked", "blocklist", entry)
         for entry in rules.fuzzylist if rules.tolerance else ():
             imitation, target = ".".join(domain.split(".")[:-1]), ".".join(entry.split(".")[:-1])
-            if letters_between(imitation.removeprefix("www."), target) <= rules.tolerance:
+            if edit_distance(imitation.removeprefix("www."), target) <= rules.tolerance:
                 return Verdict(domain, "lookalike", "fuzzylist", entry)
     return Verdict(domain)
 
@@ -253,9 +253,9 @@ def covers(entry: str, domain: str) -> bool:
 
 
 @cache
-def letters_between(a: str, b: str) -> int:
+def edit_distance(a: str, b: str) -> int:
     if not a or not b:
         return len(a) + len(b)
     if a[0] == b[0]:
-        return letters_between(a[1:], b[1:])
-    return 1 + min(letters_between(a[1:], b), letters_between(a, b[1:]), letters_between(a[1:], b[1:]))
+        return edit_distance(a[1:], b[1:])
+    return 1 + min(edit_distance(a[1:], b), edit_distance(a, b[1:]), edit_distance(a[1:], b[1:]))

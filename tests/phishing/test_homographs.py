@@ -1,4 +1,4 @@
-"""Warnings about names that read like a protected one; letters of other alphabets are spelt out here."""
+"""Warnings about names that read like a protected one. The tests contain letters of other alphabets."""
 
 from __future__ import annotations
 

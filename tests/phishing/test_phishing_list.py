@@ -1,4 +1,4 @@
-"""Lists as files: what is imported and what dropped, what a snapshot keeps, the commands that make one."""
+"""Phishing lists as files: import, dropped entries, snapshots and the commands that make them."""
 
 from __future__ import annotations
 
@@ -29,25 +29,25 @@ STALELIST: dict[str, Any] = {
 }
 
 
-def imported(document: Any, **options: Any) -> Imported:
+def import_document(document: Any, **options: Any) -> Imported:
     return import_list(json.dumps(document), source="test", **options)
 
 
 def test_a_stalelist_is_read_with_its_day() -> None:
-    header = imported(STALELIST).snapshot.header
+    header = import_document(STALELIST).snapshot.header
 
     assert (header.version, header.date, header.tolerance) == ("7", "2023-11-14", 1)
     assert (header.allowlist, header.blocklist, header.fuzzylist, header.paths) == (1, 2, 1, 1)
 
 
 def test_the_envelope_of_a_stalelist_makes_no_difference() -> None:
-    assert imported({"data": STALELIST}) == imported(STALELIST)
+    assert import_document({"data": STALELIST}) == import_document(STALELIST)
 
 
 def test_a_config_is_read_and_its_day_is_given() -> None:
     config = {"version": 2, "tolerance": 2, "fuzzylist": [], "whitelist": ["a.com"], "blacklist": ["b.com"]}
 
-    snapshot = imported(config, date="2024-02-29").snapshot
+    snapshot = import_document(config, date="2024-02-29").snapshot
 
     assert (snapshot.rules.allowlist, snapshot.rules.blocklist) == (("a.com",), ("b.com",))
     assert snapshot.header.date == "2024-02-29"
@@ -56,7 +56,7 @@ def test_a_config_is_read_and_its_day_is_given() -> None:
 def test_entries_are_spelt_as_addresses_are_read() -> None:
     document = {"blocklist": ["EVIL.com", "b\u00fccher.example.", "https://evil.org/", "16909060"]}
 
-    assert imported(document).snapshot.rules.blocklist == (
+    assert import_document(document).snapshot.rules.blocklist == (
         "evil.com",
         "xn--bcher-kva.example",
         "evil.org",
@@ -65,7 +65,10 @@ def test_entries_are_spelt_as_addresses_are_read() -> None:
 
 
 def test_the_order_of_the_list_is_kept() -> None:
-    assert imported({"blocklist": ["b.com", "a.com", "b.com"]}).snapshot.rules.blocklist == ("b.com", "a.com")
+    assert import_document({"blocklist": ["b.com", "a.com", "b.com"]}).snapshot.rules.blocklist == (
+        "b.com",
+        "a.com",
+    )
 
 
 @pytest.mark.parametrize(
@@ -84,35 +87,35 @@ def test_the_order_of_the_list_is_kept() -> None:
     ],
 )
 def test_an_entry_that_would_do_harm_is_dropped_and_reported(entry: str, reason: str) -> None:
-    result = imported({"blocklist": ["known.com", entry]})
+    result = import_document({"blocklist": ["known.com", entry]})
 
     assert result.snapshot.rules.blocklist == ("known.com",)
     assert result.dropped == (Dropped(entry, reason),)  # pyright: ignore[reportArgumentType]
 
 
 def test_a_hosting_platform_is_not_allowed_either() -> None:
-    assert imported({"allowlist": ["github.io"], "blocklist": []}).snapshot.rules.allowlist == ()
+    assert import_document({"allowlist": ["github.io"], "blocklist": []}).snapshot.rules.allowlist == ()
 
 
 def test_a_short_name_is_not_protected() -> None:
-    result = imported({"blocklist": [], "fuzzylist": ["ens.eth", "opensea.io"], "tolerance": 2})
+    result = import_document({"blocklist": [], "fuzzylist": ["ens.eth", "opensea.io"], "tolerance": 2})
 
     assert result.snapshot.rules.fuzzylist == ("opensea.io",)
     assert result.dropped == (Dropped("ens.eth", "too short"),)
 
 
 def test_a_blocklist_entry_with_a_path_blocks_the_path() -> None:
-    assert imported({"blocklist": ["x.com/scam"]}).snapshot.rules.paths.tree == {"x.com": {"scam": {}}}
+    assert import_document({"blocklist": ["x.com/scam"]}).snapshot.rules.paths.tree == {"x.com": {"scam": {}}}
 
 
 def test_paths_as_wallets_keep_them_are_read() -> None:
     document: dict[str, Any] = {"blocklist": [], "blocklistPaths": {"x.com": {"a b": {"/": {}}}}}
 
-    assert imported(document).snapshot.rules.paths.tree == document["blocklistPaths"]
+    assert import_document(document).snapshot.rules.paths.tree == document["blocklistPaths"]
 
 
 def test_a_path_entry_without_a_path_is_dropped() -> None:
-    assert imported({"blocklist": [], "blocklistPaths": ["x.com"]}).dropped == (
+    assert import_document({"blocklist": [], "blocklistPaths": ["x.com"]}).dropped == (
         Dropped("x.com", "unreadable"),
     )
 
@@ -124,32 +127,34 @@ def test_a_file_that_is_no_list_is_refused(text: str) -> None:
 
 
 def test_a_time_that_is_none_is_refused() -> None:
-    with pytest.raises(UnreadableList, match="no time in seconds"):
-        imported({**STALELIST, "lastUpdated": 10**18})
+    with pytest.raises(UnreadableList, match="not a time in seconds"):
+        import_document({**STALELIST, "lastUpdated": 10**18})
 
 
 def test_a_snapshot_survives_its_file() -> None:
-    snapshot = imported(STALELIST).snapshot
+    snapshot = import_document(STALELIST).snapshot
 
     assert unpacked(packed(snapshot)) == snapshot
 
 
 def test_an_empty_list_survives_its_file() -> None:
-    snapshot = imported({"blocklist": []}).snapshot
+    snapshot = import_document({"blocklist": []}).snapshot
 
     assert unpacked(packed(snapshot)) == snapshot
 
 
 def test_the_same_list_makes_the_same_bytes() -> None:
-    assert packed(imported(STALELIST).snapshot) == packed(imported(STALELIST).snapshot)
+    assert packed(import_document(STALELIST).snapshot) == packed(import_document(STALELIST).snapshot)
 
 
 def test_another_list_has_another_id() -> None:
-    assert imported(STALELIST).snapshot.id != imported({**STALELIST, "tolerance": 2}).snapshot.id
+    assert (
+        import_document(STALELIST).snapshot.id != import_document({**STALELIST, "tolerance": 2}).snapshot.id
+    )
 
 
 def test_a_changed_snapshot_is_refused() -> None:
-    text = lzma.decompress(packed(imported(STALELIST).snapshot)).replace(b"evil.com", b"good.com")
+    text = lzma.decompress(packed(import_document(STALELIST).snapshot)).replace(b"evil.com", b"good.com")
 
     with pytest.raises(UnreadableList, match="does not match its SHA-256"):
         unpacked(lzma.compress(text))
@@ -157,13 +162,13 @@ def test_a_changed_snapshot_is_refused() -> None:
 
 @pytest.mark.parametrize("data", [b"", b"not xz", lzma.compress(b"no header"), lzma.compress(b"\xff")])
 def test_what_is_no_snapshot_is_refused(data: bytes) -> None:
-    with pytest.raises(UnreadableList, match="no phishing list snapshot"):
+    with pytest.raises(UnreadableList, match="not a phishing list snapshot"):
         unpacked(data)
 
 
 def test_half_a_snapshot_is_refused() -> None:
     with pytest.raises(UnreadableList):
-        unpacked(packed(imported(STALELIST).snapshot)[:-20])
+        unpacked(packed(import_document(STALELIST).snapshot)[:-20])
 
 
 def test_the_shipped_list_says_where_it_comes_from() -> None:
@@ -182,7 +187,7 @@ def test_another_package_than_the_pinned_one_is_refused() -> None:
         origin.verified(b"another package")
 
 
-def run(*arguments: str | Path, **environment: str) -> Result:
+def run_command(*arguments: str | Path, **environment: str) -> Result:
     return CliRunner().invoke(
         app, [str(argument) for argument in arguments], env={"COLUMNS": "120", **environment}
     )
@@ -194,7 +199,7 @@ def test_the_shipped_snapshot_can_be_made_again(tmp_path: Path) -> None:
     except origin.OriginUnavailable as error:
         pytest.skip(str(error))
 
-    result = run("build", "--out", tmp_path / "list.xz")
+    result = run_command("build", "--out", tmp_path / "list.xz")
 
     assert result.exit_code == 0
     assert (tmp_path / "list.xz").read_bytes() == packed(shipped())
@@ -206,7 +211,7 @@ def test_the_shipped_file_is_what_is_made_of_the_shipped_list() -> None:
 
 
 def test_a_build_without_npm_says_so_and_writes_nothing(tmp_path: Path) -> None:
-    result = run("build", "--out", tmp_path / "list.xz", PATH=str(tmp_path))
+    result = run_command("build", "--out", tmp_path / "list.xz", PATH=str(tmp_path))
 
     assert result.exit_code == 1
     assert "npm is not on the PATH" in result.stderr
@@ -218,7 +223,7 @@ def test_an_update_writes_a_snapshot_and_tells_what_it_dropped(tmp_path: Path) -
         json.dumps({**STALELIST, "blocklist": ["evil.com", "zip", "app"]})
     )
 
-    result = run("update", tmp_path / "stalelist.json", "--out", tmp_path / "list.xz")
+    result = run_command("update", tmp_path / "stalelist.json", "--out", tmp_path / "list.xz")
 
     assert result.exit_code == 0
     assert load(tmp_path / "list.xz").rules.blocklist == ("evil.com",)
@@ -230,7 +235,7 @@ def test_an_update_from_no_list_leaves_the_old_snapshot(tmp_path: Path) -> None:
     (tmp_path / "bad.json").write_text("{}")
     (tmp_path / "list.xz").write_bytes(b"old")
 
-    result = run("update", tmp_path / "bad.json", "--out", tmp_path / "list.xz")
+    result = run_command("update", tmp_path / "bad.json", "--out", tmp_path / "list.xz")
 
     assert result.exit_code == 1
     assert "the file is neither a config.json" in " ".join(result.stderr.split())
@@ -240,16 +245,18 @@ def test_an_update_from_no_list_leaves_the_old_snapshot(tmp_path: Path) -> None:
 def test_a_day_that_is_none_is_refused(tmp_path: Path) -> None:
     (tmp_path / "in.json").write_text(json.dumps(STALELIST))
 
-    result = run("update", tmp_path / "in.json", "--date", "2024-02-30", "--out", tmp_path / "list.xz")
+    result = run_command(
+        "update", tmp_path / "in.json", "--date", "2024-02-30", "--out", tmp_path / "list.xz"
+    )
 
     assert result.exit_code == 1
-    assert "'2024-02-30' is no day" in result.stderr
+    assert "'2024-02-30' is not a date" in result.stderr
 
 
 def test_an_update_leaves_nothing_but_the_snapshot(tmp_path: Path) -> None:
     (tmp_path / "in.json").write_text(json.dumps(STALELIST))
 
-    run("update", tmp_path / "in.json", "--out", tmp_path / "list.xz")
+    run_command("update", tmp_path / "in.json", "--out", tmp_path / "list.xz")
 
     assert sorted(path.name for path in tmp_path.iterdir()) == ["in.json", "list.xz"]
 
@@ -257,14 +264,14 @@ def test_an_update_leaves_nothing_but_the_snapshot(tmp_path: Path) -> None:
 def test_a_place_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     (tmp_path / "in.json").write_text(json.dumps(STALELIST))
 
-    result = run("update", tmp_path / "in.json", "--out", tmp_path / "absent" / "list.xz")
+    result = run_command("update", tmp_path / "in.json", "--out", tmp_path / "absent" / "list.xz")
 
     assert result.exit_code == 1
     assert "cannot be written: No such file or directory" in " ".join(result.stderr.split())
 
 
 def test_the_shipped_list_is_shown() -> None:
-    result = run("show")
+    result = run_command("show")
 
     assert shipped().id in result.output
     assert "2022-04-19" in result.output
@@ -273,4 +280,6 @@ def test_the_shipped_list_is_shown() -> None:
 def test_showing_a_file_that_is_no_snapshot_says_so(tmp_path: Path) -> None:
     (tmp_path / "list.xz").write_bytes(b"no snapshot")
 
-    assert "no phishing list snapshot" in " ".join(run("show", tmp_path / "list.xz").stderr.split())
+    assert "not a phishing list snapshot" in " ".join(
+        run_command("show", tmp_path / "list.xz").stderr.split()
+    )

@@ -1,4 +1,4 @@
-"""What MetaMask's detectors answered, recorded from their own test suites and on generated addresses."""
+"""Verdicts of MetaMask's detectors, recorded from their own test suites and on generated addresses."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ def cases(name: str, *wanted: str, key: str = "") -> list[Any]:
     return [case for case in recorded if not wanted or case[key] in wanted]
 
 
-def detector_of(options: Any) -> Detector:
-    """A detector as the reference makes it: of one legacy object or of lists, less the invalid ones."""
+def make_detector(options: Any) -> Detector:
+    """Return a detector as the reference makes it: of one legacy object or of lists, without invalid ones."""
     configs: list[Any] = [options] if isinstance(options, dict) else options
     lists: list[Rules] = []
     for config in configs:
@@ -70,7 +70,7 @@ def verdict(detector: Detector, text: str) -> Verdict:
         return Verdict("")
 
 
-def agree(ours: Verdict, theirs: dict[str, Any]) -> None:
+def assert_same_verdict(ours: Verdict, theirs: dict[str, Any]) -> None:
     status = STATUS.get(theirs.get("type", ""), ours.status)
     assert ours.status == status
     assert ours.matched_list == LISTS[status]
@@ -85,19 +85,19 @@ def agree(ours: Verdict, theirs: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("case", cases("core-detector.json", "check", key="method"))
 def test_the_current_detector_gives_the_same_verdict(case: dict[str, Any]) -> None:
-    agree(verdict(detector_of(case["options"]), case["input"]), case["expected"])
+    assert_same_verdict(verdict(make_detector(case["options"]), case["input"]), case["expected"])
 
 
 @pytest.mark.parametrize("case", cases("core-detector.json", "blockingPath", key="method"))
 def test_the_current_detector_finds_the_same_blocked_path(case: dict[str, Any]) -> None:
-    [rules] = detector_of(case["options"]).lists
+    [rules] = make_detector(case["options"]).lists
 
     assert rules.paths.match(read_address(case["input"])) == case["expected"]
 
 
 @pytest.mark.parametrize("case", cases("core-detector.json", "isMaliciousC2Domain", key="method"))
 def test_the_current_detector_finds_the_same_malware_hosts(case: dict[str, Any]) -> None:
-    detector = detector_of(case["options"])
+    detector = make_detector(case["options"])
     try:
         found = detector.runs_malware(read_address(case["input"]))
     except UnreadableAddress:
@@ -108,43 +108,43 @@ def test_the_current_detector_finds_the_same_malware_hosts(case: dict[str, Any])
 
 @pytest.mark.parametrize("case", cases("controller-origin.json"))
 def test_a_wallet_judges_the_origin_in_the_same_way(case: dict[str, Any]) -> None:
-    agree(verdict(detector_of(case["options"]), case["input"]), case["expectedSubset"])
+    assert_same_verdict(verdict(make_detector(case["options"]), case["input"]), case["expectedSubset"])
 
 
 @pytest.mark.parametrize(
     "case", [case for case in cases("list-expectations.json") if "requiresNewerList" not in case]
 )
 def test_what_the_list_promises_of_every_version_holds(case: dict[str, Any]) -> None:
-    agree(verdict(shipped_detector(), case["input"]), case["expected"])
+    assert_same_verdict(verdict(shipped_detector(), case["input"]), case["expected"])
 
 
 @pytest.mark.parametrize("case", [case for case in cases("npm-suite.json") if case["input"].isascii()])
 def test_the_package_s_own_suite_holds(case: dict[str, Any]) -> None:
     named = isinstance(case["config"], str)
-    detector = shipped_detector() if named else detector_of(case["config"])
+    detector = shipped_detector() if named else make_detector(case["config"])
 
-    agree(verdict(detector, case["input"]), case["expected"])
+    assert_same_verdict(verdict(detector, case["input"]), case["expected"])
 
 
 @pytest.mark.parametrize("case", [case for case in cases("npm-suite.json") if not case["input"].isascii()])
 def test_what_the_package_found_in_letters_with_accents_is_a_homograph(case: dict[str, Any]) -> None:
-    # the package compares what it is given, the current detector what a URL makes of it, which is punycode
+    # the package compares the raw text, the current detector the host of the parsed URL, which is punycode
     assert shipped_detector().homograph(read_address(case["input"])) == case["expected"]["match"]
 
 
 @pytest.mark.parametrize("case", cases("workload-sample.json"))
 @pytest.mark.parametrize("spelling", ["url", "domain"])
 def test_generated_addresses_get_the_same_verdict(case: dict[str, Any], spelling: str) -> None:
-    agree(verdict(shipped_detector(), case[spelling]), case["modern"])
+    assert_same_verdict(verdict(shipped_detector(), case[spelling]), case["modern"])
 
 
-def opens_as_is(case: dict[str, Any]) -> bool:
+def is_unchanged(case: dict[str, Any]) -> bool:
     return case["asIs"]["ok"] and case["asIs"]["protocol"] in WEB
 
 
 def expected_reading(case: dict[str, Any]) -> str | None:
-    """The recorded host; none where there is none, or where a scheme is asked for that opens no website."""
-    if opens_as_is(case):
+    """Return the recorded host; None without one, or for a scheme that does not open a website."""
+    if is_unchanged(case):
         host: str = case["asIs"]["hostname"]
         return host
     scheme = re.match(r"([a-z][a-z0-9+.-]*):", re.sub(r"[\t\r\n]", "", case["input"]).strip(), re.IGNORECASE)
@@ -156,7 +156,7 @@ def expected_reading(case: dict[str, Any]) -> str | None:
 
 @cache
 def traps() -> Detector:
-    return detector_of(json.loads((RECORDINGS / "url-traps.json").read_text())["config"])
+    return make_detector(json.loads((RECORDINGS / "url-traps.json").read_text())["config"])
 
 
 @pytest.mark.parametrize("case", cases("url-traps.json"))
@@ -173,8 +173,8 @@ def test_an_address_is_read_as_a_browser_reads_it(case: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("case", [case for case in cases("url-traps.json") if expected_reading(case)])
 def test_a_trap_gets_the_same_verdict(case: dict[str, Any]) -> None:
-    expected = case["checkAsIs" if opens_as_is(case) else "checkWithHttps"]
-    agree(verdict(traps(), case["input"]), expected)
+    expected = case["checkAsIs" if is_unchanged(case) else "checkWithHttps"]
+    assert_same_verdict(verdict(traps(), case["input"]), expected)
 
 
 @pytest.mark.parametrize("case", cases("core-utils.json", "insertToTrie", "deleteFromTrie", key="fn"))
@@ -187,7 +187,7 @@ def test_a_change_of_blocked_paths_leaves_the_same_tree(case: dict[str, Any]) ->
     assert paths.tree == case["trieAfter"]
 
 
-# what is no list makes an empty tree there, and is an error here
+# a value that is not a list makes an empty tree there, and is an error here
 @pytest.mark.parametrize(
     "case",
     [case for case in cases("core-utils.json", "convertListToTrie", key="fn") if is_array(case["args"][0])],

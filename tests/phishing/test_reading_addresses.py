@@ -1,4 +1,4 @@
-"""Addresses are read as browsers read them: by the host they open, not by the one they seem to."""
+"""Addresses are parsed as browsers parse them: by the host that they open."""
 
 from __future__ import annotations
 
@@ -71,17 +71,20 @@ def test_a_host_is_read_in_its_canonical_form(text: str, host: str) -> None:
     [
         ("", "the address is empty"),
         (" \t\n ", "the address is empty"),
-        ("mailto:a@evil.com", "'mailto:a@evil.com' has the scheme 'mailto', which opens no website"),
-        ("javascript:alert(1)", "'javascript:alert(1)' has the scheme 'javascript', which opens no website"),
-        ("ipfs://bafybei", "'ipfs://bafybei' has the scheme 'ipfs', which opens no website"),
+        ("mailto:a@evil.com", "'mailto:a@evil.com' has the scheme 'mailto', which does not open a website"),
+        (
+            "javascript:alert(1)",
+            "'javascript:alert(1)' has the scheme 'javascript', which does not open a website",
+        ),
+        ("ipfs://bafybei", "'ipfs://bafybei' has the scheme 'ipfs', which does not open a website"),
         ("evil.com:99999", "'evil.com:99999' is not a valid address"),
         ("www.194.87.74.167", "'www.194.87.74.167' is not a valid address"),
         ("https://ex|mple.com", "'https://ex|mple.com' is not a valid address"),
         ("https://", "'https://' is not a valid address"),
-        ("https://..", "'https://..' names no host"),
+        ("https://..", "'https://..' has no host"),
         ("xn--a.com", "'xn--a.com' has the label 'xn--a', which is not valid punycode"),
-        ("evil\ud800.com", "the address contains half of a surrogate pair, which is no character"),
-        ("https://evil.com/\udfff", "the address contains half of a surrogate pair, which is no character"),
+        ("evil\ud800.com", "the address contains an unpaired surrogate, which is not a character"),
+        ("https://evil.com/\udfff", "the address contains an unpaired surrogate, which is not a character"),
     ],
 )
 def test_what_leads_nowhere_is_refused_with_the_reason(text: str, sentence: str) -> None:
@@ -126,8 +129,8 @@ PIECES = st.sampled_from([
     "\uff0e", "\uff25", "\u200d", "\u00ad",
 ])
 # fmt: on
-# Latin, Greek and Cyrillic: what other scripts allow in a label depends on the age of a parser's tables, and
-# so does the capital palochka, which older ones refuse and newer ones read in lower case
+# Latin, Greek and Cyrillic: what other scripts allow in a label depends on the age of a parser's
+# tables, and so does the capital palochka, which older ones refuse and newer ones convert to lower case
 KNOWN = st.characters(
     max_codepoint=0x52F,
     exclude_categories=["Cf", "Cn", "Mn"],
@@ -170,7 +173,7 @@ def test_node_reads_the_same_hosts() -> None:
     collect()
     ours = [host_or_none(text) for text in texts]
 
-    theirs = asked_of_node(texts)
+    theirs = parse_with_node(texts)
     assert [pair for pair in zip(texts, ours, theirs, strict=True) if differ(pair[1], pair[2])] == []
 
 
@@ -181,7 +184,7 @@ def host_or_none(text: str) -> str | None:
         return None
 
 
-def asked_of_node(texts: list[str]) -> list[Any]:
+def parse_with_node(texts: list[str]) -> list[Any]:
     lines = "\n".join(map(json.dumps, texts))
     done = subprocess.run(
         [NODE or "node", "-e", HOSTS], input=lines, capture_output=True, text=True, check=True

@@ -1,1 +1,1 @@
-"""Is this address a known trap: a list read once, then verdicts without a network."""
+"""Phishing detection with a list in memory; verdicts need no network."""

@@ -1,4 +1,4 @@
-"""Reading an address as a browser would: which host would it really open?"""
+"""Parse an address as a browser does, to find the host that it really opens."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Final, NamedTuple
 from ada_url import URL, idna_to_unicode
 
 SCHEMES: Final = frozenset({"http", "https", "ws", "wss", "ftp"})
-PAGES: Final = ("http:", "https:")
+PAGE_SCHEMES: Final = ("http:", "https:")
 
-# A host that the URL standard leaves as it is, but for its case; most addresses have one, and need no parser.
-# A last label that starts with a digit may be a number, so that is left to the parser.
-PLAIN: Final = re.compile(
+# A host that the URL standard does not change, except for its case; most addresses have one
+# and need no parser. A last label that starts with a digit may be a number, so it is left to the parser.
+PLAIN_HOST: Final = re.compile(
     r"(?:(?:https?|wss?|ftp)://)?+((?:[a-z0-9_-]*+\.)*[a-z_-][a-z0-9_-]*+\.?)(?=[/?#]|\Z)",
     re.ASCII | re.IGNORECASE,
 )
@@ -20,85 +20,87 @@ SCHEME: Final = re.compile(r"([a-z][a-z0-9+.-]*):", re.ASCII | re.IGNORECASE)
 PORT: Final = re.compile(r":(?:[0-9]+(?=[/?#\\])|[0-9]*\Z)")
 SURROGATE: Final = re.compile(r"[\ud800-\udfff]")
 PLAIN_PUNYCODE: Final = re.compile(r"xn--.+-")
-INVISIBLE: Final = {ord(mark): None for mark in "\t\r\n"}
-BLANK: Final = "".join(map(chr, range(0x21)))  # C0 controls and space
+REMOVED_CHARACTERS: Final = {ord(mark): None for mark in "\t\r\n"}
+STRIPPED_CHARACTERS: Final = "".join(map(chr, range(0x21)))  # C0 controls and space
 
 
 class UnreadableAddress(ValueError):
-    """The text is no address that a browser could open; the message says why."""
+    """The text is not an address that a browser could open; the message says why."""
 
 
 class WebAddress(NamedTuple):
-    """An address as read: what was given, and the host it leads to. (A tuple is made in half the time.)"""
+    """A parsed address: the original text and the host that it opens. (A tuple costs half the time.)"""
 
     text: str
-    """As given."""
+    """The original text."""
     host: str
-    """In ASCII and lower case, IPv6 in brackets, trailing dots as given."""
+    """In ASCII and lower case, IPv6 in brackets, trailing dots unchanged."""
 
     @property
     def domain(self) -> str:
-        """The host without the one dot that may end it."""
+        """The host without the single dot that may end it."""
         return self.host.removesuffix(".")
 
     @property
     def pathname(self) -> str:
         """The canonical path; empty for schemes that do not open pages."""
         url = URL(with_scheme(self.text))
-        return url.pathname if url.protocol in PAGES else ""
+        return url.pathname if url.protocol in PAGE_SCHEMES else ""
 
     @property
     def unicode_domain(self) -> str:
-        """The domain as people read it, punycode decoded."""
+        """The domain as people read it, with punycode decoded."""
         return idna_to_unicode(self.domain) if "xn--" in self.host else self.domain
 
 
 def read_address(text: str) -> WebAddress:
-    """Read a URL or a bare domain by the rules of the URL standard (https://url.spec.whatwg.org).
+    """Parse a URL or a bare domain by the rules of the URL standard (https://url.spec.whatwg.org).
 
-    A text without a scheme is read as if it began with `https://`, and so is `host:port`. Raises
-    `UnreadableAddress` for what has no host, and for schemes other than http, https, ws, wss and ftp.
+    A text without a scheme is parsed as if it began with `https://`, and so is `host:port`. Raises
+    `InvalidAddress` for a text without a host, and for schemes other than http, https, ws, wss and ftp.
     """
-    if text.isascii() and (plain := PLAIN.match(text)):
-        host = plain[1].lower()
+    if text.isascii() and (plain_host := PLAIN_HOST.match(text)):
+        host = plain_host[1].lower()
     else:
-        host = host_of(with_scheme(text), text)
+        host = parse_host(with_scheme(text), text)
     if "xn--" in host:
-        refuse_invalid_punycode(host, text)
+        reject_invalid_punycode(host, text)
     return WebAddress(text, host)
 
 
 def with_scheme(text: str) -> str:
-    """The text as a browser's address bar completes it."""
+    """Complete a text as a browser's address bar does."""
     if SURROGATE.search(text):
-        raise UnreadableAddress("the address contains half of a surrogate pair, which is no character")
+        raise UnreadableAddress("the address contains an unpaired surrogate, which is not a character")
     # the standard does this before it looks for a scheme, so `ht\ntps:` is one
-    trimmed = text.strip(BLANK).translate(INVISIBLE)
-    if not trimmed:
+    text_without_blanks = text.strip(STRIPPED_CHARACTERS).translate(REMOVED_CHARACTERS)
+    if not text_without_blanks:
         raise UnreadableAddress("the address is empty")
-    scheme = SCHEME.match(trimmed)
+    scheme = SCHEME.match(text_without_blanks)
     if scheme is None:
-        return f"https://{trimmed}"
+        return f"https://{text_without_blanks}"
     if scheme[1].lower() in SCHEMES:
-        return trimmed
-    if PORT.match(trimmed, scheme.end() - 1):
-        return f"https://{trimmed}"
-    raise UnreadableAddress(f"{shown(text)} has the scheme {shown(scheme[1])}, which opens no website")
+        return text_without_blanks
+    if PORT.match(text_without_blanks, scheme.end() - 1):
+        return f"https://{text_without_blanks}"
+    raise UnreadableAddress(
+        f"{quote_value(text)} has the scheme {quote_value(scheme[1])}, which does not open a website"
+    )
 
 
-def host_of(url: str, text: str) -> str:
+def parse_host(url: str, text: str) -> str:
     try:
         host = URL(url).hostname
     except ValueError:
-        raise UnreadableAddress(f"{shown(text)} is not a valid address") from None
+        raise UnreadableAddress(f"{quote_value(text)} is not a valid address") from None
     if not host.strip("."):
-        raise UnreadableAddress(f"{shown(text)} names no host")
+        raise UnreadableAddress(f"{quote_value(text)} has no host")
     return host
 
 
-def refuse_invalid_punycode(host: str, text: str) -> None:
-    # The parser lets labels in ASCII pass whatever their punycode says; browsers open none that cannot be
-    # decoded. What ends in a hyphen encodes plain ASCII, and stays as it is when decoded.
+def reject_invalid_punycode(host: str, text: str) -> None:
+    # The parser accepts ASCII labels without checking their punycode; browsers do not open labels that cannot
+    # be decoded. A label that ends in a hyphen encodes plain ASCII and does not change when decoded.
     for label in host.split("."):
         if (
             label.startswith("xn--")
@@ -106,10 +108,10 @@ def refuse_invalid_punycode(host: str, text: str) -> None:
             and idna_to_unicode(label) == label
         ):
             raise UnreadableAddress(
-                f"{shown(text)} has the label {shown(label)}, which is not valid punycode"
+                f"{quote_value(text)} has the label {quote_value(label)}, which is not valid punycode"
             )
 
 
-def shown(text: str) -> str:
-    """The value as a message shows it: quoted, printable, not longer than a line."""
+def quote_value(text: str) -> str:
+    """Return a value for a message: quoted, printable, at most one line long."""
     return repr(text if len(text) <= 80 else f"{text[:79]}…")

@@ -1,4 +1,4 @@
-"""`centgate phishing-list`: make, renew and show the list that addresses are checked against."""
+"""`centgate phishing-list`: build, update and show the list that addresses are checked against."""
 
 from __future__ import annotations
 
@@ -18,96 +18,96 @@ from centgate.phishing.entries import Dropped
 from centgate.phishing.rules import UnreadableList
 from centgate.phishing.snapshot import Imported, Snapshot, import_list, load, packed, shipped
 
-SHOWN_EACH = 3
+EXAMPLES_PER_REASON = 3
 
 app = typer.Typer(
     name="phishing-list",
-    help="Make, renew and show the list that phishing-check answers from.",
+    help="Build, update and show the list that phishing-check uses.",
     no_args_is_help=True,
 )
-Out = Annotated[Path, typer.Option(help="Where the snapshot is written.")]
+OutputFile = Annotated[Path, typer.Option(help="Output file for the snapshot.")]
 
 
 @app.command()
-def build(out: Out = Path("phishing-list.xz")) -> None:
-    """Make the shipped snapshot again from its npm package, byte for byte."""
+def build(out: OutputFile = Path("phishing-list.xz")) -> None:
+    """Rebuild the shipped snapshot from its npm package, byte for byte."""
     try:
         archive = origin.fetch_package()
     except origin.OriginUnavailable as error:
-        fail(str(error))
+        exit_with_error(str(error))
     imported = origin.import_package(archive)
-    write(out, packed(imported.snapshot))
-    write(out.with_suffix(".LICENSE"), origin.licence(archive))
-    report(imported, out)
+    write_atomically(out, packed(imported.snapshot))
+    write_atomically(out.with_suffix(".LICENSE"), origin.licence(archive))
+    print_report(imported, out)
 
 
 @app.command()
 def update(
     file: Annotated[Path, typer.Argument(help="A config.json of eth-phishing-detect, or a stalelist.")],
-    out: Out = Path("phishing-list.xz"),
-    source: Annotated[str | None, typer.Option(help="What answers call the list.")] = None,
-    date: Annotated[str | None, typer.Option(help="The list's day, if not in the file.")] = None,
+    out: OutputFile = Path("phishing-list.xz"),
+    source: Annotated[str | None, typer.Option(help="Name of the list in responses.")] = None,
+    date: Annotated[str | None, typer.Option(help="Date of the list, if it is not in the file.")] = None,
 ) -> None:
-    """Make a snapshot of a newer list; the server reads it from where its settings point."""
-    if date and not is_day(date):
-        fail(f"'{date}' is no day written as YYYY-MM-DD")
+    """Build a snapshot of a newer list; the server reads it from the path in its settings."""
+    if date and not is_iso_date(date):
+        exit_with_error(f"'{date}' is not a date in the form YYYY-MM-DD")
     try:
         imported = import_list(file.read_bytes(), source=source or file.name, date=date)
     except OSError as error:
-        fail(f"{file} cannot be read: {error.strerror}")
+        exit_with_error(f"{file} cannot be read: {error.strerror}")
     except UnreadableList as error:
-        fail(f"{file}: {error}")
-    write(out, packed(imported.snapshot))
-    report(imported, out)
+        exit_with_error(f"{file}: {error}")
+    write_atomically(out, packed(imported.snapshot))
+    print_report(imported, out)
 
 
 @app.command()
 def show(
     file: Annotated[Path | None, typer.Argument(help="A snapshot; the shipped one if absent.")] = None,
 ) -> None:
-    """Say what is in a snapshot and where it comes from."""
+    """Show the content of a snapshot and its source."""
     try:
         snapshot = load(file) if file else shipped()
     except OSError as error:
-        fail(f"{file} cannot be read: {error.strerror}")
+        exit_with_error(f"{file} cannot be read: {error.strerror}")
     except UnreadableList as error:
-        fail(str(error))
-    Console().print(described(snapshot))
+        exit_with_error(str(error))
+    Console().print(format_snapshot(snapshot))
 
 
-def is_day(text: str) -> bool:
+def is_iso_date(text: str) -> bool:
     try:
         return day.fromisoformat(text).isoformat() == text
     except ValueError:
         return False
 
 
-def write(out: Path, content: bytes) -> None:
-    """Replace a file in one step, so that a server never reads half of it."""
+def write_atomically(out: Path, content: bytes) -> None:
+    """Replace a file in one step, so that a server never reads a partial file."""
     try:
-        with tempfile.NamedTemporaryFile(dir=out.parent, prefix=f".{out.name}.", delete=False) as part:
+        with tempfile.NamedTemporaryFile(dir=out.parent, prefix=f".{out.name}.", delete=False) as temporary:
             try:
-                part.write(content)
-                part.flush()
-                os.fsync(part.fileno())
-                Path(part.name).chmod(0o644)
-                Path(part.name).replace(out)
+                temporary.write(content)
+                temporary.flush()
+                os.fsync(temporary.fileno())
+                Path(temporary.name).chmod(0o644)
+                Path(temporary.name).replace(out)
             except BaseException:
-                Path(part.name).unlink(missing_ok=True)
+                Path(temporary.name).unlink(missing_ok=True)
                 raise
     except OSError as error:
-        fail(f"{out} cannot be written: {error.strerror}")
+        exit_with_error(f"{out} cannot be written: {error.strerror}")
 
 
-def report(imported: Imported, out: Path) -> None:
+def print_report(imported: Imported, out: Path) -> None:
     console = Console()
-    console.print(described(imported.snapshot))
+    console.print(format_snapshot(imported.snapshot))
     if imported.dropped:
-        console.print(told(imported.dropped))
+        console.print(format_dropped(imported.dropped))
     console.print(f"written to {out}", highlight=False)
 
 
-def described(snapshot: Snapshot) -> Table:
+def format_snapshot(snapshot: Snapshot) -> Table:
     header = snapshot.header
     table = Table(show_header=False)
     table.add_column()
@@ -127,14 +127,14 @@ def described(snapshot: Snapshot) -> Table:
     return table
 
 
-def told(dropped: tuple[Dropped, ...]) -> Table:
-    table = Table("entries dropped", "because", "such as")
+def format_dropped(dropped: tuple[Dropped, ...]) -> Table:
+    table = Table("dropped entries", "reason", "examples")
     for reason, count in Counter(entry.reason for entry in dropped).most_common():
-        examples = [repr(entry.entry) for entry in dropped if entry.reason == reason][:SHOWN_EACH]
+        examples = [repr(entry.entry) for entry in dropped if entry.reason == reason][:EXAMPLES_PER_REASON]
         table.add_row(f"{count:,}", reason, ", ".join(examples))
     return table
 
 
-def fail(message: str) -> NoReturn:
+def exit_with_error(message: str) -> NoReturn:
     Console(stderr=True).print(message, style="red", highlight=False, markup=False)
     raise typer.Exit(1)

@@ -1,8 +1,8 @@
-"""The verdict on an address, equal to that of MetaMask's phishing detector.
+"""Check addresses against phishing lists, with the same verdicts as MetaMask's phishing detector.
 
-The order of the checks is the contract: content identifiers, blocked paths, every allowlist, then list by
-list the blocklist and the lookalikes. Nothing goes through a list: a domain has few parents, and each is
-looked up.
+The order of the checks is part of the contract: content identifiers, blocked paths, every allowlist, then for
+each list its blocklist and its lookalikes. No list is scanned: a domain has few parents, and each is looked
+up.
 """
 
 from __future__ import annotations
@@ -27,19 +27,19 @@ UNRANKED: Final = 1 << 62
 
 
 class Verdict(NamedTuple):
-    """What the lists know of a domain. `unknown` means that none of them has it, not that it is safe."""
+    """Result of checking a domain. `unknown` means that it is on no list, not that it is safe."""
 
     domain: str
     status: Status = "unknown"
     matched_list: MatchedList | None = None
     match: str | None = None
-    """The entry, blocked path, content identifier or imitated name that decided."""
+    """The entry, blocked path, content identifier or imitated name that matched."""
     rules: Rules | None = None
-    """The list that decided."""
+    """The list that matched."""
 
 
 class Stage(NamedTuple):
-    """One list's turn after the allowlists: entries ranked below `end`, then lookalikes."""
+    """The checks of one list after the allowlists: entries ranked below `end`, then lookalikes."""
 
     end: int
     lookalikes: Lookalikes
@@ -47,19 +47,19 @@ class Stage(NamedTuple):
 
 
 class Detector:
-    """Checks addresses against lists; where several have an answer, the first does."""
+    """Checks addresses against several lists; the first list with a match decides."""
 
     def __init__(self, *lists: Rules) -> None:
         self.lists = lists
         self.allowed = sum(len(rules.allowlist) for rules in lists)
-        self.rank = ranked([rules.allowlist for rules in lists] + [rules.blocklist for rules in lists])
+        self.rank = rank_names([rules.allowlist for rules in lists] + [rules.blocklist for rules in lists])
         self.deepest = max((name.count(".") for name in self.rank), default=0)
-        self.stages = tuple(stages(lists, self.allowed))
+        self.stages = tuple(build_stages(lists, self.allowed))
         self.cids = {cid: rules for rules in reversed(lists) for cid in rules.blocklist if CID.fullmatch(cid)}
         self.with_paths = tuple(rules for rules in lists if rules.paths)
 
     def check(self, address: WebAddress) -> Verdict:
-        """The verdict of the first check that has one."""
+        """Return the verdict of the first check that matches."""
         if self.cids and len(address.text) >= SHORTEST_CID:
             # the identifier may be in the path or in the host; only the first one counts
             cid = CID.search(address.text)
@@ -71,10 +71,10 @@ class Detector:
         return self.check_domain(address.domain)
 
     def check_domain(self, domain: str) -> Verdict:
-        """The verdict on a canonical host, without the dot that may end it."""
-        rank, entry = self.first_covering(domain)
+        """Return the verdict on a canonical host without its trailing dot."""
+        rank, entry = self.find_best_entry(domain)
         if rank < self.allowed:
-            return Verdict(domain, "allowed", "allowlist", entry, self.allowing(rank))
+            return Verdict(domain, "allowed", "allowlist", entry, self.allowlist_at(rank))
         for end, lookalikes, rules in self.stages:
             if rank < end:
                 return Verdict(domain, "blocked", "blocklist", entry, rules)
@@ -84,23 +84,24 @@ class Detector:
         return Verdict(domain)
 
     def homograph(self, address: WebAddress) -> str | None:
-        """The protected name that an internationalised domain reads like, unless it is allowed itself.
+        """Return the protected name that an internationalised domain resembles, unless the domain itself is
+        allowed.
 
-        A warning beside the verdict, never part of it: the detector that this one equals compares punycode.
+        This is a warning beside the verdict, never part of it: MetaMask's detector compares punycode.
         """
-        if "xn--" not in address.host or self.first_covering(address.domain)[0] < self.allowed:
+        if "xn--" not in address.host or self.find_best_entry(address.domain)[0] < self.allowed:
             return None
-        return self.protected.read_as(address.unicode_domain)
+        return self.homograph_index.read_as(address.unicode_domain)
 
     def runs_malware(self, address: WebAddress) -> bool:
-        """Whether the host or a parent is on a list of hashed malware hosts, and none is allowed."""
-        if self.first_covering(address.domain)[0] < self.allowed:
+        """True if the host or a parent is on a list of hashed malware hosts, and none of them is allowed."""
+        if self.find_best_entry(address.domain)[0] < self.allowed:
             return False
-        hashes = {sha256(name.encode()).hexdigest() for name in hashed_names(address.host)}
+        hashes = {sha256(name.encode()).hexdigest() for name in names_to_hash(address.host)}
         return any(rules.c2_hashes & hashes for rules in self.lists)
 
-    def first_covering(self, domain: str) -> tuple[int, str | None]:
-        """The entry with the best rank among the domain and its parents."""
+    def find_best_entry(self, domain: str) -> tuple[int, str | None]:
+        """Return the best-ranked entry among the domain and its parents, with its rank."""
         # a hostile address may have a thousand labels, but no entry has so many
         suffix = domain if len(domain) <= LONGEST_NAME else last_labels(domain, self.deepest)
         rank = self.rank
@@ -111,7 +112,7 @@ class Detector:
             _, dot, suffix = suffix.partition(".")
         return best, entry
 
-    def allowing(self, rank: int) -> Rules:
+    def allowlist_at(self, rank: int) -> Rules:
         for rules in self.lists:
             rank -= len(rules.allowlist)
             if rank < 0:
@@ -119,12 +120,12 @@ class Detector:
         raise IndexError(rank)
 
     @cached_property
-    def protected(self) -> Protected:
+    def homograph_index(self) -> Protected:
         return Protected(self.lists)
 
 
-def ranked(lists: Sequence[Sequence[str]]) -> dict[str, int]:
-    """The place of each name in all lists together; the first place where a name is repeated."""
+def rank_names(lists: Sequence[Sequence[str]]) -> dict[str, int]:
+    """Return the rank of each name in all lists together; the first rank if a name is repeated."""
     rank: dict[str, int] = {}
     end = sum(map(len, lists))
     for names in reversed(lists):
@@ -134,7 +135,7 @@ def ranked(lists: Sequence[Sequence[str]]) -> dict[str, int]:
     return rank
 
 
-def stages(lists: Sequence[Rules], end: int) -> Iterator[Stage]:
+def build_stages(lists: Sequence[Rules], end: int) -> Iterator[Stage]:
     for rules in lists:
         end += len(rules.blocklist)
         forms = [(form(name), name) for name in rules.fuzzylist]
@@ -145,8 +146,10 @@ def last_labels(domain: str, dots: int) -> str:
     return ".".join(domain.rsplit(".", dots + 1)[1:])
 
 
-def hashed_names(host: str) -> Iterator[str]:
-    """The names that a list of hashes may mean: the host, and at most five parents of two to six labels."""
+def names_to_hash(host: str) -> Iterator[str]:
+    """Yield the names that a list of hashes may mean: the host, and at most five parents of two to six
+    labels.
+    """
     labels = host.split(".")
     yield host
     yield from (".".join(labels[-count:]) for count in islice(range(2, len(labels) + 1), 5))

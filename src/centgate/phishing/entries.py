@@ -1,4 +1,4 @@
-"""Which entries of a published list are taken, and in which spelling."""
+"""Select the usable entries of a published list and normalise their spelling."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Reason = Literal[
 
 CANONICAL: Final = re.compile(r"(?:[a-z0-9_-]+\.)+[a-z_-][a-z0-9_-]*", re.ASCII)
 
-# Anyone may open a site below these: an entry for such a host would speak of every site on it.
+# Anyone may open a site below these: an entry for such a host would apply to every site on it.
 PLATFORMS: Final = frozenset(
     """
     000webhostapp.com appspot.com azurestaticapps.net azurewebsites.net blogspot.com bubbleapps.io carrd.co
@@ -31,7 +31,7 @@ PLATFORMS: Final = frozenset(
     wordpress.com workers.dev
     """.split()  # noqa: SIM905 - one name a line would fill two pages
 )
-# Here it is the path that tells one author from another, so only a path may be blocked.
+# On these hosts the path identifies the author, so only a path may be blocked.
 SHARED_HOSTS: Final = frozenset(
     """
     arweave.mainnet.irys.xyz arweave.net cdpn.io cf-ipfs.com cloudflare-ipfs.com docs.google.com dweb.link
@@ -43,14 +43,14 @@ SHARED_HOSTS: Final = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Dropped:
-    """An entry that was not taken."""
+    """An entry that was not accepted."""
 
     entry: str
     reason: Reason
 
 
-class Unfit(Exception):
-    """An entry cannot be taken as a name."""
+class InvalidEntry(Exception):
+    """The entry cannot be used as a name."""
 
     def __init__(self, reason: Reason) -> None:
         super().__init__(reason)
@@ -58,73 +58,77 @@ class Unfit(Exception):
 
 
 class Intake:
-    """Takes entries one list at a time, and remembers what it dropped."""
+    """Normalises entries, one list at a time, and records the dropped ones."""
 
     def __init__(self, *, keep: Collection[str] = ()) -> None:
         self.keep = frozenset(keep)
-        """Single labels known to be no top-level domains."""
+        """Single labels that are known not to be top-level domains."""
         self.paths = PathTree()
         self.dropped: list[Dropped] = []
 
     def allowed(self, entries: Iterable[str]) -> tuple[str, ...]:
-        """The names of an allowlist."""
-        return self.names(entries, refused=PLATFORMS)
+        """Return the names of an allowlist."""
+        return self.normalize_names(entries, excluded=PLATFORMS)
 
     def blocked(self, entries: Iterable[str]) -> tuple[str, ...]:
-        """The names of a blocklist; an entry with a path becomes a blocked path."""
+        """Return the names of a blocklist. An entry with a path becomes a blocked path."""
         hosts: list[str] = []
         for entry in entries:
             if "/" in entry and host_and_components(entry)[1]:
                 self.paths.add(entry)
             else:
                 hosts.append(entry)
-        return self.names(hosts, refused=PLATFORMS | SHARED_HOSTS)
+        return self.normalize_names(hosts, excluded=PLATFORMS | SHARED_HOSTS)
 
     def protected(self, entries: Iterable[str], tolerance: int) -> tuple[str, ...]:
-        """The names of a fuzzylist; short ones are dropped, since half the web would resemble them."""
-        names = self.names(entries, refused=frozenset())
+        """Return the names of a fuzzylist. Short ones are dropped, because they resemble half of the web."""
+        names = self.normalize_names(entries, excluded=frozenset())
         short = [name for name in names if len(name.rpartition(".")[0]) < tolerance + 3]
         self.dropped += [Dropped(name, "too short") for name in short]
         return tuple(name for name in names if name not in short)
 
     def blocked_paths(self, entries: Iterable[str]) -> None:
-        """Paths written `host/path`; they end up in `paths`."""
+        """Add paths written `host/path` to `paths`."""
         for entry in entries:
             if host_and_components(entry)[1]:
                 self.paths.add(entry)
             else:
                 self.dropped.append(Dropped(entry, "unreadable"))
 
-    def names(self, entries: Iterable[str], *, refused: frozenset[str]) -> tuple[str, ...]:
-        taken: dict[str, None] = {}
+    def normalize_names(self, entries: Iterable[str], *, excluded: frozenset[str]) -> tuple[str, ...]:
+        names_in_order: dict[str, None] = {}
         for entry in entries:
             try:
-                name = entry if CANONICAL.fullmatch(entry) and "xn--" not in entry else self.canonical(entry)
-                if name in refused:
-                    raise Unfit("hosting platform")
-                if name in taken:
-                    raise Unfit("repeated")
-            except Unfit as unfit:
-                self.dropped.append(Dropped(entry, unfit.reason))
+                name = (
+                    entry
+                    if CANONICAL.fullmatch(entry) and "xn--" not in entry
+                    else self.normalize_entry(entry)
+                )
+                if name in excluded:
+                    raise InvalidEntry("hosting platform")
+                if name in names_in_order:
+                    raise InvalidEntry("repeated")
+            except InvalidEntry as invalid:
+                self.dropped.append(Dropped(entry, invalid.reason))
             else:
-                taken[name] = None
-        return tuple(taken)
+                names_in_order[name] = None
+        return tuple(names_in_order)
 
-    def canonical(self, entry: str) -> str:
+    def normalize_entry(self, entry: str) -> str:
         if CID.fullmatch(entry):
             return entry
         if "*" in entry:
-            raise Unfit("wildcard")
+            raise InvalidEntry("wildcard")
         try:
             address = read_address(entry)
         except UnreadableAddress:
-            raise Unfit("unreadable") from None
+            raise InvalidEntry("unreadable") from None
         url = URL(with_scheme(entry))
         if url.port:
-            raise Unfit("port")
+            raise InvalidEntry("port")
         if url.pathname != "/" or url.search or url.hash:
-            raise Unfit("path")
-        single = "." not in address.domain and not address.domain.startswith("[")
-        if single and address.domain not in self.keep:
-            raise Unfit("single label")
+            raise InvalidEntry("path")
+        is_single_label = "." not in address.domain and not address.domain.startswith("[")
+        if is_single_label and address.domain not in self.keep:
+            raise InvalidEntry("single label")
         return address.domain

@@ -1,4 +1,4 @@
-"""Names that differ from a protected one by a few letters."""
+"""Find names that differ from a protected one by a few letters."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import TypeAlias
 from rapidfuzz.distance.Levenshtein import distance
 
 Target: TypeAlias = "tuple[str, str]"
-"""The form that is compared, and the name it stands for."""
+"""The compared form, and the name that it represents."""
 
 
 class Lookalikes:
-    """Protected names, ready to be compared; with a tolerance of zero nothing imitates them."""
+    """Protected names, indexed for comparison. With a tolerance of zero nothing imitates them."""
 
     def __init__(self, protected: Iterable[Target], tolerance: int) -> None:
         self.tolerance = tolerance
@@ -20,11 +20,11 @@ class Lookalikes:
         # a distance is at least the difference in length, so most names need not be compared
         for target in protected if tolerance > 0 else ():
             length = len(target[0])
-            for near in range(max(0, length - tolerance), length + tolerance + 1):
-                self.by_length.setdefault(near, []).append(target)
+            for length_in_range in range(max(0, length - tolerance), length + tolerance + 1):
+                self.by_length.setdefault(length_in_range, []).append(target)
 
     def imitated_by(self, domain: str) -> str | None:
-        """The first protected name, in the order of the list, that the domain could be taken for."""
+        """Return the first protected name, in list order, that the domain resembles."""
         form = compared(domain)
         tolerance = self.tolerance
         for target, name in self.by_length.get(len(form), ()):
@@ -34,10 +34,10 @@ class Lookalikes:
 
 
 def compared(domain: str) -> str:
-    """What is compared of a domain: neither the last label nor a leading `www.`."""
+    """Return the compared part of a domain: without the last label and without a leading `www.`."""
     return form(domain).removeprefix("www.")
 
 
 def form(name: str) -> str:
-    """What is compared of a protected name: all but the last label."""
+    """Return the compared part of a protected name: all but the last label."""
     return name.rpartition(".")[0]

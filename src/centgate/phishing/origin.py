@@ -1,4 +1,4 @@
-"""Where the shipped list comes from: one npm package, pinned by the hash of its bytes."""
+"""Source of the shipped list: one npm package, pinned by the hash of its bytes."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ INTEGRITY: Final = (
     "sha512-+M7D4dhu5tkSA9b5eiBwDeJCjwy+7Lv49nuTEw8fNZIZUAVZC3d2XHatBq1MOW7J8kxNGbBdgBuIf65opI7Tkg=="
 )
 DATE: Final = "2022-04-19"
-"""The day of the newest entries: the package carries no date, and archives made by npm have no real ones."""
-NOT_DOMAINS: Final = ("com12786312634", "iclexofmarket")
-"""Single labels of the list that are no top-level domains, so they can do no harm."""
+"""Date of the newest entries: the package has no date, and archives made by npm have no real ones."""
+SINGLE_LABELS: Final = ("com12786312634", "iclexofmarket")
+"""Single labels in the list that are not top-level domains, so they are harmless."""
 
 
 class OriginUnavailable(Exception):
-    """The package could not be had, or is not the one that is pinned; the message says which."""
+    """The package cannot be fetched, or is not the pinned one; the message says which."""
 
 
 def fetch_package() -> bytes:
-    """The package as npm delivers it, checked against the pinned hash. Raises `OriginUnavailable`."""
+    """Fetch the package with npm and check it against the pinned hash. Raises `PackageUnavailable`."""
     npm = shutil.which("npm")
     if npm is None:
-        raise OriginUnavailable(f"npm is not on the PATH, and it is what fetches {PACKAGE}")
-    # outside of any project, whose npm settings would otherwise have a say
+        raise OriginUnavailable(f"npm is not on the PATH; it is needed to fetch {PACKAGE}")
+    # outside of any project, because npm would apply the project's settings
     with tempfile.TemporaryDirectory() as folder:
         command = [npm, "pack", PACKAGE, "--pack-destination", folder, "--silent"]
         try:
@@ -46,7 +46,7 @@ def fetch_package() -> bytes:
 
 
 def verified(archive: bytes) -> bytes:
-    """The archive itself, if it is the pinned one. Raises `OriginUnavailable`."""
+    """Return the archive if it is the pinned one. Raises `PackageUnavailable`."""
     integrity = f"sha512-{b64encode(sha512(archive).digest()).decode()}"
     if integrity != INTEGRITY:
         raise OriginUnavailable(f"{PACKAGE} has the integrity {integrity}, not the pinned {INTEGRITY}")
@@ -54,17 +54,17 @@ def verified(archive: bytes) -> bytes:
 
 
 def import_package(archive: bytes) -> Imported:
-    """The snapshot that the pinned package makes."""
-    config = member(archive, "package/src/config.json")
-    return import_list(config, source=f"npm {PACKAGE}", date=DATE, keep=NOT_DOMAINS)
+    """Build a snapshot from the pinned package."""
+    config = read_member(archive, "package/src/config.json")
+    return import_list(config, source=f"npm {PACKAGE}", date=DATE, keep=SINGLE_LABELS)
 
 
 def licence(archive: bytes) -> bytes:
-    """The licence that the list is under."""
-    return member(archive, "package/LICENSE")
+    """Return the licence of the list."""
+    return read_member(archive, "package/LICENSE")
 
 
-def member(archive: bytes, name: str) -> bytes:
+def read_member(archive: bytes, name: str) -> bytes:
     with tarfile.open(fileobj=io.BytesIO(archive), mode="r:gz") as package:
         content = package.extractfile(name)
         assert content is not None, f"{name} is a file of the pinned package"

@@ -1,4 +1,4 @@
-"""Blocked paths: pages of hosts that are innocent as a whole, such as sites.google.com."""
+"""Blocked paths: pages on hosts that are legitimate as a whole, such as sites.google.com."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ BAD_ESCAPE: Final = re.compile(r"%(?![0-9A-Fa-f]{2})")
 
 
 class PathTree:
-    """Blocked paths by host. A blocked path blocks what lies below it, by whole components."""
+    """Blocked paths by host. A blocked path also blocks the paths below it, by whole components."""
 
     def __init__(self, tree: Tree | None = None) -> None:
         self.tree: Tree = {} if tree is None else tree
 
     @classmethod
     def of(cls, texts: Iterable[str]) -> PathTree:
-        """The tree of entries written `host/path`; those that cannot be read are left out."""
+        """Build the tree from entries written `host/path`; unreadable ones are skipped."""
         paths = cls()
         for text in texts:
             paths.add(text)
@@ -38,7 +38,7 @@ class PathTree:
     __hash__ = None  # type: ignore[assignment]
 
     def add(self, text: str) -> None:
-        """Block a path; blocked paths below it are dropped, as it covers them."""
+        """Block a path and drop the blocked paths below it, as it covers them."""
         host, components = host_and_components(text)
         if not components:
             return
@@ -50,7 +50,7 @@ class PathTree:
         node[components[-1]] = {}
 
     def discard(self, text: str) -> None:
-        """Unblock a path and what lies below it; nodes left without a path go with it."""
+        """Unblock a path and the paths below it; nodes that become empty are removed."""
         host, components = host_and_components(text)
         trail = [self.tree]
         for key in (host, *components):
@@ -63,31 +63,31 @@ class PathTree:
                 return
 
     def match(self, address: WebAddress) -> str | None:
-        """The blocked path that covers the address, decoded, as `host/path`."""
+        """Return the blocked path that covers the address, decoded, as `host/path`; None without any."""
         node = self.tree.get(address.domain)
         if node is None:
             return None
-        walked = [address.domain]
-        for component in path_components(address.pathname):
+        matched = [address.domain]
+        for component in split_path(address.pathname):
             if component not in node:
                 return None
-            walked.append(component)
+            matched.append(component)
             node = node[component]
             if not node:
-                return "/".join(walked)
+                return "/".join(matched)
         return None
 
     def lines(self) -> Iterator[str]:
-        """Every blocked path, percent-encoded so that it stays on one line."""
+        """Yield every blocked path, percent-encoded so that it stays on one line."""
         for host, node in self.tree.items():
-            for components in branches(node):
+            for components in iter_branches(node):
                 yield "/".join([host, *(quote(component, safe="") for component in components)])
 
 
-def branches(node: Tree) -> Iterator[list[str]]:
-    for component, below in node.items():
-        if below:
-            yield from ([component, *rest] for rest in branches(below))
+def iter_branches(node: Tree) -> Iterator[list[str]]:
+    for component, children in node.items():
+        if children:
+            yield from ([component, *rest] for rest in iter_branches(children))
         else:
             yield [component]
 
@@ -97,11 +97,11 @@ def host_and_components(text: str) -> tuple[str, list[str]]:
         address = read_address(text)
     except UnreadableAddress:
         return "", []
-    return address.domain, path_components(address.pathname)
+    return address.domain, split_path(address.pathname)
 
 
-def path_components(pathname: str) -> list[str]:
-    """The components of a path, decoded after splitting; none at all when one cannot be decoded."""
+def split_path(pathname: str) -> list[str]:
+    """Return the components of a path, decoded after splitting; none if one of them cannot be decoded."""
     if BAD_ESCAPE.search(pathname):
         return []
     try:

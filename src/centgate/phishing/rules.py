@@ -1,4 +1,4 @@
-"""What a list says: names to allow, to block and to protect, in the order of the list."""
+"""Parse a phishing list: names to allow, to block and to protect, in list order."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from centgate.phishing.paths import PathTree, Tree
 
 DEFAULT_TOLERANCE: Final = 3
 
-# Content identifiers of IPFS as they occur in addresses: version 0, then version 1 in base32 of both cases,
+# IPFS content identifiers as they occur in addresses: version 0, then version 1 in base32 of both cases,
 # base58 and base16 (https://github.com/multiformats/cid).
 BASE58: Final = "1-9A-HJ-NP-Za-km-z"
 CID: Final = re.compile(
@@ -20,30 +20,31 @@ CID: Final = re.compile(
 
 
 class UnreadableList(ValueError):
-    """The document is no phishing list in a known shape; the message says what is wrong."""
+    """The document is not a phishing list in a known format; the message says what is wrong."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """One list. Names cover their subdomains; where several apply, the first of the list is the match."""
+    """One list. Names cover their subdomains; if several match, the first in the list is reported."""
 
     allowlist: Sequence[str] = ()
     blocklist: Sequence[str] = ()
     fuzzylist: Sequence[str] = ()
-    """Names that others imitate."""
+    """Names that are often imitated."""
     tolerance: int = 0
-    """How many letters an imitation may differ by; zero looks for none."""
+    """Maximum number of letters by which an imitation differs; zero disables the check."""
     paths: PathTree = field(default_factory=PathTree)
     c2_hashes: frozenset[str] = frozenset()
-    """SHA-256 of hosts that run malware for wallets, in hexadecimal."""
+    """Hexadecimal SHA-256 of hosts that serve malware against wallets."""
     name: str | None = None
     version: str | None = None
 
 
 def rules_of(config: object) -> Rules:
-    """Read one list as eth-phishing-detect and MetaMask's wallets write it, entries untouched.
+    """Parse one list in the format of eth-phishing-detect or of MetaMask's wallets; entries are not changed.
 
-    Both spellings are read (`whitelist`/`blacklist`, `allowlist`/`blocklist`). Raises `UnreadableList`.
+    Both spellings are accepted (`whitelist`/`blacklist`, `allowlist`/`blocklist`). Raises
+    `InvalidPhishingList`.
     """
     if not is_object(config):
         raise UnreadableList("the list is not a JSON object")
@@ -51,18 +52,18 @@ def rules_of(config: object) -> Rules:
     if tolerance is not None and config.get("fuzzylist") is None:
         raise UnreadableList("the list has a tolerance and no fuzzylist")
     return Rules(
-        allowlist=names(config, "allowlist", "whitelist"),
-        blocklist=names(config, "blocklist", "blacklist"),
-        fuzzylist=names(config, "fuzzylist"),
-        tolerance=DEFAULT_TOLERANCE if tolerance is None else whole_number(tolerance),
-        paths=paths_of(config.get("blocklistPaths")),
-        c2_hashes=frozenset(names(config, "c2DomainBlocklist")),
-        name=name_of(config),
-        version=version_of(config),
+        allowlist=read_names(config, "allowlist", "whitelist"),
+        blocklist=read_names(config, "blocklist", "blacklist"),
+        fuzzylist=read_names(config, "fuzzylist"),
+        tolerance=DEFAULT_TOLERANCE if tolerance is None else parse_tolerance(tolerance),
+        paths=parse_paths(config.get("blocklistPaths")),
+        c2_hashes=frozenset(read_names(config, "c2DomainBlocklist")),
+        name=parse_name(config),
+        version=parse_version(config),
     )
 
 
-def names(config: Mapping[str, Any], *keys: str) -> tuple[str, ...]:
+def read_names(config: Mapping[str, Any], *keys: str) -> tuple[str, ...]:
     for key in keys:
         value = config.get(key)
         if value is None:
@@ -73,14 +74,14 @@ def names(config: Mapping[str, Any], *keys: str) -> tuple[str, ...]:
     return ()
 
 
-def whole_number(tolerance: object) -> int:
+def parse_tolerance(tolerance: object) -> int:
     if isinstance(tolerance, int) and not isinstance(tolerance, bool) and tolerance >= 0:
         return tolerance
     raise UnreadableList(f"the tolerance {tolerance!r} is not a whole number")
 
 
-def paths_of(value: object) -> PathTree:
-    """Blocked paths as lists publish them (`host/path`), or as wallets keep them (nested objects)."""
+def parse_paths(value: object) -> PathTree:
+    """Parse blocked paths in the form of published lists (`host/path`) or of wallets (nested objects)."""
     if value is None:
         return PathTree()
     if is_array(value):
@@ -90,14 +91,14 @@ def paths_of(value: object) -> PathTree:
     raise UnreadableList("'blocklistPaths' is neither an array nor an object of objects")
 
 
-def name_of(config: Mapping[str, Any]) -> str | None:
+def parse_name(config: Mapping[str, Any]) -> str | None:
     name = config.get("name")
     if name is not None and (not isinstance(name, str) or not name):
         raise UnreadableList(f"the name {name!r} is not a text")
     return name
 
 
-def version_of(config: Mapping[str, Any]) -> str | None:
+def parse_version(config: Mapping[str, Any]) -> str | None:
     version = config.get("version")
     if version is None:
         return None

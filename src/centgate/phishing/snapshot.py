@@ -1,7 +1,7 @@
-"""A list as it is shipped and loaded: one compressed file of lines that carries its own provenance.
+"""A phishing list as it is shipped and loaded: one compressed text file with its own provenance.
 
-The first line is a header in JSON; then come the fuzzylist, the allowlist, the blocklist and the blocked
-paths, one entry a line, each part as long as the header says.
+The first line is a JSON header; then follow the fuzzylist, the allowlist, the blocklist and the blocked
+paths, one entry per line. The header gives the length of each part.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from centgate.phishing.paths import PathTree
 from centgate.phishing.rules import Rules, UnreadableList, is_array, is_object, rules_of
 
 FORMAT: Final = 1
-SHIPPED: Final = "data/phishing-list.xz"
-# a window of 8 MiB, which is also what reading takes; the greater presets ask for 64
+SHIPPED_FILE: Final = "data/phishing-list.xz"
+# a window of 8 MiB, which decompression also needs; the higher presets need 64
 COMPRESSION: Final = 6 | lzma.PRESET_EXTREME
 
 
-class Header(BaseModel):
+class SnapshotHeader(BaseModel):
     """The first line of a snapshot."""
 
     model_config: ClassVar = ConfigDict(frozen=True, strict=True, extra="forbid")
@@ -44,37 +44,39 @@ class Header(BaseModel):
     blocklist: NonNegativeInt
     paths: NonNegativeInt
     sha256: str = ""
-    """Of everything else: the header without this, and all entries."""
+    """Digest of the header without this field, and of all entries."""
 
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """A list, where it comes from, and as of when it speaks."""
+    """A list with its source and its date."""
 
-    header: Header
+    header: SnapshotHeader
     rules: Rules
 
     @property
     def id(self) -> str:
-        """What names this list and no other: the SHA-256 of its content, however it is compressed."""
+        """SHA-256 of the list's content, which does not depend on the compression."""
         return self.header.sha256
 
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """A snapshot made of a published list, and the entries that were left behind."""
+    """A snapshot of a published list, and the entries that were dropped."""
 
     snapshot: Snapshot
     dropped: tuple[Dropped, ...]
 
 
 def shipped() -> Snapshot:
-    """The list that comes with the package; `data/ORIGIN.md` tells its story."""
-    return unpacked(files("centgate.phishing").joinpath(SHIPPED).read_bytes())
+    """Return the list that comes with the package; `data/ORIGIN.md` describes its origin."""
+    return unpacked(files("centgate.phishing").joinpath(SHIPPED_FILE).read_bytes())
 
 
 def load(path: Path) -> Snapshot:
-    """The list in a file that `packed` wrote. Raises `UnreadableList`, or `OSError` if there is none."""
+    """Load a list from a file written by `pack_snapshot`. Raises `InvalidPhishingList`, or `OSError` without
+    a file.
+    """
     try:
         return unpacked(path.read_bytes())
     except UnreadableList as error:
@@ -82,20 +84,22 @@ def load(path: Path) -> Snapshot:
 
 
 def unpacked(data: bytes) -> Snapshot:
-    """Read a snapshot and check that it is whole. Raises `UnreadableList`."""
+    """Decompress a snapshot and check that it is complete. Raises `InvalidPhishingList`."""
     try:
         head, *lines = lzma.decompress(data).decode().split("\n")
-        header = Header.model_validate_json(head)
+        header = SnapshotHeader.model_validate_json(head)
     except (lzma.LZMAError, UnicodeDecodeError, ValidationError):
-        raise UnreadableList("this is no phishing list snapshot, or a damaged one") from None
+        raise UnreadableList("the file is not a phishing list snapshot, or it is damaged") from None
     if header.format != FORMAT:
-        raise UnreadableList(f"the snapshot has format {header.format}, and format {FORMAT} is what is read")
+        raise UnreadableList(
+            f"the snapshot has format {header.format}, but only format {FORMAT} is supported"
+        )
     entries = iter(lines)
     fuzzylist, allowlist, blocklist, paths = (
         tuple(islice(entries, count))
         for count in (header.fuzzylist, header.allowlist, header.blocklist, header.paths)
     )
-    if digest(header, lines) != header.sha256:
+    if content_digest(header, lines) != header.sha256:
         raise UnreadableList("the snapshot's content does not match its SHA-256")
     rules = Rules(
         allowlist,
@@ -110,15 +114,15 @@ def unpacked(data: bytes) -> Snapshot:
 
 
 def packed(snapshot: Snapshot) -> bytes:
-    """The bytes of a snapshot's file; the same list always makes the same bytes."""
-    text = "\n".join([snapshot.header.model_dump_json(), *lines_of(snapshot.rules)])
+    """Return the bytes of a snapshot's file; the same list always makes the same bytes."""
+    text = "\n".join([snapshot.header.model_dump_json(), *iter_lines(snapshot.rules)])
     return lzma.compress(text.encode(), preset=COMPRESSION)
 
 
 def snapshot_of(rules: Rules, *, source: str, date: str | None) -> Snapshot:
-    """Give a list its header. The entries are taken as they are."""
-    lines = list(lines_of(rules))
-    header = Header(
+    """Create a snapshot of a list by adding the header. The entries are not changed."""
+    lines = list(iter_lines(rules))
+    header = SnapshotHeader(
         source=source,
         version=rules.version,
         date=date,
@@ -128,37 +132,39 @@ def snapshot_of(rules: Rules, *, source: str, date: str | None) -> Snapshot:
         blocklist=len(rules.blocklist),
         paths=len(lines) - len(rules.fuzzylist) - len(rules.allowlist) - len(rules.blocklist),
     )
-    return Snapshot(header.model_copy(update={"sha256": digest(header, lines)}), replace(rules, name=source))
+    return Snapshot(
+        header.model_copy(update={"sha256": content_digest(header, lines)}), replace(rules, name=source)
+    )
 
 
 def import_list(
     text: bytes | str, *, source: str, date: str | None = None, keep: Collection[str] = ()
 ) -> Imported:
-    """Read a published list, keeping its order, each entry in the spelling that addresses are read in.
+    """Import a published list in its order, with each entry in the spelling that addresses are parsed to.
 
-    Takes the `config.json` of eth-phishing-detect and the stalelist that MetaMask's wallets download, the
-    latter with or without its `data` envelope. `date` is for lists that have none of their own. `keep` names
-    single labels that are known to be no top-level domains. Raises `UnreadableList`.
+    Accepts the `config.json` of eth-phishing-detect and the stalelist that MetaMask's wallets download, the
+    latter with or without its `data` envelope. `date` is used for lists without a date. `keep` contains
+    single labels that are known not to be top-level domains. Raises `InvalidPhishingList`.
     """
-    config = config_in(text)
+    config = parse_config(text)
     raw = rules_of(config)
-    intake = Intake(keep=keep)
-    allowlist, blocklist = intake.allowed(raw.allowlist), intake.blocked(raw.blocklist)
-    fuzzylist = intake.protected(raw.fuzzylist, raw.tolerance)
-    intake.blocked_paths(path_entries(config))
+    normalizer = Intake(keep=keep)
+    allowlist, blocklist = normalizer.allowed(raw.allowlist), normalizer.blocked(raw.blocklist)
+    fuzzylist = normalizer.protected(raw.fuzzylist, raw.tolerance)
+    normalizer.blocked_paths(path_entries(config))
     rules = Rules(
         allowlist,
         blocklist,
         fuzzylist,
         tolerance=raw.tolerance,
-        paths=intake.paths,
+        paths=normalizer.paths,
         version=raw.version,
     )
-    snapshot = snapshot_of(rules, source=source, date=updated(config) or date)
-    return Imported(snapshot, tuple(intake.dropped))
+    snapshot = snapshot_of(rules, source=source, date=parse_date(config) or date)
+    return Imported(snapshot, tuple(normalizer.dropped))
 
 
-def config_in(text: bytes | str) -> dict[str, Any]:
+def parse_config(text: bytes | str) -> dict[str, Any]:
     try:
         document: Any = json.loads(text)
     except ValueError:
@@ -174,30 +180,30 @@ def config_in(text: bytes | str) -> dict[str, Any]:
 
 
 def path_entries(config: Mapping[str, Any]) -> Iterator[str]:
-    """Blocked paths as written, so that those which cannot be read are counted."""
+    """Yield blocked paths as written, so that unreadable ones are counted as dropped."""
     paths: Any = config.get("blocklistPaths")
     if is_array(paths):
         return (entry for entry in paths if isinstance(entry, str))
     return rules_of({"blocklistPaths": paths}).paths.lines()
 
 
-def updated(config: Mapping[str, Any]) -> str | None:
-    """The day of a stalelist's `lastUpdated`, which counts seconds."""
+def parse_date(config: Mapping[str, Any]) -> str | None:
+    """Return the date of a stalelist's `lastUpdated`, which is in seconds."""
     seconds = config.get("lastUpdated")
     if not isinstance(seconds, int | float) or isinstance(seconds, bool) or seconds <= 0:
         return None
     try:
         return datetime.fromtimestamp(seconds, UTC).date().isoformat()
     except (ValueError, OverflowError, OSError):
-        raise UnreadableList(f"'lastUpdated' is {seconds}, which is no time in seconds") from None
+        raise UnreadableList(f"'lastUpdated' is {seconds}, which is not a time in seconds") from None
 
 
-def digest(header: Header, lines: Collection[str]) -> str:
+def content_digest(header: SnapshotHeader, lines: Collection[str]) -> str:
     text = "\n".join([header.model_dump_json(exclude={"sha256"}), *lines])
     return sha256(text.encode()).hexdigest()
 
 
-def lines_of(rules: Rules) -> Iterator[str]:
+def iter_lines(rules: Rules) -> Iterator[str]:
     yield from rules.fuzzylist
     yield from rules.allowlist
     yield from rules.blocklist
