@@ -1,6 +1,6 @@
-"""The token count against a real vocabulary's, and what fits a budget."""
+"""The token count compared with a real vocabulary's, and the selection within a budget."""
 
-# what is said in Russian has letters that look like Latin ones
+# the Russian passage has letters that look like Latin ones
 # ruff: noqa: RUF001
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Libraries and their documentation, as every source of documentation tells them.
+"""Libraries and their documentation, in one form for every source of documentation.
 
-Text in these values is a stranger's, made legible by `text.py` where it was read.
+Text in these values comes from third parties; it was sanitised when it was read.
 """
 
 from __future__ import annotations
@@ -10,28 +10,28 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Documented:
-    """A library with documentation. None is what the source does not say."""
+    """A library with documentation. None means that the source does not say."""
 
     id: str
-    """`/<org>/<project>`, what documentation is asked for by."""
+    """`/<org>/<project>`, the ID to request its documentation by."""
     title: str | None
     description: str | None
     snippet_count: int | None
     version: str | None
-    """The newest that is documented."""
+    """The newest documented version."""
     score: float | None
     """Higher is better; comparable within one answer."""
 
 
 @dataclass(frozen=True, slots=True)
 class Snippet:
-    """A piece of documentation: an explanation, code, or both."""
+    """An excerpt of documentation: an explanation, code, or both."""
 
     title: str | None
     source_url: str | None
     language: str | None
-    """Of the code, in lower case; None without code."""
+    """Language of the code, in lower case; None without code."""
     code: str | None
     text: str | None
     tokens: int
-    """As `tokens.count` counts code and text together."""
+    """Tokens of code and text together, as `snippet_tokens` counts them."""
