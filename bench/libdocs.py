@@ -1,10 +1,10 @@
-"""What the built-in documentation answers to ten questions about each of eleven libraries, in one run.
+"""Measure the built-in documentation with ten questions about each of eleven libraries, in one run.
 
     .venv/bin/python bench/libdocs.py
 
-Asks the package registries, so it needs the network. Indexes are made anew in a folder of their own, one
-library after another. "Expected" is a name that an answer should show: a weak test, which says that the right
-thing was found but not that it is the best passage on it.
+Queries the package registries, so it needs the network. Indexes are built in a temporary folder, one library
+after another. "Expected" is a name that an answer should show: a weak test, which says that the right thing
+was found but not that it is the best passage on it.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ from centgate.settings import Settings
 PAGE: Final = Path(__file__).parents[1] / "docs" / "library-documentation.md"
 BUDGET: Final = 2_500
 REPEATS: Final = 5
-"""How often each question is asked, for its time."""
+"""Number of times each question is asked, to measure its duration."""
 FOUND: Final = {True: "yes", False: "**no**"}
 Questions = Sequence[tuple[str, str]]
-"""What is asked, and a name that should be in the answer."""
+"""Questions, each with a name that should be in the answer."""
 
 LIBRARIES: Final[Mapping[str, Questions]] = {
     "httpx": (
@@ -192,7 +192,7 @@ Measured on {cores} processor cores; {load:.1f} processes wanted to run on avera
 
 @dataclass(frozen=True)
 class Answer:
-    """What came back to a question."""
+    """Result of one question."""
 
     question: str
     expected: str
@@ -203,7 +203,7 @@ class Answer:
 
 @dataclass(frozen=True)
 class Report:
-    """What came back to all questions about a library."""
+    """Results of all questions about a library."""
 
     name: str
     id: str
@@ -222,25 +222,25 @@ async def main() -> None:
         settings = Settings(packagedocs_folder=Path(folder))
         async with open_resources(settings) as resources:
             packagedocs = PackageDocs(settings, resources)
-            reports = [await ask(packagedocs, name, Path(folder)) for name in LIBRARIES]
-    PAGE.write_text(page(reports), encoding="utf-8")
+            reports = [await measure_library(packagedocs, name, Path(folder)) for name in LIBRARIES]
+    PAGE.write_text(render_page(reports), encoding="utf-8")
     sys.stdout.write(f"{PAGE} is written\n")
 
 
-async def ask(packagedocs: PackageDocs, name: str, folder: Path) -> Report:
+async def measure_library(packagedocs: PackageDocs, name: str, folder: Path) -> Report:
     """Resolve a name and ask its questions."""
     found = (await packagedocs.on(Record()).libraries(name))[0]
-    started, busy = time.perf_counter(), builders_cpu()
-    await patiently(packagedocs, found.id)
-    seconds, worked = time.perf_counter() - started, builders_cpu() - busy
-    answers = [await answer(packagedocs, found.id, *each) for each in LIBRARIES[name]]
-    file = newest(folder)
+    start, busy = time.perf_counter(), child_cpu_seconds()
+    await build_index(packagedocs, found.id)
+    seconds, worked = time.perf_counter() - start, child_cpu_seconds() - busy
+    answers = [await ask_question(packagedocs, found.id, *each) for each in LIBRARIES[name]]
+    file = newest_index(folder)
     sys.stdout.write(f"{name}: {sum(each.found for each in answers)} of {len(answers)}\n")
     return Report(
         name,
         found.id,
         found.version or "",
-        *contents(file),
+        *read_contents(file),
         seconds,
         worked,
         file.stat().st_size / (1 << 20),
@@ -248,34 +248,34 @@ async def ask(packagedocs: PackageDocs, name: str, folder: Path) -> Report:
     )
 
 
-async def patiently(packagedocs: PackageDocs, library_id: str) -> None:
-    """Have the index made, however long that takes."""
+async def build_index(packagedocs: PackageDocs, library_id: str) -> None:
+    """Build the index, however long that takes."""
     while True:
         with suppress(ProviderTimeout):
             await packagedocs.on(Record()).docs(library_id, None, BUDGET)
             return
 
 
-async def answer(packagedocs: PackageDocs, library_id: str, question: str, expected: str) -> Answer:
+async def ask_question(packagedocs: PackageDocs, library_id: str, question: str, expected: str) -> Answer:
     times: list[float] = []
     snippets: list[Snippet] = []
     for _ in range(REPEATS):
-        started = time.perf_counter()
+        start = time.perf_counter()
         snippets = await packagedocs.on(Record()).docs(library_id, question, BUDGET)
-        times.append((time.perf_counter() - started) * 1000)
+        times.append((time.perf_counter() - start) * 1000)
     shown = "\n".join(f"{each.title}\n{each.text}\n{each.code}" for each in snippets)
     return Answer(
-        question, expected, snippets[0].title or "", named(expected, shown), statistics.median(times)
+        question, expected, snippets[0].title or "", contains_name(expected, shown), statistics.median(times)
     )
 
 
-def named(expected: str, shown: str) -> bool:
-    """Whether a name stands in a text as a word of its own."""
+def contains_name(expected: str, shown: str) -> bool:
+    """True if a name is in a text as a word of its own."""
     return re.search(rf"(?<!\w){re.escape(expected)}(?!\w)", shown) is not None
 
 
-def builders_cpu() -> float:
-    """Seconds of processor time that the processes which this one began have used (Linux's /proc)."""
+def child_cpu_seconds() -> float:
+    """Return the processor time in seconds that the child processes have used (Linux's /proc)."""
     ticks = 0
     for children in Path("/proc/self/task").glob("*/children"):
         for child in children.read_text().split():
@@ -284,34 +284,34 @@ def builders_cpu() -> float:
     return ticks / os.sysconf("SC_CLK_TCK")
 
 
-def newest(folder: Path) -> Path:
+def newest_index(folder: Path) -> Path:
     return max(folder.rglob("*.db"), key=lambda file: file.stat().st_mtime)
 
 
-def contents(file: Path) -> tuple[str, int]:
-    """What kinds of file the pieces of an index come from, and how many pieces there are."""
+def read_contents(file: Path) -> tuple[str, int]:
+    """Return the kinds of file that the chunks of an index come from, and the number of chunks."""
     with closing(sqlite3.connect(file)) as database:
         pages = [page for (page,) in database.execute("select page from piece")]
-    counted = Counter(suffix(page) for page in pages)
+    counted = Counter(file_kind(page) for page in pages)
     return ", ".join(f"{count:,} {kind}" for kind, count in counted.most_common(4)), len(pages)
 
 
-def suffix(path: str) -> str:
+def file_kind(path: str) -> str:
     name = path.rpartition("/")[2]
     if name.lower().startswith("readme"):
         return "README"
     return ".d.ts" if re.search(r"\.d\.[cm]?ts$", name) else "." + name.rpartition(".")[2]
 
 
-def page(reports: Sequence[Report]) -> str:
-    """All of it as Markdown."""
+def render_page(reports: Sequence[Report]) -> str:
+    """Return the whole report as Markdown."""
     rows = "".join(
         f"| {each.name} | `{each.id}` {each.version} | {each.sources} | {each.pieces:,} | "
-        f"{each.first_seconds:.1f} | {each.cpu_seconds:.1f} | {each.megabytes:.1f} | {middle(each):.1f} | "
-        f"{sum(found.found for found in each.answers)} of {len(each.answers)} |\n"
+        f"{each.first_seconds:.1f} | {each.cpu_seconds:.1f} | {each.megabytes:.1f} | "
+        f"{median_milliseconds(each):.1f} | {count_found(each)} of {len(each.answers)} |\n"
         for each in reports
     )
-    hits = sum(found.found for each in reports for found in each.answers)
+    hits = sum(map(count_found, reports))
     total = sum(len(each.answers) for each in reports)
     head = (
         "| library | resolved to | pieces, by the file they are from | pieces | s to the first answer "
@@ -319,25 +319,29 @@ def page(reports: Sequence[Report]) -> str:
         "| --- | --- | --- | ---: | ---: | ---: | ---: | ---: | --- |\n"
     )
     introduction = INTRODUCTION.format(budget=BUDGET, cores=os.cpu_count(), load=os.getloadavg()[0])
-    tables = "".join(table(each) for each in reports)
+    tables = "".join(render_table(each) for each in reports)
     return introduction + head + rows + f"\nIn all {hits} of {total}.\n" + tables
 
 
-def middle(report: Report) -> float:
+def count_found(report: Report) -> int:
+    return sum(each.found for each in report.answers)
+
+
+def median_milliseconds(report: Report) -> float:
     return statistics.median(each.milliseconds for each in report.answers)
 
 
-def table(report: Report) -> str:
+def render_table(report: Report) -> str:
     rows = "".join(
-        f"| {each.question} | `{each.expected}` | {cell(each.title)} | {FOUND[each.found]} |\n"
+        f"| {each.question} | `{each.expected}` | {escape_cell(each.title)} | {FOUND[each.found]} |\n"
         for each in report.answers
     )
     head = "| question | expected | first snippet | in the answer |\n| --- | --- | --- | --- |\n"
     return f"\n## {report.name} {report.version}\n\n{head}{rows}"
 
 
-def cell(text: str) -> str:
-    """Text that breaks no table."""
+def escape_cell(text: str) -> str:
+    """Escape text for a Markdown table."""
     return text.replace("|", "\\|").replace("`", "'").replace("<", "&lt;")
 
 

@@ -1,11 +1,11 @@
-"""The reference JavaScript detector and ours over the same 100,000 addresses, in one run.
+"""Compare the reference JavaScript detector with ours over the same 100,000 addresses, in one run.
 
     .venv/bin/python bench/phishing.py
 
-The reference is the detector of npm eth-phishing-detect 1.2.0 in Node, which takes hosts as they are. Ours is
-given the same hosts in the same way, and URLs that it reads first as a request does. Rates are per second of
-processor time, so a busy machine matters less.
-On the big list the reference is timed over fewer addresses, or it would take minutes.
+The reference is the detector of npm eth-phishing-detect 1.2.0 in Node, which does not parse hosts. Ours gets
+the same hosts without parsing, and URLs that it parses first, as a request does. Rates are per second of
+processor time, so other load matters less. On the big list the reference is timed over fewer addresses,
+because it would take minutes.
 """
 
 from __future__ import annotations
@@ -73,8 +73,8 @@ TYPES: Final = {"allowed": "whitelist", "blocked": "blacklist", "lookalike": "fu
 
 
 @dataclass(frozen=True)
-class Timed:
-    """A pass over addresses: how many a second, and what was said of each."""
+class Measurement:
+    """One pass over the addresses: checks per second, and the verdict on each address."""
 
     rate: float
     verdicts: list[list[str | None]]
@@ -86,49 +86,51 @@ def main() -> None:
         folder = Path(name)
         problem = install_reference(folder)
         if problem:
-            console.print(f"without the reference: {problem}")
+            console.print(f"reference skipped: {problem}")
         small = shipped()
         for title, snapshot, slice_length in (
             ("the shipped list", small, LINES),
-            ("the big list", bigger(small, BIG), ON_THE_BIG_LIST),
+            ("the big list", enlarge_list(small, BIG), ON_THE_BIG_LIST),
         ):
-            run(console, title, snapshot, folder, theirs=0 if problem else slice_length)
+            measure_list(console, title, snapshot, folder, reference_count=0 if problem else slice_length)
 
 
-def run(console: Console, title: str, snapshot: Snapshot, folder: Path, *, theirs: int) -> None:
-    hosts = workload(snapshot.rules)
+def measure_list(
+    console: Console, title: str, snapshot: Snapshot, folder: Path, *, reference_count: int
+) -> None:
+    hosts = make_addresses(snapshot.rules)
     detector = Detector(snapshot.rules)
-    by_host = best(match_hosts, detector, hosts)
-    by_url = best(read_and_match, detector, [f"https://{host}/path" for host in hosts])
-    reference = asked_of_reference(folder, snapshot.rules, hosts[:theirs]) if theirs else None
+    by_host = measure(match_hosts, detector, hosts)
+    by_url = measure(read_and_match, detector, [f"https://{host}/path" for host in hosts])
+    reference = run_reference(folder, snapshot.rules, hosts[:reference_count]) if reference_count else None
 
     rules = snapshot.rules
     entries = len(rules.allowlist) + len(rules.blocklist) + len(rules.fuzzylist)
     table = Table("detector", "given", "addresses", "checks per CPU-second", "ratio")
     table.title = f"{title}: {entries:,} entries"
     if reference:
-        table.add_row("npm 1.2.0 in Node", "hosts", f"{theirs:,}", f"{reference.rate:,.0f}", "1")
+        table.add_row("npm 1.2.0 in Node", "hosts", f"{reference_count:,}", f"{reference.rate:,.0f}", "1")
     for given, ours in (("hosts", by_host), ("URLs, read first", by_url)):
         ratio = f"{ours.rate / reference.rate:,.0f}" if reference else ""
         table.add_row("ours", given, f"{LINES:,}", f"{ours.rate:,.0f}", ratio)
     console.print(table)
     if reference:
-        console.print(agreement(reference, by_host), agreement(reference, by_url), sep="\n")
-    console.print(loading(snapshot, folder))
+        console.print(compare_verdicts(reference, by_host), compare_verdicts(reference, by_url), sep="\n")
+    console.print(measure_loading(snapshot, folder))
 
 
 def install_reference(folder: Path) -> str | None:
-    """Install the reference with npm; what is wrong, if it cannot be had."""
+    """Install the reference with npm; return the problem if that fails."""
     for tool in ("node", "npm"):
         if shutil.which(tool) is None:
             return f"{tool} is not on the PATH"
     (folder / "package.json").write_text('{"private": true}')
     command = ["npm", "install", "--silent", "--no-audit", "--no-fund", REFERENCE]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
-    return f"npm could not install {REFERENCE}: {done.stderr.strip()}" if done.returncode else None
+    result = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    return f"npm could not install {REFERENCE}: {result.stderr.strip()}" if result.returncode else None
 
 
-def asked_of_reference(folder: Path, rules: Rules, hosts: Sequence[str]) -> Timed:
+def run_reference(folder: Path, rules: Rules, hosts: Sequence[str]) -> Measurement:
     config = {
         "whitelist": rules.allowlist,
         "blacklist": rules.blocklist,
@@ -139,30 +141,32 @@ def asked_of_reference(folder: Path, rules: Rules, hosts: Sequence[str]) -> Time
     (folder / "hosts.json").write_text(json.dumps(hosts))
     (folder / "run.js").write_text(SCRIPT)
     command = ["node", "run.js", "config.json", "hosts.json"]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True)
-    told: dict[str, Any] = json.loads(done.stdout)
-    return Timed(len(hosts) / told["seconds"], told["verdicts"])
+    result = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True)
+    output: dict[str, Any] = json.loads(result.stdout)
+    return Measurement(len(hosts) / output["seconds"], output["verdicts"])
 
 
-def best(check: Callable[[Detector, Sequence[str]], None], detector: Detector, texts: Sequence[str]) -> Timed:
-    """The median of three passes."""
+def measure(
+    check: Callable[[Detector, Sequence[str]], None], detector: Detector, texts: Sequence[str]
+) -> Measurement:
+    """Return the median rate of three passes."""
     rates: list[float] = []
     for _ in range(3):
         gc.collect()
         start = time.process_time()
         check(detector, texts)
         rates.append(len(texts) / (time.process_time() - start))
-    return Timed(sorted(rates)[1], [told(verdict(detector, text)) for text in texts])
+    return Measurement(sorted(rates)[1], [as_reference_verdict(check_text(detector, text)) for text in texts])
 
 
 def match_hosts(detector: Detector, hosts: Sequence[str]) -> None:
-    """What the reference does: hosts are taken as they are, but for the dot that may end them."""
+    """Check hosts as the reference does: without parsing, except for the dot that may end them."""
     for host in hosts:
         detector.check_domain(host.removesuffix("."))
 
 
 def read_and_match(detector: Detector, texts: Sequence[str]) -> None:
-    """What a request costs: the text is read as a browser would, then checked."""
+    """Check texts as a request does: parse each like a browser, then check it."""
     for text in texts:
         try:
             detector.check(read_address(text))
@@ -170,89 +174,89 @@ def read_and_match(detector: Detector, texts: Sequence[str]) -> None:
             continue
 
 
-def verdict(detector: Detector, text: str) -> Verdict | None:
+def check_text(detector: Detector, text: str) -> Verdict | None:
     try:
         return detector.check(read_address(text))
     except UnreadableAddress:
         return None
 
 
-def told(said: Verdict | None) -> list[str | None]:
-    """In the reference's words, which names a match for lookalikes only."""
-    if said is None:
+def as_reference_verdict(verdict: Verdict | None) -> list[str | None]:
+    """Return a verdict in the reference's format, which names a match only for lookalikes."""
+    if verdict is None:
         return ["refused", None]
-    return [TYPES[said.status], said.match if said.status == "lookalike" else None]
+    return [TYPES[verdict.status], verdict.match if verdict.status == "lookalike" else None]
 
 
-def agreement(reference: Timed, ours: Timed) -> str:
+def compare_verdicts(reference: Measurement, ours: Measurement) -> str:
     pairs = list(zip(reference.verdicts, ours.verdicts, strict=False))
     refused = sum(our[0] == "refused" for _, our in pairs)
     same = sum(their == our for their, our in pairs)
     other = len(pairs) - same - refused
-    return (
-        f"{len(pairs):,} verdicts: {same:,} equal, {other:,} different, {refused:,} for what no browser opens"
-    )
+    return f"{len(pairs):,} verdicts: {same:,} equal, {other:,} different, {refused:,} that no browser opens"
 
 
-def loading(snapshot: Snapshot, folder: Path) -> str:
+def measure_loading(snapshot: Snapshot, folder: Path) -> str:
     path = folder / "list.xz"
     path.write_bytes(packed(snapshot))
-    done = subprocess.run(
+    result = subprocess.run(
         [sys.executable, __file__, "--load", str(path)], capture_output=True, text=True, check=True
     )
-    seconds, kilobytes = map(float, done.stdout.split())
+    seconds, kilobytes = map(float, result.stdout.split())
     size, megabytes = path.stat().st_size, kilobytes / 1024
     return f"ours loads {size:,} bytes in {seconds * 1000:,.0f} ms and then takes {megabytes:,.1f} MB\n"
 
 
-def load_only(path: Path) -> None:
-    before, start = resident(), time.perf_counter()
+def report_loading(path: Path) -> None:
+    before, start = resident_kilobytes(), time.perf_counter()
     detector = Detector(load(path).rules)
     seconds = time.perf_counter() - start
     gc.collect()
-    sys.stdout.write(f"{seconds} {resident() - before}\n")
+    sys.stdout.write(f"{seconds} {resident_kilobytes() - before}\n")
     detector.check(read_address("example.com"))
 
 
-def resident() -> int:
-    """Kilobytes of memory in use; zero where the system does not tell."""
+def resident_kilobytes() -> int:
+    """Return the kilobytes of memory in use; 0 where the system does not say."""
     status = Path("/proc/self/status")
     lines = status.read_text().splitlines() if status.exists() else []
     return next((int(line.split()[1]) for line in lines if line.startswith("VmRSS")), 0)
 
 
-def bigger(snapshot: Snapshot, size: int) -> Snapshot:
-    """The list with invented names added to its blocklist, always the same."""
+def enlarge_list(snapshot: Snapshot, size: int) -> Snapshot:
+    """Return the list with generated names added to its blocklist, always the same."""
     chance = random.Random(SEED)
     names = dict.fromkeys(snapshot.rules.blocklist)
     while len(names) < size - len(snapshot.rules.allowlist):
-        names[invented(chance)] = None
+        names[generate_name(chance)] = None
     rules = snapshot.rules
     return snapshot_of(
         Rules(
             rules.allowlist, tuple(names), rules.fuzzylist, tolerance=rules.tolerance, version=rules.version
         ),
-        source="invented",
+        source="generated",
         date=None,
     )
 
 
-def workload(rules: Rules) -> list[str]:
-    """Half entries of the list and their subdomains, a third invented names, the rest lookalikes."""
+def make_addresses(rules: Rules) -> list[str]:
+    """Return addresses: half of them listed names and their subdomains, a third generated, the rest
+    lookalikes.
+    """
     chance = random.Random(SEED)
-    return [one_of(chance, rules) for _ in range(LINES)]
+    return [make_address(chance, rules) for _ in range(LINES)]
 
 
-def one_of(chance: random.Random, rules: Rules) -> str:
+def make_address(chance: random.Random, rules: Rules) -> str:
     kind = chance.random()
     if kind < 0.5:
-        return listed(chance, rules)
+        return pick_entry(chance, rules)
     if kind < 0.8:
-        return (chance.choice(SUBDOMAINS) if chance.random() < 0.3 else "") + invented(chance)
-    return lookalike(chance, rules)
+        return (chance.choice(SUBDOMAINS) if chance.random() < 0.3 else "") + generate_name(chance)
+    return make_lookalike(chance, rules)
 
 
-def listed(chance: random.Random, rules: Rules) -> str:
+def pick_entry(chance: random.Random, rules: Rules) -> str:
     name = chance.choice(rules.blocklist if chance.random() < 0.9 else rules.allowlist)
     shape = chance.random()
     if shape < 0.5:
@@ -260,7 +264,7 @@ def listed(chance: random.Random, rules: Rules) -> str:
     return chance.choice(SUBDOMAINS) + name if shape < 0.95 else f"{name}."
 
 
-def invented(chance: random.Random) -> str:
+def generate_name(chance: random.Random) -> str:
     name = "".join(chance.choices(SYLLABLES, k=chance.randint(2, 5)))
     shape = chance.random()
     if shape < 0.15:
@@ -270,16 +274,16 @@ def invented(chance: random.Random) -> str:
     return f"{name}.{chance.choice(ENDINGS)}"
 
 
-def lookalike(chance: random.Random, rules: Rules) -> str:
+def make_lookalike(chance: random.Random, rules: Rules) -> str:
     protected = rules.fuzzylist if chance.random() < 0.8 else rules.allowlist
     stem, _, ending = chance.choice(protected).rpartition(".")
     for _ in range(chance.randint(1, 3)):
-        stem = edited(chance, stem)
+        stem = edit_letter(chance, stem)
     ending = ending if chance.random() < 0.5 else chance.choice(ENDINGS)
     return f"{'www.' if chance.random() < 0.15 else ''}{stem or 'a'}.{ending}"
 
 
-def edited(chance: random.Random, stem: str) -> str:
+def edit_letter(chance: random.Random, stem: str) -> str:
     place = chance.randrange(len(stem)) if stem else 0
     before, letter, after = stem[:place], stem[place : place + 1], stem[place + 1 :]
     return chance.choice(
@@ -294,6 +298,6 @@ def edited(chance: random.Random, stem: str) -> str:
 
 if __name__ == "__main__":
     if sys.argv[1:2] == ["--load"]:
-        load_only(Path(sys.argv[2]))
+        report_loading(Path(sys.argv[2]))
     else:
         main()

@@ -11,16 +11,16 @@ from pathlib import Path
 
 import pytest
 
-INSTALL_WITHIN = 240
+INSTALL_TIMEOUT = 240
 SURROUNDINGS = dict(os.environ)
-"""As they were before any test: packages come from the Internet, with its authorities."""
-QUIETLY = ("--no-audit", "--no-fund", "--ignore-scripts")
+"""The environment before any test: packages come from the Internet, with its certificate authorities."""
+QUIET_OPTIONS = ("--no-audit", "--no-fund", "--ignore-scripts")
 
 
 def installed(factory: pytest.TempPathFactory, name: str, files: Iterable[Path], *command: str) -> Path:
-    """A folder of these files with the packages that `npm <command>` puts beside them.
+    """Return a folder of these files with the packages that `npm <command>` installs beside them.
 
-    What has the same name shares the packages. Skips where they cannot be had.
+    Folders of the same name share the packages. Skips the test if they cannot be installed.
     """
     npm = shutil.which("npm")
     if npm is None or shutil.which("node") is None:
@@ -28,31 +28,31 @@ def installed(factory: pytest.TempPathFactory, name: str, files: Iterable[Path],
     folder = factory.mktemp(name)
     for file in files:
         shutil.copy(file, folder)
-    own = factory.getbasetemp()
-    shared = (own.parent if "PYTEST_XDIST_WORKER" in os.environ else own) / f"{name}-packages"
+    base_folder = factory.getbasetemp()
+    shared = (base_folder.parent if "PYTEST_XDIST_WORKER" in os.environ else base_folder) / f"{name}-packages"
     shared.mkdir(exist_ok=True)
     failure = shared / "failure"
-    with (shared / "turn").open("w") as turn:
-        fcntl.flock(turn, fcntl.LOCK_EX)
+    with (shared / "turn").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
         if not failure.exists():
-            failure.write_text(_install([npm, *command, *QUIETLY], folder, shared))
-    if said := failure.read_text():
-        pytest.skip(f"npm cannot install the packages here: {said}")
+            failure.write_text(_install([npm, *command, *QUIET_OPTIONS], folder, shared))
+    if message := failure.read_text():
+        pytest.skip(f"npm cannot install the packages here: {message}")
     (folder / "node_modules").symlink_to(shared / "node_modules")
     return folder
 
 
-def _install(command: list[str], wanted: Path, shared: Path) -> str:
-    """Install what a folder wants; what went wrong."""
-    for file in wanted.glob("package*.json"):
+def _install(command: list[str], source: Path, shared: Path) -> str:
+    """Install the packages of a folder; return the error message, empty on success."""
+    for file in source.glob("package*.json"):
         shutil.copy(file, shared)
-    done = subprocess.run(
+    result = subprocess.run(
         command,
         cwd=shared,
         env=SURROUNDINGS,
         capture_output=True,
         text=True,
-        timeout=INSTALL_WITHIN,
+        timeout=INSTALL_TIMEOUT,
         check=False,
     )
-    return (done.stderr[-300:] or "no reason given") if done.returncode else ""
+    return (result.stderr[-300:] or "no reason given") if result.returncode else ""

@@ -1,4 +1,4 @@
-"""A registry of Python and JavaScript packages on loopback, with bodies and archives as real ones have."""
+"""A registry of Python and JavaScript packages on loopback, with realistic response bodies and archives."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ Files = Mapping[str, str | bytes]
 
 @dataclass
 class PackageRegistry:
-    """Answers as PyPI and npm do, from what was published to it."""
+    """Responds like PyPI and npm, with the packages that were published to it."""
 
     url: str = ""
     asked: list[str] = field(default_factory=list[str])
-    """The paths that were asked for."""
+    """The requested paths."""
     status: int | None = None
-    """What all is answered with when it is down."""
+    """Status of every response while the registry is down."""
     released: threading.Event = field(default_factory=threading.Event)
-    """Archives are answered when it is set."""
+    """Archives are sent once it is set."""
     bodies: dict[str, bytes] = field(default_factory=dict[str, bytes])
 
     def python(
@@ -61,7 +61,7 @@ class PackageRegistry:
         return body
 
     def upload(self, filename: str, content: bytes, **more: Any) -> dict[str, Any]:
-        """A file as PyPI tells of it, kept where its digest says."""
+        """Return a file entry as PyPI lists it; the file is stored under its digest."""
         digest = hashlib.blake2b(content, digest_size=32).hexdigest()
         path = f"/packages/{digest[:2]}/{digest[2:4]}/{digest[4:]}/{filename}"
         self.bodies[path] = content
@@ -93,45 +93,45 @@ class PackageRegistry:
         digest = base64.b64encode(hashlib.sha512(content).digest()).decode()
         body = {**manifest, "dist": {"tarball": self.url + path, "integrity": f"sha512-{digest}"}}
         others: dict[str, Any] = {f"0.0.{number}": {} for number in range(releases - 1)}
-        whole = {
+        listing = {
             "name": name,
             "dist-tags": {"latest": version},
             "versions": {**others, version: body},
             "time": {version: "2026-09-01T10:00:00.123Z"},
         }
         self.bodies[f"/{name}/latest"] = self.bodies[f"/{name}/{version}"] = json.dumps(body).encode()
-        self.bodies[f"/{name}"] = json.dumps(whole).encode()
+        self.bodies[f"/{name}"] = json.dumps(listing).encode()
         return body
 
     def count(self, ending: str) -> int:
-        """How often a path with this ending was asked for."""
+        """Return the number of requests for paths with this ending."""
         return sum(path.endswith(ending) for path in self.asked)
 
 
 def tarred(files: Files) -> bytes:
-    """A gzipped tar."""
-    packed = io.BytesIO()
-    with tarfile.open(fileobj=packed, mode="w") as archive:
+    """Return a gzipped tar."""
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w") as archive:
         for path, content in files.items():
             body = content.encode() if isinstance(content, str) else content
             member = tarfile.TarInfo(path)
             member.size = len(body)
             archive.addfile(member, io.BytesIO(body))
-    return gzip.compress(packed.getvalue(), mtime=0)
+    return gzip.compress(buffer.getvalue(), mtime=0)
 
 
 def zipped(files: Files) -> bytes:
-    """A zip, which wheels are as well."""
-    packed = io.BytesIO()
-    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+    """Return a zip file, which is also the format of wheels."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
         for path, content in files.items():
             archive.writestr(path, content)
-    return packed.getvalue()
+    return buffer.getvalue()
 
 
 @contextmanager
 def package_registry(host: str = "127.0.0.1") -> Generator[PackageRegistry]:
-    """A registry on a loopback port."""
+    """Run a registry on a loopback port."""
     registry = PackageRegistry()
     registry.released.set()
     server = _Server((host, 0), _handler(registry))
