@@ -138,7 +138,7 @@ class Context7(Provider):
         """Return a clause with the available versions, if the message lists them."""
         message = at(_json_or_none(reply), "message")
         match = _TAGS.search(message[:5000]) if isinstance(message, str) else None
-        tags = cleaned(self._without_key(match[1]), _MAX_TAGS_LENGTH) if match else None
+        tags = cleaned(self._redact_key(match[1]), _MAX_TAGS_LENGTH) if match else None
         return f"; it has {tags}" if tags else ""
 
     async def _get(self, path: str, params: Mapping[str, str], *, accept: Collection[int]) -> Reply:

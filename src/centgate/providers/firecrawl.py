@@ -185,7 +185,7 @@ class Firecrawl(Provider):
             return body
         message = at(body, "error")
         # before truncation, which may leave half of a key
-        reason = cleaned(self._without_key(message), 120) if isinstance(message, str) else None
+        reason = cleaned(self._redact_key(message), 120) if isinstance(message, str) else None
         raise self.failed(f"refuses: {reason}" if reason else "answered in a shape that is not known here")
 
 

@@ -201,7 +201,7 @@ class GoPlus(Provider):
             raise self.nothing(f"nothing about it (code {code})")
         if code == TOO_OFTEN:
             raise ProviderRateLimited(name, f"{label} asks to slow down (code {code})", retry_after=10)
-        message = self._without_key(cleaned(text(body.get("message")), 120) or "")
+        message = self._redact_key(cleaned(text(body.get("message")), 120) or "")
         structlog.get_logger().warning(
             "a provider returned an error", provider=name, code=code, message=message
         )
