@@ -31,7 +31,7 @@ from rich.table import Table
 from trafilatura import extract
 
 from centgate.pages.reading import Reading, read
-from centgate.sandbox import Sandbox, WorkFailed
+from centgate.sandbox import Sandbox, TaskFailed
 
 URL: Final = "https://example.com/docs/page"
 KINDS: Final = ("manual", "readme", "article")
@@ -201,9 +201,9 @@ async def measure_stalls(pages: list[Sample]) -> Table:
 async def measure_idle_stall(sandbox: Sandbox) -> float:
     """Return the worst delay while all processors are busy and nothing is read: the machine's own share."""
     delays: list[float] = []
-    await asyncio.gather(*(sandbox.run(READ_SECONDS * 2, spin, 0.0) for _ in range(PROCESSES)))
+    await asyncio.gather(*(sandbox.run_task(READ_SECONDS * 2, spin, 0.0) for _ in range(PROCESSES)))
     meter = asyncio.create_task(record_delays(delays))
-    await asyncio.gather(*(sandbox.run(READ_SECONDS * 2, spin, READ_SECONDS) for _ in range(PROCESSES)))
+    await asyncio.gather(*(sandbox.run_task(READ_SECONDS * 2, spin, READ_SECONDS) for _ in range(PROCESSES)))
     meter.cancel()
     return max(delays)
 
@@ -234,8 +234,8 @@ async def measure_load(sandbox: Sandbox, load: list[bytes]) -> tuple[float, int,
 
 async def read_page(sandbox: Sandbox, html: bytes) -> Reading | None:
     try:
-        return await sandbox.run(READ_SECONDS, read, html, "text/html", URL, only_main_content=True)
-    except WorkFailed:
+        return await sandbox.run_task(READ_SECONDS, read, html, "text/html", URL, only_main_content=True)
+    except TaskFailed:
         return None
 
 

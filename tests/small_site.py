@@ -22,7 +22,7 @@ XML = "application/xml"
 
 
 @dataclass(frozen=True)
-class Said:
+class SiteResponse:
     """One response of the site."""
 
     status: int
@@ -43,40 +43,40 @@ class SmallSite:
     reached: threading.Event = field(default_factory=threading.Event)
     """Set when such a path was requested."""
     ended: threading.Event = field(default_factory=threading.Event)
-    _said: dict[str, Said] = field(default_factory=dict[str, Said])
+    _said: dict[str, SiteResponse] = field(default_factory=dict[str, SiteResponse])
 
     @property
     def address(self) -> str:
         """Host and port."""
         return self.url.removeprefix("http://")
 
-    def says(
+    def set_response(
         self, path: str, body: str | bytes, kind: str = HTML, *, status: int = 200, **headers: str
     ) -> None:
         """Set the response of a path."""
         raw = body.encode() if isinstance(body, str) else body
-        self._said[path] = Said(status, {"Content-Type": kind, **headers}, raw)
+        self._said[path] = SiteResponse(status, {"Content-Type": kind, **headers}, raw)
 
     def robots(self, *lines: str) -> None:
         """Set a robots.txt with these lines."""
-        self.says("/robots.txt", "\n".join(lines), "text/plain")
+        self.set_response("/robots.txt", "\n".join(lines), "text/plain")
 
     def sitemap(self, path: str, *paths: str) -> None:
         """Set a sitemap of these pages at a path."""
-        self.says(path, urlset(*(self.at(each) for each in paths)), XML)
+        self.set_response(path, urlset(*(self.url_of(each) for each in paths)), XML)
 
     def index(self, path: str, *paths: str) -> None:
         """Set an index of these sitemaps at a path."""
-        locs = "".join(f"<sitemap><loc>{self.at(each)}</loc></sitemap>" for each in paths)
-        self.says(path, f"<sitemapindex>{locs}</sitemapindex>", XML)
+        locs = "".join(f"<sitemap><loc>{self.url_of(each)}</loc></sitemap>" for each in paths)
+        self.set_response(path, f"<sitemapindex>{locs}</sitemapindex>", XML)
 
-    def at(self, path: str) -> str:
+    def url_of(self, path: str) -> str:
         """Return the URL of a path; a URL is returned unchanged."""
         return f"{self.url}{path}" if path.startswith("/") else path
 
-    def answer(self, path: str) -> Said:
+    def answer(self, path: str) -> SiteResponse:
         """Return the response of a path."""
-        return self._said.get(path) or Said(404, {"Content-Type": "text/plain"}, b"not found")
+        return self._said.get(path) or SiteResponse(404, {"Content-Type": "text/plain"}, b"not found")
 
 
 def urlset(*urls: str) -> str:
@@ -103,7 +103,7 @@ def small_site() -> Generator[SmallSite]:
         server.server_close()
 
 
-class Reaching(Protocol):
+class OpenDeployment(Protocol):
     """Function that opens a deployment that may fetch from these sites; `changes` are settings."""
 
     def __call__(
@@ -112,7 +112,7 @@ class Reaching(Protocol):
 
 
 @asynccontextmanager
-async def reading_in(readers: Sandbox, settings: Settings) -> AsyncGenerator[Resources]:
+async def open_resources_with(readers: Sandbox, settings: Settings) -> AsyncGenerator[Resources]:
     """Open the resources of a deployment, with `readers` as the sandbox that parses pages."""
     async with open_resources(settings) as own:
         robots = Robots(own.fetcher, readers, user_agent(settings))
@@ -120,13 +120,13 @@ async def reading_in(readers: Sandbox, settings: Settings) -> AsyncGenerator[Res
 
 
 @asynccontextmanager
-async def reaching_in(
+async def open_deployment_with(
     readers: Sandbox, folder: Path, *sites: SmallSite, **changes: Any
 ) -> AsyncGenerator[tuple[Settings, Resources]]:
     """Open a deployment that may fetch from these sites, and parses pages in `readers`."""
     allowed = tuple(site.address for site in sites)
     settings = settings_in(folder, "http://127.0.0.1:9", fetch_allowed=allowed, **changes)
-    async with reading_in(readers, settings) as resources:
+    async with open_resources_with(readers, settings) as resources:
         yield settings, resources
 
 

@@ -23,7 +23,7 @@ from jsonschema import Draft202012Validator, FormatChecker
 from standins import SHARED
 
 JSON_MEDIA = "application/json"
-DEEPEST = 6
+MAX_DEPTH = 6
 """Depth of a generated response; optional members are omitted below it."""
 NOTES = frozenset({"example", "examples", "description", "title", "default", "deprecated", "nullable"})
 FORMATS = FormatChecker(formats=())
@@ -39,7 +39,7 @@ def _is_a_moment(text: object) -> bool:
     return not isinstance(text, str) or bool(re.fullmatch(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d.*", text))
 
 
-def request_problems(spec_file: str, method: str, path: str, asked: Any) -> list[str]:
+def find_request_problems(spec_file: str, method: str, path: str, asked: Any) -> list[str]:
     """List the problems of a request to an operation; empty if it conforms to the description.
 
     `path` as the file spells it (`/v1/{owner}/{repo}`). `asked` is the JSON body where the operation takes
@@ -54,7 +54,9 @@ def request_problems(spec_file: str, method: str, path: str, asked: Any) -> list
     return [*_unknown_parameters(named, asked), *_invalid_parameters(spec, named, asked)]
 
 
-def responses(spec_file: str, method: str, path: str, status: int, count: int, seed: int) -> list[Any]:
+def generate_responses(
+    spec_file: str, method: str, path: str, status: int, count: int, seed: int
+) -> list[Any]:
     """Generate JSON responses that an operation's description allows for a status, by `seed`.
 
     Optional members come and go; texts are hostile at times, lists at times empty.
@@ -244,21 +246,21 @@ def _merge_schema(spec: dict[str, Any], node: dict[str, Any], chance: random.Ran
 
 def _object(spec: dict[str, Any], node: dict[str, Any], chance: random.Random, depth: int) -> dict[str, Any]:
     required: set[str] = set(node.get("required", ()))
-    likely = 0.75 if depth < DEEPEST else 0.0
+    likely = 0.75 if depth < MAX_DEPTH else 0.0
     made = {
         name: _value(spec, schema, chance, depth + 1)
         for name, schema in node.get("properties", {}).items()
         if name in required or chance.random() < likely
     }
     more = node.get("additionalProperties")
-    if isinstance(more, dict) and depth < DEEPEST and chance.random() < 0.5:
+    if isinstance(more, dict) and depth < MAX_DEPTH and chance.random() < 0.5:
         made["another"] = _value(spec, more, chance, depth + 1)
     return made
 
 
 def _array(spec: dict[str, Any], node: dict[str, Any], chance: random.Random, depth: int) -> list[Any]:
     least = node.get("minItems", 0)
-    most = min(node.get("maxItems", 4), max(least, 4)) if depth < DEEPEST else least
+    most = min(node.get("maxItems", 4), max(least, 4)) if depth < MAX_DEPTH else least
     return [
         _value(spec, node.get("items", {}), chance, depth + 1) for _ in range(chance.randint(least, most))
     ]

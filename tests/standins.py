@@ -63,7 +63,7 @@ P = TypeVar("P", bound=Provider)
 
 
 @dataclass(frozen=True)
-class Asked:
+class RecordedRequest:
     """A request received by a fake upstream."""
 
     name: str
@@ -75,43 +75,49 @@ class Asked:
     at: float
 
 
-Answer = Callable[[Asked], tuple[int, Any]]
+ResponseFunction = Callable[[RecordedRequest], tuple[int, Any]]
 """Status and body of a response: JSON, or text and bytes unchanged."""
 
 
 @dataclass
-class StandIns:
+class FakeUpstreams:
     """Fake upstreams at `<url>/<name>`; each request is recorded in `asked`."""
 
     url: str = ""
-    asked: list[Asked] = field(default_factory=list[Asked])
+    requests: list[RecordedRequest] = field(default_factory=list[RecordedRequest])
     faults: dict[str, Fault] = field(default_factory=dict[str, Fault])
     """Current failures by upstream."""
     delay: float = 0
     """Delay of each response in seconds."""
-    _answers: list[tuple[str, str, str, Answer]] = field(default_factory=list[tuple[str, str, str, Answer]])
+    _answers: list[tuple[str, str, str, ResponseFunction]] = field(
+        default_factory=list[tuple[str, str, str, ResponseFunction]]
+    )
 
-    def at(self, name: str) -> str:
+    def url_of(self, name: str) -> str:
         """The base address of an upstream."""
         return f"{self.url}/{name}"
 
-    def says(self, name: str, path: str, body: Any, *, status: int = 200, method: str = "GET") -> None:
+    def set_response(
+        self, name: str, path: str, body: Any, *, status: int = 200, method: str = "GET"
+    ) -> None:
         """Answer a path of an upstream with this body; the latest word on a path counts."""
-        self.answers(name, path, lambda _asked: (status, body), method=method)
+        self.set_response_function(name, path, lambda _asked: (status, body), method=method)
 
-    def answers(self, name: str, path: str, answer: Answer, *, method: str = "GET") -> None:
+    def set_response_function(
+        self, name: str, path: str, answer: ResponseFunction, *, method: str = "GET"
+    ) -> None:
         """Answer a path of an upstream with what a function makes of the request."""
         self._answers.insert(0, (name, method, path.lower(), answer))
 
-    def calls(self, name: str) -> list[Asked]:
+    def requests_of(self, name: str) -> list[RecordedRequest]:
         """What an upstream was asked."""
-        return [each for each in self.asked if each.name == name]
+        return [each for each in self.requests if each.name == name]
 
-    def providers(self, *names: str, **more: Any) -> dict[str, ProviderSettings]:
+    def provider_settings(self, *names: str, **more: Any) -> dict[str, ProviderSettings]:
         """Settings that put stand-ins in the place of these upstreams; `more` is set for each."""
-        return {name: ProviderSettings(url=self.at(name), **more) for name in names}
+        return {name: ProviderSettings(url=self.url_of(name), **more) for name in names}
 
-    def answer(self, asked: Asked) -> tuple[int, Any]:
+    def answer(self, asked: RecordedRequest) -> tuple[int, Any]:
         """What the test said that this request gets; 404 in plain text otherwise."""
         for name, method, path, answer in self._answers:
             if (name, method, path) == (asked.name, asked.method, asked.path.lower()):
@@ -120,9 +126,9 @@ class StandIns:
 
 
 @contextmanager
-def stand_ins() -> Generator[StandIns]:
+def fake_upstreams() -> Generator[FakeUpstreams]:
     """Start fake upstreams on a loopback port."""
-    standing = StandIns()
+    standing = FakeUpstreams()
     server = _Server(("127.0.0.1", 0), _handler(standing))
     threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
     standing.url = f"http://127.0.0.1:{server.server_address[1]}"
@@ -142,7 +148,7 @@ class _Server(ThreadingHTTPServer):
             super().handle_error(request, client_address)
 
 
-def _handler(standing: StandIns) -> type[BaseHTTPRequestHandler]:
+def _handler(standing: FakeUpstreams) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
         disable_nagle_algorithm = True  # head and body are written apart: 40 ms for each answer otherwise
@@ -154,7 +160,7 @@ def _handler(standing: StandIns) -> type[BaseHTTPRequestHandler]:
             url = urlsplit(self.path)
             name, _, rest = url.path.lstrip("/").partition("/")
             raw = self.rfile.read(int(self.headers.get("Content-Length") or 0))
-            asked = Asked(
+            asked = RecordedRequest(
                 name,
                 self.command,
                 "/" + unquote(rest),
@@ -163,7 +169,7 @@ def _handler(standing: StandIns) -> type[BaseHTTPRequestHandler]:
                 json.loads(raw) if raw else None,
                 time.monotonic(),
             )
-            standing.asked.append(asked)
+            standing.requests.append(asked)
             if standing.delay:
                 time.sleep(standing.delay)
             fault = standing.faults.get(name)
@@ -244,7 +250,7 @@ def recordings() -> Generator[str]:
         server.server_close()
 
 
-def recorded(upstream: str, case: str) -> Any:
+def load_recording(upstream: str, case: str) -> Any:
     """Return the body of one recording; skips the test if there are no recordings."""
     file = SHARED / "recordings" / upstream / f"{case}.json"
     if not file.exists():
@@ -253,20 +259,20 @@ def recorded(upstream: str, case: str) -> Any:
 
 
 @asynccontextmanager
-async def provider(kind: type[P], folder: Path, **given: Any) -> AsyncGenerator[P]:
+async def open_provider(kind: type[P], folder: Path, **given: Any) -> AsyncGenerator[P]:
     """Open a provider with a session; `given` are its ProviderSettings."""
     settings = settings_in(
-        folder, "http://127.0.0.1:9", providers={kind.about.name: ProviderSettings(**given)}
+        folder, "http://127.0.0.1:9", providers={kind.info.name: ProviderSettings(**given)}
     )
     async with open_resources(settings) as resources:
         yield kind(settings, resources)
 
 
-def set_up(settings: Settings, providers: Mapping[str, ProviderSettings]) -> Settings:
+def configure_providers(settings: Settings, providers: Mapping[str, ProviderSettings]) -> Settings:
     """Return settings with these providers configured; others keep theirs."""
     return settings.model_copy(update={"providers": {**settings.providers, **providers}})
 
 
-def bought(client: httpx.Client, path: str, body: Any, buyer: Buyer | None = None) -> httpx.Response:
+def send_paid(client: httpx.Client, path: str, body: Any, buyer: Buyer | None = None) -> httpx.Response:
     """Send a request with a new payment and return the response."""
     return pay(client, payment_for(client, buyer or Buyer(), path, body), path, body)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from starlette.types import Scope
 
-from centgate.client_address import UNKNOWN, ClientAddresses
+from centgate.client_address import UNKNOWN_CLIENT, ClientAddressReader
 
 PROXY = "10.0.0.2"
 
@@ -16,7 +16,7 @@ def scope_of(peer: str | None, *forwarded: str) -> Scope:
 
 
 def read(peer: str | None, *forwarded: str, trusted: tuple[str, ...] = ("10.0.0.0/8", "fd00::1")) -> str:
-    return ClientAddresses(trusted).read(scope_of(peer, *forwarded))
+    return ClientAddressReader(trusted).read_client_key(scope_of(peer, *forwarded))
 
 
 @pytest.mark.parametrize(
@@ -27,8 +27,8 @@ def read(peer: str | None, *forwarded: str, trusted: tuple[str, ...] = ("10.0.0.
         ("2001:db8:1:2:3:4:5:6", "2001:db8:1:2::/64"),
         ("2001:db8:1:2:ffff::", "2001:db8:1:2::/64"),
         ("fe80::1%eth0", "fe80::/64"),
-        (None, UNKNOWN),
-        ("testclient", UNKNOWN),
+        (None, UNKNOWN_CLIENT),
+        ("testclient", UNKNOWN_CLIENT),
     ],
 )
 def test_name_of_a_peer_without_proxies(peer: str | None, name: str) -> None:
@@ -60,7 +60,7 @@ def test_name_of_a_client_behind_trusted_proxies(forwarded: tuple[str, ...], nam
 
 @pytest.mark.parametrize("peer", ["192.0.2.1", "11.0.0.2", None])
 def test_forwarded_is_ignored_from_an_untrusted_peer(peer: str | None) -> None:
-    assert read(peer, "198.51.100.7") == (peer or UNKNOWN)
+    assert read(peer, "198.51.100.7") == (peer or UNKNOWN_CLIENT)
 
 
 def test_a_mapped_peer_is_trusted_as_ipv4() -> None:
@@ -70,4 +70,4 @@ def test_a_mapped_peer_is_trusted_as_ipv4() -> None:
 @pytest.mark.parametrize("network", ["10.0.0.0/33", "proxy", "10.0.0.1/8", "10.0.0.1:80", "10.0.0.0/8;x"])
 def test_a_proxy_that_is_no_address_is_refused(network: str) -> None:
     with pytest.raises(ValueError, match=r"not .* IPv[46]|has host bits"):
-        ClientAddresses([network])
+        ClientAddressReader([network])

@@ -20,13 +20,13 @@ from facilitators import settings_in, stub_facilitator
 from httpx import Client
 from payments.houses import House
 
-from centgate.client_address import address_key, read_address
+from centgate.client_address import address_key, parse_address
 from centgate.connection_limits import (
     MAX_HEADERS,
     MAX_PIPELINED,
     ConnectionLimits,
 )
-from centgate.server import config, listen, reachable, serving
+from centgate.server import create_config, local_url, open_listener, run_in_thread
 from centgate.settings import Settings
 
 SHORT = ConnectionLimits(header_timeout=0.3, body_timeout=0.3, write_timeout=0.3, sweep_interval=0.05)
@@ -58,7 +58,7 @@ def house(tmp_path_factory: pytest.TempPathFactory) -> Generator[House]:
     with ExitStack() as stack:
         stub = stack.enter_context(stub_facilitator())
         settings = settings_in(tmp_path_factory.mktemp("house"), stub.url)
-        url = stack.enter_context(serving(settings, SHORT))
+        url = stack.enter_context(run_in_thread(settings, SHORT))
         yield House(stack.enter_context(Client(base_url=url, timeout=30)), stub)
 
 
@@ -231,10 +231,10 @@ def test_a_second_request_may_come_later_than_headers_may(house: House) -> None:
 
 def test_blank_lines_do_not_keep_an_idle_connection(tmp_path: Path) -> None:
     settings = Settings(port=0, database_url=f"sqlite:///{tmp_path / 'journal.db'}")
-    listener, settings = listen(settings)
-    limited = config(settings, limits=SHORT)
+    listener, settings = open_listener(settings)
+    limited = create_config(settings, limits=SHORT)
     limited.timeout_keep_alive = 1
-    with served(limited, listener), connect(reachable(settings)) as connection:
+    with served(limited, listener), connect(local_url(settings)) as connection:
         connection.sendall(GET + b"\r\n")
         started = time.monotonic()
         while time.monotonic() < started + 1.2:
@@ -317,7 +317,7 @@ def open_api(tmp_path: Path) -> Generator[Callable[[ConnectionLimits], str]]:
     """Serves the API with limits."""
     settings = Settings(port=0, database_url=f"sqlite:///{tmp_path / 'journal.db'}")
     with ExitStack() as stack:
-        yield lambda limits: stack.enter_context(serving(settings, limits))
+        yield lambda limits: stack.enter_context(run_in_thread(settings, limits))
 
 
 @pytest.mark.parametrize(
@@ -361,7 +361,7 @@ def test_trusted_proxies_are_not_limited_per_address(open_api: Callable[[Connect
     ],
 )
 def test_address_key_of_ipv6_is_its_network(host: str, key: str) -> None:
-    address = read_address(host)
+    address = parse_address(host)
 
     assert address is not None
     assert address_key(address) == key

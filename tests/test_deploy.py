@@ -22,7 +22,7 @@ import yaml
 from centgate.catalog import all_providers, all_services
 from centgate.cli import app
 from centgate.faces.api import routes
-from centgate.settings import Settings, as_given
+from centgate.settings import Settings, get_raw_value
 
 ROOT = Path(__file__).parent.parent
 DEPLOY = ROOT / "deploy"
@@ -64,7 +64,7 @@ def pods() -> Mapping[str, dict[str, Any]]:
 def known() -> set[str]:
     """The names of every setting, of chains with the id of Base."""
     providers = all_providers(all_services()).values()
-    every = [name.replace("*", "8453") for provider in providers for name in provider.about.settings]
+    every = [name.replace("*", "8453") for provider in providers for name in provider.info.settings]
     return {f"CENTGATE_{name.upper()}" for name in [*Settings.model_fields, *every]}
 
 
@@ -120,7 +120,7 @@ def test_the_settings_of_kubernetes_can_be_read_once_they_are_filled_in(
     monkeypatch.setenv("CENTGATE_PAY_TO", ADDRESS)
 
     assert Settings().database_url.startswith("postgresql://")
-    assert as_given("RECEIPT_KEY") is None
+    assert get_raw_value("RECEIPT_KEY") is None
 
 
 def test_every_command_that_is_run_exists() -> None:
@@ -178,15 +178,16 @@ def test_pods_run_without_rights(kind: str) -> None:
 
 
 def test_a_replica_has_the_time_it_takes_to_stop() -> None:
-    from centgate.runtime import DRAIN
-    from centgate.server import STOP_WITHIN
+    from centgate.runtime import DRAIN_SECONDS
+    from centgate.server import SHUTDOWN_SECONDS
 
     pod = pods()["Deployment"]
     pause = int(pod["containers"][0]["lifecycle"]["preStop"]["exec"]["command"][1])
 
-    assert pod["terminationGracePeriodSeconds"] >= pause + STOP_WITHIN + DRAIN
+    assert pod["terminationGracePeriodSeconds"] >= pause + SHUTDOWN_SECONDS + DRAIN_SECONDS
     assert (
-        int(compose()["services"]["centgate"]["stop_grace_period"].removesuffix("s")) >= STOP_WITHIN + DRAIN
+        int(compose()["services"]["centgate"]["stop_grace_period"].removesuffix("s"))
+        >= SHUTDOWN_SECONDS + DRAIN_SECONDS
     )
 
 

@@ -15,7 +15,7 @@ from eth_utils.crypto import keccak
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from centgate.eip3009 import address_of, domain_separator, recover, sign, transfer_digest
+from centgate.eip3009 import derive_address, domain_separator, recover_signer, sign, transfer_digest
 
 KEY = "0x" + "11" * 32
 PAYER = "0x19E7E376E7C213B7E7e7e46cc70A5dD086DAff2A"
@@ -76,7 +76,7 @@ def test_the_digest_is_the_known_one(
 def test_the_signer_of_the_known_signature_is_its_payer(
     domain: tuple[str, str, int, str], separator: str, digest: str, signature: str
 ) -> None:
-    assert recover(bytes.fromhex(digest), bytes.fromhex(signature)) == PAYER.lower()
+    assert recover_signer(bytes.fromhex(digest), bytes.fromhex(signature)) == PAYER.lower()
 
 
 @settings(deadline=None)
@@ -106,27 +106,31 @@ def test_signers_are_those_of_eth_account(key: int, digest: bytes) -> None:
     account = Account.from_key(key.to_bytes(32, "big"))
     signature = account.unsafe_sign_hash(digest).signature
 
-    assert recover(digest, bytes(signature)) == account.address.lower()
+    assert recover_signer(digest, bytes(signature)) == account.address.lower()
 
 
 @settings(deadline=None)
 @given(digest=st.binary(min_size=32, max_size=32), signature=st.binary(max_size=80))
 def test_no_bytes_are_too_strange_to_have_no_signer(digest: bytes, signature: bytes) -> None:
-    signer = recover(digest, signature)
+    signer = recover_signer(digest, signature)
 
     assert signer is None or len(signer) == 42
 
 
 @pytest.mark.parametrize("length", [0, 64, 66, 130])
 def test_a_signature_of_another_length_has_no_signer(length: int) -> None:
-    assert recover(bytes(32), b"\x01" * length) is None
+    assert recover_signer(bytes(32), b"\x01" * length) is None
 
 
 @given(key=keys, digest=st.binary(min_size=32, max_size=32))
 def test_what_a_key_signs_is_recovered_as_its_own(key: int, digest: bytes) -> None:
     raw = key.to_bytes(32, "big")
 
-    assert recover(digest, sign(digest, raw)) == address_of(raw) == Account.from_key(raw).address.lower()
+    assert (
+        recover_signer(digest, sign(digest, raw))
+        == derive_address(raw)
+        == Account.from_key(raw).address.lower()
+    )
 
 
 @each_known

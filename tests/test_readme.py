@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from centgate.catalog import all_services
-from centgate.provider import Announced
+from centgate.provider import UnavailableProvider
 from centgate.service import AnyService
 
 README = Path(__file__).parent.parent / "README.md"
@@ -15,8 +15,8 @@ README = Path(__file__).parent.parent / "README.md"
 
 @pytest.mark.parametrize("service", all_services(), ids=lambda service: service.slug)
 def test_the_services_table_has_each_service_and_whether_it_works(service: AnyService) -> None:
-    leads = [source.provider for source in service.sources if source.leads]
-    works = "yes" if any(not issubclass(lead, Announced) for lead in leads) else "not yet"
+    leads = [source.provider for source in service.sources if source.can_answer_alone]
+    works = "yes" if any(not issubclass(lead, UnavailableProvider) for lead in leads) else "not yet"
 
     row = f"| {service.slug} | `{service.path}` | {service.summary} | {works} |"
 

@@ -19,11 +19,11 @@ from jsonschema.protocols import Validator
 from jsonschema.validators import extend
 from pydantic_core import PydanticCustomError
 
-from centgate.body import read
+from centgate.body import parse_request
 from centgate.catalog import all_services
 from centgate.errors import InvalidRequest, UnsupportedOptions
 from centgate.phishing.address import UnreadableAddress, read_address
-from centgate.schema import walk
+from centgate.schema import iterate_objects
 from centgate.service import AnyService
 from centgate.web import web_url
 
@@ -67,7 +67,7 @@ def says_the_reader(service: AnyService, development_chain: int | None, body: An
     """Whether a body would be taken."""
     context: Mapping[str, Any] = {"development_chain": development_chain}
     try:
-        read(service, json.dumps(body, ensure_ascii=False).encode(), "application/json", context)
+        parse_request(service, json.dumps(body, ensure_ascii=False).encode(), "application/json", context)
     except (InvalidRequest, UnsupportedOptions):
         return False
     return True
@@ -115,7 +115,9 @@ def _allowed(judge: Any, body: Any) -> bool:
 
 def of_enums(schema: dict[str, Any], name: str) -> st.SearchStrategy[Any]:
     """What the branches of a schema name as values of a field."""
-    fields = [node["properties"][name] for node in walk(schema) if name in node.get("properties", {})]
+    fields = [
+        node["properties"][name] for node in iterate_objects(schema) if name in node.get("properties", {})
+    ]
     choices = [choice for field in fields for choice in field.get("enum", ())]
     return st.sampled_from(choices) if choices else st.nothing()
 

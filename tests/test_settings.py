@@ -14,9 +14,9 @@ from x402.mechanisms.evm.default_assets import DEFAULT_ASSETS
 from centgate.catalog import all_providers, all_services
 from centgate.client import BuyerSettings
 from centgate.dollars import USDC, Asset
-from centgate.runtime import rehearse
-from centgate.settings import CDP_FACILITATOR, TEST_FACILITATOR, Settings, misspelt
-from centgate.settings_page import env_example, markdown
+from centgate.runtime import validate_startup
+from centgate.settings import CDP_FACILITATOR, TEST_FACILITATOR, Settings, find_unknown_variables
+from centgate.settings_page import render_env_example, render_markdown
 
 ROOT = Path(__file__).parent.parent
 PAY_TO = "0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913"
@@ -47,7 +47,7 @@ def test_unless_told_otherwise_it_listens_on_this_machine_only() -> None:
     settings = Settings()
 
     assert (settings.host, settings.port, settings.workers) == ("127.0.0.1", 8402, 1)
-    assert settings.address == "http://127.0.0.1:8402"
+    assert settings.base_url == "http://127.0.0.1:8402"
 
 
 def test_the_environment_sets(monkeypatch: Environment) -> None:
@@ -116,7 +116,7 @@ def test_a_token_is_what_a_header_can_say(monkeypatch: Environment) -> None:
 )
 def test_a_facilitator_must_have_an_address_that_can_be(url: str) -> None:
     with pytest.raises(ValueError, match="CENTGATE_FACILITATOR_URL: not a valid address"):
-        rehearse(Settings(facilitator_url=url))
+        validate_startup(Settings(facilitator_url=url))
 
 
 def test_a_value_wins_over_its_file(monkeypatch: Environment, tmp_path: Path) -> None:
@@ -147,7 +147,7 @@ def test_a_provider_has_a_key_an_address_and_a_switch(monkeypatch: Environment) 
     monkeypatch.setenv("CENTGATE_EXA_URL", "http://127.0.0.1:1")
     monkeypatch.setenv("CENTGATE_EXA_ENABLED", "false")
 
-    exa = Settings().provider("exa")
+    exa = Settings().provider_settings("exa")
 
     assert exa.key is not None
     assert (exa.key.get_secret_value(), exa.url, exa.enabled) == ("k", "http://127.0.0.1:1", False)
@@ -164,7 +164,7 @@ def test_a_provider_has_a_rate_and_a_deadline(monkeypatch: Environment) -> None:
     monkeypatch.setenv("CENTGATE_GOPLUS_PER_MINUTE", "600")
     monkeypatch.setenv("CENTGATE_GOPLUS_TIMEOUT", "2.5")
 
-    goplus = Settings().provider("goplus")
+    goplus = Settings().provider_settings("goplus")
 
     assert (goplus.per_minute, goplus.timeout) == (600, 2.5)
 
@@ -237,18 +237,18 @@ def test_addresses_that_may_be_fetched_are_separated_by_commas(monkeypatch: Envi
 )
 def test_a_pin_on_what_is_not_there_is_refused(pin: str, why: str) -> None:
     with pytest.raises(ValueError, match=why):
-        rehearse(Settings(pinned=(pin,)))
+        validate_startup(Settings(pinned=(pin,)))
 
 
 def test_a_comma_too_many_is_no_address(monkeypatch: Environment) -> None:
     monkeypatch.setenv("CENTGATE_RPC_1_URL", " https://a.example, ,https://b.example/KEY,")
 
-    assert Settings().provider("rpc_1").url == "https://a.example,https://b.example/KEY"
+    assert Settings().provider_settings("rpc_1").url == "https://a.example,https://b.example/KEY"
     assert "KEY" not in repr(Settings().providers["rpc_1"])
 
 
 def test_a_provider_of_which_nothing_is_set_is_on() -> None:
-    exa = Settings().provider("exa")
+    exa = Settings().provider_settings("exa")
 
     assert (exa.key, exa.url, exa.enabled, exa.per_minute, exa.timeout) == (None, None, True, None, None)
 
@@ -257,7 +257,7 @@ def test_the_key_of_a_provider_can_lie_in_a_file(monkeypatch: Environment, tmp_p
     (tmp_path / "key").write_text("k\n", encoding="utf-8")
     monkeypatch.setenv("CENTGATE_EXA_KEY_FILE", str(tmp_path / "key"))
 
-    key = Settings().provider("exa").key
+    key = Settings().provider_settings("exa").key
 
     assert key is not None
     assert key.get_secret_value() == "k"
@@ -289,12 +289,12 @@ def test_origins_are_separated_by_commas(monkeypatch: Environment) -> None:
 
 
 def test_a_public_address_may_end_in_a_slash() -> None:
-    assert Settings(public_url="https://api.example/").address == "https://api.example"
+    assert Settings(public_url="https://api.example/").base_url == "https://api.example"
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::"])
 def test_everywhere_is_reached_by_the_local_address(host: str) -> None:
-    assert Settings(host=host).address == "http://127.0.0.1:8402"
+    assert Settings(host=host).base_url == "http://127.0.0.1:8402"
 
 
 def test_a_test_network_has_a_facilitator_of_its_own() -> None:
@@ -340,16 +340,16 @@ def test_a_variable_that_sets_nothing_is_found(monkeypatch: Environment) -> None
         monkeypatch.setenv(
             f"CENTGATE_{name}", "1" if name.endswith(("TIMEOUT", "MINUTE", "ENABLED")) else "https://x"
         )
-    known = [name for each in all_providers(all_services()).values() for name in each.about.settings]
+    known = [name for each in all_providers(all_services()).values() for name in each.info.settings]
 
-    assert misspelt(known) == sorted(f"CENTGATE_{name}" for name in bad)
+    assert find_unknown_variables(known) == sorted(f"CENTGATE_{name}" for name in bad)
 
 
 def test_the_buyers_variables_are_none_of_the_servers(monkeypatch: Environment) -> None:
     for name in ("API_URL", "WALLET", "WALLET_KEY", "CAP_TOTAL", "PAYEE"):
         monkeypatch.setenv(f"CENTGATE_{name}", "anything")
 
-    assert misspelt([]) == []
+    assert find_unknown_variables([]) == []
     assert Settings().providers == {}
 
 
@@ -429,7 +429,9 @@ def test_the_example_of_an_env_file_is_what_the_command_prints() -> None:
 
 
 def test_every_setting_is_on_the_page_and_explained() -> None:
-    lines = {line.split("`")[1]: line for line in markdown().splitlines() if line.startswith("| `CENTGATE_")}
+    lines = {
+        line.split("`")[1]: line for line in render_markdown().splitlines() if line.startswith("| `CENTGATE_")
+    }
 
     named = {*Settings.model_fields, *BuyerSettings.model_fields} - {"providers"}
     assert set(lines) == {f"CENTGATE_{name.upper()}" for name in named}
@@ -438,18 +440,18 @@ def test_every_setting_is_on_the_page_and_explained() -> None:
 
 @pytest.mark.parametrize("name", sorted(all_providers(all_services())))
 def test_every_provider_is_on_the_page_and_in_the_example(name: str) -> None:
-    assert f"| `{name}` |" in markdown()
-    assert f"# CENTGATE_{name.upper()}_ENABLED=true" in env_example()
+    assert f"| `{name}` |" in render_markdown()
+    assert f"# CENTGATE_{name.upper()}_ENABLED=true" in render_env_example()
 
 
 def test_the_example_sets_nothing_as_it_stands(tmp_path: Path) -> None:
-    (tmp_path / ".env").write_text(env_example(), encoding="utf-8")
+    (tmp_path / ".env").write_text(render_env_example(), encoding="utf-8")
 
     assert Settings() == Settings.model_construct()
 
 
 def test_every_line_of_the_example_can_be_switched_on(tmp_path: Path) -> None:
-    lines = [line[2:] for line in env_example().splitlines() if line.startswith("# CENTGATE_")]
+    lines = [line[2:] for line in render_env_example().splitlines() if line.startswith("# CENTGATE_")]
     (tmp_path / ".env").write_text("\n".join(lines), encoding="utf-8")
 
     settings = Settings()

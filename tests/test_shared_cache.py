@@ -26,19 +26,19 @@ from buyer import Buyer
 from databases import Redis, redis_server
 from facilitators import StubFacilitator, settings_in, stub_facilitator
 from payments.houses import Process, running
-from standins import StandIns, bought, stand_ins
+from standins import FakeUpstreams, fake_upstreams, send_paid
 from structlog.testing import capture_logs
 from structlog.typing import EventDict
 
 from centgate.cache import shared as shared_cache
-from centgate.cache.answers import DEGRADED_SECONDS, Answers
+from centgate.cache.answers import MAX_DEGRADED_TTL, ResponseCache
 from centgate.cache.memory import MemoryCache
-from centgate.cache.shared import Shared, open_shared
-from centgate.cache.shared_answers import LEASE, MOST_BYTES, SharedAnswers
-from centgate.envelope import Answered
+from centgate.cache.shared import SharedRedis, open_redis
+from centgate.cache.shared_answers import LEASE_SECONDS, MAX_RESPONSE_BYTES, SharedResponses
+from centgate.envelope import ServiceResult
 from centgate.errors import NoData
-from centgate.log import set_up_logs
-from centgate.runtime import rehearse
+from centgate.log import configure_logging
+from centgate.runtime import validate_startup
 from centgate.settings import Settings
 
 FRESH = timedelta(minutes=5)
@@ -51,8 +51,8 @@ FOUND = {
 }
 
 
-def answered(data: str = '{"sky":"blue"}', status: str = "ok") -> Answered:
-    return Answered(data.encode(), [{"name": "oracle", "status": status}], ["it is late"])
+def answered(data: str = '{"sky":"blue"}', status: str = "ok") -> ServiceResult:
+    return ServiceResult(data.encode(), [{"name": "oracle", "status": status}], ["it is late"])
 
 
 class Work:
@@ -63,7 +63,7 @@ class Work:
         self.seconds = seconds
         self.done = 0
 
-    async def __call__(self) -> Answered:
+    async def __call__(self) -> ServiceResult:
         outcome = self.outcomes[min(self.done, len(self.outcomes) - 1)]
         self.done += 1
         await asyncio.sleep(self.seconds)
@@ -76,19 +76,21 @@ class Work:
 class Replica:
     """What a server has of answers."""
 
-    answers: Answers
-    shared: Shared
+    answers: ResponseCache
+    shared: SharedRedis
 
-    async def get(self, key: str, work: Work) -> tuple[Answered, bool]:
-        return await self.answers.get(key, FRESH, work)
+    async def get(self, key: str, work: Work) -> tuple[ServiceResult, bool]:
+        return await self.answers.get_or_compute(key, FRESH, work)
 
 
 @asynccontextmanager
-async def replica(url: str, lease: float = LEASE, *, patience: float = PATIENCE) -> AsyncGenerator[Replica]:
+async def replica(
+    url: str, lease: float = LEASE_SECONDS, *, patience: float = PATIENCE
+) -> AsyncGenerator[Replica]:
     """A server that has found the Redis usable; it has patience, where that is not what is tested."""
-    async with open_shared(url, patience) as shared:
-        await turned(lambda: shared.up)
-        yield Replica(Answers(MemoryCache(), SharedAnswers(shared, lease)), shared)
+    async with open_redis(url, patience) as shared:
+        await turned(lambda: shared.is_up)
+        yield Replica(ResponseCache(MemoryCache(), SharedResponses(shared, lease)), shared)
 
 
 async def turned(seen: Callable[[], Any]) -> None:
@@ -102,12 +104,12 @@ async def turned(seen: Callable[[], Any]) -> None:
 @contextmanager
 def logged() -> Generator[list[EventDict]]:
     """The lines that are written meanwhile."""
-    set_up_logs("info")
+    configure_logging("info")
     try:
         with capture_logs() as lines:
             yield lines
     finally:
-        set_up_logs("error")
+        configure_logging("error")
 
 
 @pytest.fixture(scope="module")
@@ -156,10 +158,10 @@ async def test_answer_another_server_made_is_reported_and_kept_here(
     server: Redis, replicas: tuple[Replica, Replica], key: str
 ) -> None:
     one, other = replicas
-    before = await other.answers.has(key, FRESH)
+    before = await other.answers.has_fresh(key, FRESH)
     await one.get(key, Work(seconds=0))
 
-    after = await other.answers.has(key, FRESH)
+    after = await other.answers.has_fresh(key, FRESH)
 
     client, name = kept(server, key)
     client.delete(name)
@@ -256,7 +258,7 @@ async def test_nothing_is_kept_here_for_longer_than_there(
     assert (first, second) == (True, False)
 
 
-@pytest.mark.parametrize(("status", "seconds"), [("ok", FRESH.total_seconds()), ("error", DEGRADED_SECONDS)])
+@pytest.mark.parametrize(("status", "seconds"), [("ok", FRESH.total_seconds()), ("error", MAX_DEGRADED_TTL)])
 async def test_an_answer_is_kept_there_for_as_long_as_here(
     server: Redis, key: str, status: str, seconds: float
 ) -> None:
@@ -271,7 +273,7 @@ async def test_an_answer_is_kept_there_for_as_long_as_here(
 async def test_an_answer_that_is_too_long_is_not_shared(
     server: Redis, replicas: tuple[Replica, Replica], key: str
 ) -> None:
-    long = answered('"' + "x" * MOST_BYTES + '"')
+    long = answered('"' + "x" * MAX_RESPONSE_BYTES + '"')
     work = Work(long)
 
     got = await asyncio.gather(*(each.get(key, work) for each in replicas))
@@ -286,7 +288,7 @@ async def test_an_answer_that_is_never_fresh_is_not_shared(
     work = Work(seconds=0)
 
     for each in replicas:
-        await each.answers.get(key, timedelta(0), work)
+        await each.answers.get_or_compute(key, timedelta(0), work)
 
     assert work.done == 2
     assert not client_of(server).keys(f"*{key}*")
@@ -323,7 +325,7 @@ TROUBLE = {
 async def test_while_redis_cannot_be_used_each_server_has_its_own_answers(redis: Redis, trouble: str) -> None:
     harm, heal = TROUBLE[trouble]
     work, numbers = Work(seconds=0.01), count()
-    quick = partial(replica, redis.url, patience=shared_cache.PATIENCE)
+    quick = partial(replica, redis.url, patience=shared_cache.COMMAND_TIMEOUT)
     async with quick() as one, quick() as other:
         with logged() as lines:
 
@@ -333,20 +335,20 @@ async def test_while_redis_cannot_be_used_each_server_has_its_own_answers(redis:
                     await one.get("old", work)
 
             def down() -> bool:
-                return one.shared.up is False
+                return one.shared.is_up is False
 
             def up() -> bool:
-                return one.shared.up is True
+                return one.shared.is_up is True
 
             await one.get("old", work)
             harm(redis)
             async with asyncio.timeout(PATIENCE):
                 await asyncio.gather(*(asked(down) for _ in range(20)))
                 mine, others = await one.get("mine", work), await other.get("mine", work)
-                await turned(lambda: other.shared.up is False)
+                await turned(lambda: other.shared.is_up is False)
                 heal(redis)
                 await asyncio.gather(*(asked(up) for _ in range(20)))
-                await turned(lambda: other.shared.up)
+                await turned(lambda: other.shared.is_up)
             again = [await each.get("again", work) for each in (one, other)]
 
     assert [hit for _, hit in (mine, others)] == [False, False]
@@ -376,8 +378,8 @@ async def test_what_is_secret_in_the_address_is_not_logged(redis: Redis) -> None
     secret = "redis://hunter:p%40ssw0rd@" + redis.url.removeprefix("redis://")
 
     with logged() as lines:
-        async with open_shared(secret) as shared:
-            await turned(lambda: shared.up is not None)
+        async with open_redis(secret) as shared:
+            await turned(lambda: shared.is_up is not None)
 
     (line,) = lines
     assert line["log_level"] == "warning"
@@ -398,7 +400,7 @@ def test_an_address_that_is_none_stops_the_start_in_words(settings: Settings, ad
     wrong = settings.model_copy(update={"cache_url": address})
 
     with pytest.raises(ValueError, match=r"^CENTGATE_CACHE_URL: not a valid Redis URL") as said:
-        rehearse(wrong)
+        validate_startup(wrong)
 
     assert "hunter2" not in str(said.value)
 
@@ -425,14 +427,14 @@ class Town:
     """Two servers as operators run them, on one Redis."""
 
     redis: Redis
-    upstreams: StandIns
+    upstreams: FakeUpstreams
     processes: tuple[Process, Process]
     client: httpx.Client
 
     def buy(self, query: str, number: int = 0, *, path: str = SEARCH) -> httpx.Response:
         """The answer that one of the servers gives; which of them goes by the number."""
         url = self.processes[number % 2].url + path
-        return bought(self.client, url, {"query": query}, Buyer(number % 10))
+        return send_paid(self.client, url, {"query": query}, Buyer(number % 10))
 
     def caches(self) -> list[str]:
         """What the servers say of their caches."""
@@ -451,17 +453,17 @@ class Town:
 def town(tmp_path_factory: pytest.TempPathFactory) -> Generator[Town]:
     """Two servers; their sources are stand-ins."""
     folder = tmp_path_factory.mktemp("town")
-    with redis_server() as redis, stub_facilitator() as facilitator, stand_ins() as upstreams:
-        upstreams.says("exa", "/search", FOUND, method="POST")
+    with redis_server() as redis, stub_facilitator() as facilitator, fake_upstreams() as upstreams:
+        upstreams.set_response("exa", "/search", FOUND, method="POST")
         row = {"url": "https://a.example/", "title": "A", "content": "B"}
-        upstreams.says("searxng", "/search", {"results": [row]})
+        upstreams.set_response("searxng", "/search", {"results": [row]})
         settings = settings_in(folder, facilitator.url)
         more: dict[str, Any] = {
             "CACHE_URL": redis.url,
-            "EXA_URL": upstreams.at("exa"),
+            "EXA_URL": upstreams.url_of("exa"),
             "EXA_KEY": "exa-key",
             "EXA_PER_MINUTE": "1000000",
-            "SEARXNG_URL": upstreams.at("searxng"),
+            "SEARXNG_URL": upstreams.url_of("searxng"),
             "SEARXNG_PER_MINUTE": "10",
         }
         with ThreadPoolExecutor(2) as pool, httpx.Client(timeout=PATIENCE) as client:
@@ -476,7 +478,7 @@ def town(tmp_path_factory: pytest.TempPathFactory) -> Generator[Town]:
 
 def test_two_servers_ask_a_source_once_for_all_their_buyers(town: Town) -> None:
     town.until_caches_are("shared", "shared")
-    before = len(town.upstreams.calls("exa"))
+    before = len(town.upstreams.requests_of("exa"))
     town.upstreams.delay = 0.3
 
     with ThreadPoolExecutor(20) as pool:
@@ -485,7 +487,7 @@ def test_two_servers_ask_a_source_once_for_all_their_buyers(town: Town) -> None:
 
     assert {response.status_code for response in responses} == {200}
     assert len({str(response.json()["data"]) for response in responses}) == 1
-    assert len(town.upstreams.calls("exa")) == before + 1
+    assert len(town.upstreams.requests_of("exa")) == before + 1
 
 
 def test_two_servers_keep_to_a_rate_together(town: Town) -> None:
@@ -499,7 +501,7 @@ def test_two_servers_keep_to_a_rate_together(town: Town) -> None:
 
     # of ten a minute five may go at once, the next is further off than the patience of a call
     assert statuses.count(429) == 11
-    assert len(town.upstreams.calls("searxng")) == 5
+    assert len(town.upstreams.requests_of("searxng")) == 5
 
 
 def test_no_request_fails_because_redis_does(town: Town) -> None:
@@ -525,12 +527,12 @@ def test_no_request_fails_because_redis_does(town: Town) -> None:
             ended.set()
         for lane in lanes:
             lane.result()
-    before = len(town.upstreams.calls("exa"))
+    before = len(town.upstreams.requests_of("exa"))
     hits = [town.buy("after all", number).json()["cache"]["hit"] for number in range(2)]
 
     assert set(statuses) == {200}
     assert hits == [False, True]
-    assert len(town.upstreams.calls("exa")) == before + 1
+    assert len(town.upstreams.requests_of("exa")) == before + 1
 
 
 def test_a_server_starts_without_the_redis_it_is_to_share(

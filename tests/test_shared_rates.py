@@ -16,15 +16,15 @@ from databases import Redis, redis_server
 from hypothesis import given
 from hypothesis import settings as effort
 from hypothesis import strategies as st
-from standins import StandIns
+from standins import FakeUpstreams
 
-from centgate.cache.shared import Shared, open_shared
-from centgate.cache.shared_rates import RESERVE, SharedRate
+from centgate.cache.shared import SharedRedis, open_redis
+from centgate.cache.shared_rates import ACQUIRE_SCRIPT, RedisRateLimiter
 from centgate.errors import ProviderRateLimited
 from centgate.providers.exa import Exa
 from centgate.resources import open_resources
 from centgate.settings import ProviderSettings, Settings
-from centgate.upstream import Pace, Rate, Turns
+from centgate.upstream import RateLimit, RateLimiter, SlidingWindow
 
 SECOND = 1_000_000
 ON_A_CLOCK_OF_THE_TEST = {
@@ -41,24 +41,24 @@ def server() -> Generator[Redis]:
 
 
 @pytest.fixture
-async def shared(redis: Redis) -> AsyncGenerator[list[Shared]]:
+async def shared(redis: Redis) -> AsyncGenerator[list[SharedRedis]]:
     """What two servers have of a Redis."""
     async with AsyncExitStack() as stack:
-        servers = [await stack.enter_async_context(open_shared(redis.url, patience=30)) for _ in range(2)]
+        servers = [await stack.enter_async_context(open_redis(redis.url, patience=30)) for _ in range(2)]
         await usable(servers)
         yield servers
 
 
-async def usable(servers: Iterable[Shared], *, up: bool = True) -> None:
+async def usable(servers: Iterable[SharedRedis], *, up: bool = True) -> None:
     """Wait until they have found the Redis, or lost it."""
     deadline = time.monotonic() + 30
-    while not all(each.up is up for each in servers):
+    while not all(each.is_up is up for each in servers):
         assert time.monotonic() < deadline, "they do not notice"
         await asyncio.sleep(0.01)
 
 
-def turns(shared: Shared, rate: Rate, processes: int = 1, name: str = "oracle") -> Turns:
-    return Turns(rate, processes, SharedRate(shared, name, rate))
+def turns(shared: SharedRedis, rate: RateLimit, processes: int = 1, name: str = "oracle") -> RateLimiter:
+    return RateLimiter(rate, processes, RedisRateLimiter(shared, name, rate))
 
 
 @effort(max_examples=60, deadline=None)
@@ -70,22 +70,22 @@ def turns(shared: Shared, rate: Rate, processes: int = 1, name: str = "oracle") 
 def test_the_rate_in_redis_is_that_of_a_process(
     server: Redis, calls: int, seconds: float, asked: list[tuple[int, bool]]
 ) -> None:
-    text = RESERVE
+    text = ACQUIRE_SCRIPT
     for asked_of_redis, told in ON_A_CLOCK_OF_THE_TEST.items():
         assert text.count(asked_of_redis) == 1
         text = text.replace(asked_of_redis, told)
     with clients.Redis(port=server.port) as client:
         script = client.register_script(text)
-        now, key, rate, sent = 1_800_000_000 * SECOND, uuid4().hex, Rate(calls, seconds), list[int]()
-        pace = Pace(rate, lambda: now / SECOND)
-        numbers = [calls, rate.at_once, *(round(each * SECOND) for each in (seconds, rate.gap))]
+        now, key, rate, sent = 1_800_000_000 * SECOND, uuid4().hex, RateLimit(calls, seconds), list[int]()
+        pace = SlidingWindow(rate, lambda: now / SECOND)
+        numbers = [calls, rate.burst, *(round(each * SECOND) for each in (seconds, rate.interval))]
         for pause, patient in asked:
             now += pause
             patience = 20 if patient else 0
             arguments = [*numbers, patience * SECOND, 0, *divmod(now, SECOND)]
             wait: Any = script([key], arguments)
 
-            assert wait / SECOND == pytest.approx(pace.reserve(patience), abs=1e-3)
+            assert wait / SECOND == pytest.approx(pace.acquire(patience), abs=1e-3)
 
             if wait <= patience * SECOND:
                 sent.append(now + wait)
@@ -95,14 +95,16 @@ def test_the_rate_in_redis_is_that_of_a_process(
         assert later - first >= seconds * SECOND
 
 
-@pytest.mark.parametrize("rate", [Rate(5, 1), Rate(9, 60)], ids=["a short span", "a long span"])
-async def test_no_span_has_more_calls_of_all_servers_than_the_rate(shared: list[Shared], rate: Rate) -> None:
+@pytest.mark.parametrize("rate", [RateLimit(5, 1), RateLimit(9, 60)], ids=["a short span", "a long span"])
+async def test_no_span_has_more_calls_of_all_servers_than_the_rate(
+    shared: list[SharedRedis], rate: RateLimit
+) -> None:
     seen = list[tuple[float, float]]()
 
-    async def taking(each: Turns) -> None:
+    async def taking(each: RateLimiter) -> None:
         for _ in range(15):
             before = time.monotonic()
-            wait = await each.reserve(100_000)
+            wait = await each.acquire(100_000)
             seen.append((before + wait, time.monotonic() + wait))
 
     await asyncio.gather(*(taking(turns(each, rate)) for each in shared * 3))
@@ -113,80 +115,82 @@ async def test_no_span_has_more_calls_of_all_servers_than_the_rate(shared: list[
         assert later - first >= rate.seconds - 1e-3
 
 
-async def test_a_turn_that_comes_too_late_is_taken_by_nobody(shared: list[Shared]) -> None:
-    one, other = (turns(each, Rate(1, 60)) for each in shared)
-    await one.reserve(0)
+async def test_a_turn_that_comes_too_late_is_taken_by_nobody(shared: list[SharedRedis]) -> None:
+    one, other = (turns(each, RateLimit(1, 60)) for each in shared)
+    await one.acquire(0)
 
-    waits = [round(await each.reserve(5)) for each in (one, other, other)]
+    waits = [round(await each.acquire(5)) for each in (one, other, other)]
 
     assert waits == [60, 60, 60]
 
 
-async def test_turns_of_another_upstream_or_of_another_rate_are_others(shared: list[Shared]) -> None:
+async def test_turns_of_another_upstream_or_of_another_rate_are_others(shared: list[SharedRedis]) -> None:
     one, _ = shared
     different = [
-        turns(one, Rate(1, 60)),
-        turns(one, Rate(1, 60), name="oracle:2"),
-        turns(one, Rate(1, 61)),
+        turns(one, RateLimit(1, 60)),
+        turns(one, RateLimit(1, 60), name="oracle:2"),
+        turns(one, RateLimit(1, 61)),
     ]
 
-    assert [await each.reserve(0) for each in different] == [0, 0, 0]
+    assert [await each.acquire(0) for each in different] == [0, 0, 0]
 
 
-async def test_a_server_that_shares_takes_more_than_its_part(shared: list[Shared]) -> None:
+async def test_a_server_that_shares_takes_more_than_its_part(shared: list[SharedRedis]) -> None:
     one, _ = shared
-    several = turns(one, Rate(8, 10), processes=4)
+    several = turns(one, RateLimit(8, 10), processes=4)
 
-    waits = [await several.reserve(0) for _ in range(8)]
+    waits = [await several.acquire(0) for _ in range(8)]
 
     assert waits == [0] * 8
 
 
-async def test_while_redis_is_away_each_process_keeps_to_its_part(redis: Redis, shared: list[Shared]) -> None:
-    one, other = (turns(each, Rate(8, 10), processes=4) for each in shared)
-    await one.reserve(0)
+async def test_while_redis_is_away_each_process_keeps_to_its_part(
+    redis: Redis, shared: list[SharedRedis]
+) -> None:
+    one, other = (turns(each, RateLimit(8, 10), processes=4) for each in shared)
+    await one.acquire(0)
     redis.kill()
 
-    waits = [[await each.reserve(0) for _ in range(3)] for each in (one, other)]
+    waits = [[await each.acquire(0) for _ in range(3)] for each in (one, other)]
 
     # a part is two; what was taken together counts
     assert [[wait == 0 for wait in each] for each in waits] == [[True, False, False], [True, True, False]]
 
 
 async def test_a_redis_that_forgot_everything_does_not_let_a_process_exceed_the_rate(
-    redis: Redis, shared: list[Shared]
+    redis: Redis, shared: list[SharedRedis]
 ) -> None:
-    one, other = (turns(each, Rate(3, 10)) for each in shared)
+    one, other = (turns(each, RateLimit(3, 10)) for each in shared)
     for _ in range(2):
-        await one.reserve(0)
+        await one.acquire(0)
     redis.kill()
-    await one.reserve(0)
+    await one.acquire(0)
     await usable(shared[:1], up=False)
     redis.start()
     await usable(shared)
 
-    waits = [await each.reserve(0) for each in (one, other)]
+    waits = [await each.acquire(0) for each in (one, other)]
 
     assert [wait == 0 for wait in waits] == [False, True]
 
 
-async def test_a_clock_that_is_set_back_holds_up_nobody(redis: Redis, shared: list[Shared]) -> None:
+async def test_a_clock_that_is_set_back_holds_up_nobody(redis: Redis, shared: list[SharedRedis]) -> None:
     one, _ = shared
-    fresh = turns(one, Rate(3, 10))
-    await fresh.reserve(0)
+    fresh = turns(one, RateLimit(3, 10))
+    await fresh.acquire(0)
     client: Any
     with clients.Redis(port=redis.port) as client:
         (key,) = client.keys("centgate:1:turns:*")
         client.rpush(key, *[int(time.time() + 3600) * SECOND] * 2)
 
-    waits = [await turns(one, Rate(3, 10)).reserve(0) for _ in range(3)]
+    waits = [await turns(one, RateLimit(3, 10)).acquire(0) for _ in range(3)]
 
     assert waits == [0, 0, 0]
 
 
-async def test_turns_are_forgotten_once_they_count_no_more(redis: Redis, shared: list[Shared]) -> None:
+async def test_turns_are_forgotten_once_they_count_no_more(redis: Redis, shared: list[SharedRedis]) -> None:
     one, _ = shared
-    await turns(one, Rate(3, 1)).reserve(0)
+    await turns(one, RateLimit(3, 1)).acquire(0)
 
     client: Any
     with clients.Redis(port=redis.port) as client:
@@ -197,18 +201,18 @@ async def test_turns_are_forgotten_once_they_count_no_more(redis: Redis, shared:
 
 
 async def test_each_part_of_a_provider_has_turns_of_its_own(
-    shared: list[Shared], upstreams: StandIns, tmp_path: Path
+    shared: list[SharedRedis], upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
-    settings = Settings(providers={"exa": ProviderSettings(url=upstreams.at("exa"), per_minute=1)})
-    upstreams.says("exa", "/facts", {})
+    settings = Settings(providers={"exa": ProviderSettings(url=upstreams.url_of("exa"), per_minute=1)})
+    upstreams.set_response("exa", "/facts", {})
     statuses = list[int]()
     for server in shared:
         async with open_resources(settings, server) as resources:
             provider = Exa(settings, resources)
             for part in ("", "10", "137"):
-                way = provider.way_out(resources, settings, part=part)
+                way = provider.open_upstream(resources, settings, part=part)
                 try:
-                    statuses.append((await way.get(upstreams.at("exa") + "/facts")).status)
+                    statuses.append((await way.get(upstreams.url_of("exa") + "/facts")).status)
                 except ProviderRateLimited:
                     statuses.append(429)
 

@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from centgate.errors import ProviderError
-from centgate.shelf import FRESH_SECONDS, RETRY_SECONDS, STALE_SECONDS, Shelf
+from centgate.shelf import FRESH_SECONDS, RETRY_SECONDS, STALE_SECONDS, StaleWhileRevalidate
 
 
 class Source:
@@ -28,8 +28,8 @@ class Source:
             raise self.failure
         return object()
 
-    def shelf(self) -> Shelf[object]:
-        return Shelf(self.fetch, clock=lambda: self.now)
+    def shelf(self) -> StaleWhileRevalidate[object]:
+        return StaleWhileRevalidate(self.fetch, clock=lambda: self.now)
 
 
 async def test_a_thing_is_fetched_once_for_all_who_ask_and_kept_while_fresh() -> None:
@@ -41,8 +41,8 @@ async def test_a_thing_is_fetched_once_for_all_who_ask_and_kept_while_fresh() ->
     later = await shelf.get(1)
 
     assert source.asked == 1
-    assert {id(kept.thing) for kept in (*together, later)} == {id(later.thing)}
-    assert not later.stale
+    assert {id(kept.value) for kept in (*together, later)} == {id(later.value)}
+    assert not later.is_stale
 
 
 async def test_an_old_thing_is_fetched_again() -> None:
@@ -54,8 +54,8 @@ async def test_an_old_thing_is_fetched_again() -> None:
     second = await shelf.get(1)
 
     assert source.asked == 2
-    assert second.thing is not first.thing
-    assert not second.stale
+    assert second.value is not first.value
+    assert not second.is_stale
 
 
 @pytest.mark.parametrize("failure", [ProviderError("defillama", "down"), ValueError("odd"), TimeoutError()])
@@ -68,8 +68,8 @@ async def test_an_old_thing_is_used_when_no_newer_one_can_be_had(failure: Except
 
     kept, again = await shelf.get(1), await shelf.get(1)
 
-    assert (kept.stale, again.stale) == (True, True)
-    assert kept.thing is first.thing
+    assert (kept.is_stale, again.is_stale) == (True, True)
+    assert kept.value is first.value
     assert source.asked == 2, "a failure is not repeated at once"
 
 
@@ -85,7 +85,7 @@ async def test_a_newer_thing_is_tried_for_again_after_a_while() -> None:
 
     kept = await shelf.get(1)
 
-    assert not kept.stale
+    assert not kept.is_stale
     assert source.asked == 3
 
 
@@ -100,7 +100,7 @@ async def test_an_old_thing_is_used_while_a_newer_one_is_slow() -> None:
     source.hold.set()
     fast = await shelf.get(1)
 
-    assert (slow.stale, fast.stale) == (True, False)
+    assert (slow.is_stale, fast.is_stale) == (True, False)
     assert source.asked == 2
 
 
@@ -127,7 +127,7 @@ async def test_a_fetch_goes_on_when_the_one_who_asked_gives_up() -> None:
     kept = await shelf.get(1)
 
     assert source.asked == 1
-    assert not kept.stale
+    assert not kept.is_stale
 
 
 async def test_a_first_fetch_that_fails_is_everybodys_failure_and_not_remembered() -> None:
@@ -143,4 +143,4 @@ async def test_a_first_fetch_that_fails_is_everybodys_failure_and_not_remembered
     assert len({id(failure) for failure in failures}) == 3, "each carries the word on a payment of its own"
     assert {getattr(failure, "retry_after", None) for failure in failures} == {7}
     assert source.asked == 2
-    assert not kept.stale
+    assert not kept.is_stale

@@ -10,46 +10,46 @@ from pathlib import Path
 
 import pytest
 from pydantic import SecretStr
-from standins import FAULTS, Fault, StandIns, provider
+from standins import FAULTS, FakeUpstreams, Fault, open_provider
 
 from centgate.errors import NoData, ProviderError, ProviderFailure, ProviderTimeout, ProviderUnconfigured
-from centgate.provider import About, Provider, Record, reported
-from centgate.sources import attempt, first_at_once, first_of, together
+from centgate.provider import Provider, ProviderInfo, RequestTrace, instrumented
+from centgate.sources import attempt, first_concurrent, first_of, open_task_group
 
 
 class Oracle(Provider):
     """Knows colours."""
 
-    about = About("oracle", "The Oracle", docs_url="https://oracle.example")
+    info = ProviderInfo("oracle", "The Oracle", docs_url="https://oracle.example")
 
-    @reported
+    @instrumented
     async def colour(self, of: str) -> str:
         """The colour of a thing."""
-        facts = (await self.upstream.get(self.url("/facts"))).json()
+        facts = (await self.upstream.get(self.url("/facts"))).parse_json()
         if of not in facts:
-            raise self.nothing(f"nothing of {of}")
+            raise self.no_data(f"nothing of {of}")
         return facts[of]["colour"]
 
 
 class Sibyl(Oracle):
-    about = About("sibyl", "The Sibyl", docs_url="https://sibyl.example", key="required")
+    info = ProviderInfo("sibyl", "The Sibyl", docs_url="https://sibyl.example", key="required")
 
 
 FACTS = {"sky": {"colour": "blue"}, "void": None, "riddle": {}}
 
 
 @pytest.fixture
-def record() -> Record:
-    return Record()
+def record() -> RequestTrace:
+    return RequestTrace()
 
 
 async def test_an_answer_is_entered_with_its_time(
-    upstreams: StandIns, tmp_path: Path, record: Record
+    upstreams: FakeUpstreams, tmp_path: Path, record: RequestTrace
 ) -> None:
-    upstreams.says("oracle", "/facts", FACTS)
+    upstreams.set_response("oracle", "/facts", FACTS)
 
-    async with provider(Oracle, tmp_path, url=upstreams.at("oracle")) as oracle:
-        colour = await oracle.on(record).colour("sky")
+    async with open_provider(Oracle, tmp_path, url=upstreams.url_of("oracle")) as oracle:
+        colour = await oracle.bind(record).colour("sky")
 
     assert colour == "blue"
     assert record.providers["oracle"]["status"] == "ok"
@@ -58,25 +58,25 @@ async def test_an_answer_is_entered_with_its_time(
 
 
 async def test_nothing_known_is_entered_and_no_warning(
-    upstreams: StandIns, tmp_path: Path, record: Record
+    upstreams: FakeUpstreams, tmp_path: Path, record: RequestTrace
 ) -> None:
-    upstreams.says("oracle", "/facts", FACTS)
+    upstreams.set_response("oracle", "/facts", FACTS)
 
-    async with provider(Oracle, tmp_path, url=upstreams.at("oracle")) as oracle:
+    async with open_provider(Oracle, tmp_path, url=upstreams.url_of("oracle")) as oracle:
         with pytest.raises(NoData, match="The Oracle knows nothing of love"):
-            await oracle.on(record).colour("love")
+            await oracle.bind(record).colour("love")
 
     assert (record.providers["oracle"]["status"], record.warnings) == ("no_data", [])
 
 
 @pytest.mark.parametrize("fault", list(FAULTS))
 async def test_a_failure_is_entered_and_warned_of(
-    upstreams: StandIns, tmp_path: Path, record: Record, fault: Fault
+    upstreams: FakeUpstreams, tmp_path: Path, record: RequestTrace, fault: Fault
 ) -> None:
     upstreams.faults["oracle"] = fault
 
-    async with provider(Oracle, tmp_path, url=upstreams.at("oracle"), timeout=3) as oracle:
-        missing = await attempt(oracle.on(record).colour, "sky")
+    async with open_provider(Oracle, tmp_path, url=upstreams.url_of("oracle"), timeout=3) as oracle:
+        missing = await attempt(oracle.bind(record).colour, "sky")
 
     status = FAULTS[fault][1].removeprefix("provider_")
     if fault == "wrong types":  # this one is JSON, and says nothing of the sky
@@ -88,29 +88,29 @@ async def test_a_failure_is_entered_and_warned_of(
 
 
 async def test_what_is_left_of_a_requests_time_is_all_that_a_question_gets(
-    upstreams: StandIns, tmp_path: Path
+    upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
     upstreams.faults["oracle"] = "timeout"
-    late = Record(until=time.monotonic() + 0.2)
+    late = RequestTrace(until=time.monotonic() + 0.2)
 
-    async with provider(Oracle, tmp_path, url=upstreams.at("oracle"), timeout=10) as oracle:
-        first = await attempt(oracle.on(late).colour, "sky")
-        second = await attempt(oracle.on(late).colour, "sky")
+    async with open_provider(Oracle, tmp_path, url=upstreams.url_of("oracle"), timeout=10) as oracle:
+        first = await attempt(oracle.bind(late).colour, "sky")
+        second = await attempt(oracle.bind(late).colour, "sky")
 
     assert isinstance(first, ProviderTimeout)
     assert isinstance(second, ProviderTimeout)
-    assert late.left(10) == 0
+    assert late.remaining(10) == 0
 
 
 @pytest.mark.parametrize("thing", ["void", "riddle"])
 async def test_a_reply_in_another_shape_is_the_upstreams_failure(
-    upstreams: StandIns, tmp_path: Path, record: Record, thing: str
+    upstreams: FakeUpstreams, tmp_path: Path, record: RequestTrace, thing: str
 ) -> None:
-    upstreams.says("oracle", "/facts", FACTS)
+    upstreams.set_response("oracle", "/facts", FACTS)
 
-    async with provider(Oracle, tmp_path, url=upstreams.at("oracle")) as oracle:
+    async with open_provider(Oracle, tmp_path, url=upstreams.url_of("oracle")) as oracle:
         with pytest.raises(ProviderError, match="in an unknown format"):
-            await oracle.on(record).colour(thing)
+            await oracle.bind(record).colour(thing)
 
     assert record.providers["oracle"]["status"] == "error"
 
@@ -118,18 +118,18 @@ async def test_a_reply_in_another_shape_is_the_upstreams_failure(
 class Parrot(Oracle):
     """Repeats in its errors what it was asked with."""
 
-    about = About("parrot", "The Parrot", docs_url="https://parrot.example", key="optional")
+    info = ProviderInfo("parrot", "The Parrot", docs_url="https://parrot.example", key="optional")
 
-    @reported
+    @instrumented
     async def colour(self, of: str) -> str:
-        raise self.failed(f"does not know {of} for {self.key}")
+        raise self.invalid_response(f"does not know {of} for {self.key}")
 
 
 async def test_nobody_hears_the_operators_key(
-    tmp_path: Path, record: Record, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, record: RequestTrace, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    async with provider(Parrot, tmp_path, key=SecretStr("app-key:app-secret")) as parrot:
-        missing = await attempt(parrot.on(record).colour, "sky")
+    async with open_provider(Parrot, tmp_path, key=SecretStr("app-key:app-secret")) as parrot:
+        missing = await attempt(parrot.bind(record).colour, "sky")
 
     assert isinstance(missing, ProviderError)
     assert missing.message == "The Parrot does not know sky for \u2026:\u2026"
@@ -138,51 +138,59 @@ async def test_nobody_hears_the_operators_key(
 
 
 async def test_an_answer_nested_beyond_reading_is_the_upstreams_failure(
-    tmp_path: Path, record: Record
+    tmp_path: Path, record: RequestTrace
 ) -> None:
     class Deep(Oracle):
-        @reported
+        @instrumented
         async def colour(self, of: str) -> str:
             raise RecursionError(of)
 
-    async with provider(Deep, tmp_path) as deep:
+    async with open_provider(Deep, tmp_path) as deep:
         with pytest.raises(ProviderError, match="in an unknown format"):
-            await deep.on(record).colour("sky")
+            await deep.bind(record).colour("sky")
 
 
-async def test_a_providers_time_is_that_of_its_oldest_part(record: Record) -> None:
+async def test_a_providers_time_is_that_of_its_oldest_part(record: RequestTrace) -> None:
     for moment in ("2026-01-02T00:00:00Z", "2026-01-01T00:00:00Z", "2026-01-03T00:00:00Z"):
-        record.note("oracle", "ok", fetchedAt=moment)
+        record.record("oracle", "ok", fetchedAt=moment)
 
     assert record.providers["oracle"]["fetchedAt"] == "2026-01-01T00:00:00Z"
 
 
-async def test_without_its_key_it_is_not_asked(upstreams: StandIns, tmp_path: Path, record: Record) -> None:
-    async with provider(Sibyl, tmp_path, url=upstreams.at("sibyl")) as sibyl:
+async def test_without_its_key_it_is_not_asked(
+    upstreams: FakeUpstreams, tmp_path: Path, record: RequestTrace
+) -> None:
+    async with open_provider(Sibyl, tmp_path, url=upstreams.url_of("sibyl")) as sibyl:
         with pytest.raises(ProviderUnconfigured):
-            await sibyl.on(record).colour("sky")
+            await sibyl.bind(record).colour("sky")
 
-    assert (record.providers["sibyl"]["status"], record.warnings, upstreams.asked) == ("unconfigured", [], [])
+    assert (record.providers["sibyl"]["status"], record.warnings, upstreams.requests) == (
+        "unconfigured",
+        [],
+        [],
+    )
 
 
-async def test_switched_off_it_is_not_asked(upstreams: StandIns, tmp_path: Path, record: Record) -> None:
-    async with provider(Oracle, tmp_path, url=upstreams.at("oracle"), enabled=False) as oracle:
+async def test_switched_off_it_is_not_asked(
+    upstreams: FakeUpstreams, tmp_path: Path, record: RequestTrace
+) -> None:
+    async with open_provider(Oracle, tmp_path, url=upstreams.url_of("oracle"), enabled=False) as oracle:
         with pytest.raises(ProviderUnconfigured):
-            await oracle.on(record).colour("sky")
+            await oracle.bind(record).colour("sky")
 
-    assert upstreams.asked == []
+    assert upstreams.requests == []
 
 
-def test_of_several_calls_the_worst_counts(record: Record) -> None:
+def test_of_several_calls_the_worst_counts(record: RequestTrace) -> None:
     for status in ("no_data", "ok", "timeout", "ok"):
-        record.note("oracle", status)
+        record.record("oracle", status)
 
     assert record.providers["oracle"]["status"] == "timeout"
 
 
-def test_a_warning_is_given_once(record: Record) -> None:
-    record.warn("it is late")
-    record.warn("it is late")
+def test_a_warning_is_given_once(record: RequestTrace) -> None:
+    record.add_warning("it is late")
+    record.add_warning("it is late")
 
     assert record.warnings == ["it is late"]
 
@@ -202,7 +210,7 @@ async def test_sources_are_asked_at_the_same_time() -> None:
         await met.wait()
         return "met"
 
-    async with together() as group:
+    async with open_task_group() as group:
         tasks = [group.create_task(meet()) for _ in range(3)]
 
     assert [task.result() for task in tasks] == ["met"] * 3
@@ -218,7 +226,7 @@ async def test_the_failure_of_one_that_is_needed_ends_the_others() -> None:
             ended.set()
 
     async def ask() -> None:
-        async with together() as group:
+        async with open_task_group() as group:
             group.create_task(dawdle())
             group.create_task(_fail(ProviderError("oracle", "down")))
 
@@ -230,7 +238,7 @@ async def test_the_failure_of_one_that_is_needed_ends_the_others() -> None:
 
 async def test_our_own_mistakes_are_not_hidden() -> None:
     async def ask() -> None:
-        async with together() as group:
+        async with open_task_group() as group:
             group.create_task(_fail(ZeroDivisionError()))
 
     with pytest.raises(ZeroDivisionError):
@@ -264,7 +272,7 @@ MISSING: tuple[tuple[list[Exception], Exception], ...] = (
 
 
 @pytest.mark.parametrize(("missing", "told"), MISSING)
-@pytest.mark.parametrize("asked", [first_of, first_at_once])
+@pytest.mark.parametrize("asked", [first_of, first_concurrent])
 async def test_nothing_is_known_only_when_all_who_can_be_asked_say_so(
     asked: Callable[..., Callable[[], Awaitable[str]]], missing: list[Exception], told: Exception
 ) -> None:
@@ -294,7 +302,7 @@ async def test_asked_at_once_the_order_decides_and_nobody_waits_for_those_after_
         return "late"
 
     async with asyncio.timeout(5):
-        assert await first_at_once(fail, answer, dawdle)() == "blue"
+        assert await first_concurrent(fail, answer, dawdle)() == "blue"
 
     assert ended.is_set()
 

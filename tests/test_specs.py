@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from specs import request_problems, responses
+from specs import find_request_problems, generate_responses
 
 EXA, CONTEXT7, FIRECRAWL = "exa-search-1.2.0.yaml", "context7-v2-2.0.0.json", "firecrawl-v2.json"
 
@@ -23,7 +23,7 @@ EXA, CONTEXT7, FIRECRAWL = "exa-search-1.2.0.yaml", "context7-v2-2.0.0.json", "f
     ],
 )
 def test_a_body_is_judged_by_the_description(body: dict[str, Any], problem: str | None) -> None:
-    problems = request_problems(EXA, "POST", "/search", body)
+    problems = find_request_problems(EXA, "POST", "/search", body)
 
     assert len(problems) == (problem is not None)
     assert (problem or "") in "".join(problems)
@@ -40,7 +40,7 @@ def test_a_body_is_judged_by_the_description(body: dict[str, Any], problem: str 
     ],
 )
 def test_parameters_are_judged_by_the_description(params: dict[str, str], problem: str | None) -> None:
-    problems = request_problems(CONTEXT7, "GET", "/v2/libs/search", params)
+    problems = find_request_problems(CONTEXT7, "GET", "/v2/libs/search", params)
 
     assert len(problems) == (problem is not None)
     assert (problem or "") in "".join(problems)
@@ -62,8 +62,8 @@ def test_parameters_are_judged_by_the_description(params: dict[str, str], proble
 def test_answers_are_the_same_for_a_seed_and_differ_among_themselves(
     file: str, method: str, path: str, status: int
 ) -> None:
-    made = responses(file, method, path, status, 20, 1)
+    made = generate_responses(file, method, path, status, 20, 1)
 
-    assert made == responses(file, method, path, status, 20, 1)
+    assert made == generate_responses(file, method, path, status, 20, 1)
     assert len({json.dumps(each) for each in made}) > 1
     assert len(made) == 20

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from centgate.text import cleaned, hidden, legible
+from centgate.text import clean_line, has_invisible, strip_invisible
 
 
 @pytest.mark.parametrize(
@@ -36,12 +36,12 @@ from centgate.text import cleaned, hidden, legible
     ],
 )
 def test_a_name_is_shown_as_it_reads(wrote: str | None, shown: str | None) -> None:
-    assert cleaned(wrote) == shown
+    assert clean_line(wrote) == shown
 
 
 @given(st.text(), st.integers(min_value=1, max_value=80))
 def test_nothing_invisible_is_left_and_nothing_is_too_long(wrote: str, length: int) -> None:
-    shown = cleaned(wrote, length) or ""
+    shown = clean_line(wrote, length) or ""
 
     assert len(shown) <= length
     assert all(unicodedata.category(character)[0] not in "CZ" or character == " " for character in shown)
@@ -50,18 +50,18 @@ def test_nothing_invisible_is_left_and_nothing_is_too_long(wrote: str, length: i
 
 @given(st.text())
 def test_cleaning_what_is_clean_changes_nothing(wrote: str) -> None:
-    shown = cleaned(wrote)
+    shown = clean_line(wrote)
 
-    assert cleaned(shown) == shown
+    assert clean_line(shown) == shown
 
 
 def test_a_megabyte_of_name_is_no_work() -> None:
-    assert len(cleaned("\u202e" * 10**6 + "x") or "") <= 64
+    assert len(clean_line("\u202e" * 10**6 + "x") or "") <= 64
 
 
 @pytest.mark.parametrize(("wrote", "is_hidden"), [("USD Coin", False), ("US\u200bDC", True), ("a\nb", True)])
 def test_hidden_characters_are_found(wrote: str, is_hidden: bool) -> None:  # noqa: FBT001
-    assert hidden(wrote) is is_hidden
+    assert has_invisible(wrote) is is_hidden
 
 
 @pytest.mark.parametrize(
@@ -86,14 +86,14 @@ def test_hidden_characters_are_found(wrote: str, is_hidden: bool) -> None:  # no
     ],
 )
 def test_a_text_of_many_lines_is_what_can_be_seen_of_it(wrote: str, shown: str) -> None:
-    assert legible(wrote) == shown
+    assert strip_invisible(wrote) == shown
 
 
 @given(st.text())
 def test_what_is_legible_hides_nothing_and_stays_as_it_is(wrote: str) -> None:
-    shown = legible(wrote)
+    shown = strip_invisible(wrote)
 
     controls = {each for each in shown if unicodedata.category(each) == "Cc"}
     assert controls <= {"\n", "\t"}
     assert not set(shown) & set("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\u200b\ufeff\r")
-    assert legible(shown) == shown
+    assert strip_invisible(shown) == shown

@@ -18,7 +18,7 @@ class Clock:
 
 
 def taken(buckets: TokenBuckets[str], key: str, tries: int) -> int:
-    return sum(buckets.take(key) for _ in range(tries))
+    return sum(buckets.take_token(key) for _ in range(tries))
 
 
 @pytest.mark.parametrize("burst", [1, 3, 300])
@@ -26,7 +26,7 @@ def test_take_stops_when_the_burst_is_used_up(burst: int) -> None:
     buckets = TokenBuckets[str](600, burst, clock=Clock())
 
     assert taken(buckets, "a", burst + 5) == burst
-    assert buckets.take("b")
+    assert buckets.take_token("b")
 
 
 def test_tokens_come_back_with_time() -> None:
@@ -34,7 +34,7 @@ def test_tokens_come_back_with_time() -> None:
     buckets = TokenBuckets[str](600, 5, clock=clock)
     taken(buckets, "a", 5)
 
-    assert buckets.wait("a") == pytest.approx(0.1, abs=1e-4)
+    assert buckets.seconds_until("a") == pytest.approx(0.1, abs=1e-4)
     clock.now += 0.3
     assert taken(buckets, "a", 10) == 3
     clock.now += 3600
@@ -45,7 +45,7 @@ def test_give_back_fills_no_more_than_the_bucket() -> None:
     buckets = TokenBuckets[str](60, 3, clock=Clock())
     taken(buckets, "a", 2)
 
-    buckets.give_back("a", 10)
+    buckets.return_tokens("a", 10)
 
     assert (taken(buckets, "a", 10), len(buckets)) == (3, 1)
 
@@ -53,29 +53,29 @@ def test_give_back_fills_no_more_than_the_bucket() -> None:
 def test_spend_takes_what_is_not_there() -> None:
     buckets = TokenBuckets[str](60, 2, clock=Clock())
     for _ in range(5):
-        buckets.spend("a")
+        buckets.spend_tokens("a")
 
-    assert buckets.wait("a") == pytest.approx(4, abs=1e-3)
-    assert not buckets.has("a")
+    assert buckets.seconds_until("a") == pytest.approx(4, abs=1e-3)
+    assert not buckets.has_tokens("a")
 
 
 def test_nothing_is_limited_at_0_a_minute() -> None:
     buckets = TokenBuckets[str](0, 1)
 
     assert taken(buckets, "a", 1000) == 1000
-    buckets.spend("a")
-    assert (buckets.has("a", 100), len(buckets)) == (True, 0)
+    buckets.spend_tokens("a")
+    assert (buckets.has_tokens("a", 100), len(buckets)) == (True, 0)
 
 
 def test_a_full_bucket_is_not_kept() -> None:
     clock = Clock()
     buckets = TokenBuckets[str](60, 5, clock=clock)
     for number in range(10):
-        buckets.take(str(number))
+        buckets.take_token(str(number))
 
     clock.now += 60
     for number in range(10, 20):
-        buckets.take(str(number))
+        buckets.take_token(str(number))
 
     assert len(buckets) == 10
 
@@ -84,7 +84,7 @@ def test_many_keys_do_not_grow_the_memory() -> None:
     buckets = TokenBuckets[str](1, 5, max_keys=100, clock=Clock())
 
     for number in range(1000):
-        buckets.take(str(number))
+        buckets.take_token(str(number))
 
     assert len(buckets) == 100
 
@@ -95,6 +95,6 @@ def test_a_limited_key_outlives_as_many_others_as_are_kept() -> None:
     taken(buckets, "attacker", 5)
 
     for number in range(99):
-        buckets.take(str(number))
+        buckets.take_token(str(number))
 
-    assert not buckets.take("attacker")
+    assert not buckets.take_token("attacker")

@@ -8,7 +8,7 @@ from collections.abc import AsyncGenerator
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from standins import FAULTS, Fault, StandIns
+from standins import FAULTS, FakeUpstreams, Fault
 
 from centgate.errors import (
     ProviderError,
@@ -17,7 +17,16 @@ from centgate.errors import (
     ProviderRefused,
     ProviderTimeout,
 )
-from centgate.upstream import Breaker, Pace, Rate, Reply, Turns, Upstream, joined, open_session
+from centgate.upstream import (
+    CircuitBreaker,
+    RateLimit,
+    RateLimiter,
+    SlidingWindow,
+    Upstream,
+    UpstreamResponse,
+    join_url,
+    open_session,
+)
 
 
 class Clock:
@@ -33,41 +42,41 @@ class Clock:
 async def way() -> AsyncGenerator[Upstream]:
     """A way out with nothing in its way."""
     async with open_session() as session:
-        yield Upstream("oracle", "The Oracle", session, max_bytes=1 << 20, patience=1)
+        yield Upstream("oracle", "The Oracle", session, max_bytes=1 << 20, max_wait=1)
 
 
-async def test_an_answer_comes_whole(upstreams: StandIns, way: Upstream) -> None:
-    upstreams.says("oracle", "/facts", {"sky": "blue"})
+async def test_an_answer_comes_whole(upstreams: FakeUpstreams, way: Upstream) -> None:
+    upstreams.set_response("oracle", "/facts", {"sky": "blue"})
 
-    reply = await way.get(upstreams.at("oracle") + "/facts", params={"of": "sky"}, headers={"X-Key": "k"})
+    reply = await way.get(upstreams.url_of("oracle") + "/facts", params={"of": "sky"}, headers={"X-Key": "k"})
 
-    (asked,) = upstreams.asked
-    assert (reply.status, reply.json()) == (200, {"sky": "blue"})
+    (asked,) = upstreams.requests
+    assert (reply.status, reply.parse_json()) == (200, {"sky": "blue"})
     assert (asked.params, asked.headers["x-key"]) == ({"of": "sky"}, "k")
 
 
-async def test_it_says_who_asks_in_a_way_that_hosts_let_pass(upstreams: StandIns, way: Upstream) -> None:
-    upstreams.says("oracle", "/facts", {})
+async def test_it_says_who_asks_in_a_way_that_hosts_let_pass(upstreams: FakeUpstreams, way: Upstream) -> None:
+    upstreams.set_response("oracle", "/facts", {})
 
-    await way.get(upstreams.at("oracle") + "/facts")
+    await way.get(upstreams.url_of("oracle") + "/facts")
 
-    assert upstreams.asked[0].headers["user-agent"].startswith("Mozilla/5.0 (compatible; Centgate/")
+    assert upstreams.requests[0].headers["user-agent"].startswith("Mozilla/5.0 (compatible; Centgate/")
 
 
-async def test_a_question_is_posted_as_json(upstreams: StandIns, way: Upstream) -> None:
-    upstreams.says("oracle", "/ask", {}, method="POST")
+async def test_a_question_is_posted_as_json(upstreams: FakeUpstreams, way: Upstream) -> None:
+    upstreams.set_response("oracle", "/ask", {}, method="POST")
 
-    await way.post(upstreams.at("oracle") + "/ask", {"why": [1, None]})
+    await way.post(upstreams.url_of("oracle") + "/ask", {"why": [1, None]})
 
-    assert upstreams.asked[0].body == {"why": [1, None]}
+    assert upstreams.requests[0].body == {"why": [1, None]}
 
 
 @pytest.mark.parametrize("fault", [fault for fault in FAULTS if fault not in ("timeout", "wrong types")])
-async def test_each_way_to_fail_has_its_error(upstreams: StandIns, way: Upstream, fault: Fault) -> None:
+async def test_each_way_to_fail_has_its_error(upstreams: FakeUpstreams, way: Upstream, fault: Fault) -> None:
     upstreams.faults["oracle"] = fault
 
     with pytest.raises(ProviderFailure) as failed:
-        (await way.get(upstreams.at("oracle") + "/facts")).json()
+        (await way.get(upstreams.url_of("oracle") + "/facts")).parse_json()
 
     assert failed.value.code == FAULTS[fault][1]
     assert failed.value.provider == "oracle"
@@ -92,41 +101,43 @@ async def test_each_way_to_fail_has_its_error(upstreams: StandIns, way: Upstream
     ],
 )
 async def test_each_status_has_its_error(
-    upstreams: StandIns, way: Upstream, status: int, kind: type[ProviderFailure]
+    upstreams: FakeUpstreams, way: Upstream, status: int, kind: type[ProviderFailure]
 ) -> None:
-    upstreams.says("oracle", "/facts", {"why": "not"}, status=status)
+    upstreams.set_response("oracle", "/facts", {"why": "not"}, status=status)
 
     with pytest.raises(kind) as failed:
-        await way.get(upstreams.at("oracle") + "/facts")
+        await way.get(upstreams.url_of("oracle") + "/facts")
 
     assert type(failed.value) is kind
 
 
-async def test_a_status_that_the_asker_knows_is_no_error(upstreams: StandIns, way: Upstream) -> None:
-    upstreams.says("oracle", "/facts", {"error": "unknown"}, status=404)
+async def test_a_status_that_the_asker_knows_is_no_error(upstreams: FakeUpstreams, way: Upstream) -> None:
+    upstreams.set_response("oracle", "/facts", {"error": "unknown"}, status=404)
 
-    reply = await way.get(upstreams.at("oracle") + "/facts", accept=(404,))
+    reply = await way.get(upstreams.url_of("oracle") + "/facts", accept=(404,))
 
-    assert (reply.status, reply.json()) == (404, {"error": "unknown"})
+    assert (reply.status, reply.parse_json()) == (404, {"error": "unknown"})
 
 
-async def test_a_connection_that_fails_is_tried_once_more(upstreams: StandIns, way: Upstream) -> None:
+async def test_a_connection_that_fails_is_tried_once_more(upstreams: FakeUpstreams, way: Upstream) -> None:
     upstreams.faults["oracle"] = "reset"
 
     with pytest.raises(ProviderError, match="could not be reached"):
-        await way.get(upstreams.at("oracle") + "/facts")
+        await way.get(upstreams.url_of("oracle") + "/facts")
 
-    assert len(upstreams.asked) == 2
+    assert len(upstreams.requests) == 2
 
 
 @pytest.mark.parametrize("fault", ["500", "429", "403 page", "200 page", "empty"])
-async def test_an_answer_is_not_asked_for_twice(upstreams: StandIns, way: Upstream, fault: Fault) -> None:
+async def test_an_answer_is_not_asked_for_twice(
+    upstreams: FakeUpstreams, way: Upstream, fault: Fault
+) -> None:
     upstreams.faults["oracle"] = fault
 
     with pytest.raises(ProviderFailure):
-        (await way.get(upstreams.at("oracle") + "/facts")).json()
+        (await way.get(upstreams.url_of("oracle") + "/facts")).parse_json()
 
-    assert len(upstreams.asked) == 1
+    assert len(upstreams.requests) == 1
 
 
 async def test_a_place_where_nobody_listens_is_named_without_its_address(way: Upstream) -> None:
@@ -135,35 +146,35 @@ async def test_a_place_where_nobody_listens_is_named_without_its_address(way: Up
 
 
 async def test_an_answer_as_long_as_allowed_is_read_and_a_byte_more_is_not(
-    upstreams: StandIns, way: Upstream
+    upstreams: FakeUpstreams, way: Upstream
 ) -> None:
-    upstreams.says("oracle", "/long", '"' + "x" * ((1 << 20) - 2) + '"')
-    upstreams.says("oracle", "/longer", '"' + "x" * ((1 << 20) - 1) + '"')
+    upstreams.set_response("oracle", "/long", '"' + "x" * ((1 << 20) - 2) + '"')
+    upstreams.set_response("oracle", "/longer", '"' + "x" * ((1 << 20) - 1) + '"')
 
-    assert len((await way.get(upstreams.at("oracle") + "/long")).body) == 1 << 20
+    assert len((await way.get(upstreams.url_of("oracle") + "/long")).body) == 1 << 20
     with pytest.raises(ProviderError, match="more than 1 MB"):
-        await way.get(upstreams.at("oracle") + "/longer")
+        await way.get(upstreams.url_of("oracle") + "/longer")
 
 
 @pytest.mark.parametrize(("said", "understood"), [("7", 7), ("999999", 3600), ("soon", None), ("-1", None)])
 async def test_how_long_to_wait_is_handed_on(way: Upstream, said: str, understood: int | None) -> None:
-    reply = Reply("oracle", "The Oracle", 429, b"", {"Retry-After": said})
+    reply = UpstreamResponse("oracle", "The Oracle", 429, b"", {"Retry-After": said})
 
-    assert way.failure(reply).retry_after == understood
+    assert way.error_for_status(reply).retry_after == understood
 
 
 def test_half_of_a_long_allowance_goes_at_once_and_the_rest_one_by_one() -> None:
-    pace = Pace(Rate(6, 60))
+    pace = SlidingWindow(RateLimit(6, 60))
 
-    waits = [pace.reserve(1000) for _ in range(9)]
+    waits = [pace.acquire(1000) for _ in range(9)]
 
     assert waits == pytest.approx([0, 0, 0, 20, 40, 60, 80, 100, 120], abs=0.5)
 
 
 def test_a_short_allowance_goes_at_once() -> None:
-    pace = Pace(Rate(3, 1))
+    pace = SlidingWindow(RateLimit(3, 1))
 
-    assert [pace.reserve(1000) for _ in range(7)] == pytest.approx([0, 0, 0, 1, 1, 1, 2], abs=0.1)
+    assert [pace.acquire(1000) for _ in range(7)] == pytest.approx([0, 0, 0, 1, 1, 1, 2], abs=0.1)
 
 
 @given(
@@ -173,10 +184,10 @@ def test_a_short_allowance_goes_at_once() -> None:
 )
 def test_no_span_has_more_calls_than_its_rate(calls: int, seconds: float, pauses: list[float]) -> None:
     clock = Clock()
-    pace, sent = Pace(Rate(calls, seconds), clock), list[float]()
+    pace, sent = SlidingWindow(RateLimit(calls, seconds), clock), list[float]()
     for pause in pauses:
         clock.now += pause
-        if (wait := pace.reserve(20)) <= 20:
+        if (wait := pace.acquire(20)) <= 20:
             sent.append(clock.now + wait)
 
     for first, later in zip(sent, sent[calls:], strict=False):
@@ -184,155 +195,161 @@ def test_no_span_has_more_calls_than_its_rate(calls: int, seconds: float, pauses
 
 
 def test_a_turn_that_comes_too_late_is_not_taken() -> None:
-    pace = Pace(Rate(1, 60))
-    pace.reserve(0)
+    pace = SlidingWindow(RateLimit(1, 60))
+    pace.acquire(0)
 
-    assert [round(pace.reserve(5)) for _ in range(3)] == [60, 60, 60]
+    assert [round(pace.acquire(5)) for _ in range(3)] == [60, 60, 60]
 
 
-async def test_who_would_wait_too_long_is_told_when_to_come_back(upstreams: StandIns) -> None:
-    upstreams.says("oracle", "/facts", {})
+async def test_who_would_wait_too_long_is_told_when_to_come_back(upstreams: FakeUpstreams) -> None:
+    upstreams.set_response("oracle", "/facts", {})
     async with open_session() as session:
-        way = Upstream("oracle", "The Oracle", session, turns=Turns(Rate(1)), max_bytes=9, patience=1)
-        await way.get(upstreams.at("oracle") + "/facts")
+        way = Upstream(
+            "oracle", "The Oracle", session, rate_limiter=RateLimiter(RateLimit(1)), max_bytes=9, max_wait=1
+        )
+        await way.get(upstreams.url_of("oracle") + "/facts")
 
         with pytest.raises(ProviderRateLimited) as limited:
-            await way.get(upstreams.at("oracle") + "/facts")
+            await way.get(upstreams.url_of("oracle") + "/facts")
 
     assert limited.value.retry_after == 60
-    assert len(upstreams.asked) == 1
+    assert len(upstreams.requests) == 1
 
 
 def test_several_processes_share_a_rate() -> None:
-    shares = [Rate(30).shared_by(processes) for processes in (1, 4, 60)]
+    shares = [RateLimit(30).split_among(processes) for processes in (1, 4, 60)]
 
-    assert shares == [Rate(30), Rate(7), Rate(1, 120)]
+    assert shares == [RateLimit(30), RateLimit(7), RateLimit(1, 120)]
 
 
 def test_what_fails_again_and_again_is_left_alone_until_one_try_succeeds() -> None:
-    breaker = Breaker()
-    breaker.PAUSE = 0.0  # the pause is over at once
-    for _ in range(Breaker.LIMIT):
-        assert breaker.lets_through()
-        breaker.saw(failure=True)
-    breaker.PAUSE = 60
+    breaker = CircuitBreaker()
+    breaker.PAUSE_SECONDS = 0.0  # the pause is over at once
+    for _ in range(CircuitBreaker.FAILURE_LIMIT):
+        assert breaker.allow_call()
+        breaker.record_outcome(failure=True)
+    breaker.PAUSE_SECONDS = 60
 
-    tried = [breaker.lets_through() for _ in range(3)]
-    breaker.saw(failure=False)
+    tried = [breaker.allow_call() for _ in range(3)]
+    breaker.record_outcome(failure=False)
 
     assert tried == [True, False, False]
-    assert breaker.lets_through()
+    assert breaker.allow_call()
 
 
-def opened() -> Breaker:
+def opened() -> CircuitBreaker:
     """A breaker that has just opened."""
-    breaker = Breaker()
-    for _ in range(Breaker.LIMIT):
-        breaker.saw(failure=True)
+    breaker = CircuitBreaker()
+    for _ in range(CircuitBreaker.FAILURE_LIMIT):
+        breaker.record_outcome(failure=True)
     return breaker
 
 
 def test_breaker_that_is_closed_has_nothing_to_wait_for() -> None:
-    breaker = Breaker()
+    breaker = CircuitBreaker()
 
-    for _ in range(Breaker.LIMIT - 1):
-        breaker.saw(failure=True)
+    for _ in range(CircuitBreaker.FAILURE_LIMIT - 1):
+        breaker.record_outcome(failure=True)
 
-    assert (breaker.is_open, breaker.wait) == (False, 0)
+    assert (breaker.is_open, breaker.seconds_until_trial) == (False, 0)
 
 
 def test_breaker_that_opens_tells_how_long_to_wait() -> None:
-    assert 0 < opened().wait <= Breaker.PAUSE
+    assert 0 < opened().seconds_until_trial <= CircuitBreaker.PAUSE_SECONDS
 
 
 def test_breaker_whose_pause_is_over_stays_open_until_a_call_succeeds(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(Breaker, "PAUSE", 0.0)
+    monkeypatch.setattr(CircuitBreaker, "PAUSE", 0.0)
     breaker = opened()
 
-    due = breaker.is_open, breaker.wait
-    breaker.saw(failure=False)
+    due = breaker.is_open, breaker.seconds_until_trial
+    breaker.record_outcome(failure=False)
 
     assert due == (True, 0)
     assert not breaker.is_open
 
 
 def test_trial_is_reserved_once_and_begins_in_spite_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Breaker, "PAUSE", 0.0)
+    monkeypatch.setattr(CircuitBreaker, "PAUSE", 0.0)
     breaker = opened()
-    breaker.PAUSE = 60
+    breaker.PAUSE_SECONDS = 60
     breaker.reserve_trial()
-    reserved = breaker.wait
+    reserved = breaker.seconds_until_trial
 
-    breaker.PAUSE = 600
+    breaker.PAUSE_SECONDS = 600
     breaker.reserve_trial()
 
-    assert 0 < breaker.wait <= reserved
-    assert breaker.lets_through()
+    assert 0 < breaker.seconds_until_trial <= reserved
+    assert breaker.allow_call()
 
 
-async def test_an_upstream_that_is_down_is_not_asked_for_a_while(upstreams: StandIns, way: Upstream) -> None:
+async def test_an_upstream_that_is_down_is_not_asked_for_a_while(
+    upstreams: FakeUpstreams, way: Upstream
+) -> None:
     upstreams.faults["oracle"] = "500"
 
-    for _ in range(Breaker.LIMIT + 5):
+    for _ in range(CircuitBreaker.FAILURE_LIMIT + 5):
         with pytest.raises(ProviderError):
-            await way.get(upstreams.at("oracle") + "/facts")
+            await way.get(upstreams.url_of("oracle") + "/facts")
 
-    assert len(upstreams.asked) == Breaker.LIMIT
+    assert len(upstreams.requests) == CircuitBreaker.FAILURE_LIMIT
 
 
 async def test_a_status_of_trouble_that_the_asker_reads_counts_once_it_says_so(
-    upstreams: StandIns, way: Upstream
+    upstreams: FakeUpstreams, way: Upstream
 ) -> None:
-    upstreams.says("oracle", "/facts", "down", status=503)
+    upstreams.set_response("oracle", "/facts", "down", status=503)
 
-    for _ in range(Breaker.LIMIT):
-        way.failure(await way.get(upstreams.at("oracle") + "/facts", accept=(503,)))
+    for _ in range(CircuitBreaker.FAILURE_LIMIT):
+        way.error_for_status(await way.get(upstreams.url_of("oracle") + "/facts", accept=(503,)))
 
     with pytest.raises(ProviderError, match="left alone"):
-        await way.get(upstreams.at("oracle") + "/facts", accept=(503,))
+        await way.get(upstreams.url_of("oracle") + "/facts", accept=(503,))
 
 
-async def test_what_is_too_slow_again_and_again_is_left_alone(upstreams: StandIns) -> None:
+async def test_what_is_too_slow_again_and_again_is_left_alone(upstreams: FakeUpstreams) -> None:
     upstreams.faults["oracle"] = "timeout"
     async with open_session() as session:
-        way = Upstream("oracle", "The Oracle", session, max_bytes=9, patience=0.1)
-        for _ in range(Breaker.LIMIT):
+        way = Upstream("oracle", "The Oracle", session, max_bytes=9, max_wait=0.1)
+        for _ in range(CircuitBreaker.FAILURE_LIMIT):
             with pytest.raises(TimeoutError):
-                await asyncio.wait_for(way.get(upstreams.at("oracle") + "/facts"), 0.1)
+                await asyncio.wait_for(way.get(upstreams.url_of("oracle") + "/facts"), 0.1)
 
         with pytest.raises(ProviderError, match="left alone"):
-            await way.get(upstreams.at("oracle") + "/facts")
+            await way.get(upstreams.url_of("oracle") + "/facts")
 
 
-async def test_who_is_cut_off_early_says_nothing_of_the_upstream(upstreams: StandIns, way: Upstream) -> None:
+async def test_who_is_cut_off_early_says_nothing_of_the_upstream(
+    upstreams: FakeUpstreams, way: Upstream
+) -> None:
     upstreams.delay = 0.2
-    upstreams.says("oracle", "/facts", {})
+    upstreams.set_response("oracle", "/facts", {})
 
-    for _ in range(Breaker.LIMIT):
+    for _ in range(CircuitBreaker.FAILURE_LIMIT):
         with pytest.raises(TimeoutError):
-            await asyncio.wait_for(way.get(upstreams.at("oracle") + "/facts"), 0.02)
+            await asyncio.wait_for(way.get(upstreams.url_of("oracle") + "/facts"), 0.02)
 
-    assert (await way.get(upstreams.at("oracle") + "/facts")).status == 200
+    assert (await way.get(upstreams.url_of("oracle") + "/facts")).status == 200
 
 
-async def test_refusals_do_not_count_as_being_down(upstreams: StandIns, way: Upstream) -> None:
-    upstreams.says("oracle", "/facts", {}, status=429)
+async def test_refusals_do_not_count_as_being_down(upstreams: FakeUpstreams, way: Upstream) -> None:
+    upstreams.set_response("oracle", "/facts", {}, status=429)
 
-    for _ in range(Breaker.LIMIT + 5):
+    for _ in range(CircuitBreaker.FAILURE_LIMIT + 5):
         with pytest.raises(ProviderRateLimited):
-            await way.get(upstreams.at("oracle") + "/facts")
+            await way.get(upstreams.url_of("oracle") + "/facts")
 
-    assert len(upstreams.asked) == Breaker.LIMIT + 5
+    assert len(upstreams.requests) == CircuitBreaker.FAILURE_LIMIT + 5
 
 
-async def test_many_ask_at_the_same_time(upstreams: StandIns, way: Upstream) -> None:
-    upstreams.says("oracle", "/facts", {"sky": "blue"})
+async def test_many_ask_at_the_same_time(upstreams: FakeUpstreams, way: Upstream) -> None:
+    upstreams.set_response("oracle", "/facts", {"sky": "blue"})
 
-    replies = await asyncio.gather(*(way.get(upstreams.at("oracle") + "/facts") for _ in range(50)))
+    replies = await asyncio.gather(*(way.get(upstreams.url_of("oracle") + "/facts") for _ in range(50)))
 
-    assert [reply.json() for reply in replies] == [{"sky": "blue"}] * 50
+    assert [reply.parse_json() for reply in replies] == [{"sky": "blue"}] * 50
 
 
 @pytest.mark.parametrize(
@@ -348,4 +365,4 @@ async def test_many_ask_at_the_same_time(upstreams: StandIns, way: Upstream) -> 
     ],
 )
 def test_an_address_that_brings_the_path_along_is_taken_as_meant(base: str, path: str, address: str) -> None:
-    assert joined(base, path) == address
+    assert join_url(base, path) == address

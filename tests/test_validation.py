@@ -15,17 +15,17 @@ import pytest
 from buyer import Buyer, payment_for
 from facilitators import StubFacilitator, stub_facilitator
 
-from centgate.body import MAX_BODY
+from centgate.body import MAX_BODY_BYTES
 from centgate.catalog import all_services
 from centgate.dev import MERCHANT
-from centgate.server import serving
+from centgate.server import run_in_thread
 from centgate.service import AnyService
 from centgate.settings import Settings
 
 SERVICES = all_services()
 STRICT = [service for service in SERVICES if service.category == "web-context"]
 LENIENT = [service for service in SERVICES if service.category == "crypto-context"]
-CAPPED = [service for service in SERVICES if service.beyond.names]
+CAPPED = [service for service in SERVICES if service.refused_options.names]
 NUMBERED = [
     (service, name)
     for service in SERVICES
@@ -134,7 +134,7 @@ def house(till: StubFacilitator, tmp_path_factory: pytest.TempPathFactory) -> Ge
             port=0,
             free_per_minute=0,  # all tests come from one address
         )
-    with serving(settings) as url, httpx.Client(base_url=url, timeout=30) as client:
+    with run_in_thread(settings) as url, httpx.Client(base_url=url, timeout=30) as client:
         yield client
 
 
@@ -258,25 +258,25 @@ def test_json_is_json_however_it_is_called(house: httpx.Client, content_type: st
 
 @each_service
 def test_a_body_of_64_kib_is_read(house: httpx.Client, service: AnyService) -> None:
-    body = written(service.input_example).ljust(MAX_BODY)
+    body = written(service.input_example).ljust(MAX_BODY_BYTES)
 
     assert is_accepted(house, service, body, "application/json")
 
 
 @each_service
 def test_one_byte_more_is_too_much(post: Post, service: AnyService) -> None:
-    response = post(service, written(service.input_example).ljust(MAX_BODY + 1))
+    response = post(service, written(service.input_example).ljust(MAX_BODY_BYTES + 1))
 
-    assert str(MAX_BODY) in issues(response)[0]["message"]
+    assert str(MAX_BODY_BYTES) in issues(response)[0]["message"]
 
 
 @each_service
 def test_a_body_that_comes_in_pieces_is_measured_as_well(post: Post, service: AnyService) -> None:
-    pieces = (b" " * 1024 for _ in range(MAX_BODY // 1024 + 1))
+    pieces = (b" " * 1024 for _ in range(MAX_BODY_BYTES // 1024 + 1))
 
     response = post(service, pieces)
 
-    assert str(MAX_BODY) in issues(response)[0]["message"]
+    assert str(MAX_BODY_BYTES) in issues(response)[0]["message"]
 
 
 def test_a_body_far_too_large_is_refused_and_the_line_stays_in_order(post: Post, house: httpx.Client) -> None:
@@ -369,7 +369,7 @@ def test_every_web_service_has_options_that_cost_more() -> None:
 
 @pytest.mark.parametrize("service", CAPPED, ids=slug)
 def test_options_that_cost_more_are_named_and_win(post: Post, service: AnyService) -> None:
-    options = sorted(service.beyond.names)
+    options = sorted(service.refused_options.names)
     fields = wrong(service.input_schema(None)["properties"])
 
     response = post(service, written({**fields, "zzz": 1, **dict.fromkeys(options, True)}))
@@ -384,7 +384,7 @@ def test_options_that_cost_more_are_named_and_win(post: Post, service: AnyServic
 @pytest.mark.parametrize("service", CAPPED, ids=slug)
 @pytest.mark.parametrize("value", [True, False, None, 0, "", [], {}], ids=json.dumps)
 def test_an_option_is_refused_whatever_it_is_set_to(post: Post, service: AnyService, value: Any) -> None:
-    option = min(service.beyond.names)
+    option = min(service.refused_options.names)
 
     response = post(service, written({**service.input_example, option: value}))
 

@@ -15,7 +15,7 @@ from centgate.errors import InvalidRequest, Issue, UnsupportedOptions
 from centgate.schema import Request
 from centgate.service import Service
 
-MAX_BODY = 64 * 1024
+MAX_BODY_BYTES = 64 * 1024
 """Maximum size of a body in bytes."""
 MAX_ISSUES = 100
 """Maximum number of problems that an error lists; the rest is given as a count."""
@@ -23,17 +23,17 @@ MAX_ISSUES = 100
 R = TypeVar("R", bound=Request)
 
 
-def read(service: Service[R, Any], body: bytes, content_type: str, context: dict[str, Any]) -> R:
+def parse_request(service: Service[R, Any], body: bytes, content_type: str, context: dict[str, Any]) -> R:
     """Parse and validate the request in a body.
 
     Raises UnsupportedOptions if it asks for options that are not part of the price, else InvalidRequest with
     all problems. `context` is the pydantic validation context of this deployment.
     """
     _check_type(content_type)
-    content = parse(body)
-    if beyond := service.beyond.asked_for(content):
+    content = parse_json_object(body)
+    if beyond := service.refused_options.find_refused(content):
         raise UnsupportedOptions(beyond, list(service.input_schema(None)["properties"]))
-    issues = list(service.request.rules(content, context))
+    issues = list(service.request.check_cross_field_rules(content, context))
     try:
         request = service.request.model_validate(content, by_alias=True, by_name=False, context=context)
     except ValidationError as error:
@@ -44,12 +44,12 @@ def read(service: Service[R, Any], body: bytes, content_type: str, context: dict
     return request
 
 
-def parse(body: bytes) -> dict[str, Any]:
+def parse_json_object(body: bytes) -> dict[str, Any]:
     """Parse one JSON object in UTF-8 without repeated keys. Raises InvalidRequest for anything else."""
     if not body:
         raise _body_error("the body is missing; a JSON object is expected")
-    if len(body) > MAX_BODY:
-        raise _body_error(f"the body is larger than {MAX_BODY} bytes")
+    if len(body) > MAX_BODY_BYTES:
+        raise _body_error(f"the body is larger than {MAX_BODY_BYTES} bytes")
     try:
         orjson.loads(body)  # rejects NaN, lone surrogates and invalid UTF-8, which `json` accepts
         content = _DECODER.decode(body.decode())

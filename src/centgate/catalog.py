@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from centgate import services
-from centgate.provider import About, Provider, RoleName
+from centgate.provider import Provider, ProviderInfo, RoleName
 from centgate.service import AnyService, Service
 
 if TYPE_CHECKING:
@@ -35,10 +35,10 @@ def _load_services() -> Iterator[AnyService]:
 
 def all_providers(catalog: tuple[AnyService, ...]) -> dict[str, type[Provider]]:
     """Return every provider that some service uses, by name."""
-    return {source.about.name: source.provider for service in catalog for source in service.sources}
+    return {source.info.name: source.provider for service in catalog for source in service.sources}
 
 
-def entry(service: AnyService, settings: Settings) -> dict[str, Any]:
+def service_summary(service: AnyService, settings: Settings) -> dict[str, Any]:
     """Return a service's entry in `GET /services`."""
     return {
         "slug": service.slug,
@@ -65,14 +65,14 @@ def entry(service: AnyService, settings: Settings) -> dict[str, Any]:
     }
 
 
-def full_entry(service: AnyService, settings: Settings) -> dict[str, Any]:
+def service_details(service: AnyService, settings: Settings) -> dict[str, Any]:
     """Return the body of `GET /services/<slug>`: the entry with its schemas and a sample response."""
     return {
-        **entry(service, settings),
+        **service_summary(service, settings),
         "inputSchema": service.input_schema(settings.development_chain),
         "outputSchema": service.output_schema,
         "outputExample": service.output_example,
-        "cacheSeconds": int(service.fresh_for.total_seconds()),
+        "cacheSeconds": int(service.cache_ttl.total_seconds()),
         "sources": _source_entries(service, settings),
     }
 
@@ -81,19 +81,19 @@ def _source_entries(service: AnyService, settings: Settings) -> list[dict[str, A
     """Return for each provider if it is configured here, and its terms of use."""
     providers = _select_providers(service, settings)
     return [
-        {"name": about.name, "configured": providers[about.name].configured, "terms": about.terms}
-        for about, _ in service.roles(providers)
+        {"name": about.name, "configured": providers[about.name].is_configured, "terms": about.terms}
+        for about, _ in service.provider_roles(providers)
     ]
 
 
-def _provider_roles(service: AnyService, settings: Settings) -> list[tuple[About, RoleName]]:
-    return service.roles(_select_providers(service, settings))
+def _provider_roles(service: AnyService, settings: Settings) -> list[tuple[ProviderInfo, RoleName]]:
+    return service.provider_roles(_select_providers(service, settings))
 
 
 def _select_providers(service: AnyService, settings: Settings) -> Mapping[str, Provider]:
-    providers = {source.about.name: source.provider(settings) for source in service.sources}
-    return service.among(providers, settings.pin(service.slug))
+    providers = {source.info.name: source.provider(settings) for source in service.sources}
+    return service.select_providers(providers, settings.pinned_provider(service.slug))
 
 
-def _provider_entry(about: About, role: str) -> dict[str, str]:
+def _provider_entry(about: ProviderInfo, role: str) -> dict[str, str]:
     return {"name": about.name, "label": about.label, "role": role, "docsUrl": about.docs_url}

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, ConfigDict, Field, JsonValue, StringConstraints
 
 from centgate.errors import Issue
-from centgate.schema import Omittable, Request, walk
+from centgate.schema import Omittable, Request, iterate_objects
 
 ChainSlug = Literal["arbitrum", "base", "bsc", "ethereum", "optimism", "polygon"]
 
@@ -48,7 +48,7 @@ Address = Annotated[
 _BURN_ADDRESS = re.compile(r"0x(0{36}[0-9a-f]{4}|(dead){10}|dead0{16}42069420694206942069)")
 
 
-def is_burned(address: str) -> bool:
+def is_burn_address(address: str) -> bool:
     """True for a burn address: zero, the first few addresses, and the spellings of `dead`."""
     return bool(_BURN_ADDRESS.fullmatch(address))
 
@@ -60,7 +60,7 @@ _Slug = Annotated[ChainSlug, Field(description="The chain's slug; wins over `cha
 _SUPPORTED_IDS: list[JsonValue] = [chain.id for chain in CHAINS]
 
 
-class OnChain(Request):
+class ChainRequest(Request):
     """A request whose chain is given by its id."""
 
     model_config = ConfigDict(
@@ -70,17 +70,17 @@ class OnChain(Request):
     chain_id: _AnyChainId
 
     @property
-    def on(self) -> int:
+    def target_chain_id(self) -> int:
         """The id of the requested chain."""
         return self.chain_id
 
     @classmethod
-    def rules(cls, body: Mapping[str, Any], context: Mapping[str, Any]) -> Iterable[Issue]:
+    def check_cross_field_rules(cls, body: Mapping[str, Any], context: Mapping[str, Any]) -> Iterable[Issue]:
         """Check that the chain is supported or is the development chain."""
         yield from _check_chain_id(body.get("chainId"), context)
 
 
-class OnNamedChain(Request):
+class NamedChainRequest(Request):
     """A request whose chain is given by slug or id; the slug takes precedence."""
 
     model_config = ConfigDict(
@@ -96,12 +96,12 @@ class OnNamedChain(Request):
     chain_id: Omittable[_AnyChainId] = None
 
     @property
-    def on(self) -> int:
+    def target_chain_id(self) -> int:
         """The id of the requested chain."""
         return CHAIN_BY_SLUG[self.chain].id if self.chain else self.chain_id or 0
 
     @classmethod
-    def rules(cls, body: Mapping[str, Any], context: Mapping[str, Any]) -> Iterable[Issue]:
+    def check_cross_field_rules(cls, body: Mapping[str, Any], context: Mapping[str, Any]) -> Iterable[Issue]:
         """Check that slug or id is present, and that the id is supported if there is no slug."""
         if "chain" not in body and "chainId" not in body:
             yield Issue("", "one of chain or chainId is required")
@@ -111,7 +111,7 @@ class OnNamedChain(Request):
     def _canonical(self) -> dict[str, Any]:
         """Return the canonical request with the chain as its id, also if it was given by slug."""
         return {name: value for name, value in super()._canonical().items() if name != "chain"} | {
-            "chainId": self.on
+            "chainId": self.target_chain_id
         }
 
 
@@ -123,8 +123,8 @@ def _check_chain_id(chain_id: Any, context: Mapping[str, Any]) -> Iterable[Issue
         yield Issue("chainId", f"chain {chain_id} is not supported; supported: {CHAIN_NAMES}")
 
 
-def admit_development_chain(schema: dict[str, Any], chain_id: int) -> None:
+def allow_development_chain(schema: dict[str, Any], chain_id: int) -> None:
     """Add the id of the development chain to the ids that a published request schema accepts."""
-    for node in walk(schema):
+    for node in iterate_objects(schema):
         if node.get("enum") == _SUPPORTED_IDS:
             node["enum"] = [*_SUPPORTED_IDS, chain_id]

@@ -70,25 +70,25 @@ def serve(
     """Serve the API for real payments, configured by CENTGATE_* and .env."""
     from centgate import server
     from centgate.faces import verification
-    from centgate.log import set_up_logs
-    from centgate.payments.migrations.commands import require_schema
+    from centgate.log import configure_logging
+    from centgate.payments.migrations.commands import check_database
     from centgate.payments.token_decimals import check_decimals
-    from centgate.runtime import rehearse
-    from centgate.terminal import fail, say, settings_given
+    from centgate.runtime import validate_startup
+    from centgate.terminal import exit_with_error, load_settings, print_message
 
-    settings = settings_given(host=host, port=port, workers=workers)
-    set_up_logs(settings.log_level)
+    settings = load_settings(host=host, port=port, workers=workers)
+    configure_logging(settings.log_level)
     _print_warnings(settings)
     _log_nodes(settings)
     try:
-        rehearse(settings)
+        validate_startup(settings)
         verification.files(settings.well_known)
         if warning := check_decimals(settings):
-            say(warning)
-        require_schema(settings)
-        server.run(settings)
+            print_message(warning)
+        check_database(settings)
+        server.run_server(settings)
     except (ValueError, OSError) as error:
-        fail(str(error))
+        exit_with_error(str(error))
 
 
 @app.command()
@@ -96,11 +96,11 @@ def dev(host: Host = None, port: Port = None) -> None:
     """Serve the API on a local development chain: ten payers with test money; needs no key and no account."""
     from centgate import server
     from centgate.dev import development
-    from centgate.log import set_up_logs
-    from centgate.terminal import fail, settings_given
+    from centgate.log import configure_logging
+    from centgate.terminal import exit_with_error, load_settings
 
-    settings = settings_given(host=host, port=port)
-    set_up_logs(settings.log_level)
+    settings = load_settings(host=host, port=port)
+    configure_logging(settings.log_level)
     try:
         with development(settings) as environment:
             chain = environment.chain
@@ -112,29 +112,29 @@ def dev(host: Host = None, port: Port = None) -> None:
             for account in chain.accounts:
                 print(f"  {account.address}  {account.private_key}")
             sys.stdout.flush()
-            server.run(environment.settings)
+            server.run_server(environment.settings)
     except ModuleNotFoundError as error:
-        fail(_missing_extra_message(error))
+        exit_with_error(_missing_extra_message(error))
     except (OSError, RuntimeError) as error:
-        fail(str(error))
+        exit_with_error(str(error))
 
 
 @app.command()
 def demo() -> None:
     """Run a buyer on a development chain: request, pay, get the answer, check that nothing is paid twice."""
-    from centgate.log import set_up_logs
-    from centgate.terminal import fail, settings_given
+    from centgate.log import configure_logging
+    from centgate.terminal import exit_with_error, load_settings
 
-    set_up_logs("error")
-    settings = settings_given(port=0)
+    configure_logging("error")
+    settings = load_settings(port=0)
     try:
         from centgate.demo.story import run_demo
 
         run_demo(settings)
     except ModuleNotFoundError as error:
-        fail(_missing_extra_message(error))
+        exit_with_error(_missing_extra_message(error))
     except (OSError, RuntimeError) as error:
-        fail(str(error))
+        exit_with_error(str(error))
 
 
 @app.command()
@@ -143,9 +143,9 @@ def settings(
     env: Annotated[bool, typer.Option("--env", help="As a .env file to fill in.")] = False,
 ) -> None:
     """Show all settings."""
-    from centgate.settings_page import env_example, markdown
+    from centgate.settings_page import render_env_example, render_markdown
 
-    print(env_example() if env else markdown(), end="")
+    print(render_env_example() if env else render_markdown(), end="")
 
 
 def _unwrap_help(command: Any) -> Any:
@@ -166,16 +166,16 @@ def _missing_extra_message(error: ModuleNotFoundError) -> str:
 def _print_warnings(settings: Settings) -> None:
     """Print warnings about settings that are probably mistakes."""
     from centgate.catalog import all_providers, all_services
-    from centgate.settings import misspelt
-    from centgate.terminal import say
+    from centgate.settings import find_unknown_variables
+    from centgate.terminal import print_message
 
     if settings.pay_to is None:
-        say("CENTGATE_PAY_TO is not set: every paid route answers 402 payment_not_configured")
+        print_message("CENTGATE_PAY_TO is not set: every paid route answers 402 payment_not_configured")
     if settings.lacks_cdp_key:
-        say(f"{settings.facilitator} needs CENTGATE_CDP_API_KEY_ID and _SECRET: payments will fail")
+        print_message(f"{settings.facilitator} needs CENTGATE_CDP_API_KEY_ID and _SECRET: payments will fail")
     providers = all_providers(all_services()).values()
-    for name in misspelt([name for provider in providers for name in provider.about.settings]):
-        say(f"{name} is not a setting and has no effect; `centgate settings` lists all settings")
+    for name in find_unknown_variables([name for provider in providers for name in provider.info.settings]):
+        print_message(f"{name} is not a setting and has no effect; `centgate settings` lists all settings")
 
 
 def _log_nodes(settings: Settings) -> None:

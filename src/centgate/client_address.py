@@ -11,28 +11,28 @@ from starlette.types import Scope
 Address = IPv4Address | IPv6Address
 Network = IPv4Network | IPv6Network
 
-UNKNOWN = "unknown"
+UNKNOWN_CLIENT = "unknown"
 """The name of all peers without an address, such as those of a Unix socket."""
 MAX_LENGTH = 64
 """Maximum length of an address in characters; a longer text is not one, and must not fill the cache."""
 
 
-class ClientAddresses:
+class ClientAddressReader:
     """Reads the client's address of a request; entries of `X-Forwarded-For` by trusted proxies are used."""
 
-    def __init__(self, trusted: Iterable[str] = ()) -> None:
+    def __init__(self, trusted_proxies: Iterable[str] = ()) -> None:
         """`trusted` are addresses and networks; raises ValueError for anything else."""
-        self._trusted = tuple(read_network(each) for each in trusted)
+        self._trusted = tuple(parse_network(each) for each in trusted_proxies)
 
-    def read(self, scope: Scope) -> str:
+    def read_client_key(self, scope: Scope) -> str:
         """Return the client's name for limits: an IPv4 address, or the /64 of an IPv6 address.
 
         An IPv6 subscriber has at least a /64, so a single address does not identify a client.
         """
         peer = scope.get("client")
-        address = read_address(peer[0]) if peer else None
+        address = parse_address(peer[0]) if peer else None
         if address is None:
-            return UNKNOWN
+            return UNKNOWN_CLIENT
         return address_key(self._resolve_forwarded(address, scope) if self._trusted else address)
 
     def _resolve_forwarded(self, address: Address, scope: Scope) -> Address:
@@ -42,7 +42,7 @@ class ClientAddresses:
         headers: list[tuple[bytes, bytes]] = scope["headers"]
         forwarded_for = b",".join(value for name, value in headers if name == b"x-forwarded-for")
         for entry in reversed(forwarded_for.split(b",")):
-            previous = read_address(entry.decode("latin-1").strip())
+            previous = parse_address(entry.decode("latin-1").strip())
             if previous is None:
                 break
             address = previous
@@ -54,7 +54,7 @@ class ClientAddresses:
         return any(address in network for network in self._trusted)
 
 
-def read_network(text: str) -> Network:
+def parse_network(text: str) -> Network:
     """Parse an address or a network. Raises ValueError for anything else, also for bits beyond the mask."""
     return ip_network(text)
 
@@ -69,7 +69,7 @@ def _parse_address(text: str) -> Address | None:
     return (address.ipv4_mapped if isinstance(address, IPv6Address) else None) or address
 
 
-def read_address(text: str) -> Address | None:
+def parse_address(text: str) -> Address | None:
     """Parse an address, an IPv4-mapped one as IPv4; return None for anything else."""
     return _parse_address(text) if len(text) <= MAX_LENGTH else None
 

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 
 from starlette.types import Scope
 
-from centgate.client_address import ClientAddresses
+from centgate.client_address import ClientAddressReader
 from centgate.errors import (
-    UNTOUCHED,
+    UNCHARGED_RESEND,
     CentgateError,
     PaymentConflict,
     PaymentNote,
@@ -24,7 +24,7 @@ from centgate.errors import (
     RateLimited,
     Refused,
 )
-from centgate.meter import SILENT, LimitedBy, Meter
+from centgate.meter import NULL_METER, LimitScope, Meter
 from centgate.payments.authorization import Payment, PaymentKey, read_payment
 
 if TYPE_CHECKING:
@@ -41,12 +41,12 @@ REFUSED_COST = 10
 """Tokens for a request whose payment the facilitator refused: it caused calls to it, perhaps to nodes."""
 _ROUNDING = 1e-6
 """Tolerance in seconds for rounding errors: a clock value of days has less precision than one token."""
-ACCEPTED = frozenset({"in_flight", "settled", "delivered"})
+ACCEPTED_STATES = frozenset({"in_flight", "settled", "delivered"})
 """States of a payment that was accepted."""
 
 K = TypeVar("K", bound=Hashable)
 T = TypeVar("T")
-Pair = tuple[str, str, str, str, str]
+ClientPaymentKey = tuple[str, str, str, str, str]
 """A client's name and the parts of a payment's key, as strings because these hash quickly."""
 
 
@@ -76,7 +76,7 @@ class TokenBuckets(Generic[K]):
     def __len__(self) -> int:
         return len(self._full_at)
 
-    def take(self, key: K) -> bool:
+    def take_token(self, key: K) -> bool:
         """Take a token and return True; False if the bucket is empty."""
         now = self._clock()
         full_at = max(self._full_at.get(key, now), now) + self._interval
@@ -85,24 +85,24 @@ class TokenBuckets(Generic[K]):
         self._store(key, full_at, now)
         return True
 
-    def spend(self, key: K, tokens: int = 1) -> None:
+    def spend_tokens(self, key: K, tokens: int = 1) -> None:
         """Take tokens even if the bucket is empty; it then takes longer to refill."""
         now = self._clock()
         self._store(key, max(self._full_at.get(key, now), now) + tokens * self._interval, now)
 
-    def give_back(self, key: K, tokens: int = 1) -> None:
+    def return_tokens(self, key: K, tokens: int = 1) -> None:
         """Return tokens to the bucket, up to its size."""
         full_at = self._full_at.get(key)
         if full_at is not None:
             self._store(key, full_at - tokens * self._interval, self._clock())
 
-    def has(self, key: K, tokens: int = 1) -> bool:
+    def has_tokens(self, key: K, tokens: int = 1) -> bool:
         """True if the bucket holds at least this many tokens."""
         if key not in self._full_at and tokens == 1:
             return True
-        return self.wait(key, tokens) <= 0
+        return self.seconds_until(key, tokens) <= 0
 
-    def wait(self, key: K, tokens: int = 1) -> float:
+    def seconds_until(self, key: K, tokens: int = 1) -> float:
         """Return the seconds until this many tokens are available; 0 or less if they are."""
         now = self._clock()
         return max(self._full_at.get(key, now), now) - now + tokens * self._interval - self._span
@@ -124,26 +124,26 @@ class ClientLimits:
     """The limits of one server process."""
 
     def __init__(
-        self, settings: Settings, meter: Meter = SILENT, *, clock: Callable[[], float] = time.monotonic
+        self, settings: Settings, meter: Meter = NULL_METER, *, clock: Callable[[], float] = time.monotonic
     ) -> None:
         self.meter = meter
-        self.clients = ClientAddresses(settings.trusted_proxies)
+        self.clients = ClientAddressReader(settings.trusted_proxies)
         per_minute, refused = settings.free_per_minute, settings.refused_per_minute
         wrong = WRONG_REQUESTS if per_minute else 0
         self.addresses = TokenBuckets[str](per_minute, settings.free_burst, clock=clock)
         self.payers = TokenBuckets[str](refused, refused, clock=clock)
-        self.wrong_requests = TokenBuckets[Pair](wrong, wrong, clock=clock)
+        self.wrong_requests = TokenBuckets[ClientPaymentKey](wrong, wrong, clock=clock)
         """By address and payment, so that another client cannot block the buyer of a paid request."""
-        self.presented: dict[Pair, dict[str, int]] = {}
+        self.requests_in_progress: dict[ClientPaymentKey, dict[str, int]] = {}
         """Requests in progress by address and payment: their number for each request binding."""
 
     def admit(self, scope: Scope) -> Admission:
         """Create the admission of a request; takes a token if its client has one."""
-        return Admission(self, self.clients.read(scope))
+        return Admission(self, self.clients.read_client_key(scope))
 
 
 @dataclass(frozen=True, slots=True)
-class Presented:
+class PaidRequestHeaders:
     """The parts of a request to a paid route that the limits need."""
 
     slug: str
@@ -158,20 +158,20 @@ class Admission:
     def __init__(self, limits: ClientLimits, client: str) -> None:
         self.client = client
         self._limits = limits
-        self._tokens = int(limits.addresses.take(client))
+        self._tokens = int(limits.addresses.take_token(client))
         self.is_limited = not self._tokens
         """True if the client has used up its free requests: only payments known to the journal proceed."""
-        self._pair: Pair | None = None
+        self._pair: ClientPaymentKey | None = None
         self._binding: str | None = None
 
-    def refusal(self, payment: PaymentNote | None = None) -> RateLimited:
+    def rate_limit_error(self, payment: PaymentNote | None = None) -> RateLimited:
         """Return the error for a client that has used up its free requests."""
-        wait = self._limits.addresses.wait(self.client)
+        wait = self._limits.addresses.seconds_until(self.client)
         message = "too many requests without an accepted payment came from this address"
         return self._rate_limited("address", message, wait, payment)
 
-    async def count_request(
-        self, request: Presented, gate: Gate, journal: Journal, answer: Callable[[], Awaitable[T]]
+    async def run_request(
+        self, request: PaidRequestHeaders, gate: Gate, journal: Journal, answer: Callable[[], Awaitable[T]]
     ) -> T:
         """Run `answer` for a request, and keep or return its token depending on the outcome.
 
@@ -189,26 +189,28 @@ class Admission:
         self._give_back()
         return result
 
-    async def present(self, payment: Payment, binding: str, journal: Journal) -> None:
+    async def check_payment(self, payment: Payment, binding: str, journal: Journal) -> None:
         """Check the limits before a payment is used for a request; `binding` is the request's digest.
 
         Raises RateLimited if it was presented with too many other requests, or if too many payments of this
         payer were refused and the journal does not know this one.
         """
         pair = self._payment_pair(payment.key)
-        under_way = self._limits.presented.get(pair, {})
+        under_way = self._limits.requests_in_progress.get(pair, {})
         # requests in progress may be wrong too; parallel requests must not allow more than sequential ones
         others = len(under_way) - (binding in under_way)
-        if not self._limits.wrong_requests.has(pair, 1 + others):
+        if not self._limits.wrong_requests.has_tokens(pair, 1 + others):
             raise await self._too_many_wrong_requests(pair, payment, journal)
         self._pair, self._binding = pair, binding
-        self._limits.presented.setdefault(pair, under_way)[binding] = under_way.get(binding, 0) + 1
+        self._limits.requests_in_progress.setdefault(pair, under_way)[binding] = under_way.get(binding, 0) + 1
         payer = payment.key.payer
-        if not payment.signer_known or self._limits.payers.has(payer):
+        if not payment.signer_known or self._limits.payers.has_tokens(payer):
             return
         if not _is_accepted(await journal.note(payment)):
             message = "too many payments of this payer were refused"
-            raise self._rate_limited("payer", message, self._limits.payers.wait(payer), UNTOUCHED)
+            raise self._rate_limited(
+                "payer", message, self._limits.payers.seconds_until(payer), UNCHARGED_RESEND
+            )
 
     async def count_settlement(self, settlement: Awaitable[T], payment: Payment, claim: Claim) -> T:
         """Await a settlement, count its outcome, and return its result.
@@ -222,46 +224,48 @@ class Admission:
         try:
             result = await settlement
         except PaymentRequired:
-            self._limits.addresses.spend(self.client, REFUSED_COST - 1)
+            self._limits.addresses.spend_tokens(self.client, REFUSED_COST - 1)
             if payment.signer_known:
-                self._limits.payers.spend(payment.key.payer)
+                self._limits.payers.spend_tokens(payment.key.payer)
             raise
         self._tokens += is_new
         self._give_back()
         return result
 
-    async def _require_known(self, request: Presented, gate: Gate, journal: Journal) -> None:
+    async def _require_known(self, request: PaidRequestHeaders, gate: Gate, journal: Journal) -> None:
         """Raise RateLimited unless the request presents a payment that was accepted before."""
         if request.signature is None:
-            raise self.refusal()
+            raise self.rate_limit_error()
         payment = _parse_payment(request, gate)
         note = await journal.note(payment) if payment else None
         if payment is None or not _is_accepted(note):
-            raise self.refusal(UNTOUCHED)
+            raise self.rate_limit_error(UNCHARGED_RESEND)
         self._pair = self._payment_pair(payment.key)
-        if not self._limits.wrong_requests.has(self._pair):
+        if not self._limits.wrong_requests.has_tokens(self._pair):
             raise await self._too_many_wrong_requests(self._pair, payment, journal)
 
-    def _payment_pair(self, key: PaymentKey) -> Pair:
+    def _payment_pair(self, key: PaymentKey) -> ClientPaymentKey:
         return (self.client, key.network, key.asset, key.payer, key.nonce)
 
-    async def _too_many_wrong_requests(self, pair: Pair, payment: Payment, journal: Journal) -> RateLimited:
+    async def _too_many_wrong_requests(
+        self, pair: ClientPaymentKey, payment: Payment, journal: Journal
+    ) -> RateLimited:
         """Return the error for a payment that was presented with too many requests it was not made for.
 
         Signatures of settled payments are public on the chain, and a client that guesses the matching request
         receives its answer. So the matching request is refused as well until the minute is over; otherwise
         the answer would confirm the guess. The buyer, at another address, has a separate bucket.
         """
-        wait = self._limits.wrong_requests.wait(pair)
+        wait = self._limits.wrong_requests.seconds_until(pair)
         itself = replace(payment, identifier=None)  # else finds other payments of this key
-        note = replace(await journal.note(itself) or UNTOUCHED, retry="same_payment")
+        note = replace(await journal.note(itself) or UNCHARGED_RESEND, retry="same_payment")
         message = "this payment came with too many requests that it was not made for"
         return self._rate_limited("payment", message, wait, note)
 
     def _rate_limited(
-        self, by: LimitedBy, message: str, wait: float, payment: PaymentNote | None
+        self, by: LimitScope, message: str, wait: float, payment: PaymentNote | None
     ) -> RateLimited:
-        self._limits.meter.limited(by)
+        self._limits.meter.record_rate_limit(by)
         return RateLimited(message, retry_after=max(1, ceil(wait)), payment=payment)
 
     def _count_error(self, error: CentgateError) -> None:
@@ -274,26 +278,26 @@ class Admission:
         # a client without tokens must not bypass the limit for refused requests with a known payment
         counts = self.is_limited or _is_for_other_request(error)
         if self._pair and counts and not isinstance(error, RateLimited):
-            self._limits.wrong_requests.spend(self._pair)
+            self._limits.wrong_requests.spend_tokens(self._pair)
 
     def _give_back(self) -> None:
         if self._tokens:
-            self._limits.addresses.give_back(self.client, self._tokens)
+            self._limits.addresses.return_tokens(self.client, self._tokens)
             self._tokens = 0
 
     def _remove_binding(self) -> None:
         if self._pair is None or self._binding is None:
             return
-        under_way = self._limits.presented[self._pair]
+        under_way = self._limits.requests_in_progress[self._pair]
         under_way[self._binding] -= 1
         if not under_way[self._binding]:
             del under_way[self._binding]
         if not under_way:
-            del self._limits.presented[self._pair]
+            del self._limits.requests_in_progress[self._pair]
 
 
 def _is_accepted(note: PaymentNote | None) -> bool:
-    return note is not None and note.state in ACCEPTED
+    return note is not None and note.state in ACCEPTED_STATES
 
 
 def _is_for_other_request(error: CentgateError) -> bool:
@@ -302,7 +306,7 @@ def _is_for_other_request(error: CentgateError) -> bool:
     return used or isinstance(error, PaymentConflict)
 
 
-def _parse_payment(request: Presented, gate: Gate) -> Payment | None:
+def _parse_payment(request: PaidRequestHeaders, gate: Gate) -> Payment | None:
     """Parse the payment of a request; return None if it could not have been accepted."""
     terms = gate.terms.get(request.slug)
     if terms is None or request.signature is None:

@@ -24,7 +24,7 @@ from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 from uvicorn.server import ServerState
 
 from centgate import envelope
-from centgate.client_address import address_key, read_address, read_network
+from centgate.client_address import address_key, parse_address, parse_network
 from centgate.errors import CentgateError, InternalError, InvalidRequest, Issue
 
 MAX_HEADERS = 100
@@ -33,11 +33,11 @@ MAX_PIPELINED = 32
 """Maximum number of requests that wait on a connection for the response to an earlier one."""
 FEED_BYTES = 16 * 1024
 """Bytes passed to the parser at a time; incomplete headers exceed their limit by at most this much."""
-LINGER = 2.0
+LINGER_SECONDS = 2.0
 """Seconds for a client to read an error; closing at once could reset the connection before that."""
 LINGER_BYTES = 1024 * 1024
 """Maximum number of bytes discarded in that time."""
-RETRY_AFTER = 5
+RETRY_AFTER_SECONDS = 5
 """`Retry-After` in seconds for clients rejected because of the number of connections."""
 
 
@@ -76,13 +76,13 @@ class ConnectionTable:
     def __init__(self, limits: ConnectionLimits) -> None:
         self.limits = limits
         self._maximum = min(limits.connections, _open_file_limit() // 2)  # half is left for other files
-        self._trusted = tuple(read_network(each) for each in limits.trusted_proxies)
+        self._trusted = tuple(parse_network(each) for each in limits.trusted_proxies)
         self._open: dict[LimitedProtocol, str | None] = {}  # values: the key it is counted by
         self._per_address = Counter[str]()
         self._rejected = 0
         self._sweeping = False
 
-    def admit(self, connection: LimitedProtocol) -> bool:
+    def try_add(self, connection: LimitedProtocol) -> bool:
         """Add a connection and return True; False if there are too many."""
         key = self._address_key(connection)
         full = len(self._open) >= self._maximum
@@ -108,7 +108,7 @@ class ConnectionTable:
         """Return the key that a client's connections are counted by; None if they are not limited."""
         if connection.client is None:
             return None
-        address = read_address(connection.client[0])
+        address = parse_address(connection.client[0])
         if address is None or any(address in network for network in self._trusted):
             return None
         return address_key(address)
@@ -131,7 +131,7 @@ class ConnectionTable:
             self._rejected = 0
 
 
-class Phase(Enum):
+class RequestPhase(Enum):
     """Progress in receiving the latest request of a connection."""
 
     CONNECTED = "nothing has been sent yet"
@@ -159,7 +159,7 @@ class LimitedProtocol(HttpToolsProtocol):
         assert isinstance(config, LimitedConfig)
         self._table = config.connection_table
         self._limits = config.connection_table.limits
-        self._phase = Phase.CONNECTED
+        self._phase = RequestPhase.CONNECTED
         self._deadline = math.inf
         self._write_deadline = math.inf
         self._unanswered = 0  # requests whose headers are complete and whose responses are not
@@ -169,11 +169,13 @@ class LimitedProtocol(HttpToolsProtocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
         """Admit the connection, or answer 503 and close it."""
         super().connection_made(transport)
-        if self._table.admit(self):
+        if self._table.try_add(self):
             self._deadline = self.loop.time() + self._limits.header_timeout
             return
-        self._phase = Phase.REFUSED
-        error = InternalError("too many connections are open; try again later", retry_after=RETRY_AFTER)
+        self._phase = RequestPhase.REFUSED
+        error = InternalError(
+            "too many connections are open; try again later", retry_after=RETRY_AFTER_SECONDS
+        )
         self.transport.write(self._render_error(503, error, _new_request_id()))
         self.transport.close()
 
@@ -194,7 +196,7 @@ class LimitedProtocol(HttpToolsProtocol):
     def on_message_begin(self) -> None:
         """Start the header deadline at the first byte of a request."""
         super().on_message_begin()
-        self._phase = Phase.HEADERS
+        self._phase = RequestPhase.HEADERS
         self._deadline = self.loop.time() + self._limits.header_timeout
         self._bytes_since_progress = 0
 
@@ -209,7 +211,7 @@ class LimitedProtocol(HttpToolsProtocol):
         super().on_headers_complete()
         # the parser reports trailers as headers; they must not reach the headers the application reads
         self.headers = []
-        self._phase = Phase.BODY
+        self._phase = RequestPhase.BODY
         # while a request waits for earlier ones, reading may be paused, which is not the client's fault
         self._deadline = math.inf if self._unanswered else self.loop.time() + self._limits.body_timeout
         self._bytes_since_progress = 0
@@ -223,7 +225,7 @@ class LimitedProtocol(HttpToolsProtocol):
     def on_message_complete(self) -> None:
         """Stop the body deadline of a request."""
         super().on_message_complete()
-        self._phase = Phase.RECEIVED
+        self._phase = RequestPhase.RECEIVED
         self._deadline = math.inf if self._unanswered else self.loop.time() + self.timeout_keep_alive
 
     def on_response_complete(self) -> None:
@@ -235,11 +237,11 @@ class LimitedProtocol(HttpToolsProtocol):
         self.flow.resume_reading()
         if self.pipeline:
             self._start_asgi_task(*self.pipeline.pop())
-            if self._phase is Phase.BODY and not self.pipeline:
+            if self._phase is RequestPhase.BODY and not self.pipeline:
                 self._deadline = self.loop.time() + self._limits.body_timeout
-        elif self._phase is Phase.REFUSED:
+        elif self._phase is RequestPhase.REFUSED:
             self._close_with_error()
-        elif self._phase is Phase.RECEIVED:
+        elif self._phase is RequestPhase.RECEIVED:
             self._deadline = self.loop.time() + self.timeout_keep_alive
 
     def check_deadlines(self, now: float) -> None:
@@ -258,18 +260,18 @@ class LimitedProtocol(HttpToolsProtocol):
     def _handle_timeout(self) -> None:
         """End the connection: with a 408 response where its phase allows one."""
         match self._phase:
-            case Phase.HEADERS:
+            case RequestPhase.HEADERS:
                 self._refuse(408, f"the headers were not complete within {self._limits.header_timeout:g} s")
-            case Phase.BODY:
+            case RequestPhase.BODY:
                 self._refuse(408, f"the body was not complete within {self._limits.body_timeout:g} s")
-            case Phase.REFUSED:
+            case RequestPhase.REFUSED:
                 self.transport.abort()
-            case Phase.CONNECTED | Phase.RECEIVED:
+            case RequestPhase.CONNECTED | RequestPhase.RECEIVED:
                 self.transport.close()
 
     def _feed_parser(self, data: bytes | memoryview) -> None:
         """Pass bytes to the parser, and refuse the request if its headers or trailers get too large."""
-        if self._phase is Phase.REFUSED:
+        if self._phase is RequestPhase.REFUSED:
             self._discard(data)
             return
         assert self.parser is not None  # set until the connection is lost
@@ -280,7 +282,7 @@ class LimitedProtocol(HttpToolsProtocol):
             pass  # only HTTP/1.1 is supported: the upgrade is ignored and the request answered
         except httptools.HttpParserError:
             self._refuse(400, "the request is not valid HTTP/1.1")
-        if self._phase is not Phase.HEADERS and self._phase is not Phase.BODY:
+        if self._phase is not RequestPhase.HEADERS and self._phase is not RequestPhase.BODY:
             return
         if self._bytes_since_progress > self._limits.header_bytes or len(self.headers) > MAX_HEADERS:
             self._refuse_headers()  # applies to trailers too
@@ -308,13 +310,13 @@ class LimitedProtocol(HttpToolsProtocol):
 
     def _refuse(self, status: int, message: str) -> None:
         """Stop parsing; send an error after the responses to all earlier requests, and close."""
-        if self._phase is Phase.REFUSED:
+        if self._phase is RequestPhase.REFUSED:
             return
         error, request_id = InvalidRequest([Issue("", message)]), _new_request_id()
         self._error_response = self._render_error(status, error, request_id)
-        if self._phase is Phase.BODY:
+        if self._phase is RequestPhase.BODY:
             self._abandon_request()
-        self._phase, self._deadline = Phase.REFUSED, math.inf
+        self._phase, self._deadline = RequestPhase.REFUSED, math.inf
         structlog.get_logger().info("request_refused", status=status, reason=message, request_id=request_id)
         if not self._unanswered:
             self._close_with_error()
@@ -345,11 +347,11 @@ class LimitedProtocol(HttpToolsProtocol):
             return
         self.flow.resume_reading()  # otherwise the client's close would not be noticed
         self._bytes_since_progress = 0
-        self._deadline = self.loop.time() + LINGER
+        self._deadline = self.loop.time() + LINGER_SECONDS
 
     def _render_error(self, status: int, error: CentgateError, request_id: str) -> bytes:
         """Build a complete error response, bypassing the application."""
-        body = envelope.failure(error, request_id)
+        body = envelope.render_error(error, request_id)
         headers = [
             *self.server_state.default_headers,
             (b"content-type", b"application/json"),

@@ -54,12 +54,12 @@ def sign(digest: bytes, private_key: bytes) -> bytes:
     return compact[:64] + bytes([compact[64] + 27])
 
 
-def address_of(private_key: bytes) -> str:
+def derive_address(private_key: bytes) -> str:
     """Return the lower-case address of a 32-byte private key. Raises ValueError for an invalid key."""
     return _address_from_public_key(_parse_key(private_key).public_key)
 
 
-def recover(digest: bytes, signature: bytes) -> str | None:
+def recover_signer(digest: bytes, signature: bytes) -> str | None:
     """Return the lower-case address of the signer; None for an invalid signature.
 
     Rejects `s` in the upper half as the token contract does (EIP-2); accepts `v` as 27/28 or 0/1.

@@ -13,7 +13,7 @@ from centgate.provider import RoleName, Status
 
 
 @dataclass(frozen=True, slots=True)
-class Meaning:
+class ErrorSpec:
     """One row of the error table: HTTP status, cause, if it is charged, and the client's next step."""
 
     status: int
@@ -24,47 +24,51 @@ class Meaning:
 
 _FIX_INPUT = "Fix the input; do not retry unchanged."
 _BACK_OFF = "Retry with backoff, with the same payment."
-ERRORS: Mapping[str, Meaning] = {
-    "validation_error": Meaning(400, "The body is missing, malformed or fails the schema.", "no", _FIX_INPUT),
-    "unsupported_options": Meaning(
+ERROR_SPECS: Mapping[str, ErrorSpec] = {
+    "validation_error": ErrorSpec(
+        400, "The body is missing, malformed or fails the schema.", "no", _FIX_INPUT
+    ),
+    "unsupported_options": ErrorSpec(
         400, "The request asks for options that the price does not include.", "no", _FIX_INPUT
     ),
-    "payment_required": Meaning(
+    "payment_required": ErrorSpec(
         402, "No valid payment came with the request.", "no", "Sign the terms and send the request again."
     ),
-    "payment_not_configured": Meaning(
+    "payment_not_configured": ErrorSpec(
         402, "This deployment takes no payments.", "no", "Use another deployment."
     ),
-    "not_found": Meaning(404, "No such route or service.", "no", "See GET /services and GET /openapi.json."),
-    "no_data": Meaning(404, "The sources have no data about it: a final answer.", "yes", "Do not retry."),
-    "method_not_allowed": Meaning(405, "The route has other methods.", "no", "Use one named in Allow."),
-    "payment_conflict": Meaning(
+    "not_found": ErrorSpec(
+        404, "No such route or service.", "no", "See GET /services and GET /openapi.json."
+    ),
+    "no_data": ErrorSpec(404, "The sources have no data about it: a final answer.", "yes", "Do not retry."),
+    "method_not_allowed": ErrorSpec(405, "The route has other methods.", "no", "Use one named in Allow."),
+    "payment_conflict": ErrorSpec(
         409, "The idempotency key belongs to another request.", "no", "Use a new key for a new request."
     ),
-    "rate_limited": Meaning(
+    "rate_limited": ErrorSpec(
         429,
         "Too much unpaid or refused work came from this address or payer.",
         "no",
         "Wait for Retry-After, then send the same request, with the same payment if one came with it.",
     ),
-    "provider_rate_limited": Meaning(429, "An upstream's rate limit is reached.", "redeemable", _BACK_OFF),
-    "internal_error": Meaning(
+    "provider_rate_limited": ErrorSpec(429, "An upstream's rate limit is reached.", "redeemable", _BACK_OFF),
+    "internal_error": ErrorSpec(
         500, "An internal error occurred.", "redeemable", "Retry once, then report the requestId."
     ),
-    "provider_error": Meaning(502, "An upstream failed.", "redeemable", _BACK_OFF),
-    "provider_unconfigured": Meaning(
+    "provider_error": ErrorSpec(502, "An upstream failed.", "redeemable", _BACK_OFF),
+    "provider_unconfigured": ErrorSpec(
         503,
         "A needed upstream is not configured here.",
         "no",
         "Treat the service as down on this deployment.",
     ),
-    "provider_timeout": Meaning(504, "An upstream did not answer in time.", "redeemable", _BACK_OFF),
+    "provider_timeout": ErrorSpec(504, "An upstream did not answer in time.", "redeemable", _BACK_OFF),
 }
 """All error codes. `redeemable`: if money was taken, the same payment buys the answer later."""
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class HttpReply:
     """An HTTP response: status, body and headers."""
 
     status: int
@@ -87,31 +91,33 @@ _FAILURE_STATUSES = ("error", "timeout", "rate_limited")
 
 
 @dataclass(frozen=True, slots=True)
-class Answered:
+class ServiceResult:
     """Result of a service without the envelope: `data` as JSON, and the status of each provider."""
 
     data: bytes
     providers: list[dict[str, Any]]
     warnings: list[str]
-    provisional: bool = False
+    is_provisional: bool = False
     """True if a provider is still collecting data, so that a later result will contain more."""
 
     @property
-    def degraded(self) -> bool:
+    def is_degraded(self) -> bool:
         """True if a provider failed or returned only a part."""
-        return self.provisional or any(provider["status"] in _FAILURE_STATUSES for provider in self.providers)
+        return self.is_provisional or any(
+            provider["status"] in _FAILURE_STATUSES for provider in self.providers
+        )
 
 
-def success(service: str, request_id: str, answered: Answered, *, hit: bool) -> bytes:
+def render_success(service: str, request_id: str, result: ServiceResult, *, hit: bool) -> bytes:
     """Return the success envelope as JSON."""
     return orjson.dumps(
         {
             "service": service,
             "requestId": request_id,
             "cache": {"hit": hit},
-            "providers": answered.providers,
-            "warnings": answered.warnings,
-            "data": orjson.Fragment(answered.data),
+            "providers": result.providers,
+            "warnings": result.warnings,
+            "data": orjson.Fragment(result.data),
         }
     )
 
@@ -140,7 +146,7 @@ def success_schema(service: str, data: Mapping[str, Any], provider: Mapping[str,
     }
 
 
-def failure(error: CentgateError, request_id: str) -> bytes:
+def render_error(error: CentgateError, request_id: str) -> bytes:
     """Return the error envelope as JSON."""
     content: dict[str, Any] = {"code": error.code, "message": error.message}
     if error.provider:
@@ -153,6 +159,6 @@ def failure(error: CentgateError, request_id: str) -> bytes:
     return orjson.dumps({"error": content, "requestId": request_id})
 
 
-def status_of(error: CentgateError) -> int:
+def http_status(error: CentgateError) -> int:
     """Return the HTTP status of an error."""
-    return ERRORS[error.code].status
+    return ERROR_SPECS[error.code].status

@@ -53,9 +53,9 @@ class PaymentNote:
         return note
 
 
-UNUSED = PaymentNote("unused", charged=False, retry="new_payment")
+UNCHARGED_SIGN_NEW = PaymentNote("unused", charged=False, retry="new_payment")
 """The payment was not charged; signing a new one may help."""
-UNTOUCHED = PaymentNote("unused", charged=False, retry="same_payment")
+UNCHARGED_RESEND = PaymentNote("unused", charged=False, retry="same_payment")
 """The payment was not charged and can be sent again."""
 
 
@@ -87,7 +87,7 @@ class CentgateError(Exception):
         self.retry_after = retry_after
         self.provider: str | None = None
 
-    def again(self) -> Self:
+    def copy_for_caller(self) -> Self:
         """Return a copy for another caller, since the payment state is set on each caller's own error."""
         twin = type(self).__new__(type(self), *self.args)
         twin.__dict__.update(self.__dict__)

@@ -14,7 +14,7 @@ def keccak(data: bytes) -> bytes:
 
 
 @lru_cache(4096)  # a few buyers send most requests
-def checksummed(address: str) -> str:
+def to_checksum_address(address: str) -> str:
     """Return an address in EIP-55's mixed case. Raises ValueError if its present mixed case is wrong."""
     digits = address[2:].lower()
     hashed = keccak(digits.encode()).hex()

@@ -10,7 +10,7 @@ import orjson
 import structlog
 
 
-def set_up_logs(level: str) -> None:
+def configure_logging(level: str) -> None:
     """Write log lines to standard error: readable on a terminal, JSON elsewhere."""
     renderers: list[structlog.typing.Processor] = (
         # rich's tracebacks would show local variables, keys among them

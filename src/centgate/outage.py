@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from centgate.errors import PaymentNote, ProviderError
 from centgate.provider import Provider
-from centgate.upstream import Breaker
+from centgate.upstream import CircuitBreaker
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,21 +16,21 @@ class Outage:
     """The sources that could answer a request, the primary first, and their open circuit breakers."""
 
     sources: Sequence[Provider]
-    breakers: Sequence[Breaker]
+    breakers: Sequence[CircuitBreaker]
 
-    def admit_trial(self) -> bool:
+    def reserve_due_trials(self) -> bool:
         """Return True if a trial request is due, and reserve all due trials for the caller."""
-        due = [breaker for breaker in self.breakers if not breaker.wait]
+        due = [breaker for breaker in self.breakers if not breaker.seconds_until_trial]
         for breaker in due:
             breaker.reserve_trial()
         return bool(due)
 
-    def error(self, payment: PaymentNote) -> ProviderError:
+    def to_error(self, payment: PaymentNote) -> ProviderError:
         """Return the error for a request that is refused because of the outage."""
-        labels = " and ".join(source.about.label for source in self.sources)
+        labels = " and ".join(source.info.label for source in self.sources)
         verb = "are" if len(self.sources) > 1 else "is"
-        seconds = max(1, math.ceil(min(breaker.wait for breaker in self.breakers)))
+        seconds = max(1, math.ceil(min(breaker.seconds_until_trial for breaker in self.breakers)))
         message = (
             f"{labels} {verb} unavailable after repeated failures; send the same payment again in {seconds} s"
         )
-        return ProviderError(self.sources[0].about.name, message, payment=payment, retry_after=seconds)
+        return ProviderError(self.sources[0].info.name, message, payment=payment, retry_after=seconds)

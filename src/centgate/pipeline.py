@@ -17,11 +17,11 @@ import orjson
 import structlog
 
 from centgate import envelope
-from centgate.body import read
+from centgate.body import parse_request
 from centgate.client_limits import Admission
-from centgate.envelope import Answered
+from centgate.envelope import ServiceResult
 from centgate.errors import (
-    UNTOUCHED,
+    UNCHARGED_RESEND,
     CentgateError,
     InternalError,
     NoData,
@@ -37,7 +37,7 @@ from centgate.service import AnyService
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class PaidCall:
     """A request to a paid route, not parsed yet."""
 
     request_id: str
@@ -51,7 +51,7 @@ class Call:
     """The `Idempotency-Key` header, if present."""
 
 
-async def serve(runtime: Runtime, service: AnyService, call: Call) -> StoredAnswer:
+async def process_request(runtime: Runtime, service: AnyService, call: PaidCall) -> StoredAnswer:
     """Process one paid request and return its stored answer.
 
     All checks that cost nothing come first; from the claim on, work continues even if the buyer disconnects.
@@ -59,19 +59,19 @@ async def serve(runtime: Runtime, service: AnyService, call: Call) -> StoredAnsw
     """
     if not call.body and call.signature is None:
         raise runtime.gate.asking(service.slug)  # directories send such requests to read the terms
-    query = read(service, call.body, call.content_type, runtime.admitted)  # 400
-    service.require_honoured(query, runtime.providers[service.slug])  # 400
+    query = parse_request(service, call.body, call.content_type, runtime.validation_context)  # 400
+    service.require_supported_options(query, runtime.providers[service.slug])  # 400
     payment = await runtime.gate.demand(service.slug, call.signature, key=call.idempotency_key)  # 402
     await require_configured(runtime, service, query, payment)  # 503
-    order = Order(service.slug, binding(service, query))
-    await call.admission.present(payment, order.binding, runtime.journal)  # 429
+    order = Order(service.slug, request_digest(service, query))
+    await call.admission.check_payment(payment, order.binding, runtime.journal)  # 429
     await require_available(runtime, service, query, payment, order)  # 502
-    work = partial(fulfil, runtime, service, query, payment, order, call)
-    return await runtime.flights.join(payment, order, work)
+    work = partial(fulfil_request, runtime, service, query, payment, order, call)
+    return await runtime.single_flight.join(payment, order, work)
 
 
-async def fulfil(
-    runtime: Runtime, service: AnyService, query: Request, payment: Payment, order: Order, call: Call
+async def fulfil_request(
+    runtime: Runtime, service: AnyService, query: Request, payment: Payment, order: Order, call: PaidCall
 ) -> StoredAnswer:
     """Claim the payment, settle it unless it is settled, run the service, and store its answer durably."""
     newest_block = await runtime.gate.newest_block(payment)
@@ -84,7 +84,7 @@ async def fulfil(
         settlement = await call.admission.count_settlement(settled, payment, claim)
         _crash_for_test(runtime, "settled")
         transaction = settlement["transaction"]
-        produced = produce(runtime, service, query, order, call.request_id, transaction)
+        produced = run_service(runtime, service, query, order, call.request_id, transaction)
         status, body = await produced  # 404, 429, 502, 504
         _crash_for_test(runtime, "produced")
         receipt = receipt_header(payment.terms.delivered(settlement, body))
@@ -92,11 +92,11 @@ async def fulfil(
         await runtime.journal.delivered(claim, answer)
         _crash_for_test(runtime, "delivered")
         if is_redeemed:
-            runtime.meter.redeemed(service.slug)
+            runtime.meter.record_redemption(service.slug)
         return answer
 
 
-async def produce(
+async def run_service(
     runtime: Runtime, service: AnyService, query: Request, order: Order, request_id: str, transaction: str
 ) -> tuple[int, bytes]:
     """Run the service, or take its result from the cache; return status and body.
@@ -104,13 +104,13 @@ async def produce(
     NoData is an answer too. Every other error is raised with `error.payment`: settled, can be sent again.
     """
     settled_note = PaymentNote("settled", charged=True, retry="same_payment", transaction=transaction)
-    work = partial(service.ask, query, runtime.providers[service.slug])
+    work = partial(service.run, query, runtime.providers[service.slug])
     try:
         answered, hit = await _cached_or_run(runtime, service, order.binding, work)
-        return 200, envelope.success(service.slug, request_id, answered, hit=hit)
+        return 200, envelope.render_success(service.slug, request_id, answered, hit=hit)
     except NoData as no_data:
         no_data.payment = PaymentNote("delivered", charged=True, retry="none", transaction=transaction)
-        return envelope.status_of(no_data), envelope.failure(no_data, request_id)
+        return envelope.http_status(no_data), envelope.render_error(no_data, request_id)
     except CentgateError as error:
         error.payment = settled_note
         raise
@@ -122,17 +122,17 @@ async def produce(
 
 
 async def _cached_or_run(
-    runtime: Runtime, service: AnyService, name: str, work: Callable[[], Awaitable[Answered]]
-) -> tuple[Answered, bool]:
+    runtime: Runtime, service: AnyService, name: str, work: Callable[[], Awaitable[ServiceResult]]
+) -> tuple[ServiceResult, bool]:
     """Return a result from the cache or from `work`, and True if it came from the cache."""
     hit = False
     try:
-        answered, hit = await runtime.answers.get(name, service.fresh_for, work)
+        answered, hit = await runtime.response_cache.get_or_compute(name, service.cache_ttl, work)
         return answered, hit
     finally:
-        if service.fresh_for:
-            place = "shared" if runtime.shared and runtime.shared.up else "local"
-            runtime.meter.looked_up(service.slug, place, hit=hit)
+        if service.cache_ttl:
+            place = "shared" if runtime.shared and runtime.shared.is_up else "local"
+            runtime.meter.record_cache_lookup(service.slug, place, hit=hit)
 
 
 async def require_configured(runtime: Runtime, service: AnyService, query: Request, payment: Payment) -> None:
@@ -155,21 +155,21 @@ async def require_available(
     A payment that the journal knows proceeds, as does a request with a fresh answer in the cache. Once a
     trial is due, one request proceeds as the trial.
     """
-    outage = service.outage(query, runtime.providers[service.slug])
+    outage = service.find_outage(query, runtime.providers[service.slug])
     if outage is None or payment.unfit:
         return
     known = await runtime.journal.note(payment)
     if known and known.state not in ("refused", "unused"):
         return
-    if await runtime.answers.has(order.binding, service.fresh_for):
+    if await runtime.response_cache.has_fresh(order.binding, service.cache_ttl):
         return
     # no await between here and the start of the work, so that a duplicate of the trial joins it
-    if runtime.flights.is_under_way(payment, order) or outage.admit_trial():
+    if runtime.single_flight.is_under_way(payment, order) or outage.reserve_due_trials():
         return
-    raise outage.error(UNTOUCHED)
+    raise outage.to_error(UNCHARGED_RESEND)
 
 
-def binding(service: AnyService, query: Request) -> str:
+def request_digest(service: AnyService, query: Request) -> str:
     """Return the digest that binds a payment to a request: SHA-256 of method, path and canonical request."""
     canonical: Any = orjson.dumps(query.canonical, option=orjson.OPT_SORT_KEYS)
     return sha256(b"POST " + service.path.encode() + b"\n" + canonical).hexdigest()

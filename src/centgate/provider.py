@@ -23,9 +23,9 @@ from centgate.errors import (
     ProviderTimeout,
     ProviderUnconfigured,
 )
-from centgate.meter import SILENT
-from centgate.text import timestamp
-from centgate.upstream import Rate, Upstream, joined
+from centgate.meter import NULL_METER
+from centgate.text import format_timestamp
+from centgate.upstream import RateLimit, Upstream, join_url
 
 if TYPE_CHECKING:
     from centgate.resources import Resources
@@ -34,12 +34,12 @@ if TYPE_CHECKING:
 RoleName = Literal["primary", "secondary", "enrichment", "fallback"]
 Status = Literal["ok", "error", "timeout", "rate_limited", "no_data", "unconfigured", "skipped"]
 MEGABYTE = 1 << 20
-SECRET_LENGTH = 6
+MIN_SECRET_LENGTH = 6
 """Minimum length of a part of a key that is removed from messages; shorter parts could be ordinary words."""
 
 
 @dataclass(frozen=True, slots=True)
-class About:
+class ProviderInfo:
     """Metadata of a provider. `name` is used in responses and settings (`CENTGATE_<NAME>_KEY`)."""
 
     name: str
@@ -50,7 +50,7 @@ class About:
     terms: str = ""
     """Summary of its terms of use for operators who sell its data."""
     key: Literal["none", "optional", "required"] = "none"
-    rate: Rate | None = None
+    rate_limit: RateLimit | None = None
     """Its published rate limit; `CENTGATE_<NAME>_PER_MINUTE` overrides it."""
     timeout: float = 8
     """Deadline in seconds of a call with all its HTTP requests; `CENTGATE_<NAME>_TIMEOUT` overrides it."""
@@ -58,7 +58,7 @@ class About:
     """Maximum size of a response in bytes."""
     per_chain: bool = False
     """True if it has a URL and an on/off setting for each chain (`CENTGATE_<NAME>_<CHAINID>_URL`)."""
-    addresses: tuple[tuple[str, str], ...] = ()
+    part_urls: tuple[tuple[str, str], ...] = ()
     """Names and URLs of its parts instead of one `url` (`CENTGATE_<NAME>_<PART>_URL`)."""
 
     @property
@@ -66,14 +66,14 @@ class About:
         """Names of its settings without the prefix; `*` stands for a chain id."""
         name = self.name.upper()
         key = () if self.key == "none" else ("KEY",)
-        urls = [f"{part.upper()}_URL" for part, _ in self.addresses] or ["URL"]
+        urls = [f"{part.upper()}_URL" for part, _ in self.part_urls] or ["URL"]
         every = ("ENABLED", *urls, *key, "PER_MINUTE", "TIMEOUT")
         chains = ("*_ENABLED", "*_URL") if self.per_chain else ()
         return tuple(f"{name}_{each}" for each in (*every, *chains))
 
 
 @dataclass(frozen=True, slots=True)
-class Role:
+class ProviderRole:
     """Role of a provider in one service, declared in the service's signature.
 
     Providers with the role `leg` are alternatives, in the signature's order: the first one that is configured
@@ -86,12 +86,12 @@ class Role:
 
 
 P = TypeVar("P", bound="Provider")
-Primary = Annotated[P, Role("primary")]
-Secondary = Annotated[P, Role("secondary")]
-Enrichment = Annotated[P, Role("enrichment")]
-Fallback = Annotated[P, Role("fallback")]
-GapFallback = Annotated[P, Role("fallback", replaces_failed=False)]
-Leg = Annotated[P, Role("leg")]
+Primary = Annotated[P, ProviderRole("primary")]
+Secondary = Annotated[P, ProviderRole("secondary")]
+Enrichment = Annotated[P, ProviderRole("enrichment")]
+Fallback = Annotated[P, ProviderRole("fallback")]
+GapFallback = Annotated[P, ProviderRole("fallback", replaces_failed=False)]
+Leg = Annotated[P, ProviderRole("leg")]
 
 _SEVERITY: dict[Status, int] = {
     "skipped": 0,
@@ -105,31 +105,31 @@ _SEVERITY: dict[Status, int] = {
 """Severity of each status: the most severe of a provider's calls in a request becomes its status."""
 
 
-ANSWER_SECONDS = 20.0
+REQUEST_SECONDS = 20.0
 """Time limit of a request in seconds, fallbacks included: buyers wait about 30 s."""
 
 
 @dataclass(slots=True)
-class Record:
+class RequestTrace:
     """Trace of the provider calls of one request, reported as `providers` and `warnings`."""
 
     until: float = math.inf
     """End of the request's time, on the monotonic clock."""
     providers: dict[str, dict[str, Any]] = field(default_factory=dict[str, dict[str, Any]])
     warnings: list[str] = field(default_factory=list[str])
-    provisional: bool = False
+    is_provisional: bool = False
     """True if a provider is still collecting data; the answer is then cached only for a short time."""
 
     @classmethod
-    def begun(cls) -> Record:
+    def start(cls) -> RequestTrace:
         """Create the trace of a request whose time limit starts now."""
-        return cls(until=time.monotonic() + ANSWER_SECONDS)
+        return cls(until=time.monotonic() + REQUEST_SECONDS)
 
-    def left(self, most: float) -> float:
+    def remaining(self, timeout: float) -> float:
         """Return the seconds for a call: at most `most`, and at most the rest of the request's time."""
-        return max(0.0, min(most, self.until - time.monotonic()))
+        return max(0.0, min(timeout, self.until - time.monotonic()))
 
-    def note(self, name: str, status: Status, **more: Any) -> None:
+    def record(self, name: str, status: Status, **more: Any) -> None:
         """Record the status of provider `name`; `more` are further members of its entry."""
         entry = self.providers.setdefault(name, {"name": name, "status": status})
         if {"fetchedAt"} <= entry.keys() & more.keys():
@@ -139,7 +139,7 @@ class Record:
             entry["status"] = status
         entry.update(more)
 
-    def warn(self, sentence: str) -> None:
+    def add_warning(self, sentence: str) -> None:
         """Add a warning: a sentence about a degraded answer, for people and agents."""
         if sentence not in self.warnings:
             self.warnings.append(sentence)
@@ -152,54 +152,56 @@ class Provider:
     `on(record)`, a copy that reports to the trace of this request.
     """
 
-    about: ClassVar[About]
-    record: Record
-    excused: str | None = None
+    info: ClassVar[ProviderInfo]
+    trace: RequestTrace
+    skip_reason: str | None = None
     """Reason, as a clause, why it is skipped in this request; None if it is used."""
 
     def __init__(self, settings: Settings, resources: Resources | None = None) -> None:
         """`resources` is None if a provider is created only to validate its settings."""
-        self.settings = settings.provider(self.about.name)
+        self.settings = settings.provider_settings(self.info.name)
         self.resources = resources
-        self.timeout = self.settings.timeout or self.about.timeout
-        self.record = Record()
-        self.meter = resources.meter if resources else SILENT
-        self.upstream = self.way_out(resources, settings)
+        self.timeout = self.settings.timeout or self.info.timeout
+        self.trace = RequestTrace()
+        self.meter = resources.meter if resources else NULL_METER
+        self.upstream = self.open_upstream(resources, settings)
 
     @property
-    def rate(self) -> Rate | None:
+    def rate_limit(self) -> RateLimit | None:
         """Rate limit of its calls, or None."""
-        return Rate(self.settings.per_minute) if self.settings.per_minute else self.about.rate
+        return RateLimit(self.settings.per_minute) if self.settings.per_minute else self.info.rate_limit
 
-    def way_out(
+    def open_upstream(
         self, resources: Resources | None, settings: Settings, label: str | None = None, *, part: str = ""
     ) -> Upstream:
         """Return a connection to this upstream, or to a part of it, with its own rate limiter.
 
         `label` is the part's display name. `part` distinguishes parts that share the upstream's label.
         """
-        rate, own = self.rate, part or label
-        name = f"{self.about.name}:{own}" if own else self.about.name
+        rate, own = self.rate_limit, part or label
+        name = f"{self.info.name}:{own}" if own else self.info.name
         return Upstream(
-            self.about.name,
-            label or self.about.label,
+            self.info.name,
+            label or self.info.label,
             resources.session if resources else None,
-            turns=resources.turns(rate, settings.workers, name=name) if rate and resources else None,
-            max_bytes=self.about.max_bytes,
-            patience=self.timeout / 2,
+            rate_limiter=resources.create_rate_limiter(rate, settings.workers, name=name)
+            if rate and resources
+            else None,
+            max_bytes=self.info.max_bytes,
+            max_wait=self.timeout / 2,
             meter=self.meter,
         )
 
     @property
-    def configured(self) -> bool:
+    def is_configured(self) -> bool:
         """True if it is enabled and has the key that it needs."""
-        return self.settings.enabled and (self.about.key != "required" or self.settings.key is not None)
+        return self.settings.enabled and (self.info.key != "required" or self.settings.key is not None)
 
-    def covers(self, chain_id: int | None) -> bool:
+    def supports_chain(self, chain_id: int | None) -> bool:
         """True if it has data for a chain; None stands for requests that concern no chain."""
         return chain_id is None or chain_id in CHAIN_BY_ID
 
-    def cannot(self, asked: Mapping[str, Any]) -> tuple[str, ...]:
+    def unsupported_options(self, options: Mapping[str, Any]) -> tuple[str, ...]:
         """Return the options of a request, by their JSON names, that it does not support.
 
         `asked` is the request as JSON with defaults. If any is returned, the provider is skipped; it never
@@ -207,7 +209,7 @@ class Provider:
         """
         return ()
 
-    def upstreams_for(self, chain_id: int | None, asked: Mapping[str, Any]) -> Sequence[Upstream]:
+    def upstreams_for(self, chain_id: int | None, options: Mapping[str, Any]) -> Sequence[Upstream]:
         """Return the upstreams of which one must respond for this request; empty if none is needed.
 
         `asked` is the request as JSON with defaults. Override it in providers that use more than one upstream
@@ -217,66 +219,72 @@ class Provider:
 
     def url(self, path: str) -> str:
         """Return the URL of a path (with a leading slash) of this upstream's API."""
-        return joined(self.settings.url or self.about.url or "", path)
+        return join_url(self.settings.url or self.info.url or "", path)
 
     @property
-    def left(self) -> float:
+    def remaining_seconds(self) -> float:
         """Seconds for a call that starts now: its timeout, or the rest of the request's time if less."""
-        return self.record.left(self.timeout)
+        return self.trace.remaining(self.timeout)
 
     @property
     def key(self) -> str | None:
         """The operator's API key in plain text, or None."""
         return self.settings.key.get_secret_value() if self.settings.key else None
 
-    def on(self, record: Record, excused: str | None = None) -> Self:
+    def bind(self, trace: RequestTrace, skip_reason: str | None = None) -> Self:
         """Return a copy that reports to the trace of one request."""
         bound = copy(self)
-        bound.record, bound.excused = record, excused
+        bound.trace, bound.skip_reason = trace, skip_reason
         return bound
 
-    def off(self) -> Self:
+    def copy_disabled(self) -> Self:
         """Return a disabled copy of this provider."""
         bound = copy(self)
         bound.settings = replace(self.settings, enabled=False)
         return bound
 
-    def report(self, status: Status, **more: Any) -> None:
+    def record_status(self, status: Status, **more: Any) -> None:
         """Record the status of a call to this provider."""
-        self.record.note(self.about.name, status, **more)
+        self.trace.record(self.info.name, status, **more)
 
-    def failing(self, failure: ProviderFailure, status: Status, asked: str, cause: str = "") -> None:
+    def record_failure(
+        self, failure: ProviderFailure, status: Status, method_name: str, cause: str = ""
+    ) -> None:
         """Record a failure in the trace, the warnings and the log, with the operator's key redacted."""
         failure.message, cause = self._redact_key(failure.message), self._redact_key(cause)
-        self.report(status)
-        self.record.warn(failure.message)
+        self.record_status(status)
+        self.trace.add_warning(failure.message)
         log = structlog.get_logger()
         # an unreadable page is a fault of the site, not of this deployment
         (log.info if isinstance(failure, PageUnread) else log.warning)(
-            "a provider failed", provider=self.about.name, asked=asked, message=failure.message, cause=cause
+            "a provider failed",
+            provider=self.info.name,
+            asked=method_name,
+            message=failure.message,
+            cause=cause,
         )
 
     def _redact_key(self, text: str) -> str:
         """Replace the operator's key in a message; upstreams may repeat request parameters."""
         for part in (self.key or "").split(":"):
-            if len(part) >= SECRET_LENGTH:
+            if len(part) >= MIN_SECRET_LENGTH:
                 text = text.replace(part, "\u2026")
         return text
 
-    def nothing(self, what: str) -> NoData:
+    def no_data(self, what: str) -> NoData:
         """Return a NoData error: the provider has no data; `what` follows `knows` in the message."""
-        return NoData(f"{self.about.label} knows {what}")
+        return NoData(f"{self.info.label} knows {what}")
 
-    def failed(self, what: str) -> ProviderError:
+    def invalid_response(self, what: str) -> ProviderError:
         """Return a ProviderError for an invalid response; `what` follows the provider's name."""
-        return ProviderError(self.about.name, f"{self.about.label} {what}")
+        return ProviderError(self.info.name, f"{self.info.label} {what}")
 
 
-class Announced(Provider):
+class UnavailableProvider(Provider):
     """A provider in the catalogue without an adapter in this build: never configured."""
 
     @property
-    def configured(self) -> bool:
+    def is_configured(self) -> bool:
         return False
 
 
@@ -285,7 +293,7 @@ S = TypeVar("S", bound=Provider)
 T = TypeVar("T")
 
 
-def reported(
+def instrumented(
     method: Callable[Concatenate[S, A], Coroutine[Any, Any, T]],
 ) -> Callable[Concatenate[S, A], Coroutine[Any, Any, T]]:
     """Wrap a provider's method: enforce its deadline, and record its status and metrics.
@@ -297,48 +305,48 @@ def reported(
 
     @wraps(method)
     async def call(self: S, *args: A.args, **kwargs: A.kwargs) -> T:
-        label, seconds = self.about.label, self.left
+        label, seconds = self.info.label, self.remaining_seconds
         started, outcome = time.perf_counter(), None
         try:
-            if self.excused:
-                raise ProviderUnconfigured(self.about.name, f"{label} {self.excused}")
-            if not self.configured:
-                raise ProviderUnconfigured(self.about.name, f"{label} is not configured on this deployment")
+            if self.skip_reason:
+                raise ProviderUnconfigured(self.info.name, f"{label} {self.skip_reason}")
+            if not self.is_configured:
+                raise ProviderUnconfigured(self.info.name, f"{label} is not configured on this deployment")
             if not seconds:
-                raise ProviderTimeout(self.about.name, f"no time was left to query {label}")
+                raise ProviderTimeout(self.info.name, f"no time was left to query {label}")
             async with asyncio.timeout(seconds):
                 result = await method(self, *args, **kwargs)
         except NoData:
             outcome = "no_data"
-            self.report("no_data", fetchedAt=timestamp())
+            self.record_status("no_data", fetchedAt=format_timestamp())
             raise
         except ProviderUnconfigured:
-            self.report("skipped" if self.excused else "unconfigured")
+            self.record_status("skipped" if self.skip_reason else "unconfigured")
             raise
         except asyncio.CancelledError:
             outcome = "cancelled"
             raise
         except ProviderFailure as failure:
             outcome = "unread" if isinstance(failure, PageUnread) else _failure_status(failure)
-            self.failing(failure, _failure_status(failure), method.__name__)
+            self.record_failure(failure, _failure_status(failure), method.__name__)
             raise
         except TimeoutError:
             outcome = "timeout"
-            late = ProviderTimeout(self.about.name, f"{label} did not answer within {seconds:.3g} s")
-            self.failing(late, "timeout", method.__name__)
+            late = ProviderTimeout(self.info.name, f"{label} did not answer within {seconds:.3g} s")
+            self.record_failure(late, "timeout", method.__name__)
             raise late from None
         except (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError) as error:
             outcome = "error"
-            invalid = self.failed("returned a response in an unknown format")
-            self.failing(invalid, "error", method.__name__, f"{type(error).__name__}: {error}"[:300])
+            invalid = self.invalid_response("returned a response in an unknown format")
+            self.record_failure(invalid, "error", method.__name__, f"{type(error).__name__}: {error}"[:300])
             raise invalid from error
         else:
             outcome = "ok"
-            self.report("ok", fetchedAt=timestamp())
+            self.record_status("ok", fetchedAt=format_timestamp())
             return result
         finally:
             if outcome:  # set only if the upstream was called
-                self.meter.asked(self.about.name, outcome, time.perf_counter() - started)
+                self.meter.record_provider_call(self.info.name, outcome, time.perf_counter() - started)
 
     return call
 

@@ -11,19 +11,19 @@ from typing import TYPE_CHECKING
 import aiohttp
 
 from centgate.browser.rendering import Renderer
-from centgate.cache.shared_rates import SharedRate
-from centgate.meter import SILENT, Meter
+from centgate.cache.shared_rates import RedisRateLimiter
+from centgate.meter import NULL_METER, Meter
 from centgate.safefetch.fetcher import Fetcher, open_fetcher
 from centgate.sandbox import Sandbox
 from centgate.settings import Settings
 from centgate.sites.robots import Robots
-from centgate.upstream import Rate, Turns, open_session
+from centgate.upstream import RateLimit, RateLimiter, open_session
 
 if TYPE_CHECKING:
-    from centgate.cache.shared import Shared
+    from centgate.cache.shared import SharedRedis
 
-READER_MEGABYTES = 1024
-PARSERS = (
+PARSER_MEGABYTES = 1024
+PARSER_MODULES = (
     *("centgate.pages.reading", "centgate.pages.feeds", "centgate.pages.pdf", "trafilatura"),
     *("centgate.sites.mapping", "centgate.sites.robots"),
 )
@@ -38,29 +38,31 @@ class Resources:
     """HTTP session for upstreams, whose URLs the operator configures."""
     fetcher: Fetcher
     """Fetcher for URLs that buyers send."""
-    readers: Sandbox
+    page_parsers: Sandbox
     """Processes that parse pages."""
-    builder: Sandbox
+    index_builder: Sandbox
     """Process that indexes documentation."""
     robots: Robots
     """Cache of robots.txt rules."""
     renderer: Renderer | None = None
     """Browser for pages rendered by scripts; None unless the operator enables it."""
-    shared: Shared | None = None
+    shared: SharedRedis | None = None
     """Redis that servers share; None unless configured."""
-    meter: Meter = SILENT
+    meter: Meter = NULL_METER
 
-    def turns(self, rate: Rate, processes: int, *, name: str) -> Turns:
+    def create_rate_limiter(self, rate: RateLimit, processes: int, *, name: str) -> RateLimiter:
         """Return a rate limiter for the upstream of this name, which is the same on every server."""
-        return Turns(rate, processes, SharedRate(self.shared, name, rate) if self.shared else None)
+        return RateLimiter(
+            rate, processes, RedisRateLimiter(self.shared, name, rate) if self.shared else None
+        )
 
 
 @asynccontextmanager
 async def open_resources(
-    settings: Settings, shared: Shared | None = None, *, meter: Meter = SILENT
+    settings: Settings, shared: SharedRedis | None = None, *, meter: Meter = NULL_METER
 ) -> AsyncGenerator[Resources]:
     """Open all resources except `shared`, and close them at the end."""
-    readers = Sandbox(settings.page_processes, megabytes=READER_MEGABYTES, modules=PARSERS)
+    readers = Sandbox(settings.page_processes, megabytes=PARSER_MEGABYTES, modules=PARSER_MODULES)
     builder = Sandbox(1, megabytes=BUILDER_MEGABYTES)
     renderer = _create_renderer(settings) if settings.pagereader_render else None
     try:

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 import aiohttp
 
-from centgate.cache.answers import Answers
+from centgate.cache.answers import ResponseCache
 from centgate.cache.memory import MemoryCache
-from centgate.cache.shared_answers import SharedAnswers
+from centgate.cache.shared_answers import SharedResponses
 from centgate.catalog import all_providers, all_services
-from centgate.meter import SILENT, Meter
+from centgate.meter import NULL_METER, Meter
 from centgate.payments.alerts import Alerts
 from centgate.payments.facilitator import Facilitator, authorize
 from centgate.payments.flights import Flights
@@ -30,13 +30,13 @@ from centgate.service import AnyService
 from centgate.settings import PREFIX, Settings
 
 if TYPE_CHECKING:
-    from centgate.cache.shared import Shared
+    from centgate.cache.shared import SharedRedis
 
-DRAIN = 4
+DRAIN_SECONDS = 4
 """Seconds for payments in progress to finish at shutdown."""
-YOUNG = 10_000
+GC_THRESHOLD = 10_000
 """Threshold of the first garbage collection generation; each collection takes about the time of a call."""
-LEAVE = 2
+CLOSE_SECONDS = 2
 """Seconds to deregister from the journal and close it at shutdown; its database may be unavailable."""
 
 
@@ -50,20 +50,20 @@ class Runtime:
     """Providers by service slug and provider name."""
     journal: Journal
     gate: Gate
-    answers: Answers
-    shared: Shared | None
+    response_cache: ResponseCache
+    shared: SharedRedis | None
     """Redis that servers share; None unless configured."""
-    meter: Meter = SILENT
-    flights: Flights = field(default_factory=Flights)
+    meter: Meter = NULL_METER
+    single_flight: Flights = field(default_factory=Flights)
 
     @cached_property
-    def admitted(self) -> dict[str, Any]:
+    def validation_context(self) -> dict[str, Any]:
         """Validation context of requests: development chain and fetch policy of this deployment."""
         settings = self.settings
         return {"development_chain": settings.development_chain, "fetch_policy": settings.fetch_policy}
 
 
-def rehearse(settings: Settings) -> None:
+def validate_startup(settings: Settings) -> None:
     """Validate the settings before the start by using them once. Raises ValueError or OSError."""
     catalog = all_services()
     for provider in all_providers(catalog).values():
@@ -76,15 +76,16 @@ def rehearse(settings: Settings) -> None:
     except ValueError as error:
         raise ValueError(f"{PREFIX}FACILITATOR_URL: not a valid address") from error
     if settings.cache_url is not None:
-        from centgate.cache.shared import check_address
+        from centgate.cache.shared import check_url
 
-        check_address(settings.cache_url)
+        check_url(settings.cache_url)
 
 
 def _check_pin(pin: str, catalog: tuple[AnyService, ...]) -> None:
     slug, _, name = pin.partition("=")
     leads = {
-        service.slug: [source.about.name for source in service.sources if source.leads] for service in catalog
+        service.slug: [source.info.name for source in service.sources if source.can_answer_alone]
+        for service in catalog
     }
     if slug not in leads:
         raise ValueError(f"{PREFIX}PINNED: there is no service {slug!r}")
@@ -93,7 +94,7 @@ def _check_pin(pin: str, catalog: tuple[AnyService, ...]) -> None:
 
 
 @asynccontextmanager
-async def open_runtime(settings: Settings, meter: Meter = SILENT) -> AsyncGenerator[Runtime]:
+async def open_runtime(settings: Settings, meter: Meter = NULL_METER) -> AsyncGenerator[Runtime]:
     """Open everything a server needs; at the end let payments in progress finish, then close it."""
     catalog = all_services()
     store = open_store(settings.database_url, connections=settings.database_connections, meter=meter)
@@ -102,7 +103,7 @@ async def open_runtime(settings: Settings, meter: Meter = SILENT) -> AsyncGenera
         aiohttp.ClientSession(trust_env=False) as session,  # for chain nodes and alert webhooks
         _open_shared(settings) as shared,
         open_resources(settings, shared, meter=meter) as resources,
-        meter.watching(shared),
+        meter.observe_process(shared),
     ):
         alerts = Alerts(settings, journal.part("alerts"), session)
         facilitator = Facilitator(settings, notice=alerts.notice)
@@ -111,11 +112,12 @@ async def open_runtime(settings: Settings, meter: Meter = SILENT) -> AsyncGenera
             settings=settings,
             catalog=catalog,
             providers={
-                service.slug: service.among(providers, settings.pin(service.slug)) for service in catalog
+                service.slug: service.select_providers(providers, settings.pinned_provider(service.slug))
+                for service in catalog
             },
             journal=journal,
             gate=open_gate(settings, catalog, journal, facilitator, session),
-            answers=Answers(MemoryCache(), SharedAnswers(shared) if shared else None),
+            response_cache=ResponseCache(MemoryCache(), SharedResponses(shared) if shared else None),
             shared=shared,
             meter=meter,
         )
@@ -123,28 +125,28 @@ async def open_runtime(settings: Settings, meter: Meter = SILENT) -> AsyncGenera
         # these objects live as long as the process; scanning them repeatedly doubles the slowest responses
         gc.collect()
         gc.freeze()
-        gc.set_threshold(YOUNG)
+        gc.set_threshold(GC_THRESHOLD)
         try:
             async with beating(journal):
                 upkeep.start()
                 try:
                     yield runtime
                 finally:
-                    await asyncio.gather(upkeep.stop(), runtime.flights.land(DRAIN))
+                    await asyncio.gather(upkeep.stop(), runtime.single_flight.land(DRAIN_SECONDS))
         finally:
             facilitator.close()
             with suppress(TimeoutError):
-                async with asyncio.timeout(LEAVE):
+                async with asyncio.timeout(CLOSE_SECONDS):
                     await journal.leave()
                     await store.close()
 
 
 @asynccontextmanager
-async def _open_shared(settings: Settings) -> AsyncGenerator[Shared | None]:
+async def _open_shared(settings: Settings) -> AsyncGenerator[SharedRedis | None]:
     if settings.cache_url is None:
         yield None
         return
-    from centgate.cache.shared import open_shared  # its client takes long to load
+    from centgate.cache.shared import open_redis  # its client takes long to load
 
-    async with open_shared(settings.cache_url) as shared:
+    async with open_redis(settings.cache_url) as shared:
         yield shared

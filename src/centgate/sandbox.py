@@ -22,23 +22,23 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
-TASKS = 500
+MAX_TASKS_PER_PROCESS = 500
 """Number of tasks after which a process is replaced, since parsers leak memory."""
 
 
-class WorkFailed(Exception):
+class TaskFailed(Exception):
     """The task broken_pool; the message is the reason as a clause."""
 
 
-class Overran(WorkFailed):
+class TaskTimedOut(TaskFailed):
     """The task exceeded its time limit and was killed."""
 
 
-class Died(WorkFailed):
+class TaskDied(TaskFailed):
     """The task's process ended by itself, usually because it ran out of memory."""
 
 
-class Unstarted(WorkFailed):
+class ProcessNotStarted(TaskFailed):
     """No process could be started for the task."""
 
 
@@ -52,25 +52,27 @@ class Sandbox:
         self._closed = False
         self._turns = asyncio.Semaphore(processes)
 
-    async def run(self, seconds: float, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    async def run_task(
+        self, timeout: float, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs
+    ) -> T:
         """Run a function in another process and return its result; arguments and result must be picklable.
 
         Raises Overran, Died, Unstarted, and the function's own exceptions. A cancelled task is killed.
         """
         async with self._turns:
             try:
-                future = self._pool.schedule(function, args=args, kwargs=kwargs, timeout=seconds)
+                future = self._pool.schedule(function, args=args, kwargs=kwargs, timeout=timeout)
             except (RuntimeError, OSError) as error:
                 await self._replace_pool()
-                raise Unstarted("no process could be started for it") from error
+                raise ProcessNotStarted("no process could be started for it") from error
             try:
                 return await asyncio.wrap_future(future)
             except FutureTimeout:
-                raise Overran(f"it took more than {seconds:g} s") from None
+                raise TaskTimedOut(f"it took more than {timeout:g} s") from None
             except BrokenExecutor as error:
-                raise Unstarted("no process could be started for it") from error
+                raise ProcessNotStarted("no process could be started for it") from error
             except (ProcessExpired, FutureCancelled, MemoryError):
-                raise Died("it needed more memory than it may have") from None
+                raise TaskDied("it needed more memory than it may have") from None
 
     async def close(self) -> None:
         """Stop the processes, also busy ones."""
@@ -87,7 +89,7 @@ class Sandbox:
     def _create_pool(self) -> ProcessPool:
         return ProcessPool(
             max_workers=self._processes,
-            max_tasks=TASKS,
+            max_tasks=MAX_TASKS_PER_PROCESS,
             initializer=_limit_process,
             initargs=self._process_limits,
             context=cast(Any, multiprocessing.get_context("spawn")),

@@ -16,7 +16,7 @@ from centgate.errors import Issue
 T = TypeVar("T")
 
 
-def camel(name: str) -> str:
+def to_camel_case(name: str) -> str:
     """Convert a Python name to camelCase; digits do not start a word: `volume24h_usd` is `volume24hUsd`."""
     head, *words = name.split("_")
     return head + "".join(word[:1].upper() + word[1:] for word in words)
@@ -40,16 +40,16 @@ class Request(BaseModel):
     """Base model of a paid request's body: camelCase in JSON, strict types, unknown keys ignored."""
 
     model_config = ConfigDict(
-        alias_generator=camel, validate_by_name=True, strict=True, frozen=True, extra="ignore"
+        alias_generator=to_camel_case, validate_by_name=True, strict=True, frozen=True, extra="ignore"
     )
 
     @classmethod
-    def rules(cls, body: Mapping[str, Any], context: Mapping[str, Any]) -> Iterable[Issue]:
+    def check_cross_field_rules(cls, body: Mapping[str, Any], context: Mapping[str, Any]) -> Iterable[Issue]:
         """Yield issues that concern several fields; run besides field validation, to report all problems."""
         return ()
 
     @property
-    def on(self) -> int | None:
+    def target_chain_id(self) -> int | None:
         """The id of the requested chain; None if the request concerns no chain."""
         return None
 
@@ -71,11 +71,11 @@ class StrictRequest(Request):
 class Data(BaseModel):
     """Base model of a service's result: camelCase in JSON, `null` if no provider has the value."""
 
-    model_config = ConfigDict(alias_generator=camel, validate_by_name=True, frozen=True)
+    model_config = ConfigDict(alias_generator=to_camel_case, validate_by_name=True, frozen=True)
 
 
 @dataclass(frozen=True)
-class Beyond:
+class RefusedOptions:
     """Upstream options that the price does not include and that are refused by name.
 
     `names` are refused with any value; of `values` only the listed ones are allowed.
@@ -85,7 +85,7 @@ class Beyond:
     names: frozenset[str] = frozenset()
     values: Mapping[str, frozenset[Any]] | None = None
 
-    def asked_for(self, body: Mapping[str, Any]) -> list[str]:
+    def find_refused(self, body: Mapping[str, Any]) -> list[str]:
         """Return the keys of `body` that the price does not include, as they are spelled there."""
         return [
             key
@@ -135,13 +135,13 @@ def json_schema(model: type[BaseModel], mode: JsonSchemaMode) -> dict[str, Any]:
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}
 
 
-def walk(schema: Any) -> Iterator[dict[str, Any]]:
+def iterate_objects(schema: Any) -> Iterator[dict[str, Any]]:
     """Yield every object inside a JSON Schema, outermost first."""
     if isinstance(schema, dict):
         node = cast(dict[str, Any], schema)
         yield node
         for value in node.values():
-            yield from walk(value)
+            yield from iterate_objects(value)
     elif isinstance(schema, list):
         for value in cast(list[Any], schema):
-            yield from walk(value)
+            yield from iterate_objects(value)

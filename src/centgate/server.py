@@ -15,16 +15,16 @@ import uvicorn
 from uvicorn.supervisors import Multiprocess
 
 from centgate.connection_limits import ConnectionLimits, LimitedConfig
-from centgate.meter import SILENT, Meter
-from centgate.metrics.starting import metered, metered_together
+from centgate.meter import NULL_METER, Meter
+from centgate.metrics.starting import open_meter, publish_worker_metrics
 from centgate.settings import PREFIX, Settings
 
 FACTORY = "centgate.faces.api:app_from_environment"
-IDLE = 75
+KEEP_ALIVE_SECONDS = 75
 """Keep-alive timeout in seconds: longer than that of proxies and clients, otherwise a request would sometimes
 be sent on a connection that is just being closed.
 """
-STOP_WITHIN = 8
+SHUTDOWN_SECONDS = 8
 """Seconds for open connections to finish after SIGTERM; payments without one then get `DRAIN` seconds.
 
 Together, even if the database does not respond, less than 20 s. Payments interrupted by SIGKILL are
@@ -32,22 +32,22 @@ reconciled later.
 """
 
 
-class PortTaken(OSError):
+class PortUnavailable(OSError):
     """The address or port is not available."""
 
 
-def run(settings: Settings) -> None:
+def run_server(settings: Settings) -> None:
     """Serve until SIGTERM or SIGINT."""
-    listener, settings = listen(settings)
+    listener, settings = open_listener(settings)
     with listener:
         if settings.workers == 1:
-            with metered(settings) as meter:
-                Announced(config(settings, meter), settings).run(sockets=[listener])
+            with open_meter(settings) as meter:
+                ReadyServer(create_config(settings, meter), settings).run(sockets=[listener])
         else:
             _run_several(settings, listener)
 
 
-def listen(settings: Settings) -> tuple[socket.socket, Settings]:
+def open_listener(settings: Settings) -> tuple[socket.socket, Settings]:
     """Open a listening socket; return it and the settings with its port. Raises PortTaken."""
     family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
     listener = socket.socket(family)
@@ -56,13 +56,15 @@ def listen(settings: Settings) -> tuple[socket.socket, Settings]:
         listener.bind((settings.host, settings.port))
     except OSError as error:
         listener.close()
-        raise PortTaken(f"cannot listen on {settings.host}:{settings.port}: {error.strerror}") from error
+        raise PortUnavailable(
+            f"cannot listen on {settings.host}:{settings.port}: {error.strerror}"
+        ) from error
     listener.set_inheritable(True)
     return listener, settings.model_copy(update={"port": listener.getsockname()[1]})
 
 
-def config(
-    settings: Settings, meter: Meter = SILENT, limits: ConnectionLimits | None = None
+def create_config(
+    settings: Settings, meter: Meter = NULL_METER, limits: ConnectionLimits | None = None
 ) -> uvicorn.Config:
     """Return the uvicorn configuration of the API."""
     from centgate.faces.api import app
@@ -77,9 +79,9 @@ def config(
         log_config=None,
         access_log=False,
         server_header=False,
-        timeout_keep_alive=IDLE,
+        timeout_keep_alive=KEEP_ALIVE_SECONDS,
         proxy_headers=False,  # the public URL is a setting, and `client_address` parses proxy headers
-        timeout_graceful_shutdown=STOP_WITHIN,
+        timeout_graceful_shutdown=SHUTDOWN_SECONDS,
     )
 
 
@@ -92,7 +94,7 @@ def connection_limits(settings: Settings) -> ConnectionLimits:
     )
 
 
-class Announced(uvicorn.Server):
+class ReadyServer(uvicorn.Server):
     """Server that prints the `ready` line once it responds."""
 
     def __init__(self, config: uvicorn.Config, settings: Settings) -> None:
@@ -102,14 +104,14 @@ class Announced(uvicorn.Server):
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         if self.started:
-            announce(self._settings)
+            print_ready(self._settings)
 
 
 @contextmanager
-def serving(settings: Settings, limits: ConnectionLimits | None = None) -> Generator[str]:
+def run_in_thread(settings: Settings, limits: ConnectionLimits | None = None) -> Generator[str]:
     """Run the API in a thread of this process, for a demonstration or a test; yields its URL."""
-    listener, settings = listen(settings)
-    running = uvicorn.Server(config(settings, limits=limits))
+    listener, settings = open_listener(settings)
+    running = uvicorn.Server(create_config(settings, limits=limits))
     thread = threading.Thread(target=running.run, kwargs={"sockets": [listener]}, daemon=True)
     thread.start()
     try:
@@ -117,29 +119,29 @@ def serving(settings: Settings, limits: ConnectionLimits | None = None) -> Gener
             if not thread.is_alive():
                 raise RuntimeError("the API did not start")
             time.sleep(0.01)
-        yield reachable(settings)
+        yield local_url(settings)
     finally:
         running.should_exit = True
         thread.join()
         listener.close()
 
 
-def announce(settings: Settings) -> None:
+def print_ready(settings: Settings) -> None:
     """Print the `ready` line."""
-    print(f"ready {reachable(settings)}", flush=True)  # noqa: T201 - output of the command
+    print(f"ready {local_url(settings)}", flush=True)  # noqa: T201 - output of the command
 
 
-def reachable(settings: Settings) -> str:
+def local_url(settings: Settings) -> str:
     """Return the server's URL on this machine."""
-    return settings.model_copy(update={"public_url": None}).address
+    return settings.model_copy(update={"public_url": None}).base_url
 
 
 def _run_several(settings: Settings, listener: socket.socket) -> None:
     os.environ[f"{PREFIX}HOST"], os.environ[f"{PREFIX}PORT"] = settings.host, str(settings.port)
-    uvicorn_config = config(settings)
+    uvicorn_config = create_config(settings)
     threading.Thread(target=_announce_when_ready, args=(settings,), daemon=True).start()
     supervisor = _WorkerSupervisor(uvicorn_config, sockets=[listener])
-    with metered_together(settings, lambda: [process.pid or 0 for process in supervisor.processes]):
+    with publish_worker_metrics(settings, lambda: [process.pid or 0 for process in supervisor.processes]):
         supervisor.run()
 
 
@@ -156,8 +158,8 @@ class _WorkerSupervisor(Multiprocess):
 def _announce_when_ready(settings: Settings) -> None:
     while True:
         try:
-            with urllib.request.urlopen(f"{reachable(settings)}/livez", timeout=1):
-                announce(settings)
+            with urllib.request.urlopen(f"{local_url(settings)}/livez", timeout=1):
+                print_ready(settings)
                 return
         except (urllib.error.URLError, OSError):
             time.sleep(0.02)

@@ -17,13 +17,13 @@ from typing import Any, Generic, Literal, TypeVar, get_args, get_type_hints
 
 import orjson
 
-from centgate.chains import admit_development_chain
-from centgate.envelope import Answered
+from centgate.chains import allow_development_chain
+from centgate.envelope import ServiceResult
 from centgate.errors import ProviderUnconfigured, UnsupportedOptions
 from centgate.outage import Outage
-from centgate.provider import About, Provider, Record, Role, RoleName
-from centgate.schema import Beyond, Data, Request, json_schema
-from centgate.upstream import Breaker
+from centgate.provider import Provider, ProviderInfo, ProviderRole, RequestTrace, RoleName
+from centgate.schema import Data, RefusedOptions, Request, json_schema
+from centgate.upstream import CircuitBreaker
 
 R = TypeVar("R", bound=Request)
 D = TypeVar("D", bound=Data)
@@ -39,32 +39,32 @@ _FALLBACK_REASONS: Mapping[str | None, str] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class ServiceSource:
     """A provider of a service with its declared role."""
 
     provider: type[Provider]
-    declared: Role
+    declared_role: ProviderRole
 
     @property
-    def about(self) -> About:
+    def info(self) -> ProviderInfo:
         """Metadata of the provider."""
-        return self.provider.about
+        return self.provider.info
 
     @property
-    def leg(self) -> bool:
+    def is_alternative(self) -> bool:
         """True if it is one of several alternatives."""
-        return self.declared.name == "leg"
+        return self.declared_role.name == "leg"
 
     @property
-    def leads(self) -> bool:
+    def can_answer_alone(self) -> bool:
         """True if this provider alone can answer a request."""
-        return self.declared.name in ("primary", "fallback", "leg")
+        return self.declared_role.name in ("primary", "fallback", "leg")
 
-    def role(self, lead: Source | None) -> RoleName:
+    def resolve_role(self, lead: ServiceSource | None) -> RoleName:
         """Return its role if `lead` is the first of the alternatives."""
-        if self.declared.name == "leg":
+        if self.declared_role.name == "leg":
             return "primary" if self is lead else "fallback"
-        return self.declared.name
+        return self.declared_role.name
 
 
 @dataclass(frozen=True)
@@ -80,14 +80,14 @@ class Service(Generic[R, D]):
     category: Category
     tags: tuple[str, ...]
     guardrails: tuple[str, ...]
-    fresh_for: timedelta
-    example: R
-    sample: D
-    beyond: Beyond
+    cache_ttl: timedelta
+    example_request: R
+    example_data: D
+    refused_options: RefusedOptions
     request: type[R]
     data: type[D]
-    sources: tuple[Source, ...]
-    answer: Callable[..., Awaitable[D]]
+    sources: tuple[ServiceSource, ...]
+    handler: Callable[..., Awaitable[D]]
 
     @property
     def price(self) -> Decimal:
@@ -97,12 +97,12 @@ class Service(Generic[R, D]):
     @cached_property
     def input_example(self) -> dict[str, Any]:
         """A valid request body."""
-        return self.example.model_dump(mode="json", by_alias=True, exclude_unset=True)
+        return self.example_request.model_dump(mode="json", by_alias=True, exclude_unset=True)
 
     @cached_property
     def output_example(self) -> dict[str, Any]:
         """A sample of `data`."""
-        return self.sample.model_dump(mode="json", by_alias=True)
+        return self.example_data.model_dump(mode="json", by_alias=True)
 
     @cached_property
     def output_schema(self) -> dict[str, Any]:
@@ -113,30 +113,39 @@ class Service(Generic[R, D]):
         """Return the JSON Schema of the request body, as this deployment validates it."""
         schema = json_schema(self.request, "validation")
         if development_chain is not None:
-            admit_development_chain(schema, development_chain)
+            allow_development_chain(schema, development_chain)
         return schema
 
-    def among(self, providers: Mapping[str, Provider], pinned: str | None) -> Mapping[str, Provider]:
+    def select_providers(
+        self, providers: Mapping[str, Provider], pinned: str | None
+    ) -> Mapping[str, Provider]:
         """Select this service's providers by name, disabling those replaced by a pinned one."""
-        own = {source.about.name: providers[source.about.name] for source in self.sources}
+        own = {source.info.name: providers[source.info.name] for source in self.sources}
         if pinned is None:
             return own
-        leads = {source.about.name for source in self.sources if source.leads}
-        return {name: each.off() if name in leads - {pinned} else each for name, each in own.items()}
+        leads = {source.info.name for source in self.sources if source.can_answer_alone}
+        return {
+            name: each.copy_disabled() if name in leads - {pinned} else each for name, each in own.items()
+        }
 
-    def roles(self, providers: Mapping[str, Provider]) -> list[tuple[About, RoleName]]:
+    def provider_roles(self, providers: Mapping[str, Provider]) -> list[tuple[ProviderInfo, RoleName]]:
         """Return the providers with their roles on this deployment; configured alternatives come first."""
         ordered = sorted(
-            self.sources, key=lambda source: source.leg and not providers[source.about.name].configured
+            self.sources,
+            key=lambda source: source.is_alternative and not providers[source.info.name].is_configured,
         )
-        lead = next((source for source in ordered if source.leg), None)
-        return [(source.about, source.role(lead)) for source in ordered]
+        lead = next((source for source in ordered if source.is_alternative), None)
+        return [(source.info, source.resolve_role(lead)) for source in ordered]
 
-    def require_honoured(self, request: R, providers: Mapping[str, Provider]) -> None:
+    def require_supported_options(self, request: R, providers: Mapping[str, Provider]) -> None:
         """Raise `UnsupportedOptions` if no configured provider supports all options of the request."""
         asked = request.canonical
-        able = (providers[source.about.name] for source in self.sources if source.leads)
-        lacks = [lead.cannot(asked) for lead in able if lead.configured and lead.covers(request.on)]
+        able = (providers[source.info.name] for source in self.sources if source.can_answer_alone)
+        lacks = [
+            lead.unsupported_options(asked)
+            for lead in able
+            if lead.is_configured and lead.supports_chain(request.target_chain_id)
+        ]
         if lacks and all(lacks):
             options = sorted({name for lack in lacks for name in lack})
             fields = [name for name in self.input_schema(None)["properties"] if name not in options]
@@ -144,68 +153,78 @@ class Service(Generic[R, D]):
 
     def require_configured(self, request: R, providers: Mapping[str, Provider]) -> None:
         """Raise `ProviderUnconfigured` if no provider that can answer alone is configured for the request."""
-        leads = [source.about for source in self.sources if source.leads]
+        leads = [source.info for source in self.sources if source.can_answer_alone]
         able = (providers[about.name] for about in leads)
-        if not any(lead.configured and lead.covers(request.on) for lead in able):
+        if not any(lead.is_configured and lead.supports_chain(request.target_chain_id) for lead in able):
             names = " or ".join(about.name for about in leads)
-            where = f" on chain {request.on}" if request.on else ""
+            where = f" on chain {request.target_chain_id}" if request.target_chain_id else ""
             raise ProviderUnconfigured(
                 leads[0].name, f"{self.slug}{where} needs {names}, not configured on this deployment"
             )
 
-    def outage(self, request: R, providers: Mapping[str, Provider]) -> Outage | None:
+    def find_outage(self, request: R, providers: Mapping[str, Provider]) -> Outage | None:
         """Return the outage of every provider that could answer, or None while one is not known to be down.
 
         Reads circuit breakers in memory. A fallback used only if no other provider is configured is ignored
         while there is one, since it does not replace a failed provider.
         """
-        leads = [(source, providers[source.about.name]) for source in self.sources if source.leads]
+        leads = [(source, providers[source.info.name]) for source in self.sources if source.can_answer_alone]
         open_breakers = {provider: _find_open_breakers(provider, request) for _, provider in leads}
         if not any(open_breakers.values()):
             return None
         able = [
             (source, provider)
             for source, provider in leads
-            if provider.configured and provider.covers(request.on) and not provider.cannot(request.canonical)
+            if provider.is_configured
+            and provider.supports_chain(request.target_chain_id)
+            and not provider.unsupported_options(request.canonical)
         ]
-        sources = [provider for source, provider in able if source.declared.replaces_failed]
+        sources = [provider for source, provider in able if source.declared_role.replaces_failed]
         sources = sources or [provider for _, provider in able]
         if not sources or not all(open_breakers[provider] for provider in sources):
             return None
         return Outage(sources, [breaker for provider in sources for breaker in open_breakers[provider]])
 
-    async def ask(self, request: R, providers: Mapping[str, Provider]) -> Answered:
+    async def run(self, request: R, providers: Mapping[str, Provider]) -> ServiceResult:
         """Run the service for one request; return its data and the status of each provider."""
-        record, asked = Record.begun(), request.canonical
-        bound = [_bind_provider(providers[source.about.name], asked, record) for source in self.sources]
-        data: Data = await self.answer(request, *bound)
+        record, asked = RequestTrace.start(), request.canonical
+        bound = [_bind_provider(providers[source.info.name], asked, record) for source in self.sources]
+        data: Data = await self.handler(request, *bound)
         content = orjson.dumps(data.model_dump(mode="json", by_alias=True))
-        roles = self.roles(providers)
+        roles = self.provider_roles(providers)
         self._warn_of_fallback(roles, record)
         sources = [_provider_entry(about, role, providers[about.name], record) for about, role in roles]
-        return Answered(content, sources, record.warnings, provisional=record.provisional)
+        return ServiceResult(content, sources, record.warnings, is_provisional=record.is_provisional)
 
-    def _warn_of_fallback(self, roles: list[tuple[About, RoleName]], record: Record) -> None:
+    def _warn_of_fallback(self, roles: list[tuple[ProviderInfo, RoleName]], record: RequestTrace) -> None:
         """Add a warning if an alternative answered instead of the primary."""
-        legs = [about for about, _ in roles if any(each.leg and each.about is about for each in self.sources)]
+        legs = [
+            about
+            for about, _ in roles
+            if any(each.is_alternative and each.info is about for each in self.sources)
+        ]
         statuses = [record.providers.get(about.name, {}).get("status") for about in legs]
         if "ok" in statuses[1:] and statuses[0] != "ok":
             fallback, why = (
                 legs[statuses.index("ok")].label,
                 _FALLBACK_REASONS.get(statuses[0], "gave no answer"),
             )
-            record.warn(f"a fallback source was used: {fallback} instead of {legs[0].label}, which {why}")
+            record.add_warning(
+                f"a fallback source was used: {fallback} instead of {legs[0].label}, which {why}"
+            )
 
 
-def _bind_provider(provider: Provider, asked: Mapping[str, Any], record: Record) -> Provider:
+def _bind_provider(provider: Provider, asked: Mapping[str, Any], record: RequestTrace) -> Provider:
     """Bind a provider to one request; it is skipped if it does not support an option."""
-    lacks = provider.cannot(asked)
-    return provider.on(record, f"does not support {', '.join(lacks)}" if lacks else None)
+    lacks = provider.unsupported_options(asked)
+    return provider.bind(record, f"does not support {', '.join(lacks)}" if lacks else None)
 
 
-def _provider_entry(about: About, role: RoleName, provider: Provider, record: Record) -> dict[str, Any]:
+def _provider_entry(
+    about: ProviderInfo, role: RoleName, provider: Provider, record: RequestTrace
+) -> dict[str, Any]:
     """Return the entry of one provider in `providers`: its status, or why it was skipped."""
-    idle = {"name": about.name, "status": "skipped" if provider.configured else "unconfigured"}
+    idle = {"name": about.name, "status": "skipped" if provider.is_configured else "unconfigured"}
     return {**record.providers.get(about.name, idle), "role": role}
 
 
@@ -219,11 +238,11 @@ def service(
     category: Category,
     tags: tuple[str, ...],
     guardrails: tuple[str, ...],
-    example: R,
-    sample: D,
+    input_example: R,
+    output_example: D,
     path: str | None = None,
-    fresh_for: timedelta = timedelta(0),
-    beyond: Beyond | None = None,
+    cache_ttl: timedelta = timedelta(0),
+    refused_options: RefusedOptions | None = None,
 ) -> Callable[[Callable[..., Awaitable[D]]], Service[R, D]]:
     """Declare a service.
 
@@ -247,32 +266,32 @@ def service(
             category=category,
             tags=tags,
             guardrails=guardrails,
-            fresh_for=fresh_for,
-            example=example,
-            sample=sample,
-            beyond=beyond or Beyond(),
+            cache_ttl=cache_ttl,
+            example_request=input_example,
+            example_data=output_example,
+            refused_options=refused_options or RefusedOptions(),
             request=request,
             data=data,
             sources=tuple(_parse_source(hint) for hint in providers),
-            answer=answer,
+            handler=answer,
         )
 
     return declare
 
 
-def _parse_source(hint: Any) -> Source:
+def _parse_source(hint: Any) -> ServiceSource:
     """Convert a provider parameter such as `Primary[GoPlus]` to the source that it declares."""
     provider, role = get_args(hint)
-    if not isinstance(role, Role):
+    if not isinstance(role, ProviderRole):
         raise TypeError(f"{hint} is not a provider with a role")
-    return Source(provider, role)
+    return ServiceSource(provider, role)
 
 
 def _join_lines(text: str) -> str:
     return " ".join(text.split())
 
 
-def _find_open_breakers(provider: Provider, request: Request) -> list[Breaker]:
+def _find_open_breakers(provider: Provider, request: Request) -> list[CircuitBreaker]:
     """Return the circuit breakers of a provider's upstreams for a request if all are open, else []."""
-    breakers = [each.breaker for each in provider.upstreams_for(request.on, request.canonical)]
+    breakers = [each.breaker for each in provider.upstreams_for(request.target_chain_id, request.canonical)]
     return breakers if all(breaker.is_open for breaker in breakers) else []

@@ -14,9 +14,9 @@ from pydantic import BeforeValidator, Field, SecretStr, field_validator, model_v
 from pydantic_settings import BaseSettings, NoDecode, PydanticBaseSettingsSource, SettingsConfigDict
 
 from centgate.client.settings import BuyerSettings
-from centgate.client_address import read_network
+from centgate.client_address import parse_network
 from centgate.dollars import TEST_NETWORKS, USDC, Asset
-from centgate.evm import checksummed
+from centgate.evm import to_checksum_address
 from centgate.safefetch.policy import Policy
 
 PREFIX = "CENTGATE_"
@@ -273,7 +273,7 @@ class Settings(BaseSettings):
     def _check_checksum(cls, value: str | None) -> str | None:
         if value and not int(value, 16):
             raise ValueError("the zero address cannot receive payments")
-        return checksummed(value) if value else value
+        return to_checksum_address(value) if value else value
 
     @field_validator("pinned")
     @classmethod
@@ -298,7 +298,7 @@ class Settings(BaseSettings):
     @classmethod
     def _check_networks(cls, value: tuple[str, ...]) -> tuple[str, ...]:
         for each in value:
-            read_network(each)  # raises for an invalid address or network
+            parse_network(each)  # raises for an invalid address or network
         return value
 
     @field_validator("facilitator_token")
@@ -363,7 +363,7 @@ class Settings(BaseSettings):
         return (self.facilitator_url or default).rstrip("/")
 
     @property
-    def address(self) -> str:
+    def base_url(self) -> str:
         """The URL of this server for buyers: the public URL if set, else the listening address."""
         host = "127.0.0.1" if self.host in ("0.0.0.0", "::") else self.host
         return self.public_url or f"http://{host}:{self.port}"
@@ -371,7 +371,7 @@ class Settings(BaseSettings):
     @property
     def rpc_url(self) -> str | None:
         """JSON-RPC URL of the payment network, used to look up payments with an unknown outcome."""
-        urls = self.provider(f"rpc_{self.chain_id}").url
+        urls = self.provider_settings(f"rpc_{self.chain_id}").url
         return urls.split(",")[0].strip() if urls else None
 
     @property
@@ -380,11 +380,11 @@ class Settings(BaseSettings):
         keyed = self.cdp_api_key_id or self.facilitator_token
         return self.pay_to is not None and self.facilitator == CDP_FACILITATOR and not keyed
 
-    def pin(self, service: str) -> str | None:
+    def pinned_provider(self, service: str) -> str | None:
         """Return the name of the provider pinned for a service, or None."""
         return dict(pin.split("=", 1) for pin in self.pinned).get(service)
 
-    def provider(self, name: str) -> ProviderSettings:
+    def provider_settings(self, name: str) -> ProviderSettings:
         """Return the settings of the provider `name`."""
         return self.providers.get(name, ProviderSettings())
 
@@ -415,7 +415,7 @@ class _EnvironmentSource(PydanticBaseSettingsSource):
         return {**values, "providers": providers} if providers else values
 
 
-def misspelt(providers: Collection[str]) -> list[str]:
+def find_unknown_variables(providers: Collection[str]) -> list[str]:
     """Return the `CENTGATE_` variables that no setting reads; `providers` are provider settings, no prefix.
 
     `*` in a provider setting stands for a chain id.
@@ -429,7 +429,7 @@ def misspelt(providers: Collection[str]) -> list[str]:
     ]
 
 
-def as_given(name: str) -> str | None:
+def get_raw_value(name: str) -> str | None:
     """Return the raw value of a setting, by its name without the prefix; None if it is not set."""
     return _read_variables().get(name)
 

@@ -10,7 +10,7 @@ from pydantic_settings import BaseSettings
 
 from centgate.catalog import all_providers, all_services
 from centgate.client.settings import BuyerSettings
-from centgate.provider import About, Provider
+from centgate.provider import Provider, ProviderInfo
 from centgate.settings import PREFIX, Settings
 
 _INTRO = """# Settings
@@ -59,23 +59,23 @@ from the same host, or from the public registry's download host.
 """
 
 
-def markdown() -> str:
+def render_markdown() -> str:
     """Return the settings page as Markdown."""
     rows = "".join(_format_row(*each) for each in _iterate_settings(Settings))
     buyers = "".join(_format_row(*each) for each in _iterate_settings(BuyerSettings))
     providers = "".join(
         f"| `{about.name}` | [{about.label}]({about.docs_url}) | {about.key} | {_format_address(about)} | "
         f"{_format_rate(about)} | {about.timeout:g} | {about.terms} |\n"
-        for about in (provider.about for provider in _sorted_providers())
+        for about in (provider.info for provider in _sorted_providers())
     )
     return _INTRO + rows + _BUYERS + buyers + _PROVIDERS + providers
 
 
-def env_example() -> str:
+def render_env_example() -> str:
     """Return a `.env` with every setting, its default and its meaning, all commented out."""
     blocks = [f"# {text}\n# {name}={default}\n" for name, default, text in _iterate_settings(Settings)]
     for provider in _sorted_providers():
-        about = provider.about
+        about = provider.info
         lines = "".join(
             f"# {PREFIX}{name.replace('*', '8453')}={_default_value(about, name)}\n"
             for name in about.settings
@@ -84,23 +84,23 @@ def env_example() -> str:
     return "\n".join(blocks)
 
 
-def _format_rate(about: About) -> str:
-    return f"{about.rate.calls} in {about.rate.seconds:g} s" if about.rate else ""
+def _format_rate(about: ProviderInfo) -> str:
+    return f"{about.rate_limit.calls} in {about.rate_limit.seconds:g} s" if about.rate_limit else ""
 
 
-def _format_address(about: About) -> str:
-    return about.url or ", ".join(address for _, address in about.addresses)
+def _format_address(about: ProviderInfo) -> str:
+    return about.url or ", ".join(address for _, address in about.part_urls)
 
 
-def _default_value(about: About, name: str) -> str:
+def _default_value(about: ProviderInfo, name: str) -> str:
     """Return the default of a provider's setting."""
     if name.endswith("_ENABLED"):
         return "true"
     if name.endswith("_PER_MINUTE"):
-        return f"{about.rate.calls * 60 / about.rate.seconds:.0f}" if about.rate else ""
+        return f"{about.rate_limit.calls * 60 / about.rate_limit.seconds:.0f}" if about.rate_limit else ""
     if name.endswith("_TIMEOUT"):
         return f"{about.timeout:g}"
-    for part, address in about.addresses:
+    for part, address in about.part_urls:
         if name.endswith(f"_{part.upper()}_URL"):
             return address
     return about.url or "" if name.endswith("_URL") and "*" not in name else ""

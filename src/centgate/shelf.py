@@ -24,15 +24,15 @@ RETRY_SECONDS = 30
 
 
 @dataclass(frozen=True, slots=True)
-class Kept(Generic[T]):
+class CacheEntry(Generic[T]):
     """A value with its fetch time; `stale` if it is old and refreshing failed or is too slow."""
 
-    thing: T
-    at: datetime
-    stale: bool = False
+    value: T
+    fetched_at: datetime
+    is_stale: bool = False
 
 
-class Shelf(Generic[T]):
+class StaleWhileRevalidate(Generic[T]):
     """Holds the last fetched value and refreshes it when it is old; concurrent callers share one fetch."""
 
     def __init__(
@@ -40,7 +40,7 @@ class Shelf(Generic[T]):
     ) -> None:
         self._fetch = fetch
         self.clock = clock
-        self._entry: Kept[T] | None = None
+        self._entry: CacheEntry[T] | None = None
         self._fetched_at = self._failed_at = -math.inf
         self._fetch_task: asyncio.Task[None] | None = None
 
@@ -49,7 +49,7 @@ class Shelf(Generic[T]):
         """True while the last value may be used if refreshing fails."""
         return self._entry is not None and self.clock() - self._fetched_at <= STALE_SECONDS
 
-    async def get(self, patience: float) -> Kept[T]:
+    async def get(self, max_wait: float) -> CacheEntry[T]:
         """Return the value. If it is old, wait at most `patience` seconds for a new one.
 
         Raises the error of the fetch if there is no value to fall back on.
@@ -60,14 +60,14 @@ class Shelf(Generic[T]):
         if entry is None or age > STALE_SECONDS:
             return await self._fetch_first()
         if self.clock() - self._failed_at >= RETRY_SECONDS:
-            await asyncio.wait({self._start_fetch()}, timeout=patience)
+            await asyncio.wait({self._start_fetch()}, timeout=max_wait)
         return self._entry if self._entry and self._entry is not entry else replace(entry, stale=True)
 
-    async def _fetch_first(self) -> Kept[T]:
+    async def _fetch_first(self) -> CacheEntry[T]:
         try:
             await asyncio.shield(self._start_fetch())
         except ProviderFailure as failure:
-            raise failure.again() from failure
+            raise failure.copy_for_caller() from failure
         assert self._entry
         return self._entry
 
@@ -81,7 +81,7 @@ class Shelf(Generic[T]):
     async def _refresh(self) -> None:
         async with asyncio.timeout(FETCH_SECONDS):
             thing = await self._fetch()
-        self._entry, self._fetched_at = Kept(thing, datetime.now(UTC)), self.clock()
+        self._entry, self._fetched_at = CacheEntry(thing, datetime.now(UTC)), self.clock()
 
     def _finish_fetch(self, task: asyncio.Task[None]) -> None:
         self._fetch_task = None

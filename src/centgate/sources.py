@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 
 @asynccontextmanager
-async def together() -> AsyncGenerator[asyncio.TaskGroup]:
+async def open_task_group() -> AsyncGenerator[asyncio.TaskGroup]:
     """Open a task group for concurrent queries: the first failure cancels the others and is raised.
 
     Wrap optional queries in `attempt`. The results are available by `result()` after the block.
@@ -59,14 +59,14 @@ def first_of(*methods: Callable[P, Awaitable[T]]) -> Callable[P, Awaitable[T]]:
     return query
 
 
-def first_at_once(*methods: Callable[P, Awaitable[T]]) -> Callable[P, Awaitable[T]]:
+def first_concurrent(*methods: Callable[P, Awaitable[T]]) -> Callable[P, Awaitable[T]]:
     """Combine provider methods: call them concurrently, and return the first result in their order.
 
     Calls after that one are cancelled. Raises the same errors as `first_of`.
     """
 
     async def query(*args: P.args, **kwargs: P.kwargs) -> T:
-        async with together() as group:
+        async with open_task_group() as group:
             tasks = [group.create_task(attempt(method, *args, **kwargs)) for method in methods]
             try:
                 return await first_of(*(partial(_await_result, task) for task in tasks))()
@@ -90,7 +90,7 @@ def _combine_failures(missing: list[NoData | ProviderFailure]) -> NoData | Provi
     failures = [each.message for each in missing if _rank_error(each) == 0]
     if len(failures) < 2:
         return first
-    combined = first.again()
+    combined = first.copy_for_caller()
     combined.message = "; ".join(dict.fromkeys(failures))
     return combined
 

@@ -12,7 +12,7 @@ from pydantic_core import ErrorDetails
 from centgate.settings import PREFIX, Settings
 
 
-def settings_given(**overrides: Any) -> Settings:
+def load_settings(**overrides: Any) -> Settings:
     """Load the settings with overrides from the command line; None means not given there.
 
     Prints the problems of invalid settings and exits with code 2.
@@ -24,7 +24,7 @@ def settings_given(**overrides: Any) -> Settings:
     except ValueError as error:
         problems = [str(error)]
     for problem in problems:
-        say(problem)
+        print_message(problem)
     raise typer.Exit(2)
 
 
@@ -41,12 +41,12 @@ def _describe_problem(error: ErrorDetails) -> str:
     return f"{PREFIX}{field.upper()}: {message}"
 
 
-def say(sentence: str) -> None:
+def print_message(message: str) -> None:
     """Print a message for the user to standard error."""
-    print(f"centgate: {sentence}", file=sys.stderr)
+    print(f"centgate: {message}", file=sys.stderr)
 
 
-def fail(sentence: str, code: int = 1) -> NoReturn:
+def exit_with_error(message: str, code: int = 1) -> NoReturn:
     """Print a message and exit with a code."""
-    say(sentence)
+    print_message(message)
     raise typer.Exit(code)

@@ -10,7 +10,7 @@ import re
 import unicodedata
 from datetime import UTC, datetime
 
-NAME = 64
+MAX_NAME_LENGTH = 64
 """Maximum length of a name or symbol in characters."""
 _INVISIBLE_CATEGORIES = frozenset("CZ")  # control, format (bidi, zero width), private, unassigned; separators
 _FILLERS = frozenset("\u115f\u1160\u3164\uffa0\u2800\u034f")
@@ -28,19 +28,19 @@ _INVISIBLE_PATTERN = re.compile(
 """Control, bidi, tag, filler and private characters, variation selectors, joiners without a function."""
 
 
-def cleaned(text: str | None, length: int = NAME) -> str | None:
+def clean_line(text: str | None, max_length: int = MAX_NAME_LENGTH) -> str | None:
     """Return one line without invisible characters, at most `length` long; None if it is empty."""
     if text is None:
         return None
-    start = text[: length * 16]
+    start = text[: max_length * 16]
     plain = start.isascii() and start.isprintable()
     line = " ".join((start if plain else "".join(map(_visible_or_space, start))).split())
-    if len(line) > length:
-        line = line[: length - 1].rstrip() + "\u2026"
+    if len(line) > max_length:
+        line = line[: max_length - 1].rstrip() + "\u2026"
     return line or None
 
 
-def legible(text: str) -> str:
+def strip_invisible(text: str) -> str:
     """Remove invisible characters from a text of several lines: control, bidi and tag characters.
 
     Keeps line feeds and tabs, and joiners between non-Latin letters, where they change how a word or an
@@ -51,12 +51,12 @@ def legible(text: str) -> str:
     return _INVISIBLE_PATTERN.sub("", _LINE_END.sub("\n", text))
 
 
-def timestamp(moment: datetime | None = None) -> str:
+def format_timestamp(moment: datetime | None = None) -> str:
     """Format a time, now by default, as ISO 8601 in UTC to the second."""
     return (moment or datetime.now(UTC)).astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def hidden(text: str) -> bool:
+def has_invisible(text: str) -> bool:
     """True if a text contains invisible characters other than plain spaces."""
     return any(_visible_or_space(character) != character for character in text)
 

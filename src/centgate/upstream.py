@@ -28,63 +28,63 @@ from centgate.errors import (
     ProviderRefused,
     ProviderTimeout,
 )
-from centgate.meter import SILENT, Meter
+from centgate.meter import NULL_METER, Meter
 
 USER_AGENT = f"Mozilla/5.0 (compatible; Centgate/{version('centgate')})"
 """Starts like a browser's, since some hosts block other clients."""
-CONNECT_SECONDS = 4
-PER_HOST = 100
+CONNECT_TIMEOUT = 4
+MAX_CONNECTIONS_PER_HOST = 100
 """Maximum number of open connections to one host."""
-CHUNK = 64 * 1024
+CHUNK_BYTES = 64 * 1024
 _CONNECTION_ERRORS = (aiohttp.ClientConnectionError, aiohttp.ServerTimeoutError)
 """Errors that are retried once: connection refused, reset, closed without a response, or timed out."""
 
 
 @dataclass(frozen=True, slots=True)
-class Rate:
+class RateLimit:
     """Rate limit: at most `calls` calls in any window of `seconds` seconds.
 
     The calls of a short window may all be made at once. Of a long window, half may; the other half is spread
     evenly, so that waiting times stay short.
     """
 
-    SHORT: ClassVar[float] = 10.0
+    SHORT_WINDOW: ClassVar[float] = 10.0
     calls: int
     seconds: float = 60
 
     @property
-    def at_once(self) -> int:
+    def burst(self) -> int:
         """Number of calls that may be made at once."""
-        return self.calls if self.seconds <= self.SHORT else (self.calls + 1) // 2
+        return self.calls if self.seconds <= self.SHORT_WINDOW else (self.calls + 1) // 2
 
     @property
-    def gap(self) -> float:
+    def interval(self) -> float:
         """Seconds between the remaining calls of the window."""
-        rest = self.calls - self.at_once
+        rest = self.calls - self.burst
         return self.seconds / rest if rest else 0.0
 
-    def shared_by(self, processes: int) -> Rate:
+    def split_among(self, processes: int) -> RateLimit:
         """Return the share of one of several processes."""
-        return Rate(max(1, self.calls // processes), self.seconds * max(1.0, processes / self.calls))
+        return RateLimit(max(1, self.calls // processes), self.seconds * max(1.0, processes / self.calls))
 
 
-class Pace:
+class SlidingWindow:
     """Sliding-window rate limiter of one process."""
 
-    def __init__(self, rate: Rate, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, rate: RateLimit, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._seconds = rate.seconds
         self._turns = deque[float](maxlen=rate.calls)
-        self._at_once, self._gap = rate.at_once, rate.gap
+        self._at_once, self._gap = rate.burst, rate.interval
 
-    def reserve(self, patience: float) -> float:
+    def acquire(self, max_wait: float) -> float:
         """Reserve the next slot; return the seconds until then. Not reserved if that exceeds `patience`."""
-        wait = self.wait()
-        if wait <= patience:
-            self.take(wait)
+        wait = self.next_wait()
+        if wait <= max_wait:
+            self.record_call(wait)
         return wait
 
-    def wait(self) -> float:
+    def next_wait(self) -> float:
         """Return the seconds until the next free slot."""
         now = due = self._clock()
         turns = self._turns
@@ -94,54 +94,54 @@ class Pace:
             due = max(due, turns[0] + self._seconds)
         return due - now
 
-    def take(self, wait: float) -> None:
+    def record_call(self, wait: float) -> None:
         """Record a call in `wait` seconds, also one that was reserved elsewhere."""
         due = self._clock() + wait
         self._turns.append(max(due, self._turns[-1]) if self._turns else due)
 
 
-class SharedTurns(Protocol):
+class SharedRateLimiter(Protocol):
     """Rate limiter that several servers share."""
 
-    async def reserve(self, patience: float, least: float) -> float | None:
+    async def acquire(self, max_wait: float, min_wait: float) -> float | None:
         """As `Pace.reserve`, but not before `least` seconds; None while the shared store is unavailable."""
         ...
 
 
-class Turns:
+class RateLimiter:
     """Rate limiter of an upstream, shared by all servers while the shared store is available.
 
     Otherwise each process uses its share of the rate. A single process never exceeds the whole rate, even if
     the shared store loses its data.
     """
 
-    def __init__(self, rate: Rate, processes: int = 1, shared: SharedTurns | None = None) -> None:
+    def __init__(self, rate: RateLimit, processes: int = 1, shared: SharedRateLimiter | None = None) -> None:
         """`processes` is this server's number of processes; without `shared` they are not coordinated."""
         self._shared = shared
-        self._part = Pace(rate.shared_by(processes))
-        self._whole = Pace(rate)
+        self._part = SlidingWindow(rate.split_among(processes))
+        self._whole = SlidingWindow(rate)
 
-    async def reserve(self, patience: float) -> float:
+    async def acquire(self, max_wait: float) -> float:
         """As `Pace.reserve`."""
-        wait = await self._shared.reserve(patience, self._whole.wait()) if self._shared else None
+        wait = await self._shared.acquire(max_wait, self._whole.next_wait()) if self._shared else None
         if wait is None:
-            wait = self._part.reserve(patience)
-        elif wait <= patience:
-            self._part.take(wait)
-        if wait <= patience:
-            self._whole.take(wait)
+            wait = self._part.acquire(max_wait)
+        elif wait <= max_wait:
+            self._part.record_call(wait)
+        if wait <= max_wait:
+            self._whole.record_call(wait)
         return wait
 
 
-class Breaker:
+class CircuitBreaker:
     """Circuit breaker: opens after `LIMIT` consecutive failures, then allows a call every `PAUSE` seconds."""
 
-    LIMIT = 10
-    PAUSE = 5.0
+    FAILURE_LIMIT = 10
+    PAUSE_SECONDS = 5.0
 
-    def __init__(self, tell: Callable[[Literal[1, -1]], None] = lambda _change: None) -> None:
+    def __init__(self, on_change: Callable[[Literal[1, -1]], None] = lambda _change: None) -> None:
         """`tell` is called when it opens (1) and closes (-1)."""
-        self._tell = tell
+        self._tell = on_change
         self._failures = 0
         self._next_try = 0.0
         self._reserved_until = 0.0
@@ -150,10 +150,10 @@ class Breaker:
     @property
     def is_open(self) -> bool:
         """True from the failure that opened it until a call succeeds, also if the next trial is due."""
-        return self._failures >= self.LIMIT
+        return self._failures >= self.FAILURE_LIMIT
 
     @property
-    def wait(self) -> float:
+    def seconds_until_trial(self) -> float:
         """Seconds until a new request may start the next trial; 0 if it is due or none is needed."""
         if not self.is_open:
             return 0.0
@@ -167,31 +167,31 @@ class Breaker:
         """
         if self.is_open and self._reserved_try != self._next_try:
             self._reserved_try = self._next_try
-            self._reserved_until = time.monotonic() + self.PAUSE
+            self._reserved_until = time.monotonic() + self.PAUSE_SECONDS
 
-    def lets_through(self) -> bool:
+    def allow_call(self) -> bool:
         """Return True if a call may be made now; while open, one allowed call blocks others for a pause."""
         now = time.monotonic()
-        if self._failures < self.LIMIT:
+        if self._failures < self.FAILURE_LIMIT:
             return True
         if now < self._next_try:
             return False
-        self._next_try = now + self.PAUSE
+        self._next_try = now + self.PAUSE_SECONDS
         return True
 
-    def saw(self, *, failure: bool) -> None:
+    def record_outcome(self, *, failure: bool) -> None:
         """Record the outcome of a call."""
-        was_open = self._failures >= self.LIMIT
+        was_open = self._failures >= self.FAILURE_LIMIT
         self._failures = self._failures + 1 if failure else 0
-        if self._failures == self.LIMIT:
-            self._next_try = time.monotonic() + self.PAUSE
+        if self._failures == self.FAILURE_LIMIT:
+            self._next_try = time.monotonic() + self.PAUSE_SECONDS
             self._tell(1)
         elif was_open and not failure:
             self._tell(-1)
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class UpstreamResponse:
     """A complete response of an upstream."""
 
     name: str
@@ -200,7 +200,7 @@ class Reply:
     body: bytes = field(repr=False)
     headers: Mapping[str, str] = field(repr=False)
 
-    def json(self) -> Any:
+    def parse_json(self) -> Any:
         """Parse the body as JSON. Raises ProviderError for a web page, a truncated or an empty body."""
         try:
             return orjson.loads(self.body)
@@ -225,21 +225,21 @@ class Upstream:
         label: str,
         session: aiohttp.ClientSession | None,
         *,
-        turns: Turns | None = None,
+        rate_limiter: RateLimiter | None = None,
         max_bytes: int,
-        patience: float,
-        meter: Meter = SILENT,
+        max_wait: float,
+        meter: Meter = NULL_METER,
     ) -> None:
         """`patience`: maximum wait for the rate limit, in seconds. `session` is None if nothing is called."""
         self.name, self.label = name, label
         self._session = session
-        self._turns = turns
-        self._breaker = Breaker(partial(meter.tripped, name))
+        self._turns = rate_limiter
+        self._breaker = CircuitBreaker(partial(meter.record_breaker_change, name))
         self._max_bytes = max_bytes
-        self._patience = patience
+        self._patience = max_wait
 
     @property
-    def breaker(self) -> Breaker:
+    def breaker(self) -> CircuitBreaker:
         """The circuit breaker of this connection."""
         return self._breaker
 
@@ -250,7 +250,7 @@ class Upstream:
         params: Mapping[str, str] | None = None,
         headers: Mapping[str, str] | None = None,
         accept: Collection[int] = (),
-    ) -> Reply:
+    ) -> UpstreamResponse:
         """Send a GET; returns success statuses and those in `accept`, raises ProviderFailure for others."""
         return await self._call("GET", url, accept, params=params, headers=headers)
 
@@ -261,14 +261,14 @@ class Upstream:
         *,
         headers: Mapping[str, str] | None = None,
         accept: Collection[int] = (),
-    ) -> Reply:
+    ) -> UpstreamResponse:
         """Send a POST with JSON, for reading only: it may be sent twice. Otherwise as `get`."""
         json_headers = {"Content-Type": "application/json", **(headers or {})}
         return await self._call("POST", url, accept, data=orjson.dumps(content), headers=json_headers)
 
-    async def _call(self, method: str, url: str, accept: Collection[int], **options: Any) -> Reply:
+    async def _call(self, method: str, url: str, accept: Collection[int], **options: Any) -> UpstreamResponse:
         await self._acquire()
-        if not self._breaker.lets_through():
+        if not self._breaker.allow_call():
             raise ProviderError(
                 self.name, f"{self.label} is unavailable (circuit open after repeated failures)"
             )
@@ -282,22 +282,22 @@ class Upstream:
         except asyncio.CancelledError:
             # the deadline is the caller's; an upstream that used most of it was too slow
             if time.monotonic() - started >= self._patience / 2:
-                self._breaker.saw(failure=True)
+                self._breaker.record_outcome(failure=True)
             raise
         finally:
             structlog.get_logger().debug(
                 "upstream", name=self.name, outcome=outcome, seconds=round(time.monotonic() - started, 3)
             )
         if reply.status < 500:
-            self._breaker.saw(failure=False)
+            self._breaker.record_outcome(failure=False)
         if 200 <= reply.status < 300 or reply.status in accept:
             return reply
-        raise self.failure(reply)
+        raise self.error_for_status(reply)
 
     async def _acquire(self) -> None:
         if self._turns is None:
             return
-        wait = await self._turns.reserve(self._patience)
+        wait = await self._turns.acquire(self._patience)
         if wait > self._patience:
             raise ProviderRateLimited(
                 self.name,
@@ -307,7 +307,7 @@ class Upstream:
         if wait:
             await asyncio.sleep(wait)
 
-    async def _send_with_retry(self, method: str, url: str, options: Mapping[str, Any]) -> Reply:
+    async def _send_with_retry(self, method: str, url: str, options: Mapping[str, Any]) -> UpstreamResponse:
         try:
             return await self._send(method, url, options)
         except _CONNECTION_ERRORS:
@@ -315,17 +315,17 @@ class Upstream:
         try:
             return await self._send(method, url, options)
         except _CONNECTION_ERRORS as lost:
-            self._breaker.saw(failure=True)
+            self._breaker.record_outcome(failure=True)
             if isinstance(lost, TimeoutError):
                 raise ProviderTimeout(self.name, f"{self.label} could not be reached in time") from None
             raise ProviderError(self.name, f"{self.label} could not be reached") from None
 
-    async def _send(self, method: str, url: str, options: Mapping[str, Any]) -> Reply:
+    async def _send(self, method: str, url: str, options: Mapping[str, Any]) -> UpstreamResponse:
         assert self._session is not None, "no calls during startup validation"
         try:
             async with self._session.request(method, url, allow_redirects=False, **options) as response:
                 body = await self._read(response)
-                return Reply(self.name, self.label, response.status, body, response.headers)
+                return UpstreamResponse(self.name, self.label, response.status, body, response.headers)
         except _CONNECTION_ERRORS:
             raise
         except (aiohttp.ClientError, ValueError) as error:
@@ -335,7 +335,7 @@ class Upstream:
 
     async def _read(self, response: aiohttp.ClientResponse) -> bytes:
         read = bytearray()
-        async for chunk in response.content.iter_chunked(CHUNK):
+        async for chunk in response.content.iter_chunked(CHUNK_BYTES):
             read += chunk
             if len(read) > self._max_bytes:
                 response.close()
@@ -344,11 +344,11 @@ class Upstream:
                 )
         return bytes(read)
 
-    def failure(self, reply: Reply) -> ProviderFailure:
+    def error_for_status(self, reply: UpstreamResponse) -> ProviderFailure:
         """Return the error for a non-success status; 5xx count as failures in the circuit breaker."""
         name, label, status = self.name, self.label, reply.status
         if status >= 500:
-            self._breaker.saw(failure=True)
+            self._breaker.record_outcome(failure=True)
         if status == 429:
             return ProviderRateLimited(
                 name,
@@ -363,7 +363,7 @@ class Upstream:
         return ProviderError(name, f"{label} answered with status {status}")
 
 
-def joined(base: str, path: str) -> str:
+def join_url(base: str, path: str) -> str:
     """Join `base` and `path`; a prefix of the path that is already part of the base is not repeated."""
     base = base.rstrip("/")
     prefix = urlsplit(base).path
@@ -374,8 +374,8 @@ def open_session() -> aiohttp.ClientSession:
     """Open the HTTP session that all upstreams share."""
     session = aiohttp.ClientSession(
         trust_env=False,
-        connector=aiohttp.TCPConnector(limit=0, limit_per_host=PER_HOST),
-        timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS),
+        connector=aiohttp.TCPConnector(limit=0, limit_per_host=MAX_CONNECTIONS_PER_HOST),
+        timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_TIMEOUT),
         headers={"User-Agent": USER_AGENT, "Accept": "application/json"},
         cookie_jar=aiohttp.DummyCookieJar(),
     )

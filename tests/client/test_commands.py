@@ -27,7 +27,7 @@ from centgate.client.errors import BuyerError, CapExceeded, Drift, NoData, NotFo
 from centgate.client.shell.arguments import command, read_pairs
 from centgate.client.shell.telling import exit_code
 from centgate.devchain.house import DevChain
-from centgate.server import serving
+from centgate.server import run_in_thread
 from centgate.service import AnyService
 from centgate.settings import Settings
 
@@ -42,7 +42,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Generator[tuple[str, Stu
     """The address of an API that is paid through a stub facilitator, and that facilitator."""
     with (
         stub_facilitator() as stub,
-        serving(settings_in(tmp_path_factory.mktemp("api"), stub.url)) as url,
+        run_in_thread(settings_in(tmp_path_factory.mktemp("api"), stub.url)) as url,
     ):
         yield url, stub
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from buyers_shell import Shell
 
-from centgate.server import serving
+from centgate.server import run_in_thread
 from centgate.settings import Settings
 
 NOBODY = "http://127.0.0.1:1"
@@ -21,7 +21,7 @@ NOBODY = "http://127.0.0.1:1"
 def url(tmp_path_factory: pytest.TempPathFactory) -> Generator[str]:
     """The address of an API."""
     folder = tmp_path_factory.mktemp("api")
-    with serving(Settings(port=0, database_url=f"sqlite:///{folder / 'journal.db'}")) as address:
+    with run_in_thread(Settings(port=0, database_url=f"sqlite:///{folder / 'journal.db'}")) as address:
         yield address
 
 
@@ -73,7 +73,7 @@ def test_an_api_that_is_named_is_the_one_that_is_asked(shell: Shell, url: str) -
 
 def test_without_the_api_an_older_copy_is_offered(tmp_path: Path) -> None:
     settings = Settings(port=0, database_url=f"sqlite:///{tmp_path / 'journal.db'}")
-    with serving(settings) as address:
+    with run_in_thread(settings) as address:
         shell = Shell(tmp_path, {"CENTGATE_API_URL": address})
         known = offered(shell, "call", "token")
 

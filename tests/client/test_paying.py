@@ -12,7 +12,7 @@ from buyer import PHISHING, QUESTION, Api
 from facilitators import StubFacilitator, refused, said
 from hostile import SLUG, Asked, Fault, HostileApi, Said
 from shopping import Shop
-from standins import StandIns, set_up
+from standins import FakeUpstreams, configure_providers
 
 from centgate.client.caps import Caps
 from centgate.client.errors import (
@@ -41,10 +41,10 @@ PAIRS = f"/token-pairs/v1/base/{TOKEN}"
 POOL = ("pool-snapshot", {"chain": "base", "tokenAddress": TOKEN})
 
 
-def on_dexscreener(settings: Settings, upstreams: StandIns) -> Settings:
+def on_dexscreener(settings: Settings, upstreams: FakeUpstreams) -> Settings:
     """A deployment on which one source answers for pool-snapshot, and answers as the test says."""
     off = {"geckoterminal": ProviderSettings(enabled=False)}
-    return set_up(settings, {**upstreams.providers("dexscreener"), **off})
+    return configure_providers(settings, {**upstreams.provider_settings("dexscreener"), **off})
 
 
 def url_of(client: httpx.Client) -> str:
@@ -157,9 +157,9 @@ async def test_a_wallet_without_money_is_told_so(shop: Shop, api: Api, chain_set
 
 
 async def test_no_data_is_an_answer_that_is_charged(
-    shop: Shop, api: Api, chain_settings: Settings, upstreams: StandIns, spent: Callable[[], int]
+    shop: Shop, api: Api, chain_settings: Settings, upstreams: FakeUpstreams, spent: Callable[[], int]
 ) -> None:
-    upstreams.says("dexscreener", PAIRS, [])
+    upstreams.set_response("dexscreener", PAIRS, [])
     ledger = Ledger()
 
     with pytest.raises(NoData, match="paid for") as error:
@@ -171,13 +171,13 @@ async def test_no_data_is_an_answer_that_is_charged(
 
 
 async def test_a_payment_for_a_service_that_fails_buys_the_answer_later(
-    shop: Shop, api: Api, chain_settings: Settings, upstreams: StandIns, spent: Callable[[], int]
+    shop: Shop, api: Api, chain_settings: Settings, upstreams: FakeUpstreams, spent: Callable[[], int]
 ) -> None:
-    upstreams.says("dexscreener", PAIRS, "oops", status=500)
+    upstreams.set_response("dexscreener", PAIRS, "oops", status=500)
     buyer = shop(url_of(api(on_dexscreener(chain_settings, upstreams))))
     with pytest.raises(ServiceFailed, match="costs no more") as error:
         await buyer.call(*POOL)
-    upstreams.says("dexscreener", PAIRS, [])
+    upstreams.set_response("dexscreener", PAIRS, [])
 
     with pytest.raises(NoData):
         await buyer.call(*POOL)

@@ -17,7 +17,7 @@ from signed import OTHER, SIGNER
 
 from centgate.client.ledger import Ledger
 from centgate.receipts.checking import examine
-from centgate.server import serving
+from centgate.server import run_in_thread
 
 KEY = "5e" * 32
 QUESTION = {"url": "https://wallet-ethereum.net/unlock"}
@@ -28,7 +28,7 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Generator[str]:
     """Where an API answers that signs."""
     with (
         stub_facilitator() as stub,
-        serving(settings_in(tmp_path_factory.mktemp("api"), stub.url, receipt_key=KEY)) as url,
+        run_in_thread(settings_in(tmp_path_factory.mktemp("api"), stub.url, receipt_key=KEY)) as url,
     ):
         yield url
 

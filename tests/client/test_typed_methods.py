@@ -21,8 +21,8 @@ from centgate.client.models import TokenRiskData
 from centgate.client.services import AsyncServices, Services
 from centgate.client.typed import AnswerData, AnswerDrift, TypedAnswer
 from centgate.faces.typed_client import snake, written
-from centgate.schema import camel
-from centgate.server import serving
+from centgate.schema import to_camel_case
+from centgate.server import run_in_thread
 from centgate.service import AnyService
 
 FOLDER = Path(services.__file__).parent
@@ -67,7 +67,7 @@ def facilitator() -> Generator[StubFacilitator]:
 @pytest.fixture(scope="module")
 def url(facilitator: StubFacilitator, tmp_path_factory: pytest.TempPathFactory) -> Generator[str]:
     """The address of an API."""
-    with serving(settings_in(tmp_path_factory.mktemp("api"), facilitator.url)) as address:
+    with run_in_thread(settings_in(tmp_path_factory.mktemp("api"), facilitator.url)) as address:
         yield address
 
 
@@ -131,7 +131,7 @@ def test_every_service_has_a_method_in_both_clients(service: AnyService) -> None
     assert inspect.iscoroutinefunction(asynchronous)
     parameters = inspect.signature(sync).parameters
     assert parameters == inspect.signature(asynchronous).parameters
-    assert {camel(each) for each in parameters if each != "self"} == set(
+    assert {to_camel_case(each) for each in parameters if each != "self"} == set(
         service.request.model_json_schema()["properties"]
     )
     assert service.summary in " ".join(sync.__doc__.split())
@@ -161,7 +161,7 @@ def test_a_method_sends_its_keywords_as_the_service_takes_them(service: AnyServi
 
 @pytest.mark.parametrize("name", ["chainId", "volume24hUsd", "txns24h", "url"])
 def test_a_name_in_python_leads_back_to_the_wire(name: str) -> None:
-    assert camel(snake(name)) == name
+    assert to_camel_case(snake(name)) == name
 
 
 def test_a_name_that_would_not_lead_back_is_refused() -> None:

@@ -16,7 +16,7 @@ from centgate.client.settings import BuyerSettings
 from centgate.client.sync import Centgate
 from centgate.client.wallet import Wallet
 from centgate.devchain.accounts import BUYERS
-from centgate.eip3009 import recover
+from centgate.eip3009 import recover_signer
 
 KEY, ADDRESS = BUYERS[0].private_key, BUYERS[0].address
 posix = pytest.mark.skipif(sys.platform == "win32", reason="modes are those of POSIX")
@@ -42,7 +42,7 @@ def test_a_key_is_read_in_any_of_its_spellings(file: Path, text: str) -> None:
 def test_a_wallet_signs_as_its_address() -> None:
     digest = bytes(range(32))
 
-    assert recover(digest, Wallet.from_key(KEY).sign(digest)) == ADDRESS.lower()
+    assert recover_signer(digest, Wallet.from_key(KEY).sign(digest)) == ADDRESS.lower()
 
 
 def test_the_key_is_never_shown() -> None:

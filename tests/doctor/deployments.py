@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 import httpx
-from fronts import Change, in_front
+from fronts import Interceptor, start_proxy
 from pydantic import SecretStr
-from standins import Answer, StandIns
+from standins import FakeUpstreams, ResponseFunction
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import Response
@@ -60,14 +60,16 @@ def with_provider(settings: Settings, name: str, *, key: str | None = None, **va
     return changed(settings, providers={**settings.providers, name: provider})
 
 
-def behind(upstreams: StandIns, settings: Settings, change: Change) -> Settings:
+def behind(upstreams: FakeUpstreams, settings: Settings, change: Interceptor) -> Settings:
     """Return settings with a proxy before the payment network's node that changes its responses."""
     real = settings.rpc_url
     assert real
-    return with_provider(settings, f"rpc_{settings.chain_id}", url=in_front(upstreams, "node", real, change))
+    return with_provider(
+        settings, f"rpc_{settings.chain_id}", url=start_proxy(upstreams, "node", real, change)
+    )
 
 
-def instead(method: str, result: Any, *, data: str = "") -> Change:
+def instead(method: str, result: Any, *, data: str = "") -> Interceptor:
     """Replace the result of a method; of calls only those whose data has this prefix."""
 
     def change(request: dict[str, Any]) -> tuple[int, Any] | None:
@@ -80,30 +82,34 @@ def instead(method: str, result: Any, *, data: str = "") -> Change:
     return change
 
 
-def facilitator_says(upstreams: StandIns, *kinds: Any, status: int = 200, verify: int = 400) -> str:
+def facilitator_says(upstreams: FakeUpstreams, *kinds: Any, status: int = 200, verify: int = 400) -> str:
     """Return the URL of a facilitator that supports these kinds."""
-    upstreams.says("facilitator", "/supported", {"kinds": list(kinds), "extensions": []}, status=status)
-    upstreams.says("facilitator", "/verify", {"error": "no payment"}, status=verify, method="POST")
-    return upstreams.at("facilitator")
+    upstreams.set_response(
+        "facilitator", "/supported", {"kinds": list(kinds), "extensions": []}, status=status
+    )
+    upstreams.set_response("facilitator", "/verify", {"error": "no payment"}, status=verify, method="POST")
+    return upstreams.url_of("facilitator")
 
 
-def stood_in(upstreams: StandIns) -> dict[str, ProviderSettings]:
+def stood_in(upstreams: FakeUpstreams) -> dict[str, ProviderSettings]:
     """Return settings of every provider, each with a healthy fake upstream."""
-    upstreams.says("etherscan", "/v2/api", {"status": "1", "result": {"creditsAvailable": 9}})
-    upstreams.says("firecrawl", "/v2/team/credit-usage", {"success": True, "data": {"remainingCredits": 7}})
-    upstreams.says("goplus", "/api/v1/supported_chains", {"code": 1, "result": []})
-    upstreams.says("searxng", "/search", {"error": "No query"}, status=400)
+    upstreams.set_response("etherscan", "/v2/api", {"status": "1", "result": {"creditsAvailable": 9}})
+    upstreams.set_response(
+        "firecrawl", "/v2/team/credit-usage", {"success": True, "data": {"remainingCredits": 7}}
+    )
+    upstreams.set_response("goplus", "/api/v1/supported_chains", {"code": 1, "result": []})
+    upstreams.set_response("searxng", "/search", {"error": "No query"}, status=400)
     for chain in PUBLIC:
-        upstreams.answers("rpc", f"/{chain}", _chain_id_handler(chain), method="POST")
-    names = [name for name, kind in all_providers(all_services()).items() if kind.about.url]
-    settings = {name: ProviderSettings(url=upstreams.at(name)) for name in [*names, "searxng"]}
-    parts = {f"packagedocs_{part}": ProviderSettings(url=upstreams.at(part)) for part in ("pypi", "npm")}
-    gateway = ProviderSettings(url=upstreams.at("rpc") + "/{chain_id}")
+        upstreams.set_response_function("rpc", f"/{chain}", _chain_id_handler(chain), method="POST")
+    names = [name for name, kind in all_providers(all_services()).items() if kind.info.url]
+    settings = {name: ProviderSettings(url=upstreams.url_of(name)) for name in [*names, "searxng"]}
+    parts = {f"packagedocs_{part}": ProviderSettings(url=upstreams.url_of(part)) for part in ("pypi", "npm")}
+    gateway = ProviderSettings(url=upstreams.url_of("rpc") + "/{chain_id}")
     disabled = dict.fromkeys(("alchemy", "rpc_84532"), ProviderSettings(enabled=False))
     return {**settings, **parts, "rpc": gateway, **disabled}
 
 
-def _chain_id_handler(chain: int) -> Answer:
+def _chain_id_handler(chain: int) -> ResponseFunction:
     """Return a handler that responds with the chain ID."""
     return lambda asked: (200, {"jsonrpc": "2.0", "id": asked.body["id"], "result": hex(chain)})
 

@@ -14,7 +14,7 @@ from buyer import PHISHING, QUESTION, Api
 from databases import Redis, free_port
 from deployments import NOWHERE, changed, found, list_of, stood_in, today, with_provider
 from pydantic import SecretStr
-from standins import StandIns, bought
+from standins import FakeUpstreams, send_paid
 
 from centgate.doctor.checks import CHECKS, all_checks
 from centgate.settings import ProviderSettings, Settings
@@ -23,7 +23,12 @@ KEY = "0x" + "11" * 32
 
 
 async def test_a_healthy_deployment_is_told_so(
-    api: Api, chain_settings: Settings, postgres_url: str, redis: Redis, upstreams: StandIns, tmp_path: Path
+    api: Api,
+    chain_settings: Settings,
+    postgres_url: str,
+    redis: Redis,
+    upstreams: FakeUpstreams,
+    tmp_path: Path,
 ) -> None:
     port = free_port()
     settings = changed(
@@ -39,7 +44,7 @@ async def test_a_healthy_deployment_is_told_so(
     )
     client = api(settings)
     # a development chain makes a block for each payment, and none in between
-    assert bought(client, PHISHING, QUESTION).status_code == 200
+    assert send_paid(client, PHISHING, QUESTION).status_code == 200
 
     checks = await found(settings)
 
@@ -77,19 +82,21 @@ async def test_without_a_network_each_check_fails_by_itself(settings: Settings) 
     assert all(checks[name].mend for name in broken)
 
 
-async def test_nothing_secret_is_shown(settings: Settings, upstreams: StandIns) -> None:
+async def test_nothing_secret_is_shown(settings: Settings, upstreams: FakeUpstreams) -> None:
     secrets = [f"s3cret{number:026x}" for number in range(7)]
-    echo = upstreams.at("echo") + f"/{secrets[0]}"
+    echo = upstreams.url_of("echo") + f"/{secrets[0]}"
     for method in ("GET", "POST"):
         for path in (f"/{secrets[0]}", f"/{secrets[0]}/api"):
-            upstreams.says("echo", path, {"error": {"code": 1, "message": " ".join(secrets)}}, method=method)
+            upstreams.set_response(
+                "echo", path, {"error": {"code": 1, "message": " ".join(secrets)}}, method=method
+            )
     given: dict[str, Any] = {
         "facilitator_token": secrets[1],
         "database_url": f"postgresql://u:{secrets[2]}@127.0.0.1:{secrets[2]}/x",
         "cache_url": f"redis://u:{secrets[3]}@127.0.0.1:9/0",
         "alert_webhook": f"{NOWHERE}/hooks/{secrets[4]}",
         "receipt_key": KEY,
-        "facilitator_url": upstreams.at("echo"),
+        "facilitator_url": upstreams.url_of("echo"),
     }
     telling = Settings(**{**settings.model_dump(), **given})
     for name in ("exa", "brave", "etherscan", "firecrawl", "goplus", "searxng", "blockscout", "dexscreener"):

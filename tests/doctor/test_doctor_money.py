@@ -19,9 +19,9 @@ from deployments import (
     skewed,
     with_provider,
 )
-from fronts import in_front, limited
+from fronts import limit_log_range, start_proxy
 from pydantic import SecretStr
-from standins import StandIns
+from standins import FakeUpstreams
 
 from centgate.devchain.accounts import BUYERS, FACILITATOR
 from centgate.devchain.house import DevChain
@@ -76,7 +76,7 @@ async def test_an_address_that_is_nobodys_is_refused(address: str | None, why: s
     ids=["contract", "delegated", "plain"],
 )
 async def test_what_stands_at_the_address_is_told(
-    chain_settings: Settings, upstreams: StandIns, code: str, status: str, why: str
+    chain_settings: Settings, upstreams: FakeUpstreams, code: str, status: str, why: str
 ) -> None:
     settings = behind(upstreams, chain_settings, instead("eth_getCode", code))
 
@@ -86,7 +86,7 @@ async def test_what_stands_at_the_address_is_told(
 
 
 async def test_an_address_that_the_token_blocks_is_told(
-    chain_settings: Settings, upstreams: StandIns
+    chain_settings: Settings, upstreams: FakeUpstreams
 ) -> None:
     settings = behind(upstreams, chain_settings, instead("eth_call", TRUE, data="0xfe575a87"))
 
@@ -112,7 +112,9 @@ async def test_a_token_that_is_another_on_the_chain_is_told(
     assert (told.status, why in told.what) == ("failed", True), told
 
 
-async def test_a_token_with_other_decimals_is_told(chain_settings: Settings, upstreams: StandIns) -> None:
+async def test_a_token_with_other_decimals_is_told(
+    chain_settings: Settings, upstreams: FakeUpstreams
+) -> None:
     eighteen = "0x" + f"{18:x}".rjust(64, "0")
     settings = behind(upstreams, chain_settings, instead("eth_call", eighteen, data="0x313ce567"))
 
@@ -142,7 +144,7 @@ async def test_without_a_node_real_money_is_warned_of_and_test_money_is_not(sett
     ids=["network", "scheme", "version", "key", "key to verify", "down", "nonsense"],
 )
 async def test_a_facilitator_that_would_not_settle_is_told(
-    settings: Settings, upstreams: StandIns, kinds: list[Any], status: int, verify: int, why: str
+    settings: Settings, upstreams: FakeUpstreams, kinds: list[Any], status: int, verify: int, why: str
 ) -> None:
     url = facilitator_says(upstreams, *kinds, status=status, verify=verify)
 
@@ -152,7 +154,7 @@ async def test_a_facilitator_that_would_not_settle_is_told(
 
 
 async def test_a_facilitator_that_settles_is_asked_with_the_key(
-    settings: Settings, upstreams: StandIns
+    settings: Settings, upstreams: FakeUpstreams
 ) -> None:
     url = facilitator_says(upstreams, KIND)
     keyed = changed(settings, facilitator_url=url, facilitator_token=SecretStr("the-token"))
@@ -160,7 +162,7 @@ async def test_a_facilitator_that_settles_is_asked_with_the_key(
     told = await finding(keyed, "facilitator")
 
     assert told.status == "ok", told
-    keys = [asked.headers.get("authorization") for asked in upstreams.calls("facilitator")]
+    keys = [asked.headers.get("authorization") for asked in upstreams.requests_of("facilitator")]
     assert keys == ["Bearer the-token", "Bearer the-token"]
 
 
@@ -197,15 +199,15 @@ def block(age: float) -> dict[str, str]:
     ids=["chain", "behind", "development chain", "nonsense"],
 )
 async def test_a_node_that_cannot_tell_is_told(
-    chain_settings: Settings, upstreams: StandIns, method: str, result: Any, status: str, why: str
+    chain_settings: Settings, upstreams: FakeUpstreams, method: str, result: Any, status: str, why: str
 ) -> None:
     told = await finding(behind(upstreams, chain_settings, instead(method, result)), "node")
 
     assert (told.status, why in told.what) == (status, True), told
 
 
-async def test_a_node_that_gives_few_logs_is_told(chain_settings: Settings, upstreams: StandIns) -> None:
-    refuses = limited(500, "query exceeds max block range 500")
+async def test_a_node_that_gives_few_logs_is_told(chain_settings: Settings, upstreams: FakeUpstreams) -> None:
+    refuses = limit_log_range(500, "query exceeds max block range 500")
 
     def change(request: dict[str, Any]) -> tuple[int, Any] | None:
         newest = {"number": "0x100000", "timestamp": hex(int(time.time()))}
@@ -217,14 +219,14 @@ async def test_a_node_that_gives_few_logs_is_told(chain_settings: Settings, upst
 
 
 async def test_an_old_block_where_money_is_real_is_a_failure(
-    chain_settings: Settings, upstreams: StandIns
+    chain_settings: Settings, upstreams: FakeUpstreams
 ) -> None:
     def change(request: dict[str, Any]) -> tuple[int, Any] | None:
         old = instead("eth_getBlockByNumber", block(1200))
         return instead("eth_chainId", "0x2105")(request) or old(request)
 
     front = behind(upstreams, chain_settings, change)
-    real = changed(front, network="eip155:8453", providers={"rpc_8453": front.provider("rpc_84532")})
+    real = changed(front, network="eip155:8453", providers={"rpc_8453": front.provider_settings("rpc_84532")})
 
     assert (await finding(real, "node")).status == "failed"
 
@@ -235,13 +237,13 @@ async def checked(settings: Settings, *urls: str) -> Finding:
         return await check_nodes(deployment, NodeSet(settings.network, urls, 2, "public"))
 
 
-def young(devchain: DevChain, upstreams: StandIns) -> str:
+def young(devchain: DevChain, upstreams: FakeUpstreams) -> str:
     """The development chain's node, with a block that is a second old: it makes none by itself."""
-    return in_front(upstreams, "young", devchain.rpc_url, instead("eth_getBlockByNumber", block(1))) + "/"
+    return start_proxy(upstreams, "young", devchain.rpc_url, instead("eth_getBlockByNumber", block(1))) + "/"
 
 
 async def test_two_of_three_public_nodes_are_enough(
-    chain_settings: Settings, devchain: DevChain, upstreams: StandIns
+    chain_settings: Settings, devchain: DevChain, upstreams: FakeUpstreams
 ) -> None:
     node = young(devchain, upstreams)
 
@@ -259,7 +261,7 @@ async def test_one_of_three_public_nodes_is_too_few(chain_settings: Settings, de
 
 
 async def test_own_node_that_does_not_answer_beside_one_that_does_is_told(
-    chain_settings: Settings, devchain: DevChain, upstreams: StandIns
+    chain_settings: Settings, devchain: DevChain, upstreams: FakeUpstreams
 ) -> None:
     two = with_provider(chain_settings, "rpc_84532", url=f"{NOWHERE},{young(devchain, upstreams)}")
 
@@ -268,7 +270,7 @@ async def test_own_node_that_does_not_answer_beside_one_that_does_is_told(
     assert (told.status, f"not responding: {NOWHERE}" in told.what) == ("warning", True), told
 
 
-async def test_node_without_a_safe_block_is_told(chain_settings: Settings, upstreams: StandIns) -> None:
+async def test_node_without_a_safe_block_is_told(chain_settings: Settings, upstreams: FakeUpstreams) -> None:
     def change(request: dict[str, Any]) -> tuple[int, Any] | None:
         found = None if "safe" in request["params"] else block(1)
         return instead("eth_getBlockByNumber", found)(request)
@@ -291,7 +293,7 @@ async def test_a_clock_that_is_wrong_is_told(settings: Settings, ahead: float, s
 
 
 async def test_a_block_of_the_future_tells_of_a_slow_clock(
-    chain_settings: Settings, upstreams: StandIns
+    chain_settings: Settings, upstreams: FakeUpstreams
 ) -> None:
     settings = behind(upstreams, chain_settings, instead("eth_getBlockByNumber", block(-60)))
 

@@ -30,7 +30,7 @@ from deployments import (
 from facilitators import settings_in
 from pydantic import SecretStr
 from redis import Redis as Client
-from standins import StandIns
+from standins import FakeUpstreams
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import Response
@@ -40,7 +40,7 @@ from centgate.devchain.accounts import BUYERS
 from centgate.devchain.serving import served
 from centgate.payments.migrations import HEAD
 from centgate.payments.store import open_store
-from centgate.server import serving
+from centgate.server import run_in_thread
 from centgate.settings import ProviderSettings, Settings
 
 
@@ -50,7 +50,7 @@ def served_settings(tmp_path_factory: pytest.TempPathFactory) -> Generator[Setti
     port = free_port()
     folder = tmp_path_factory.mktemp("served")
     settings = settings_in(folder, NOWHERE, port=port, public_url=f"http://127.0.0.1:{port}")
-    with serving(settings):
+    with run_in_thread(settings):
         yield settings
 
 
@@ -268,19 +268,21 @@ async def test_a_key_that_signs_receipts_and_has_the_money_is_told(settings: Set
     assert (await finding(changed(settings, receipt_key=key), "receipt-key")).status == "ok"
 
 
-async def test_an_alert_is_sent_only_when_asked_for(settings: Settings, upstreams: StandIns) -> None:
-    upstreams.says("hook", "/secret-path-1", {}, method="POST")
-    told_to = changed(settings, alert_webhook=upstreams.at("hook") + "/secret-path-1")
+async def test_an_alert_is_sent_only_when_asked_for(settings: Settings, upstreams: FakeUpstreams) -> None:
+    upstreams.set_response("hook", "/secret-path-1", {}, method="POST")
+    told_to = changed(settings, alert_webhook=upstreams.url_of("hook") + "/secret-path-1")
 
     silent = await finding(told_to, "alert-webhook")
-    asked_before = len(upstreams.calls("hook"))
+    asked_before = len(upstreams.requests_of("hook"))
     sent = await finding(told_to, "alert-webhook", send_test_alert=True)
     gone = await finding(
-        changed(settings, alert_webhook=upstreams.at("hook") + "/gone"), "alert-webhook", send_test_alert=True
+        changed(settings, alert_webhook=upstreams.url_of("hook") + "/gone"),
+        "alert-webhook",
+        send_test_alert=True,
     )
 
     assert (silent.status, asked_before) == ("skipped", 0)
-    assert (sent.status, upstreams.calls("hook")[0].body["kind"]) == ("ok", "test")
+    assert (sent.status, upstreams.requests_of("hook")[0].body["kind"]) == ("ok", "test")
     assert (gone.status, "404" in gone.what) == ("failed", True)
 
 
@@ -386,12 +388,12 @@ async def test_services_that_nobody_can_answer_are_named(settings: Settings) -> 
     ],
 )
 async def test_a_provider_that_refuses_its_key_is_told(
-    settings: Settings, upstreams: StandIns, name: str, path: str, body: Any, status: int, why: str
+    settings: Settings, upstreams: FakeUpstreams, name: str, path: str, body: Any, status: int, why: str
 ) -> None:
     settings = changed(settings, providers=stood_in(upstreams))
-    upstreams.says(name, path, body, status=status)
+    upstreams.set_response(name, path, body, status=status)
 
-    settings = with_provider(settings, name, key="key-0123456789", url=upstreams.at(name))
+    settings = with_provider(settings, name, key="key-0123456789", url=upstreams.url_of(name))
 
     told = await finding(settings, f"provider-{name}")
 
@@ -404,7 +406,7 @@ async def test_a_provider_that_refuses_its_key_is_told(
     ids=["accepted", "refused"],
 )
 async def test_alchemys_key_is_tried_for_nothing(
-    settings: Settings, upstreams: StandIns, result: str | None, status: str, why: str
+    settings: Settings, upstreams: FakeUpstreams, result: str | None, status: str, why: str
 ) -> None:
     refusal = {"error": {"code": -32600, "message": "Must be authenticated!"}}
     networks = iter(range(100))
@@ -415,13 +417,13 @@ async def test_alchemys_key_is_tried_for_nothing(
         chain = list(NETWORKS)[next(networks)]
         return 200, {"jsonrpc": "2.0", "id": 0, **({"result": hex(chain)} if result else refusal)}
 
-    upstreams.answers("alchemy", "/v2/alchemy-key-1", answer, method="POST")
-    keyed = with_provider(settings, "alchemy", key="alchemy-key-1", url=upstreams.at("alchemy"))
+    upstreams.set_response_function("alchemy", "/v2/alchemy-key-1", answer, method="POST")
+    keyed = with_provider(settings, "alchemy", key="alchemy-key-1", url=upstreams.url_of("alchemy"))
 
     told = await finding(keyed, "provider-alchemy")
 
     assert told.status == status, told
-    assert {asked.body["method"] for asked in upstreams.calls("alchemy")} == {"eth_chainId"}
+    assert {asked.body["method"] for asked in upstreams.requests_of("alchemy")} == {"eth_chainId"}
     assert why in told.what or "refuses" in told.what
 
 
@@ -429,10 +431,10 @@ async def test_alchemys_key_is_tried_for_nothing(
     ("second", "status"), [(NOWHERE, "warning"), (None, "failed")], ids=["one of two", "the only one"]
 )
 async def test_a_chains_node_that_is_on_another_chain_is_told(
-    settings: Settings, upstreams: StandIns, second: str | None, status: str
+    settings: Settings, upstreams: FakeUpstreams, second: str | None, status: str
 ) -> None:
     settings = changed(settings, providers=stood_in(upstreams))
-    good, wrong = upstreams.at("rpc") + "/1", upstreams.at("rpc") + "/10"
+    good, wrong = upstreams.url_of("rpc") + "/1", upstreams.url_of("rpc") + "/10"
 
     told = await finding(
         with_provider(settings, "rpc_1", url=f"{good},{second}" if second else wrong), "provider-rpc"

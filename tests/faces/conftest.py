@@ -13,8 +13,8 @@ import pytest
 import uvicorn
 from facilitators import settings_in, stub_facilitator
 
-from centgate.log import set_up_logs
-from centgate.server import serving
+from centgate.log import configure_logging
+from centgate.server import run_in_thread
 from centgate.settings import Settings
 
 
@@ -33,7 +33,7 @@ def house_settings(tmp_path_factory: pytest.TempPathFactory) -> Generator[Settin
 def reader(house_settings: Settings) -> Generator[httpx.Client]:
     """A client of the shared API."""
     with ExitStack() as open_parts:
-        url = open_parts.enter_context(serving(house_settings))
+        url = open_parts.enter_context(run_in_thread(house_settings))
         yield open_parts.enter_context(httpx.Client(base_url=url, timeout=30))
 
 
@@ -42,7 +42,7 @@ def client_of_a_broken_house(house_settings: Settings) -> Generator[httpx.Client
     """A client of an API whose database was never opened, so that `/health` fails unexpectedly."""
     from centgate.faces.api import app
 
-    set_up_logs("critical")
+    configure_logging("critical")
     server = uvicorn.Server(uvicorn.Config(app(house_settings), port=0, log_config=None, lifespan="off"))
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()
@@ -53,4 +53,4 @@ def client_of_a_broken_house(house_settings: Settings) -> Generator[httpx.Client
         yield client
     server.should_exit = True
     thread.join()
-    set_up_logs("error")
+    configure_logging("error")

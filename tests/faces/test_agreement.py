@@ -24,7 +24,7 @@ from centgate.dev import MERCHANT
 from centgate.faces.site.deployment import read_deployment
 from centgate.faces.site.files import all_files
 from centgate.faces.typed_client import snake
-from centgate.schema import walk
+from centgate.schema import iterate_objects
 from centgate.service import AnyService
 
 SITE = "https://shop.example"
@@ -316,7 +316,7 @@ def _asked(face: str, accepts: list[Json]) -> Iterator[Told]:
 def _input(face: str, schema: Json) -> Iterator[Told]:
     """The schema without its prose, and which fields it has."""
     bare = json.loads(json.dumps(schema))
-    for node in walk(bare):
+    for node in iterate_objects(bare):
         if isinstance(node.get("description"), str):
             del node["description"]
     bare.pop("$schema", None)

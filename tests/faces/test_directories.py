@@ -20,7 +20,7 @@ from x402.extensions.bazaar import validate_discovery_extension, validate_discov
 
 from centgate.catalog import all_services
 from centgate.dev import MERCHANT
-from centgate.server import serving
+from centgate.server import run_in_thread
 from centgate.service import AnyService
 from centgate.settings import Settings
 
@@ -35,7 +35,7 @@ def listed(house_settings: Settings) -> Generator[str]:
     """The address of an API whose operator says who runs it."""
     said = {"operator": "desk@shop.example", "ownership_proofs": (PROOF,)}
     with ExitStack() as open_parts:
-        yield open_parts.enter_context(serving(house_settings.model_copy(update=said)))
+        yield open_parts.enter_context(run_in_thread(house_settings.model_copy(update=said)))
 
 
 @pytest.fixture(scope="session")

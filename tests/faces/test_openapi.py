@@ -21,7 +21,7 @@ from openapi_spec_validator import OpenAPIV31SpecValidator
 
 from centgate.catalog import all_services
 from centgate.dev import MERCHANT
-from centgate.envelope import ERRORS
+from centgate.envelope import ERROR_SPECS
 from centgate.faces.openapi import openapi
 from centgate.service import AnyService
 from centgate.settings import Settings
@@ -149,7 +149,7 @@ def test_a_paid_route_says_what_it_costs(document: dict[str, Any], service: AnyS
 def test_a_paid_route_lists_every_status_there_is(document: dict[str, Any], service: AnyService) -> None:
     responses = document["paths"][service.path]["post"]["responses"]
 
-    assert set(responses) == {"200"} | {str(meaning.status) for meaning in ERRORS.values()}
+    assert set(responses) == {"200"} | {str(meaning.status) for meaning in ERROR_SPECS.values()}
 
 
 @each_service
@@ -212,7 +212,7 @@ def test_what_a_free_route_answers_fits_its_description(
     schema_at(document, *place).validate(response.json())
 
 
-@pytest.mark.parametrize("code", ERRORS)
+@pytest.mark.parametrize("code", ERROR_SPECS)
 def test_every_error_has_an_example_that_fits_its_schema(document: dict[str, Any], code: str) -> None:
     described = {
         name: (place, example["value"])

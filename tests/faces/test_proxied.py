@@ -14,7 +14,7 @@ from buyer import decoded
 
 from centgate.catalog import all_services
 from centgate.faces.api import routes
-from centgate.server import serving
+from centgate.server import run_in_thread
 from centgate.service import AnyService
 from centgate.settings import Settings
 
@@ -43,7 +43,7 @@ def proxied(house_settings: Settings) -> Generator[httpx.Client]:
     """A client of an API that stands behind a proxy, asked at the address it listens on."""
     settings = house_settings.model_copy(update={"public_url": PUBLIC, "operator": "desk@shop.example"})
     with ExitStack() as open_parts:
-        url = open_parts.enter_context(serving(settings))
+        url = open_parts.enter_context(run_in_thread(settings))
         yield open_parts.enter_context(httpx.Client(base_url=url, timeout=30))
 
 

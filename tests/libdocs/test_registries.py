@@ -44,7 +44,7 @@ def registry() -> Generator[PackageRegistry]:
 async def upstream() -> AsyncGenerator[Upstream]:
     """Open an upstream for the registry."""
     async with open_session() as session:
-        yield Upstream("packagedocs", "the registry", session, max_bytes=LARGEST_ARCHIVE, patience=5)
+        yield Upstream("packagedocs", "the registry", session, max_bytes=LARGEST_ARCHIVE, max_wait=5)
 
 
 async def test_a_python_package_is_told_in_our_words(registry: PackageRegistry, upstream: Upstream) -> None:

@@ -11,9 +11,9 @@ from buyer import Api
 from facilitators import StubFacilitator, settings_in, stub_facilitator
 from mcp import Client
 from speaking import MODES, TOKEN, Speak
-from standins import StandIns, set_up
+from standins import FakeUpstreams, configure_providers
 
-from centgate.server import serving
+from centgate.server import run_in_thread
 from centgate.settings import Settings
 
 
@@ -54,16 +54,20 @@ def reader(
             patch.delenv(name)
         patch.chdir(folder)
         settings = settings_in(folder, idle_facilitator.url)
-    with serving(settings) as url, httpx.Client(base_url=url, timeout=30) as client:
+    with run_in_thread(settings) as url, httpx.Client(base_url=url, timeout=30) as client:
         yield client
 
 
 @pytest.fixture
-def unlisted(api: Api, settings: Settings, upstreams: StandIns) -> httpx.Client:
+def unlisted(api: Api, settings: Settings, upstreams: FakeUpstreams) -> httpx.Client:
     """A client of an API whose sources have no pair of a token."""
-    upstreams.says("dexscreener", f"/token-pairs/v1/base/{TOKEN}", [])
-    upstreams.says("dexscreener", f"/latest/dex/pairs/base/{TOKEN}", {"pairs": None, "pair": None})
+    upstreams.set_response("dexscreener", f"/token-pairs/v1/base/{TOKEN}", [])
+    upstreams.set_response("dexscreener", f"/latest/dex/pairs/base/{TOKEN}", {"pairs": None, "pair": None})
     for path in (f"tokens/{TOKEN}/pools", f"pools/{TOKEN}"):
         nothing = {"errors": [{"status": "404", "title": "Not Found"}]}
-        upstreams.says("geckoterminal", f"/api/v2/networks/base/{path}", nothing, status=404)
-    return api(set_up(settings, upstreams.providers("dexscreener", "geckoterminal", timeout=2.5)))
+        upstreams.set_response("geckoterminal", f"/api/v2/networks/base/{path}", nothing, status=404)
+    return api(
+        configure_providers(
+            settings, upstreams.provider_settings("dexscreener", "geckoterminal", timeout=2.5)
+        )
+    )

@@ -15,12 +15,12 @@ from facilitators import said as answers
 from jsonschema import Draft202012Validator
 from mcp.shared.exceptions import MCPError
 from speaking import PAIR, POOL, RECEIPT, Speak, meta, paid, payload_of, said, text
-from standins import StandIns, bought
+from standins import FakeUpstreams, send_paid
 
 from centgate.dev import MERCHANT
 from centgate.devchain.house import DevChain
 from centgate.settings import Settings
-from centgate.upstream import Breaker
+from centgate.upstream import CircuitBreaker
 
 SLUG = "phishing-check"
 POOL_PATH = "/services/pool-snapshot"
@@ -235,7 +235,7 @@ async def test_that_nothing_is_known_is_an_error_that_was_charged(
 
 
 async def test_a_payment_that_bought_nothing_yet_buys_the_answer_later(
-    speak: Speak, unlisted: httpx.Client, upstreams: StandIns, facilitator: StubFacilitator, buyer: Buyer
+    speak: Speak, unlisted: httpx.Client, upstreams: FakeUpstreams, facilitator: StubFacilitator, buyer: Buyer
 ) -> None:
     payment = payload_for(unlisted, buyer, f"/services/{POOL}")
     upstreams.faults |= {"dexscreener": "500", "geckoterminal": "500"}
@@ -256,15 +256,15 @@ async def test_a_payment_that_bought_nothing_yet_buys_the_answer_later(
 async def test_new_payment_while_all_sources_are_down_is_not_settled(
     speak: Speak,
     unlisted: httpx.Client,
-    upstreams: StandIns,
+    upstreams: FakeUpstreams,
     facilitator: StubFacilitator,
     buyer: Buyer,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(Breaker, "PAUSE", 60.0)
+    monkeypatch.setattr(CircuitBreaker, "PAUSE", 60.0)
     upstreams.faults |= {"dexscreener": "500", "geckoterminal": "500"}
-    for _ in range(3 * Breaker.LIMIT):
-        bought(unlisted, POOL_PATH, PAIR)
+    for _ in range(3 * CircuitBreaker.FAILURE_LIMIT):
+        send_paid(unlisted, POOL_PATH, PAIR)
     charged = facilitator.asked
 
     async with speak(unlisted) as mcp:

@@ -22,7 +22,7 @@ from speaking import MODES, PAIR, POOL, RECEIPT, meta, said, text
 from centgate.dev import MERCHANT
 from centgate.devchain.accounts import BUYERS
 from centgate.devchain.house import DevChain
-from centgate.server import serving
+from centgate.server import run_in_thread
 from centgate.settings import Settings
 
 SLUG = "phishing-check"
@@ -222,7 +222,7 @@ async def test_a_tool_the_api_does_not_have_is_an_error_of_the_protocol(
 async def test_an_api_that_went_away_is_told_when_tools_are_listed(
     open_stdio: Open, chain_settings: Settings
 ) -> None:
-    with serving(chain_settings) as url:
+    with run_in_thread(chain_settings) as url:
         local = open_stdio(url)
         await local.__aenter__()
     try:

@@ -10,7 +10,7 @@ from jsonschema import Draft202012Validator
 from mcp_types import Tool
 from speaking import Speak
 
-from centgate.catalog import all_services, full_entry
+from centgate.catalog import all_services, service_details
 from centgate.client.catalog import Entry
 from centgate.faces.mcp.tools import tool_of
 from centgate.service import AnyService
@@ -36,7 +36,7 @@ BODIES: list[dict[str, Any]] = [
 
 
 def entry_of(service: AnyService) -> Entry:
-    return Entry.model_validate(full_entry(service, Settings()))
+    return Entry.model_validate(service_details(service, Settings()))
 
 
 def tool_for(slug: str) -> Tool:
@@ -112,7 +112,7 @@ def test_it_says_when_a_deployment_has_not_set_it_up() -> None:
     off = ProviderSettings(enabled=False)
     settings = Settings(providers={"phishinglist": off})
 
-    entry = Entry.model_validate(full_entry(SERVICES["phishing-check"], settings))
+    entry = Entry.model_validate(service_details(SERVICES["phishing-check"], settings))
 
     assert "not set up on this deployment" in (tool_of(entry).description or "")
     assert "not set up on this deployment" not in (tool_for("phishing-check").description or "")

@@ -19,8 +19,8 @@ from facilitators import settings_in, stub_facilitator
 from speaking import PAYMENT, asking, post
 
 from centgate.faces.api import app
-from centgate.log import set_up_logs
-from centgate.server import serving
+from centgate.log import configure_logging
+from centgate.server import run_in_thread
 from centgate.settings import Settings
 
 SLUG = "phishing-check"
@@ -123,9 +123,9 @@ def test_a_message_that_is_too_long_is_not_read(reader: httpx.Client) -> None:
 def test_who_hangs_up_within_a_message_leaves_one_line(
     settings: Settings, capfd: pytest.CaptureFixture[str], version: str
 ) -> None:
-    set_up_logs("info")
+    configure_logging("info")
     try:
-        with serving(settings) as url:
+        with run_in_thread(settings) as url:
             address = httpx.URL(url)
             with socket.create_connection((address.host, address.port or 0)) as connection:
                 head = (
@@ -134,7 +134,7 @@ def test_who_hangs_up_within_a_message_leaves_one_line(
                 )
                 connection.sendall(head.encode() + b'{"jsonrpc"')
     finally:
-        set_up_logs("error")
+        configure_logging("error")
 
     written = capfd.readouterr().err
     (line,) = [json.loads(line) for line in written.splitlines()]
@@ -221,11 +221,11 @@ def test_the_card_and_the_catalog_lead_to_the_server(api: Api, settings: Setting
 def test_a_call_has_one_line_in_the_log_with_service_code_and_payment(
     tmp_path: Path, buyer: Buyer, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    set_up_logs("info")
+    configure_logging("info")
     try:
         with (
             stub_facilitator() as stub,
-            serving(settings_in(tmp_path, stub.url)) as url,
+            run_in_thread(settings_in(tmp_path, stub.url)) as url,
             httpx.Client(base_url=url, timeout=30) as client,
         ):
             unpaid = post(client, before("tools/call", **CALL)).json()["result"]["structuredContent"]
@@ -235,7 +235,7 @@ def test_a_call_has_one_line_in_the_log_with_service_code_and_payment(
             broken = payment | {"payload": payment["payload"] | {"signature": "0x" + "5e" * 65}}
             post(client, before("tools/call", **CALL, _meta={PAYMENT: broken}))
     finally:
-        set_up_logs("error")
+        configure_logging("error")
 
     written = capfd.readouterr().err
     lines = [json.loads(line) for line in written.splitlines() if '"/mcp"' in line]
@@ -251,7 +251,7 @@ def test_a_call_has_one_line_in_the_log_with_service_code_and_payment(
 @pytest.fixture
 def client_of_a_closed_house(settings: Settings) -> Generator[httpx.Client]:
     """A client of an API that was never opened, so that every call fails as nobody foresaw."""
-    set_up_logs("critical")
+    configure_logging("critical")
     server = uvicorn.Server(uvicorn.Config(app(settings), port=0, log_config=None, lifespan="off"))
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()
@@ -262,7 +262,7 @@ def client_of_a_closed_house(settings: Settings) -> Generator[httpx.Client]:
         yield client
     server.should_exit = True
     thread.join()
-    set_up_logs("error")
+    configure_logging("error")
 
 
 def test_what_fails_unforeseen_is_told_without_its_insides(client_of_a_closed_house: httpx.Client) -> None:

@@ -11,10 +11,10 @@ from typing import Any
 import httpx
 import pytest
 from onchain.world import ELSEWHERE, World, open_world
-from standins import StandIns, bought, set_up, stand_ins
+from standins import FakeUpstreams, configure_providers, fake_upstreams, send_paid
 
 from centgate.dev import paid_on
-from centgate.server import serving
+from centgate.server import run_in_thread
 from centgate.settings import Settings
 
 
@@ -23,11 +23,11 @@ class Shop:
     """API that is paid on the test chain, and the stand-ins of sources that are not on it."""
 
     client: httpx.Client
-    elsewhere: StandIns
+    elsewhere: FakeUpstreams
 
     def answer(self, path: str, body: Any) -> dict[str, Any]:
         """Buy a response and return its envelope."""
-        response = bought(self.client, path, body)
+        response = send_paid(self.client, path, body)
         assert response.status_code == 200, response.text
         return response.json()
 
@@ -43,12 +43,14 @@ def world() -> Generator[World]:
 def shop(world: World, tmp_path_factory: pytest.TempPathFactory) -> Generator[Shop]:
     """One API for all tests of a worker."""
     folder = tmp_path_factory.mktemp("shop")
-    with pytest.MonkeyPatch.context() as patch, stand_ins() as elsewhere:
+    with pytest.MonkeyPatch.context() as patch, fake_upstreams() as elsewhere:
         for name in [name for name in os.environ if name.startswith("CENTGATE_")]:
             patch.delenv(name)
         patch.chdir(folder)
-        settings = set_up(paid_on(world.chain, Settings(port=0), folder), elsewhere.providers(*ELSEWHERE))
-        with serving(settings) as url, httpx.Client(base_url=url, timeout=30) as client:
+        settings = configure_providers(
+            paid_on(world.chain, Settings(port=0), folder), elsewhere.provider_settings(*ELSEWHERE)
+        )
+        with run_in_thread(settings) as url, httpx.Client(base_url=url, timeout=30) as client:
             yield Shop(client, elsewhere)
 
 
@@ -66,4 +68,4 @@ def answered(world: World, shop: Shop) -> Generator[Callable[..., dict[str, Any]
         return shop.answer(f"/services/{service}", {"chainId": world.chain.chain_id, **asked})
 
     yield answered
-    assert shop.elsewhere.asked == []
+    assert shop.elsewhere.requests == []

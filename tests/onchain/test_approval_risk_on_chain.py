@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from onchain.world import ENDLESS, Approved, World
 
-from centgate.text import timestamp
+from centgate.text import format_timestamp
 
 Answered = Callable[..., dict[str, Any]]
 GONE = ("revoked", "used up")
@@ -110,7 +110,7 @@ def test_only_the_approval_of_200_days_ago_is_stale(world: World, risk: dict[str
 def test_each_approval_has_the_time_of_its_latest_event(world: World, risk: dict[str, Any]):
     for name, approved in world.approvals.items():
         if name not in GONE:
-            at = timestamp(datetime.fromtimestamp(world.times[approved.block], UTC))
+            at = format_timestamp(datetime.fromtimestamp(world.times[approved.block], UTC))
             assert row(risk, approved)["changedAt"] == at, name
 
 

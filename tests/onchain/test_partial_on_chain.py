@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 from buyer import Api
-from fronts import in_front, limited
+from fronts import limit_log_range, start_proxy
 from onchain.world import ELSEWHERE, World
-from standins import StandIns, bought, set_up
+from standins import FakeUpstreams, configure_providers, send_paid
 
 from centgate.devchain.node import ask
 from centgate.settings import ProviderSettings, Settings
@@ -18,9 +18,9 @@ HASHES = False
 
 
 @pytest.fixture
-def by_two(world: World, world_settings: Settings, upstreams: StandIns) -> Settings:
+def by_two(world: World, world_settings: Settings, upstreams: FakeUpstreams) -> Settings:
     """API whose node returns the logs of two blocks at a time, and has no later payments."""
-    refused = limited(2, "eth_getLogs is limited to a 2 blocks range")
+    refused = limit_log_range(2, "eth_getLogs is limited to a 2 blocks range")
     newest = ask(world.chain.rpc_url, "eth_getBlockByNumber", hex(max(world.times)), HASHES)
 
     def change(request: dict[str, Any]) -> tuple[int, Any] | None:
@@ -28,15 +28,15 @@ def by_two(world: World, world_settings: Settings, upstreams: StandIns) -> Setti
             return 200, {"jsonrpc": "2.0", "id": request["id"], "result": newest}
         return refused(request)
 
-    url = in_front(upstreams, "node", world.chain.rpc_url, change)
+    url = start_proxy(upstreams, "node", world.chain.rpc_url, change)
     node = {f"rpc_{world.chain.chain_id}": ProviderSettings(url=url)}
-    return set_up(world_settings, {**node, **upstreams.providers(*ELSEWHERE)})
+    return configure_providers(world_settings, {**node, **upstreams.provider_settings(*ELSEWHERE)})
 
 
 def data_of(api: Api, settings: Settings, world: World, service: str, wallet: str) -> dict[str, Any]:
     """Buy a response and return its envelope."""
     body = {"chainId": world.chain.chain_id, "walletAddress": wallet}
-    response = bought(api(settings), f"/services/{service}", body)
+    response = send_paid(api(settings), f"/services/{service}", body)
     assert response.status_code == 200, response.text
     return response.json()
 

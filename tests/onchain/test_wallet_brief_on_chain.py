@@ -10,7 +10,7 @@ import pytest
 from onchain.world import ETHER, World
 
 from centgate.devchain.node import ask
-from centgate.text import hidden, timestamp
+from centgate.text import format_timestamp, has_invisible
 
 Answered = Callable[..., dict[str, Any]]
 RECENT = 10
@@ -83,7 +83,7 @@ def test_no_text_of_a_token_carries_what_cannot_be_seen(brief: dict[str, Any]):
         return [text for part in parts for text in texts(part)]
 
     assert any("claim-reward.example" in text for text in texts(brief["data"]))
-    assert not [text for text in texts(brief) if hidden(text)]
+    assert not [text for text in texts(brief) if has_invisible(text)]
 
 
 def test_the_latest_transfers_have_their_direction_and_other_side(world: World, brief: dict[str, Any]):
@@ -107,7 +107,7 @@ def test_the_latest_transfers_have_their_direction_and_other_side(world: World, 
         (
             moved.transaction,
             moved.block,
-            timestamp(datetime.fromtimestamp(world.times[moved.block], UTC)),
+            format_timestamp(datetime.fromtimestamp(world.times[moved.block], UTC)),
             moved.token,
             "out" if moved.sender == holder else "in",
             moved.receiver if moved.sender == holder else moved.sender,

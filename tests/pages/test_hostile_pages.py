@@ -64,7 +64,7 @@ async def test_a_hostile_document_ends(body: bytes, content_type: str) -> None:
     sandbox = Sandbox(1, megabytes=1024)
 
     try:
-        told = await sandbox.run(60, read, body, content_type, "https://e.org/", only_main_content=True)
+        told = await sandbox.run_task(60, read, body, content_type, "https://e.org/", only_main_content=True)
         length = len(told.markdown)
     except Unreadable:
         length = 0

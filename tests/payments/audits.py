@@ -11,7 +11,7 @@ import aiohttp
 import httpx
 from buyer import Buyer, encoded
 from deeds import cancel
-from fronts import Change, forward
+from fronts import Interceptor, forward_to_node
 from pasts import journal_of, presented, terms_in
 
 from centgate.devchain.house import DevChain
@@ -89,13 +89,13 @@ def found(result: AuditResult) -> dict[str, str]:
     return {finding.key.nonce: finding.kind for finding in result.findings}
 
 
-def later(devchain: DevChain, seconds: int = HOUR) -> Change:
+def later(devchain: DevChain, seconds: int = HOUR) -> Interceptor:
     """Return a node change that makes the newest block younger: all others are old enough to compare."""
 
     def change(request: dict[str, Any]) -> tuple[int, Any] | None:
         if request["method"] != "eth_getBlockByNumber":
             return None
-        answer = forward(devchain.rpc_url, request)
+        answer = forward_to_node(devchain.rpc_url, request)
         block = answer["result"]
         if int(block["number"], 16) < height(devchain):
             return 200, answer
@@ -104,7 +104,7 @@ def later(devchain: DevChain, seconds: int = HOUR) -> Change:
     return change
 
 
-def answering(method: str, result: Any) -> Change:
+def answering(method: str, result: Any) -> Interceptor:
     """Return a node change that answers one method with a fixed result."""
 
     def change(request: dict[str, Any]) -> tuple[int, Any] | None:

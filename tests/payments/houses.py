@@ -18,7 +18,7 @@ from typing import Any
 import httpx
 from facilitators import StubFacilitator, settings_in, stub_facilitator
 
-from centgate.server import serving
+from centgate.server import run_in_thread
 from centgate.settings import Settings
 
 
@@ -35,7 +35,7 @@ def open_house(folder: Path, **changes: Any) -> Generator[House]:
     """Serve an API in this process with its own facilitator; `changes` are settings."""
     with (
         stub_facilitator() as stub,
-        serving(settings_in(folder, **{"facilitator_url": stub.url, **changes})) as url,
+        run_in_thread(settings_in(folder, **{"facilitator_url": stub.url, **changes})) as url,
         httpx.Client(base_url=url, timeout=30) as client,
     ):
         client.get("/health")  # creates the tables

@@ -29,7 +29,7 @@ from simulated_chain import NETWORK, PRICE, Account, Authorization, Chain, Clock
 from simulated_facilitator import CERTAIN, NONCE_USED, Plan, SimulatedFacilitator, read_authorization
 
 from centgate import pipeline
-from centgate.cache.answers import Answers
+from centgate.cache.answers import ResponseCache
 from centgate.cache.memory import MemoryCache
 from centgate.client_limits import Admission, ClientLimits
 from centgate.errors import CentgateError, PaymentRequired, ProviderError
@@ -45,7 +45,7 @@ from centgate.payments.onchain import Chains
 from centgate.payments.sqlite import SqliteStore
 from centgate.payments.terms import terms_of
 from centgate.payments.upkeep import Resolver
-from centgate.provider import About, Primary, Provider, reported
+from centgate.provider import Primary, Provider, ProviderInfo, instrumented
 from centgate.runtime import Runtime
 from centgate.schema import Data, Request
 from centgate.service import service
@@ -66,10 +66,10 @@ WINDOW = 300
 class ModelUpstream(Provider):
     """An upstream that fails on demand."""
 
-    about = About("model", "Model", docs_url="https://model.example/")
+    info = ProviderInfo("model", "Model", docs_url="https://model.example/")
     fails = False
 
-    @reported
+    @instrumented
     async def answer(self, url: str) -> str:
         if ModelUpstream.fails:
             raise ProviderError("model", "the model fails")
@@ -94,8 +94,8 @@ class ModelAnswer(Data):
     category="web-context",
     tags=(),
     guardrails=(),
-    example=ModelRequest(url="example.com"),
-    sample=ModelAnswer(url="example.com"),
+    input_example=ModelRequest(url="example.com"),
+    output_example=ModelAnswer(url="example.com"),
 )
 async def model_service(request: ModelRequest, upstream: Primary[ModelUpstream]) -> ModelAnswer:
     """Answer a question."""
@@ -312,7 +312,7 @@ class Deployment:
             providers={model_service.slug: {"model": ModelUpstream(settings)}},
             journal=self.journal,
             gate=self._gate(self.journal, chains),
-            answers=Answers(MemoryCache()),
+            response_cache=ResponseCache(MemoryCache()),
             shared=None,
         )
         part = self.journal.part("upkeep")
@@ -343,7 +343,7 @@ class Deployment:
     async def serve(self, header: str, question: str, identifier: str | None) -> StoredAnswer | CentgateError:
         """Present a payment as a buyer's request does."""
         body = orjson.dumps({"url": question})
-        call = pipeline.Call(
+        call = pipeline.PaidCall(
             self.world.next_request_id(),
             body,
             "application/json",
@@ -352,7 +352,7 @@ class Deployment:
             identifier,
         )
         try:
-            return await pipeline.serve(self.runtime, model_service, call)
+            return await pipeline.process_request(self.runtime, model_service, call)
         except CentgateError as error:
             return error
 

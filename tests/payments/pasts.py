@@ -20,7 +20,7 @@ from centgate.payments.statements import HIT, Ask, Asking, Statement, statement
 from centgate.payments.store import Store, open_store
 from centgate.payments.tables import payments
 from centgate.payments.terms import Terms, terms_of
-from centgate.pipeline import binding
+from centgate.pipeline import request_digest
 from centgate.services.phishing_check import PhishingCheckRequest, phishing_check
 from centgate.settings import Settings
 
@@ -53,7 +53,7 @@ async def presented(
     async with journal_of(settings) as store:
         journal = Journal(store, keep_seconds=3600, clock=lambda: at)
         payment = read_payment(header, terms or terms_of(phishing_check, settings), at)
-        order = Order(phishing_check.slug, binding(phishing_check, PhishingCheckRequest(**QUESTION)))
+        order = Order(phishing_check.slug, request_digest(phishing_check, PhishingCheckRequest(**QUESTION)))
         await journal.beat()  # else a server on the same journal may claim it in between
         async with journal.claim(payment, order) as claim:
             if transaction:

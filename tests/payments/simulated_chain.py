@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from typing import Any, Literal
 
-from centgate.eip3009 import address_of, domain_separator, recover, sign, transfer_digest
+from centgate.eip3009 import derive_address, domain_separator, recover_signer, sign, transfer_digest
 from centgate.evm import keccak
 from centgate.settings import Settings
 
@@ -55,7 +55,7 @@ class Account:
 
     @property
     def address(self) -> str:
-        return address_of(self._key)
+        return derive_address(self._key)
 
     def signature(self, authorization: Authorization) -> str:
         if self.is_contract:
@@ -147,7 +147,7 @@ class Chain:
         signature = bytes.fromhex(authorization.signature[2:])
         if authorization.payer in self.contracts:
             return signature == contract_signature(authorization)
-        return recover(authorization.digest, signature) == authorization.payer
+        return recover_signer(authorization.digest, signature) == authorization.payer
 
     def can_execute(self, authorization: Authorization) -> bool:
         """True if a transfer mined now would succeed."""

@@ -16,7 +16,7 @@ from buyer import Api, Buyer, encoded, pay, payment_for
 from facilitators import StubFacilitator, said
 from pasts import PATIENCE, left_open
 from pydantic import SecretStr
-from standins import StandIns
+from standins import FakeUpstreams
 
 from centgate.payments.alerts import Alerts
 from centgate.payments.facilitator import NotSettled, Outcome, Settled, Unresolved
@@ -40,24 +40,24 @@ class Clock:
 
 
 @pytest.fixture
-def alerted(settings: Settings, upstreams: StandIns) -> Settings:
+def alerted(settings: Settings, upstreams: FakeUpstreams) -> Settings:
     """A deployment whose alerts go to a webhook that takes them."""
-    upstreams.says("hook", "/" + SECRET, "ok", method="POST")
-    return settings.model_copy(update={"alert_webhook": f"{upstreams.at('hook')}/{SECRET}"})
+    upstreams.set_response("hook", "/" + SECRET, "ok", method="POST")
+    return settings.model_copy(update={"alert_webhook": f"{upstreams.url_of('hook')}/{SECRET}"})
 
 
-def heard(upstreams: StandIns) -> list[tuple[str, str]]:
+def heard(upstreams: FakeUpstreams) -> list[tuple[str, str]]:
     """Kind and state of each alert that was sent."""
-    return [(call.body["kind"], call.body["state"]) for call in upstreams.calls("hook")]
+    return [(call.body["kind"], call.body["state"]) for call in upstreams.requests_of("hook")]
 
 
-def heard_in_time(upstreams: StandIns, kind: str, state: str) -> Alert:
+def heard_in_time(upstreams: FakeUpstreams, kind: str, state: str) -> Alert:
     """The first alert of a kind and state, once there is one."""
     deadline = time.monotonic() + PATIENCE
     while (kind, state) not in heard(upstreams):
         assert time.monotonic() < deadline, heard(upstreams)
         time.sleep(0.05)
-    return upstreams.calls("hook")[heard(upstreams).index((kind, state))].body
+    return upstreams.requests_of("hook")[heard(upstreams).index((kind, state))].body
 
 
 @asynccontextmanager
@@ -76,7 +76,7 @@ def notice(alerts: Alerts, *outcomes: Outcome) -> None:
 
 
 def test_settlements_that_fail_are_told_and_that_it_is_over(
-    api: Api, alerted: Settings, upstreams: StandIns, facilitator: StubFacilitator
+    api: Api, alerted: Settings, upstreams: FakeUpstreams, facilitator: StubFacilitator
 ) -> None:
     client = api(alerted)
     facilitator.usually = said(502, "<html>")
@@ -96,7 +96,7 @@ def test_settlements_that_fail_are_told_and_that_it_is_over(
 
 
 async def test_a_payment_that_stays_unresolved_is_told_and_that_it_is_over(
-    api: Api, alerted: Settings, upstreams: StandIns, facilitator: StubFacilitator, buyer: Buyer
+    api: Api, alerted: Settings, upstreams: FakeUpstreams, facilitator: StubFacilitator, buyer: Buyer
 ) -> None:
     facilitator.usually = said(502, "<html>")
     payload = await left_open(alerted, buyer, ago=3600)
@@ -115,7 +115,7 @@ async def test_a_payment_that_stays_unresolved_is_told_and_that_it_is_over(
 
 
 async def test_an_alert_holds_nothing_that_should_not_leave(
-    alerted: Settings, upstreams: StandIns, buyer: Buyer
+    alerted: Settings, upstreams: FakeUpstreams, buyer: Buyer
 ) -> None:
     keys = {"facilitator_token": SecretStr("t0k3n"), "receipt_key": SecretStr("0x" + "5e" * 32)}
     keyed = alerted.model_copy(update=keys)
@@ -123,7 +123,7 @@ async def test_an_alert_holds_nothing_that_should_not_leave(
     async with alerts_of(keyed, Clock(), "one") as (alerts,):
         await alerts.unresolved()
 
-    (call,) = upstreams.calls("hook")
+    (call,) = upstreams.requests_of("hook")
     said_in_all = json.dumps([call.body, dict(call.headers)]).lower()
     signed = payload["payload"]
     secrets = [signed["signature"][2:40], signed["authorization"]["nonce"][2:], "t0k3n", "5e5e", SECRET]
@@ -134,7 +134,7 @@ async def test_an_alert_holds_nothing_that_should_not_leave(
 
 
 async def test_what_lasts_is_told_again_at_growing_intervals(
-    alerted: Settings, upstreams: StandIns, buyer: Buyer
+    alerted: Settings, upstreams: FakeUpstreams, buyer: Buyer
 ) -> None:
     clock = Clock()
     began = clock.now
@@ -142,9 +142,9 @@ async def test_what_lasts_is_told_again_at_growing_intervals(
     told: list[float] = []
     async with alerts_of(alerted, clock, "one") as (alerts,):
         while clock.now < began + 100 * HOUR:
-            before = len(upstreams.calls("hook"))
+            before = len(upstreams.requests_of("hook"))
             await alerts.unresolved()
-            told += [clock.now - began] * (len(upstreams.calls("hook")) - before)
+            told += [clock.now - began] * (len(upstreams.requests_of("hook")) - before)
             clock.now += 15 * MINUTE
 
     pauses = [later - earlier for earlier, later in pairwise(told)]
@@ -168,7 +168,7 @@ async def test_what_lasts_is_told_again_at_growing_intervals(
 )
 async def test_what_is_worth_an_alert(
     alerted: Settings,
-    upstreams: StandIns,
+    upstreams: FakeUpstreams,
     outcomes: list[Outcome],
     told: bool,  # noqa: FBT001 - a parameter
 ) -> None:
@@ -179,7 +179,7 @@ async def test_what_is_worth_an_alert(
     assert heard(upstreams) == ([("settlements_failing", "raised")] if told else [])
 
 
-async def test_failures_of_long_ago_are_forgotten(alerted: Settings, upstreams: StandIns) -> None:
+async def test_failures_of_long_ago_are_forgotten(alerted: Settings, upstreams: FakeUpstreams) -> None:
     clock = Clock()
     async with alerts_of(alerted, clock, "one") as (alerts,):
         notice(alerts, *[FAILED] * 3)
@@ -192,7 +192,7 @@ async def test_failures_of_long_ago_are_forgotten(alerted: Settings, upstreams: 
 
 
 async def test_one_server_speaks_for_all_that_see_settlements_fail(
-    alerted: Settings, upstreams: StandIns
+    alerted: Settings, upstreams: FakeUpstreams
 ) -> None:
     async with alerts_of(alerted, Clock(), "one", "another") as servers:
         for _ in range(3):
@@ -212,16 +212,16 @@ async def test_one_server_speaks_for_all_that_see_settlements_fail(
     "answer", [(500, "no"), (302, "elsewhere"), (404, "gone")], ids=["500", "302", "404"]
 )
 async def test_an_alert_that_did_not_arrive_is_sent_again(
-    alerted: Settings, upstreams: StandIns, buyer: Buyer, answer: tuple[int, str]
+    alerted: Settings, upstreams: FakeUpstreams, buyer: Buyer, answer: tuple[int, str]
 ) -> None:
     clock = Clock()
     await left_open(alerted, buyer, ago=3600)
-    upstreams.answers("hook", "/" + SECRET, lambda _: answer, method="POST")
+    upstreams.set_response_function("hook", "/" + SECRET, lambda _: answer, method="POST")
     async with alerts_of(alerted, clock, "one") as (alerts,):
         await alerts.unresolved()
         await alerts.unresolved()
         assert len(heard(upstreams)) == 1
-        upstreams.says("hook", "/" + SECRET, "ok", method="POST")
+        upstreams.set_response("hook", "/" + SECRET, "ok", method="POST")
         clock.now += MINUTE
         await alerts.unresolved()
         await alerts.unresolved()
@@ -230,7 +230,7 @@ async def test_an_alert_that_did_not_arrive_is_sent_again(
 
 
 async def test_a_webhook_that_is_slow_or_dead_holds_up_no_payment(
-    api: Api, alerted: Settings, upstreams: StandIns, facilitator: StubFacilitator
+    api: Api, alerted: Settings, upstreams: FakeUpstreams, facilitator: StubFacilitator
 ) -> None:
     upstreams.delay = 20
     await left_open(alerted, Buyer(8), ago=3600)
@@ -238,7 +238,7 @@ async def test_a_webhook_that_is_slow_or_dead_holds_up_no_payment(
     facilitator.next += [said(500, "")] * 2
     client = api(alerted)
     deadline = time.monotonic() + PATIENCE
-    while not upstreams.calls("hook"):
+    while not upstreams.requests_of("hook"):
         assert time.monotonic() < deadline
         time.sleep(0.05)  # noqa: ASYNC251 - the server runs in a thread of its own
 

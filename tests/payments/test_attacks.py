@@ -18,10 +18,10 @@ from alembic import command
 from buyer import Api, Buyer, encoded, note, pay, payload_for, payment_for
 from deeds import cancel, settling_on, spend
 from facilitators import StubFacilitator, refused, said
-from fronts import Change, forward, in_front, refusal
+from fronts import Interceptor, forward_to_node, rpc_error, start_proxy
 from pasts import row_of
 from sdk_facilitators import typescript_facilitator
-from standins import StandIns
+from standins import FakeUpstreams
 
 from centgate.devchain.house import DevChain
 from centgate.devchain.node import ask
@@ -44,7 +44,7 @@ def result(request: dict[str, Any], value: Any) -> tuple[int, Any]:
     return 200, {"jsonrpc": "2.0", "id": request["id"], "result": value}
 
 
-def answering(method: str, value: Any) -> Change:
+def answering(method: str, value: Any) -> Interceptor:
     return lambda request: result(request, value) if request["method"] == method else None
 
 
@@ -54,7 +54,7 @@ def slow_logs(request: dict[str, Any]) -> tuple[int, Any] | None:
     return None
 
 
-BEHIND: dict[str, Change] = {
+BEHIND: dict[str, Interceptor] = {
     "no event yet": answering("eth_getLogs", []),
     "no receipt yet": answering("eth_getTransactionReceipt", None),
     "slow logs": slow_logs,
@@ -68,12 +68,12 @@ def test_attack_refusal_is_believed_though_the_node_says_that_the_nonce_is_used(
     stubbed: Settings,
     devchain: DevChain,
     facilitator: StubFacilitator,
-    upstreams: StandIns,
+    upstreams: FakeUpstreams,
     buyer: Buyer,
-    behind: Change,
+    behind: Interceptor,
 ) -> None:
     """A facilitator that has sent says that its simulation failed; the node's index lags behind its state."""
-    node = in_front(upstreams, "node", devchain.rpc_url, behind) + "/"
+    node = start_proxy(upstreams, "node", devchain.rpc_url, behind) + "/"
     client = api(with_nodes(stubbed, node))
     payload = payload_for(client, buyer)
     facilitator.next.append(settling_on(devchain, refused(SIMULATION_FAILED)))
@@ -89,28 +89,28 @@ def test_attack_refusal_is_believed_of_a_node_behind_the_claim(
     stubbed: Settings,
     devchain: DevChain,
     facilitator: StubFacilitator,
-    upstreams: StandIns,
+    upstreams: FakeUpstreams,
     buyer: Buyer,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The first of two nodes stands still at a block from before the claim."""
     monkeypatch.setattr(onchain, "BLOCK_WAIT", 10)  # the other one may be slow on a busy machine
     monkeypatch.setattr(gate, "TIMEOUT", 30)
-    stuck = forward(devchain.rpc_url, {"jsonrpc": "2.0", "id": 1, "method": "eth_blockNumber", "params": []})[
-        "result"
-    ]
+    stuck = forward_to_node(
+        devchain.rpc_url, {"jsonrpc": "2.0", "id": 1, "method": "eth_blockNumber", "params": []}
+    )["result"]
 
     def frozen(request: dict[str, Any]) -> tuple[int, Any] | None:
         if request["method"] == "eth_blockNumber":
             return result(request, hex(int(stuck, 16) - 3))
         if request["method"] == "eth_getBlockByNumber" and request["params"][0] == "latest":
             past = request | {"params": [hex(int(stuck, 16) - 3), False]}
-            return 200, forward(devchain.rpc_url, past)
+            return 200, forward_to_node(devchain.rpc_url, past)
         if request["method"] == "eth_call" and request["params"][1] == "latest":
             return result(request, "0x" + "0" * 64)
         return None
 
-    node = in_front(upstreams, "node", devchain.rpc_url, frozen) + "/"
+    node = start_proxy(upstreams, "node", devchain.rpc_url, frozen) + "/"
     client = api(with_nodes(stubbed, node, devchain.rpc_url))
     payload = payload_for(client, buyer)
     facilitator.next.append(settling_on(devchain, refused(SIMULATION_FAILED)))
@@ -162,9 +162,11 @@ async def test_attack_one_silent_node_makes_older_transfers_count(
 
 
 def test_attack_block_number_that_fits_no_column_is_a_500_without_a_word_on_the_payment(
-    api: Api, stubbed: Settings, devchain: DevChain, facilitator: StubFacilitator, upstreams: StandIns
+    api: Api, stubbed: Settings, devchain: DevChain, facilitator: StubFacilitator, upstreams: FakeUpstreams
 ) -> None:
-    node = in_front(upstreams, "node", devchain.rpc_url, answering("eth_blockNumber", "0x" + "f" * 20)) + "/"
+    node = (
+        start_proxy(upstreams, "node", devchain.rpc_url, answering("eth_blockNumber", "0x" + "f" * 20)) + "/"
+    )
     client = api(with_nodes(stubbed, node))
 
     response = pay(client, payment_for(client, Buyer()))
@@ -266,7 +268,7 @@ async def test_attack_nonce_that_was_used_before_its_claim_stays_open_once_the_c
     stubbed: Settings,
     devchain: DevChain,
     facilitator: StubFacilitator,
-    upstreams: StandIns,
+    upstreams: FakeUpstreams,
     buyer: Buyer,
 ) -> None:
     """130,000 blocks are nine hours on Arbitrum and three days on Base: a weekend without a server."""
@@ -281,16 +283,20 @@ async def test_attack_nonce_that_was_used_before_its_claim_stays_open_once_the_c
         if request["method"] == "eth_getBlockByNumber":
             return result(request, {**newest, "number": hex(int(newest["number"], 16) + 130_000)})
         if request["method"] == "eth_call":
-            return 200, forward(devchain.rpc_url, request | {"params": [request["params"][0], "latest"]})
+            return 200, forward_to_node(
+                devchain.rpc_url, request | {"params": [request["params"][0], "latest"]}
+            )
         if request["method"] == "eth_getLogs":
             last = int(newest["number"], 16)
             asked = request["params"][0]
             if int(asked["fromBlock"], 16) > last:
                 return result(request, [])
-            return 200, forward(devchain.rpc_url, request | {"params": [asked | {"toBlock": hex(last)}]})
+            return 200, forward_to_node(
+                devchain.rpc_url, request | {"params": [asked | {"toBlock": hex(last)}]}
+            )
         return None
 
-    old = with_nodes(stubbed, in_front(upstreams, "node", devchain.rpc_url, later) + "/")
+    old = with_nodes(stubbed, start_proxy(upstreams, "node", devchain.rpc_url, later) + "/")
     (resolution,) = await reconcile(old)
 
     assert resolution.after == "refused", resolution.reason
@@ -322,7 +328,7 @@ async def test_attack_nonce_that_was_used_before_its_claim_stays_open_at_a_node_
     stubbed: Settings,
     devchain: DevChain,
     facilitator: StubFacilitator,
-    upstreams: StandIns,
+    upstreams: FakeUpstreams,
     buyer: Buyer,
 ) -> None:
     """An ordinary node keeps the states of 128 blocks, four minutes on Base: safe blocks take as long."""
@@ -334,10 +340,10 @@ async def test_attack_nonce_that_was_used_before_its_claim_stays_open_at_a_node_
 
     def pruned(request: dict[str, Any]) -> tuple[int, Any] | None:
         if request["method"] == "eth_call" and request["params"][1] != "latest":
-            return 200, refusal(-32000, "missing trie node")
+            return 200, rpc_error(-32000, "missing trie node")
         return None
 
-    node = with_nodes(stubbed, in_front(upstreams, "node", devchain.rpc_url, pruned) + "/")
+    node = with_nodes(stubbed, start_proxy(upstreams, "node", devchain.rpc_url, pruned) + "/")
     (resolution,) = await reconcile(node)
 
     assert resolution.after == "refused", resolution.reason

@@ -24,12 +24,12 @@ from audits import (
 from buyer import Api, Buyer, encoded, pay, payload_for
 from deeds import cancel, spend_elsewhere, transfer
 from facilitators import StubFacilitator, refused, said
-from fronts import in_front, limited
+from fronts import limit_log_range, start_proxy
 from pasts import left_open, presented, terms_in
-from standins import StandIns
+from standins import FakeUpstreams
 
 from centgate.devchain.house import DevChain
-from centgate.evm import checksummed
+from centgate.evm import to_checksum_address
 from centgate.payments.audit import own_recipient
 from centgate.payments.onchain import ChainUnreachable
 from centgate.payments.transfer_reader import TransferReader
@@ -46,7 +46,7 @@ def stubbed(chain_settings: Settings, facilitator: StubFacilitator, database_url
         update={
             "facilitator_url": facilitator.url,
             "database_url": database_url,
-            "pay_to": checksummed(f"0x{time.time_ns():040x}"),
+            "pay_to": to_checksum_address(f"0x{time.time_ns():040x}"),
         }
     )
 
@@ -192,14 +192,14 @@ async def test_plain_transfer_and_cancellation_are_no_findings(
 
 
 async def test_payment_paid_before_the_blocks_of_the_audit_is_found_by_itself(
-    stubbed: Settings, devchain: DevChain, upstreams: StandIns, buyer: Buyer
+    stubbed: Settings, devchain: DevChain, upstreams: FakeUpstreams, buyer: Buyer
 ) -> None:
     then = int(time.time())
     payload = fresh(stubbed, buyer)
     settle(devchain, payload)
     await presented(stubbed, encoded(payload), then + 5, transaction=FALSE_HASH, answer=ANSWER)
     mine(devchain)
-    front = in_front(upstreams, "node", devchain.rpc_url, later(devchain)) + "/"
+    front = start_proxy(upstreams, "node", devchain.rpc_url, later(devchain)) + "/"
 
     result = await audited(stubbed, front, since=then + 4)
 
@@ -218,7 +218,7 @@ LIES: dict[str, tuple[str, Any]] = {
 async def test_two_of_three_nodes_outvote_one_that_lies(
     stubbed: Settings,
     devchain: DevChain,
-    upstreams: StandIns,
+    upstreams: FakeUpstreams,
     buyer: Buyer,
     method: str,
     result: Any,
@@ -227,7 +227,7 @@ async def test_two_of_three_nodes_outvote_one_that_lies(
     payload = fresh(stubbed, buyer)
     settle(devchain, payload)
     nodes = [devchain.rpc_url, devchain.rpc_url]
-    nodes.insert(place, in_front(upstreams, "node", devchain.rpc_url, answering(method, result)) + "/")
+    nodes.insert(place, start_proxy(upstreams, "node", devchain.rpc_url, answering(method, result)) + "/")
 
     audit = await audited(stubbed, *nodes, quorum=2)
 
@@ -235,22 +235,22 @@ async def test_two_of_three_nodes_outvote_one_that_lies(
 
 
 async def test_nodes_that_do_not_agree_end_the_audit(
-    stubbed: Settings, devchain: DevChain, upstreams: StandIns, buyer: Buyer
+    stubbed: Settings, devchain: DevChain, upstreams: FakeUpstreams, buyer: Buyer
 ) -> None:
     settle(devchain, fresh(stubbed, buyer))
-    liar = in_front(upstreams, "node", devchain.rpc_url, answering("eth_getLogs", [])) + "/"
+    liar = start_proxy(upstreams, "node", devchain.rpc_url, answering("eth_getLogs", [])) + "/"
 
     with pytest.raises(ChainUnreachable):
         await audited(stubbed, devchain.rpc_url, liar, quorum=2)
 
 
 async def test_span_that_a_node_refuses_is_read_in_parts(
-    stubbed: Settings, devchain: DevChain, upstreams: StandIns, buyer: Buyer
+    stubbed: Settings, devchain: DevChain, upstreams: FakeUpstreams, buyer: Buyer
 ) -> None:
     payload = fresh(stubbed, buyer)
     settle(devchain, payload)
     last = height(devchain) + 600
-    front = in_front(upstreams, "node", devchain.rpc_url, limited(200, "too many blocks")) + "/"
+    front = start_proxy(upstreams, "node", devchain.rpc_url, limit_log_range(200, "too many blocks")) + "/"
     recipient = own_recipient(stubbed)
     assert recipient is not None
     async with chain_of([front]) as chain:
@@ -260,11 +260,11 @@ async def test_span_that_a_node_refuses_is_read_in_parts(
 
 
 async def test_later_audit_reads_old_spans_once(
-    stubbed: Settings, devchain: DevChain, upstreams: StandIns, buyer: Buyer
+    stubbed: Settings, devchain: DevChain, upstreams: FakeUpstreams, buyer: Buyer
 ) -> None:
     settle(devchain, fresh(stubbed, buyer))
     mine(devchain)
-    front = in_front(upstreams, "node", devchain.rpc_url, later(devchain)) + "/"
+    front = start_proxy(upstreams, "node", devchain.rpc_url, later(devchain)) + "/"
     recipient = own_recipient(stubbed)
     assert recipient is not None
     reader = TransferReader(span=1)
@@ -273,6 +273,6 @@ async def test_later_audit_reads_old_spans_once(
 
         first, again = [await reader.read(chain, recipient, number, number, final=number) for _ in range(2)]
 
-    asked = [call.body["method"] for call in upstreams.calls("node")]
+    asked = [call.body["method"] for call in upstreams.requests_of("node")]
     assert (len(first), again) == (1, first)
     assert asked.count("eth_getLogs") == 1

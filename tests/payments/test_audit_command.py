@@ -12,20 +12,20 @@ import pytest
 from audits import delivered_for_nothing, fresh, height, later, mine, nonce_of, settle
 from buyer import Buyer
 from entered import enter, row
-from fronts import in_front
+from fronts import start_proxy
 from payments_shell import run
-from standins import StandIns
+from standins import FakeUpstreams
 from typer.testing import Result
 
 from centgate.devchain.house import DevChain
-from centgate.evm import checksummed
+from centgate.evm import to_checksum_address
 from centgate.settings import Settings
 
 
 @pytest.fixture
 def deployed(chain_settings: Settings, database_url: str) -> Settings:
     """A deployment on the development chain with a recipient of its own, and a journal without a row."""
-    pay_to = checksummed(f"0x{time.time_ns():040x}")
+    pay_to = to_checksum_address(f"0x{time.time_ns():040x}")
     asyncio.run(enter(database_url))
     return chain_settings.model_copy(update={"database_url": database_url, "pay_to": pay_to})
 
@@ -99,11 +99,11 @@ def test_blocks_can_be_named(deployed: Settings, devchain: DevChain, buyer: Buye
 
 
 def test_resumed_audit_begins_where_the_last_one_ended(
-    deployed: Settings, devchain: DevChain, upstreams: StandIns, buyer: Buyer
+    deployed: Settings, devchain: DevChain, upstreams: FakeUpstreams, buyer: Buyer
 ) -> None:
     settle(devchain, fresh(deployed, buyer))
     mine(devchain)
-    node = in_front(upstreams, "node", devchain.rpc_url, later(devchain)) + "/"
+    node = start_proxy(upstreams, "node", devchain.rpc_url, later(devchain)) + "/"
     first = report(deployed, node=node)[1]
     payload = fresh(deployed, buyer)
     settle(devchain, payload)
@@ -117,12 +117,12 @@ def test_resumed_audit_begins_where_the_last_one_ended(
 
 
 def test_audit_that_an_unreachable_node_ends_is_resumed_without_a_gap(
-    deployed: Settings, devchain: DevChain, upstreams: StandIns, buyer: Buyer
+    deployed: Settings, devchain: DevChain, upstreams: FakeUpstreams, buyer: Buyer
 ) -> None:
     payload = fresh(deployed, buyer)
     settle(devchain, payload)
     mine(devchain)
-    node = in_front(upstreams, "node", devchain.rpc_url, later(devchain)) + "/"
+    node = start_proxy(upstreams, "node", devchain.rpc_url, later(devchain)) + "/"
 
     code, told = report(deployed, "--resume", node="http://127.0.0.1:9")
     later_code, later_told = report(deployed, "--resume", node=node)

@@ -17,7 +17,7 @@ from houses import House, open_house
 from moods import MOODY, WHY, Moods, moody_on_the_shelf
 
 from centgate.catalog import all_services
-from centgate.pipeline import binding
+from centgate.pipeline import request_digest
 from centgate.services.phishing_check import PhishingCheckRequest
 
 OTHER = {"url": "https://example.com/"}
@@ -67,7 +67,7 @@ def test_a_payment_does_not_buy_from_another_route(house: House, buyer: Buyer, m
 def test_the_same_body_for_another_route_is_another_request() -> None:
     request = PhishingCheckRequest(**QUESTION)
 
-    assert len({binding(service, request) for service in all_services()}) == len(all_services())
+    assert len({request_digest(service, request) for service in all_services()}) == len(all_services())
 
 
 def test_who_presents_a_used_payment_is_told_what_became_of_it(house: House, buyer: Buyer) -> None:

@@ -13,7 +13,7 @@ import pytest
 from buyer import PHISHING, QUESTION, Api, Buyer, note, pay, payment_for
 from facilitators import StubFacilitator
 from houses import Process, running
-from standins import Asked, StandIns
+from standins import FakeUpstreams, RecordedRequest
 from starlette.responses import Response
 
 from centgate.settings import Settings
@@ -140,21 +140,21 @@ def test_a_disk_that_fills_up_while_money_moves_loses_nothing(
 
 
 def test_a_disk_that_fills_up_before_the_answer_is_stored_loses_nothing(
-    settings: Settings, facilitator: StubFacilitator, upstreams: StandIns, buyer: Buyer
+    settings: Settings, facilitator: StubFacilitator, upstreams: FakeUpstreams, buyer: Buyer
 ) -> None:
     path, question = "/services/protocol-context", {"protocol": "lido"}
     lido = {"slug": "lido", "name": "Lido", "category": "Liquid Staking", "chains": ["Ethereum"], "tvl": 9}
     with (
-        running(settings, DEFILLAMA_URL=upstreams.at("defillama")) as process,
+        running(settings, DEFILLAMA_URL=upstreams.url_of("defillama")) as process,
         httpx.Client(base_url=process.url, timeout=30) as client,
     ):
         payment = payment_for(client, buyer, path, question)
 
-        def fill_and_answer(_asked: Asked) -> tuple[int, Any]:
+        def fill_and_answer(_asked: RecordedRequest) -> tuple[int, Any]:
             fill_disk(process, full=True)
             return 200, [lido]
 
-        upstreams.answers("defillama", "/protocols", fill_and_answer)
+        upstreams.set_response_function("defillama", "/protocols", fill_and_answer)
         failed = pay(client, payment, path, question)
         fill_disk(process, full=False)
         served, again = pay(client, payment, path, question), pay(client, payment, path, question)

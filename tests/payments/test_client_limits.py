@@ -26,7 +26,7 @@ from buyer import (
     terms_of,
 )
 from facilitators import StubFacilitator, refused, said
-from standins import Asked, StandIns
+from standins import FakeUpstreams, RecordedRequest
 
 from centgate.catalog import all_services
 from centgate.settings import Settings
@@ -247,17 +247,17 @@ def test_repetitions_win_no_tokens(limited: Start, buyer: Buyer) -> None:
 
 
 def test_a_payment_frees_its_token_when_it_is_settled(
-    limited: Start, upstreams: StandIns, buyer: Buyer
+    limited: Start, upstreams: FakeUpstreams, buyer: Buyer
 ) -> None:
     arrived, release = threading.Event(), threading.Event()
 
-    def answer(_asked: Asked) -> tuple[int, Any]:
+    def answer(_asked: RecordedRequest) -> tuple[int, Any]:
         arrived.set()
         release.wait(10)
         return 200, []
 
-    upstreams.answers("dexscreener", f"/token-pairs/v1/base/{TOKEN['tokenAddress']}", answer)
-    providers = upstreams.providers("dexscreener")
+    upstreams.set_response_function("dexscreener", f"/token-pairs/v1/base/{TOKEN['tokenAddress']}", answer)
+    providers = upstreams.provider_settings("dexscreener")
     client = limited(free_burst=2, providers=providers, pinned=("pool-snapshot=dexscreener",))
     payment = payment_for(client, buyer, POOL, TOKEN)
 

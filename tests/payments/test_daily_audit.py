@@ -14,14 +14,14 @@ from audits import delivered_for_nothing, fresh, later, mine, settle
 from buyer import Buyer
 from doctor.deployments import finding
 from entered import enter
-from fronts import in_front
+from fronts import start_proxy
 from pasts import PATIENCE, journal_of
-from standins import StandIns
+from standins import FakeUpstreams
 
 from centgate.catalog import all_services
 from centgate.devchain.house import DevChain
-from centgate.evm import checksummed
-from centgate.metrics.open_payments import OpenPayments
+from centgate.evm import to_checksum_address
+from centgate.metrics.open_payments import OpenPaymentsCollector
 from centgate.payments import audit_queries
 from centgate.payments.alerts import Alerts
 from centgate.payments.audit_queries import AuditPosition, enter_results
@@ -35,14 +35,14 @@ HOUR = 3600.0
 
 
 @pytest.fixture
-def audited(chain_settings: Settings, database_url: str, upstreams: StandIns) -> Settings:
+def audited(chain_settings: Settings, database_url: str, upstreams: FakeUpstreams) -> Settings:
     """A deployment on the development chain with a recipient of its own, whose alerts are taken."""
-    upstreams.says("hook", "/", "ok", method="POST")
+    upstreams.set_response("hook", "/", "ok", method="POST")
     return chain_settings.model_copy(
         update={
             "database_url": database_url,
-            "pay_to": checksummed(f"0x{time.time_ns():040x}"),
-            "alert_webhook": upstreams.at("hook") + "/",
+            "pay_to": to_checksum_address(f"0x{time.time_ns():040x}"),
+            "alert_webhook": upstreams.url_of("hook") + "/",
         }
     )
 
@@ -90,10 +90,10 @@ async def test_audit_without_an_answering_node_is_not_complete(audited: Settings
 
 
 async def test_audit_goes_on_where_it_was_interrupted(
-    audited: Settings, devchain: DevChain, upstreams: StandIns, buyer: Buyer
+    audited: Settings, devchain: DevChain, upstreams: FakeUpstreams, buyer: Buyer
 ) -> None:
     mine(devchain)
-    front = with_node(audited, in_front(upstreams, "node", devchain.rpc_url, later(devchain)) + "/")
+    front = with_node(audited, start_proxy(upstreams, "node", devchain.rpc_url, later(devchain)) + "/")
     await run(front)
     (position,) = await positions(audited)
     async with journal_of(audited) as store:
@@ -134,38 +134,38 @@ async def upkeep_of(settings: Settings) -> AsyncGenerator[None]:
 
 
 async def test_findings_are_one_alert(
-    audited: Settings, devchain: DevChain, upstreams: StandIns, buyer: Buyer
+    audited: Settings, devchain: DevChain, upstreams: FakeUpstreams, buyer: Buyer
 ) -> None:
     for _ in range(2):
         settle(devchain, fresh(audited, buyer))
     deadline = time.monotonic() + PATIENCE
 
     async with upkeep_of(audited):
-        while not upstreams.calls("hook"):
+        while not upstreams.requests_of("hook"):
             assert time.monotonic() < deadline
             await asyncio.sleep(0.05)
 
-    (alert,) = (call.body for call in upstreams.calls("hook"))
+    (alert,) = (call.body for call in upstreams.requests_of("hook"))
     assert (alert["kind"], alert["state"], alert["count"]) == ("audit_findings", "raised", 2)
     assert "2 paid on the chain, and not by a payment" in alert["message"]
 
 
-async def test_alert_is_over_when_an_audit_finds_nothing(audited: Settings, upstreams: StandIns) -> None:
+async def test_alert_is_over_when_an_audit_finds_nothing(audited: Settings, upstreams: FakeUpstreams) -> None:
     async with aiohttp.ClientSession() as session, journal_of(audited) as store:
         alerts = Alerts(audited, Journal(store, keep_seconds=HOUR), session)
         for counts in ({"refused": 1}, {"refused": 1}, {}, {}):
             alerts.notice_audit(counts)
             await alerts.audit_findings()
 
-    assert [call.body["state"] for call in upstreams.calls("hook")] == ["raised", "over"]
+    assert [call.body["state"] for call in upstreams.requests_of("hook")] == ["raised", "over"]
 
 
 async def test_findings_are_in_the_metrics(audited: Settings, devchain: DevChain, buyer: Buyer) -> None:
     settle(devchain, fresh(audited, buyer))
     await run(audited)
     async with journal_of(audited) as store:
-        metrics = OpenPayments(store, keep_seconds=HOUR)
-        await metrics.ask()
+        metrics = OpenPaymentsCollector(store, keep_seconds=HOUR)
+        await metrics.refresh()
 
     samples = {
         (sample.name, sample.labels.get("kind")): sample.value

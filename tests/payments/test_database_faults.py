@@ -18,7 +18,7 @@ from pathlib import Path
 import httpx
 import pytest
 from buyer import PHISHING, Api, Buyer, note, pay, payment_for
-from databases import Postgres, Wire, postgres_server
+from databases import CuttableProxy, Postgres, postgres_server
 from facilitators import StubFacilitator
 from houses import running, running_pair
 
@@ -40,9 +40,9 @@ def own_postgres() -> Generator[Postgres]:
 
 
 @pytest.fixture
-def wire(postgres: Postgres) -> Generator[Wire]:
+def wire(postgres: Postgres) -> Generator[CuttableProxy]:
     """A way to the cluster that can be cut."""
-    wire = Wire(postgres.port)
+    wire = CuttableProxy(postgres.port)
     yield wire
     wire.close()
 
@@ -198,7 +198,7 @@ def test_an_entry_that_was_made_unheard_is_not_made_twice(
     api: Api,
     settings: Settings,
     postgres_url: str,
-    wire: Wire,
+    wire: CuttableProxy,
     facilitator: StubFacilitator,
     buyer: Buyer,
     entry: bytes,

@@ -19,9 +19,9 @@ import httpx
 import pytest
 from buyer import PHISHING, QUESTION, Buyer, pay, payment_for
 from facilitators import StubFacilitator, settings_in
-from standins import Asked, StandIns
+from standins import FakeUpstreams, RecordedRequest
 
-from centgate.server import serving
+from centgate.server import run_in_thread
 
 POOL = "/services/pool-snapshot"
 TOKEN = {"chain": "base", "tokenAddress": "0x833589fcd6edb6e08f4c7c32d4f71b54bda02913"}
@@ -34,22 +34,22 @@ class Shop:
 
     client: httpx.Client
     facilitator: StubFacilitator
-    upstreams: StandIns
+    upstreams: FakeUpstreams
 
 
 @pytest.fixture
 def shop(
-    database_url: str, tmp_path: Path, facilitator: StubFacilitator, upstreams: StandIns
+    database_url: str, tmp_path: Path, facilitator: StubFacilitator, upstreams: FakeUpstreams
 ) -> Generator[Shop]:
     """An API that takes payments, on either database."""
     settings = settings_in(
         tmp_path,
         facilitator.url,
         database_url=database_url,
-        providers=upstreams.providers("dexscreener"),
+        providers=upstreams.provider_settings("dexscreener"),
         pinned=("pool-snapshot=dexscreener",),
     )
-    with serving(settings) as url, httpx.Client(base_url=url, timeout=30) as client:
+    with run_in_thread(settings) as url, httpx.Client(base_url=url, timeout=30) as client:
         yield Shop(client, facilitator, upstreams)
 
 
@@ -111,7 +111,7 @@ def test_who_hangs_up_while_the_service_runs_gets_the_answer_later(
     shop: Shop, buyer: Buyer, end: Callable[[socket.socket], None]
 ) -> None:
     arrived, release = threading.Event(), threading.Event()
-    shop.upstreams.answers(
+    shop.upstreams.set_response_function(
         "dexscreener", f"/token-pairs/v1/base/{TOKEN['tokenAddress']}", partial(_held, arrived, release)
     )
     payment = payment_for(shop.client, buyer, POOL, TOKEN)
@@ -124,7 +124,7 @@ def test_who_hangs_up_while_the_service_runs_gets_the_answer_later(
 
     assert (first.status_code, again.content) == (404, first.content)  # nothing is known: an answer
     assert shop.facilitator.asked == 1
-    paths = [call.path for call in shop.upstreams.calls("dexscreener")]
+    paths = [call.path for call in shop.upstreams.requests_of("dexscreener")]
     assert sorted(paths) == sorted(set(paths))  # the service has run once
 
 
@@ -159,7 +159,7 @@ def test_fifty_who_hang_up_at_any_moment_are_charged_once_each(shop: Shop) -> No
     assert shop.facilitator.moved.total() == shop.facilitator.asked == 50
 
 
-def _held(arrived: threading.Event, release: threading.Event, _asked: Asked) -> tuple[int, Any]:
+def _held(arrived: threading.Event, release: threading.Event, _asked: RecordedRequest) -> tuple[int, Any]:
     arrived.set()
     release.wait(PATIENCE)
     return 200, []

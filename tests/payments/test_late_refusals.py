@@ -20,7 +20,7 @@ from cdp_facilitator import (
 )
 from deeds import cancel, reverted_transaction, settling_on
 from facilitators import Reply, StubFacilitator, refused, said, settings_in
-from fronts import forward, in_front
+from fronts import forward_to_node, start_proxy
 from go_replies import (
     go_failed_to_execute_transfer,
     go_failed_to_get_receipt,
@@ -30,7 +30,7 @@ from go_replies import (
 )
 from pasts import row_of
 from siege import height
-from standins import StandIns
+from standins import FakeUpstreams
 
 from centgate.devchain.house import DevChain
 from centgate.settings import ProviderSettings, Settings
@@ -151,7 +151,7 @@ def test_second_transaction_reverted_after_the_nonce_was_looked_at_is_no_refusal
     stubbed: Settings,
     devchain: DevChain,
     facilitator: StubFacilitator,
-    upstreams: StandIns,
+    upstreams: FakeUpstreams,
     buyer: Buyer,
 ) -> None:
     """A proxy repeats the request, and both transactions are mined between two questions to the node."""
@@ -163,9 +163,9 @@ def test_second_transaction_reverted_after_the_nonce_was_looked_at_is_no_refusal
         if request["method"] != "eth_call" or not held_back:
             return None
         call, _ = request["params"]
-        return 200, forward(devchain.rpc_url, request | {"params": [call, hex(held_back[0])]})
+        return 200, forward_to_node(devchain.rpc_url, request | {"params": [call, hex(held_back[0])]})
 
-    node = in_front(upstreams, "node", devchain.rpc_url, change) + "/"
+    node = start_proxy(upstreams, "node", devchain.rpc_url, change) + "/"
     client = api(stubbed.model_copy(update={"providers": {"rpc_84532": ProviderSettings(url=node)}}))
     payload = payload_for(client, buyer)
 

@@ -12,9 +12,9 @@ import pytest
 from buyer import Buyer, encoded
 from deeds import cancel
 from facilitators import StubFacilitator, said
-from fronts import Change, forward, in_front
+from fronts import Interceptor, forward_to_node, start_proxy
 from pasts import left_open, row_of
-from standins import StandIns
+from standins import FakeUpstreams
 
 from centgate.devchain.house import DevChain
 from centgate.devchain.node import ask
@@ -38,11 +38,13 @@ def stubbed(chain_settings: Settings, facilitator: StubFacilitator) -> Settings:
 
 
 @pytest.fixture
-def asking(stubbed: Settings, devchain: DevChain, upstreams: StandIns) -> Callable[[Change], Settings]:
+def asking(
+    stubbed: Settings, devchain: DevChain, upstreams: FakeUpstreams
+) -> Callable[[Interceptor], Settings]:
     """The deployment with something between it and its node."""
 
-    def through(change: Change) -> Settings:
-        return with_nodes(stubbed, in_front(upstreams, "node", devchain.rpc_url, change) + "/")
+    def through(change: Interceptor) -> Settings:
+        return with_nodes(stubbed, start_proxy(upstreams, "node", devchain.rpc_url, change) + "/")
 
     return through
 
@@ -51,7 +53,7 @@ def with_nodes(settings: Settings, *urls: str) -> Settings:
     return settings.model_copy(update={"providers": {"rpc_84532": ProviderSettings(url=",".join(urls))}})
 
 
-def answering(method: str, result: Any) -> Change:
+def answering(method: str, result: Any) -> Interceptor:
     """One method is answered with this."""
 
     def change(request: dict[str, Any]) -> tuple[int, Any] | None:
@@ -62,12 +64,12 @@ def answering(method: str, result: Any) -> Change:
     return change
 
 
-def edited(devchain: DevChain, method: str, edit: Edit) -> Change:
+def edited(devchain: DevChain, method: str, edit: Edit) -> Interceptor:
     """One method's true result is changed on its way."""
 
     def change(request: dict[str, Any]) -> tuple[int, Any] | None:
         if request["method"] == method:
-            answer = forward(devchain.rpc_url, request)
+            answer = forward_to_node(devchain.rpc_url, request)
             return 200, {**answer, "result": edit(deepcopy(answer["result"]))}
         return None
 
@@ -146,7 +148,7 @@ LOST: dict[str, Edit] = {
 
 @pytest.mark.parametrize("edit", LOST.values(), ids=LOST.keys())
 async def test_a_used_nonce_counts_only_with_its_own_transfer_to_us(
-    asking: Callable[[Change], Settings], devchain: DevChain, stubbed: Settings, buyer: Buyer, edit: Edit
+    asking: Callable[[Interceptor], Settings], devchain: DevChain, stubbed: Settings, buyer: Buyer, edit: Edit
 ) -> None:
     await paid(devchain, stubbed, buyer)
 
@@ -156,7 +158,7 @@ async def test_a_used_nonce_counts_only_with_its_own_transfer_to_us(
 
 
 async def test_other_events_beside_it_do_no_harm(
-    asking: Callable[[Change], Settings], devchain: DevChain, stubbed: Settings, buyer: Buyer
+    asking: Callable[[Interceptor], Settings], devchain: DevChain, stubbed: Settings, buyer: Buyer
 ) -> None:
     def crowded(receipt: Any) -> Any:
         used, moved = receipt["logs"]
@@ -212,7 +214,7 @@ OPEN: dict[str, tuple[str, Edit]] = {
 
 @pytest.mark.parametrize(("method", "edit"), OPEN.values(), ids=OPEN.keys())
 async def test_a_node_that_contradicts_itself_leaves_the_outcome_open(
-    asking: Callable[[Change], Settings],
+    asking: Callable[[Interceptor], Settings],
     devchain: DevChain,
     stubbed: Settings,
     facilitator: StubFacilitator,
@@ -229,7 +231,7 @@ async def test_a_node_that_contradicts_itself_leaves_the_outcome_open(
     assert (await row_of(stubbed, payload))["state"] == "settling"
 
 
-def lagging(devchain: DevChain, block: Any) -> Change:
+def lagging(devchain: DevChain, block: Any) -> Interceptor:
     """A node whose safe block is an older one."""
 
     def change(request: dict[str, Any]) -> tuple[int, Any] | None:
@@ -245,7 +247,7 @@ def newest(devchain: DevChain) -> Any:
 
 
 async def test_a_cancellation_that_may_be_undone_is_not_final(
-    asking: Callable[[Change], Settings], devchain: DevChain, stubbed: Settings, buyer: Buyer
+    asking: Callable[[Interceptor], Settings], devchain: DevChain, stubbed: Settings, buyer: Buyer
 ) -> None:
     payload = await left_open(stubbed, buyer, ago=20)
     before = newest(devchain)
@@ -258,7 +260,7 @@ async def test_a_cancellation_that_may_be_undone_is_not_final(
 
 
 async def test_an_end_that_may_be_undone_is_not_final(
-    asking: Callable[[Change], Settings], devchain: DevChain, stubbed: Settings, buyer: Buyer
+    asking: Callable[[Interceptor], Settings], devchain: DevChain, stubbed: Settings, buyer: Buyer
 ) -> None:
     payload = await left_open(stubbed, buyer, ago=3600)
     cancel(devchain, Buyer(8), "0x" + secrets.token_hex(32))
@@ -272,7 +274,7 @@ async def test_an_end_that_may_be_undone_is_not_final(
 
 
 async def test_where_no_block_is_called_safe_an_older_one_is_taken(
-    asking: Callable[[Change], Settings], devchain: DevChain, stubbed: Settings, buyer: Buyer
+    asking: Callable[[Interceptor], Settings], devchain: DevChain, stubbed: Settings, buyer: Buyer
 ) -> None:
     payload = await left_open(stubbed, buyer, ago=20)
     cancel(devchain, buyer, payload["payload"]["authorization"]["nonce"])
@@ -286,7 +288,7 @@ async def test_where_no_block_is_called_safe_an_older_one_is_taken(
 
 
 async def test_a_node_that_has_fallen_behind_refuses_nobody(
-    asking: Callable[[Change], Settings],
+    asking: Callable[[Interceptor], Settings],
     devchain: DevChain,
     stubbed: Settings,
     facilitator: StubFacilitator,
@@ -304,11 +306,11 @@ async def test_a_node_that_has_fallen_behind_refuses_nobody(
 
 @pytest.mark.parametrize("first", ["unreachable", "of another chain", "contradicting itself"])
 async def test_the_next_node_is_asked_when_one_fails(
-    devchain: DevChain, stubbed: Settings, upstreams: StandIns, buyer: Buyer, first: str
+    devchain: DevChain, stubbed: Settings, upstreams: FakeUpstreams, buyer: Buyer, first: str
 ) -> None:
     await paid(devchain, stubbed, buyer)
     wrong = answering("eth_chainId", "0x1") if first == "of another chain" else answering("eth_getLogs", [])
-    url = in_front(upstreams, "node", devchain.rpc_url, wrong) + "/"
+    url = start_proxy(upstreams, "node", devchain.rpc_url, wrong) + "/"
     nodes = with_nodes(stubbed, "http://127.0.0.1:9" if first == "unreachable" else url, devchain.rpc_url)
 
     resolution = await resolution_of(nodes)
@@ -317,7 +319,7 @@ async def test_the_next_node_is_asked_when_one_fails(
 
 
 async def test_an_old_payment_is_found_where_logs_are_given_by_the_span(
-    asking: Callable[[Change], Settings], devchain: DevChain, stubbed: Settings, buyer: Buyer
+    asking: Callable[[Interceptor], Settings], devchain: DevChain, stubbed: Settings, buyer: Buyer
 ) -> None:
     """The chain is said to be 50,000 blocks longer than it is, a second each."""
     await paid(devchain, stubbed, buyer)

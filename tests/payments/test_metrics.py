@@ -32,16 +32,16 @@ from houses import Process, off_duty, running
 from pasts import presented
 from prometheus_client.openmetrics import parser as openmetrics
 from prometheus_client.parser import text_string_to_metric_families
-from standins import StandIns, stand_ins
+from standins import FakeUpstreams, fake_upstreams
 
 from centgate.metrics import declared
-from centgate.metrics.open_payments import OpenPayments
-from centgate.metrics.page import markdown
+from centgate.metrics.open_payments import OpenPaymentsCollector
+from centgate.metrics.page import render_markdown
 from centgate.payments.store import open_store
 from centgate.payments.terms import terms_of
 from centgate.services.phishing_check import phishing_check
 from centgate.settings import Settings
-from centgate.upstream import Breaker
+from centgate.upstream import CircuitBreaker
 
 ROOT = Path(__file__).parents[2]
 SEARCH = "/services/neuralweb/search"
@@ -96,18 +96,18 @@ def metered(folder: Path, **more: str) -> Generator[Metered]:
 
 
 @pytest.fixture(scope="module")
-def upstreams() -> Generator[StandIns]:
+def upstreams() -> Generator[FakeUpstreams]:
     """URL of the search provider."""
-    with stand_ins() as standing:
-        standing.says("searxng", "/search", FOUND)
+    with fake_upstreams() as standing:
+        standing.set_response("searxng", "/search", FOUND)
         yield standing
 
 
 @pytest.fixture(scope="module")
-def server(upstreams: StandIns, tmp_path_factory: pytest.TempPathFactory) -> Generator[Metered]:
+def server(upstreams: FakeUpstreams, tmp_path_factory: pytest.TempPathFactory) -> Generator[Metered]:
     """A server without any payment yet."""
     folder = tmp_path_factory.mktemp("metered")
-    with metered(folder, SEARXNG_URL=upstreams.at("searxng")) as one:
+    with metered(folder, SEARXNG_URL=upstreams.url_of("searxng")) as one:
         assert until(lambda: one.value("centgate_journal_up"), lambda up: up == 1)
         off_duty(folder)
         yield one
@@ -125,7 +125,7 @@ FOUND: dict[str, Any] = {
 
 
 @pytest.fixture(scope="module")
-def busy(server: Metered, upstreams: StandIns) -> Samples:
+def busy(server: Metered, upstreams: FakeUpstreams) -> Samples:
     """What was read after much had been done: see `DONE`."""
     shop, buyer = server.client, Buyer()
     payment = payment_for(shop, buyer)
@@ -208,13 +208,15 @@ def test_what_is_read_is_what_is_declared(busy: Samples, server: Metered) -> Non
     read = {family.name: family.type for family in families}
 
     wanted = {
-        each.name.removesuffix("_total"): each.kind for each in declared.ALL if each.name not in OPTIONAL
+        each.name.removesuffix("_total"): each.kind
+        for each in declared.ALL_METRICS
+        if each.name not in OPTIONAL
     }
     assert read == wanted
 
 
 def test_labels_are_those_declared(busy: Samples) -> None:
-    kinds = {each.name: set(each.labels) for each in declared.ALL}
+    kinds = {each.name: set(each.labels) for each in declared.ALL_METRICS}
     suffix = re.compile(r"_(bucket|sum|count)$")
 
     for name, labels in busy:
@@ -340,9 +342,9 @@ async def test_open_payments_are_counted_in_each_database(
         payment = encoded(buyer.payload(terms_of(phishing_check, deployment).header, now=at))
         await presented(deployment, payment, at, transaction=transaction)
     store = open_store(database_url)
-    journal = OpenPayments(store, keep_seconds=3600)
+    journal = OpenPaymentsCollector(store, keep_seconds=3600)
 
-    await journal.ask()
+    await journal.refresh()
     await store.close()
 
     values = {
@@ -370,10 +372,10 @@ def test_without_a_database_the_gauges_are_absent_and_that_is_said(server: Meter
 
 
 def test_the_shared_cache_is_counted_apart_and_its_failure_is_seen(
-    redis: Redis, upstreams: StandIns, tmp_path: Path
+    redis: Redis, upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
     asked = {"query": "sequencers"}
-    with metered(tmp_path, SEARXNG_URL=upstreams.at("searxng"), CACHE_URL=redis.url) as server:
+    with metered(tmp_path, SEARXNG_URL=upstreams.url_of("searxng"), CACHE_URL=redis.url) as server:
         assert until(lambda: server.value("centgate_shared_cache_up"), lambda up: up == 1)
         search = partial(payment_for, server.client, Buyer(), SEARCH)
         assert pay(server.client, search(asked), SEARCH, asked).status_code == 200
@@ -390,10 +392,10 @@ def test_the_shared_cache_is_counted_apart_and_its_failure_is_seen(
 
 def test_a_breaker_is_counted_once_when_it_opens_and_once_when_it_closes() -> None:
     told: list[int] = []
-    breaker = Breaker(told.append)
+    breaker = CircuitBreaker(told.append)
 
-    for failure in [True] * (Breaker.LIMIT + 2) + [False] * 2:
-        breaker.saw(failure=failure)
+    for failure in [True] * (CircuitBreaker.FAILURE_LIMIT + 2) + [False] * 2:
+        breaker.record_outcome(failure=failure)
 
     assert told == [1, -1]
 
@@ -437,14 +439,17 @@ print([name for name in sys.modules if name.startswith("prometheus_client")])
 
 
 def test_the_page_is_what_is_declared() -> None:
-    assert (ROOT / "docs" / "metrics.md").read_text(encoding="utf-8") == markdown()
+    assert (ROOT / "docs" / "metrics.md").read_text(encoding="utf-8") == render_markdown()
 
 
 @pytest.mark.parametrize("file", ["alerts.yml", "grafana-dashboard.json"])
 def test_rules_and_dashboard_ask_for_what_there_is(file: str) -> None:
-    known = {each.name for each in declared.ALL}
+    known = {each.name for each in declared.ALL_METRICS}
     known |= {
-        each.name + end for each in declared.ALL if each.buckets for end in ("_bucket", "_sum", "_count")
+        each.name + end
+        for each in declared.ALL_METRICS
+        if each.buckets
+        for end in ("_bucket", "_sum", "_count")
     }
 
     asked = set(re.findall(r"\b(?:centgate|process)_[a-z_]+", " ".join(_expressions(file))))

@@ -14,7 +14,7 @@ from buyer import Api, Buyer, decoded, encoded, identified, note, pay, payload_f
 from deeds import cancel, reverted_transaction, settling_on, spend_elsewhere
 from facilitators import StubFacilitator, refused, said
 from pasts import presented
-from standins import StandIns
+from standins import FakeUpstreams
 
 from centgate.devchain.house import DevChain
 from centgate.devchain.node import ask
@@ -244,12 +244,12 @@ def test_a_node_that_answers_anything_but_the_fact_leaves_the_outcome_open(
     api: Api,
     stubbed: Settings,
     facilitator: StubFacilitator,
-    upstreams: StandIns,
+    upstreams: FakeUpstreams,
     buyer: Buyer,
     answer: tuple[int, Any],
 ) -> None:
-    upstreams.answers("node", "/", lambda _asked: answer, method="POST")
-    node = ProviderSettings(url=upstreams.at("node") + "/")
+    upstreams.set_response_function("node", "/", lambda _asked: answer, method="POST")
+    node = ProviderSettings(url=upstreams.url_of("node") + "/")
     client = api(stubbed.model_copy(update={"providers": {"rpc_84532": node}}))
     payment = encoded(payload_for(client, buyer))
     facilitator.usually = said(502, "")
@@ -285,11 +285,11 @@ def test_a_bad_signature_of_a_payer_without_code_is_refused_here(
 
 
 def test_an_open_payment_of_a_payer_with_code_stays_open_when_no_node_answers(
-    api: Api, stubbed: Settings, facilitator: StubFacilitator, upstreams: StandIns
+    api: Api, stubbed: Settings, facilitator: StubFacilitator, upstreams: FakeUpstreams
 ) -> None:
     up = [(200, {"jsonrpc": "2.0", "id": 1, "result": result}) for result in (hex(84532), "0x6001")]
-    upstreams.answers("node", "/", lambda _asked: up.pop(0) if up else (503, ""), method="POST")
-    node = ProviderSettings(url=upstreams.at("node") + "/")
+    upstreams.set_response_function("node", "/", lambda _asked: up.pop(0) if up else (503, ""), method="POST")
+    node = ProviderSettings(url=upstreams.url_of("node") + "/")
     client = api(stubbed.model_copy(update={"providers": {"rpc_84532": node}}))
     payment = encoded(payload_for(client, Buyer(), **{"from": Buyer(1).address}))
     facilitator.usually = said(502, "")

@@ -19,7 +19,7 @@ from entered import NOW, answer_to, enter, row
 from facilitators import StubFacilitator, refused, said
 from payments_shell import run
 
-from centgate.payments.columns import COLUMNS, DAILY, OWED
+from centgate.payments.columns import DAILY_COLUMNS, PAYMENT_COLUMNS, REFUND_COLUMNS
 from centgate.payments.migrations import HEAD
 from centgate.settings import Settings
 
@@ -242,10 +242,10 @@ def test_an_export_has_every_payment_under_the_names_that_help_gives(database_ur
     days = run("export", "--daily", "--format", "csv", url=database_url)
 
     rows = list(csv.DictReader(io.StringIO(as_csv.stdout)))
-    assert [list(each) for each in rows] == [list(COLUMNS)] * 2
+    assert [list(each) for each in rows] == [list(PAYMENT_COLUMNS)] * 2
     assert {each["nonce"] for each in rows} == {paid[0]["nonce"], paid[1]["nonce"]}
     lines = [json.loads(line) for line in as_lines.stdout.splitlines()]
-    assert [list(line) for line in lines] == [list(COLUMNS)] * 3
+    assert [list(line) for line in lines] == [list(PAYMENT_COLUMNS)] * 3
     assert sum(int(each["payments"]) for each in csv.DictReader(io.StringIO(days.stdout))) == 3
 
 
@@ -285,7 +285,7 @@ def test_what_is_owed_is_listed_entered_as_paid_back_and_gone(database_url: str)
     other = run("refunded", name, "--in", "0x" + "ab" * 32, url=database_url)
     left = json.loads(run("refund-list", "--json", "--all", url=database_url).stdout)
 
-    assert [list(each) for each in owed["payments"]] == [list(OWED)] * 2
+    assert [list(each) for each in owed["payments"]] == [list(REFUND_COLUMNS)] * 2
     assert owed["totals"][0]["dollars"] == "0.020000"
     assert (entered.exit_code, again.exit_code, other.exit_code) == (0, 0, 1), entered.output
     assert "already" in other.stderr
@@ -436,7 +436,12 @@ def test_the_journal_is_not_exported_over_itself(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("command", "columns"),
-    [("list", COLUMNS), ("export", COLUMNS), ("summary", DAILY), ("refund-list", OWED)],
+    [
+        ("list", PAYMENT_COLUMNS),
+        ("export", PAYMENT_COLUMNS),
+        ("summary", DAILY_COLUMNS),
+        ("refund-list", REFUND_COLUMNS),
+    ],
 )
 def test_help_names_every_column_and_exit_code(command: str, columns: dict[str, str]) -> None:
     shown = run(command, "--help", url="sqlite:///none.db", width=200)

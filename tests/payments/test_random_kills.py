@@ -12,7 +12,7 @@ from facilitators import StubFacilitator, settings_in
 from siege import PRICE, audit, besieged, failed_on, height
 
 from centgate.devchain.house import DevChain
-from centgate.evm import checksummed
+from centgate.evm import to_checksum_address
 
 REPLICAS = {"sqlite": 1, "postgresql": 2}
 
@@ -45,7 +45,7 @@ async def test_five_hundred_payments_survive_random_deaths(
 async def test_the_chain_and_the_journal_agree_after_random_deaths(
     postgres_url: str, tmp_path: Path, devchain: DevChain
 ) -> None:
-    shop, since = checksummed("0x" + secrets.token_hex(20)), height(devchain)
+    shop, since = to_checksum_address("0x" + secrets.token_hex(20)), height(devchain)
     settings = settings_in(tmp_path, devchain.facilitator_url, database_url=postgres_url, pay_to=shop)
     node = devchain.rpc_url
 

@@ -32,7 +32,7 @@ from centgate.catalog import all_services
 from centgate.errors import NoData
 from centgate.evm import keccak
 from centgate.payments.terms import MOST_HEADER, OFFER_KEPT
-from centgate.server import serving
+from centgate.server import run_in_thread
 from centgate.service import AnyService
 from centgate.settings import Settings
 
@@ -242,7 +242,7 @@ def replicas(
     changes = {"database_url": database_url, "receipt_key": KEY, "public_url": URL}
     with ExitStack() as opened:
         settings = settings_in(tmp_path, facilitator.url, **changes)
-        urls = [opened.enter_context(serving(settings)) for _ in range(2)]
+        urls = [opened.enter_context(run_in_thread(settings)) for _ in range(2)]
         yield [opened.enter_context(httpx.Client(base_url=url, timeout=30)) for url in urls]
 
 

@@ -13,13 +13,13 @@ from typing import Any
 import pytest
 from entered import KEEP, LAPSED, NOW, Row, enter, random_rows, row
 
-from centgate.payments.entries import Outlook, daily_entry, entry
-from centgate.payments.periods import age, iso, moment
+from centgate.payments.entries import ViewSettings, daily_entry, payment_entry
+from centgate.payments.periods import format_age, format_iso, parse_time
 from centgate.payments.records import STATES, Record, Wanted, every, named, newest
 from centgate.payments.store import Store, open_store
-from centgate.payments.summaries import DAY, daily, totals
+from centgate.payments.summaries import DAY_SECONDS, read_daily_totals, sum_totals
 
-OUTLOOK = Outlook(NOW, KEEP, {})
+OUTLOOK = ViewSettings(NOW, KEEP, {})
 EVERYTHING = Wanted()
 
 
@@ -52,7 +52,7 @@ def figures_of(records: list[Record]) -> dict[tuple[str, str, str], Counter[str]
     figures: dict[tuple[str, str, str], Counter[str]] = {}
     for record in records:
         day = figures.setdefault(
-            (iso(record.created_at)[:10], record.key.network, record.key.asset), Counter()
+            (format_iso(record.created_at)[:10], record.key.network, record.key.asset), Counter()
         )
         day.update({"payments", *stands(record)} - {"open"})
         if record.state == "delivered":
@@ -72,7 +72,7 @@ async def test_pages_words_and_sums_add_up_with_the_rows(database_url: str, seed
         records = await all_of(store)
         found = {word: await all_of(store, Wanted(word)) for word in STATES}
         pages = await paged(store, Wanted(), 11)
-        lines = await store.read(partial(daily, 0, 9e9, LAPSED))
+        lines = await store.read(partial(read_daily_totals, 0, 9e9, LAPSED))
 
     assert sorted(map(key_of, rows)) == sorted(record.key.nonce for record in records)
     assert [record.place for record in records] == sorted(record.place for record in records)
@@ -80,13 +80,15 @@ async def test_pages_words_and_sums_add_up_with_the_rows(database_url: str, seed
     for word in STATES:
         assert found[word] == [record for record in records if word in stands(record)], word
     counted = {
-        (iso(each.day * DAY)[:10], each.network, each.asset): each.figures for each in lines if each.day
+        (format_iso(each.day * DAY_SECONDS)[:10], each.network, each.asset): each.figures
+        for each in lines
+        if each.day
     }
     expected = figures_of(records)
     assert {token: {name: n for name, n in asdict(sums).items() if n} for token, sums in counted.items()} == {
         token: {name: n for name, n in sums.items() if n} for token, sums in expected.items()
     }
-    assert sum(each.figures.amount for each in totals(lines)) == sum(
+    assert sum(each.figures.amount for each in sum_totals(lines)) == sum(
         record.amount for record in records if record.state in ("settled", "delivered")
     )
 
@@ -110,7 +112,7 @@ async def test_a_period_begins_with_its_first_moment_and_ends_before_its_last(da
     period = Wanted(since=NOW + 1, until=NOW + 4)
     async with opened(database_url) as store:
         forwards, backwards = await all_of(store, period), await paged(store, period, 2)
-        lines = await store.read(partial(daily, NOW + 1, NOW + 4, LAPSED))
+        lines = await store.read(partial(read_daily_totals, NOW + 1, NOW + 4, LAPSED))
 
     assert [record.created_at - NOW for record in forwards] == [1, 2, 3]
     assert backwards == forwards[::-1]
@@ -184,21 +186,23 @@ async def test_reading_all_holds_up_no_payment(database_url: str) -> None:
 
 
 def test_an_entry_has_every_column_and_no_secret() -> None:
-    from centgate.payments.columns import COLUMNS, DAILY
-    from centgate.payments.summaries import Figures, Line
+    from centgate.payments.columns import DAILY_COLUMNS, PAYMENT_COLUMNS
+    from centgate.payments.summaries import DailyTotals, PaymentTotals
 
-    line = Line(20_000, "eip155:1", "0xa", Figures(payments=1, settled=1, delivered=1, amount=10_000))
+    line = DailyTotals(
+        20_000, "eip155:1", "0xa", PaymentTotals(payments=1, settled=1, delivered=1, amount=10_000)
+    )
 
-    assert list(daily_entry(line)) == list(DAILY)
+    assert list(daily_entry(line)) == list(DAILY_COLUMNS)
     assert daily_entry(line)["dollars"] == "0.010000"
-    assert not {"signed", "proof", "binding"} & set(COLUMNS)
+    assert not {"signed", "proof", "binding"} & set(PAYMENT_COLUMNS)
 
 
 async def test_an_entry_says_money_with_all_decimals_and_time_in_utc(database_url: str) -> None:
     await enter(database_url, payments=[row(1, "settled", amount="1234567", created_at=NOW + 0.25)])
     async with opened(database_url) as store:
         [record] = await all_of(store)
-    told: dict[str, Any] = entry(record, OUTLOOK)
+    told: dict[str, Any] = payment_entry(record, OUTLOOK)
 
     assert (told["price"], told["amount"]) == ("1.234567", "1234567")
     assert told["time"] == "2026-11-18T11:06:40.250Z"
@@ -220,14 +224,14 @@ async def test_an_entry_says_money_with_all_decimals_and_time_in_utc(database_ur
     ],
 )
 def test_times_are_written_in_several_ways(text: str, expected: float) -> None:
-    assert moment(text, NOW) == expected
+    assert parse_time(text, NOW) == expected
 
 
 @pytest.mark.parametrize("text", ["", "yesterday", "7", "7y", "2026-13-01", "d7"])
 def test_what_is_no_time_is_told(text: str) -> None:
     with pytest.raises(ValueError, match="is no time"):
-        moment(text, NOW)
+        parse_time(text, NOW)
 
 
 def test_an_age_has_its_two_largest_units() -> None:
-    assert [age(each) for each in (-5, 59, 3661, 90_061)] == ["0m", "0m", "1h 1m", "1d 1h"]
+    assert [format_age(each) for each in (-5, 59, 3661, 90_061)] == ["0m", "0m", "1h 1m", "1d 1h"]

@@ -18,7 +18,7 @@ from wallets import Contracts, contracts_on, signature_over
 
 from centgate.dev import paid_on
 from centgate.devchain.house import DevChain
-from centgate.server import serving
+from centgate.server import run_in_thread
 from centgate.settings import Settings
 
 Sign = Callable[[dict[str, Any]], bytes]
@@ -46,7 +46,7 @@ def shop(devchain: DevChain, tmp_path_factory: pytest.TempPathFactory) -> Genera
     settings = paid_on(devchain, Settings(port=0), tmp_path_factory.mktemp("shop"))
     with (
         contracts_on(devchain) as contracts,
-        serving(settings) as url,
+        run_in_thread(settings) as url,
         httpx.Client(base_url=url, timeout=30) as client,
     ):
         yield Shop(client, devchain, contracts)

@@ -15,7 +15,7 @@ import pytest
 from sqlalchemy import insert
 
 from centgate.errors import NotFound
-from centgate.meter import Silent
+from centgate.meter import NullMeter
 from centgate.payments import queries, sqlite
 from centgate.payments.sqlite import CHECKPOINT_EVERY, MAX_UNITS_PER_COMMIT, PROBE_AFTER_COMMITS, SqliteStore
 from centgate.payments.statements import Ask, Asking, Statement, statement
@@ -207,7 +207,7 @@ async def test_it_is_not_held_up_by_other_work_in_threads(tmp_path: Path) -> Non
     await asyncio.gather(*others)
 
 
-class Committers(Silent):
+class Committers(NullMeter):
     """Remembers the threads that commit."""
 
     def __init__(self) -> None:

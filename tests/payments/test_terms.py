@@ -23,7 +23,7 @@ from x402.schemas import PaymentRequired
 from centgate.catalog import all_services
 from centgate.dev import MERCHANT
 from centgate.dollars import USDC
-from centgate.evm import checksummed
+from centgate.evm import to_checksum_address
 from centgate.service import AnyService
 
 MOST = 6144
@@ -53,7 +53,7 @@ def test_every_service_costs_one_cent_up_front(house: House, service: AnyService
             "network": "eip155:84532",
             "asset": "0x036CbD53842c5426634e7929541eC2318f3dCF7e",
             "amount": "10000",
-            "payTo": checksummed(MERCHANT),
+            "payTo": to_checksum_address(MERCHANT),
             "maxTimeoutSeconds": 120,
             "extra": {"name": "USDC", "version": "2", "paymentFlow": "upfront"},
         }

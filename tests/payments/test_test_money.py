@@ -16,7 +16,7 @@ from pasts import presented, terms_in
 
 from centgate.payments.claiming import StoredAnswer
 from centgate.payments.terms import terms_of
-from centgate.server import serving
+from centgate.server import run_in_thread
 from centgate.services.phishing_check import phishing_check
 from centgate.settings import Settings
 
@@ -52,7 +52,7 @@ def switched(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
     before, after = request.param
     with stub_facilitator() as stub:
         was, now = (settings_in(folder, stub.url, network=network) for network in (before, after))
-        with serving(now) as url, httpx.Client(base_url=url, timeout=30) as client:
+        with run_in_thread(now) as url, httpx.Client(base_url=url, timeout=30) as client:
             yield Switched(was, client, stub)
 
 

@@ -11,8 +11,8 @@ import pytest
 from buyer import Api, Buyer, encoded, note, pay, payload_for, terms_of
 from deeds import reverted_transaction, settling_on, spend
 from facilitators import Reply, StubFacilitator, refused, said
-from fronts import forward, in_front
-from standins import StandIns
+from fronts import forward_to_node, start_proxy
+from standins import FakeUpstreams
 
 from centgate.devchain.house import DevChain
 from centgate.devchain.token import TOKEN
@@ -147,7 +147,7 @@ def test_clock_of_the_server_does_not_decide_what_is_younger(
     stubbed: Settings,
     devchain: DevChain,
     facilitator: StubFacilitator,
-    upstreams: StandIns,
+    upstreams: FakeUpstreams,
     buyer: Buyer,
     ahead: int,
 ) -> None:
@@ -169,7 +169,7 @@ def test_transfer_in_an_older_block_is_no_proof(
     stubbed: Settings,
     devchain: DevChain,
     facilitator: StubFacilitator,
-    upstreams: StandIns,
+    upstreams: FakeUpstreams,
     buyer: Buyer,
 ) -> None:
     """After a reorganisation the transfer is in a block below the claim's: the remaining risk of a buyer."""
@@ -188,11 +188,11 @@ def test_refused_payment_that_comes_again_keeps_the_block_of_its_claim(
     stubbed: Settings,
     devchain: DevChain,
     facilitator: StubFacilitator,
-    upstreams: StandIns,
+    upstreams: FakeUpstreams,
     buyer: Buyer,
 ) -> None:
     """It comes to a server that could not learn the newest block yet."""
-    node = in_front(upstreams, "node", devchain.rpc_url, _without_newest_block) + "/"
+    node = start_proxy(upstreams, "node", devchain.rpc_url, _without_newest_block) + "/"
     restarted = stubbed.model_copy(update={"providers": {"rpc_84532": ProviderSettings(url=node)}})
     client, later = api(stubbed), api(restarted)
     payload = payload_for(client, buyer)
@@ -256,33 +256,33 @@ def test_authorization_that_ends_too_late_is_refused_here(
     assert facilitator.asked == 0
 
 
-def _shifted(upstreams: StandIns, devchain: DevChain, ahead: int) -> ProviderSettings:
+def _shifted(upstreams: FakeUpstreams, devchain: DevChain, ahead: int) -> ProviderSettings:
     """A node whose blocks have other times."""
 
     def change(request: dict[str, Any]) -> tuple[int, Any] | None:
         if request["method"] != "eth_getBlockByNumber":
             return None
-        answer = forward(devchain.rpc_url, request)
+        answer = forward_to_node(devchain.rpc_url, request)
         block = answer["result"]
         return 200, answer | {"result": {**block, "timestamp": hex(int(block["timestamp"], 16) + ahead)}}
 
-    return ProviderSettings(url=in_front(upstreams, "node", devchain.rpc_url, change) + "/")
+    return ProviderSettings(url=start_proxy(upstreams, "node", devchain.rpc_url, change) + "/")
 
 
 def _without_newest_block(request: dict[str, Any]) -> tuple[int, Any] | None:
     return (503, {}) if request["method"] == "eth_blockNumber" else None
 
 
-def _after_reorganisation(upstreams: StandIns, devchain: DevChain) -> ProviderSettings:
+def _after_reorganisation(upstreams: FakeUpstreams, devchain: DevChain) -> ProviderSettings:
     """A node whose newest block was far higher when the payment was claimed."""
 
     def change(request: dict[str, Any]) -> tuple[int, Any] | None:
         if request["method"] == "eth_blockNumber":
-            answer = forward(devchain.rpc_url, request)
+            answer = forward_to_node(devchain.rpc_url, request)
             return 200, answer | {"result": hex(int(answer["result"], 16) + 1_000)}
         if request["method"] == "eth_call":  # also for blocks of the branch that is gone
             call, _ = request["params"]
-            return 200, forward(devchain.rpc_url, request | {"params": [call, "latest"]})
+            return 200, forward_to_node(devchain.rpc_url, request | {"params": [call, "latest"]})
         return None
 
-    return ProviderSettings(url=in_front(upstreams, "node", devchain.rpc_url, change) + "/")
+    return ProviderSettings(url=start_proxy(upstreams, "node", devchain.rpc_url, change) + "/")

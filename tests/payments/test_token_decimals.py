@@ -8,7 +8,7 @@ import sys
 from typing import Any
 
 import pytest
-from standins import StandIns
+from standins import FakeUpstreams
 
 from centgate.dev import MERCHANT
 from centgate.payments.token_decimals import check_decimals
@@ -22,16 +22,16 @@ def word(number: int) -> str:
     return f"0x{number:064x}"
 
 
-def node_saying(upstreams: StandIns, decimals: str | None, *, chain: int = CHAIN) -> str:
+def node_saying(upstreams: FakeUpstreams, decimals: str | None, *, chain: int = CHAIN) -> str:
     """The address of a node that says this of a token's decimals."""
     results: dict[str, Any] = {"eth_chainId": hex(chain), "eth_call": decimals}
-    upstreams.answers(
+    upstreams.set_response_function(
         "node",
         "/",
         lambda asked: (200, {"jsonrpc": "2.0", "id": 1, "result": results[asked.body["method"]]}),
         method="POST",
     )
-    return upstreams.at("node") + "/"
+    return upstreams.url_of("node") + "/"
 
 
 def custom(node: str | None = None) -> Settings:
@@ -45,7 +45,7 @@ def custom(node: str | None = None) -> Settings:
     )
 
 
-def test_serve_ends_when_a_token_has_other_decimals(upstreams: StandIns) -> None:
+def test_serve_ends_when_a_token_has_other_decimals(upstreams: FakeUpstreams) -> None:
     given = {
         "PAY_TO": MERCHANT,
         "NETWORK": f"eip155:{CHAIN}",
@@ -68,25 +68,25 @@ def test_serve_ends_when_a_token_has_other_decimals(upstreams: StandIns) -> None
     assert "18 decimals" in served.stderr
 
 
-def test_check_decimals_says_nothing_of_a_token_that_fits(upstreams: StandIns) -> None:
+def test_check_decimals_says_nothing_of_a_token_that_fits(upstreams: FakeUpstreams) -> None:
     assert check_decimals(custom(node_saying(upstreams, word(6)))) is None
 
 
 @pytest.mark.parametrize("decimals", [0, 2, 18, 255])
-def test_check_decimals_refuses_a_token_that_does_not_fit(upstreams: StandIns, decimals: int) -> None:
+def test_check_decimals_refuses_a_token_that_does_not_fit(upstreams: FakeUpstreams, decimals: int) -> None:
     settings = custom(node_saying(upstreams, word(decimals)))
 
     with pytest.raises(ValueError, match=f"has {decimals} decimals"):
         check_decimals(settings)
 
 
-def test_check_decimals_asks_nobody_about_a_known_token(upstreams: StandIns) -> None:
+def test_check_decimals_asks_nobody_about_a_known_token(upstreams: FakeUpstreams) -> None:
     node = {"rpc_8453": ProviderSettings(url=node_saying(upstreams, word(18)))}
 
     said = check_decimals(Settings(pay_to=MERCHANT, providers=node))
 
     assert said is None
-    assert upstreams.calls("node") == []
+    assert upstreams.requests_of("node") == []
 
 
 def test_check_decimals_without_a_node_names_what_it_assumes() -> None:
@@ -99,7 +99,7 @@ def test_check_decimals_without_a_node_names_what_it_assumes() -> None:
 
 @pytest.mark.parametrize("answer", [None, "0x", "0x06", word(256)], ids=["null", "empty", "short", "beyond"])
 def test_check_decimals_without_a_clear_answer_names_what_it_assumes(
-    upstreams: StandIns, answer: str | None
+    upstreams: FakeUpstreams, answer: str | None
 ) -> None:
     said = check_decimals(custom(node_saying(upstreams, answer)))
 
@@ -107,7 +107,7 @@ def test_check_decimals_without_a_clear_answer_names_what_it_assumes(
     assert "assuming 6." in said
 
 
-def test_check_decimals_believes_no_node_of_another_chain(upstreams: StandIns) -> None:
+def test_check_decimals_believes_no_node_of_another_chain(upstreams: FakeUpstreams) -> None:
     said = check_decimals(custom(node_saying(upstreams, word(18), chain=1)))
 
     assert said is not None

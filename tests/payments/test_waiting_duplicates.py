@@ -14,11 +14,11 @@ from centgate.payments.authorization import Payment, read_payment
 from centgate.payments.claiming import Order
 from centgate.payments.journal import Journal
 from centgate.payments.terms import terms_of
-from centgate.pipeline import binding
+from centgate.pipeline import request_digest
 from centgate.services.phishing_check import PhishingCheckRequest, phishing_check
 from centgate.settings import Settings
 
-ORDER = Order(phishing_check.slug, binding(phishing_check, PhishingCheckRequest(**QUESTION)))
+ORDER = Order(phishing_check.slug, request_digest(phishing_check, PhishingCheckRequest(**QUESTION)))
 
 
 @pytest.fixture

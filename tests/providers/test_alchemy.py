@@ -10,7 +10,7 @@ from typing import Any, cast
 
 import pytest
 from pydantic import SecretStr
-from standins import FAULTS, Asked, Fault, StandIns, provider, recorded
+from standins import FAULTS, FakeUpstreams, Fault, RecordedRequest, load_recording, open_provider
 
 from centgate.errors import ProviderFailure, ProviderRateLimited, ProviderRefused, ProviderUnconfigured
 from centgate.facts.wallets import Holding, Token
@@ -37,7 +37,9 @@ def always(result: Any) -> Say:
     return lambda _params: result
 
 
-def speaks(upstreams: StandIns, *, batches: bool = True, path: str = f"/v2/{KEY}", **results: Any) -> None:
+def speaks(
+    upstreams: FakeUpstreams, *, batches: bool = True, path: str = f"/v2/{KEY}", **results: Any
+) -> None:
     """Answer JSON-RPC methods with these results, or with functions of the parameters."""
 
     def one(request: Any) -> Any:
@@ -49,19 +51,19 @@ def speaks(upstreams: StandIns, *, batches: bool = True, path: str = f"/v2/{KEY}
             found = cast(dict[str, Any], result)
         return {"jsonrpc": "2.0", "id": request["id"], **found}
 
-    def answer(asked: Asked) -> tuple[int, Any]:
+    def answer(asked: RecordedRequest) -> tuple[int, Any]:
         if isinstance(asked.body, list):
             if not batches:
                 return 200, {"jsonrpc": "2.0", "id": None, "error": {"code": -32600, "message": "no batches"}}
             return 200, [one(request) for request in cast(list[Any], asked.body)]
         return 200, one(asked.body)
 
-    upstreams.answers("alchemy", path, answer, method="POST")
+    upstreams.set_response_function("alchemy", path, answer, method="POST")
 
 
-def open_alchemy(upstreams: StandIns, folder: Path, **more: Any) -> Any:
-    given = {"url": upstreams.at("alchemy"), "key": SecretStr(KEY), **more}
-    return provider(Alchemy, folder, **given)
+def open_alchemy(upstreams: FakeUpstreams, folder: Path, **more: Any) -> Any:
+    given = {"url": upstreams.url_of("alchemy"), "key": SecretStr(KEY), **more}
+    return open_provider(Alchemy, folder, **given)
 
 
 def word(amount: int) -> str:
@@ -87,17 +89,17 @@ def transfer(number: int, **more: Any) -> dict[str, Any]:
     } | more
 
 
-async def test_the_native_balance_is_exact(upstreams: StandIns, tmp_path: Path) -> None:
+async def test_the_native_balance_is_exact(upstreams: FakeUpstreams, tmp_path: Path) -> None:
     speaks(upstreams, eth_getBalance=hex(123456789012345678901234567890))
 
     async with open_alchemy(upstreams, tmp_path) as alchemy:
         balance = await alchemy.native_balance(1, WALLET)
 
     assert balance == 123456789012345678901234567890
-    assert upstreams.calls("alchemy")[0].body["params"] == [WALLET, "latest"]
+    assert upstreams.requests_of("alchemy")[0].body["params"] == [WALLET, "latest"]
 
 
-async def test_tokens_held_are_read_and_empty_ones_dropped(upstreams: StandIns, tmp_path: Path) -> None:
+async def test_tokens_held_are_read_and_empty_ones_dropped(upstreams: FakeUpstreams, tmp_path: Path) -> None:
     rows = [
         {"contractAddress": DAI.upper().replace("0X", "0x"), "tokenBalance": word(7), "error": None},
         {"contractAddress": USDC, "tokenBalance": word(0), "error": None},
@@ -113,11 +115,11 @@ async def test_tokens_held_are_read_and_empty_ones_dropped(upstreams: StandIns, 
 
     assert held == [Holding(Token(DAI), 7)]
     assert alchemy.record.warnings == ["Alchemy could not read the balance of 1 tokens"]
-    assert upstreams.calls("alchemy")[0].body["params"] == [WALLET, "erc20"]
+    assert upstreams.requests_of("alchemy")[0].body["params"] == [WALLET, "erc20"]
 
 
 async def test_pages_are_followed_as_far_as_allowed_and_the_rest_is_said(
-    upstreams: StandIns, tmp_path: Path
+    upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
     row = {"contractAddress": DAI, "tokenBalance": word(7)}
     speaks(upstreams, alchemy_getTokenBalances=always(balances(row, following="next")))
@@ -125,14 +127,14 @@ async def test_pages_are_followed_as_far_as_allowed_and_the_rest_is_said(
     async with open_alchemy(upstreams, tmp_path) as alchemy:
         held = await alchemy.holdings(1, WALLET)
 
-    assert len(held) == len(upstreams.calls("alchemy")) == PAGES
-    assert upstreams.calls("alchemy")[1].body["params"] == [WALLET, "erc20", {"pageKey": "next"}]
+    assert len(held) == len(upstreams.requests_of("alchemy")) == PAGES
+    assert upstreams.requests_of("alchemy")[1].body["params"] == [WALLET, "erc20", {"pageKey": "next"}]
     assert "more tokens than were read" in alchemy.record.warnings[0]
 
 
 @pytest.mark.parametrize("batches", [True, False])
 async def test_metadata_is_asked_at_once_or_one_by_one(
-    upstreams: StandIns, tmp_path: Path, *, batches: bool
+    upstreams: FakeUpstreams, tmp_path: Path, *, batches: bool
 ) -> None:
     said = {
         DAI: {"symbol": "DAI", "name": "Dai", "decimals": 18, "logo": None},
@@ -149,10 +151,12 @@ async def test_metadata_is_asked_at_once_or_one_by_one(
         tokens = await alchemy.tokens(1, [DAI, USDC, FRIEND])
 
     assert tokens == {DAI: Token(DAI, "DAI", "Dai", 18), USDC: Token(USDC)}
-    assert len(upstreams.calls("alchemy")) == (1 if batches else 4)
+    assert len(upstreams.requests_of("alchemy")) == (1 if batches else 4)
 
 
-async def test_metadata_that_cannot_be_had_at_all_is_a_failure(upstreams: StandIns, tmp_path: Path) -> None:
+async def test_metadata_that_cannot_be_had_at_all_is_a_failure(
+    upstreams: FakeUpstreams, tmp_path: Path
+) -> None:
     speaks(upstreams, alchemy_getTokenMetadata={"error": {"code": -32000, "message": "internal"}})
 
     async with open_alchemy(upstreams, tmp_path) as alchemy:
@@ -162,7 +166,7 @@ async def test_metadata_that_cannot_be_had_at_all_is_a_failure(upstreams: StandI
 
 @pytest.mark.parametrize("decimals", [0, 255, "18", "0x12"])
 async def test_decimals_of_any_size_and_spelling_are_read(
-    upstreams: StandIns, tmp_path: Path, decimals: Any
+    upstreams: FakeUpstreams, tmp_path: Path, decimals: Any
 ) -> None:
     speaks(upstreams, alchemy_getTokenMetadata={"symbol": "X", "name": "X", "decimals": decimals})
 
@@ -174,7 +178,7 @@ async def test_decimals_of_any_size_and_spelling_are_read(
 
 @pytest.mark.parametrize("decimals", [256, -1, "", None, 1.5, "many"])
 async def test_decimals_that_make_no_sense_are_unknown(
-    upstreams: StandIns, tmp_path: Path, decimals: Any
+    upstreams: FakeUpstreams, tmp_path: Path, decimals: Any
 ) -> None:
     speaks(upstreams, alchemy_getTokenMetadata={"symbol": "X", "name": "X", "decimals": decimals})
 
@@ -184,7 +188,9 @@ async def test_decimals_that_make_no_sense_are_unknown(
     assert tokens[DAI] == Token(DAI, "X", "X", None)
 
 
-async def test_transfers_of_both_directions_are_read_each_once(upstreams: StandIns, tmp_path: Path) -> None:
+async def test_transfers_of_both_directions_are_read_each_once(
+    upstreams: FakeUpstreams, tmp_path: Path
+) -> None:
     to_itself = transfer(3, **{"from": WALLET})
     coin = transfer(
         2, category="external", asset="ETH", rawContract={"value": "0xde0b6b3a7640000", "address": None}
@@ -211,7 +217,7 @@ async def test_transfers_of_both_directions_are_read_each_once(upstreams: StandI
     assert found[4].recipient is None
 
 
-async def test_a_block_that_no_chain_has_is_unknown(upstreams: StandIns, tmp_path: Path) -> None:
+async def test_a_block_that_no_chain_has_is_unknown(upstreams: FakeUpstreams, tmp_path: Path) -> None:
     rows = [transfer(2**64), transfer(2**53), transfer(2**53 - 1)]
     speaks(upstreams, alchemy_getAssetTransfers={"transfers": rows})
 
@@ -223,14 +229,14 @@ async def test_a_block_that_no_chain_has_is_unknown(upstreams: StandIns, tmp_pat
 
 @pytest.mark.parametrize("chain", CHAINS)
 async def test_internal_transfers_are_asked_for_where_they_are_known(
-    upstreams: StandIns, tmp_path: Path, chain: int
+    upstreams: FakeUpstreams, tmp_path: Path, chain: int
 ) -> None:
     speaks(upstreams, alchemy_getAssetTransfers={"transfers": []})
 
     async with open_alchemy(upstreams, tmp_path) as alchemy:
         assert await alchemy.movements(chain, WALLET) == []
 
-    queries = [asked.body["params"][0] for asked in upstreams.calls("alchemy")]
+    queries = [asked.body["params"][0] for asked in upstreams.requests_of("alchemy")]
     assert {"fromAddress", "toAddress"} == {
         side for query in queries for side in query if side.endswith("Address")
     }
@@ -241,38 +247,38 @@ async def test_internal_transfers_are_asked_for_where_they_are_known(
 
 @pytest.mark.parametrize(("chain", "network"), CHAINS.items())
 async def test_each_chain_has_its_network(
-    upstreams: StandIns, tmp_path: Path, chain: int, network: str
+    upstreams: FakeUpstreams, tmp_path: Path, chain: int, network: str
 ) -> None:
     speaks(upstreams, path=f"/{network}/v2/{KEY}", eth_getBalance="0x1")
 
-    async with open_alchemy(upstreams, tmp_path, url=upstreams.at("alchemy") + "/{network}") as alchemy:
+    async with open_alchemy(upstreams, tmp_path, url=upstreams.url_of("alchemy") + "/{network}") as alchemy:
         assert await alchemy.native_balance(chain, WALLET) == 1
         assert alchemy.covers(chain)
 
 
 async def test_a_url_that_ends_with_the_version_is_taken_as_meant(
-    upstreams: StandIns, tmp_path: Path
+    upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
     speaks(upstreams, eth_getBalance="0x1")
 
-    async with open_alchemy(upstreams, tmp_path, url=upstreams.at("alchemy") + "/v2/") as alchemy:
+    async with open_alchemy(upstreams, tmp_path, url=upstreams.url_of("alchemy") + "/v2/") as alchemy:
         assert await alchemy.native_balance(1, WALLET) == 1
 
 
 def test_its_own_address_is_that_of_the_network() -> None:
-    assert re.fullmatch(r"https://\{network\}\.g\.alchemy\.com", Alchemy.about.url or "")
+    assert re.fullmatch(r"https://\{network\}\.g\.alchemy\.com", Alchemy.info.url or "")
 
 
-async def test_without_a_key_it_is_not_asked(upstreams: StandIns, tmp_path: Path) -> None:
+async def test_without_a_key_it_is_not_asked(upstreams: FakeUpstreams, tmp_path: Path) -> None:
     async with open_alchemy(upstreams, tmp_path, key=None) as alchemy:
         with pytest.raises(ProviderUnconfigured):
             await alchemy.holdings(1, WALLET)
 
-    assert not upstreams.asked
+    assert not upstreams.requests
 
 
-async def test_a_bad_key_is_refused_and_never_shown(upstreams: StandIns, tmp_path: Path) -> None:
-    upstreams.says("alchemy", f"/v2/{KEY}", "Must be authenticated!", status=401, method="POST")
+async def test_a_bad_key_is_refused_and_never_shown(upstreams: FakeUpstreams, tmp_path: Path) -> None:
+    upstreams.set_response("alchemy", f"/v2/{KEY}", "Must be authenticated!", status=401, method="POST")
 
     async with open_alchemy(upstreams, tmp_path) as alchemy:
         with pytest.raises(ProviderRefused) as refused:
@@ -297,7 +303,7 @@ async def test_a_bad_key_is_refused_and_never_shown(upstreams: StandIns, tmp_pat
     ],
 )
 async def test_errors_inside_a_success_are_failures(
-    upstreams: StandIns, tmp_path: Path, error: Any, kind: type[ProviderFailure]
+    upstreams: FakeUpstreams, tmp_path: Path, error: Any, kind: type[ProviderFailure]
 ) -> None:
     speaks(upstreams, alchemy_getTokenBalances={"error": error})
 
@@ -311,7 +317,7 @@ async def test_errors_inside_a_success_are_failures(
 
 @pytest.mark.parametrize("fault", FAULTS)
 async def test_every_fault_is_a_failure_in_a_sentence(
-    upstreams: StandIns, tmp_path: Path, fault: Fault
+    upstreams: FakeUpstreams, tmp_path: Path, fault: Fault
 ) -> None:
     upstreams.faults["alchemy"] = fault
 
@@ -332,7 +338,7 @@ async def test_every_fault_is_a_failure_in_a_sentence(
     "result", [None, [], "0x", 7, {"tokenBalances": None}, {"tokenBalances": [1, "x"]}, {"other": []}]
 )
 async def test_another_shape_is_a_failure_and_no_empty_wallet(
-    upstreams: StandIns, tmp_path: Path, result: Any
+    upstreams: FakeUpstreams, tmp_path: Path, result: Any
 ) -> None:
     speaks(upstreams, alchemy_getTokenBalances=result)
 
@@ -341,17 +347,17 @@ async def test_another_shape_is_a_failure_and_no_empty_wallet(
             await alchemy.holdings(1, WALLET)
 
 
-async def test_recorded_balances_are_read(upstreams: StandIns, tmp_path: Path) -> None:
-    body = recorded("alchemy", "get_token_balances_zero")
-    upstreams.says("alchemy", f"/v2/{KEY}", body, method="POST")
+async def test_recorded_balances_are_read(upstreams: FakeUpstreams, tmp_path: Path) -> None:
+    body = load_recording("alchemy", "get_token_balances_zero")
+    upstreams.set_response("alchemy", f"/v2/{KEY}", body, method="POST")
 
     async with open_alchemy(upstreams, tmp_path) as alchemy:
         assert await alchemy.holdings(1, WALLET) == []
 
 
-async def test_recorded_transfers_are_read(upstreams: StandIns, tmp_path: Path) -> None:
-    body = recorded("alchemy", "get_asset_transfers_external")
-    upstreams.says("alchemy", f"/v2/{KEY}", body, method="POST")
+async def test_recorded_transfers_are_read(upstreams: FakeUpstreams, tmp_path: Path) -> None:
+    body = load_recording("alchemy", "get_asset_transfers_external")
+    upstreams.set_response("alchemy", f"/v2/{KEY}", body, method="POST")
 
     async with open_alchemy(upstreams, tmp_path) as alchemy:
         found = await alchemy.movements(1, WALLET)
@@ -362,9 +368,9 @@ async def test_recorded_transfers_are_read(upstreams: StandIns, tmp_path: Path) 
     ]
 
 
-async def test_the_recorded_refusal_of_a_key_is_understood(upstreams: StandIns, tmp_path: Path) -> None:
-    body = recorded("alchemy", "invalid_key_401_text")
-    upstreams.says("alchemy", f"/v2/{KEY}", body, status=401, method="POST")
+async def test_the_recorded_refusal_of_a_key_is_understood(upstreams: FakeUpstreams, tmp_path: Path) -> None:
+    body = load_recording("alchemy", "invalid_key_401_text")
+    upstreams.set_response("alchemy", f"/v2/{KEY}", body, status=401, method="POST")
 
     async with open_alchemy(upstreams, tmp_path) as alchemy:
         with pytest.raises(ProviderRefused):

@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 from facilitators import settings_in
 from pydantic import SecretStr
-from standins import FAULTS, Fault, StandIns, provider, recorded
+from standins import FAULTS, FakeUpstreams, Fault, load_recording, open_provider
 
 from centgate.errors import NoData, ProviderError, ProviderFailure, ProviderRateLimited, ProviderRefused
 from centgate.facts.contracts import Created, NamedAddress, Published
 from centgate.providers.blockscout import HOSTS, Blockscout, ExploredAccount, redirected
 from centgate.settings import ProviderSettings
-from centgate.upstream import Rate, Reply
+from centgate.upstream import RateLimit, UpstreamResponse
 
 CONTRACT = "0x" + "ab" * 20
 LOGIC = "0x" + "cd" * 20
@@ -37,40 +37,40 @@ VERIFIED: dict[str, Any] = {
 }
 
 
-async def read(upstreams: StandIns, folder: Path, body: Any, status: int = 200) -> Published:
-    upstreams.says("blockscout", PATH, body, status=status)
-    async with provider(Blockscout, folder, url=upstreams.at("blockscout"), timeout=5) as blockscout:
+async def read(upstreams: FakeUpstreams, folder: Path, body: Any, status: int = 200) -> Published:
+    upstreams.set_response("blockscout", PATH, body, status=status)
+    async with open_provider(Blockscout, folder, url=upstreams.url_of("blockscout"), timeout=5) as blockscout:
         return await blockscout.published(1, CONTRACT)
 
 
-async def account(upstreams: StandIns, folder: Path, body: Any, status: int = 200) -> ExploredAccount:
-    upstreams.says("blockscout", ACCOUNT, body, status=status)
-    async with provider(Blockscout, folder, url=upstreams.at("blockscout"), timeout=5) as blockscout:
+async def account(upstreams: FakeUpstreams, folder: Path, body: Any, status: int = 200) -> ExploredAccount:
+    upstreams.set_response("blockscout", ACCOUNT, body, status=status)
+    async with open_provider(Blockscout, folder, url=upstreams.url_of("blockscout"), timeout=5) as blockscout:
         return await blockscout.account(1, CONTRACT)
 
 
 class Noted:
     """Upstream that records URLs and returns one reply after another."""
 
-    def __init__(self, *replies: Reply) -> None:
+    def __init__(self, *replies: UpstreamResponse) -> None:
         self.urls: list[str] = []
         self.params: list[dict[str, str]] = []
         self._replies = list(replies)
 
-    async def get(self, url: str, *, params: dict[str, str] | None = None, **_more: Any) -> Reply:
+    async def get(self, url: str, *, params: dict[str, str] | None = None, **_more: Any) -> UpstreamResponse:
         self.urls.append(url)
         self.params.append(params or {})
         return self._replies.pop(0)
 
-    def failure(self, reply: Reply) -> ProviderFailure:
+    def failure(self, reply: UpstreamResponse) -> ProviderFailure:
         return ProviderError("blockscout", f"status {reply.status}")
 
 
-def reply(status: int, body: bytes = b"{}", **headers: str) -> Reply:
-    return Reply("blockscout", "Blockscout", status, body, headers)
+def reply(status: int, body: bytes = b"{}", **headers: str) -> UpstreamResponse:
+    return UpstreamResponse("blockscout", "Blockscout", status, body, headers)
 
 
-def noted(monkeypatch: pytest.MonkeyPatch, *replies: Reply) -> Noted:
+def noted(monkeypatch: pytest.MonkeyPatch, *replies: UpstreamResponse) -> Noted:
     way = Noted(*replies)
 
     def way_out(*_given: object, **_more: object) -> Noted:
@@ -88,7 +88,7 @@ async def test_without_a_key_each_chain_has_its_host(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, chain_id: int
 ):
     way = noted(monkeypatch, FOUND)
-    async with provider(Blockscout, tmp_path) as blockscout:
+    async with open_provider(Blockscout, tmp_path) as blockscout:
         await blockscout.published(chain_id, CONTRACT)
 
     assert way.urls == [HOSTS[chain_id] + PATH]
@@ -97,7 +97,7 @@ async def test_without_a_key_each_chain_has_its_host(
 
 async def test_with_a_key_the_gateway_is_asked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
     way = noted(monkeypatch, FOUND)
-    async with provider(Blockscout, tmp_path, key=SecretStr(KEY)) as blockscout:
+    async with open_provider(Blockscout, tmp_path, key=SecretStr(KEY)) as blockscout:
         await blockscout.published(8453, CONTRACT)
 
     assert way.urls == [f"https://api.blockscout.com/8453{PATH}"]
@@ -109,7 +109,7 @@ async def test_an_address_of_the_operator_stands_in_for_both(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, key: SecretStr | None, prefix: str
 ):
     way = noted(monkeypatch, FOUND)
-    async with provider(Blockscout, tmp_path, key=key, url="http://here/x/") as blockscout:
+    async with open_provider(Blockscout, tmp_path, key=key, url="http://here/x/") as blockscout:
         await blockscout.published(8453, CONTRACT)
 
     assert way.urls == [f"http://here/x{prefix}{PATH}"]
@@ -128,27 +128,27 @@ async def test_one_chain_can_have_a_host_of_its_own_which_gets_no_key(
 
     await blockscout.published(chain_id, CONTRACT)
 
-    assert blockscout.covers(chain_id)
+    assert blockscout.supports_chain(chain_id)
     assert way.urls == [f"http://here{PATH}"]
     assert way.params == [{}]
 
 
 async def test_it_covers_five_chains_and_what_is_set_up(tmp_path: Path):
-    async with provider(Blockscout, tmp_path, key=SecretStr(KEY)) as blockscout:
-        covered = {each for each in (*HOSTS, 56, 31337, 84532) if blockscout.covers(each)}
+    async with open_provider(Blockscout, tmp_path, key=SecretStr(KEY)) as blockscout:
+        covered = {each for each in (*HOSTS, 56, 31337, 84532) if blockscout.supports_chain(each)}
 
     assert covered == {*HOSTS}
     off = {"blockscout_10": ProviderSettings(enabled=False)}
-    assert not Blockscout(settings_in(tmp_path, "http://127.0.0.1:9", providers=off)).covers(10)
+    assert not Blockscout(settings_in(tmp_path, "http://127.0.0.1:9", providers=off)).supports_chain(10)
 
 
 async def test_a_key_allows_more_calls(tmp_path: Path):
-    rates: list[Rate | None] = []
+    rates: list[RateLimit | None] = []
     for given in ({}, {"key": SecretStr(KEY)}, {"key": SecretStr(KEY), "per_minute": 9}):
-        async with provider(Blockscout, tmp_path, **given) as blockscout:
+        async with open_provider(Blockscout, tmp_path, **given) as blockscout:
             rates.append(blockscout.rate)
 
-    assert rates == [Rate(3, 1), Rate(5, 1), Rate(9)]
+    assert rates == [RateLimit(3, 1), RateLimit(5, 1), RateLimit(9)]
 
 
 @pytest.mark.parametrize("status", [301, 302, 307, 308])
@@ -157,7 +157,7 @@ async def test_a_redirect_to_a_known_host_is_followed_once(
 ):
     onward = f"https://optimism.blockscout.com{PATH}"
     way = noted(monkeypatch, reply(status, Location=onward), FOUND)
-    async with provider(Blockscout, tmp_path) as blockscout:
+    async with open_provider(Blockscout, tmp_path) as blockscout:
         await blockscout.published(10, CONTRACT)
 
     assert way.urls[1] == onward
@@ -185,12 +185,12 @@ def test_a_redirect_within_the_host_is_trusted():
     assert redirected(HOSTS[1] + "/x", "/api/y") == HOSTS[1] + "/api/y"
 
 
-async def test_a_redirect_elsewhere_is_a_failure(upstreams: StandIns, tmp_path: Path):
+async def test_a_redirect_elsewhere_is_a_failure(upstreams: FakeUpstreams, tmp_path: Path):
     with pytest.raises(ProviderError, match="redirects"):
         await read(upstreams, tmp_path, {}, 302)
 
 
-async def test_what_is_verified_is_told_without_the_source(upstreams: StandIns, tmp_path: Path):
+async def test_what_is_verified_is_told_without_the_source(upstreams: FakeUpstreams, tmp_path: Path):
     found = await read(upstreams, tmp_path, VERIFIED)
 
     assert (found.match, found.name, found.language, found.license) == (
@@ -214,19 +214,19 @@ async def test_what_is_verified_is_told_without_the_source(upstreams: StandIns, 
     ],
 )
 async def test_how_closely_it_matches_is_told(
-    upstreams: StandIns, tmp_path: Path, flags: dict[str, Any], level: str
+    upstreams: FakeUpstreams, tmp_path: Path, flags: dict[str, Any], level: str
 ):
     assert (await read(upstreams, tmp_path, {**VERIFIED, **flags})).match == level
 
 
-async def test_source_of_a_twin_is_no_verification(upstreams: StandIns, tmp_path: Path):
+async def test_source_of_a_twin_is_no_verification(upstreams: FakeUpstreams, tmp_path: Path):
     twin = {"is_verified": False, "verified_twin_address_hash": LOGIC.upper().replace("0X", "0x")}
     found = await read(upstreams, tmp_path, {**VERIFIED, **twin})
 
     assert (found.match, found.similar_address, found.verified) == ("similar", LOGIC, False)
 
 
-async def test_destroyed_and_changed_code_is_told(upstreams: StandIns, tmp_path: Path):
+async def test_destroyed_and_changed_code_is_told(upstreams: FakeUpstreams, tmp_path: Path):
     found = await read(
         upstreams, tmp_path, {**VERIFIED, "is_self_destructed": True, "is_changed_bytecode": True}
     )
@@ -234,7 +234,7 @@ async def test_destroyed_and_changed_code_is_told(upstreams: StandIns, tmp_path:
     assert (found.self_destructed, found.changed) == (True, True)
 
 
-async def test_an_older_server_tells_in_older_names(upstreams: StandIns, tmp_path: Path):
+async def test_an_older_server_tells_in_older_names(upstreams: FakeUpstreams, tmp_path: Path):
     old = {"is_vyper_contract": True, "language": None, "license_type": "none", "proxy_type": None}
     names = {"implementation_address": LOGIC, "implementation_name": "Logic"}
     found = await read(upstreams, tmp_path, {**VERIFIED, **old, **names})
@@ -248,7 +248,7 @@ async def test_an_older_server_tells_in_older_names(upstreams: StandIns, tmp_pat
     ("body", "status"), [({"message": "Not found"}, 404), ({"deployed_bytecode": "0x"}, 200)]
 )
 async def test_that_nothing_is_published_is_an_answer(
-    upstreams: StandIns, tmp_path: Path, body: Any, status: int
+    upstreams: FakeUpstreams, tmp_path: Path, body: Any, status: int
 ):
     found = await read(upstreams, tmp_path, body, status)
 
@@ -271,7 +271,7 @@ async def test_that_nothing_is_published_is_an_answer(
     ],
 )
 async def test_each_kind_of_proxy_has_our_word(
-    upstreams: StandIns, tmp_path: Path, theirs: str | None, ours: str | None
+    upstreams: FakeUpstreams, tmp_path: Path, theirs: str | None, ours: str | None
 ):
     body = {
         "is_contract": True,
@@ -285,7 +285,7 @@ async def test_each_kind_of_proxy_has_our_word(
     assert found.proxy.implementations == (NamedAddress(LOGIC, "Logic"), NamedAddress(CONTRACT, None))
 
 
-async def test_an_account_tells_who_created_it(upstreams: StandIns, tmp_path: Path):
+async def test_an_account_tells_who_created_it(upstreams: FakeUpstreams, tmp_path: Path):
     body: dict[str, Any] = {
         "is_contract": True,
         "name": "Vault",
@@ -299,15 +299,15 @@ async def test_an_account_tells_who_created_it(upstreams: StandIns, tmp_path: Pa
     assert found == ExploredAccount(True, "Vault", None, Created(LOGIC, TRANSACTION))  # noqa: FBT003
 
 
-async def test_an_address_it_never_saw_is_known_to_be_nothing(upstreams: StandIns, tmp_path: Path):
+async def test_an_address_it_never_saw_is_known_to_be_nothing(upstreams: FakeUpstreams, tmp_path: Path):
     with pytest.raises(NoData):
         await account(upstreams, tmp_path, {"message": "Not found"}, 404)
 
 
-async def test_a_transaction_tells_its_time(upstreams: StandIns, tmp_path: Path):
+async def test_a_transaction_tells_its_time(upstreams: FakeUpstreams, tmp_path: Path):
     body = {"timestamp": "2026-11-02T10:15:47.000000Z"}
-    upstreams.says("blockscout", f"/api/v2/transactions/{TRANSACTION}", body)
-    async with provider(Blockscout, tmp_path, url=upstreams.at("blockscout")) as blockscout:
+    upstreams.set_response("blockscout", f"/api/v2/transactions/{TRANSACTION}", body)
+    async with open_provider(Blockscout, tmp_path, url=upstreams.url_of("blockscout")) as blockscout:
         assert await blockscout.time_of(1, TRANSACTION) == datetime(2026, 11, 2, 10, 15, 47, tzinfo=UTC)
 
 
@@ -323,14 +323,14 @@ async def test_a_transaction_tells_its_time(upstreams: StandIns, tmp_path: Path)
         None,
     ],
 )
-async def test_a_time_that_is_none_is_a_failure(upstreams: StandIns, tmp_path: Path, odd: Any):
-    upstreams.says("blockscout", f"/api/v2/transactions/{TRANSACTION}", {"timestamp": odd})
-    async with provider(Blockscout, tmp_path, url=upstreams.at("blockscout")) as blockscout:
+async def test_a_time_that_is_none_is_a_failure(upstreams: FakeUpstreams, tmp_path: Path, odd: Any):
+    upstreams.set_response("blockscout", f"/api/v2/transactions/{TRANSACTION}", {"timestamp": odd})
+    async with open_provider(Blockscout, tmp_path, url=upstreams.url_of("blockscout")) as blockscout:
         with pytest.raises(ProviderError):
             await blockscout.time_of(1, TRANSACTION)
 
 
-async def test_of_what_it_says_in_its_own_words_little_is_quoted(upstreams: StandIns, tmp_path: Path):
+async def test_of_what_it_says_in_its_own_words_little_is_quoted(upstreams: FakeUpstreams, tmp_path: Path):
     said = {"errors": [{"detail": "Odd\u202e\n" + "x" * 5000}]}
 
     with pytest.raises(ProviderError) as failure:
@@ -360,7 +360,7 @@ async def test_of_what_it_says_in_its_own_words_little_is_quoted(upstreams: Stan
     ],
 )
 async def test_every_refusal_is_a_failure(
-    upstreams: StandIns, tmp_path: Path, status: int, body: Any, kind: type[ProviderFailure]
+    upstreams: FakeUpstreams, tmp_path: Path, status: int, body: Any, kind: type[ProviderFailure]
 ):
     with pytest.raises(kind) as failure:
         await read(upstreams, tmp_path, body, status)
@@ -369,12 +369,12 @@ async def test_every_refusal_is_a_failure(
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-async def test_each_fault_is_a_failure_of_its_kind(upstreams: StandIns, tmp_path: Path, fault: Fault):
+async def test_each_fault_is_a_failure_of_its_kind(upstreams: FakeUpstreams, tmp_path: Path, fault: Fault):
     upstreams.faults["blockscout"] = fault
     timeout = 0.3 if fault == "timeout" else 5
-    given: Any = {"url": upstreams.at("blockscout"), "timeout": timeout, "key": SecretStr(KEY)}
+    given: Any = {"url": upstreams.url_of("blockscout"), "timeout": timeout, "key": SecretStr(KEY)}
 
-    async with provider(Blockscout, tmp_path, **given) as blockscout:
+    async with open_provider(Blockscout, tmp_path, **given) as blockscout:
         with pytest.raises(ProviderFailure) as failure:
             await blockscout.published(1, CONTRACT)
 
@@ -385,29 +385,31 @@ async def test_each_fault_is_a_failure_of_its_kind(upstreams: StandIns, tmp_path
 # recordings
 
 
-async def test_recorded_contracts(upstreams: StandIns, tmp_path: Path):
-    verified = await read(upstreams, tmp_path, recorded("blockscout_v2", "smart_contract_verified"))
-    bare = await read(upstreams, tmp_path, recorded("blockscout_v2", "smart_contract_not_verified_200"))
-    none = await read(upstreams, tmp_path, recorded("blockscout_v2", "smart_contract_not_found_404"), 404)
+async def test_recorded_contracts(upstreams: FakeUpstreams, tmp_path: Path):
+    verified = await read(upstreams, tmp_path, load_recording("blockscout_v2", "smart_contract_verified"))
+    bare = await read(upstreams, tmp_path, load_recording("blockscout_v2", "smart_contract_not_verified_200"))
+    none = await read(
+        upstreams, tmp_path, load_recording("blockscout_v2", "smart_contract_not_found_404"), 404
+    )
 
     assert (verified.match, verified.name, verified.language) == ("unspecified", "WPOA", "Solidity")
     assert (verified.license, verified.abi_available) == ("GPL-3.0", True)
     assert (bare.match, none.match) == ("none", "none")
 
 
-async def test_a_recorded_address_that_nobody_used(upstreams: StandIns, tmp_path: Path):
-    found = await account(upstreams, tmp_path, recorded("blockscout_v2", "address_unknown_200_nulls"))
+async def test_a_recorded_address_that_nobody_used(upstreams: FakeUpstreams, tmp_path: Path):
+    found = await account(upstreams, tmp_path, load_recording("blockscout_v2", "address_unknown_200_nulls"))
 
     assert found == ExploredAccount(False, None, None, None)  # noqa: FBT003
 
 
-async def test_a_recorded_refusal(upstreams: StandIns, tmp_path: Path):
+async def test_a_recorded_refusal(upstreams: FakeUpstreams, tmp_path: Path):
     with pytest.raises(ProviderError, match="Invalid format"):
-        await account(upstreams, tmp_path, recorded("blockscout_v2", "invalid_address_422"), 422)
+        await account(upstreams, tmp_path, load_recording("blockscout_v2", "invalid_address_422"), 422)
 
 
 async def test_a_path_without_a_key_is_that_of_the_recordings(replayed: str, tmp_path: Path):
-    async with provider(Blockscout, tmp_path, url=f"{replayed}/blockscout_v2") as blockscout:
+    async with open_provider(Blockscout, tmp_path, url=f"{replayed}/blockscout_v2") as blockscout:
         found = await blockscout.published(1, "0x0000000000000000000000000000000000000001")
 
     assert found.match == "none"
@@ -417,5 +419,5 @@ async def test_a_path_with_a_key_is_that_of_the_recordings(replayed: str, tmp_pa
     transaction = "0x5b97c69211cda5d0ac192302f478a7046da72004438beae14164550e2722d380"
     given = {"url": f"{replayed}/blockscout_v2", "key": SecretStr(KEY)}
 
-    async with provider(Blockscout, tmp_path, **given) as blockscout:
+    async with open_provider(Blockscout, tmp_path, **given) as blockscout:
         assert (await blockscout.time_of(8453, transaction)).tzinfo

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from standins import FAULTS, Fault, StandIns, provider, recorded
+from standins import FAULTS, FakeUpstreams, Fault, load_recording, open_provider
 
 from centgate.errors import NoData, ProviderFailure
 from centgate.facts.wallets import Coin, Holding, Token
@@ -55,22 +55,24 @@ def transaction(**more: Any) -> dict[str, Any]:
     }
 
 
-def moved(upstreams: StandIns, transfers: list[Any], transactions: list[Any]) -> None:
+def moved(upstreams: FakeUpstreams, transfers: list[Any], transactions: list[Any]) -> None:
     """Answer both lists of transfers."""
-    upstreams.says("blockscout", f"{AT}/token-transfers", listing(*transfers))
-    upstreams.says("blockscout", f"{AT}/transactions", listing(*transactions))
+    upstreams.set_response("blockscout", f"{AT}/token-transfers", listing(*transfers))
+    upstreams.set_response("blockscout", f"{AT}/transactions", listing(*transactions))
 
 
 @pytest.mark.parametrize("names", [NEW, OLD])
-async def test_tokens_held_are_read(upstreams: StandIns, tmp_path: Path, names: dict[str, Any]) -> None:
-    upstreams.says("blockscout", f"{AT}/tokens", listing({"token": TOLD | names, "value": "42500000"}))
+async def test_tokens_held_are_read(upstreams: FakeUpstreams, tmp_path: Path, names: dict[str, Any]) -> None:
+    upstreams.set_response(
+        "blockscout", f"{AT}/tokens", listing({"token": TOLD | names, "value": "42500000"})
+    )
 
-    async with provider(Blockscout, tmp_path, url=upstreams.at("blockscout")) as blockscout:
+    async with open_provider(Blockscout, tmp_path, url=upstreams.url_of("blockscout")) as blockscout:
         held = await blockscout.holdings(8453, WALLET)
 
     assert held == [Holding(Token(USDC, "USDC", "USD Coin", 6, 0.999), 42_500_000)]
-    assert upstreams.calls("blockscout")[0].params == {"type": "ERC-20"}
-    assert blockscout.record.warnings == []
+    assert upstreams.requests_of("blockscout")[0].params == {"type": "ERC-20"}
+    assert blockscout.trace.warnings == []
 
 
 @pytest.mark.parametrize(
@@ -92,18 +94,22 @@ async def test_tokens_held_are_read(upstreams: StandIns, tmp_path: Path, names: 
     ],
 )
 async def test_a_broken_field_is_unknown_and_loses_nothing_else(
-    upstreams: StandIns, tmp_path: Path, changes: dict[str, Any], expected: dict[str, Any]
+    upstreams: FakeUpstreams, tmp_path: Path, changes: dict[str, Any], expected: dict[str, Any]
 ) -> None:
-    upstreams.says("blockscout", f"{AT}/tokens", listing({"token": TOLD | OLD | changes, "value": "1"}))
+    upstreams.set_response(
+        "blockscout", f"{AT}/tokens", listing({"token": TOLD | OLD | changes, "value": "1"})
+    )
 
-    async with provider(Blockscout, tmp_path, url=upstreams.at("blockscout")) as blockscout:
+    async with open_provider(Blockscout, tmp_path, url=upstreams.url_of("blockscout")) as blockscout:
         (held,) = await blockscout.holdings(8453, WALLET)
 
     assert {name: getattr(held.token, name) for name in expected} == expected
     assert (held.token.address, held.amount) == (USDC, 1)
 
 
-async def test_rows_that_are_no_tokens_or_empty_are_left_out(upstreams: StandIns, tmp_path: Path) -> None:
+async def test_rows_that_are_no_tokens_or_empty_are_left_out(
+    upstreams: FakeUpstreams, tmp_path: Path
+) -> None:
     good = {"token": TOLD | NEW, "value": "1"}
     bad = [
         {"token": TOLD | NEW, "value": "0"},
@@ -115,28 +121,28 @@ async def test_rows_that_are_no_tokens_or_empty_are_left_out(upstreams: StandIns
         {"token": TOLD | {"address": "0x12"}, "value": "1"},
         "no row",
     ]
-    upstreams.says("blockscout", f"{AT}/tokens", listing(*bad, good))
+    upstreams.set_response("blockscout", f"{AT}/tokens", listing(*bad, good))
 
-    async with provider(Blockscout, tmp_path, url=upstreams.at("blockscout")) as blockscout:
+    async with open_provider(Blockscout, tmp_path, url=upstreams.url_of("blockscout")) as blockscout:
         held = await blockscout.holdings(8453, WALLET)
 
     assert [each.amount for each in held] == [1]
 
 
-async def test_more_tokens_than_a_page_are_said(upstreams: StandIns, tmp_path: Path) -> None:
+async def test_more_tokens_than_a_page_are_said(upstreams: FakeUpstreams, tmp_path: Path) -> None:
     page = listing({"token": TOLD | NEW, "value": "1"}, more={"fiat_value": "0", "id": 9})
-    upstreams.says("blockscout", f"{AT}/tokens", page)
+    upstreams.set_response("blockscout", f"{AT}/tokens", page)
 
-    async with provider(Blockscout, tmp_path, url=upstreams.at("blockscout")) as blockscout:
+    async with open_provider(Blockscout, tmp_path, url=upstreams.url_of("blockscout")) as blockscout:
         await blockscout.holdings(8453, WALLET)
 
-    assert blockscout.record.warnings == ["the wallet has more tokens than were read: the 1 worth most were"]
+    assert blockscout.trace.warnings == ["the wallet has more tokens than were read: the 1 worth most were"]
 
 
-async def test_transfers_of_tokens_and_of_the_coin_are_read(upstreams: StandIns, tmp_path: Path) -> None:
+async def test_transfers_of_tokens_and_of_the_coin_are_read(upstreams: FakeUpstreams, tmp_path: Path) -> None:
     moved(upstreams, [token_transfer()], [transaction()])
 
-    async with provider(Blockscout, tmp_path, url=upstreams.at("blockscout")) as blockscout:
+    async with open_provider(Blockscout, tmp_path, url=upstreams.url_of("blockscout")) as blockscout:
         token, coin = await blockscout.movements(8453, WALLET)
 
     assert (token.sender, token.recipient, token.amount) == (FRIEND, WALLET, 1_500_000)
@@ -144,22 +150,22 @@ async def test_transfers_of_tokens_and_of_the_coin_are_read(upstreams: StandIns,
     assert token.transaction == "0x" + "1f" * 32
     assert token.at == datetime(2026, 11, 2, 10, 15, 47, tzinfo=UTC)
     assert (coin.sender, coin.recipient, coin.token, coin.amount) == (WALLET, FRIEND, None, 10**18)
-    assert all("limit" not in asked.params for asked in upstreams.calls("blockscout"))
+    assert all("limit" not in asked.params for asked in upstreams.requests_of("blockscout"))
 
 
-async def test_the_fields_of_old_servers_are_read(upstreams: StandIns, tmp_path: Path) -> None:
+async def test_the_fields_of_old_servers_are_read(upstreams: FakeUpstreams, tmp_path: Path) -> None:
     old = token_transfer(token=TOLD | OLD, tx_hash="0x" + "3f" * 32, log_index="9", block_number=None)
     del old["transaction_hash"], old["block_number"]
     moved(upstreams, [old], [transaction(block=7, block_number=None, result=None, status=None)])
 
-    async with provider(Blockscout, tmp_path, url=upstreams.at("blockscout")) as blockscout:
+    async with open_provider(Blockscout, tmp_path, url=upstreams.url_of("blockscout")) as blockscout:
         token, coin = await blockscout.movements(8453, WALLET)
 
     assert (token.transaction, token.place, token.block) == ("0x" + "3f" * 32, 9, None)
     assert coin.block == 7
 
 
-async def test_what_failed_or_cannot_be_read_did_not_move(upstreams: StandIns, tmp_path: Path) -> None:
+async def test_what_failed_or_cannot_be_read_did_not_move(upstreams: FakeUpstreams, tmp_path: Path) -> None:
     moved(
         upstreams,
         [
@@ -172,26 +178,26 @@ async def test_what_failed_or_cannot_be_read_did_not_move(upstreams: StandIns, t
         [transaction(status="error", result="execution reverted"), transaction(result="pending"), 7],
     )
 
-    async with provider(Blockscout, tmp_path, url=upstreams.at("blockscout")) as blockscout:
+    async with open_provider(Blockscout, tmp_path, url=upstreams.url_of("blockscout")) as blockscout:
         assert await blockscout.movements(8453, WALLET) == []
 
 
 @pytest.mark.parametrize("number", [2**53, 2**64, "1" + "0" * 30, -1, "x"])
 async def test_a_block_that_no_chain_has_is_unknown(
-    upstreams: StandIns, tmp_path: Path, number: object
+    upstreams: FakeUpstreams, tmp_path: Path, number: object
 ) -> None:
     moved(upstreams, [token_transfer(block_number=number)], [])
 
-    async with provider(Blockscout, tmp_path, url=upstreams.at("blockscout")) as blockscout:
+    async with open_provider(Blockscout, tmp_path, url=upstreams.url_of("blockscout")) as blockscout:
         (found,) = await blockscout.movements(8453, WALLET)
 
     assert found.block is None
 
 
-async def test_a_created_contract_has_no_other_side(upstreams: StandIns, tmp_path: Path) -> None:
+async def test_a_created_contract_has_no_other_side(upstreams: FakeUpstreams, tmp_path: Path) -> None:
     moved(upstreams, [], [transaction(to=None, created_contract={"hash": FRIEND})])
 
-    async with provider(Blockscout, tmp_path, url=upstreams.at("blockscout")) as blockscout:
+    async with open_provider(Blockscout, tmp_path, url=upstreams.url_of("blockscout")) as blockscout:
         (creation,) = await blockscout.movements(8453, WALLET)
 
     assert creation.counterparty(WALLET) is None
@@ -208,46 +214,48 @@ async def test_a_created_contract_has_no_other_side(upstreams: StandIns, tmp_pat
     ],
 )
 async def test_the_coin_is_read(
-    upstreams: StandIns, tmp_path: Path, body: dict[str, Any], coin: Coin
+    upstreams: FakeUpstreams, tmp_path: Path, body: dict[str, Any], coin: Coin
 ) -> None:
-    upstreams.says("blockscout", AT, {"hash": WALLET, **body})
+    upstreams.set_response("blockscout", AT, {"hash": WALLET, **body})
 
-    async with provider(Blockscout, tmp_path, url=upstreams.at("blockscout")) as blockscout:
+    async with open_provider(Blockscout, tmp_path, url=upstreams.url_of("blockscout")) as blockscout:
         assert await blockscout.coin(8453, WALLET) == coin
 
 
 @pytest.mark.parametrize("body", [{"coin_balance": "much"}, {"hash": WALLET}, [], 7])
-async def test_a_balance_that_is_none_is_a_failure(upstreams: StandIns, tmp_path: Path, body: Any) -> None:
-    upstreams.says("blockscout", AT, body)
+async def test_a_balance_that_is_none_is_a_failure(
+    upstreams: FakeUpstreams, tmp_path: Path, body: Any
+) -> None:
+    upstreams.set_response("blockscout", AT, body)
 
-    async with provider(Blockscout, tmp_path, url=upstreams.at("blockscout")) as blockscout:
+    async with open_provider(Blockscout, tmp_path, url=upstreams.url_of("blockscout")) as blockscout:
         with pytest.raises(ProviderFailure):
             await blockscout.coin(8453, WALLET)
 
 
 async def test_an_address_it_never_saw_has_no_tokens_and_an_unknown_balance(
-    upstreams: StandIns, tmp_path: Path
+    upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
     for path in ("", "/tokens", "/token-transfers", "/transactions"):
-        upstreams.says("blockscout", AT + path, {"message": "Not found"}, status=404)
+        upstreams.set_response("blockscout", AT + path, {"message": "Not found"}, status=404)
 
-    async with provider(Blockscout, tmp_path, url=upstreams.at("blockscout")) as blockscout:
+    async with open_provider(Blockscout, tmp_path, url=upstreams.url_of("blockscout")) as blockscout:
         with pytest.raises(NoData):
             await blockscout.coin(8453, WALLET)
         assert await blockscout.holdings(8453, WALLET) == []
         assert await blockscout.movements(8453, WALLET) == []
 
-    assert blockscout.record.warnings == []
+    assert blockscout.trace.warnings == []
 
 
 @pytest.mark.parametrize("body", [{}, [], {"items": None}, {"items": ["a", 1]}, {"items": "x"}, None])
 async def test_another_shape_is_a_failure_and_no_empty_wallet(
-    upstreams: StandIns, tmp_path: Path, body: Any
+    upstreams: FakeUpstreams, tmp_path: Path, body: Any
 ) -> None:
-    upstreams.says("blockscout", f"{AT}/tokens", body)
-    upstreams.says("blockscout", f"{AT}/token-transfers", body)
+    upstreams.set_response("blockscout", f"{AT}/tokens", body)
+    upstreams.set_response("blockscout", f"{AT}/token-transfers", body)
 
-    async with provider(Blockscout, tmp_path, url=upstreams.at("blockscout")) as blockscout:
+    async with open_provider(Blockscout, tmp_path, url=upstreams.url_of("blockscout")) as blockscout:
         with pytest.raises(ProviderFailure):
             await blockscout.holdings(8453, WALLET)
         with pytest.raises(ProviderFailure):
@@ -255,11 +263,11 @@ async def test_another_shape_is_a_failure_and_no_empty_wallet(
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-async def test_every_fault_is_a_failure(upstreams: StandIns, tmp_path: Path, fault: Fault) -> None:
+async def test_every_fault_is_a_failure(upstreams: FakeUpstreams, tmp_path: Path, fault: Fault) -> None:
     upstreams.faults["blockscout"] = fault
 
-    given = {"url": upstreams.at("blockscout"), "timeout": 1, "per_minute": 6000}
-    async with provider(Blockscout, tmp_path, **given) as blockscout:
+    given = {"url": upstreams.url_of("blockscout"), "timeout": 1, "per_minute": 6000}
+    async with open_provider(Blockscout, tmp_path, **given) as blockscout:
         for asking in (
             blockscout.coin(8453, WALLET),
             blockscout.holdings(8453, WALLET),
@@ -270,13 +278,17 @@ async def test_every_fault_is_a_failure(upstreams: StandIns, tmp_path: Path, fau
             assert failed.value.code == FAULTS[fault][1]
 
 
-async def test_the_recorded_transfers_of_an_old_server_are_read(upstreams: StandIns, tmp_path: Path) -> None:
-    upstreams.says(
-        "blockscout", f"{AT}/token-transfers", recorded("blockscout_v2", "address_token_transfers_old_names")
+async def test_the_recorded_transfers_of_an_old_server_are_read(
+    upstreams: FakeUpstreams, tmp_path: Path
+) -> None:
+    upstreams.set_response(
+        "blockscout",
+        f"{AT}/token-transfers",
+        load_recording("blockscout_v2", "address_token_transfers_old_names"),
     )
-    upstreams.says("blockscout", f"{AT}/transactions", listing())
+    upstreams.set_response("blockscout", f"{AT}/transactions", listing())
 
-    async with provider(Blockscout, tmp_path, url=upstreams.at("blockscout")) as blockscout:
+    async with open_provider(Blockscout, tmp_path, url=upstreams.url_of("blockscout")) as blockscout:
         found = await blockscout.movements(1, WALLET)
 
     first = found[0]
@@ -287,19 +299,21 @@ async def test_the_recorded_transfers_of_an_old_server_are_read(upstreams: Stand
 
 
 async def test_of_the_recorded_address_that_nobody_used_no_balance_is_known(
-    upstreams: StandIns, tmp_path: Path
+    upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
-    upstreams.says("blockscout", AT, recorded("blockscout_v2", "address_unknown_200_nulls"))
+    upstreams.set_response("blockscout", AT, load_recording("blockscout_v2", "address_unknown_200_nulls"))
 
-    async with provider(Blockscout, tmp_path, url=upstreams.at("blockscout")) as blockscout:
+    async with open_provider(Blockscout, tmp_path, url=upstreams.url_of("blockscout")) as blockscout:
         with pytest.raises(NoData, match="no native balance"):
             await blockscout.coin(1, WALLET)
 
 
-async def test_the_recorded_refusal_of_an_address_is_a_failure(upstreams: StandIns, tmp_path: Path) -> None:
-    body = recorded("blockscout_v2", "invalid_address_422")
-    upstreams.says("blockscout", f"{AT}/tokens", body, status=422)
+async def test_the_recorded_refusal_of_an_address_is_a_failure(
+    upstreams: FakeUpstreams, tmp_path: Path
+) -> None:
+    body = load_recording("blockscout_v2", "invalid_address_422")
+    upstreams.set_response("blockscout", f"{AT}/tokens", body, status=422)
 
-    async with provider(Blockscout, tmp_path, url=upstreams.at("blockscout")) as blockscout:
+    async with open_provider(Blockscout, tmp_path, url=upstreams.url_of("blockscout")) as blockscout:
         with pytest.raises(ProviderFailure):
             await blockscout.holdings(1, WALLET)

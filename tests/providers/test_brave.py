@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pydantic import SecretStr
-from standins import FAULTS, Fault, StandIns, provider, recorded
+from standins import FAULTS, FakeUpstreams, Fault, load_recording, open_provider
 
 from centgate.errors import ProviderError, ProviderFailure, ProviderRefused
 from centgate.facts.web import Found, Hit
@@ -50,15 +50,15 @@ def answer(*results: Any) -> dict[str, Any]:
 
 
 async def search(
-    upstreams: StandIns, folder: Path, body: Any, *asked: Any, status: int = 200
+    upstreams: FakeUpstreams, folder: Path, body: Any, *asked: Any, status: int = 200
 ) -> tuple[Found, list[str]]:
     """Search against this response; return hits and warnings."""
-    upstreams.says("brave", PATH, body, status=status)
-    async with provider(Brave, folder, url=upstreams.at("brave"), key=SECRET) as brave:
-        return await brave.search(*asked), brave.record.warnings
+    upstreams.set_response("brave", PATH, body, status=status)
+    async with open_provider(Brave, folder, url=upstreams.url_of("brave"), key=SECRET) as brave:
+        return await brave.search(*asked), brave.trace.warnings
 
 
-async def test_results_are_told_in_our_words(upstreams: StandIns, tmp_path: Path) -> None:
+async def test_results_are_told_in_our_words(upstreams: FakeUpstreams, tmp_path: Path) -> None:
     body = answer(row(), {"url": B})
 
     found, warnings = await search(upstreams, tmp_path, body, "rollups", 5)
@@ -72,11 +72,11 @@ async def test_results_are_told_in_our_words(upstreams: StandIns, tmp_path: Path
     [(None, "rollups"), ("github", "rollups site:github.com"), ("pdf", "rollups filetype:pdf")],
 )
 async def test_a_search_is_asked_for_in_these_words_and_no_more(
-    category: str | None, query: str, upstreams: StandIns, tmp_path: Path
+    category: str | None, query: str, upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
     await search(upstreams, tmp_path, answer(), "rollups", 7, category)
 
-    (asked,) = upstreams.calls("brave")
+    (asked,) = upstreams.requests_of("brave")
     assert (asked.method, asked.path, asked.body) == ("GET", PATH, None)
     assert asked.params == {"q": query, "count": "7"}
     assert asked.headers["x-subscription-token"] == KEY
@@ -103,17 +103,17 @@ async def test_a_search_is_asked_for_in_these_words_and_no_more(
     ],
 )
 def test_it_says_beforehand_what_it_cannot_look_for(asked: dict[str, Any], unable: tuple[str, ...]) -> None:
-    assert Brave(Settings()).cannot(asked) == unable
+    assert Brave(Settings()).unsupported_options(asked) == unable
 
 
 @pytest.mark.parametrize("asked", [("x", 5, "news"), ("x" * 401, 5), ("x " * 51, 5)])
 async def test_what_it_cannot_look_for_is_a_failure_and_never_cut_or_dropped(
-    asked: tuple[Any, ...], upstreams: StandIns, tmp_path: Path
+    asked: tuple[Any, ...], upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
     with pytest.raises(ProviderError, match=r"does not support this (category|query)"):
         await search(upstreams, tmp_path, answer(row()), *asked)
 
-    assert upstreams.asked == []
+    assert upstreams.requests == []
 
 
 @pytest.mark.parametrize(
@@ -130,7 +130,7 @@ async def test_what_it_cannot_look_for_is_a_failure_and_never_cut_or_dropped(
     ],
 )
 async def test_marks_are_taken_off_and_entities_read_once(
-    sent: Any, told: str | None, upstreams: StandIns, tmp_path: Path
+    sent: Any, told: str | None, upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
     found, _ = await search(upstreams, tmp_path, answer(row(title=sent, description=sent)), "rollups", 5)
 
@@ -138,7 +138,7 @@ async def test_marks_are_taken_off_and_entities_read_once(
     assert (hit.title, hit.description) == (told, told)
 
 
-async def test_text_is_bounded(upstreams: StandIns, tmp_path: Path) -> None:
+async def test_text_is_bounded(upstreams: FakeUpstreams, tmp_path: Path) -> None:
     long = "<strong>x</strong>" * 5000
 
     found, _ = await search(upstreams, tmp_path, answer(row(title=long, description=long)), "rollups", 5)
@@ -156,14 +156,14 @@ async def test_text_is_bounded(upstreams: StandIns, tmp_path: Path) -> None:
         {"query": {"original": "q"}, "videos": {"results": [row()]}},
     ],
 )
-async def test_no_results_are_an_answer(body: Any, upstreams: StandIns, tmp_path: Path) -> None:
+async def test_no_results_are_an_answer(body: Any, upstreams: FakeUpstreams, tmp_path: Path) -> None:
     found, warnings = await search(upstreams, tmp_path, body, "rollups", 5)
 
     assert (found.hits, warnings) == ((), [])
 
 
 async def test_doubles_what_is_too_much_and_what_cannot_be_opened_are_left_out(
-    upstreams: StandIns, tmp_path: Path
+    upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
     body = answer(
         row(url=None), row(), row(url=A + "#"), row(url="javascript:x"), row(url=B), row(url=B + "3")
@@ -175,7 +175,7 @@ async def test_doubles_what_is_too_much_and_what_cannot_be_opened_are_left_out(
 
 
 async def test_results_that_an_operator_should_have_left_out_are_left_out_and_that_is_said(
-    upstreams: StandIns, tmp_path: Path
+    upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
     body = answer(row(), row(url="https://github.com/a/b"))
 
@@ -186,18 +186,18 @@ async def test_results_that_an_operator_should_have_left_out_are_left_out_and_th
 
 
 async def test_an_operator_that_is_passed_over_is_a_failure_and_not_nothing(
-    upstreams: StandIns, tmp_path: Path
+    upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
     with pytest.raises(ProviderError, match="ignored the category 'pdf'"):
         await search(upstreams, tmp_path, answer(row()), "rollups", 5, "pdf")
 
 
-async def test_without_a_key_it_is_not_set_up_and_not_asked(upstreams: StandIns, tmp_path: Path) -> None:
-    async with provider(Brave, tmp_path, url=upstreams.at("brave")) as brave:
+async def test_without_a_key_it_is_not_set_up_and_not_asked(upstreams: FakeUpstreams, tmp_path: Path) -> None:
+    async with open_provider(Brave, tmp_path, url=upstreams.url_of("brave")) as brave:
         with pytest.raises(ProviderFailure, match="not set up"):
             await brave.search("rollups", 5)
 
-    assert upstreams.asked == []
+    assert upstreams.requests == []
 
 
 @pytest.mark.parametrize(
@@ -211,7 +211,7 @@ async def test_without_a_key_it_is_not_set_up_and_not_asked(upstreams: StandIns,
     ],
 )
 async def test_a_422_is_about_the_key_or_the_question(
-    error: Any, refused: Any, upstreams: StandIns, tmp_path: Path
+    error: Any, refused: Any, upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
     with pytest.raises(ProviderError) as caught:
         await search(upstreams, tmp_path, {"type": "ErrorResponse", "error": error}, "x", 5, status=422)
@@ -235,33 +235,37 @@ async def test_a_422_is_about_the_key_or_the_question(
         "text",
     ],
 )
-async def test_another_shape_is_a_failure(body: Any, upstreams: StandIns, tmp_path: Path) -> None:
+async def test_another_shape_is_a_failure(body: Any, upstreams: FakeUpstreams, tmp_path: Path) -> None:
     with pytest.raises(ProviderError):
         await search(upstreams, tmp_path, body, "rollups", 5)
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-async def test_a_fault_is_a_failure_of_its_kind(fault: Fault, upstreams: StandIns, tmp_path: Path) -> None:
+async def test_a_fault_is_a_failure_of_its_kind(
+    fault: Fault, upstreams: FakeUpstreams, tmp_path: Path
+) -> None:
     upstreams.faults["brave"] = fault
 
-    async with provider(Brave, tmp_path, url=upstreams.at("brave"), key=SECRET, timeout=2.5) as brave:
+    async with open_provider(
+        Brave, tmp_path, url=upstreams.url_of("brave"), key=SECRET, timeout=2.5
+    ) as brave:
         with pytest.raises(ProviderFailure) as caught:
             await brave.search("rollups", 5)
 
     assert caught.value.code == FAULTS[fault][1]
     assert caught.value.provider == "brave"
-    assert brave.record.warnings == [caught.value.message]
+    assert brave.trace.warnings == [caught.value.message]
 
 
-async def test_the_recorded_refusal_is_the_keys(upstreams: StandIns, tmp_path: Path) -> None:
-    body = recorded("brave", "error-422-bad-token")
+async def test_the_recorded_refusal_is_the_keys(upstreams: FakeUpstreams, tmp_path: Path) -> None:
+    body = load_recording("brave", "error-422-bad-token")
 
     with pytest.raises(ProviderRefused, match="SUBSCRIPTION_TOKEN_INVALID"):
         await search(upstreams, tmp_path, body, "x", 5, status=422)
 
 
 async def test_the_replayed_refusal_is_the_keys(replayed: str, tmp_path: Path) -> None:
-    async with provider(Brave, tmp_path, url=f"{replayed}/brave", key=SECRET) as brave:
+    async with open_provider(Brave, tmp_path, url=f"{replayed}/brave", key=SECRET) as brave:
         with pytest.raises(ProviderRefused):
             await brave.search("x", 5)
 
@@ -277,7 +281,7 @@ ODD_ROWS = st.dictionaries(st.sampled_from(sorted(row())), JSON)
 @settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(ODD_ROWS.map(lambda odd: row(**odd)) | JSON, max_size=4))
 async def test_whatever_comes_is_read_or_a_failure(
-    upstreams: StandIns, tmp_path: Path, results: list[Any]
+    upstreams: FakeUpstreams, tmp_path: Path, results: list[Any]
 ) -> None:
     try:
         found, _ = await search(upstreams, tmp_path, answer(*results), "rollups", 3)

@@ -13,8 +13,8 @@ from facilitators import settings_in
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import SecretStr
-from specs import request_problems, responses
-from standins import FAULTS, Asked, Fault, StandIns, provider, recorded
+from specs import find_request_problems, generate_responses
+from standins import FAULTS, FakeUpstreams, Fault, RecordedRequest, load_recording, open_provider
 
 from centgate import tokens
 from centgate.errors import (
@@ -69,38 +69,38 @@ def info(**more: Any) -> dict[str, Any]:
     return {"pageId": SOURCE, "breadcrumb": "Async > Clients", "content": "Close it at the end."} | more
 
 
-async def known(upstreams: StandIns, folder: Path, body: Any, status: int = 200) -> list[Documented]:
+async def known(upstreams: FakeUpstreams, folder: Path, body: Any, status: int = 200) -> list[Documented]:
     """Return the libraries parsed from these rows."""
-    upstreams.says("context7", SEARCH, body, status=status)
-    async with provider(Context7, folder, url=upstreams.at("context7"), key=SECRET) as context7:
+    upstreams.set_response("context7", SEARCH, body, status=status)
+    async with open_provider(Context7, folder, url=upstreams.url_of("context7"), key=SECRET) as context7:
         return await context7.libraries("httpx")
 
 
 async def told(
-    upstreams: StandIns, folder: Path, body: Any, status: int = 200, *, budget: int = 2500
+    upstreams: FakeUpstreams, folder: Path, body: Any, status: int = 200, *, budget: int = 2500
 ) -> list[Snippet]:
     """Return the snippets parsed from this body."""
-    upstreams.says("context7", CONTEXT, body, status=status)
-    async with provider(Context7, folder, url=upstreams.at("context7"), key=SECRET) as context7:
+    upstreams.set_response("context7", CONTEXT, body, status=status)
+    async with open_provider(Context7, folder, url=upstreams.url_of("context7"), key=SECRET) as context7:
         return await context7.docs(ID, "clients", budget)
 
 
-async def test_a_library_is_told_in_our_words(upstreams: StandIns, tmp_path: Path) -> None:
+async def test_a_library_is_told_in_our_words(upstreams: FakeUpstreams, tmp_path: Path) -> None:
     libraries = await known(upstreams, tmp_path, {"results": [library()], "searchFilterApplied": False})
 
     assert libraries == [Documented(ID, "HTTPX", "An HTTP client.", 412, "0.28.1", 9.2)]
 
 
-async def test_a_name_is_asked_for_as_name_and_as_query(upstreams: StandIns, tmp_path: Path) -> None:
+async def test_a_name_is_asked_for_as_name_and_as_query(upstreams: FakeUpstreams, tmp_path: Path) -> None:
     await known(upstreams, tmp_path, {"results": [library()]})
 
-    (asked,) = upstreams.calls("context7")
+    (asked,) = upstreams.requests_of("context7")
     assert asked.params == {"libraryName": "httpx", "query": "httpx"}
     assert asked.headers["authorization"] == f"Bearer {KEY}"
-    assert request_problems(SPEC, "GET", "/v2/libs/search", asked.params) == []
+    assert find_request_problems(SPEC, "GET", "/v2/libs/search", asked.params) == []
 
 
-async def test_at_most_five_that_are_ready_are_named_once(upstreams: StandIns, tmp_path: Path) -> None:
+async def test_at_most_five_that_are_ready_are_named_once(upstreams: FakeUpstreams, tmp_path: Path) -> None:
     states = ["initial", "processing", "error", "delete", 7]
     listed = [library(id=f"/a/{state}", state=state) for state in states]
     listed += [library(), library(title="Again")]
@@ -132,7 +132,7 @@ async def test_at_most_five_that_are_ready_are_named_once(upstreams: StandIns, t
     ],
 )
 async def test_ids_that_nobody_could_ask_for_are_left_out(
-    identity: Any, upstreams: StandIns, tmp_path: Path
+    identity: Any, upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
     libraries = await known(upstreams, tmp_path, {"results": [library(id=identity), library()]})
 
@@ -150,14 +150,14 @@ async def test_ids_that_nobody_could_ask_for_are_left_out(
         "/v/n@1.0+b",
     ],
 )
-async def test_ids_of_every_kind_are_kept(identity: str, upstreams: StandIns, tmp_path: Path) -> None:
+async def test_ids_of_every_kind_are_kept(identity: str, upstreams: FakeUpstreams, tmp_path: Path) -> None:
     libraries = await known(upstreams, tmp_path, {"results": [library(id=identity)]})
 
     assert [each.id for each in libraries] == [identity]
 
 
 @pytest.mark.parametrize("odd", [-1, None, "x", "NaN", [], {}, True, "-inf"])
-async def test_figures_that_are_none_become_null(odd: Any, upstreams: StandIns, tmp_path: Path) -> None:
+async def test_figures_that_are_none_become_null(odd: Any, upstreams: FakeUpstreams, tmp_path: Path) -> None:
     (each,) = await known(
         upstreams, tmp_path, {"results": [library(totalSnippets=odd, trustScore=odd, versions=odd)]}
     )
@@ -166,13 +166,15 @@ async def test_figures_that_are_none_become_null(odd: Any, upstreams: StandIns, 
 
 
 @pytest.mark.parametrize("versions", [[], [None], [7], [""], ["\u200b"], [{}]])
-async def test_a_version_that_is_none_is_null(versions: Any, upstreams: StandIns, tmp_path: Path) -> None:
+async def test_a_version_that_is_none_is_null(
+    versions: Any, upstreams: FakeUpstreams, tmp_path: Path
+) -> None:
     (each,) = await known(upstreams, tmp_path, {"results": [library(versions=versions)]})
 
     assert each.version is None
 
 
-async def test_a_library_needs_nothing_but_its_id(upstreams: StandIns, tmp_path: Path) -> None:
+async def test_a_library_needs_nothing_but_its_id(upstreams: FakeUpstreams, tmp_path: Path) -> None:
     libraries = await known(upstreams, tmp_path, {"results": [{"id": ID}]})
 
     assert libraries == [Documented(ID, None, None, None, None, None)]
@@ -187,7 +189,7 @@ async def test_a_library_needs_nothing_but_its_id(upstreams: StandIns, tmp_path:
     ],
 )
 async def test_no_library_by_a_name_is_no_data(
-    status: int, body: Any, upstreams: StandIns, tmp_path: Path
+    status: int, body: Any, upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
     with pytest.raises(NoData, match="httpx"):
         await known(upstreams, tmp_path, body, status)
@@ -210,13 +212,13 @@ async def test_no_library_by_a_name_is_no_data(
     ],
 )
 async def test_another_answer_to_a_name_is_a_failure(
-    status: int, body: Any, upstreams: StandIns, tmp_path: Path
+    status: int, body: Any, upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
     with pytest.raises(ProviderError):
         await known(upstreams, tmp_path, body, status)
 
 
-async def test_code_and_explanations_are_told_in_our_words(upstreams: StandIns, tmp_path: Path) -> None:
+async def test_code_and_explanations_are_told_in_our_words(upstreams: FakeUpstreams, tmp_path: Path) -> None:
     snippets = await told(upstreams, tmp_path, {"codeSnippets": [code()], "infoSnippets": [info()]})
 
     assert snippets == [
@@ -253,20 +255,20 @@ async def test_code_and_explanations_are_told_in_our_words(upstreams: StandIns, 
     ],
 )
 async def test_documentation_is_asked_for_as_json_with_a_query(
-    identity: str, topic: str | None, query: str, upstreams: StandIns, tmp_path: Path
+    identity: str, topic: str | None, query: str, upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
-    upstreams.says("context7", CONTEXT, {"codeSnippets": [code()], "infoSnippets": []})
+    upstreams.set_response("context7", CONTEXT, {"codeSnippets": [code()], "infoSnippets": []})
 
-    async with provider(Context7, tmp_path, url=upstreams.at("context7"), key=SECRET) as context7:
+    async with open_provider(Context7, tmp_path, url=upstreams.url_of("context7"), key=SECRET) as context7:
         await context7.docs(identity, topic, 2500)
 
-    (asked,) = upstreams.calls("context7")
+    (asked,) = upstreams.requests_of("context7")
     assert asked.params == {"libraryId": identity, "query": query, "type": "json"}
-    assert request_problems(SPEC, "GET", "/v2/context", asked.params) == []
+    assert find_request_problems(SPEC, "GET", "/v2/context", asked.params) == []
 
 
 async def test_the_best_explanation_comes_right_after_the_best_code(
-    upstreams: StandIns, tmp_path: Path
+    upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
     body = {
         "codeSnippets": [code(codeTitle=f"code {n}") for n in range(4)],
@@ -281,7 +283,7 @@ async def test_the_best_explanation_comes_right_after_the_best_code(
 
 @pytest.mark.parametrize("budget", [500, 1200, 5000])
 async def test_whole_snippets_are_kept_within_the_budget(
-    budget: int, upstreams: StandIns, tmp_path: Path
+    budget: int, upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
     body = {
         "codeSnippets": [code(codeDescription=f"word {n} " * 40) for n in range(20)],
@@ -296,7 +298,7 @@ async def test_whole_snippets_are_kept_within_the_budget(
 
 
 async def test_code_in_two_languages_is_two_snippets_with_one_explanation(
-    upstreams: StandIns, tmp_path: Path
+    upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
     shown = [
         {"language": "TypeScript", "code": "const a = 1"},
@@ -316,7 +318,9 @@ async def test_code_in_two_languages_is_two_snippets_with_one_explanation(
 
 
 @pytest.mark.parametrize("listed", [None, [], [{}], [{"code": None}], [7], "x"])
-async def test_code_without_code_is_its_explanation(listed: Any, upstreams: StandIns, tmp_path: Path) -> None:
+async def test_code_without_code_is_its_explanation(
+    listed: Any, upstreams: FakeUpstreams, tmp_path: Path
+) -> None:
     (snippet,) = await told(upstreams, tmp_path, {"codeSnippets": [code(codeList=listed)]})
 
     assert (snippet.code, snippet.language, snippet.text) == (None, None, "Open it once.")
@@ -325,7 +329,7 @@ async def test_code_without_code_is_its_explanation(listed: Any, upstreams: Stan
 @pytest.mark.parametrize(
     "source", ["dynamic:src/a.py", "javascript:alert(1)", "/docs/a.md", 7, None, "https://a:b@c.d/"]
 )
-async def test_only_addresses_are_sources(source: Any, upstreams: StandIns, tmp_path: Path) -> None:
+async def test_only_addresses_are_sources(source: Any, upstreams: FakeUpstreams, tmp_path: Path) -> None:
     body = {"codeSnippets": [code(codeId=source)], "infoSnippets": [info(pageId=source)]}
 
     snippets = await told(upstreams, tmp_path, body)
@@ -333,7 +337,7 @@ async def test_only_addresses_are_sources(source: Any, upstreams: StandIns, tmp_
     assert [each.source_url for each in snippets] == [None, None]
 
 
-async def test_what_cannot_be_seen_is_removed(upstreams: StandIns, tmp_path: Path) -> None:
+async def test_what_cannot_be_seen_is_removed(upstreams: FakeUpstreams, tmp_path: Path) -> None:
     hidden = "a\u202eb\u200bc\x00\U000e0041\x1b"
     body = {
         "codeSnippets": [
@@ -364,13 +368,13 @@ async def test_what_cannot_be_seen_is_removed(upstreams: StandIns, tmp_path: Pat
     ],
 )
 async def test_what_is_not_known_is_no_data_and_says_why(
-    status: int, error: str, says: str, upstreams: StandIns, tmp_path: Path
+    status: int, error: str, says: str, upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
     with pytest.raises(NoData, match=says):
         await told(upstreams, tmp_path, {"error": error, "message": "so it is"}, status)
 
 
-async def test_the_versions_that_there_are_are_named(upstreams: StandIns, tmp_path: Path) -> None:
+async def test_the_versions_that_there_are_are_named(upstreams: FakeUpstreams, tmp_path: Path) -> None:
     message = f'Tag "v1" not found for library "{ID}". Available tags: v2.0.0, v1.5.0\u202e'
 
     with pytest.raises(NoData, match=r"it has v2\.0\.0, v1\.5\.0$"):
@@ -378,19 +382,19 @@ async def test_the_versions_that_there_are_are_named(upstreams: StandIns, tmp_pa
 
 
 @pytest.mark.parametrize("body", [{"codeSnippets": [], "infoSnippets": []}, {"codeSnippets": []}])
-async def test_no_snippets_are_no_data(body: Any, upstreams: StandIns, tmp_path: Path) -> None:
+async def test_no_snippets_are_no_data(body: Any, upstreams: FakeUpstreams, tmp_path: Path) -> None:
     with pytest.raises(NoData, match=ID):
         await told(upstreams, tmp_path, body)
 
 
-async def test_snippets_that_do_not_fit_are_no_data(upstreams: StandIns, tmp_path: Path) -> None:
+async def test_snippets_that_do_not_fit_are_no_data(upstreams: FakeUpstreams, tmp_path: Path) -> None:
     body = {"codeSnippets": [code(codeDescription="word " * 900)], "infoSnippets": []}
 
     with pytest.raises(NoData, match="within 500 tokens"):
         await told(upstreams, tmp_path, body, budget=500)
 
 
-async def test_a_library_that_is_still_indexed_is_a_failure(upstreams: StandIns, tmp_path: Path) -> None:
+async def test_a_library_that_is_still_indexed_is_a_failure(upstreams: FakeUpstreams, tmp_path: Path) -> None:
     body = {"error": "library_not_finalized", "message": f"Library {ID} not finalized yet."}
 
     with pytest.raises(ProviderError, match="still indexing"):
@@ -417,7 +421,7 @@ NO_ANSWERS: list[tuple[int, Any]] = [
 
 @pytest.mark.parametrize(("status", "body"), NO_ANSWERS)
 async def test_another_answer_is_a_failure(
-    status: int, body: Any, upstreams: StandIns, tmp_path: Path
+    status: int, body: Any, upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
     with pytest.raises(ProviderError):
         await told(upstreams, tmp_path, body, status)
@@ -428,7 +432,7 @@ async def test_another_answer_is_a_failure(
     [(401, "invalid_api_key"), (402, "spending_limit_exceeded"), (403, "access_denied")],
 )
 async def test_a_refusal_of_the_operator_is_never_one_of_the_buyer(
-    status: int, error: str, upstreams: StandIns, tmp_path: Path
+    status: int, error: str, upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
     with pytest.raises(ProviderRefused):
         await told(upstreams, tmp_path, {"error": error, "message": "no"}, status)
@@ -436,16 +440,16 @@ async def test_a_refusal_of_the_operator_is_never_one_of_the_buyer(
         await known(upstreams, tmp_path, {"error": error, "message": "no"}, status)
 
 
-def moves(upstreams: StandIns, targets: dict[str, Any], status: int = 301) -> None:
+def moves(upstreams: FakeUpstreams, targets: dict[str, Any], status: int = 301) -> None:
     """Libraries that have moved, by their id; all others have documentation."""
 
-    def answer(asked: Asked) -> tuple[int, Any]:
+    def answer(asked: RecordedRequest) -> tuple[int, Any]:
         identity = asked.params["libraryId"]
         if identity in targets:
             return status, {"error": "library_redirected", "redirectUrl": targets[identity]}
         return 200, {"codeSnippets": [code()], "infoSnippets": []}
 
-    upstreams.answers("context7", CONTEXT, answer)
+    upstreams.set_response_function("context7", CONTEXT, answer)
 
 
 @pytest.mark.parametrize(
@@ -459,16 +463,16 @@ def moves(upstreams: StandIns, targets: dict[str, Any], status: int = 301) -> No
     ],
 )
 async def test_a_library_that_moved_is_followed_once(
-    identity: str, target: str, asked_next: str, upstreams: StandIns, tmp_path: Path
+    identity: str, target: str, asked_next: str, upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
     moves(upstreams, {identity: target})
 
-    async with provider(Context7, tmp_path, url=upstreams.at("context7")) as context7:
+    async with open_provider(Context7, tmp_path, url=upstreams.url_of("context7")) as context7:
         snippets = await context7.docs(identity, "clients", 2500)
 
     assert len(snippets) == 1
-    assert [each.params["libraryId"] for each in upstreams.calls("context7")] == [identity, asked_next]
-    assert context7.record.warnings == [f"Context7 has moved {identity} to the id {asked_next}"]
+    assert [each.params["libraryId"] for each in upstreams.requests_of("context7")] == [identity, asked_next]
+    assert context7.trace.warnings == [f"Context7 has moved {identity} to the id {asked_next}"]
 
 
 @pytest.mark.parametrize(
@@ -486,18 +490,18 @@ async def test_a_library_that_moved_is_followed_once(
     ],
 )
 async def test_a_library_that_moves_on_or_nowhere_is_a_failure(
-    targets: dict[str, Any], upstreams: StandIns, tmp_path: Path
+    targets: dict[str, Any], upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
     moves(upstreams, targets)
 
-    async with provider(Context7, tmp_path, url=upstreams.at("context7")) as context7:
+    async with open_provider(Context7, tmp_path, url=upstreams.url_of("context7")) as context7:
         with pytest.raises(ProviderError):
             await context7.docs(ID, "clients", 2500)
 
-    assert len(upstreams.calls("context7")) <= 2
+    assert len(upstreams.requests_of("context7")) <= 2
 
 
-async def test_being_asked_to_slow_down_is_told_apart(upstreams: StandIns, tmp_path: Path) -> None:
+async def test_being_asked_to_slow_down_is_told_apart(upstreams: FakeUpstreams, tmp_path: Path) -> None:
     with pytest.raises(ProviderRateLimited):
         await told(upstreams, tmp_path, {"error": "rate_limit_exceeded"}, 429)
     with pytest.raises(ProviderRateLimited):
@@ -522,7 +526,7 @@ def set_up(folder: Path, **given: Any) -> Context7:
 def test_it_leads_only_where_an_operator_has_set_it_up(
     *, given: dict[str, Any], configured: bool, tmp_path: Path
 ) -> None:
-    assert set_up(tmp_path, **given).configured is configured
+    assert set_up(tmp_path, **given).is_configured is configured
 
 
 @pytest.mark.parametrize(
@@ -533,36 +537,36 @@ def test_an_address_with_a_path_is_taken_as_it_is_meant(base: str, tmp_path: Pat
 
 
 async def test_without_a_key_or_an_address_it_is_not_asked(tmp_path: Path) -> None:
-    async with provider(Context7, tmp_path) as context7:
+    async with open_provider(Context7, tmp_path) as context7:
         with pytest.raises(ProviderUnconfigured):
             await context7.libraries("httpx")
 
 
-async def test_without_a_key_none_is_sent(upstreams: StandIns, tmp_path: Path) -> None:
-    upstreams.says("context7", SEARCH, {"results": [library()]})
+async def test_without_a_key_none_is_sent(upstreams: FakeUpstreams, tmp_path: Path) -> None:
+    upstreams.set_response("context7", SEARCH, {"results": [library()]})
 
-    async with provider(Context7, tmp_path, url=upstreams.at("context7")) as context7:
+    async with open_provider(Context7, tmp_path, url=upstreams.url_of("context7")) as context7:
         await context7.libraries("httpx")
 
-    assert "authorization" not in upstreams.calls("context7")[0].headers
+    assert "authorization" not in upstreams.requests_of("context7")[0].headers
 
 
 @pytest.mark.parametrize("question", ["libraries", "docs"])
 @pytest.mark.parametrize("fault", FAULTS)
 async def test_a_fault_is_a_failure_of_its_kind(
-    fault: Fault, question: str, upstreams: StandIns, tmp_path: Path
+    fault: Fault, question: str, upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
     upstreams.faults["context7"] = fault
 
-    async with provider(
-        Context7, tmp_path, url=upstreams.at("context7"), key=SECRET, timeout=2.5
+    async with open_provider(
+        Context7, tmp_path, url=upstreams.url_of("context7"), key=SECRET, timeout=2.5
     ) as context7:
         with pytest.raises(ProviderFailure) as caught:
             await asked_of(context7, question)
 
     assert caught.value.code == FAULTS[fault][1]
     assert caught.value.provider == "context7"
-    assert context7.record.warnings == [caught.value.message]
+    assert context7.trace.warnings == [caught.value.message]
 
 
 async def asked_of(context7: Context7, question: str) -> Any:
@@ -575,22 +579,22 @@ async def asked_of(context7: Context7, question: str) -> Any:
 @pytest.mark.parametrize("question", ["libraries", "docs"])
 @pytest.mark.parametrize("status", [200, 202, 301, 400, 401, 402, 403, 404, 422, 429, 500])
 async def test_a_key_is_never_repeated(
-    status: int, question: str, upstreams: StandIns, tmp_path: Path
+    status: int, question: str, upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
     body = {"error": KEY, "message": f"the key {KEY} is bad", "redirectUrl": KEY}
     for path in (SEARCH, CONTEXT):
-        upstreams.says("context7", path, body, status=status)
+        upstreams.set_response("context7", path, body, status=status)
 
-    async with provider(Context7, tmp_path, url=upstreams.at("context7"), key=SECRET) as context7:
+    async with open_provider(Context7, tmp_path, url=upstreams.url_of("context7"), key=SECRET) as context7:
         with pytest.raises(ProviderFailure) as caught:
             await asked_of(context7, question)
 
     assert KEY not in caught.value.message
-    assert not any(KEY in warning for warning in context7.record.warnings)
+    assert not any(KEY in warning for warning in context7.trace.warnings)
 
 
-async def test_the_recorded_search_is_read(upstreams: StandIns, tmp_path: Path) -> None:
-    libraries = await known(upstreams, tmp_path, recorded("context7", "libs-search-documented"))
+async def test_the_recorded_search_is_read(upstreams: FakeUpstreams, tmp_path: Path) -> None:
+    libraries = await known(upstreams, tmp_path, load_recording("context7", "libs-search-documented"))
 
     assert libraries == [
         Documented(
@@ -605,7 +609,7 @@ async def test_the_recorded_search_is_read(upstreams: StandIns, tmp_path: Path) 
 
 
 async def test_the_recorded_documentation_is_read(replayed: str, tmp_path: Path) -> None:
-    async with provider(Context7, tmp_path, url=f"{replayed}/context7", key=SECRET) as context7:
+    async with open_provider(Context7, tmp_path, url=f"{replayed}/context7", key=SECRET) as context7:
         example, explanation = await context7.docs("/vercel/next.js", "middleware authentication", 2500)
 
     assert example.title == "Middleware Authentication Example"
@@ -628,26 +632,28 @@ async def test_the_recorded_documentation_is_read(replayed: str, tmp_path: Path)
     ],
 )
 async def test_the_recorded_failures_are_told_apart(
-    case: str, status: int, error: type[Exception], upstreams: StandIns, tmp_path: Path
+    case: str, status: int, error: type[Exception], upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
     with pytest.raises(error):
-        await told(upstreams, tmp_path, recorded("context7", case), status)
+        await told(upstreams, tmp_path, load_recording("context7", case), status)
 
 
-async def test_the_recorded_name_without_a_library_is_no_data(upstreams: StandIns, tmp_path: Path) -> None:
+async def test_the_recorded_name_without_a_library_is_no_data(
+    upstreams: FakeUpstreams, tmp_path: Path
+) -> None:
     with pytest.raises(NoData):
-        await known(upstreams, tmp_path, recorded("context7", "error-404-no-libraries"), 404)
+        await known(upstreams, tmp_path, load_recording("context7", "error-404-no-libraries"), 404)
 
 
 @pytest.mark.parametrize("question", ["libraries", "docs"])
 async def test_answers_that_its_description_allows_are_read(
-    question: str, upstreams: StandIns, tmp_path: Path
+    question: str, upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
     path = {"libraries": "/v2/libs/search", "docs": "/v2/context"}[question]
-    told_next = iter(responses(SPEC, "GET", path, 200, 60, seed=7))
-    upstreams.answers("context7", f"/api{path}", lambda _asked: (200, next(told_next)))
+    told_next = iter(generate_responses(SPEC, "GET", path, 200, 60, seed=7))
+    upstreams.set_response_function("context7", f"/api{path}", lambda _asked: (200, next(told_next)))
 
-    async with provider(Context7, tmp_path, url=upstreams.at("context7")) as context7:
+    async with open_provider(Context7, tmp_path, url=upstreams.url_of("context7")) as context7:
         outcomes = [await outcome(context7, question) for _ in range(60)]
 
     handed_on = [text for each in outcomes for text in texts(each)]

@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from standins import FAULTS, PAGE, Fault, StandIns, provider, recorded
+from standins import FAULTS, PAGE, FakeUpstreams, Fault, load_recording, open_provider
 
 from centgate.chains import CHAINS
 from centgate.errors import NoData, ProviderError, ProviderFailure, ProviderRateLimited, ProviderRefused
 from centgate.facts.wallets import Price
-from centgate.provider import Record
+from centgate.provider import RequestTrace
 from centgate.providers.defillama import DefiLlama, Totals
 
 USDC = "0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913"
@@ -32,15 +32,15 @@ QUESTIONS: Mapping[str, Question] = {
 }
 
 
-def coins(upstreams: StandIns, *given: tuple[str, Any], chain: str = "base") -> None:
+def coins(upstreams: FakeUpstreams, *given: tuple[str, Any], chain: str = "base") -> None:
     """Answer a price request for these tokens; None for an unknown token."""
     path = "/prices/current/" + ",".join(f"{chain}:{token.lower()}" for token, _ in given)
-    upstreams.says(
+    upstreams.set_response(
         "defillama", path, {"coins": {f"{chain}:{token}": coin for token, coin in given if coin is not None}}
     )
 
 
-async def test_prices_are_by_token_in_lower_case(upstreams: StandIns, tmp_path: Path) -> None:
+async def test_prices_are_by_token_in_lower_case(upstreams: FakeUpstreams, tmp_path: Path) -> None:
     coins(
         upstreams,
         (
@@ -51,7 +51,7 @@ async def test_prices_are_by_token_in_lower_case(upstreams: StandIns, tmp_path: 
         ("0x" + "1" * 40, None),
     )
 
-    async with provider(DefiLlama, tmp_path, url=upstreams.at("defillama")) as llama:
+    async with open_provider(DefiLlama, tmp_path, url=upstreams.url_of("defillama")) as llama:
         prices = await llama.prices(8453, [USDC.lower(), NATIVE, "0x" + "1" * 40])
 
     seen = datetime(2026, 4, 1, 15, 43, 28, tzinfo=UTC)
@@ -61,23 +61,27 @@ async def test_prices_are_by_token_in_lower_case(upstreams: StandIns, tmp_path: 
     }
 
 
-async def test_tokens_are_asked_for_once_and_a_hundred_at_a_time(upstreams: StandIns, tmp_path: Path) -> None:
+async def test_tokens_are_asked_for_once_and_a_hundred_at_a_time(
+    upstreams: FakeUpstreams, tmp_path: Path
+) -> None:
     tokens = [f"0x{number:040x}" for number in range(1, 251)]
     for start in (0, 100, 200):
         coins(upstreams, *((token, {"price": 2}) for token in tokens[start : start + 100]))
 
-    async with provider(DefiLlama, tmp_path, url=upstreams.at("defillama")) as llama:
+    async with open_provider(DefiLlama, tmp_path, url=upstreams.url_of("defillama")) as llama:
         prices = await llama.prices(8453, [*tokens, *(token.upper().replace("X", "x") for token in tokens)])
 
     assert {*prices} == {*tokens}
-    assert sorted(len(call.path.split(",")) for call in upstreams.calls("defillama")) == [50, 100, 100]
+    assert sorted(len(call.path.split(",")) for call in upstreams.requests_of("defillama")) == [50, 100, 100]
 
 
 @pytest.mark.parametrize("chain", CHAINS, ids=lambda chain: chain.slug)
-async def test_prices_are_known_on_all_six_chains(upstreams: StandIns, tmp_path: Path, chain: Any) -> None:
+async def test_prices_are_known_on_all_six_chains(
+    upstreams: FakeUpstreams, tmp_path: Path, chain: Any
+) -> None:
     coins(upstreams, (USDC, {"price": 1}), chain=chain.slug)
 
-    async with provider(DefiLlama, tmp_path, url=upstreams.at("defillama")) as llama:
+    async with open_provider(DefiLlama, tmp_path, url=upstreams.url_of("defillama")) as llama:
         prices = await llama.prices(chain.id, [USDC])
 
     assert prices[USDC.lower()].usd == 1
@@ -97,37 +101,37 @@ async def test_prices_are_known_on_all_six_chains(upstreams: StandIns, tmp_path:
         {"price": 1e300},
     ],
 )
-async def test_what_is_no_price_is_absent(upstreams: StandIns, tmp_path: Path, coin: Any) -> None:
+async def test_what_is_no_price_is_absent(upstreams: FakeUpstreams, tmp_path: Path, coin: Any) -> None:
     coins(
         upstreams, (USDC, coin), (NATIVE, {"price": "2.5", "decimals": "x", "timestamp": 1e300, "symbol": 5})
     )
 
-    async with provider(DefiLlama, tmp_path, url=upstreams.at("defillama")) as llama:
+    async with open_provider(DefiLlama, tmp_path, url=upstreams.url_of("defillama")) as llama:
         prices = await llama.prices(8453, [USDC, NATIVE])
 
     assert prices == {NATIVE: Price(2.5, None, None, None, None)}
 
 
-async def test_no_tokens_are_no_question(upstreams: StandIns, tmp_path: Path) -> None:
-    async with provider(DefiLlama, tmp_path, url=upstreams.at("defillama")) as llama:
+async def test_no_tokens_are_no_question(upstreams: FakeUpstreams, tmp_path: Path) -> None:
+    async with open_provider(DefiLlama, tmp_path, url=upstreams.url_of("defillama")) as llama:
         assert await llama.prices(1, []) == {}
 
-    assert upstreams.asked == []
+    assert upstreams.requests == []
 
 
-async def test_a_development_chain_has_no_prices(upstreams: StandIns, tmp_path: Path) -> None:
-    async with provider(DefiLlama, tmp_path, url=upstreams.at("defillama")) as llama:
-        assert not llama.covers(84532)
+async def test_a_development_chain_has_no_prices(upstreams: FakeUpstreams, tmp_path: Path) -> None:
+    async with open_provider(DefiLlama, tmp_path, url=upstreams.url_of("defillama")) as llama:
+        assert not llama.supports_chain(84532)
         with pytest.raises(NoData):
             await llama.prices(84532, [USDC])
 
-    assert upstreams.asked == []
+    assert upstreams.requests == []
 
 
-async def test_a_part_of_the_prices_that_fails_is_a_failure(upstreams: StandIns, tmp_path: Path) -> None:
+async def test_a_part_of_the_prices_that_fails_is_a_failure(upstreams: FakeUpstreams, tmp_path: Path) -> None:
     coins(upstreams, *((f"0x{number:040x}", {"price": 2}) for number in range(1, 101)))
 
-    async with provider(DefiLlama, tmp_path, url=upstreams.at("defillama")) as llama:
+    async with open_provider(DefiLlama, tmp_path, url=upstreams.url_of("defillama")) as llama:
         with pytest.raises(ProviderError):
             await llama.prices(8453, [f"0x{number:040x}" for number in range(1, 200)])
 
@@ -135,7 +139,7 @@ async def test_a_part_of_the_prices_that_fails_is_a_failure(upstreams: StandIns,
 async def test_recorded_prices_are_read(replayed: str, tmp_path: Path) -> None:
     token = "0x3b7e1ce09afe2bb3a23919afb65a38e627cfbe97"
 
-    async with provider(DefiLlama, tmp_path, url=f"{replayed}/defillama") as llama:
+    async with open_provider(DefiLlama, tmp_path, url=f"{replayed}/defillama") as llama:
         known = await llama.prices(137, [token])
         unknown = await llama.prices(42161, ["0xd88F38F930b7952f2DB2432Cb002E7abbF3dD869"])
 
@@ -144,41 +148,41 @@ async def test_recorded_prices_are_read(replayed: str, tmp_path: Path) -> None:
     assert unknown == {}
 
 
-async def test_the_list_is_asked_for_once_by_all_copies(upstreams: StandIns, tmp_path: Path) -> None:
-    upstreams.says("defillama", "/protocols", [ROW])
+async def test_the_list_is_asked_for_once_by_all_copies(upstreams: FakeUpstreams, tmp_path: Path) -> None:
+    upstreams.set_response("defillama", "/protocols", [ROW])
 
-    async with provider(DefiLlama, tmp_path, url=upstreams.at("defillama")) as llama:
-        records = [Record() for _ in range(20)]
-        directories = await asyncio.gather(*(llama.on(record).directory() for record in records))
+    async with open_provider(DefiLlama, tmp_path, url=upstreams.url_of("defillama")) as llama:
+        records = [RequestTrace() for _ in range(20)]
+        directories = await asyncio.gather(*(llama.bind(record).directory() for record in records))
 
-    assert len(upstreams.asked) == 1
+    assert len(upstreams.requests) == 1
     assert {id(directory) for directory in directories} == {id(directories[0])}
     assert {record.providers["defillama"]["status"] for record in records} == {"ok"}
     assert all(record.providers["defillama"]["fetchedAt"] for record in records)
 
 
 async def test_the_recorded_list_is_read(replayed: str, tmp_path: Path) -> None:
-    async with provider(DefiLlama, tmp_path, url=f"{replayed}/defillama") as llama:
+    async with open_provider(DefiLlama, tmp_path, url=f"{replayed}/defillama") as llama:
         directory = await llama.directory()
 
     assert {"eigenlayer", "eigenpie"} <= {*directory.slugs()}
 
 
-async def test_an_old_list_is_used_with_a_warning(upstreams: StandIns, tmp_path: Path) -> None:
-    upstreams.says("defillama", "/protocols", [ROW])
+async def test_an_old_list_is_used_with_a_warning(upstreams: FakeUpstreams, tmp_path: Path) -> None:
+    upstreams.set_response("defillama", "/protocols", [ROW])
 
-    async with provider(DefiLlama, tmp_path, url=upstreams.at("defillama")) as llama:
+    async with open_provider(DefiLlama, tmp_path, url=upstreams.url_of("defillama")) as llama:
         await llama.directory()
         upstreams.faults["defillama"] = "500"
         llama.shelf.clock = lambda: time.monotonic() + 3600
         directory = await llama.directory()
 
     assert [*directory.slugs()] == ["aave-v3"]
-    (warning,) = llama.record.warnings
+    (warning,) = llama.trace.warnings
     assert "list of protocols cannot be refreshed now" in warning
 
 
-async def test_a_page_of_megabytes_of_figures_is_read(upstreams: StandIns, tmp_path: Path) -> None:
+async def test_a_page_of_megabytes_of_figures_is_read(upstreams: FakeUpstreams, tmp_path: Path) -> None:
     days = [{"date": day, "totalLiquidityUSD": day / 7} for day in range(50_000)]
     body = {
         "name": "Jito",
@@ -186,16 +190,16 @@ async def test_a_page_of_megabytes_of_figures_is_read(upstreams: StandIns, tmp_p
         "chainTvls": {"Solana": {"tvl": days}},
         "currentChainTvls": {"Solana": 3},
     }
-    upstreams.says("defillama", "/protocol/jito", body)
+    upstreams.set_response("defillama", "/protocol/jito", body)
 
-    async with provider(DefiLlama, tmp_path, url=upstreams.at("defillama")) as llama:
+    async with open_provider(DefiLlama, tmp_path, url=upstreams.url_of("defillama")) as llama:
         protocol = await llama.protocol("jito")
 
     assert (protocol.name, protocol.tvl_usd, protocol.chains) == ("Jito", 3, ("Solana",))
 
 
 async def test_the_recorded_page_is_read(replayed: str, tmp_path: Path) -> None:
-    async with provider(DefiLlama, tmp_path, url=f"{replayed}/defillama") as llama:
+    async with open_provider(DefiLlama, tmp_path, url=f"{replayed}/defillama") as llama:
         jito = await llama.protocol("jito")
 
     assert (jito.slug, jito.category, jito.chains) == ("jito", "Liquid Staking", ("Solana",))
@@ -221,35 +225,35 @@ async def test_the_recorded_page_is_read(replayed: str, tmp_path: Path) -> None:
     ],
 )
 async def test_a_page_that_there_is_not_is_nothing_known(
-    upstreams: StandIns, tmp_path: Path, status: int, body: Any
+    upstreams: FakeUpstreams, tmp_path: Path, status: int, body: Any
 ) -> None:
-    upstreams.says("defillama", "/protocol/none", body, status=status)
+    upstreams.set_response("defillama", "/protocol/none", body, status=status)
 
-    async with provider(DefiLlama, tmp_path, url=upstreams.at("defillama")) as llama:
+    async with open_provider(DefiLlama, tmp_path, url=upstreams.url_of("defillama")) as llama:
         with pytest.raises(NoData, match="knows no protocol none"):
             await llama.protocol("none")
 
-    assert llama.record.providers["defillama"]["status"] == "no_data"
-    assert llama.record.warnings == []
+    assert llama.trace.providers["defillama"]["status"] == "no_data"
+    assert llama.trace.warnings == []
 
 
 async def test_the_recorded_answer_for_an_unknown_protocol_is_nothing_known(
-    upstreams: StandIns, tmp_path: Path
+    upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
-    body = recorded("defillama", "protocol_unknown_400")
-    upstreams.says("defillama", "/protocol/this-does-not-exist", body, status=400)
+    body = load_recording("defillama", "protocol_unknown_400")
+    upstreams.set_response("defillama", "/protocol/this-does-not-exist", body, status=400)
 
-    async with provider(DefiLlama, tmp_path, url=upstreams.at("defillama")) as llama:
+    async with open_provider(DefiLlama, tmp_path, url=upstreams.url_of("defillama")) as llama:
         with pytest.raises(NoData):
             await llama.protocol("this-does-not-exist")
 
 
 @pytest.mark.parametrize("status", [400, 404, 410, 500, 502])
-async def test_a_gateways_page_is_a_failure(upstreams: StandIns, tmp_path: Path, status: int) -> None:
+async def test_a_gateways_page_is_a_failure(upstreams: FakeUpstreams, tmp_path: Path, status: int) -> None:
     for path in ("/protocol/aave", "/summary/fees/aave"):
-        upstreams.says("defillama", path, PAGE, status=status)
+        upstreams.set_response("defillama", path, PAGE, status=status)
 
-    async with provider(DefiLlama, tmp_path, url=upstreams.at("defillama")) as llama:
+    async with open_provider(DefiLlama, tmp_path, url=upstreams.url_of("defillama")) as llama:
         with pytest.raises(ProviderError, match=f"status {status}"):
             await llama.protocol("aave")
         with pytest.raises(ProviderError, match=f"status {status}"):
@@ -258,12 +262,12 @@ async def test_a_gateways_page_is_a_failure(upstreams: StandIns, tmp_path: Path,
 
 @pytest.mark.parametrize("status", [401, 403])
 async def test_a_refusal_is_no_word_about_the_protocol(
-    upstreams: StandIns, tmp_path: Path, status: int
+    upstreams: FakeUpstreams, tmp_path: Path, status: int
 ) -> None:
     for path in ("/protocol/aave", "/summary/fees/aave"):
-        upstreams.says("defillama", path, {"message": "Forbidden"}, status=status)
+        upstreams.set_response("defillama", path, {"message": "Forbidden"}, status=status)
 
-    async with provider(DefiLlama, tmp_path, url=upstreams.at("defillama")) as llama:
+    async with open_provider(DefiLlama, tmp_path, url=upstreams.url_of("defillama")) as llama:
         with pytest.raises(ProviderRefused):
             await llama.protocol("aave")
         with pytest.raises(ProviderRefused):
@@ -272,40 +276,42 @@ async def test_a_refusal_is_no_word_about_the_protocol(
 
 @pytest.mark.parametrize("body", [{"message": "Internal server error"}, "Internal Server Error", "{}"])
 async def test_fees_that_end_in_a_bare_500_are_taken_as_not_measured_for_a_moment(
-    upstreams: StandIns, tmp_path: Path, body: Any
+    upstreams: FakeUpstreams, tmp_path: Path, body: Any
 ) -> None:
-    upstreams.says("defillama", "/summary/fees/none", body, status=500)
+    upstreams.set_response("defillama", "/summary/fees/none", body, status=500)
 
-    async with provider(DefiLlama, tmp_path, url=upstreams.at("defillama")) as llama:
+    async with open_provider(DefiLlama, tmp_path, url=upstreams.url_of("defillama")) as llama:
         with pytest.raises(NoData, match="the reply is the one for figures that are not measured"):
             await llama.fees("none")
 
-    assert llama.record.provisional
+    assert llama.trace.is_provisional
 
 
-async def test_an_empty_500_is_a_failure(upstreams: StandIns, tmp_path: Path) -> None:
-    upstreams.says("defillama", "/summary/fees/none", "", status=500)
+async def test_an_empty_500_is_a_failure(upstreams: FakeUpstreams, tmp_path: Path) -> None:
+    upstreams.set_response("defillama", "/summary/fees/none", "", status=500)
 
-    async with provider(DefiLlama, tmp_path, url=upstreams.at("defillama")) as llama:
+    async with open_provider(DefiLlama, tmp_path, url=upstreams.url_of("defillama")) as llama:
         with pytest.raises(ProviderError):
             await llama.fees("none")
 
 
-async def test_totals_beyond_all_there_is_are_not_measured(upstreams: StandIns, tmp_path: Path) -> None:
-    upstreams.says("defillama", "/summary/fees/odd", {"total24h": 1e300, "total7d": -1e300, "total30d": -5})
+async def test_totals_beyond_all_there_is_are_not_measured(upstreams: FakeUpstreams, tmp_path: Path) -> None:
+    upstreams.set_response(
+        "defillama", "/summary/fees/odd", {"total24h": 1e300, "total7d": -1e300, "total30d": -5}
+    )
 
-    async with provider(DefiLlama, tmp_path, url=upstreams.at("defillama")) as llama:
+    async with open_provider(DefiLlama, tmp_path, url=upstreams.url_of("defillama")) as llama:
         fees = await llama.fees("odd")
 
     assert fees == Totals(None, None, -5)
 
 
 @pytest.mark.parametrize("slug", ["../admin", "%2e%2e", "a b", "a?b#c", "\N{OCTOPUS}", "a&b=c"])
-async def test_a_slug_is_one_part_of_the_path(upstreams: StandIns, tmp_path: Path, slug: str) -> None:
-    upstreams.says("defillama", f"/protocol/{slug}", {"name": "Odd"})
-    upstreams.says("defillama", f"/summary/fees/{slug}", {"total24h": 1})
+async def test_a_slug_is_one_part_of_the_path(upstreams: FakeUpstreams, tmp_path: Path, slug: str) -> None:
+    upstreams.set_response("defillama", f"/protocol/{slug}", {"name": "Odd"})
+    upstreams.set_response("defillama", f"/summary/fees/{slug}", {"total24h": 1})
 
-    async with provider(DefiLlama, tmp_path, url=upstreams.at("defillama")) as llama:
+    async with open_provider(DefiLlama, tmp_path, url=upstreams.url_of("defillama")) as llama:
         protocol = await llama.protocol(slug)
         fees = await llama.fees(slug)
 
@@ -313,30 +319,30 @@ async def test_a_slug_is_one_part_of_the_path(upstreams: StandIns, tmp_path: Pat
 
 
 async def test_fees_and_revenue_are_asked_for_without_the_daily_figures(
-    upstreams: StandIns, tmp_path: Path
+    upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
     totals = {
         "dailyFees": {"total24h": 4, "total7d": "28.5", "total30d": None, "latestFetchIsOk": True},
         "dailyRevenue": {"total24h": -1, "total7d": 7, "total30d": 30},
     }
-    upstreams.answers(
+    upstreams.set_response_function(
         "defillama", "/summary/fees/aave", lambda asked: (200, totals[asked.params["dataType"]])
     )
 
-    async with provider(DefiLlama, tmp_path, url=upstreams.at("defillama")) as llama:
+    async with open_provider(DefiLlama, tmp_path, url=upstreams.url_of("defillama")) as llama:
         fees, revenue = await llama.fees("aave"), await llama.revenue("aave")
 
     assert (fees, revenue) == (Totals(4, 28.5, None), Totals(-1, 7, 30))
     assert all(
         call.params.items()
         >= {"excludeTotalDataChart": "true", "excludeTotalDataChartBreakdown": "true"}.items()
-        for call in upstreams.asked
+        for call in upstreams.requests
     )
-    assert llama.record.warnings == []
+    assert llama.trace.warnings == []
 
 
 async def test_recorded_fees_of_a_parent_are_read(replayed: str, tmp_path: Path) -> None:
-    async with provider(DefiLlama, tmp_path, url=f"{replayed}/defillama") as llama:
+    async with open_provider(DefiLlama, tmp_path, url=f"{replayed}/defillama") as llama:
         fees = await llama.fees("hyperliquid")
 
     assert fees == Totals(4_890_250, 26_184_696, None)
@@ -354,31 +360,31 @@ async def test_recorded_fees_of_a_parent_are_read(replayed: str, tmp_path: Path)
     ],
 )
 async def test_fees_that_are_not_measured_are_nothing_known(
-    upstreams: StandIns, tmp_path: Path, status: int, body: Any
+    upstreams: FakeUpstreams, tmp_path: Path, status: int, body: Any
 ) -> None:
-    upstreams.says("defillama", "/summary/fees/none", body, status=status)
+    upstreams.set_response("defillama", "/summary/fees/none", body, status=status)
 
-    async with provider(DefiLlama, tmp_path, url=upstreams.at("defillama")) as llama:
+    async with open_provider(DefiLlama, tmp_path, url=upstreams.url_of("defillama")) as llama:
         with pytest.raises(NoData, match="no revenue of none: it is not measured"):
             await llama.revenue("none")
 
-    assert llama.record.warnings == []
+    assert llama.trace.warnings == []
 
 
-async def test_fees_that_were_not_updated_are_marked(upstreams: StandIns, tmp_path: Path) -> None:
-    upstreams.says("defillama", "/summary/fees/aave", {"total24h": 4, "latestFetchIsOk": False})
+async def test_fees_that_were_not_updated_are_marked(upstreams: FakeUpstreams, tmp_path: Path) -> None:
+    upstreams.set_response("defillama", "/summary/fees/aave", {"total24h": 4, "latestFetchIsOk": False})
 
-    async with provider(DefiLlama, tmp_path, url=upstreams.at("defillama")) as llama:
+    async with open_provider(DefiLlama, tmp_path, url=upstreams.url_of("defillama")) as llama:
         fees = await llama.fees("aave")
 
     assert not fees.is_current
-    assert llama.record.warnings == []
+    assert llama.trace.warnings == []
 
 
 @pytest.mark.parametrize("question", QUESTIONS)
 @pytest.mark.parametrize("fault", FAULTS)
 async def test_every_failure_is_a_failure_of_the_provider(
-    upstreams: StandIns, tmp_path: Path, fault: Fault, question: str
+    upstreams: FakeUpstreams, tmp_path: Path, fault: Fault, question: str
 ) -> None:
     upstreams.faults["defillama"] = fault
     if fault == "500" and question in ("fees", "revenue"):
@@ -386,20 +392,24 @@ async def test_every_failure_is_a_failure_of_the_provider(
     # the longest answer takes a moment to arrive before it is refused
     patience = 0.2 if fault == "timeout" else 5
 
-    async with provider(DefiLlama, tmp_path, url=upstreams.at("defillama"), timeout=patience) as llama:
+    async with open_provider(
+        DefiLlama, tmp_path, url=upstreams.url_of("defillama"), timeout=patience
+    ) as llama:
         with pytest.raises(ProviderFailure) as caught:
             await QUESTIONS[question](llama)
 
     assert caught.value.code == FAULTS[fault][1]
     assert caught.value.provider == "defillama"
-    assert llama.record.warnings == [caught.value.message]
+    assert llama.trace.warnings == [caught.value.message]
 
 
-async def test_a_refusal_for_the_rate_says_when_to_come_back(upstreams: StandIns, tmp_path: Path) -> None:
+async def test_a_refusal_for_the_rate_says_when_to_come_back(
+    upstreams: FakeUpstreams, tmp_path: Path
+) -> None:
     upstreams.faults["defillama"] = "429"
 
-    async with provider(DefiLlama, tmp_path, url=upstreams.at("defillama")) as llama:
+    async with open_provider(DefiLlama, tmp_path, url=upstreams.url_of("defillama")) as llama:
         with pytest.raises(ProviderRateLimited):
             await llama.directory()
 
-    assert llama.record.providers["defillama"]["status"] == "rate_limited"
+    assert llama.trace.providers["defillama"]["status"] == "rate_limited"

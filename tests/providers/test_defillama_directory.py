@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from standins import recorded
+from standins import load_recording
 
 from centgate.facts.directory import Directory, Link, Protocol, letters, slugged
 from centgate.providers.defillama_directory import (
@@ -231,7 +231,7 @@ async def test_what_is_no_list_of_protocols_is_refused(body: bytes) -> None:
 
 
 async def test_the_recorded_rows_are_read() -> None:
-    rows = recorded("defillama", "protocols_two_rows_eigen")
+    rows = load_recording("defillama", "protocols_two_rows_eigen")
 
     directory = await directory_of(*rows)
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from standins import FAULTS, Fault, StandIns, provider, recorded
+from standins import FAULTS, FakeUpstreams, Fault, load_recording, open_provider
 
 from centgate.errors import NoData, ProviderError, ProviderFailure, ProviderRateLimited
 from centgate.providers.dexscreener import NAMES, DexScreener, read_pair
@@ -48,15 +48,15 @@ def row(**more: Any) -> dict[str, Any]:
     } | more
 
 
-def lists(upstreams: StandIns, body: Any) -> None:
+def lists(upstreams: FakeUpstreams, body: Any) -> None:
     """Set the upstream's list for the token on Base."""
-    upstreams.says("dexscreener", f"/token-pairs/v1/base/{TOKEN}", body)
+    upstreams.set_response("dexscreener", f"/token-pairs/v1/base/{TOKEN}", body)
 
 
-async def test_a_pair_is_told_in_our_words(upstreams: StandIns, tmp_path: Path) -> None:
+async def test_a_pair_is_told_in_our_words(upstreams: FakeUpstreams, tmp_path: Path) -> None:
     lists(upstreams, [row()])
 
-    async with provider(DexScreener, tmp_path, url=upstreams.at("dexscreener")) as dexscreener:
+    async with open_provider(DexScreener, tmp_path, url=upstreams.url_of("dexscreener")) as dexscreener:
         (pair,) = await dexscreener.pairs(BASE, TOKEN)
 
     assert (pair.address, pair.dex, pair.source) == (PAIR, "uniswap", "dexscreener")
@@ -74,29 +74,29 @@ async def test_a_pair_is_told_in_our_words(upstreams: StandIns, tmp_path: Path) 
 
 @pytest.mark.parametrize(("chain_id", "name"), NAMES.items())
 async def test_each_chain_is_asked_by_its_name(
-    chain_id: int, name: str, upstreams: StandIns, tmp_path: Path
+    chain_id: int, name: str, upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
-    upstreams.says("dexscreener", f"/token-pairs/v1/{name}/{TOKEN}", [row(chainId=name)])
-    upstreams.says("dexscreener", f"/latest/dex/pairs/{name}/{PAIR}", {"pairs": [row(chainId=name)]})
+    upstreams.set_response("dexscreener", f"/token-pairs/v1/{name}/{TOKEN}", [row(chainId=name)])
+    upstreams.set_response("dexscreener", f"/latest/dex/pairs/{name}/{PAIR}", {"pairs": [row(chainId=name)]})
 
-    async with provider(DexScreener, tmp_path, url=upstreams.at("dexscreener")) as dexscreener:
+    async with open_provider(DexScreener, tmp_path, url=upstreams.url_of("dexscreener")) as dexscreener:
         (pair,) = await dexscreener.pairs(chain_id, TOKEN)
         same = await dexscreener.pair(chain_id, PAIR)
 
-    assert dexscreener.covers(chain_id)
+    assert dexscreener.supports_chain(chain_id)
     assert pair == same
 
 
 @pytest.mark.parametrize("body", [[], None, {"schemaVersion": "1.0.0", "pairs": None}])
-async def test_no_pairs_of_a_token_are_no_data(body: Any, upstreams: StandIns, tmp_path: Path) -> None:
+async def test_no_pairs_of_a_token_are_no_data(body: Any, upstreams: FakeUpstreams, tmp_path: Path) -> None:
     lists(upstreams, body)
 
-    async with provider(DexScreener, tmp_path, url=upstreams.at("dexscreener")) as dexscreener:
+    async with open_provider(DexScreener, tmp_path, url=upstreams.url_of("dexscreener")) as dexscreener:
         with pytest.raises(NoData, match=TOKEN):
             await dexscreener.pairs(BASE, TOKEN)
 
-    assert dexscreener.record.providers["dexscreener"]["status"] == "no_data"
-    assert dexscreener.record.warnings == []
+    assert dexscreener.trace.providers["dexscreener"]["status"] == "no_data"
+    assert dexscreener.trace.warnings == []
 
 
 @pytest.mark.parametrize(
@@ -109,43 +109,43 @@ async def test_no_pairs_of_a_token_are_no_data(body: Any, upstreams: StandIns, t
         {"pairs": None, "pair": row(pairAddress="0x" + "05" * 20)},
     ],
 )
-async def test_no_pair_at_an_address_is_no_data(body: Any, upstreams: StandIns, tmp_path: Path) -> None:
-    upstreams.says("dexscreener", f"/latest/dex/pairs/base/{PAIR}", body)
+async def test_no_pair_at_an_address_is_no_data(body: Any, upstreams: FakeUpstreams, tmp_path: Path) -> None:
+    upstreams.set_response("dexscreener", f"/latest/dex/pairs/base/{PAIR}", body)
 
-    async with provider(DexScreener, tmp_path, url=upstreams.at("dexscreener")) as dexscreener:
+    async with open_provider(DexScreener, tmp_path, url=upstreams.url_of("dexscreener")) as dexscreener:
         with pytest.raises(NoData, match=PAIR):
             await dexscreener.pair(BASE, PAIR)
 
 
-async def test_a_pair_may_stand_beside_null_for_pairs(upstreams: StandIns, tmp_path: Path) -> None:
-    upstreams.says("dexscreener", f"/latest/dex/pairs/base/{PAIR}", {"pairs": None, "pair": row()})
+async def test_a_pair_may_stand_beside_null_for_pairs(upstreams: FakeUpstreams, tmp_path: Path) -> None:
+    upstreams.set_response("dexscreener", f"/latest/dex/pairs/base/{PAIR}", {"pairs": None, "pair": row()})
 
-    async with provider(DexScreener, tmp_path, url=upstreams.at("dexscreener")) as dexscreener:
+    async with open_provider(DexScreener, tmp_path, url=upstreams.url_of("dexscreener")) as dexscreener:
         pair = await dexscreener.pair(BASE, PAIR)
 
     assert pair.address == PAIR
 
 
 async def test_pairs_of_other_chains_and_other_tokens_are_left_out(
-    upstreams: StandIns, tmp_path: Path
+    upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
     other = {"address": "0x" + "1" * 40, "symbol": "OTHER"}
     lists(upstreams, [row(chainId="bsc"), row(quoteToken=other), row()])
 
-    async with provider(DexScreener, tmp_path, url=upstreams.at("dexscreener")) as dexscreener:
+    async with open_provider(DexScreener, tmp_path, url=upstreams.url_of("dexscreener")) as dexscreener:
         pairs = await dexscreener.pairs(BASE, TOKEN)
 
     assert [pair.address for pair in pairs] == [PAIR]
-    assert dexscreener.record.warnings == []
+    assert dexscreener.trace.warnings == []
 
 
 async def test_a_pair_with_nothing_but_its_tokens_has_null_for_the_rest(
-    upstreams: StandIns, tmp_path: Path
+    upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
     bare = {key: row()[key] for key in ("chainId", "pairAddress", "baseToken", "quoteToken")}
     lists(upstreams, [bare])
 
-    async with provider(DexScreener, tmp_path, url=upstreams.at("dexscreener")) as dexscreener:
+    async with open_provider(DexScreener, tmp_path, url=upstreams.url_of("dexscreener")) as dexscreener:
         (pair,) = await dexscreener.pairs(BASE, TOKEN)
 
     assert (pair.price_usd, pair.quote_price_usd, pair.liquidity_usd, pair.volume24h_usd) == (None,) * 4
@@ -154,7 +154,7 @@ async def test_a_pair_with_nothing_but_its_tokens_has_null_for_the_rest(
 
 
 @pytest.mark.parametrize("odd", ODD_NUMBERS)
-async def test_figures_that_are_none_become_null(odd: Any, upstreams: StandIns, tmp_path: Path) -> None:
+async def test_figures_that_are_none_become_null(odd: Any, upstreams: FakeUpstreams, tmp_path: Path) -> None:
     lists(
         upstreams,
         [
@@ -169,7 +169,7 @@ async def test_figures_that_are_none_become_null(odd: Any, upstreams: StandIns, 
         ],
     )
 
-    async with provider(DexScreener, tmp_path, url=upstreams.at("dexscreener")) as dexscreener:
+    async with open_provider(DexScreener, tmp_path, url=upstreams.url_of("dexscreener")) as dexscreener:
         (pair,) = await dexscreener.pairs(BASE, TOKEN)
 
     assert (pair.price_usd, pair.quote_price_usd, pair.liquidity_usd, pair.volume24h_usd) == (None,) * 4
@@ -179,11 +179,11 @@ async def test_figures_that_are_none_become_null(odd: Any, upstreams: StandIns, 
 
 @pytest.mark.parametrize("in_quote", ["0", None, "NaN", "1e-320", "-2"])
 async def test_without_a_usable_native_price_the_quote_token_has_none(
-    in_quote: Any, upstreams: StandIns, tmp_path: Path
+    in_quote: Any, upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
     lists(upstreams, [row(priceNative=in_quote)])
 
-    async with provider(DexScreener, tmp_path, url=upstreams.at("dexscreener")) as dexscreener:
+    async with open_provider(DexScreener, tmp_path, url=upstreams.url_of("dexscreener")) as dexscreener:
         (pair,) = await dexscreener.pairs(BASE, TOKEN)
 
     assert pair.price_usd == 1998.0
@@ -192,11 +192,11 @@ async def test_without_a_usable_native_price_the_quote_token_has_none(
 
 
 async def test_zero_liquidity_is_zero_and_a_zero_price_is_unknown(
-    upstreams: StandIns, tmp_path: Path
+    upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
     lists(upstreams, [row(priceUsd="0", fdv=0, liquidity={"usd": 0, "base": 0, "quote": 0})])
 
-    async with provider(DexScreener, tmp_path, url=upstreams.at("dexscreener")) as dexscreener:
+    async with open_provider(DexScreener, tmp_path, url=upstreams.url_of("dexscreener")) as dexscreener:
         (pair,) = await dexscreener.pairs(BASE, TOKEN)
 
     assert (pair.price_usd, pair.fdv_usd) == (None, None)
@@ -216,31 +216,31 @@ async def test_zero_liquidity_is_zero_and_a_zero_price_is_unknown(
     ],
 )
 async def test_one_broken_row_does_not_lose_the_others(
-    broken: Any, upstreams: StandIns, tmp_path: Path
+    broken: Any, upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
     lists(upstreams, [broken, row()])
 
-    async with provider(DexScreener, tmp_path, url=upstreams.at("dexscreener")) as dexscreener:
+    async with open_provider(DexScreener, tmp_path, url=upstreams.url_of("dexscreener")) as dexscreener:
         pairs = await dexscreener.pairs(BASE, TOKEN)
 
     assert [pair.address for pair in pairs] == [PAIR]
-    assert dexscreener.record.warnings == ["DEX Screener: 1 of 2 pairs could not be read and are left out"]
+    assert dexscreener.trace.warnings == ["DEX Screener: 1 of 2 pairs could not be read and are left out"]
 
 
-async def test_only_broken_rows_are_a_failure(upstreams: StandIns, tmp_path: Path) -> None:
+async def test_only_broken_rows_are_a_failure(upstreams: FakeUpstreams, tmp_path: Path) -> None:
     lists(upstreams, [row(pairAddress="unknown")])
 
-    async with provider(DexScreener, tmp_path, url=upstreams.at("dexscreener")) as dexscreener:
+    async with open_provider(DexScreener, tmp_path, url=upstreams.url_of("dexscreener")) as dexscreener:
         with pytest.raises(ProviderError, match="cannot be parsed"):
             await dexscreener.pairs(BASE, TOKEN)
 
 
 @pytest.mark.parametrize("body", [{}, {"error": "no"}, {"pairs": 7}, {"pairs": {}}, 7, "text"])
-async def test_another_shape_is_a_failure(body: Any, upstreams: StandIns, tmp_path: Path) -> None:
+async def test_another_shape_is_a_failure(body: Any, upstreams: FakeUpstreams, tmp_path: Path) -> None:
     lists(upstreams, body)
-    upstreams.says("dexscreener", f"/latest/dex/pairs/base/{PAIR}", body)
+    upstreams.set_response("dexscreener", f"/latest/dex/pairs/base/{PAIR}", body)
 
-    async with provider(DexScreener, tmp_path, url=upstreams.at("dexscreener")) as dexscreener:
+    async with open_provider(DexScreener, tmp_path, url=upstreams.url_of("dexscreener")) as dexscreener:
         with pytest.raises(ProviderError):
             await dexscreener.pairs(BASE, TOKEN)
         with pytest.raises(ProviderError):
@@ -250,20 +250,20 @@ async def test_another_shape_is_a_failure(body: Any, upstreams: StandIns, tmp_pa
 @pytest.mark.parametrize(
     "url", ["http://dexscreener.com/base/x", "https://evil.example/base", "javascript:alert(1)", 7, None]
 )
-async def test_only_its_own_pages_are_handed_on(url: Any, upstreams: StandIns, tmp_path: Path) -> None:
+async def test_only_its_own_pages_are_handed_on(url: Any, upstreams: FakeUpstreams, tmp_path: Path) -> None:
     lists(upstreams, [row(url=url)])
 
-    async with provider(DexScreener, tmp_path, url=upstreams.at("dexscreener")) as dexscreener:
+    async with open_provider(DexScreener, tmp_path, url=upstreams.url_of("dexscreener")) as dexscreener:
         (pair,) = await dexscreener.pairs(BASE, TOKEN)
 
     assert pair.url == f"https://dexscreener.com/base/{PAIR}"
 
 
-async def test_symbols_are_cleaned(upstreams: StandIns, tmp_path: Path) -> None:
+async def test_symbols_are_cleaned(upstreams: FakeUpstreams, tmp_path: Path) -> None:
     base = {"address": WETH, "symbol": "US\u202eDC\u200b\n" + "x" * 500}
     lists(upstreams, [row(baseToken=base, dexId=7)])
 
-    async with provider(DexScreener, tmp_path, url=upstreams.at("dexscreener")) as dexscreener:
+    async with open_provider(DexScreener, tmp_path, url=upstreams.url_of("dexscreener")) as dexscreener:
         (pair,) = await dexscreener.pairs(BASE, TOKEN)
 
     assert pair.base.symbol is not None
@@ -272,43 +272,47 @@ async def test_symbols_are_cleaned(upstreams: StandIns, tmp_path: Path) -> None:
     assert pair.dex is None
 
 
-async def test_a_pool_id_of_32_bytes_is_an_address(upstreams: StandIns, tmp_path: Path) -> None:
+async def test_a_pool_id_of_32_bytes_is_an_address(upstreams: FakeUpstreams, tmp_path: Path) -> None:
     lists(upstreams, [row(pairAddress="0x" + "AB" * 32)])
 
-    async with provider(DexScreener, tmp_path, url=upstreams.at("dexscreener")) as dexscreener:
+    async with open_provider(DexScreener, tmp_path, url=upstreams.url_of("dexscreener")) as dexscreener:
         (pair,) = await dexscreener.pairs(BASE, TOKEN)
 
     assert pair.address == "0x" + "ab" * 32
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-async def test_a_fault_is_a_failure_of_its_kind(fault: Fault, upstreams: StandIns, tmp_path: Path) -> None:
+async def test_a_fault_is_a_failure_of_its_kind(
+    fault: Fault, upstreams: FakeUpstreams, tmp_path: Path
+) -> None:
     lists(upstreams, [row()])
     upstreams.faults["dexscreener"] = fault
 
-    async with provider(DexScreener, tmp_path, url=upstreams.at("dexscreener"), timeout=2.5) as dexscreener:
+    async with open_provider(
+        DexScreener, tmp_path, url=upstreams.url_of("dexscreener"), timeout=2.5
+    ) as dexscreener:
         with pytest.raises(ProviderFailure) as caught:
             await dexscreener.pairs(BASE, TOKEN)
 
     assert caught.value.code == FAULTS[fault][1]
     assert caught.value.provider == "dexscreener"
-    assert dexscreener.record.warnings == [caught.value.message]
+    assert dexscreener.trace.warnings == [caught.value.message]
 
 
-async def test_being_asked_to_slow_down_is_told_apart(upstreams: StandIns, tmp_path: Path) -> None:
+async def test_being_asked_to_slow_down_is_told_apart(upstreams: FakeUpstreams, tmp_path: Path) -> None:
     upstreams.faults["dexscreener"] = "429"
 
-    async with provider(DexScreener, tmp_path, url=upstreams.at("dexscreener")) as dexscreener:
+    async with open_provider(DexScreener, tmp_path, url=upstreams.url_of("dexscreener")) as dexscreener:
         with pytest.raises(ProviderRateLimited):
             await dexscreener.pair(BASE, PAIR)
 
-    assert dexscreener.record.providers["dexscreener"]["status"] == "rate_limited"
+    assert dexscreener.trace.providers["dexscreener"]["status"] == "rate_limited"
 
 
 async def test_the_recorded_weth_pair_is_read(replayed: str, tmp_path: Path) -> None:
     address = "0x88e6a0c2ddd26feeb64f039a2c41296fcb3f5640"
 
-    async with provider(DexScreener, tmp_path, url=f"{replayed}/dexscreener") as dexscreener:
+    async with open_provider(DexScreener, tmp_path, url=f"{replayed}/dexscreener") as dexscreener:
         pair = await dexscreener.pair(1, address)
 
     assert (pair.address, pair.base.symbol, pair.quote.symbol) == (address, "WETH", "USDC")
@@ -319,7 +323,7 @@ async def test_the_recorded_weth_pair_is_read(replayed: str, tmp_path: Path) -> 
 
 
 async def test_the_recorded_bnb_pair_is_read(replayed: str, tmp_path: Path) -> None:
-    async with provider(DexScreener, tmp_path, url=f"{replayed}/dexscreener") as dexscreener:
+    async with open_provider(DexScreener, tmp_path, url=f"{replayed}/dexscreener") as dexscreener:
         pair = await dexscreener.pair(56, "0xd0e226f674bbf064f54ab47f42473ff80db98cba")
 
     assert (pair.price_usd, pair.volume24h_usd, pair.fdv_usd) == (2210.75, 10003668.14, 1337470042)
@@ -328,23 +332,23 @@ async def test_the_recorded_bnb_pair_is_read(replayed: str, tmp_path: Path) -> N
 
 
 async def test_the_recorded_unknown_token_is_no_data(replayed: str, tmp_path: Path) -> None:
-    async with provider(DexScreener, tmp_path, url=f"{replayed}/dexscreener") as dexscreener:
+    async with open_provider(DexScreener, tmp_path, url=f"{replayed}/dexscreener") as dexscreener:
         with pytest.raises(NoData):
             await dexscreener.pairs(1, "0x" + "0" * 39 + "1")
 
 
-async def test_recorded_rows_of_two_chains_are_told_apart(upstreams: StandIns, tmp_path: Path) -> None:
-    body = recorded("dexscreener", "search_eth_wbnb_30_pairs")
+async def test_recorded_rows_of_two_chains_are_told_apart(upstreams: FakeUpstreams, tmp_path: Path) -> None:
+    body = load_recording("dexscreener", "search_eth_wbnb_30_pairs")
     wbnb = "0xbb4cdb9cbd36b01bd1cbaebf2de08d9173bc095c"
-    upstreams.says("dexscreener", f"/token-pairs/v1/bsc/{wbnb}", body["pairs"])
+    upstreams.set_response("dexscreener", f"/token-pairs/v1/bsc/{wbnb}", body["pairs"])
 
-    async with provider(DexScreener, tmp_path, url=upstreams.at("dexscreener")) as dexscreener:
+    async with open_provider(DexScreener, tmp_path, url=upstreams.url_of("dexscreener")) as dexscreener:
         pairs = await dexscreener.pairs(56, wbnb)
 
     assert len(pairs) == sum(each["chainId"] == "bsc" for each in body["pairs"])
     assert any(pair.created_at is None for pair in pairs)
     assert any(pair.dex and pair.dex.startswith("0x") for pair in pairs)
-    assert dexscreener.record.warnings == []
+    assert dexscreener.trace.warnings == []
 
 
 JSON = st.recursive(

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from pydantic import SecretStr
-from standins import FAULTS, Fault, StandIns, provider, recorded
+from standins import FAULTS, FakeUpstreams, Fault, load_recording, open_provider
 
 from centgate.errors import (
     NoData,
@@ -22,7 +22,7 @@ from centgate.errors import (
     ProviderUnconfigured,
 )
 from centgate.facts.contracts import Created, NamedAddress, Published
-from centgate.provider import Record
+from centgate.provider import RequestTrace
 from centgate.providers.etherscan import Etherscan, page
 
 CONTRACT = "0x" + "ab" * 20
@@ -67,24 +67,26 @@ WRONG: tuple[Any, ...] = (
 )
 
 
-async def asked(upstreams: StandIns, folder: Path, body: Any = None, **given: Any) -> Published:
+async def asked(upstreams: FakeUpstreams, folder: Path, body: Any = None, **given: Any) -> Published:
     if body is not None:
-        upstreams.says("etherscan", "/v2/api", body)
+        upstreams.set_response("etherscan", "/v2/api", body)
     options = {"timeout": 5, "key": SecretStr(KEY), **given}
-    async with provider(Etherscan, folder, url=upstreams.at("etherscan"), **options) as etherscan:
+    async with open_provider(Etherscan, folder, url=upstreams.url_of("etherscan"), **options) as etherscan:
         return await etherscan.published(8453, CONTRACT)
 
 
-async def created(upstreams: StandIns, folder: Path, body: Any) -> Created:
-    upstreams.says("etherscan", "/v2/api", body)
-    async with provider(Etherscan, folder, url=upstreams.at("etherscan"), key=SecretStr(KEY)) as etherscan:
+async def created(upstreams: FakeUpstreams, folder: Path, body: Any) -> Created:
+    upstreams.set_response("etherscan", "/v2/api", body)
+    async with open_provider(
+        Etherscan, folder, url=upstreams.url_of("etherscan"), key=SecretStr(KEY)
+    ) as etherscan:
         return await etherscan.creation(8453, CONTRACT)
 
 
-async def test_it_is_asked_by_chain_with_the_key(upstreams: StandIns, tmp_path: Path):
+async def test_it_is_asked_by_chain_with_the_key(upstreams: FakeUpstreams, tmp_path: Path):
     await asked(upstreams, tmp_path, ok(VERIFIED))
 
-    (call,) = upstreams.calls("etherscan")
+    (call,) = upstreams.requests_of("etherscan")
     assert call.path == "/v2/api"
     assert call.params == {
         "chainid": "8453",
@@ -95,7 +97,7 @@ async def test_it_is_asked_by_chain_with_the_key(upstreams: StandIns, tmp_path: 
     }
 
 
-async def test_what_is_verified_is_told_without_the_source(upstreams: StandIns, tmp_path: Path):
+async def test_what_is_verified_is_told_without_the_source(upstreams: FakeUpstreams, tmp_path: Path):
     found = await asked(upstreams, tmp_path, ok(VERIFIED))
 
     assert found.verified
@@ -111,14 +113,14 @@ async def test_what_is_verified_is_told_without_the_source(upstreams: StandIns, 
     "body",
     [ok(UNVERIFIED), ok(), refusing("Contract source code not verified"), refusing(None, "No data found")],
 )
-async def test_that_nothing_is_published_is_an_answer(upstreams: StandIns, tmp_path: Path, body: Any):
+async def test_that_nothing_is_published_is_an_answer(upstreams: FakeUpstreams, tmp_path: Path, body: Any):
     found = await asked(upstreams, tmp_path, body)
 
     assert (found.match, found.verified, found.name, found.proxy) == ("none", False, None, None)
     assert (found.source_available, found.abi_available) == (False, False)
 
 
-async def test_source_of_another_contract_is_no_verification(upstreams: StandIns, tmp_path: Path):
+async def test_source_of_another_contract_is_no_verification(upstreams: FakeUpstreams, tmp_path: Path):
     found = await asked(
         upstreams, tmp_path, ok({**VERIFIED, "SimilarMatch": TWIN.upper().replace("0X", "0x")})
     )
@@ -138,7 +140,7 @@ async def test_source_of_another_contract_is_no_verification(upstreams: StandIns
     ],
 )
 async def test_every_form_of_source_is_read(
-    upstreams: StandIns, tmp_path: Path, source: str, compiler: str, language: str | None
+    upstreams: FakeUpstreams, tmp_path: Path, source: str, compiler: str, language: str | None
 ):
     row = {**VERIFIED, "SourceCode": source, "CompilerVersion": compiler}
     found = await asked(upstreams, tmp_path, ok(row))
@@ -148,7 +150,7 @@ async def test_every_form_of_source_is_read(
     assert found.compiler_version == (compiler.removeprefix("vyper:") or None)
 
 
-async def test_its_mark_of_a_proxy_is_a_claim(upstreams: StandIns, tmp_path: Path):
+async def test_its_mark_of_a_proxy_is_a_claim(upstreams: FakeUpstreams, tmp_path: Path):
     marked = {"Proxy": "1", "Implementation": TWIN.upper().replace("0X", "0x")}
     found = await asked(upstreams, tmp_path, ok({**VERIFIED, **marked}))
 
@@ -159,7 +161,7 @@ async def test_its_mark_of_a_proxy_is_a_claim(upstreams: StandIns, tmp_path: Pat
 
 @pytest.mark.parametrize("implementation", ["", "0x", "0x" + "0" * 40, None, 7, "nonsense"])
 async def test_a_proxy_without_a_usable_implementation_keeps_the_mark(
-    upstreams: StandIns, tmp_path: Path, implementation: Any
+    upstreams: FakeUpstreams, tmp_path: Path, implementation: Any
 ):
     found = await asked(upstreams, tmp_path, ok({**VERIFIED, "Proxy": "1", "Implementation": implementation}))
 
@@ -167,7 +169,7 @@ async def test_a_proxy_without_a_usable_implementation_keeps_the_mark(
     assert (found.proxy.is_proxy, found.proxy.implementations) == (True, ())
 
 
-async def test_broken_details_do_not_lose_the_answer(upstreams: StandIns, tmp_path: Path):
+async def test_broken_details_do_not_lose_the_answer(upstreams: FakeUpstreams, tmp_path: Path):
     row = {"SourceCode": "contract A {}", "ABI": "[broken", "ContractName": 7, "LicenseType": None}
     found = await asked(upstreams, tmp_path, ok(row))
 
@@ -175,7 +177,7 @@ async def test_broken_details_do_not_lose_the_answer(upstreams: StandIns, tmp_pa
     assert (found.name, found.license, found.abi_available) == (None, None, False)
 
 
-async def test_a_name_that_hides_something_is_cleaned(upstreams: StandIns, tmp_path: Path):
+async def test_a_name_that_hides_something_is_cleaned(upstreams: FakeUpstreams, tmp_path: Path):
     found = await asked(upstreams, tmp_path, ok({**VERIFIED, "ContractName": "Va\u202eult\n" + "x" * 200}))
 
     assert found.name
@@ -183,7 +185,7 @@ async def test_a_name_that_hides_something_is_cleaned(upstreams: StandIns, tmp_p
     assert len(found.name) == 64
 
 
-async def test_a_complaint_beside_usable_data_is_no_refusal(upstreams: StandIns, tmp_path: Path):
+async def test_a_complaint_beside_usable_data_is_no_refusal(upstreams: FakeUpstreams, tmp_path: Path):
     message = "OK-Missing/Invalid API Key, rate limit of 1/5sec applied"
 
     assert (await asked(upstreams, tmp_path, ok(VERIFIED, message=message))).verified
@@ -209,7 +211,7 @@ async def test_a_complaint_beside_usable_data_is_no_refusal(upstreams: StandIns,
     ],
 )
 async def test_every_refusal_is_told_apart(
-    upstreams: StandIns, tmp_path: Path, said: str, kind: type[ProviderFailure]
+    upstreams: FakeUpstreams, tmp_path: Path, said: str, kind: type[ProviderFailure]
 ):
     with pytest.raises(kind) as failure:
         await asked(upstreams, tmp_path, refusing(said))
@@ -218,16 +220,18 @@ async def test_every_refusal_is_told_apart(
     assert KEY not in failure.value.message
 
 
-async def test_a_used_up_day_is_not_asked_again_before_midnight(upstreams: StandIns, tmp_path: Path):
-    upstreams.says("etherscan", "/v2/api", refusing("Max daily rate limit reached. 100000/100000"))
-    async with provider(Etherscan, tmp_path, url=upstreams.at("etherscan"), key=SecretStr(KEY)) as etherscan:
+async def test_a_used_up_day_is_not_asked_again_before_midnight(upstreams: FakeUpstreams, tmp_path: Path):
+    upstreams.set_response("etherscan", "/v2/api", refusing("Max daily rate limit reached. 100000/100000"))
+    async with open_provider(
+        Etherscan, tmp_path, url=upstreams.url_of("etherscan"), key=SecretStr(KEY)
+    ) as etherscan:
         etherscan.clock = lambda: MIDNIGHT - 600.0
-        for ask in (etherscan.published, etherscan.on(Record()).creation):
+        for ask in (etherscan.published, etherscan.bind(RequestTrace()).creation):
             with pytest.raises(ProviderRateLimited, match="daily quota") as failure:
                 await ask(1, CONTRACT)
             assert failure.value.retry_after == 600
-        asked_that_day = len(upstreams.calls("etherscan"))
-        upstreams.says("etherscan", "/v2/api", ok(VERIFIED))
+        asked_that_day = len(upstreams.requests_of("etherscan"))
+        upstreams.set_response("etherscan", "/v2/api", ok(VERIFIED))
         etherscan.clock = lambda: MIDNIGHT + 1.0
         found = await etherscan.published(1, CONTRACT)
 
@@ -235,26 +239,32 @@ async def test_a_used_up_day_is_not_asked_again_before_midnight(upstreams: Stand
     assert found.verified
 
 
-async def test_a_busy_hour_is_worth_asking_again_in_a_minute(upstreams: StandIns, tmp_path: Path):
+async def test_a_busy_hour_is_worth_asking_again_in_a_minute(upstreams: FakeUpstreams, tmp_path: Path):
     with pytest.raises(ProviderRateLimited) as failure:
         await asked(upstreams, tmp_path, refusing("Free API access is temporarily unavailable due to …"))
 
     assert failure.value.retry_after == 60
 
 
-async def test_a_chain_beyond_the_plan_is_asked_for_source_once_an_hour(upstreams: StandIns, tmp_path: Path):
-    upstreams.says("etherscan", "/v2/api", refusing("Free API access is not supported for this chain."))
+async def test_a_chain_beyond_the_plan_is_asked_for_source_once_an_hour(
+    upstreams: FakeUpstreams, tmp_path: Path
+):
+    upstreams.set_response(
+        "etherscan", "/v2/api", refusing("Free API access is not supported for this chain.")
+    )
     now = time.time()
-    async with provider(Etherscan, tmp_path, url=upstreams.at("etherscan"), key=SecretStr(KEY)) as etherscan:
+    async with open_provider(
+        Etherscan, tmp_path, url=upstreams.url_of("etherscan"), key=SecretStr(KEY)
+    ) as etherscan:
         for later in (0, 3500, 3700):
             etherscan.clock = partial(float, now + later)
             with pytest.raises(ProviderRefused, match="does not serve chain 56"):
                 await etherscan.published(56, CONTRACT)
 
-    assert len(upstreams.calls("etherscan")) == 2
+    assert len(upstreams.requests_of("etherscan")) == 2
 
 
-async def test_of_what_it_says_in_its_own_words_little_is_quoted(upstreams: StandIns, tmp_path: Path):
+async def test_of_what_it_says_in_its_own_words_little_is_quoted(upstreams: FakeUpstreams, tmp_path: Path):
     with pytest.raises(ProviderError) as failure:
         await asked(upstreams, tmp_path, refusing("Odd\u202e\n" + "x" * 5000))
 
@@ -263,13 +273,13 @@ async def test_of_what_it_says_in_its_own_words_little_is_quoted(upstreams: Stan
 
 
 @pytest.mark.parametrize("body", WRONG)
-async def test_another_shape_is_a_failure(upstreams: StandIns, tmp_path: Path, body: Any):
+async def test_another_shape_is_a_failure(upstreams: FakeUpstreams, tmp_path: Path, body: Any):
     with pytest.raises(ProviderError):
         await asked(upstreams, tmp_path, body)
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-async def test_each_fault_is_a_failure_of_its_kind(upstreams: StandIns, tmp_path: Path, fault: Fault):
+async def test_each_fault_is_a_failure_of_its_kind(upstreams: FakeUpstreams, tmp_path: Path, fault: Fault):
     upstreams.faults["etherscan"] = fault
 
     with pytest.raises(ProviderFailure) as failure:
@@ -279,50 +289,54 @@ async def test_each_fault_is_a_failure_of_its_kind(upstreams: StandIns, tmp_path
     assert KEY not in failure.value.message
 
 
-async def test_without_a_key_it_is_not_asked(upstreams: StandIns, tmp_path: Path):
+async def test_without_a_key_it_is_not_asked(upstreams: FakeUpstreams, tmp_path: Path):
     with pytest.raises(ProviderUnconfigured):
         await asked(upstreams, tmp_path, key=None)
 
-    assert not upstreams.calls("etherscan")
+    assert not upstreams.requests_of("etherscan")
 
 
-async def test_creation_is_told_by_whom_and_when(upstreams: StandIns, tmp_path: Path):
+async def test_creation_is_told_by_whom_and_when(upstreams: FakeUpstreams, tmp_path: Path):
     found = await created(upstreams, tmp_path, ok(CREATED))
 
     at = datetime.fromtimestamp(1763000000, UTC)
     assert found == Created(creator=TWIN, transaction="0x" + "1f" * 32, at=at, block=38400000)
 
 
-async def test_creation_in_its_older_form_has_no_time(upstreams: StandIns, tmp_path: Path):
+async def test_creation_in_its_older_form_has_no_time(upstreams: FakeUpstreams, tmp_path: Path):
     row = {"contractAddress": CONTRACT, "contractCreator": TWIN, "txHash": "0x" + "1f" * 32}
 
     assert await created(upstreams, tmp_path, ok(row)) == Created(TWIN, "0x" + "1f" * 32)
 
 
 @pytest.mark.parametrize("odd", ["²", "9" * 15, "x", None, [], -1, "1e400"])
-async def test_an_odd_time_of_creation_is_left_out(upstreams: StandIns, tmp_path: Path, odd: Any):
+async def test_an_odd_time_of_creation_is_left_out(upstreams: FakeUpstreams, tmp_path: Path, odd: Any):
     found = await created(upstreams, tmp_path, ok({**CREATED, "timestamp": odd, "blockNumber": odd}))
 
     assert (found.creator, found.at) == (TWIN, None)
 
 
 @pytest.mark.parametrize("body", [refusing(None, "No data found"), refusing("None", "No data found"), ok()])
-async def test_what_was_never_created_is_known_to_be_nothing(upstreams: StandIns, tmp_path: Path, body: Any):
+async def test_what_was_never_created_is_known_to_be_nothing(
+    upstreams: FakeUpstreams, tmp_path: Path, body: Any
+):
     with pytest.raises(NoData):
         await created(upstreams, tmp_path, body)
 
 
-async def test_a_plan_without_creation_is_asked_for_it_once(upstreams: StandIns, tmp_path: Path):
+async def test_a_plan_without_creation_is_asked_for_it_once(upstreams: FakeUpstreams, tmp_path: Path):
     said = "Free API access is not supported for this chain. Please upgrade your api plan"
-    upstreams.says("etherscan", "/v2/api", refusing(said))
-    async with provider(Etherscan, tmp_path, url=upstreams.at("etherscan"), key=SecretStr(KEY)) as etherscan:
-        record = Record()
+    upstreams.set_response("etherscan", "/v2/api", refusing(said))
+    async with open_provider(
+        Etherscan, tmp_path, url=upstreams.url_of("etherscan"), key=SecretStr(KEY)
+    ) as etherscan:
+        record = RequestTrace()
         for chain_id in (56, 56, 1):
             with pytest.raises(NoData, match="under this plan"):
-                await etherscan.on(record).creation(chain_id, CONTRACT)
+                await etherscan.bind(record).creation(chain_id, CONTRACT)
 
     assert (record.warnings, record.providers["etherscan"]["status"]) == ([], "no_data")
-    assert [call.params["chainid"] for call in upstreams.calls("etherscan")] == ["56", "1"]
+    assert [call.params["chainid"] for call in upstreams.requests_of("etherscan")] == ["56", "1"]
 
 
 @pytest.mark.parametrize(
@@ -344,8 +358,8 @@ def test_every_chain_has_its_page(chain_id: int, host: str):
 # recordings
 
 
-async def of(upstreams: StandIns, folder: Path, case: str) -> Published:
-    return await asked(upstreams, folder, recorded("etherscan", case))
+async def of(upstreams: FakeUpstreams, folder: Path, case: str) -> Published:
+    return await asked(upstreams, folder, load_recording("etherscan", case))
 
 
 @pytest.mark.parametrize(
@@ -358,7 +372,7 @@ async def of(upstreams: StandIns, folder: Path, case: str) -> Published:
     ],
 )
 async def test_recorded_sources_are_read(
-    upstreams: StandIns, tmp_path: Path, case: str, name: str, language: str, version: str
+    upstreams: FakeUpstreams, tmp_path: Path, case: str, name: str, language: str, version: str
 ):
     found = await of(upstreams, tmp_path, case)
 
@@ -367,7 +381,7 @@ async def test_recorded_sources_are_read(
     assert found.abi_available
 
 
-async def test_a_recorded_clone_with_source_of_its_own_is_marked(upstreams: StandIns, tmp_path: Path):
+async def test_a_recorded_clone_with_source_of_its_own_is_marked(upstreams: FakeUpstreams, tmp_path: Path):
     found = await of(upstreams, tmp_path, "getsourcecode_single_file_marked_proxy")
 
     assert found.proxy
@@ -375,7 +389,9 @@ async def test_a_recorded_clone_with_source_of_its_own_is_marked(upstreams: Stan
 
 
 @pytest.mark.parametrize("case", ["getsourcecode_unverified", "getabi_unverified"])
-async def test_recorded_answers_that_nothing_is_published(upstreams: StandIns, tmp_path: Path, case: str):
+async def test_recorded_answers_that_nothing_is_published(
+    upstreams: FakeUpstreams, tmp_path: Path, case: str
+):
     assert (await of(upstreams, tmp_path, case)).match == "none"
 
 
@@ -390,7 +406,7 @@ async def test_recorded_answers_that_nothing_is_published(upstreams: StandIns, t
     ],
 )
 async def test_recorded_refusals_are_told_apart(
-    upstreams: StandIns, tmp_path: Path, case: str, kind: type[ProviderFailure]
+    upstreams: FakeUpstreams, tmp_path: Path, case: str, kind: type[ProviderFailure]
 ):
     with pytest.raises(kind) as failure:
         await of(upstreams, tmp_path, case)
@@ -398,14 +414,14 @@ async def test_recorded_refusals_are_told_apart(
     assert type(failure.value) is kind
 
 
-async def test_recorded_absence_of_creation(upstreams: StandIns, tmp_path: Path):
+async def test_recorded_absence_of_creation(upstreams: FakeUpstreams, tmp_path: Path):
     with pytest.raises(NoData):
-        await created(upstreams, tmp_path, recorded("etherscan", "getcontractcreation_none"))
+        await created(upstreams, tmp_path, load_recording("etherscan", "getcontractcreation_none"))
 
 
 async def test_the_path_is_that_of_the_recordings(replayed: str, tmp_path: Path):
     url = f"{replayed}/etherscan"
-    async with provider(Etherscan, tmp_path, url=url, key=SecretStr(KEY)) as etherscan:
+    async with open_provider(Etherscan, tmp_path, url=url, key=SecretStr(KEY)) as etherscan:
         found = await etherscan.published(1, "0x" + "0" * 39 + "1")
 
     assert found.match == "none"

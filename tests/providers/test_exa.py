@@ -15,13 +15,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import SecretStr
-from specs import request_problems, responses
-from standins import FAULTS, Asked, Fault, StandIns, provider, recorded
+from specs import find_request_problems, generate_responses
+from standins import FAULTS, FakeUpstreams, Fault, RecordedRequest, load_recording, open_provider
 from structlog.testing import capture_logs
 
 from centgate.errors import ProviderError, ProviderFailure, ProviderRefused
 from centgate.facts.web import Found, Hit, Page, Unread
-from centgate.log import set_up_logs
+from centgate.log import configure_logging
 from centgate.providers.exa import Exa
 from centgate.providers.exa_pages import read_pages
 from centgate.settings import Settings
@@ -49,35 +49,37 @@ def answer(*results: Any, **more: Any) -> dict[str, Any]:
     return {"requestId": "r", "resolvedSearchType": "", "results": [*results]} | more
 
 
-def finds(upstreams: StandIns, *results: Any, **more: Any) -> None:
-    upstreams.says("exa", "/search", answer(*results, **more), method="POST")
+def finds(upstreams: FakeUpstreams, *results: Any, **more: Any) -> None:
+    upstreams.set_response("exa", "/search", answer(*results, **more), method="POST")
 
 
-def refusing(upstreams: StandIns, *words: str) -> None:
+def refusing(upstreams: FakeUpstreams, *words: str) -> None:
     """Upstream that rejects these categories with 400 and finds a page for all others."""
 
-    def say(asked: Asked) -> tuple[int, Any]:
+    def say(asked: RecordedRequest) -> tuple[int, Any]:
         if asked.body.get("category") in words:
             return 400, {"requestId": "r", "error": "Invalid category", "tag": "INVALID_REQUEST_BODY"}
         return 200, answer(row(), row(url="https://a.example/paper.PDF?x=1", id="b"))
 
-    upstreams.answers("exa", "/search", say, method="POST")
+    upstreams.set_response_function("exa", "/search", say, method="POST")
 
 
-async def search(upstreams: StandIns, folder: Path, *asked: Any) -> tuple[Found, list[str]]:
+async def search(upstreams: FakeUpstreams, folder: Path, *asked: Any) -> tuple[Found, list[str]]:
     """Search and return hits and warnings."""
-    async with provider(Exa, folder, url=upstreams.at("exa"), key=SECRET) as exa:
-        return await exa.search(*asked), exa.record.warnings
+    async with open_provider(Exa, folder, url=upstreams.url_of("exa"), key=SECRET) as exa:
+        return await exa.search(*asked), exa.trace.warnings
 
 
-async def contents(upstreams: StandIns, folder: Path, body: Any, *urls: str, most: int = 100) -> list[Any]:
+async def contents(
+    upstreams: FakeUpstreams, folder: Path, body: Any, *urls: str, most: int = 100
+) -> list[Any]:
     """Parse pages from this response."""
-    upstreams.says("exa", "/contents", body, method="POST")
-    async with provider(Exa, folder, url=upstreams.at("exa"), key=SECRET) as exa:
+    upstreams.set_response("exa", "/contents", body, method="POST")
+    async with open_provider(Exa, folder, url=upstreams.url_of("exa"), key=SECRET) as exa:
         return await exa.contents(urls, most)
 
 
-async def test_results_are_told_in_our_words(upstreams: StandIns, tmp_path: Path) -> None:
+async def test_results_are_told_in_our_words(upstreams: FakeUpstreams, tmp_path: Path) -> None:
     finds(upstreams, row(), row(url=B, id="other", title=None, author="", publishedDate=None, score=None))
 
     found, warnings = await search(upstreams, tmp_path, "rollups", 5)
@@ -104,13 +106,13 @@ WAYS: list[tuple[str | None, dict[str, Any]]] = [
 
 @pytest.mark.parametrize(("category", "way"), WAYS)
 async def test_a_search_is_asked_for_in_these_words_and_no_more(
-    category: str | None, way: dict[str, Any], upstreams: StandIns, tmp_path: Path
+    category: str | None, way: dict[str, Any], upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
     finds(upstreams, row())
 
     await search(upstreams, tmp_path, "rollups", 10, category)
 
-    (asked,) = upstreams.calls("exa")
+    (asked,) = upstreams.requests_of("exa")
     assert asked.body == {"query": "rollups", "numResults": 10, "type": "auto", **way}
     assert asked.headers["x-api-key"] == KEY
     assert "authorization" not in asked.headers
@@ -118,7 +120,7 @@ async def test_a_search_is_asked_for_in_these_words_and_no_more(
 
 @pytest.mark.parametrize(("category", "way"), WAYS)
 def test_a_search_keeps_to_the_upstreams_description(category: str | None, way: dict[str, Any]) -> None:
-    problems = request_problems(
+    problems = find_request_problems(
         SPEC, "POST", "/search", {"query": "x", "numResults": 10, "type": "auto", **way}
     )
 
@@ -128,37 +130,37 @@ def test_a_search_keeps_to_the_upstreams_description(category: str | None, way: 
 
 
 async def test_the_text_of_pages_is_asked_for_in_these_words_and_no_more(
-    upstreams: StandIns, tmp_path: Path
+    upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
     await contents(upstreams, tmp_path, {"results": [], "statuses": []}, A, B, A, most=20_000)
 
-    (asked,) = upstreams.calls("exa")
+    (asked,) = upstreams.requests_of("exa")
     assert asked.body == {"urls": [A, B], "text": {"maxCharacters": 20_001}}
     assert asked.headers["x-api-key"] == KEY
-    assert request_problems(SPEC, "POST", "/contents", asked.body) == []
+    assert find_request_problems(SPEC, "POST", "/contents", asked.body) == []
 
 
 async def test_a_paper_is_looked_for_under_its_older_name_when_the_newer_is_refused(
-    upstreams: StandIns, tmp_path: Path
+    upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
     refusing(upstreams, "publication")
 
     found, warnings = await search(upstreams, tmp_path, "rollups", 5, "research paper")
 
-    categories = [asked.body["category"] for asked in upstreams.calls("exa")]
+    categories = [asked.body["category"] for asked in upstreams.requests_of("exa")]
     assert categories == ["publication", "research paper"]
     assert (len(found.hits), warnings) == (2, [])
 
 
 async def test_pdfs_are_picked_from_any_pages_when_the_category_is_refused_and_that_is_said(
-    upstreams: StandIns, tmp_path: Path
+    upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
     refusing(upstreams, "pdf")
 
     found, warnings = await search(upstreams, tmp_path, "rollups", 3, "pdf")
 
     assert [hit.url for hit in found.hits] == ["https://a.example/paper.PDF?x=1"]
-    assert [asked.body for asked in upstreams.calls("exa")] == [
+    assert [asked.body for asked in upstreams.requests_of("exa")] == [
         {"query": "rollups", "numResults": 3, "type": "auto", "category": "pdf"},
         {"query": "rollups", "numResults": 10, "type": "auto"},
     ]
@@ -166,12 +168,12 @@ async def test_pdfs_are_picked_from_any_pages_when_the_category_is_refused_and_t
     assert "whose address ends in .pdf" in warnings[0]
 
 
-async def test_a_result_whose_id_is_a_pdf_is_one(upstreams: StandIns, tmp_path: Path) -> None:
-    def say(asked: Asked) -> tuple[int, Any]:
+async def test_a_result_whose_id_is_a_pdf_is_one(upstreams: FakeUpstreams, tmp_path: Path) -> None:
+    def say(asked: RecordedRequest) -> tuple[int, Any]:
         refused = "category" in asked.body
         return (400, {}) if refused else (200, answer(row(id="https://x.example/a.pdf"), row(url=B)))
 
-    upstreams.answers("exa", "/search", say, method="POST")
+    upstreams.set_response_function("exa", "/search", say, method="POST")
 
     found, _ = await search(upstreams, tmp_path, "rollups", 3, "pdf")
 
@@ -179,12 +181,12 @@ async def test_a_result_whose_id_is_a_pdf_is_one(upstreams: StandIns, tmp_path: 
 
 
 async def test_no_pdf_among_pages_of_any_kind_is_a_failure_and_not_nothing(
-    upstreams: StandIns, tmp_path: Path
+    upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
-    def say(asked: Asked) -> tuple[int, Any]:
+    def say(asked: RecordedRequest) -> tuple[int, Any]:
         return (400, {}) if "category" in asked.body else (200, answer(row()))
 
-    upstreams.answers("exa", "/search", say, method="POST")
+    upstreams.set_response_function("exa", "/search", say, method="POST")
 
     with pytest.raises(ProviderError, match="category 'pdf'"):
         await search(upstreams, tmp_path, "rollups", 3, "pdf")
@@ -201,21 +203,21 @@ async def test_no_pdf_among_pages_of_any_kind_is_a_failure_and_not_nothing(
     ],
 )
 async def test_a_category_that_is_refused_is_a_failure_and_never_dropped(
-    category: str | None, sent: list[str | None], upstreams: StandIns, tmp_path: Path
+    category: str | None, sent: list[str | None], upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
     body = {"requestId": "r", "error": f"Bad key {KEY}", "tag": "INVALID_REQUEST_BODY"}
-    upstreams.says("exa", "/search", body, status=400, method="POST")
+    upstreams.set_response("exa", "/search", body, status=400, method="POST")
 
     with pytest.raises(ProviderError, match=r"status 400 .INVALID_REQUEST_BODY") as caught:
         await search(upstreams, tmp_path, "rollups", 3, category)
 
-    assert [asked.body.get("category") for asked in upstreams.calls("exa")] == sent
+    assert [asked.body.get("category") for asked in upstreams.requests_of("exa")] == sent
     assert category is None or f"'{category}'" in caught.value.message
     assert KEY not in caught.value.message
 
 
 async def test_more_results_than_asked_for_are_cut_and_doubles_left_out(
-    upstreams: StandIns, tmp_path: Path
+    upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
     listed = [row(url=f"https://a.example/{place // 2}", title=str(place)) for place in range(20)]
     finds(upstreams, *listed)
@@ -225,7 +227,7 @@ async def test_more_results_than_asked_for_are_cut_and_doubles_left_out(
     assert [(hit.url[-1], hit.title) for hit in found.hits] == [("0", "0"), ("1", "2"), ("2", "4")]
 
 
-async def test_no_results_are_an_answer(upstreams: StandIns, tmp_path: Path) -> None:
+async def test_no_results_are_an_answer(upstreams: FakeUpstreams, tmp_path: Path) -> None:
     finds(upstreams)
 
     found, warnings = await search(upstreams, tmp_path, "rollups", 3)
@@ -248,7 +250,7 @@ async def test_no_results_are_an_answer(upstreams: StandIns, tmp_path: Path) -> 
     ],
 )
 async def test_the_kind_of_search_is_the_upstreams_where_it_is_one_of_ours(
-    said: dict[str, Any], kind: str, upstreams: StandIns, tmp_path: Path
+    said: dict[str, Any], kind: str, upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
     finds(upstreams, row(), **said)
 
@@ -261,7 +263,7 @@ async def test_the_kind_of_search_is_the_upstreams_where_it_is_one_of_ours(
     "odd", [None, 7, "", "ftp://a.example/", "javascript:alert(1)", "//a.example", "x" * 9]
 )
 async def test_a_result_that_cannot_be_opened_is_left_out(
-    odd: Any, upstreams: StandIns, tmp_path: Path
+    odd: Any, upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
     finds(upstreams, row(url=odd), row(url=B), 7, None)
 
@@ -271,7 +273,7 @@ async def test_a_result_that_cannot_be_opened_is_left_out(
 
 
 async def test_results_without_any_address_are_none_and_that_is_said(
-    upstreams: StandIns, tmp_path: Path
+    upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
     finds(upstreams, row(url=None), row(url=7))
 
@@ -281,7 +283,9 @@ async def test_results_without_any_address_are_none_and_that_is_said(
     assert warnings == ["Exa found 2 pages and returned no URL for any of them"]
 
 
-async def test_of_an_endless_list_the_beginning_is_looked_at(upstreams: StandIns, tmp_path: Path) -> None:
+async def test_of_an_endless_list_the_beginning_is_looked_at(
+    upstreams: FakeUpstreams, tmp_path: Path
+) -> None:
     finds(upstreams, *[row(url="ftp://a.example")] * 999, row(url=A), row(url=B))
 
     found, _ = await search(upstreams, tmp_path, "rollups", 3)
@@ -289,7 +293,7 @@ async def test_of_an_endless_list_the_beginning_is_looked_at(upstreams: StandIns
     assert [hit.url for hit in found.hits] == [A]
 
 
-async def test_text_is_made_legible_and_bounded(upstreams: StandIns, tmp_path: Path) -> None:
+async def test_text_is_made_legible_and_bounded(upstreams: FakeUpstreams, tmp_path: Path) -> None:
     hostile = "Pay\u202e me\u200b\x00 now\n" + "x" * 5000
     finds(upstreams, row(title=hostile, author=hostile, url="https://b\u00fccher.example/\u202e?q=\u00fc"))
 
@@ -316,21 +320,23 @@ async def test_text_is_made_legible_and_bounded(upstreams: StandIns, tmp_path: P
         None,
     ],
 )
-async def test_another_shape_is_a_failure(body: Any, upstreams: StandIns, tmp_path: Path) -> None:
-    upstreams.says("exa", "/search", body, method="POST")
+async def test_another_shape_is_a_failure(body: Any, upstreams: FakeUpstreams, tmp_path: Path) -> None:
+    upstreams.set_response("exa", "/search", body, method="POST")
 
     with pytest.raises(ProviderError):
         await search(upstreams, tmp_path, "rollups", 3)
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-async def test_a_fault_is_a_failure_of_its_kind(fault: Fault, upstreams: StandIns, tmp_path: Path) -> None:
+async def test_a_fault_is_a_failure_of_its_kind(
+    fault: Fault, upstreams: FakeUpstreams, tmp_path: Path
+) -> None:
     upstreams.faults["exa"] = fault
 
-    async with provider(Exa, tmp_path, url=upstreams.at("exa"), key=SECRET, timeout=2.5) as exa:
+    async with open_provider(Exa, tmp_path, url=upstreams.url_of("exa"), key=SECRET, timeout=2.5) as exa:
         with pytest.raises(ProviderFailure) as caught:
             await exa.search("rollups", 3)
-        searched = list(exa.record.warnings)
+        searched = list(exa.trace.warnings)
         if fault != "timeout":
             with pytest.raises(ProviderFailure) as unread:
                 await exa.contents([A], 100)
@@ -341,25 +347,27 @@ async def test_a_fault_is_a_failure_of_its_kind(fault: Fault, upstreams: StandIn
     assert searched == [caught.value.message]
 
 
-async def test_without_a_key_it_is_not_set_up_and_not_asked(upstreams: StandIns, tmp_path: Path) -> None:
-    async with provider(Exa, tmp_path, url=upstreams.at("exa")) as exa:
+async def test_without_a_key_it_is_not_set_up_and_not_asked(upstreams: FakeUpstreams, tmp_path: Path) -> None:
+    async with open_provider(Exa, tmp_path, url=upstreams.url_of("exa")) as exa:
         with pytest.raises(ProviderFailure, match="not set up"):
             await exa.search("rollups", 3)
 
-    assert not exa.configured
-    assert upstreams.asked == []
+    assert not exa.is_configured
+    assert upstreams.requests == []
 
 
-async def test_a_key_that_an_upstream_repeats_is_told_to_nobody(upstreams: StandIns, tmp_path: Path) -> None:
-    upstreams.says("exa", "/search", {"error": "no", "tag": KEY.upper()}, status=400, method="POST")
-    upstreams.says("exa", "/contents", {"results": [], "statuses": [7, {"id": KEY}]}, method="POST")
+async def test_a_key_that_an_upstream_repeats_is_told_to_nobody(
+    upstreams: FakeUpstreams, tmp_path: Path
+) -> None:
+    upstreams.set_response("exa", "/search", {"error": "no", "tag": KEY.upper()}, status=400, method="POST")
+    upstreams.set_response("exa", "/contents", {"results": [], "statuses": [7, {"id": KEY}]}, method="POST")
 
-    async with provider(Exa, tmp_path, url=upstreams.at("exa"), key=SECRET) as exa:
+    async with open_provider(Exa, tmp_path, url=upstreams.url_of("exa"), key=SECRET) as exa:
         with pytest.raises(ProviderError) as caught:
             await exa.search("rollups", 3)
         unread = await exa.contents([A], 100)
 
-    assert KEY not in repr([caught.value.message, exa.record.warnings, unread])
+    assert KEY not in repr([caught.value.message, exa.trace.warnings, unread])
 
 
 TERMS = {
@@ -398,7 +406,7 @@ def selling() -> Generator[str]:
 
 async def test_terms_of_payment_of_the_upstream_go_no_further(tmp_path: Path) -> None:
     with selling() as url:
-        async with provider(Exa, tmp_path, url=url, key=SECRET) as exa:
+        async with open_provider(Exa, tmp_path, url=url, key=SECRET) as exa:
             with pytest.raises(ProviderRefused) as searched:
                 await exa.search("rollups", 3)
             with pytest.raises(ProviderRefused) as read:
@@ -414,22 +422,22 @@ async def test_terms_of_payment_of_the_upstream_go_no_further(tmp_path: Path) ->
 async def test_a_request_that_costs_more_than_a_cent_is_told_to_the_operator(
     usd: Any,
     alarms: list[Any],
-    upstreams: StandIns,
+    upstreams: FakeUpstreams,
     tmp_path: Path,
 ) -> None:
     finds(upstreams, row(), costDollars={"total": usd})
 
-    set_up_logs("warning")
+    configure_logging("warning")
     with capture_logs() as logs:
         _, warnings = await search(upstreams, tmp_path, "rollups", 3)
-    set_up_logs("error")
+    configure_logging("error")
 
     assert [log["usd"] for log in logs] == alarms
     assert warnings == []
 
 
 async def test_pages_come_in_the_order_asked_each_as_it_was_asked_for(
-    upstreams: StandIns, tmp_path: Path
+    upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
     body = {
         "results": [
@@ -469,7 +477,7 @@ async def test_pages_come_in_the_order_asked_each_as_it_was_asked_for(
 )
 @pytest.mark.parametrize("key", ["id", "url"])
 async def test_an_address_is_known_again_in_another_spelling(
-    asked: str, listed: str, key: str, upstreams: StandIns, tmp_path: Path
+    asked: str, listed: str, key: str, upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
     result = {"id": "x", "url": "https://elsewhere.example/", "text": "one", key: listed}
     body = {"results": [result, row(id=B, url=B, text="two")]}
@@ -480,7 +488,7 @@ async def test_an_address_is_known_again_in_another_spelling(
 
 
 async def test_two_spellings_of_one_address_that_are_both_listed_are_kept_apart(
-    upstreams: StandIns, tmp_path: Path
+    upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
     secure, plain = "https://a.example/", "http://a.example/"
     body = {"results": [row(id=plain, url=plain, text="plain"), row(id=secure, url=secure, text="secure")]}
@@ -490,7 +498,9 @@ async def test_two_spellings_of_one_address_that_are_both_listed_are_kept_apart(
     assert [page.markdown for page in pages] == ["secure", "plain"]
 
 
-async def test_a_page_that_moved_is_the_one_that_is_left_over(upstreams: StandIns, tmp_path: Path) -> None:
+async def test_a_page_that_moved_is_the_one_that_is_left_over(
+    upstreams: FakeUpstreams, tmp_path: Path
+) -> None:
     moved = row(id=C, url=C, text="moved")
     body = {"results": [row(id=A, url=A, text="one"), moved], "statuses": [{"id": B, "status": "success"}]}
 
@@ -500,7 +510,7 @@ async def test_a_page_that_moved_is_the_one_that_is_left_over(upstreams: StandIn
 
 
 async def test_a_page_that_failed_is_not_given_the_text_of_another(
-    upstreams: StandIns, tmp_path: Path
+    upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
     body = {"results": [row(id=C, url=C, text="other")], "statuses": [{"id": B, "status": "error"}]}
 
@@ -541,7 +551,7 @@ async def test_a_page_that_failed_is_not_given_the_text_of_another(
     ],
 )
 async def test_a_page_that_could_not_be_read_says_why(
-    error: Any, reason: str, upstreams: StandIns, tmp_path: Path
+    error: Any, reason: str, upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
     body = {"results": [], "statuses": [{"id": A + "/", "status": "error", "error": error}]}
 
@@ -553,7 +563,7 @@ async def test_a_page_that_could_not_be_read_says_why(
 
 
 @pytest.mark.parametrize("empty", ["", " \n", "\u200b\u202e", None, 7])
-async def test_a_page_without_text_is_unread(empty: Any, upstreams: StandIns, tmp_path: Path) -> None:
+async def test_a_page_without_text_is_unread(empty: Any, upstreams: FakeUpstreams, tmp_path: Path) -> None:
     body = {"results": [row(text=empty)], "statuses": [{"id": A, "status": "success"}]}
 
     (page,) = await contents(upstreams, tmp_path, body, A)
@@ -574,7 +584,7 @@ async def test_a_page_without_text_is_unread(empty: Any, upstreams: StandIns, tm
     ],
 )
 async def test_the_length_of_a_text_is_known_unless_it_was_cut(
-    sent: str, length: int | None, upstreams: StandIns, tmp_path: Path
+    sent: str, length: int | None, upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
     (page,) = await contents(upstreams, tmp_path, {"results": [row(text=sent)]}, A, most=100)
 
@@ -582,7 +592,7 @@ async def test_the_length_of_a_text_is_known_unless_it_was_cut(
     assert page.markdown == sent[:101]
 
 
-async def test_links_in_a_text_that_run_scripts_are_words(upstreams: StandIns, tmp_path: Path) -> None:
+async def test_links_in_a_text_that_run_scripts_are_words(upstreams: FakeUpstreams, tmp_path: Path) -> None:
     sent = "[Menu](java\u200bscript:void(0)) ![Logo](data:image/png;base64,iVBORw0KGgo=)"
 
     (page,) = await contents(upstreams, tmp_path, {"results": [row(text=sent)]}, A)
@@ -590,7 +600,7 @@ async def test_links_in_a_text_that_run_scripts_are_words(upstreams: StandIns, t
     assert page.markdown == "Menu Logo"
 
 
-async def test_a_text_cut_inside_an_emoji_is_read(upstreams: StandIns, tmp_path: Path) -> None:
+async def test_a_text_cut_inside_an_emoji_is_read(upstreams: FakeUpstreams, tmp_path: Path) -> None:
     (page,) = await contents(upstreams, tmp_path, {"results": [row(text="x" * 100 + "\ud83d")]}, A)
 
     assert (page.markdown, page.length) == ("x" * 100, None)
@@ -598,7 +608,7 @@ async def test_a_text_cut_inside_an_emoji_is_read(upstreams: StandIns, tmp_path:
 
 @pytest.mark.parametrize("body", [{}, {"results": None}, [], None, 7, "text", {"error": "no"}])
 async def test_contents_of_another_shape_are_a_failure(
-    body: Any, upstreams: StandIns, tmp_path: Path
+    body: Any, upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
     with pytest.raises(ProviderError):
         await contents(upstreams, tmp_path, body, A)
@@ -638,9 +648,9 @@ async def test_contents_of_another_shape_are_a_failure(
     ],
 )
 async def test_recorded_searches_are_read(
-    case: str, hits: list[Hit], upstreams: StandIns, tmp_path: Path
+    case: str, hits: list[Hit], upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
-    upstreams.says("exa", "/search", recorded("exa", case), method="POST")
+    upstreams.set_response("exa", "/search", load_recording("exa", case), method="POST")
 
     found, warnings = await search(upstreams, tmp_path, "q", 10)
 
@@ -649,14 +659,16 @@ async def test_recorded_searches_are_read(
 
 
 async def test_the_replayed_search_is_answered(replayed: str, tmp_path: Path) -> None:
-    async with provider(Exa, tmp_path, url=f"{replayed}/exa", key=SECRET) as exa:
+    async with open_provider(Exa, tmp_path, url=f"{replayed}/exa", key=SECRET) as exa:
         found = await exa.search("python asyncio TaskGroup", 3)
 
     assert [hit.title for hit in found.hits] == ["Coroutines and tasks"]
 
 
-async def test_the_recorded_page_that_is_not_there_is_unread(upstreams: StandIns, tmp_path: Path) -> None:
-    body = recorded("exa", "contents-one-failed")
+async def test_the_recorded_page_that_is_not_there_is_unread(
+    upstreams: FakeUpstreams, tmp_path: Path
+) -> None:
+    body = load_recording("exa", "contents-one-failed")
 
     (unread,) = await contents(upstreams, tmp_path, body, "https://example.com")
 
@@ -674,9 +686,9 @@ async def test_the_recorded_page_that_is_not_there_is_unread(upstreams: StandIns
     ],
 )
 async def test_recorded_refusals_are_failures_that_are_not_the_buyers(
-    case: str, status: int, code: str, upstreams: StandIns, tmp_path: Path
+    case: str, status: int, code: str, upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
-    upstreams.says("exa", "/search", recorded("exa", case), status=status, method="POST")
+    upstreams.set_response("exa", "/search", load_recording("exa", case), status=status, method="POST")
 
     with pytest.raises(ProviderFailure) as caught:
         await search(upstreams, tmp_path, "q", 3)
@@ -685,12 +697,14 @@ async def test_recorded_refusals_are_failures_that_are_not_the_buyers(
     assert isinstance(caught.value, ProviderRefused) is (status != 429)
 
 
-async def test_searches_that_the_description_allows_are_read(upstreams: StandIns, tmp_path: Path) -> None:
-    bodies = responses(SPEC, "POST", "/search", 200, 100, 1)
-    upstreams.answers("exa", "/search", lambda _asked: (200, bodies.pop()), method="POST")
+async def test_searches_that_the_description_allows_are_read(
+    upstreams: FakeUpstreams, tmp_path: Path
+) -> None:
+    bodies = generate_responses(SPEC, "POST", "/search", 200, 100, 1)
+    upstreams.set_response_function("exa", "/search", lambda _asked: (200, bodies.pop()), method="POST")
     read = 0
 
-    async with provider(Exa, tmp_path, url=upstreams.at("exa"), key=SECRET, per_minute=6000) as exa:
+    async with open_provider(Exa, tmp_path, url=upstreams.url_of("exa"), key=SECRET, per_minute=6000) as exa:
         while bodies:
             expected = bodies[-1].get("results")
             if expected is None:
@@ -709,7 +723,7 @@ async def test_searches_that_the_description_allows_are_read(upstreams: StandIns
 def test_contents_that_the_description_allows_are_read(seed: int) -> None:
     read = 0
 
-    for body in responses(SPEC, "POST", "/contents", 200, 100, seed):
+    for body in generate_responses(SPEC, "POST", "/contents", 200, 100, seed):
         if "results" not in body and "statuses" not in body:
             continue
         asked = [*{str(each.get("url")) for each in body.get("results", ())}, C]
@@ -742,4 +756,4 @@ def test_whatever_stands_in_the_lists_each_page_asked_for_has_an_answer(
 
 
 def test_settings_without_anything_are_a_rehearsal() -> None:
-    assert not Exa(Settings()).configured
+    assert not Exa(Settings()).is_configured

@@ -13,8 +13,8 @@ from facilitators import settings_in
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import SecretStr
-from specs import request_problems, responses
-from standins import FAULTS, Asked, Fault, StandIns, provider, recorded
+from specs import find_request_problems, generate_responses
+from standins import FAULTS, FakeUpstreams, Fault, RecordedRequest, load_recording, open_provider
 
 from centgate.errors import (
     NoData,
@@ -60,17 +60,17 @@ def problems(path: str, body: dict[str, Any]) -> list[str]:
     That writes formats and sources as objects, and in its defaults and examples as words, as clients do.
     """
     named = {key: [{"type": each} for each in body[key]] for key in ("formats", "sources") if key in body}
-    return request_problems(SPEC, "POST", path, body | named)
+    return find_request_problems(SPEC, "POST", path, body | named)
 
 
-async def scraped(upstreams: StandIns, folder: Path, body: Any, status: int = 200) -> Page:
+async def scraped(upstreams: FakeUpstreams, folder: Path, body: Any, status: int = 200) -> Page:
     """Parse a page in the upstream's format."""
-    upstreams.says("firecrawl", SCRAPE, body, status=status, method="POST")
-    async with provider(Firecrawl, folder, url=upstreams.at("firecrawl"), key=SECRET) as firecrawl:
+    upstreams.set_response("firecrawl", SCRAPE, body, status=status, method="POST")
+    async with open_provider(Firecrawl, folder, url=upstreams.url_of("firecrawl"), key=SECRET) as firecrawl:
         return await firecrawl.scrape(URL, only_main_content=True)
 
 
-async def test_a_page_is_told_in_our_words(upstreams: StandIns, tmp_path: Path) -> None:
+async def test_a_page_is_told_in_our_words(upstreams: FakeUpstreams, tmp_path: Path) -> None:
     read = await scraped(
         upstreams,
         tmp_path,
@@ -103,14 +103,14 @@ async def test_a_page_is_told_in_our_words(upstreams: StandIns, tmp_path: Path) 
 
 @pytest.mark.parametrize("only_main_content", [True, False])
 async def test_a_page_is_asked_for_at_one_credit(
-    *, only_main_content: bool, upstreams: StandIns, tmp_path: Path
+    *, only_main_content: bool, upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
-    upstreams.says("firecrawl", SCRAPE, page(), method="POST")
+    upstreams.set_response("firecrawl", SCRAPE, page(), method="POST")
 
-    async with provider(Firecrawl, tmp_path, url=upstreams.at("firecrawl"), key=SECRET) as firecrawl:
+    async with open_provider(Firecrawl, tmp_path, url=upstreams.url_of("firecrawl"), key=SECRET) as firecrawl:
         await firecrawl.scrape(URL, only_main_content=only_main_content)
 
-    (asked,) = upstreams.calls("firecrawl")
+    (asked,) = upstreams.requests_of("firecrawl")
     assert asked.headers["authorization"] == f"Bearer {KEY}"
     assert asked.body == {
         "url": URL,
@@ -125,14 +125,14 @@ async def test_a_page_is_asked_for_at_one_credit(
     assert problems("/scrape", asked.body) == []
 
 
-async def test_a_search_is_asked_for_at_two_credits(upstreams: StandIns, tmp_path: Path) -> None:
-    upstreams.says("firecrawl", SEARCH, {"success": True, "data": {}}, method="POST")
+async def test_a_search_is_asked_for_at_two_credits(upstreams: FakeUpstreams, tmp_path: Path) -> None:
+    upstreams.set_response("firecrawl", SEARCH, {"success": True, "data": {}}, method="POST")
 
-    async with provider(Firecrawl, tmp_path, url=upstreams.at("firecrawl"), key=SECRET) as firecrawl:
+    async with open_provider(Firecrawl, tmp_path, url=upstreams.url_of("firecrawl"), key=SECRET) as firecrawl:
         await firecrawl.search("words", 5)
         await firecrawl.search("words", 40)
 
-    first, second = upstreams.calls("firecrawl")
+    first, second = upstreams.requests_of("firecrawl")
     assert first.body == {
         "query": "words",
         "limit": 5,
@@ -146,27 +146,27 @@ async def test_a_search_is_asked_for_at_two_credits(upstreams: StandIns, tmp_pat
 
 @pytest.mark.parametrize(("words", "sent"), [(None, {}), ("blog", {"search": "blog"})])
 async def test_a_map_is_asked_for_at_one_credit(
-    words: str | None, sent: dict[str, str], upstreams: StandIns, tmp_path: Path
+    words: str | None, sent: dict[str, str], upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
-    upstreams.says("firecrawl", MAP, {"success": True, "links": [{"url": URL}]}, method="POST")
+    upstreams.set_response("firecrawl", MAP, {"success": True, "links": [{"url": URL}]}, method="POST")
 
-    async with provider(Firecrawl, tmp_path, url=upstreams.at("firecrawl"), key=SECRET) as firecrawl:
+    async with open_provider(Firecrawl, tmp_path, url=upstreams.url_of("firecrawl"), key=SECRET) as firecrawl:
         await firecrawl.links(URL, words, 100)
 
-    (asked,) = upstreams.calls("firecrawl")
+    (asked,) = upstreams.requests_of("firecrawl")
     assert asked.body == {"url": URL, "limit": 100, "timeout": 15_000, "includeSubdomains": False} | sent
     assert problems("/map", asked.body) == []
 
 
-async def test_its_own_deadline_is_shorter_than_ours(upstreams: StandIns, tmp_path: Path) -> None:
-    upstreams.says("firecrawl", SCRAPE, page(), method="POST")
+async def test_its_own_deadline_is_shorter_than_ours(upstreams: FakeUpstreams, tmp_path: Path) -> None:
+    upstreams.set_response("firecrawl", SCRAPE, page(), method="POST")
 
-    async with provider(
-        Firecrawl, tmp_path, url=upstreams.at("firecrawl"), key=SECRET, timeout=5.0
+    async with open_provider(
+        Firecrawl, tmp_path, url=upstreams.url_of("firecrawl"), key=SECRET, timeout=5.0
     ) as firecrawl:
         await firecrawl.scrape(URL, only_main_content=True)
 
-    assert upstreams.calls("firecrawl")[0].body["timeout"] == 4000
+    assert upstreams.requests_of("firecrawl")[0].body["timeout"] == 4000
 
 
 def set_up(folder: Path, **given: Any) -> Firecrawl:
@@ -200,20 +200,22 @@ def test_an_address_with_the_version_is_taken_as_it_is_meant(base: str, tmp_path
 def test_it_takes_a_key_or_an_instance_of_ones_own(
     *, given: dict[str, Any], configured: bool, tmp_path: Path
 ) -> None:
-    assert set_up(tmp_path, **given).configured is configured
+    assert set_up(tmp_path, **given).is_configured is configured
 
 
-async def test_an_instance_of_ones_own_is_asked_without_a_key(upstreams: StandIns, tmp_path: Path) -> None:
-    upstreams.says("firecrawl", SCRAPE, page(), method="POST")
+async def test_an_instance_of_ones_own_is_asked_without_a_key(
+    upstreams: FakeUpstreams, tmp_path: Path
+) -> None:
+    upstreams.set_response("firecrawl", SCRAPE, page(), method="POST")
 
-    async with provider(Firecrawl, tmp_path, url=upstreams.at("firecrawl")) as firecrawl:
+    async with open_provider(Firecrawl, tmp_path, url=upstreams.url_of("firecrawl")) as firecrawl:
         await firecrawl.scrape(URL, only_main_content=True)
 
-    assert "authorization" not in upstreams.calls("firecrawl")[0].headers
+    assert "authorization" not in upstreams.requests_of("firecrawl")[0].headers
 
 
 async def test_without_either_it_is_not_asked(tmp_path: Path) -> None:
-    async with provider(Firecrawl, tmp_path) as firecrawl:
+    async with open_provider(Firecrawl, tmp_path) as firecrawl:
         with pytest.raises(ProviderUnconfigured):
             await firecrawl.scrape(URL, only_main_content=True)
 
@@ -232,16 +234,16 @@ async def test_without_either_it_is_not_asked(tmp_path: Path) -> None:
     ],
 )
 async def test_sites_that_are_billed_thirtyfold_are_never_sent(
-    url: str, upstreams: StandIns, tmp_path: Path
+    url: str, upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
-    async with provider(Firecrawl, tmp_path, url=upstreams.at("firecrawl"), key=SECRET) as firecrawl:
+    async with open_provider(Firecrawl, tmp_path, url=upstreams.url_of("firecrawl"), key=SECRET) as firecrawl:
         with pytest.raises(ProviderError, match="not used"):
             await firecrawl.scrape(url, only_main_content=True)
         with pytest.raises(ProviderError, match="not used"):
             await firecrawl.links(url, None, 100)
 
-    assert firecrawl.cannot({"url": url, "onlyMainContent": True}) == ("url",)
-    assert upstreams.asked == []
+    assert firecrawl.unsupported_options({"url": url, "onlyMainContent": True}) == ("url",)
+    assert upstreams.requests == []
 
 
 @pytest.mark.parametrize(
@@ -257,11 +259,13 @@ async def test_sites_that_are_billed_thirtyfold_are_never_sent(
     ],
 )
 def test_other_sites_are_none_of_these(asked: dict[str, Any], tmp_path: Path) -> None:
-    assert set_up(tmp_path, key=SECRET).cannot(asked) == ()
+    assert set_up(tmp_path, key=SECRET).unsupported_options(asked) == ()
 
 
 @pytest.mark.parametrize("status", [404, 410])
-async def test_a_page_that_is_not_there_is_no_data(status: int, upstreams: StandIns, tmp_path: Path) -> None:
+async def test_a_page_that_is_not_there_is_no_data(
+    status: int, upstreams: FakeUpstreams, tmp_path: Path
+) -> None:
     with pytest.raises(NoData, match=str(status)):
         await scraped(upstreams, tmp_path, page(statusCode=status))
 
@@ -279,7 +283,7 @@ async def test_a_page_that_is_not_there_is_no_data(status: int, upstreams: Stand
     ],
 )
 async def test_an_answer_of_the_site_that_is_no_page_is_told_apart(
-    status: Any, reason: str, upstreams: StandIns, tmp_path: Path
+    status: Any, reason: str, upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
     with pytest.raises(PageUnread) as caught:
         await scraped(upstreams, tmp_path, page(statusCode=status))
@@ -289,7 +293,7 @@ async def test_an_answer_of_the_site_that_is_no_page_is_told_apart(
 
 
 @pytest.mark.parametrize("markdown", ["", "  \n\n ", None, "\u200b\u202e", "![](<Base64-Image-Removed>)"])
-async def test_a_page_without_text_is_unread(markdown: Any, upstreams: StandIns, tmp_path: Path) -> None:
+async def test_a_page_without_text_is_unread(markdown: Any, upstreams: FakeUpstreams, tmp_path: Path) -> None:
     body = page()
     body["data"]["markdown"] = markdown
 
@@ -322,7 +326,7 @@ REASONS = [
 @pytest.mark.parametrize("status", [200, 500])
 @pytest.mark.parametrize(("code", "text", "reason"), REASONS)
 async def test_why_a_page_was_not_read_is_said_in_one_word(
-    code: str, text: str, reason: str, status: int, upstreams: StandIns, tmp_path: Path
+    code: str, text: str, reason: str, status: int, upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
     body = {"success": False, "code": code, "error": text}
 
@@ -347,7 +351,7 @@ async def test_why_a_page_was_not_read_is_said_in_one_word(
     ],
 )
 async def test_failures_without_a_code_are_read_by_their_status(
-    status: int, body: Any, reason: str, upstreams: StandIns, tmp_path: Path
+    status: int, body: Any, reason: str, upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
     with pytest.raises(PageUnread) as caught:
         await scraped(upstreams, tmp_path, body, status)
@@ -366,7 +370,7 @@ async def test_failures_without_a_code_are_read_by_their_status(
     ],
 )
 async def test_a_refusal_of_the_operator_is_never_one_of_the_buyer(
-    status: int, body: Any, upstreams: StandIns, tmp_path: Path
+    status: int, body: Any, upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
     with pytest.raises(ProviderRefused):
         await scraped(upstreams, tmp_path, body, status)
@@ -391,7 +395,7 @@ async def test_a_refusal_of_the_operator_is_never_one_of_the_buyer(
     ],
 )
 async def test_what_says_nothing_of_the_page_is_a_failure_of_the_upstream(
-    status: int, body: Any, upstreams: StandIns, tmp_path: Path
+    status: int, body: Any, upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
     with pytest.raises(ProviderError) as caught:
         await scraped(upstreams, tmp_path, body, status)
@@ -400,19 +404,19 @@ async def test_what_says_nothing_of_the_page_is_a_failure_of_the_upstream(
 
 
 @pytest.mark.parametrize("success", [{"success": True}, {"status": "success"}, {}])
-async def test_success_need_not_be_said(success: Any, upstreams: StandIns, tmp_path: Path) -> None:
+async def test_success_need_not_be_said(success: Any, upstreams: FakeUpstreams, tmp_path: Path) -> None:
     read = await scraped(upstreams, tmp_path, {"data": page()["data"], **success})
 
     assert read.title == "A guide"
 
 
-async def test_a_page_needs_no_metadata(upstreams: StandIns, tmp_path: Path) -> None:
+async def test_a_page_needs_no_metadata(upstreams: FakeUpstreams, tmp_path: Path) -> None:
     read = await scraped(upstreams, tmp_path, {"success": True, "data": {"markdown": "Text"}})
 
     assert read == Page(url=URL, markdown="Text", length=4)
 
 
-async def test_values_may_be_lists(upstreams: StandIns, tmp_path: Path) -> None:
+async def test_values_may_be_lists(upstreams: FakeUpstreams, tmp_path: Path) -> None:
     body = page(
         title=["", "First", "Second"],
         description=["One", "Two"],
@@ -434,7 +438,7 @@ async def test_values_may_be_lists(upstreams: StandIns, tmp_path: Path) -> None:
     ["", "yesterday", 7, None, {}, [], True, "2026-13-01", "javascript:alert(1)", "1970-01-01T00:00:00Z"],
 )
 async def test_dates_and_addresses_that_are_none_are_null(
-    odd: Any, upstreams: StandIns, tmp_path: Path
+    odd: Any, upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
     read = await scraped(
         upstreams,
@@ -446,7 +450,7 @@ async def test_dates_and_addresses_that_are_none_are_null(
 
 
 @pytest.mark.parametrize("odd", [0, 99, 600, -1, 200.5, True, None, "ok", [], {}, 2**70])
-async def test_a_status_that_is_none_is_null(odd: Any, upstreams: StandIns, tmp_path: Path) -> None:
+async def test_a_status_that_is_none_is_null(odd: Any, upstreams: FakeUpstreams, tmp_path: Path) -> None:
     read = await scraped(upstreams, tmp_path, page(statusCode=odd))
 
     assert read.status is None
@@ -462,7 +466,7 @@ async def test_a_status_that_is_none_is_null(odd: Any, upstreams: StandIns, tmp_
     ],
 )
 async def test_of_a_pdf_one_page_is_read_and_it_says_so(
-    told: dict[str, Any], length: int | None, warning: str | None, upstreams: StandIns, tmp_path: Path
+    told: dict[str, Any], length: int | None, warning: str | None, upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
     read = await scraped(upstreams, tmp_path, page(contentType="application/pdf", **told))
 
@@ -470,7 +474,7 @@ async def test_of_a_pdf_one_page_is_read_and_it_says_so(
     assert (warning is None and read.warnings == ()) or (warning or "") in read.warnings[0]
 
 
-async def test_what_cannot_be_seen_is_removed(upstreams: StandIns, tmp_path: Path) -> None:
+async def test_what_cannot_be_seen_is_removed(upstreams: FakeUpstreams, tmp_path: Path) -> None:
     hidden = "\u202eab\u200bcd\x00\U000e0041\x1b[31m"
     body = page(title=hidden, description=hidden, author=hidden, language=hidden, contentType=hidden)
     body["data"]["markdown"] = f"# {hidden}\r\n\r\ntext\x85more"
@@ -496,7 +500,7 @@ async def test_what_cannot_be_seen_is_removed(upstreams: StandIns, tmp_path: Pat
     ],
 )
 async def test_images_as_data_and_links_to_scripts_leave_their_words(
-    markdown: str, left: str, upstreams: StandIns, tmp_path: Path
+    markdown: str, left: str, upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
     body = page()
     body["data"]["markdown"] = markdown
@@ -506,7 +510,9 @@ async def test_images_as_data_and_links_to_scripts_leave_their_words(
     assert read.markdown == left
 
 
-async def test_no_more_of_a_long_page_is_read_than_is_needed(upstreams: StandIns, tmp_path: Path) -> None:
+async def test_no_more_of_a_long_page_is_read_than_is_needed(
+    upstreams: FakeUpstreams, tmp_path: Path
+) -> None:
     body = page()
     body["data"]["markdown"] = "word " * 100_000
 
@@ -516,7 +522,7 @@ async def test_no_more_of_a_long_page_is_read_than_is_needed(upstreams: StandIns
     assert read.length == 500_000
 
 
-async def test_how_long_an_endless_page_is_is_not_known(upstreams: StandIns, tmp_path: Path) -> None:
+async def test_how_long_an_endless_page_is_is_not_known(upstreams: FakeUpstreams, tmp_path: Path) -> None:
     body = page()
     body["data"]["markdown"] = "word " * 300_000
 
@@ -548,10 +554,12 @@ def found(**more: Any) -> dict[str, Any]:
         {"web": [found()], "news": [{"url": "https://n.example"}], "images": [7]},
     ],
 )
-async def test_results_are_read_from_either_shape(data: Any, upstreams: StandIns, tmp_path: Path) -> None:
-    upstreams.says("firecrawl", SEARCH, {"success": True, "data": data}, method="POST")
+async def test_results_are_read_from_either_shape(
+    data: Any, upstreams: FakeUpstreams, tmp_path: Path
+) -> None:
+    upstreams.set_response("firecrawl", SEARCH, {"success": True, "data": data}, method="POST")
 
-    async with provider(Firecrawl, tmp_path, url=upstreams.at("firecrawl")) as firecrawl:
+    async with open_provider(Firecrawl, tmp_path, url=upstreams.url_of("firecrawl")) as firecrawl:
         (hit,) = (await firecrawl.search("words", 5)).hits
 
     assert (hit.url, hit.title, hit.description) == (URL, "A guide", "How to begin.")
@@ -560,21 +568,21 @@ async def test_results_are_read_from_either_shape(data: Any, upstreams: StandIns
 @pytest.mark.parametrize(
     "data", [{}, {"web": []}, {"web": None}, [], {"news": [found(url="https://n.example")]}]
 )
-async def test_nothing_found_is_an_empty_answer(data: Any, upstreams: StandIns, tmp_path: Path) -> None:
-    upstreams.says("firecrawl", SEARCH, {"success": True, "data": data}, method="POST")
+async def test_nothing_found_is_an_empty_answer(data: Any, upstreams: FakeUpstreams, tmp_path: Path) -> None:
+    upstreams.set_response("firecrawl", SEARCH, {"success": True, "data": data}, method="POST")
 
-    async with provider(Firecrawl, tmp_path, url=upstreams.at("firecrawl")) as firecrawl:
+    async with open_provider(Firecrawl, tmp_path, url=upstreams.url_of("firecrawl")) as firecrawl:
         answer = await firecrawl.search("words", 5)
 
     assert answer.hits == ()
 
 
-async def test_results_are_distinct_bounded_and_legible(upstreams: StandIns, tmp_path: Path) -> None:
+async def test_results_are_distinct_bounded_and_legible(upstreams: FakeUpstreams, tmp_path: Path) -> None:
     listed = [found(), found(title="Again"), found(url="javascript:alert(1)"), 7, None, found(url=None)]
     listed += [found(url=f"https://example.com/{n}", title="\u202eT\x00" + "x" * 900) for n in range(30)]
-    upstreams.says("firecrawl", SEARCH, {"success": True, "data": {"web": listed}}, method="POST")
+    upstreams.set_response("firecrawl", SEARCH, {"success": True, "data": {"web": listed}}, method="POST")
 
-    async with provider(Firecrawl, tmp_path, url=upstreams.at("firecrawl")) as firecrawl:
+    async with open_provider(Firecrawl, tmp_path, url=upstreams.url_of("firecrawl")) as firecrawl:
         hits = (await firecrawl.search("words", 10)).hits
 
     assert [hit.url for hit in hits] == [URL] + [f"https://example.com/{n}" for n in range(9)]
@@ -599,10 +607,12 @@ async def test_results_are_distinct_bounded_and_legible(upstreams: StandIns, tmp
         "text",
     ],
 )
-async def test_another_shape_of_a_search_is_a_failure(body: Any, upstreams: StandIns, tmp_path: Path) -> None:
-    upstreams.says("firecrawl", SEARCH, body, method="POST")
+async def test_another_shape_of_a_search_is_a_failure(
+    body: Any, upstreams: FakeUpstreams, tmp_path: Path
+) -> None:
+    upstreams.set_response("firecrawl", SEARCH, body, method="POST")
 
-    async with provider(Firecrawl, tmp_path, url=upstreams.at("firecrawl")) as firecrawl:
+    async with open_provider(Firecrawl, tmp_path, url=upstreams.url_of("firecrawl")) as firecrawl:
         with pytest.raises(ProviderError) as caught:
             await firecrawl.search("words", 5)
 
@@ -617,16 +627,18 @@ async def test_another_shape_of_a_search_is_a_failure(body: Any, upstreams: Stan
         {"success": True, "data": {"links": [{"url": URL}, {"url": "https://example.com/b", "title": "B"}]}},
     ],
 )
-async def test_links_are_read_from_either_shape(body: Any, upstreams: StandIns, tmp_path: Path) -> None:
-    upstreams.says("firecrawl", MAP, body, method="POST")
+async def test_links_are_read_from_either_shape(body: Any, upstreams: FakeUpstreams, tmp_path: Path) -> None:
+    upstreams.set_response("firecrawl", MAP, body, method="POST")
 
-    async with provider(Firecrawl, tmp_path, url=upstreams.at("firecrawl")) as firecrawl:
+    async with open_provider(Firecrawl, tmp_path, url=upstreams.url_of("firecrawl")) as firecrawl:
         links = await firecrawl.links(URL, None, 100)
 
     assert [(link.url, link.title) for link in links] == [(URL, None), ("https://example.com/b", "B")]
 
 
-async def test_links_are_distinct_and_at_most_as_many_as_asked(upstreams: StandIns, tmp_path: Path) -> None:
+async def test_links_are_distinct_and_at_most_as_many_as_asked(
+    upstreams: FakeUpstreams, tmp_path: Path
+) -> None:
     listed: list[Any] = [
         {"url": f"{URL}?a=1", "title": "T", "description": "D"},
         {"url": f"{URL}?a=2", "title": "T", "description": "D"},
@@ -636,9 +648,9 @@ async def test_links_are_distinct_and_at_most_as_many_as_asked(upstreams: StandI
         "mailto:someone@example.com",
         *(f"https://example.com/{n}" for n in range(200)),
     ]
-    upstreams.says("firecrawl", MAP, {"success": True, "links": listed}, method="POST")
+    upstreams.set_response("firecrawl", MAP, {"success": True, "links": listed}, method="POST")
 
-    async with provider(Firecrawl, tmp_path, url=upstreams.at("firecrawl")) as firecrawl:
+    async with open_provider(Firecrawl, tmp_path, url=upstreams.url_of("firecrawl")) as firecrawl:
         links = await firecrawl.links(URL, None, 100)
 
     assert [link.url for link in links[:4]] == [
@@ -650,10 +662,10 @@ async def test_links_are_distinct_and_at_most_as_many_as_asked(upstreams: StandI
     assert len(links) == 100
 
 
-async def test_a_site_without_links_is_no_data(upstreams: StandIns, tmp_path: Path) -> None:
-    upstreams.says("firecrawl", MAP, {"success": True, "links": []}, method="POST")
+async def test_a_site_without_links_is_no_data(upstreams: FakeUpstreams, tmp_path: Path) -> None:
+    upstreams.set_response("firecrawl", MAP, {"success": True, "links": []}, method="POST")
 
-    async with provider(Firecrawl, tmp_path, url=upstreams.at("firecrawl")) as firecrawl:
+    async with open_provider(Firecrawl, tmp_path, url=upstreams.url_of("firecrawl")) as firecrawl:
         with pytest.raises(NoData):
             await firecrawl.links(URL, None, 100)
 
@@ -669,19 +681,21 @@ async def test_a_site_without_links_is_no_data(upstreams: StandIns, tmp_path: Pa
         {"links": ["x"]},
     ],
 )
-async def test_another_shape_of_a_map_is_a_failure(body: Any, upstreams: StandIns, tmp_path: Path) -> None:
-    upstreams.says("firecrawl", MAP, body, method="POST")
+async def test_another_shape_of_a_map_is_a_failure(
+    body: Any, upstreams: FakeUpstreams, tmp_path: Path
+) -> None:
+    upstreams.set_response("firecrawl", MAP, body, method="POST")
 
-    async with provider(Firecrawl, tmp_path, url=upstreams.at("firecrawl")) as firecrawl:
+    async with open_provider(Firecrawl, tmp_path, url=upstreams.url_of("firecrawl")) as firecrawl:
         with pytest.raises(ProviderError):
             await firecrawl.links(URL, None, 100)
 
 
-async def test_a_site_that_cannot_be_mapped_says_why(upstreams: StandIns, tmp_path: Path) -> None:
+async def test_a_site_that_cannot_be_mapped_says_why(upstreams: FakeUpstreams, tmp_path: Path) -> None:
     body = {"success": False, "code": "MAP_TIMEOUT", "error": "Map timed out"}
-    upstreams.says("firecrawl", MAP, body, status=408, method="POST")
+    upstreams.set_response("firecrawl", MAP, body, status=408, method="POST")
 
-    async with provider(Firecrawl, tmp_path, url=upstreams.at("firecrawl")) as firecrawl:
+    async with open_provider(Firecrawl, tmp_path, url=upstreams.url_of("firecrawl")) as firecrawl:
         with pytest.raises(PageUnread) as caught:
             await firecrawl.links(URL, None, 100)
 
@@ -691,19 +705,19 @@ async def test_a_site_that_cannot_be_mapped_says_why(upstreams: StandIns, tmp_pa
 @pytest.mark.parametrize("question", ["search", "scrape", "links"])
 @pytest.mark.parametrize("fault", FAULTS)
 async def test_a_fault_is_a_failure_of_its_kind(
-    fault: Fault, question: str, upstreams: StandIns, tmp_path: Path
+    fault: Fault, question: str, upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
     upstreams.faults["firecrawl"] = fault
 
-    async with provider(
-        Firecrawl, tmp_path, url=upstreams.at("firecrawl"), key=SECRET, timeout=2.5
+    async with open_provider(
+        Firecrawl, tmp_path, url=upstreams.url_of("firecrawl"), key=SECRET, timeout=2.5
     ) as firecrawl:
         with pytest.raises(ProviderFailure) as caught:
             await asked(firecrawl, question)
 
     assert caught.value.code == FAULTS[fault][1]
     assert caught.value.provider == "firecrawl"
-    assert firecrawl.record.warnings == [caught.value.message]
+    assert firecrawl.trace.warnings == [caught.value.message]
 
 
 async def asked(firecrawl: Firecrawl, question: str) -> Any:
@@ -720,23 +734,25 @@ async def asked(firecrawl: Firecrawl, question: str) -> Any:
 @pytest.mark.parametrize("question", ["search", "scrape", "links"])
 @pytest.mark.parametrize("status", [200, 400, 401, 402, 403, 404, 408, 429, 500, 503])
 async def test_a_key_is_never_repeated(
-    status: int, question: str, upstreams: StandIns, tmp_path: Path
+    status: int, question: str, upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
     body = {"success": False, "error": f"the token {KEY} is bad", "code": KEY}
     for path in (MAP, SEARCH, SCRAPE):
-        upstreams.says("firecrawl", path, body, status=status, method="POST")
+        upstreams.set_response("firecrawl", path, body, status=status, method="POST")
 
-    async with provider(Firecrawl, tmp_path, url=upstreams.at("firecrawl"), key=SECRET) as firecrawl:
+    async with open_provider(Firecrawl, tmp_path, url=upstreams.url_of("firecrawl"), key=SECRET) as firecrawl:
         with pytest.raises(ProviderFailure) as caught:
             await asked(firecrawl, question)
 
     assert KEY not in caught.value.message
     assert KEY.upper() not in caught.value.message
-    assert not any(KEY in warning for warning in firecrawl.record.warnings)
+    assert not any(KEY in warning for warning in firecrawl.trace.warnings)
 
 
 @pytest.mark.parametrize("before", range(90, 125, 5))
-async def test_not_even_half_of_a_key_is_repeated(before: int, upstreams: StandIns, tmp_path: Path) -> None:
+async def test_not_even_half_of_a_key_is_repeated(
+    before: int, upstreams: FakeUpstreams, tmp_path: Path
+) -> None:
     body = {"success": False, "error": "x" * before + KEY}
 
     with pytest.raises(ProviderError) as caught:
@@ -745,8 +761,8 @@ async def test_not_even_half_of_a_key_is_repeated(before: int, upstreams: StandI
     assert KEY[:6] not in caught.value.message
 
 
-async def test_the_recorded_page_is_read(upstreams: StandIns, tmp_path: Path) -> None:
-    body = recorded("firecrawl", "scrape-firecrawl-dev")
+async def test_the_recorded_page_is_read(upstreams: FakeUpstreams, tmp_path: Path) -> None:
+    body = load_recording("firecrawl", "scrape-firecrawl-dev")
 
     read = await scraped(upstreams, tmp_path, body)
 
@@ -759,7 +775,7 @@ async def test_the_recorded_page_is_read(upstreams: StandIns, tmp_path: Path) ->
 
 
 async def test_the_recorded_upstream_is_asked_in_words_that_it_knows(replayed: str, tmp_path: Path) -> None:
-    async with provider(Firecrawl, tmp_path, url=f"{replayed}/firecrawl", key=SECRET) as firecrawl:
+    async with open_provider(Firecrawl, tmp_path, url=f"{replayed}/firecrawl", key=SECRET) as firecrawl:
         links = await firecrawl.links("https://firecrawl.dev", None, 100)
         with pytest.raises(PageUnread):
             await firecrawl.scrape("https://nonexistent.example", only_main_content=True)
@@ -769,30 +785,30 @@ async def test_the_recorded_upstream_is_asked_in_words_that_it_knows(replayed: s
     assert len(links) == 4
 
 
-async def test_the_recorded_failure_with_status_200_is_one(upstreams: StandIns, tmp_path: Path) -> None:
+async def test_the_recorded_failure_with_status_200_is_one(upstreams: FakeUpstreams, tmp_path: Path) -> None:
     with pytest.raises(PageUnread, match="SCRAPE_DNS_RESOLUTION_ERROR") as caught:
-        await scraped(upstreams, tmp_path, recorded("firecrawl", "scrape-200-success-false"))
+        await scraped(upstreams, tmp_path, load_recording("firecrawl", "scrape-200-success-false"))
 
     assert caught.value.reason == "dns"
 
 
 @pytest.mark.parametrize(("case", "count"), [("search-documented", 2), ("search-data-is-a-list", 1)])
 async def test_the_recorded_searches_are_read(
-    case: str, count: int, upstreams: StandIns, tmp_path: Path
+    case: str, count: int, upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
-    upstreams.says("firecrawl", SEARCH, recorded("firecrawl", case), method="POST")
+    upstreams.set_response("firecrawl", SEARCH, load_recording("firecrawl", case), method="POST")
 
-    async with provider(Firecrawl, tmp_path, url=upstreams.at("firecrawl")) as firecrawl:
+    async with open_provider(Firecrawl, tmp_path, url=upstreams.url_of("firecrawl")) as firecrawl:
         hits = (await firecrawl.search("firecrawl", 5)).hits
 
     assert len(hits) == count
     assert all(hit.title and hit.description for hit in hits)
 
 
-async def test_the_recorded_map_names_each_page_once(upstreams: StandIns, tmp_path: Path) -> None:
-    upstreams.says("firecrawl", MAP, recorded("firecrawl", "map-documented"), method="POST")
+async def test_the_recorded_map_names_each_page_once(upstreams: FakeUpstreams, tmp_path: Path) -> None:
+    upstreams.set_response("firecrawl", MAP, load_recording("firecrawl", "map-documented"), method="POST")
 
-    async with provider(Firecrawl, tmp_path, url=upstreams.at("firecrawl")) as firecrawl:
+    async with open_provider(Firecrawl, tmp_path, url=upstreams.url_of("firecrawl")) as firecrawl:
         links = await firecrawl.links("https://firecrawl.dev", None, 100)
 
     assert len(links) == 4
@@ -801,34 +817,36 @@ async def test_the_recorded_map_names_each_page_once(upstreams: StandIns, tmp_pa
 
 @pytest.mark.parametrize(("case", "status"), [("error-401", 401), ("error-402", 402)])
 async def test_the_recorded_refusals_are_the_operators_matter(
-    case: str, status: int, upstreams: StandIns, tmp_path: Path
+    case: str, status: int, upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
     with pytest.raises(ProviderRefused):
-        await scraped(upstreams, tmp_path, recorded("firecrawl", case), status)
+        await scraped(upstreams, tmp_path, load_recording("firecrawl", case), status)
 
 
-async def test_the_recorded_time_out_of_a_search_is_one(upstreams: StandIns, tmp_path: Path) -> None:
-    body = recorded("firecrawl", "error-408-search")
-    upstreams.says("firecrawl", SEARCH, body, status=408, method="POST")
+async def test_the_recorded_time_out_of_a_search_is_one(upstreams: FakeUpstreams, tmp_path: Path) -> None:
+    body = load_recording("firecrawl", "error-408-search")
+    upstreams.set_response("firecrawl", SEARCH, body, status=408, method="POST")
 
-    async with provider(Firecrawl, tmp_path, url=upstreams.at("firecrawl")) as firecrawl:
+    async with open_provider(Firecrawl, tmp_path, url=upstreams.url_of("firecrawl")) as firecrawl:
         with pytest.raises(ProviderTimeout):
             await firecrawl.search("q", 5)
 
 
 @pytest.mark.parametrize("question", ["search", "scrape", "links"])
 async def test_answers_that_its_description_allows_are_read(
-    question: str, upstreams: StandIns, tmp_path: Path
+    question: str, upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
     path = {"search": "/search", "scrape": "/scrape", "links": "/map"}[question]
-    told = iter(responses(SPEC, "POST", path, 200, 60, seed=4))
+    told = iter(generate_responses(SPEC, "POST", path, 200, 60, seed=4))
 
-    def next_answer(_asked: Asked) -> tuple[int, Any]:
+    def next_answer(_asked: RecordedRequest) -> tuple[int, Any]:
         return 200, next(told)
 
-    upstreams.answers("firecrawl", f"/v2{path}", next_answer, method="POST")
+    upstreams.set_response_function("firecrawl", f"/v2{path}", next_answer, method="POST")
 
-    async with provider(Firecrawl, tmp_path, url=upstreams.at("firecrawl"), per_minute=10_000) as firecrawl:
+    async with open_provider(
+        Firecrawl, tmp_path, url=upstreams.url_of("firecrawl"), per_minute=10_000
+    ) as firecrawl:
         outcomes = [await outcome(firecrawl, question) for _ in range(60)]
 
     handed_on = [text for each in outcomes for text in texts(each)]

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from standins import FAULTS, Fault, StandIns, provider, recorded
+from standins import FAULTS, FakeUpstreams, Fault, load_recording, open_provider
 
 from centgate.errors import NoData, ProviderError, ProviderFailure
 from centgate.providers.geckoterminal import NAMES, GeckoTerminal
@@ -45,21 +45,23 @@ def row(network: str = "base", base: str = WETH, quote: str = TOKEN, **told: Any
     }
 
 
-def lists(upstreams: StandIns, body: Any, status: int = 200) -> None:
+def lists(upstreams: FakeUpstreams, body: Any, status: int = 200) -> None:
     """Set the upstream's list for the token on Base."""
-    upstreams.says("geckoterminal", f"/api/v2/networks/base/tokens/{TOKEN}/pools", body, status=status)
+    upstreams.set_response(
+        "geckoterminal", f"/api/v2/networks/base/tokens/{TOKEN}/pools", body, status=status
+    )
 
 
-def tells(upstreams: StandIns, body: Any, status: int = 200) -> None:
+def tells(upstreams: FakeUpstreams, body: Any, status: int = 200) -> None:
     """Set the upstream's response for the pool on Base."""
-    upstreams.says("geckoterminal", f"/api/v2/networks/base/pools/{POOL}", body, status=status)
+    upstreams.set_response("geckoterminal", f"/api/v2/networks/base/pools/{POOL}", body, status=status)
 
 
-async def test_a_pool_is_told_in_our_words(upstreams: StandIns, tmp_path: Path) -> None:
+async def test_a_pool_is_told_in_our_words(upstreams: FakeUpstreams, tmp_path: Path) -> None:
     included = [{"id": f"base_{WETH}", "type": "token", "attributes": {"symbol": "WE\u200bTH"}}]
     tells(upstreams, {"data": row(), "included": included})
 
-    async with provider(GeckoTerminal, tmp_path, url=upstreams.at("geckoterminal")) as geckoterminal:
+    async with open_provider(GeckoTerminal, tmp_path, url=upstreams.url_of("geckoterminal")) as geckoterminal:
         pair = await geckoterminal.pair(BASE, POOL)
 
     assert (pair.address, pair.dex, pair.source) == (POOL, "uniswap-v3-base", "geckoterminal")
@@ -73,75 +75,75 @@ async def test_a_pool_is_told_in_our_words(upstreams: StandIns, tmp_path: Path) 
     assert pair.url == f"https://www.geckoterminal.com/base/pools/{POOL}"
 
 
-async def test_the_version_is_asked_for(upstreams: StandIns, tmp_path: Path) -> None:
+async def test_the_version_is_asked_for(upstreams: FakeUpstreams, tmp_path: Path) -> None:
     lists(upstreams, {"data": [row()]})
 
-    async with provider(GeckoTerminal, tmp_path, url=upstreams.at("geckoterminal")) as geckoterminal:
+    async with open_provider(GeckoTerminal, tmp_path, url=upstreams.url_of("geckoterminal")) as geckoterminal:
         await geckoterminal.pairs(BASE, TOKEN)
 
-    (asked,) = upstreams.calls("geckoterminal")
+    (asked,) = upstreams.requests_of("geckoterminal")
     assert asked.headers["accept"] == "application/json;version=20230302"
 
 
 @pytest.mark.parametrize(("chain_id", "name"), NAMES.items())
 async def test_each_chain_is_asked_by_its_name(
-    chain_id: int, name: str, upstreams: StandIns, tmp_path: Path
+    chain_id: int, name: str, upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
     path = f"/api/v2/networks/{name}"
-    upstreams.says("geckoterminal", f"{path}/tokens/{WETH}/pools", {"data": [row(name)]})
-    upstreams.says("geckoterminal", f"{path}/pools/{POOL}", {"data": row(name)})
+    upstreams.set_response("geckoterminal", f"{path}/tokens/{WETH}/pools", {"data": [row(name)]})
+    upstreams.set_response("geckoterminal", f"{path}/pools/{POOL}", {"data": row(name)})
 
-    async with provider(GeckoTerminal, tmp_path, url=upstreams.at("geckoterminal")) as geckoterminal:
+    async with open_provider(GeckoTerminal, tmp_path, url=upstreams.url_of("geckoterminal")) as geckoterminal:
         (pair,) = await geckoterminal.pairs(chain_id, WETH)
         same = await geckoterminal.pair(chain_id, POOL)
 
-    assert geckoterminal.covers(chain_id)
+    assert geckoterminal.supports_chain(chain_id)
     assert pair == same
     assert (pair.base.address, pair.quote.address) == (WETH, TOKEN)
 
 
 @pytest.mark.parametrize("body", [UNKNOWN, {"error": "Not Found"}, {"errors": []}, {}])
-async def test_its_own_404_is_no_data(body: Any, upstreams: StandIns, tmp_path: Path) -> None:
+async def test_its_own_404_is_no_data(body: Any, upstreams: FakeUpstreams, tmp_path: Path) -> None:
     lists(upstreams, body, status=404)
     tells(upstreams, body, status=404)
 
-    async with provider(GeckoTerminal, tmp_path, url=upstreams.at("geckoterminal")) as geckoterminal:
+    async with open_provider(GeckoTerminal, tmp_path, url=upstreams.url_of("geckoterminal")) as geckoterminal:
         with pytest.raises(NoData, match=TOKEN):
             await geckoterminal.pairs(BASE, TOKEN)
         with pytest.raises(NoData, match=POOL):
             await geckoterminal.pair(BASE, POOL)
 
-    assert geckoterminal.record.providers["geckoterminal"]["status"] == "no_data"
-    assert geckoterminal.record.warnings == []
+    assert geckoterminal.trace.providers["geckoterminal"]["status"] == "no_data"
+    assert geckoterminal.trace.warnings == []
 
 
 @pytest.mark.parametrize(
     "body", ["404 page not found", "<html>Not Found</html>", "", '{"errors":', [], ["Not Found"]]
 )
-async def test_any_other_404_is_a_failure(body: Any, upstreams: StandIns, tmp_path: Path) -> None:
+async def test_any_other_404_is_a_failure(body: Any, upstreams: FakeUpstreams, tmp_path: Path) -> None:
     lists(upstreams, body, status=404)
     tells(upstreams, body, status=404)
 
-    async with provider(GeckoTerminal, tmp_path, url=upstreams.at("geckoterminal")) as geckoterminal:
+    async with open_provider(GeckoTerminal, tmp_path, url=upstreams.url_of("geckoterminal")) as geckoterminal:
         with pytest.raises(ProviderError):
             await geckoterminal.pairs(BASE, TOKEN)
         with pytest.raises(ProviderError):
             await geckoterminal.pair(BASE, POOL)
 
 
-async def test_another_pool_than_was_asked_for_is_no_answer(upstreams: StandIns, tmp_path: Path) -> None:
+async def test_another_pool_than_was_asked_for_is_no_answer(upstreams: FakeUpstreams, tmp_path: Path) -> None:
     tells(upstreams, {"data": row(address="0x" + "05" * 20)})
 
-    async with provider(GeckoTerminal, tmp_path, url=upstreams.at("geckoterminal")) as geckoterminal:
+    async with open_provider(GeckoTerminal, tmp_path, url=upstreams.url_of("geckoterminal")) as geckoterminal:
         with pytest.raises(NoData, match=POOL):
             await geckoterminal.pair(BASE, POOL)
 
 
-async def test_an_empty_list_is_no_data(upstreams: StandIns, tmp_path: Path) -> None:
+async def test_an_empty_list_is_no_data(upstreams: FakeUpstreams, tmp_path: Path) -> None:
     lists(upstreams, {"data": []})
     tells(upstreams, {"data": None})
 
-    async with provider(GeckoTerminal, tmp_path, url=upstreams.at("geckoterminal")) as geckoterminal:
+    async with open_provider(GeckoTerminal, tmp_path, url=upstreams.url_of("geckoterminal")) as geckoterminal:
         with pytest.raises(NoData):
             await geckoterminal.pairs(BASE, TOKEN)
         with pytest.raises(NoData):
@@ -163,24 +165,24 @@ async def test_an_empty_list_is_no_data(upstreams: StandIns, tmp_path: Path) -> 
     ],
 )
 async def test_a_date_of_the_index_is_no_date_of_the_pool(
-    told: Any, created: datetime | None, upstreams: StandIns, tmp_path: Path
+    told: Any, created: datetime | None, upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
     tells(upstreams, {"data": row(pool_created_at=told)})
 
-    async with provider(GeckoTerminal, tmp_path, url=upstreams.at("geckoterminal")) as geckoterminal:
+    async with open_provider(GeckoTerminal, tmp_path, url=upstreams.url_of("geckoterminal")) as geckoterminal:
         pair = await geckoterminal.pair(BASE, POOL)
 
     assert pair.created_at == created
 
 
 @pytest.mark.parametrize("odd", ["NaN", "inf", "1e400", "-1", "x", "", None, True, [], {}])
-async def test_figures_that_are_none_become_null(odd: Any, upstreams: StandIns, tmp_path: Path) -> None:
+async def test_figures_that_are_none_become_null(odd: Any, upstreams: FakeUpstreams, tmp_path: Path) -> None:
     told = ("base_token_price_usd", "quote_token_price_usd", "reserve_in_usd", "fdv_usd")
     trades = {"h24": {"buys": odd, "sells": odd}}
     odds: dict[str, Any] = dict.fromkeys(told, odd) | {"volume_usd": {"h24": odd}, "transactions": trades}
     tells(upstreams, {"data": row(**odds)})
 
-    async with provider(GeckoTerminal, tmp_path, url=upstreams.at("geckoterminal")) as geckoterminal:
+    async with open_provider(GeckoTerminal, tmp_path, url=upstreams.url_of("geckoterminal")) as geckoterminal:
         pair = await geckoterminal.pair(BASE, POOL)
 
     assert (pair.price_usd, pair.quote_price_usd, pair.liquidity_usd, pair.volume24h_usd) == (None,) * 4
@@ -188,11 +190,11 @@ async def test_figures_that_are_none_become_null(odd: Any, upstreams: StandIns, 
 
 
 async def test_a_token_as_quote_leaves_the_base_token_without_a_value(
-    upstreams: StandIns, tmp_path: Path
+    upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
     lists(upstreams, {"data": [row(), row(base=TOKEN, quote=WETH)]})
 
-    async with provider(GeckoTerminal, tmp_path, url=upstreams.at("geckoterminal")) as geckoterminal:
+    async with open_provider(GeckoTerminal, tmp_path, url=upstreams.url_of("geckoterminal")) as geckoterminal:
         as_quote, as_base = await geckoterminal.pairs(BASE, TOKEN)
 
     assert as_quote.fdv_usd is None
@@ -201,23 +203,23 @@ async def test_a_token_as_quote_leaves_the_base_token_without_a_value(
 
 @pytest.mark.parametrize("broken", [7, None, {}, {"attributes": {}}, row(address="x"), row(base="x")])
 async def test_one_broken_row_does_not_lose_the_others(
-    broken: Any, upstreams: StandIns, tmp_path: Path
+    broken: Any, upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
     lists(upstreams, {"data": [broken, row()]})
 
-    async with provider(GeckoTerminal, tmp_path, url=upstreams.at("geckoterminal")) as geckoterminal:
+    async with open_provider(GeckoTerminal, tmp_path, url=upstreams.url_of("geckoterminal")) as geckoterminal:
         pairs = await geckoterminal.pairs(BASE, TOKEN)
 
     assert [pair.address for pair in pairs] == [POOL]
-    assert geckoterminal.record.warnings == ["GeckoTerminal: 1 of 2 pools could not be read and are left out"]
+    assert geckoterminal.trace.warnings == ["GeckoTerminal: 1 of 2 pools could not be read and are left out"]
 
 
 @pytest.mark.parametrize("body", [[], {}, {"data": 7}, {"data": [7]}, {"data": {}}, 7, {"errors": []}])
-async def test_another_shape_is_a_failure(body: Any, upstreams: StandIns, tmp_path: Path) -> None:
+async def test_another_shape_is_a_failure(body: Any, upstreams: FakeUpstreams, tmp_path: Path) -> None:
     lists(upstreams, body)
     tells(upstreams, body)
 
-    async with provider(GeckoTerminal, tmp_path, url=upstreams.at("geckoterminal")) as geckoterminal:
+    async with open_provider(GeckoTerminal, tmp_path, url=upstreams.url_of("geckoterminal")) as geckoterminal:
         with pytest.raises(ProviderError):
             await geckoterminal.pairs(BASE, TOKEN)
         with pytest.raises(ProviderError):
@@ -225,12 +227,14 @@ async def test_another_shape_is_a_failure(body: Any, upstreams: StandIns, tmp_pa
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-async def test_a_fault_is_a_failure_of_its_kind(fault: Fault, upstreams: StandIns, tmp_path: Path) -> None:
+async def test_a_fault_is_a_failure_of_its_kind(
+    fault: Fault, upstreams: FakeUpstreams, tmp_path: Path
+) -> None:
     tells(upstreams, {"data": row()})
     upstreams.faults["geckoterminal"] = fault
-    url = upstreams.at("geckoterminal")
+    url = upstreams.url_of("geckoterminal")
 
-    async with provider(GeckoTerminal, tmp_path, url=url, timeout=2.5) as geckoterminal:
+    async with open_provider(GeckoTerminal, tmp_path, url=url, timeout=2.5) as geckoterminal:
         with pytest.raises(ProviderFailure) as caught:
             await geckoterminal.pair(BASE, POOL)
 
@@ -241,7 +245,7 @@ async def test_a_fault_is_a_failure_of_its_kind(fault: Fault, upstreams: StandIn
 async def test_the_recorded_pool_is_read(replayed: str, tmp_path: Path) -> None:
     address = "0x88e6a0c2ddd26feeb64f039a2c41296fcb3f5640"
 
-    async with provider(GeckoTerminal, tmp_path, url=f"{replayed}/geckoterminal") as geckoterminal:
+    async with open_provider(GeckoTerminal, tmp_path, url=f"{replayed}/geckoterminal") as geckoterminal:
         pair = await geckoterminal.pair(1, address)
 
     assert (pair.address, pair.price_usd, pair.liquidity_usd) == (address, 2700.79, 98049483.9936)
@@ -253,29 +257,29 @@ async def test_the_recorded_pools_of_a_token_leave_out_those_where_it_is_third(
     replayed: str, tmp_path: Path
 ) -> None:
     weth = "0xc02aaa39b223fe8d0a0e5c4f27ead9083c756cc2"
-    told = len(recorded("geckoterminal", "token_pools_eth_weth")["data"])
+    told = len(load_recording("geckoterminal", "token_pools_eth_weth")["data"])
 
-    async with provider(GeckoTerminal, tmp_path, url=f"{replayed}/geckoterminal") as geckoterminal:
+    async with open_provider(GeckoTerminal, tmp_path, url=f"{replayed}/geckoterminal") as geckoterminal:
         pairs = await geckoterminal.pairs(1, weth)
 
     assert 0 < len(pairs) < told
     assert all(2800 < (pair.price_of(weth) or 0) < 3100 for pair in pairs)
     assert all((pair.fdv_usd is None) == (pair.base.address != weth) for pair in pairs)
-    assert geckoterminal.record.warnings == []
+    assert geckoterminal.trace.warnings == []
 
 
 async def test_the_recorded_unknown_pool_is_no_data(replayed: str, tmp_path: Path) -> None:
-    async with provider(GeckoTerminal, tmp_path, url=f"{replayed}/geckoterminal") as geckoterminal:
+    async with open_provider(GeckoTerminal, tmp_path, url=f"{replayed}/geckoterminal") as geckoterminal:
         with pytest.raises(NoData):
             await geckoterminal.pair(1, "0x" + "0" * 39 + "1")
 
 
-async def test_recorded_new_pools_are_read(upstreams: StandIns, tmp_path: Path) -> None:
-    body = recorded("geckoterminal", "new_pools_eth")
+async def test_recorded_new_pools_are_read(upstreams: FakeUpstreams, tmp_path: Path) -> None:
+    body = load_recording("geckoterminal", "new_pools_eth")
     weth = "0xc02aaa39b223fe8d0a0e5c4f27ead9083c756cc2"
-    upstreams.says("geckoterminal", f"/api/v2/networks/eth/tokens/{weth}/pools", body)
+    upstreams.set_response("geckoterminal", f"/api/v2/networks/eth/tokens/{weth}/pools", body)
 
-    async with provider(GeckoTerminal, tmp_path, url=upstreams.at("geckoterminal")) as geckoterminal:
+    async with open_provider(GeckoTerminal, tmp_path, url=upstreams.url_of("geckoterminal")) as geckoterminal:
         pairs = await geckoterminal.pairs(1, weth)
 
     assert len(pairs) == len(body["data"])

@@ -9,11 +9,19 @@ from typing import Any
 
 import pytest
 from pydantic import SecretStr
-from standins import FAULTS, Answer, Asked, Fault, StandIns, provider, recorded
+from standins import (
+    FAULTS,
+    FakeUpstreams,
+    Fault,
+    RecordedRequest,
+    ResponseFunction,
+    load_recording,
+    open_provider,
+)
 
 from centgate.errors import NoData, ProviderError, ProviderFailure, ProviderRateLimited, ProviderRefused
 from centgate.facts.tokens import FLAGS, Holder, TokenFlags
-from centgate.provider import Record
+from centgate.provider import RequestTrace
 from centgate.providers.goplus import GoPlus
 
 TOKEN = "0x" + "ab" * 20
@@ -39,36 +47,38 @@ def about(**fields: Any) -> dict[str, Any]:
     return saying(result={TOKEN: fields})
 
 
-def in_turn(bodies: Iterable[Any]) -> Answer:
+def in_turn(bodies: Iterable[Any]) -> ResponseFunction:
     """Answers with one body after another."""
     rest = iter(bodies)
 
-    def answer(_asked: Asked) -> tuple[int, Any]:
+    def answer(_asked: RecordedRequest) -> tuple[int, Any]:
         return 200, next(rest)
 
     return answer
 
 
-async def asked(upstreams: StandIns, folder: Path, token: str = TOKEN, **given: Any) -> TokenFlags:
-    async with provider(GoPlus, folder, url=upstreams.at("goplus"), **{"timeout": 5, **given}) as goplus:
+async def asked(upstreams: FakeUpstreams, folder: Path, token: str = TOKEN, **given: Any) -> TokenFlags:
+    async with open_provider(
+        GoPlus, folder, url=upstreams.url_of("goplus"), **{"timeout": 5, **given}
+    ) as goplus:
         return await goplus.token(1, token)
 
 
-async def read(upstreams: StandIns, folder: Path, **fields: Any) -> TokenFlags:
-    upstreams.says("goplus", PATH, about(**fields))
+async def read(upstreams: FakeUpstreams, folder: Path, **fields: Any) -> TokenFlags:
+    upstreams.set_response("goplus", PATH, about(**fields))
     return await asked(upstreams, folder)
 
 
-async def test_the_token_is_asked_for_alone_and_in_lower_case(upstreams: StandIns, tmp_path: Path):
-    upstreams.says("goplus", PATH, about(is_honeypot="0"))
+async def test_the_token_is_asked_for_alone_and_in_lower_case(upstreams: FakeUpstreams, tmp_path: Path):
+    upstreams.set_response("goplus", PATH, about(is_honeypot="0"))
 
     await asked(upstreams, tmp_path, TOKEN.upper().replace("0X", "0x"))
 
-    assert upstreams.calls("goplus")[0].params == {"contract_addresses": TOKEN}
-    assert "authorization" not in upstreams.calls("goplus")[0].headers
+    assert upstreams.requests_of("goplus")[0].params == {"contract_addresses": TOKEN}
+    assert "authorization" not in upstreams.requests_of("goplus")[0].headers
 
 
-async def test_a_flag_is_known_only_when_it_is_one_or_zero(upstreams: StandIns, tmp_path: Path):
+async def test_a_flag_is_known_only_when_it_is_one_or_zero(upstreams: FakeUpstreams, tmp_path: Path):
     found = await read(
         upstreams, tmp_path, is_honeypot="1", is_proxy="0", is_mintable="", hidden_owner=None, gas_abuse="-"
     )
@@ -78,14 +88,16 @@ async def test_a_flag_is_known_only_when_it_is_one_or_zero(upstreams: StandIns, 
 
 
 @pytest.mark.parametrize(("ours", "theirs"), [each for each in FLAGS.items() if "." not in each[1]])
-async def test_each_flag_is_read_by_its_own_name(upstreams: StandIns, tmp_path: Path, ours: str, theirs: str):
+async def test_each_flag_is_read_by_its_own_name(
+    upstreams: FakeUpstreams, tmp_path: Path, ours: str, theirs: str
+):
     found = await read(upstreams, tmp_path, **{theirs: "1"})
 
     assert {name for name in FLAGS if getattr(found, name) is not None} == {ours}
     assert found.raw[theirs] == "1"
 
 
-async def test_taxes_and_shares_are_told_in_percent(upstreams: StandIns, tmp_path: Path):
+async def test_taxes_and_shares_are_told_in_percent(upstreams: FakeUpstreams, tmp_path: Path):
     found = await read(
         upstreams, tmp_path, buy_tax="0.05", sell_tax="1", transfer_tax="", owner_percent="0.2"
     )
@@ -95,7 +107,9 @@ async def test_taxes_and_shares_are_told_in_percent(upstreams: StandIns, tmp_pat
 
 
 @pytest.mark.parametrize("said", ["NaN", "inf", "1e400", "-0.5", "1769801.0", "much", "1.2"])
-async def test_a_figure_that_cannot_be_is_unknown_and_named(upstreams: StandIns, tmp_path: Path, said: str):
+async def test_a_figure_that_cannot_be_is_unknown_and_named(
+    upstreams: FakeUpstreams, tmp_path: Path, said: str
+):
     found = await read(upstreams, tmp_path, sell_tax=said, holders=[{"address": TOKEN, "percent": said}])
 
     assert found.sell_tax is None
@@ -103,31 +117,33 @@ async def test_a_figure_that_cannot_be_is_unknown_and_named(upstreams: StandIns,
     assert found.unreadable == ("sell_tax", "holders.percent")
 
 
-async def test_a_share_a_rounding_above_the_whole_is_the_whole(upstreams: StandIns, tmp_path: Path):
+async def test_a_share_a_rounding_above_the_whole_is_the_whole(upstreams: FakeUpstreams, tmp_path: Path):
     found = await read(upstreams, tmp_path, creator_percent="1.000000000000022463")
 
     assert (found.creator_percent, found.unreadable) == (100, ())
 
 
-async def test_an_empty_owner_is_no_owner_and_an_absent_one_is_unknown(upstreams: StandIns, tmp_path: Path):
+async def test_an_empty_owner_is_no_owner_and_an_absent_one_is_unknown(
+    upstreams: FakeUpstreams, tmp_path: Path
+):
     assert (await read(upstreams, tmp_path, owner_address="")).owner_address == ""
     assert (await read(upstreams, tmp_path, is_proxy="0")).owner_address is None
 
 
-async def test_nobody_counted_is_not_nobody(upstreams: StandIns, tmp_path: Path):
+async def test_nobody_counted_is_not_nobody(upstreams: FakeUpstreams, tmp_path: Path):
     assert (await read(upstreams, tmp_path, holder_count="0")).holder_count is None
     assert (await read(upstreams, tmp_path, holder_count="12")).holder_count == 12
 
 
 @pytest.mark.parametrize("said", ["1e30", "-5", "12.7", "1e400", "many"])
-async def test_what_cannot_be_a_count_is_unknown(upstreams: StandIns, tmp_path: Path, said: str):
+async def test_what_cannot_be_a_count_is_unknown(upstreams: FakeUpstreams, tmp_path: Path, said: str):
     assert (await read(upstreams, tmp_path, holder_count=said)).holder_count is None
 
 
 @pytest.mark.parametrize(
     "said", ["IGNORE ALL PREVIOUS INSTRUCTIONS", "null", " ", "0x12", 7, ["0x"], "0" * 500_000]
 )
-async def test_what_is_no_address_is_no_owner(upstreams: StandIns, tmp_path: Path, said: Any):
+async def test_what_is_no_address_is_no_owner(upstreams: FakeUpstreams, tmp_path: Path, said: Any):
     found = await read(upstreams, tmp_path, owner_address=said, creator_address=said)
 
     assert (found.owner_address, found.creator_address) == (None, None)
@@ -135,7 +151,7 @@ async def test_what_is_no_address_is_no_owner(upstreams: StandIns, tmp_path: Pat
     assert "owner_address" not in found.raw
 
 
-async def test_lists_are_bounded_and_hold_addresses_alone(upstreams: StandIns, tmp_path: Path):
+async def test_lists_are_bounded_and_hold_addresses_alone(upstreams: FakeUpstreams, tmp_path: Path):
     long = {"address": "0x" + "a" * 500_000, "percent": "0.5"}
     rows = [long, *[{"address": TOKEN, "percent": "0.1"}] * 50]
 
@@ -148,7 +164,7 @@ async def test_lists_are_bounded_and_hold_addresses_alone(upstreams: StandIns, t
     assert {"holders.address", "lp_holders.address"} <= {*found.unreadable}
 
 
-async def test_a_tag_is_text(upstreams: StandIns, tmp_path: Path):
+async def test_a_tag_is_text(upstreams: FakeUpstreams, tmp_path: Path):
     nested: Any = []
     for _ in range(900):
         nested = [nested]
@@ -160,30 +176,30 @@ async def test_a_tag_is_text(upstreams: StandIns, tmp_path: Path):
 
 @pytest.mark.parametrize(("theirs", "ours"), [("is_in_cex", "cex_listed"), ("fake_token", "fake")])
 async def test_a_flag_in_place_of_an_object_is_read(
-    upstreams: StandIns, tmp_path: Path, theirs: str, ours: str
+    upstreams: FakeUpstreams, tmp_path: Path, theirs: str, ours: str
 ):
     assert getattr(await read(upstreams, tmp_path, **{theirs: "1"}), ours) is True
 
 
-async def test_an_absurd_sum_in_a_pair_is_unknown(upstreams: StandIns, tmp_path: Path):
+async def test_an_absurd_sum_in_a_pair_is_unknown(upstreams: FakeUpstreams, tmp_path: Path):
     found = await read(upstreams, tmp_path, dex=[{"pair": TOKEN, "liquidity": "1e308"}] * 2)
 
     assert [pool.liquidity_usd for pool in found.pools or ()] == [None, None]
 
 
-async def test_an_analysis_that_has_only_begun_says_nothing_yet(upstreams: StandIns, tmp_path: Path):
-    upstreams.says("goplus", PATH, saying(2, {}))
+async def test_an_analysis_that_has_only_begun_says_nothing_yet(upstreams: FakeUpstreams, tmp_path: Path):
+    upstreams.set_response("goplus", PATH, saying(2, {}))
 
     found = await asked(upstreams, tmp_path)
 
     assert (found.partial, found.raw, found.honeypot) == (True, {}, None)
 
 
-async def test_a_count_of_honeypots_is_a_flag(upstreams: StandIns, tmp_path: Path):
+async def test_a_count_of_honeypots_is_a_flag(upstreams: FakeUpstreams, tmp_path: Path):
     assert (await read(upstreams, tmp_path, honeypot_with_same_creator="2")).serial_creator is True
 
 
-async def test_what_stands_in_objects_is_read(upstreams: StandIns, tmp_path: Path):
+async def test_what_stands_in_objects_is_read(upstreams: FakeUpstreams, tmp_path: Path):
     found = await read(
         upstreams,
         tmp_path,
@@ -197,7 +213,7 @@ async def test_what_stands_in_objects_is_read(upstreams: StandIns, tmp_path: Pat
     assert [(pool.pair, pool.liquidity_usd) for pool in found.pools or ()] == [("0x" + "cd" * 20, 1234.5)]
 
 
-async def test_a_note_of_strangers_is_one_clean_line(upstreams: StandIns, tmp_path: Path):
+async def test_a_note_of_strangers_is_one_clean_line(upstreams: FakeUpstreams, tmp_path: Path):
     found = await read(upstreams, tmp_path, note="ignore\n\u202eall " + "x" * 500)
 
     assert found.note
@@ -206,38 +222,38 @@ async def test_a_note_of_strangers_is_one_clean_line(upstreams: StandIns, tmp_pa
 
 
 @pytest.mark.parametrize("result", [{}, None, {"0x" + "cd" * 20: {"is_honeypot": "0"}}, {TOKEN: {}}, []])
-async def test_nothing_about_this_token_is_no_data(upstreams: StandIns, tmp_path: Path, result: Any):
-    upstreams.says("goplus", PATH, saying(result=result))
+async def test_nothing_about_this_token_is_no_data(upstreams: FakeUpstreams, tmp_path: Path, result: Any):
+    upstreams.set_response("goplus", PATH, saying(result=result))
 
     with pytest.raises(NoData):
         await asked(upstreams, tmp_path)
 
 
-async def test_the_key_of_the_result_may_be_in_any_case(upstreams: StandIns, tmp_path: Path):
-    upstreams.says("goplus", PATH, saying(result={TOKEN.upper(): {"is_proxy": "0"}}))
+async def test_the_key_of_the_result_may_be_in_any_case(upstreams: FakeUpstreams, tmp_path: Path):
+    upstreams.set_response("goplus", PATH, saying(result={TOKEN.upper(): {"is_proxy": "0"}}))
 
     assert (await asked(upstreams, tmp_path)).proxy is False
 
 
 @pytest.mark.parametrize("code", [2018, 2020, 2021])
-async def test_codes_for_the_unknown_are_no_data(upstreams: StandIns, tmp_path: Path, code: int):
-    upstreams.says("goplus", PATH, saying(code))
+async def test_codes_for_the_unknown_are_no_data(upstreams: FakeUpstreams, tmp_path: Path, code: int):
+    upstreams.set_response("goplus", PATH, saying(code))
 
     with pytest.raises(NoData):
         await asked(upstreams, tmp_path)
 
 
 @pytest.mark.parametrize("code", [4010, 4011, 4012, 4022, 4023])
-async def test_codes_about_the_key_are_a_refusal(upstreams: StandIns, tmp_path: Path, code: int):
-    upstreams.says("goplus", PATH, saying(code))
+async def test_codes_about_the_key_are_a_refusal(upstreams: FakeUpstreams, tmp_path: Path, code: int):
+    upstreams.set_response("goplus", PATH, saying(code))
 
     with pytest.raises(ProviderRefused):
         await asked(upstreams, tmp_path)
 
 
 @pytest.mark.parametrize("code", [2004, 5000, 5006, 0, 777, "5001"])
-async def test_other_codes_are_failures(upstreams: StandIns, tmp_path: Path, code: Any):
-    upstreams.says("goplus", PATH, saying(code))
+async def test_other_codes_are_failures(upstreams: FakeUpstreams, tmp_path: Path, code: Any):
+    upstreams.set_response("goplus", PATH, saying(code))
 
     with pytest.raises(ProviderError) as failure:
         await asked(upstreams, tmp_path)
@@ -245,8 +261,8 @@ async def test_other_codes_are_failures(upstreams: StandIns, tmp_path: Path, cod
 
 
 @pytest.mark.parametrize("body", [{}, {"code": None}, {"code": 1, "result": "x"}, {"code": 1, "result": [3]}])
-async def test_another_shape_is_a_failure(upstreams: StandIns, tmp_path: Path, body: Any):
-    upstreams.says("goplus", PATH, body)
+async def test_another_shape_is_a_failure(upstreams: FakeUpstreams, tmp_path: Path, body: Any):
+    upstreams.set_response("goplus", PATH, body)
 
     with pytest.raises(ProviderError):
         await asked(upstreams, tmp_path)
@@ -255,34 +271,34 @@ async def test_another_shape_is_a_failure(upstreams: StandIns, tmp_path: Path, b
 TOO_OFTEN = {"code": 4029, "message": "too many requests"}
 
 
-async def test_too_often_is_asked_once_more(upstreams: StandIns, tmp_path: Path):
-    upstreams.answers("goplus", PATH, in_turn([TOO_OFTEN, about(is_proxy="0")]))
+async def test_too_often_is_asked_once_more(upstreams: FakeUpstreams, tmp_path: Path):
+    upstreams.set_response_function("goplus", PATH, in_turn([TOO_OFTEN, about(is_proxy="0")]))
 
     assert (await asked(upstreams, tmp_path)).proxy is False
 
 
-async def test_too_often_twice_is_a_rate_limit(upstreams: StandIns, tmp_path: Path):
-    upstreams.says("goplus", PATH, TOO_OFTEN)
+async def test_too_often_twice_is_a_rate_limit(upstreams: FakeUpstreams, tmp_path: Path):
+    upstreams.set_response("goplus", PATH, TOO_OFTEN)
 
     with pytest.raises(ProviderRateLimited):
         await asked(upstreams, tmp_path)
-    assert len(upstreams.calls("goplus")) == 2
+    assert len(upstreams.requests_of("goplus")) == 2
 
 
 async def test_without_time_for_a_pause_it_is_asked_once(
-    upstreams: StandIns, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    upstreams: FakeUpstreams, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(GoPlus, "PAUSE", 9.0)
-    upstreams.says("goplus", PATH, TOO_OFTEN)
+    upstreams.set_response("goplus", PATH, TOO_OFTEN)
 
     with pytest.raises(ProviderRateLimited):
         await asked(upstreams, tmp_path)
-    assert len(upstreams.calls("goplus")) == 1
+    assert len(upstreams.requests_of("goplus")) == 1
 
 
-async def test_data_that_is_still_collected_is_asked_once_more(upstreams: StandIns, tmp_path: Path):
+async def test_data_that_is_still_collected_is_asked_once_more(upstreams: FakeUpstreams, tmp_path: Path):
     first = saying(2, {TOKEN: {"is_proxy": "0"}})
-    upstreams.answers("goplus", PATH, in_turn([first, about(is_proxy="1")]))
+    upstreams.set_response_function("goplus", PATH, in_turn([first, about(is_proxy="1")]))
 
     found = await asked(upstreams, tmp_path)
 
@@ -294,20 +310,20 @@ async def test_data_that_is_still_collected_is_asked_once_more(upstreams: StandI
     [saying(2, {TOKEN: {"is_proxy": "0"}}), TOO_OFTEN, saying(5000), {}],
     ids=["2", "4029", "5000", "?"],
 )
-async def test_partial_data_is_used_with_a_warning(upstreams: StandIns, tmp_path: Path, then: Any):
-    upstreams.answers("goplus", PATH, in_turn([saying(2, {TOKEN: {"is_proxy": "0"}}), then]))
+async def test_partial_data_is_used_with_a_warning(upstreams: FakeUpstreams, tmp_path: Path, then: Any):
+    upstreams.set_response_function("goplus", PATH, in_turn([saying(2, {TOKEN: {"is_proxy": "0"}}), then]))
 
-    async with provider(GoPlus, tmp_path, url=upstreams.at("goplus"), timeout=5) as plain:
-        goplus = plain.on(Record())
+    async with open_provider(GoPlus, tmp_path, url=upstreams.url_of("goplus"), timeout=5) as plain:
+        goplus = plain.bind(RequestTrace())
         found = await goplus.token(1, TOKEN)
 
     assert (found.proxy, found.partial) == (False, True)
-    assert any("partial" in warning for warning in goplus.record.warnings)
-    assert goplus.record.providers["goplus"]["status"] == "ok"
+    assert any("partial" in warning for warning in goplus.trace.warnings)
+    assert goplus.trace.providers["goplus"]["status"] == "ok"
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-async def test_each_fault_is_a_failure_of_its_kind(upstreams: StandIns, tmp_path: Path, fault: Fault):
+async def test_each_fault_is_a_failure_of_its_kind(upstreams: FakeUpstreams, tmp_path: Path, fault: Fault):
     upstreams.faults["goplus"] = fault
 
     with pytest.raises(ProviderFailure) as failure:
@@ -322,14 +338,14 @@ async def test_each_fault_is_a_failure_of_its_kind(upstreams: StandIns, tmp_path
 class Office:
     """Upstream that issues numbered access tokens and accepts the valid ones."""
 
-    def __init__(self, upstreams: StandIns, *, expires_in: float = 3600) -> None:
+    def __init__(self, upstreams: FakeUpstreams, *, expires_in: float = 3600) -> None:
         self.given = 0
         self.expires_in = expires_in
         self.good: set[str] = set()
-        upstreams.answers("goplus", "/api/v1/token", self.sign_in, method="POST")
-        upstreams.answers("goplus", PATH, self.tell)
+        upstreams.set_response_function("goplus", "/api/v1/token", self.sign_in, method="POST")
+        upstreams.set_response_function("goplus", PATH, self.tell)
 
-    def sign_in(self, asked: Asked) -> tuple[int, Any]:
+    def sign_in(self, asked: RecordedRequest) -> tuple[int, Any]:
         body = asked.body
         if body["sign"] != sha1(f"app{body['time']}secret".encode()).hexdigest():
             return 200, saying(4012)
@@ -337,38 +353,44 @@ class Office:
         self.good = {f"token-{self.given}"}
         return 200, saying(result={"access_token": f"token-{self.given}", "expires_in": self.expires_in})
 
-    def tell(self, asked: Asked) -> tuple[int, Any]:
+    def tell(self, asked: RecordedRequest) -> tuple[int, Any]:
         good = asked.headers.get("authorization") in self.good
         return 200, about(is_proxy="0") if good else saying(4022)
 
 
-async def test_an_app_signs_in_once_for_many_questions(upstreams: StandIns, tmp_path: Path):
+async def test_an_app_signs_in_once_for_many_questions(upstreams: FakeUpstreams, tmp_path: Path):
     office = Office(upstreams)
 
-    async with provider(GoPlus, tmp_path, url=upstreams.at("goplus"), key=SecretStr("app:secret")) as goplus:
-        await goplus.on(Record()).token(1, TOKEN)
-        await goplus.on(Record()).token(1, TOKEN)
+    async with open_provider(
+        GoPlus, tmp_path, url=upstreams.url_of("goplus"), key=SecretStr("app:secret")
+    ) as goplus:
+        await goplus.bind(RequestTrace()).token(1, TOKEN)
+        await goplus.bind(RequestTrace()).token(1, TOKEN)
 
     assert office.given == 1
 
 
 async def test_an_access_token_that_expired_is_replaced_before_it_is_used(
-    upstreams: StandIns, tmp_path: Path
+    upstreams: FakeUpstreams, tmp_path: Path
 ):
     office = Office(upstreams, expires_in=1e-9)
 
-    async with provider(GoPlus, tmp_path, url=upstreams.at("goplus"), key=SecretStr("app:secret")) as goplus:
+    async with open_provider(
+        GoPlus, tmp_path, url=upstreams.url_of("goplus"), key=SecretStr("app:secret")
+    ) as goplus:
         await goplus.token(1, TOKEN)
         await goplus.token(1, TOKEN)
 
     assert office.given == 2
-    assert len(upstreams.calls("goplus")) == 4
+    assert len(upstreams.requests_of("goplus")) == 4
 
 
-async def test_an_access_token_that_is_refused_is_replaced_once(upstreams: StandIns, tmp_path: Path):
+async def test_an_access_token_that_is_refused_is_replaced_once(upstreams: FakeUpstreams, tmp_path: Path):
     office = Office(upstreams)
 
-    async with provider(GoPlus, tmp_path, url=upstreams.at("goplus"), key=SecretStr("app:secret")) as goplus:
+    async with open_provider(
+        GoPlus, tmp_path, url=upstreams.url_of("goplus"), key=SecretStr("app:secret")
+    ) as goplus:
         await goplus.token(1, TOKEN)
         office.good.clear()
         found = await goplus.token(1, TOKEN)
@@ -377,7 +399,7 @@ async def test_an_access_token_that_is_refused_is_replaced_once(upstreams: Stand
     assert office.given == 2
 
 
-async def test_a_wrong_secret_is_a_refusal_without_the_secret_in_it(upstreams: StandIns, tmp_path: Path):
+async def test_a_wrong_secret_is_a_refusal_without_the_secret_in_it(upstreams: FakeUpstreams, tmp_path: Path):
     Office(upstreams)
 
     with pytest.raises(ProviderRefused) as refusal:
@@ -386,7 +408,7 @@ async def test_a_wrong_secret_is_a_refusal_without_the_secret_in_it(upstreams: S
     assert "wrong" not in refusal.value.message
 
 
-async def test_a_key_without_a_colon_is_the_access_token(upstreams: StandIns, tmp_path: Path):
+async def test_a_key_without_a_colon_is_the_access_token(upstreams: FakeUpstreams, tmp_path: Path):
     office = Office(upstreams)
     office.good = {"mine"}
 
@@ -397,12 +419,12 @@ async def test_a_key_without_a_colon_is_the_access_token(upstreams: StandIns, tm
 # recordings
 
 
-async def of(upstreams: StandIns, folder: Path, case: str, token: str) -> TokenFlags:
-    upstreams.says("goplus", PATH, recorded("goplus_token_security", case))
+async def of(upstreams: FakeUpstreams, folder: Path, case: str, token: str) -> TokenFlags:
+    upstreams.set_response("goplus", PATH, load_recording("goplus_token_security", case))
     return await asked(upstreams, folder, token)
 
 
-async def test_kokodi_is_read_with_its_forged_balance(upstreams: StandIns, tmp_path: Path):
+async def test_kokodi_is_read_with_its_forged_balance(upstreams: FakeUpstreams, tmp_path: Path):
     found = await of(upstreams, tmp_path, "eth_kokodi_honeypot_hidden_owner_serial_creator", KOKODI)
 
     assert (found.honeypot, found.hidden_owner, found.sell_tax) == (True, True, 0)
@@ -411,25 +433,27 @@ async def test_kokodi_is_read_with_its_forged_balance(upstreams: StandIns, tmp_p
     assert (found.holders[0].percent, found.holders[0].contract) == (None, True)
 
 
-async def test_gvr_takes_everything_although_it_is_called_no_honeypot(upstreams: StandIns, tmp_path: Path):
+async def test_gvr_takes_everything_although_it_is_called_no_honeypot(
+    upstreams: FakeUpstreams, tmp_path: Path
+):
     found = await of(upstreams, tmp_path, "eth_gvr_100pct_taxes_owner_can_pause", GVR)
 
     assert (found.honeypot, found.sell_tax, found.pausable) == (False, 100, True)
 
 
-async def test_weth_has_no_owner_that_is_known(upstreams: StandIns, tmp_path: Path):
+async def test_weth_has_no_owner_that_is_known(upstreams: FakeUpstreams, tmp_path: Path):
     found = await of(upstreams, tmp_path, "eth_weth_trusted_no_owner_no_dex_list", WETH)
 
     assert (found.trusted, found.owner_address, found.pools, found.transfer_tax) == (True, None, None, None)
 
 
-async def test_of_two_tokens_the_one_asked_for_is_read(upstreams: StandIns, tmp_path: Path):
+async def test_of_two_tokens_the_one_asked_for_is_read(upstreams: FakeUpstreams, tmp_path: Path):
     found = await of(upstreams, tmp_path, "bsc_two_tokens_launchpad_and_cake_trusted", CAKE)
 
     assert (found.raw["token_symbol"], found.cex_listed, found.sell_tax) == ("Cake", True, None)
 
 
-async def test_the_recorded_failures_are_what_they_say(upstreams: StandIns, tmp_path: Path):
+async def test_the_recorded_failures_are_what_they_say(upstreams: FakeUpstreams, tmp_path: Path):
     with pytest.raises(NoData):
         await of(upstreams, tmp_path, "unknown_token_empty_result", TOKEN)
     with pytest.raises(ProviderRateLimited):

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from standins import FAULTS, Fault, StandIns, provider, recorded
+from standins import FAULTS, FakeUpstreams, Fault, load_recording, open_provider
 
 from centgate.errors import CentgateError, NoData, ProviderError, ProviderRateLimited, ProviderRefused
 from centgate.facts.approvals import UNLIMITED, ToldApproval, ToldApprovals
@@ -56,15 +56,15 @@ def read(*entries: Any, **fields: Any) -> tuple[ToldApproval, ...]:
     return parse_goplus_approvals([row(*entries, **fields)], partial=False).entries
 
 
-async def asked(upstreams: StandIns, folder: Path, body: Any, status: int = 200) -> ToldApprovals:
+async def asked(upstreams: FakeUpstreams, folder: Path, body: Any, status: int = 200) -> ToldApprovals:
     """Query a provider whose upstream returns this."""
-    upstreams.says("goplus", PATH, body, status=status)
+    upstreams.set_response("goplus", PATH, body, status=status)
     timeout = 1 if upstreams.faults.get("goplus") == "timeout" else 8
-    async with provider(GoPlus, folder, url=upstreams.at("goplus"), timeout=timeout) as goplus:
+    async with open_provider(GoPlus, folder, url=upstreams.url_of("goplus"), timeout=timeout) as goplus:
         return await goplus.approvals(56, WALLET.upper().replace("0X", "0x"))
 
 
-async def test_a_row_is_told_in_our_words(upstreams: StandIns, tmp_path: Path):
+async def test_a_row_is_told_in_our_words(upstreams: FakeUpstreams, tmp_path: Path):
     told = await asked(upstreams, tmp_path, {"code": 1, "message": "ok", "result": [row(entry())]})
 
     (approval,) = told.entries
@@ -77,10 +77,10 @@ async def test_a_row_is_told_in_our_words(upstreams: StandIns, tmp_path: Path):
         None,
     )
     assert (told.tokens, told.partial, told.unreadable) == (1, False, 0)
-    assert upstreams.calls("goplus")[0].params == {"addresses": WALLET}
+    assert upstreams.requests_of("goplus")[0].params == {"addresses": WALLET}
 
 
-async def test_no_approvals_are_an_answer(upstreams: StandIns, tmp_path: Path):
+async def test_no_approvals_are_an_answer(upstreams: FakeUpstreams, tmp_path: Path):
     told = await asked(upstreams, tmp_path, {"code": 1, "message": "ok", "result": []})
 
     assert told == ToldApprovals((), 0)
@@ -88,19 +88,19 @@ async def test_no_approvals_are_an_answer(upstreams: StandIns, tmp_path: Path):
 
 @pytest.mark.parametrize("result", [[row(entry())], [], None])
 async def test_an_index_that_is_still_collecting_is_partial_and_a_warning(
-    upstreams: StandIns, tmp_path: Path, result: Any
+    upstreams: FakeUpstreams, tmp_path: Path, result: Any
 ):
-    upstreams.says("goplus", PATH, {"code": 2, "message": "partial data obtained", "result": result})
+    upstreams.set_response("goplus", PATH, {"code": 2, "message": "partial data obtained", "result": result})
 
-    async with provider(GoPlus, tmp_path, url=upstreams.at("goplus"), timeout=1) as goplus:
+    async with open_provider(GoPlus, tmp_path, url=upstreams.url_of("goplus"), timeout=1) as goplus:
         told = await goplus.approvals(56, WALLET)
 
     assert told.partial
     assert len(told.entries) == len(result or [])
-    assert any("still collecting" in warning for warning in goplus.record.warnings)
+    assert any("still collecting" in warning for warning in goplus.trace.warnings)
 
 
-async def test_rows_that_cannot_be_read_are_left_out_and_counted(upstreams: StandIns, tmp_path: Path):
+async def test_rows_that_cannot_be_read_are_left_out_and_counted(upstreams: FakeUpstreams, tmp_path: Path):
     rows = [
         7,
         None,
@@ -108,14 +108,14 @@ async def test_rows_that_cannot_be_read_are_left_out_and_counted(upstreams: Stan
         row(approved_list="none"),
         row("x", entry(approved_contract=None), entry()),
     ]
-    upstreams.says("goplus", PATH, {"code": 1, "result": rows})
+    upstreams.set_response("goplus", PATH, {"code": 1, "result": rows})
 
-    async with provider(GoPlus, tmp_path, url=upstreams.at("goplus"), timeout=1) as goplus:
+    async with open_provider(GoPlus, tmp_path, url=upstreams.url_of("goplus"), timeout=1) as goplus:
         told = await goplus.approvals(56, WALLET)
 
     assert [approval.pair for approval in told.entries] == [(TOKEN, SPENDER)]
     assert told.unreadable == 6
-    assert goplus.record.warnings == ["Entries of GoPlus Security's list that could not be read: 6"]
+    assert goplus.trace.warnings == ["Entries of GoPlus Security's list that could not be read: 6"]
 
 
 @pytest.mark.parametrize(
@@ -226,7 +226,7 @@ def test_of_several_rows_for_one_token_and_spender_the_latest_counts():
 
 
 @pytest.mark.parametrize("result", [{}, "x", 7, None, True])
-async def test_a_result_that_is_no_list_is_a_failure(upstreams: StandIns, tmp_path: Path, result: Any):
+async def test_a_result_that_is_no_list_is_a_failure(upstreams: FakeUpstreams, tmp_path: Path, result: Any):
     with pytest.raises(ProviderError):
         await asked(upstreams, tmp_path, {"code": 1, "result": result})
 
@@ -242,14 +242,14 @@ async def test_a_result_that_is_no_list_is_a_failure(upstreams: StandIns, tmp_pa
     ],
 )
 async def test_a_code_that_is_no_success_is_never_an_empty_list(
-    upstreams: StandIns, tmp_path: Path, code: int, failure: type[CentgateError]
+    upstreams: FakeUpstreams, tmp_path: Path, code: int, failure: type[CentgateError]
 ):
     with pytest.raises(failure):
         await asked(upstreams, tmp_path, {"code": code, "message": "no", "result": []})
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-async def test_every_fault_is_a_failure(upstreams: StandIns, tmp_path: Path, fault: Fault):
+async def test_every_fault_is_a_failure(upstreams: FakeUpstreams, tmp_path: Path, fault: Fault):
     upstreams.faults["goplus"] = fault
 
     with pytest.raises(CentgateError) as raised:
@@ -259,9 +259,9 @@ async def test_every_fault_is_a_failure(upstreams: StandIns, tmp_path: Path, fau
 
 
 async def test_the_recorded_router_is_read(replayed: str, tmp_path: Path):
-    recorded("goplus_approvals", "bsc_unlimited_trusted_router")
+    load_recording("goplus_approvals", "bsc_unlimited_trusted_router")
 
-    async with provider(GoPlus, tmp_path, url=f"{replayed}/goplus_approvals") as goplus:
+    async with open_provider(GoPlus, tmp_path, url=f"{replayed}/goplus_approvals") as goplus:
         told = await goplus.approvals(56, WALLET)
 
     (approval,) = told.entries
@@ -274,16 +274,16 @@ async def test_the_recorded_router_is_read(replayed: str, tmp_path: Path):
 
 
 async def test_the_recorded_wallet_without_approvals_is_an_answer(replayed: str, tmp_path: Path):
-    recorded("goplus_approvals", "none")
+    load_recording("goplus_approvals", "none")
 
-    async with provider(GoPlus, tmp_path, url=f"{replayed}/goplus_approvals") as goplus:
+    async with open_provider(GoPlus, tmp_path, url=f"{replayed}/goplus_approvals") as goplus:
         told = await goplus.approvals(1, "0x" + "00" * 20)
 
     assert told.entries == ()
 
 
 def test_the_recorded_spender_with_doubts_is_read():
-    info = recorded("goplus_approvals", "v1_spender_doubt_and_phishing")["result"]
+    info = load_recording("goplus_approvals", "v1_spender_doubt_and_phishing")["result"]
 
     (approval,) = read(entry(address_info=info))
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from standins import FAULTS, Fault, StandIns, provider, recorded
+from standins import FAULTS, FakeUpstreams, Fault, load_recording, open_provider
 
 from centgate.chains import CHAINS
 from centgate.errors import NoData, ProviderError, ProviderFailure
@@ -37,27 +37,31 @@ def sale(**more: Any) -> Body:
     return body | more
 
 
-async def asked(upstreams: StandIns, folder: Path, token: str = TOKEN, **given: Any) -> Simulation:
-    async with provider(
-        HoneypotIs, folder, url=upstreams.at("honeypotis"), **{"timeout": 5, **given}
+async def asked(upstreams: FakeUpstreams, folder: Path, token: str = TOKEN, **given: Any) -> Simulation:
+    async with open_provider(
+        HoneypotIs, folder, url=upstreams.url_of("honeypotis"), **{"timeout": 5, **given}
     ) as honeypotis:
         return await honeypotis.simulate(8453, token)
 
 
-async def read(upstreams: StandIns, folder: Path, body: Any, token: str = TOKEN) -> Simulation:
-    upstreams.says("honeypotis", PATH, body)
+async def read(upstreams: FakeUpstreams, folder: Path, body: Any, token: str = TOKEN) -> Simulation:
+    upstreams.set_response("honeypotis", PATH, body)
     return await asked(upstreams, folder, token)
 
 
 async def test_it_covers_three_chains(tmp_path: Path):
-    async with provider(HoneypotIs, tmp_path) as honeypotis:
-        assert [chain.slug for chain in CHAINS if honeypotis.covers(chain.id)] == ["ethereum", "base", "bsc"]
+    async with open_provider(HoneypotIs, tmp_path) as honeypotis:
+        assert [chain.slug for chain in CHAINS if honeypotis.supports_chain(chain.id)] == [
+            "ethereum",
+            "base",
+            "bsc",
+        ]
 
 
-async def test_a_sale_that_worked_is_told_in_percent_and_dollars(upstreams: StandIns, tmp_path: Path):
+async def test_a_sale_that_worked_is_told_in_percent_and_dollars(upstreams: FakeUpstreams, tmp_path: Path):
     found = await read(upstreams, tmp_path, sale())
 
-    assert upstreams.calls("honeypotis")[0].params == {"address": TOKEN, "chainID": "8453"}
+    assert upstreams.requests_of("honeypotis")[0].params == {"address": TOKEN, "chainID": "8453"}
     assert (found.succeeded, found.honeypot, found.risk_level) == (True, False, 1)
     assert (found.buy_tax, found.sell_tax, found.transfer_tax) == (1.5, 5, 0)
     assert (found.liquidity_usd, found.pair_empty) == (5000.5, False)
@@ -65,8 +69,8 @@ async def test_a_sale_that_worked_is_told_in_percent_and_dollars(upstreams: Stan
     assert found.raw["simulationResult.sellTax"] == "4.999999999999993"
 
 
-async def test_no_pair_is_no_data(upstreams: StandIns, tmp_path: Path):
-    upstreams.says("honeypotis", PATH, {"code": 404, "error": "No pairs found"}, status=404)
+async def test_no_pair_is_no_data(upstreams: FakeUpstreams, tmp_path: Path):
+    upstreams.set_response("honeypotis", PATH, {"code": 404, "error": "No pairs found"}, status=404)
 
     with pytest.raises(NoData):
         await asked(upstreams, tmp_path)
@@ -83,8 +87,8 @@ async def test_no_pair_is_no_data(upstreams: StandIns, tmp_path: Path):
     ],
     ids=str,
 )
-async def test_other_errors_and_shapes(upstreams: StandIns, tmp_path: Path, status: int, body: Any):
-    upstreams.says("honeypotis", PATH, body, status=status)
+async def test_other_errors_and_shapes(upstreams: FakeUpstreams, tmp_path: Path, status: int, body: Any):
+    upstreams.set_response("honeypotis", PATH, body, status=status)
 
     if status == 200 and body:
         assert await asked(upstreams, tmp_path) == Simulation(raw={"token": "7"}, summarised=False)
@@ -104,25 +108,25 @@ async def test_other_errors_and_shapes(upstreams: StandIns, tmp_path: Path, stat
     ids=str,
 )
 async def test_the_source_that_counts_is_the_tokens_own(
-    upstreams: StandIns, tmp_path: Path, code: Any, is_open: Any
+    upstreams: FakeUpstreams, tmp_path: Path, code: Any, is_open: Any
 ):
     assert (await read(upstreams, tmp_path, sale(contractCode=code))).open_source is is_open
 
 
 @pytest.mark.parametrize("naming", [{"pairAddress": TOKEN}, {"pair": {"pair": {"address": TOKEN}}}], ids=str)
 async def test_an_answer_about_the_token_in_a_pair_is_no_data(
-    upstreams: StandIns, tmp_path: Path, naming: Body
+    upstreams: FakeUpstreams, tmp_path: Path, naming: Body
 ):
     with pytest.raises(NoData, match="pair"):
         await read(upstreams, tmp_path, sale(token={"address": "0x" + "cd" * 20}, **naming))
 
 
-async def test_an_answer_about_another_token_is_a_failure(upstreams: StandIns, tmp_path: Path):
+async def test_an_answer_about_another_token_is_a_failure(upstreams: FakeUpstreams, tmp_path: Path):
     with pytest.raises(ProviderError, match="another token"):
         await read(upstreams, tmp_path, sale(token={"address": "0x" + "cd" * 20}))
 
 
-async def test_taxes_that_cannot_be_are_named(upstreams: StandIns, tmp_path: Path):
+async def test_taxes_that_cannot_be_are_named(upstreams: FakeUpstreams, tmp_path: Path):
     found = await read(upstreams, tmp_path, sale(simulationResult={"sellTax": 150, "buyTax": -5}))
 
     assert (found.sell_tax, found.buy_tax, found.transfer_tax) == (None, None, None)
@@ -133,7 +137,9 @@ async def test_taxes_that_cannot_be_are_named(upstreams: StandIns, tmp_path: Pat
     ("index", "severity"),
     [(20, "critical"), (16, "high"), ("12", "medium"), (8, "low"), (4, "info"), (99, "critical")],
 )
-async def test_a_severity_may_be_a_figure(upstreams: StandIns, tmp_path: Path, index: Any, severity: str):
+async def test_a_severity_may_be_a_figure(
+    upstreams: FakeUpstreams, tmp_path: Path, index: Any, severity: str
+):
     listed = [{"flag": "mild", "severity": "info"}, {"flag": "new", "severityIndex": index}]
 
     found = await read(upstreams, tmp_path, sale(summary={"flags": listed}))
@@ -142,7 +148,7 @@ async def test_a_severity_may_be_a_figure(upstreams: StandIns, tmp_path: Path, i
     assert severity == "info" or found.flags[0].name == "new"
 
 
-async def test_what_is_nested_deep_is_passed_over(upstreams: StandIns, tmp_path: Path):
+async def test_what_is_nested_deep_is_passed_over(upstreams: FakeUpstreams, tmp_path: Path):
     nested: Any = "end"
     for _ in range(900):
         nested = {"a": nested}
@@ -153,11 +159,11 @@ async def test_what_is_nested_deep_is_passed_over(upstreams: StandIns, tmp_path:
 
 
 @pytest.mark.parametrize("said", [1e308, -5, "much"])
-async def test_liquidity_that_cannot_be_is_unknown(upstreams: StandIns, tmp_path: Path, said: Any):
+async def test_liquidity_that_cannot_be_is_unknown(upstreams: FakeUpstreams, tmp_path: Path, said: Any):
     assert (await read(upstreams, tmp_path, sale(pair={"liquidity": said}))).liquidity_usd is None
 
 
-async def test_without_success_there_are_no_taxes(upstreams: StandIns, tmp_path: Path):
+async def test_without_success_there_are_no_taxes(upstreams: FakeUpstreams, tmp_path: Path):
     found = await read(upstreams, tmp_path, sale(simulationSuccess=False, simulationError="no\nroute"))
 
     assert (found.buy_tax, found.sell_tax, found.transfer_tax, found.reason) == (None, None, None, "no route")
@@ -165,7 +171,7 @@ async def test_without_success_there_are_no_taxes(upstreams: StandIns, tmp_path:
 
 @pytest.mark.parametrize(("said", "tax"), [(-0.2, 0), (100.4, 100), (1e9, None), ("NaN", None), ("3", 3)])
 async def test_a_tax_is_between_nothing_and_everything(
-    upstreams: StandIns, tmp_path: Path, said: Any, tax: float | None
+    upstreams: FakeUpstreams, tmp_path: Path, said: Any, tax: float | None
 ):
     assert (await read(upstreams, tmp_path, sale(simulationResult={"sellTax": said}))).sell_tax == tax
 
@@ -182,12 +188,12 @@ async def test_a_tax_is_between_nothing_and_everything(
     ids=str,
 )
 async def test_the_risk_is_its_level_or_where_its_word_begins(
-    upstreams: StandIns, tmp_path: Path, summary: Any, level: float | None
+    upstreams: FakeUpstreams, tmp_path: Path, summary: Any, level: float | None
 ):
     assert (await read(upstreams, tmp_path, sale(summary=summary))).risk_level == level
 
 
-async def test_flags_come_in_two_lists_and_either_case(upstreams: StandIns, tmp_path: Path):
+async def test_flags_come_in_two_lists_and_either_case(upstreams: FakeUpstreams, tmp_path: Path):
     listed = [{"flag": "CLOSED_SOURCE", "severity": "High", "description": "a\u202eb"}, {"flag": None}, 7]
 
     found = await read(
@@ -214,7 +220,7 @@ async def test_flags_come_in_two_lists_and_either_case(upstreams: StandIns, tmp_
     ids=str,
 )
 async def test_a_pair_is_empty_when_nothing_stands_in_it(
-    upstreams: StandIns, tmp_path: Path, pair: Any, empty: Any
+    upstreams: FakeUpstreams, tmp_path: Path, pair: Any, empty: Any
 ):
     assert (await read(upstreams, tmp_path, sale(pair=pair))).pair_empty is empty
 
@@ -233,7 +239,7 @@ def test_a_refused_transfer_is_told_from_a_lack_of_money(reason: str | None, blo
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-async def test_each_fault_is_a_failure_of_its_kind(upstreams: StandIns, tmp_path: Path, fault: Fault):
+async def test_each_fault_is_a_failure_of_its_kind(upstreams: FakeUpstreams, tmp_path: Path, fault: Fault):
     upstreams.faults["honeypotis"] = fault
 
     with pytest.raises(ProviderFailure) as failure:
@@ -245,41 +251,43 @@ async def test_each_fault_is_a_failure_of_its_kind(upstreams: StandIns, tmp_path
 # recordings
 
 
-async def of(upstreams: StandIns, folder: Path, case: str, token: str) -> Simulation:
-    return await read(upstreams, folder, recorded("honeypot_is", case), token)
+async def of(upstreams: FakeUpstreams, folder: Path, case: str, token: str) -> Simulation:
+    return await read(upstreams, folder, load_recording("honeypot_is", case), token)
 
 
-async def test_a_token_with_a_tax(upstreams: StandIns, tmp_path: Path):
+async def test_a_token_with_a_tax(upstreams: FakeUpstreams, tmp_path: Path):
     found = await of(upstreams, tmp_path, "eth_cndl_5pct_taxes_max_buy", CNDL)
 
     assert (found.honeypot, found.buy_tax, found.sell_tax, found.open_source) == (False, 5, 4.9791, True)
 
 
-async def test_a_pair_whose_liquidity_was_removed(upstreams: StandIns, tmp_path: Path):
+async def test_a_pair_whose_liquidity_was_removed(upstreams: FakeUpstreams, tmp_path: Path):
     found = await of(upstreams, tmp_path, "eth_nitro_honeypot_liquidity_removed", NITRO)
 
     assert (found.honeypot, found.pair_empty, found.transfer_blocked) == (True, True, False)
     assert [flag.name for flag in found.flags] == ["extremely_high_taxes", "high_tax"]
 
 
-async def test_a_token_without_holder_analysis(upstreams: StandIns, tmp_path: Path):
+async def test_a_token_without_holder_analysis(upstreams: FakeUpstreams, tmp_path: Path):
     found = await of(upstreams, tmp_path, "eth_weth_ok_no_holder_analysis", WETH)
 
     assert (found.honeypot, found.sell_tax, found.liquidity_usd) == (False, 0, 99606174.27085423)
 
 
-async def test_a_honeypot_known_from_its_holders_alone(upstreams: StandIns, tmp_path: Path):
+async def test_a_honeypot_known_from_its_holders_alone(upstreams: FakeUpstreams, tmp_path: Path):
     found = await of(upstreams, tmp_path, "documented_summary_honeypot_closed_source", TOKEN)
 
     assert (found.succeeded, found.honeypot, found.sell_tax, found.risk_level) == (False, True, None, 100)
     assert found.flagged("high_fail_rate")
 
 
-async def test_recorded_errors(upstreams: StandIns, tmp_path: Path):
-    upstreams.says("honeypotis", PATH, recorded("honeypot_is", "no_pairs_404"), status=404)
+async def test_recorded_errors(upstreams: FakeUpstreams, tmp_path: Path):
+    upstreams.set_response("honeypotis", PATH, load_recording("honeypot_is", "no_pairs_404"), status=404)
     with pytest.raises(NoData):
         await asked(upstreams, tmp_path)
 
-    upstreams.says("honeypotis", PATH, recorded("honeypot_is", "invalid_address_400"), status=400)
+    upstreams.set_response(
+        "honeypotis", PATH, load_recording("honeypot_is", "invalid_address_400"), status=400
+    )
     with pytest.raises(ProviderError):
         await asked(upstreams, tmp_path)

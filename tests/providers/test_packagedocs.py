@@ -18,11 +18,11 @@ from package_registry import PackageRegistry, package_registry, zipped
 
 from centgate.errors import NoData, ProviderError, ProviderRateLimited, ProviderTimeout
 from centgate.libdocs.shelves import MOST_UNDER_WAY
-from centgate.provider import Record
+from centgate.provider import RequestTrace
 from centgate.providers.packagedocs import PackageDocs
 from centgate.resources import open_resources
-from centgate.settings import ProviderSettings, Settings, misspelt
-from centgate.settings_page import env_example, markdown
+from centgate.settings import ProviderSettings, Settings, find_unknown_variables
+from centgate.settings_page import render_env_example, render_markdown
 
 PEN = '''"""Pens."""
 
@@ -109,7 +109,7 @@ async def test_a_name_is_resolved_in_both_registries(registry: PackageRegistry, 
     assert found[0].score
     assert found[1].score
     assert 1 >= found[0].score > found[1].score > 0
-    assert packagedocs.record.warnings == []
+    assert packagedocs.trace.warnings == []
 
 
 async def test_a_placeholder_comes_after_the_library_of_the_other_registry(
@@ -176,7 +176,7 @@ async def test_a_name_that_is_nearly_right_finds_what_was_read_before(
         (found,) = await packagedocs.libraries("caligraphy")
 
     assert found.id == "/pypi/calligraphy"
-    assert "similar names" in packagedocs.record.warnings[0]
+    assert "similar names" in packagedocs.trace.warnings[0]
 
 
 async def test_one_registry_that_fails_is_a_warning(registry: PackageRegistry, opened: Open) -> None:
@@ -187,10 +187,10 @@ async def test_one_registry_that_fails_is_a_warning(registry: PackageRegistry, o
         (found,) = await packagedocs.libraries("quill")
 
     assert found.id == "/pypi/quill"
-    assert packagedocs.record.warnings == [
+    assert packagedocs.trace.warnings == [
         "npm answered with a web page instead of data: what is published there is not considered"
     ]
-    assert packagedocs.record.provisional
+    assert packagedocs.trace.is_provisional
 
 
 @pytest.mark.parametrize("body", [b'{"info": 3}', b'{"info": {"name": ["x"]}}'])
@@ -204,7 +204,7 @@ async def test_one_registry_in_another_shape_is_a_warning(
         (found,) = await packagedocs.libraries("quill")
 
     assert found.id == "/npm/quill"
-    assert len(packagedocs.record.warnings) == 1
+    assert len(packagedocs.trace.warnings) == 1
 
 
 async def test_registries_that_fail_are_no_empty_answer(registry: PackageRegistry, opened: Open) -> None:
@@ -235,7 +235,7 @@ async def test_documentation_is_read_out_of_a_python_package(registry: PackageRe
     assert first.source_url.endswith("/Quill-1.4.0.tar.gz/Quill-1.4.0/quill/__init__.py")
     assert sum(each.tokens for each in snippets) <= 1000
     assert found.snippet_count
-    assert packagedocs.record.warnings == []
+    assert packagedocs.trace.warnings == []
 
 
 async def test_documentation_is_read_out_of_a_javascript_package_and_its_types(
@@ -444,7 +444,7 @@ async def test_a_release_whose_archives_are_too_large_is_told_by_its_description
         snippets = await packagedocs.docs("/pypi/quill", "pens", 1000)
 
     assert "sixty megabytes" in (snippets[0].text or "")
-    assert packagedocs.record.warnings == [
+    assert packagedocs.trace.warnings == [
         "the documentation of quill is incomplete: it has no archive of a known form that is at most 60 MB"
     ]
 
@@ -502,9 +502,7 @@ async def test_a_topic_that_nothing_matches_is_answered_with_an_introduction(
         snippets = await packagedocs.docs("/pypi/quill", "qwertzuiop", 1000)
 
     assert "Pens for people" in " ".join(each.text or "" for each in snippets)
-    assert packagedocs.record.warnings == [
-        "nothing in quill 1.4.0 matches the topic: this is an introduction"
-    ]
+    assert packagedocs.trace.warnings == ["nothing in quill 1.4.0 matches the topic: this is an introduction"]
 
 
 async def test_an_index_answers_while_its_registry_is_down(registry: PackageRegistry, opened: Open) -> None:
@@ -517,11 +515,11 @@ async def test_an_index_answers_while_its_registry_is_down(registry: PackageRegi
         snippets = await packagedocs.docs("/pypi/quill", "dip", 1000)
 
     assert snippets
-    assert packagedocs.record.warnings == [
+    assert packagedocs.trace.warnings == [
         "whether 1.4.0 is the newest version could not be checked: PyPI answered with status 503"
     ]
-    assert packagedocs.record.provisional
-    assert packagedocs.record.providers["packagedocs"]["status"] == "ok"
+    assert packagedocs.trace.is_provisional
+    assert packagedocs.trace.providers["packagedocs"]["status"] == "ok"
 
 
 async def test_a_version_on_the_shelf_needs_no_registry(registry: PackageRegistry, opened: Open) -> None:
@@ -534,7 +532,7 @@ async def test_a_version_on_the_shelf_needs_no_registry(registry: PackageRegistr
         await packagedocs.docs("/pypi/quill/1.4.0", "dip", 1000)
 
     assert registry.asked == []
-    assert packagedocs.record.warnings == []
+    assert packagedocs.trace.warnings == []
 
 
 async def test_a_reading_that_takes_long_goes_on(registry: PackageRegistry, opened: Open) -> None:
@@ -610,11 +608,11 @@ def test_the_addresses_of_the_registries_are_settings(monkeypatch: pytest.Monkey
 
     settings = Settings()
 
-    assert settings.provider("packagedocs_pypi").url == "https://mirror.example/pypi"
-    assert misspelt(PackageDocs.about.settings) == []
-    assert "https://pypi.org, https://registry.npmjs.org" in markdown()
-    assert "# CENTGATE_PACKAGEDOCS_NPM_URL=https://registry.npmjs.org\n" in env_example()
-    assert "CENTGATE_PACKAGEDOCS_URL" not in env_example()
+    assert settings.provider_settings("packagedocs_pypi").url == "https://mirror.example/pypi"
+    assert find_unknown_variables(PackageDocs.info.settings) == []
+    assert "https://pypi.org, https://registry.npmjs.org" in render_markdown()
+    assert "# CENTGATE_PACKAGEDOCS_NPM_URL=https://registry.npmjs.org\n" in render_env_example()
+    assert "CENTGATE_PACKAGEDOCS_URL" not in render_env_example()
 
 
 # against the registries themselves
@@ -637,7 +635,7 @@ async def real(folder: Path) -> AsyncGenerator[PackageDocs]:
     """Open the provider with its default settings."""
     settings = Settings(packagedocs_folder=folder)
     async with open_resources(settings) as resources:
-        yield PackageDocs(settings, resources).on(replace(Record.begun()))
+        yield PackageDocs(settings, resources).bind(replace(RequestTrace.start()))
 
 
 @pytest.mark.usefixtures("public_registries")

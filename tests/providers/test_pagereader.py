@@ -12,11 +12,11 @@ from typing import Any
 
 import pytest
 from facilitators import settings_in
-from small_site import reading_in
+from small_site import open_resources_with
 
 from centgate.errors import NoData, PageUnread, ProviderUnconfigured
 from centgate.facts.web import Page, Unread
-from centgate.provider import Record
+from centgate.provider import RequestTrace
 from centgate.providers.pagereader import PageReader
 from centgate.sandbox import Sandbox
 from centgate.settings import ProviderSettings
@@ -91,8 +91,8 @@ def reader(site: Site, readers: Sandbox, tmp_path: Path) -> Reader:
     @asynccontextmanager
     async def opened(**given: Any) -> AsyncGenerator[PageReader]:
         settings = settings_in(tmp_path, "http://127.0.0.1:9").model_copy(update={**changes, **given})
-        async with reading_in(readers, settings) as resources:
-            yield PageReader(settings, resources).on(Record())
+        async with open_resources_with(readers, settings) as resources:
+            yield PageReader(settings, resources).bind(RequestTrace())
 
     return opened
 
@@ -178,7 +178,7 @@ async def test_a_page_that_is_not_there_is_nothing_known(site: Site, reader: Rea
         with pytest.raises(NoData, match=f"no page at this address: 127.0.0.1:.* {status}"):
             await pagereader.read(url, only_main_content=True)
 
-        assert pagereader.record.providers["pagereader"]["status"] == "no_data"
+        assert pagereader.trace.providers["pagereader"]["status"] == "no_data"
 
 
 @pytest.mark.parametrize(
@@ -276,7 +276,7 @@ async def test_several_pages_are_read_at_once_and_fail_each_for_itself(site: Sit
 
     async with reader() as pagereader:
         pages = await pagereader.contents(urls, 10_000)
-        status = pagereader.record.providers["pagereader"]["status"]
+        status = pagereader.trace.providers["pagereader"]["status"]
 
     assert [page.url for page in pages] == urls
     assert [page.reason if isinstance(page, Unread) else page.markdown[:20] for page in pages] == [

@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 from facilitators import settings_in
-from fronts import Change, forward, in_front, limited, refusal, span_of
+from fronts import Interceptor, block_span, forward_to_node, limit_log_range, rpc_error, start_proxy
 from onchain.world import MULTICALL, Builder, Person, call, compiled, person, place
-from standins import FAULTS, Asked, Fault, StandIns, recorded
+from standins import FAULTS, FakeUpstreams, Fault, RecordedRequest, load_recording
 from structlog.testing import capture_logs
 
 from centgate.devchain.accounts import BUYER_TOKENS, BUYERS, GAS_MONEY
@@ -32,7 +32,7 @@ from centgate.errors import (
     ProviderTimeout,
     ProviderUnconfigured,
 )
-from centgate.provider import Record
+from centgate.provider import RequestTrace
 from centgate.providers.rpc import PUBLIC, Call, Rpc
 from centgate.resources import open_resources
 from centgate.settings import ProviderSettings
@@ -90,18 +90,22 @@ async def reading(
     }
     settings = settings_in(folder, "http://127.0.0.1:9", providers=providers)
     async with open_resources(settings) as resources:
-        yield Rpc(settings, resources).on(Record())
+        yield Rpc(settings, resources).bind(RequestTrace())
 
 
-def saying(upstreams: StandIns, name: str, body: Any, status: int = 200) -> str:
+def saying(upstreams: FakeUpstreams, name: str, body: Any, status: int = 200) -> str:
     """Start a stand-in with a fixed response and return its URL."""
-    upstreams.says(name, "/", body, status=status, method="POST")
-    return upstreams.at(name)
+    upstreams.set_response(name, "/", body, status=status, method="POST")
+    return upstreams.url_of(name)
 
 
-def spans(upstreams: StandIns, name: str) -> list[int]:
+def spans(upstreams: FakeUpstreams, name: str) -> list[int]:
     """Return the block range of each eth_getLogs request."""
-    return [span_of(each.body) for each in upstreams.calls(name) if each.body.get("method") == "eth_getLogs"]
+    return [
+        block_span(each.body)
+        for each in upstreams.requests_of(name)
+        if each.body.get("method") == "eth_getLogs"
+    ]
 
 
 def topic(address: str) -> str:
@@ -147,7 +151,7 @@ async def test_slots_are_words(node: str, tmp_path: Path):
 
 @pytest.mark.parametrize(("said", "word"), [("0x", 0), ("0x0", 0), ("0x1", 1), ("0x" + "f" * 64, 2**256 - 1)])
 async def test_slots_are_words_however_many_zeros_are_told(
-    upstreams: StandIns, tmp_path: Path, said: str, word: int
+    upstreams: FakeUpstreams, tmp_path: Path, said: str, word: int
 ):
     url = saying(upstreams, "node", {"id": 0, "result": said})
 
@@ -158,7 +162,7 @@ async def test_slots_are_words_however_many_zeros_are_told(
 
 
 async def test_a_node_whose_words_are_too_long_is_covered_by_the_next(
-    node: str, upstreams: StandIns, tmp_path: Path
+    node: str, upstreams: FakeUpstreams, tmp_path: Path
 ):
     bad = saying(upstreams, "bad", {"id": 0, "result": "0x" + "f" * 66})
 
@@ -180,9 +184,9 @@ async def test_balance_nonces_and_blocks_are_numbers(node: str, tmp_path: Path):
 
 
 async def test_a_block_that_one_node_does_not_know_yet_is_asked_of_the_next(
-    node: str, upstreams: StandIns, tmp_path: Path
+    node: str, upstreams: FakeUpstreams, tmp_path: Path
 ):
-    behind = in_front(upstreams, "behind", node, lambda _: (200, {"id": 0, "result": None}))
+    behind = start_proxy(upstreams, "behind", node, lambda _: (200, {"id": 0, "result": None}))
 
     async with reading(tmp_path, behind, node) as rpc:
         (block,) = await rpc.blocks(CHAIN_ID, [TRANSFERS])
@@ -223,13 +227,13 @@ async def test_calls_that_burn_all_gas_do_not_take_the_others_along(node: str, t
 
 @pytest.mark.parametrize("which", ["node", "bare_node"])
 async def test_calls_that_return_megabytes_do_not_take_the_others_along(
-    which: str, request: pytest.FixtureRequest, upstreams: StandIns, tmp_path: Path
+    which: str, request: pytest.FixtureRequest, upstreams: FakeUpstreams, tmp_path: Path
 ):
     def swollen(request: dict[str, Any]) -> tuple[int, Any] | None:
         asked = str(request["params"][0])
         return (200, " " * 9_000_000) if BURNER[2:] in asked else None
 
-    url = in_front(upstreams, "node", request.getfixturevalue(which), swollen)
+    url = start_proxy(upstreams, "node", request.getfixturevalue(which), swollen)
     asked = [balance_of(RECEIVER), Call(BURNER, b""), balance_of(PAYER.address)]
 
     async with reading(tmp_path, url) as rpc:
@@ -238,25 +242,27 @@ async def test_calls_that_return_megabytes_do_not_take_the_others_along(
     assert [returned is None for returned in found] == [False, True, False]
 
 
-async def test_a_node_that_takes_no_batches_is_not_flooded(node: str, upstreams: StandIns, tmp_path: Path):
+async def test_a_node_that_takes_no_batches_is_not_flooded(
+    node: str, upstreams: FakeUpstreams, tmp_path: Path
+):
     under_way = most = 0
     counting = threading.Lock()
 
-    def answer(asked: Asked) -> tuple[int, Any]:
+    def answer(asked: RecordedRequest) -> tuple[int, Any]:
         nonlocal under_way, most
         if isinstance(asked.body, list):
             return 400, "no batches"
         with counting:
             under_way += 1
             most = max(most, under_way)
-        answered = forward(node, asked.body)
+        answered = forward_to_node(node, asked.body)
         with counting:
             under_way -= 1
         return 200, answered
 
-    upstreams.answers("node", "/", answer, method="POST")
+    upstreams.set_response_function("node", "/", answer, method="POST")
 
-    async with reading(tmp_path, upstreams.at("node")) as rpc:
+    async with reading(tmp_path, upstreams.url_of("node")) as rpc:
         assert len(await rpc.codes(CHAIN_ID, [TOKEN] * 90)) == 90
 
     assert 1 < most <= 10
@@ -292,22 +298,22 @@ async def test_asking_for_nothing_asks_nobody(tmp_path: Path):
 
 
 async def test_many_questions_go_in_batches_and_keep_their_order(
-    node: str, upstreams: StandIns, tmp_path: Path
+    node: str, upstreams: FakeUpstreams, tmp_path: Path
 ):
-    url = in_front(upstreams, "node", node)
+    url = start_proxy(upstreams, "node", node)
     addresses = [each for number in range(60) for each in (place(str(number)), TOKEN)]
 
     async with reading(tmp_path, url) as rpc:
         codes = await rpc.codes(CHAIN_ID, addresses)
 
     assert [bool(code) for code in codes] == [False, True] * 60
-    assert sorted(len(each.body) for each in upstreams.calls("node")) == [20, 50, 50]
+    assert sorted(len(each.body) for each in upstreams.requests_of("node")) == [20, 50, 50]
 
 
 NO_BATCHES: list[tuple[int, Any]] = [
-    (200, refusal(-32600, "batch requests are not supported")),
-    (200, [refusal(-32600, "Batch size is too large")]),
-    (400, refusal(-32600, "invalid request")),
+    (200, rpc_error(-32600, "batch requests are not supported")),
+    (200, [rpc_error(-32600, "Batch size is too large")]),
+    (400, rpc_error(-32600, "invalid request")),
     (413, "Payload Too Large"),
     (400, ""),
     (200, []),
@@ -317,25 +323,25 @@ NO_BATCHES: list[tuple[int, Any]] = [
 
 @pytest.mark.parametrize(("status", "body"), NO_BATCHES)
 async def test_a_node_that_takes_no_batches_is_asked_one_by_one_from_then_on(
-    node: str, upstreams: StandIns, tmp_path: Path, status: int, body: Any
+    node: str, upstreams: FakeUpstreams, tmp_path: Path, status: int, body: Any
 ):
-    def answer(asked: Asked) -> tuple[int, Any]:
-        return (status, body) if isinstance(asked.body, list) else (200, forward(node, asked.body))
+    def answer(asked: RecordedRequest) -> tuple[int, Any]:
+        return (status, body) if isinstance(asked.body, list) else (200, forward_to_node(node, asked.body))
 
-    upstreams.answers("node", "/", answer, method="POST")
+    upstreams.set_response_function("node", "/", answer, method="POST")
 
-    async with reading(tmp_path, upstreams.at("node")) as rpc:
+    async with reading(tmp_path, upstreams.url_of("node")) as rpc:
         first = await rpc.codes(CHAIN_ID, [TOKEN, place("nowhere")])
         second = await rpc.codes(CHAIN_ID, [TOKEN, place("nowhere")])
 
     assert [len(code) > 0 for code in first] == [True, False]
     assert first == second
-    assert [isinstance(each.body, list) for each in upstreams.calls("node")] == [True, *[False] * 4]
+    assert [isinstance(each.body, list) for each in upstreams.requests_of("node")] == [True, *[False] * 4]
 
 
-@pytest.mark.parametrize(("status", "body"), [(429, ""), (200, [refusal(-32016, "over rate limit")])])
+@pytest.mark.parametrize(("status", "body"), [(429, ""), (200, [rpc_error(-32016, "over rate limit")])])
 async def test_a_batch_refused_for_the_rate_is_not_asked_again_one_by_one(
-    upstreams: StandIns, tmp_path: Path, status: int, body: Any
+    upstreams: FakeUpstreams, tmp_path: Path, status: int, body: Any
 ):
     url = saying(upstreams, "node", body, status)
 
@@ -343,19 +349,19 @@ async def test_a_batch_refused_for_the_rate_is_not_asked_again_one_by_one(
         with pytest.raises(ProviderRateLimited):
             await rpc.codes(CHAIN_ID, [TOKEN, RECEIVER])
 
-    assert len(upstreams.calls("node")) == 1
+    assert len(upstreams.requests_of("node")) == 1
 
 
-async def test_a_failure_ends_what_else_is_under_way(node: str, upstreams: StandIns, tmp_path: Path):
-    def answer(asked: Asked) -> tuple[int, Any]:
+async def test_a_failure_ends_what_else_is_under_way(node: str, upstreams: FakeUpstreams, tmp_path: Path):
+    def answer(asked: RecordedRequest) -> tuple[int, Any]:
         if len(asked.body) < 50:
             return 500, "no"
         time.sleep(0.5)
-        return 200, forward(node, asked.body)
+        return 200, forward_to_node(node, asked.body)
 
-    upstreams.answers("node", "/", answer, method="POST")
+    upstreams.set_response_function("node", "/", answer, method="POST")
 
-    async with reading(tmp_path, upstreams.at("node")) as rpc:
+    async with reading(tmp_path, upstreams.url_of("node")) as rpc:
         started = time.monotonic()
         with pytest.raises(ProviderError, match="status 500"):
             await rpc.codes(CHAIN_ID, [TOKEN] * 70)
@@ -364,57 +370,57 @@ async def test_a_failure_ends_what_else_is_under_way(node: str, upstreams: Stand
 
 
 async def test_a_batch_may_be_answered_in_any_order_with_ids_as_text(
-    node: str, upstreams: StandIns, tmp_path: Path
+    node: str, upstreams: FakeUpstreams, tmp_path: Path
 ):
-    def answer(asked: Asked) -> tuple[int, Any]:
-        return 200, [{**each, "id": str(each["id"])} for each in reversed(forward(node, asked.body))]
+    def answer(asked: RecordedRequest) -> tuple[int, Any]:
+        return 200, [{**each, "id": str(each["id"])} for each in reversed(forward_to_node(node, asked.body))]
 
-    upstreams.answers("node", "/", answer, method="POST")
+    upstreams.set_response_function("node", "/", answer, method="POST")
 
-    async with reading(tmp_path, upstreams.at("node")) as rpc:
+    async with reading(tmp_path, upstreams.url_of("node")) as rpc:
         codes = await rpc.codes(CHAIN_ID, [TOKEN, place("nowhere"), place("elsewhere")])
 
     assert [len(code) > 0 for code in codes] == [True, False, False]
 
 
-async def test_calls_are_bundled_by_150(node: str, upstreams: StandIns, tmp_path: Path):
-    url = in_front(upstreams, "node", node)
+async def test_calls_are_bundled_by_150(node: str, upstreams: FakeUpstreams, tmp_path: Path):
+    url = start_proxy(upstreams, "node", node)
 
     async with reading(tmp_path, url) as rpc:
         found = await rpc.calls(CHAIN_ID, [balance_of(RECEIVER)] * 151)
 
     assert len(set(found)) == 1
     assert len(found) == 151
-    assert len(upstreams.calls("node")) == 2
+    assert len(upstreams.requests_of("node")) == 2
 
 
 async def test_a_chain_without_multicall_is_asked_singly_from_then_on(
-    bare_node: str, upstreams: StandIns, tmp_path: Path
+    bare_node: str, upstreams: FakeUpstreams, tmp_path: Path
 ):
-    url = in_front(upstreams, "node", bare_node)
+    url = start_proxy(upstreams, "node", bare_node)
 
     async with reading(tmp_path, url) as rpc:
         for _ in range(2):
             assert None not in await rpc.calls(CHAIN_ID, [balance_of(RECEIVER), balance_of(PAYER.address)])
 
-    assert [isinstance(each.body, list) for each in upstreams.calls("node")] == [False, True, True]
+    assert [isinstance(each.body, list) for each in upstreams.requests_of("node")] == [False, True, True]
 
 
 async def test_on_a_chain_known_to_have_multicall_its_absence_is_the_nodes_and_is_not_remembered(
-    bare_node: str, upstreams: StandIns, tmp_path: Path
+    bare_node: str, upstreams: FakeUpstreams, tmp_path: Path
 ):
-    url = in_front(upstreams, "node", bare_node)
+    url = start_proxy(upstreams, "node", bare_node)
 
     async with reading(tmp_path, url, chain=1) as rpc:
         for _ in range(2):
             assert None not in await rpc.calls(1, [balance_of(RECEIVER), balance_of(PAYER.address)])
 
-    assert [isinstance(each.body, list) for each in upstreams.calls("node")] == [False, True] * 2
+    assert [isinstance(each.body, list) for each in upstreams.requests_of("node")] == [False, True] * 2
 
 
 @pytest.mark.parametrize("result", ["0x" + "ff" * 64, "0x01", "0x" + f"{32:064x}{0:064x}", "0xzz", 7, None])
 async def test_a_bundle_answered_with_something_else_is_a_failure(
-    upstreams: StandIns, tmp_path: Path, result: Any
+    upstreams: FakeUpstreams, tmp_path: Path, result: Any
 ):
     url = saying(upstreams, "node", {"jsonrpc": "2.0", "id": 0, "result": result})
 
@@ -441,23 +447,23 @@ REVERTS = [
 
 @pytest.mark.parametrize(("code", "message"), REVERTS)
 async def test_a_call_that_fails_on_the_chain_is_nothing(
-    bare_node: str, upstreams: StandIns, tmp_path: Path, code: int, message: str
+    bare_node: str, upstreams: FakeUpstreams, tmp_path: Path, code: int, message: str
 ):
     def fails(request: dict[str, Any]) -> tuple[int, Any] | None:
         if request["params"][0].get("to") == BURNER:
-            return 200, refusal(code, message, data="0x")
+            return 200, rpc_error(code, message, data="0x")
         return None
 
-    url = in_front(upstreams, "node", bare_node, fails)
+    url = start_proxy(upstreams, "node", bare_node, fails)
 
     async with reading(tmp_path, url) as rpc:
         await rpc.calls(CHAIN_ID, [balance_of(RECEIVER)])
         assert await rpc.calls(CHAIN_ID, [Call(BURNER, b"")]) == [None]
 
 
-async def test_a_recorded_revert_is_nothing(bare_node: str, upstreams: StandIns, tmp_path: Path):
-    body = recorded("json_rpc", "call_revert_code_3")
-    url = in_front(
+async def test_a_recorded_revert_is_nothing(bare_node: str, upstreams: FakeUpstreams, tmp_path: Path):
+    body = load_recording("json_rpc", "call_revert_code_3")
+    url = start_proxy(
         upstreams,
         "node",
         bare_node,
@@ -479,9 +485,9 @@ async def test_a_recorded_revert_is_nothing(bare_node: str, upstreams: StandIns,
     ],
 )
 async def test_a_call_that_the_node_fails_at_is_a_failure(
-    upstreams: StandIns, tmp_path: Path, code: int, message: str
+    upstreams: FakeUpstreams, tmp_path: Path, code: int, message: str
 ):
-    url = saying(upstreams, "node", refusal(code, message))
+    url = saying(upstreams, "node", rpc_error(code, message))
 
     async with reading(tmp_path, url) as rpc:
         with pytest.raises(ProviderError, match=message):
@@ -523,10 +529,10 @@ SHIFT = 60_000
 """Number of blocks added to the chain's height."""
 
 
-def older(node: str, change: Change) -> Callable[[Asked], tuple[int, Any]]:
+def older(node: str, change: Interceptor) -> Callable[[RecordedRequest], tuple[int, Any]]:
     """A real chain that seems to have 60,000 more blocks before its first."""
 
-    def answer(asked: Asked) -> tuple[int, Any]:
+    def answer(asked: RecordedRequest) -> tuple[int, Any]:
         changed = change(asked.body)
         if changed:
             return changed
@@ -534,7 +540,7 @@ def older(node: str, change: Change) -> Callable[[Asked], tuple[int, Any]]:
         edges = {edge: hex(max(0, int(query[edge], 16) - SHIFT)) for edge in ("fromBlock", "toBlock")}
         if int(query["toBlock"], 16) <= SHIFT:
             return 200, {"jsonrpc": "2.0", "id": 0, "result": []}
-        body = forward(node, {**asked.body, "params": [query | edges]})
+        body = forward_to_node(node, {**asked.body, "params": [query | edges]})
         rows = [{**row, "blockNumber": hex(int(row["blockNumber"], 16) + SHIFT)} for row in body["result"]]
         return 200, {**body, "result": rows}
 
@@ -543,11 +549,19 @@ def older(node: str, change: Change) -> Callable[[Asked], tuple[int, Any]]:
 
 @pytest.mark.parametrize(("limit", "code", "message", "more"), LIMITS)
 async def test_a_node_that_limits_the_range_is_asked_for_as_much_as_it_allows(
-    node: str, upstreams: StandIns, tmp_path: Path, limit: int, code: int, message: str, more: dict[str, Any]
+    node: str,
+    upstreams: FakeUpstreams,
+    tmp_path: Path,
+    limit: int,
+    code: int,
+    message: str,
+    more: dict[str, Any],
 ):
-    upstreams.answers("node", "/", older(node, limited(limit, message, code, **more)), method="POST")
+    upstreams.set_response_function(
+        "node", "/", older(node, limit_log_range(limit, message, code, **more)), method="POST"
+    )
 
-    async with reading(tmp_path, upstreams.at("node")) as rpc:
+    async with reading(tmp_path, upstreams.url_of("node")) as rpc:
         logs = await rpc.logs(CHAIN_ID, RECEIVED, to_block=SHIFT + TRANSFERS, blocks=50_000, requests=12)
         asked = spans(upstreams, "node")
         again = await rpc.logs(CHAIN_ID, RECEIVED, to_block=SHIFT + TRANSFERS, blocks=50_000, requests=1)
@@ -562,13 +576,13 @@ async def test_a_node_that_limits_the_range_is_asked_for_as_much_as_it_allows(
 
 
 async def test_a_node_that_gives_ten_blocks_at_a_time_is_read_as_far_as_the_requests_go(
-    node: str, upstreams: StandIns, tmp_path: Path
+    node: str, upstreams: FakeUpstreams, tmp_path: Path
 ):
     said = (
         "Under the Free tier plan, you can make eth_getLogs requests with up to a 10 block range. Based on "
         "your parameters, this block range should work: [0x1, 0xa]. Upgrade to PAYG for expanded block range."
     )
-    url = in_front(upstreams, "node", node, limited(10, said, -32600, 400))
+    url = start_proxy(upstreams, "node", node, limit_log_range(10, said, -32600, 400))
 
     async with reading(tmp_path, url) as rpc:
         all_of_them = await rpc.logs(CHAIN_ID, RECEIVED, to_block=TRANSFERS, blocks=1000)
@@ -580,19 +594,21 @@ async def test_a_node_that_gives_ten_blocks_at_a_time_is_read_as_far_as_the_requ
     assert spans(upstreams, "node") == [31, 10, 10, 10, 1, 10, 10]
 
 
-async def test_the_recorded_limit_of_1000_blocks_is_kept(node: str, upstreams: StandIns, tmp_path: Path):
-    error = recorded("json_rpc", "getlogs_range_limited_1rpc")["error"]
-    upstreams.answers("node", "/", older(node, limited(1000, error["message"], error["code"])), method="POST")
+async def test_the_recorded_limit_of_1000_blocks_is_kept(node: str, upstreams: FakeUpstreams, tmp_path: Path):
+    error = load_recording("json_rpc", "getlogs_range_limited_1rpc")["error"]
+    upstreams.set_response_function(
+        "node", "/", older(node, limit_log_range(1000, error["message"], error["code"])), method="POST"
+    )
 
-    async with reading(tmp_path, upstreams.at("node")) as rpc:
+    async with reading(tmp_path, upstreams.url_of("node")) as rpc:
         logs = await rpc.logs(CHAIN_ID, RECEIVED, to_block=SHIFT + TRANSFERS, blocks=3000)
 
     assert len(logs.entries) == TRANSFERS
     assert spans(upstreams, "node") == [3000, 1000, 1000, 1000]
 
 
-async def test_recorded_logs_are_read(upstreams: StandIns, tmp_path: Path):
-    url = saying(upstreams, "node", recorded("json_rpc_approvals", "arbitrum_unlimited_two_tokens"))
+async def test_recorded_logs_are_read(upstreams: FakeUpstreams, tmp_path: Path):
+    url = saying(upstreams, "node", load_recording("json_rpc_approvals", "arbitrum_unlimited_two_tokens"))
 
     async with reading(tmp_path, url, chain=42161) as rpc:
         logs = await rpc.logs(42161, [], to_block=400_000_000, blocks=10)
@@ -601,8 +617,12 @@ async def test_recorded_logs_are_read(upstreams: StandIns, tmp_path: Path):
     assert all(len(log.topics) == 3 for log in logs.entries)
 
 
-async def test_too_many_results_shorten_this_question_only(node: str, upstreams: StandIns, tmp_path: Path):
-    url = in_front(upstreams, "node", node, limited(12, "query returned more than 10000 results", -32005))
+async def test_too_many_results_shorten_this_question_only(
+    node: str, upstreams: FakeUpstreams, tmp_path: Path
+):
+    url = start_proxy(
+        upstreams, "node", node, limit_log_range(12, "query returned more than 10000 results", -32005)
+    )
 
     async with reading(tmp_path, url) as rpc:
         logs = await rpc.logs(CHAIN_ID, RECEIVED, to_block=TRANSFERS, blocks=20)
@@ -613,12 +633,12 @@ async def test_too_many_results_shorten_this_question_only(node: str, upstreams:
 
 
 async def test_an_answer_too_long_to_read_is_asked_for_in_parts(
-    node: str, upstreams: StandIns, tmp_path: Path
+    node: str, upstreams: FakeUpstreams, tmp_path: Path
 ):
     def swollen(request: dict[str, Any]) -> tuple[int, Any] | None:
-        return (200, " " * 9_000_000) if span_of(request) > 10 else None
+        return (200, " " * 9_000_000) if block_span(request) > 10 else None
 
-    url = in_front(upstreams, "node", node, swollen)
+    url = start_proxy(upstreams, "node", node, swollen)
 
     async with reading(tmp_path, url) as rpc:
         logs = await rpc.logs(CHAIN_ID, RECEIVED, to_block=TRANSFERS, blocks=20)
@@ -626,8 +646,10 @@ async def test_an_answer_too_long_to_read_is_asked_for_in_parts(
     assert len(logs.entries) == 20
 
 
-async def test_a_node_that_gives_no_logs_at_all_is_a_failure(node: str, upstreams: StandIns, tmp_path: Path):
-    url = in_front(upstreams, "node", node, limited(0, "limit exceeded", -32005))
+async def test_a_node_that_gives_no_logs_at_all_is_a_failure(
+    node: str, upstreams: FakeUpstreams, tmp_path: Path
+):
+    url = start_proxy(upstreams, "node", node, limit_log_range(0, "limit exceeded", -32005))
 
     async with reading(tmp_path, url) as rpc:
         with pytest.raises(ProviderError, match="does not provide event logs, not even for a short"):
@@ -641,54 +663,54 @@ async def test_a_node_that_gives_no_logs_at_all_is_a_failure(node: str, upstream
     assert len(spans(upstreams, "node")) == asked
 
 
-async def test_logs_refused_for_the_rate_are_not_asked_for_in_parts(upstreams: StandIns, tmp_path: Path):
-    url = saying(upstreams, "node", refusal(-32005, "rate limit exceeded: too many requests"))
+async def test_logs_refused_for_the_rate_are_not_asked_for_in_parts(upstreams: FakeUpstreams, tmp_path: Path):
+    url = saying(upstreams, "node", rpc_error(-32005, "rate limit exceeded: too many requests"))
 
     async with reading(tmp_path, url) as rpc:
         with pytest.raises(ProviderRateLimited):
             await rpc.logs(CHAIN_ID, RECEIVED, to_block=TRANSFERS, blocks=100_000)
 
-    assert len(upstreams.calls("node")) == 1
+    assert len(upstreams.requests_of("node")) == 1
 
 
-async def test_where_one_node_gives_no_logs_another_does(node: str, upstreams: StandIns, tmp_path: Path):
-    without = in_front(upstreams, "without", node, limited(0, "limit exceeded", -32005))
-    with_logs = in_front(upstreams, "with", node)
+async def test_where_one_node_gives_no_logs_another_does(node: str, upstreams: FakeUpstreams, tmp_path: Path):
+    without = start_proxy(upstreams, "without", node, limit_log_range(0, "limit exceeded", -32005))
+    with_logs = start_proxy(upstreams, "with", node)
 
     async with reading(tmp_path, without, with_logs) as rpc:
         logs = await rpc.logs(CHAIN_ID, RECEIVED, to_block=TRANSFERS, blocks=100)
         assert await rpc.native_balance(CHAIN_ID, RECEIVER) == 0
 
     assert len(logs.entries) == TRANSFERS
-    assert rpc.record.warnings == []
+    assert rpc.trace.warnings == []
 
 
 @pytest.mark.parametrize(
     "message", ["invalid block range params", "block range extends beyond current head block"]
 )
 async def test_a_range_that_the_node_has_not_reached_is_not_shortened_but_asked_elsewhere(
-    node: str, upstreams: StandIns, tmp_path: Path, message: str
+    node: str, upstreams: FakeUpstreams, tmp_path: Path, message: str
 ):
-    behind = in_front(upstreams, "behind", node, limited(0, message))
+    behind = start_proxy(upstreams, "behind", node, limit_log_range(0, message))
 
-    async with reading(tmp_path, behind, in_front(upstreams, "node", node)) as rpc:
+    async with reading(tmp_path, behind, start_proxy(upstreams, "node", node)) as rpc:
         logs = await rpc.logs(CHAIN_ID, RECEIVED, to_block=TRANSFERS, blocks=100)
 
     assert len(logs.entries) == TRANSFERS
-    assert len(upstreams.calls("behind")) == 1
+    assert len(upstreams.requests_of("behind")) == 1
 
 
 async def test_a_node_that_fails_halfway_is_followed_by_the_next(
-    node: str, upstreams: StandIns, tmp_path: Path
+    node: str, upstreams: FakeUpstreams, tmp_path: Path
 ):
     def tired(request: dict[str, Any]) -> tuple[int, Any] | None:
-        if len(upstreams.calls("first")) > 2:
+        if len(upstreams.requests_of("first")) > 2:
             return 500, "no more"
-        return limited(10, "eth_getLogs is limited to a 10 blocks range")(request)
+        return limit_log_range(10, "eth_getLogs is limited to a 10 blocks range")(request)
 
-    first = in_front(upstreams, "first", node, tired)
+    first = start_proxy(upstreams, "first", node, tired)
 
-    async with reading(tmp_path, first, in_front(upstreams, "second", node)) as rpc:
+    async with reading(tmp_path, first, start_proxy(upstreams, "second", node)) as rpc:
         logs = await rpc.logs(CHAIN_ID, RECEIVED, to_block=TRANSFERS, blocks=100)
 
     assert [log.block for log in logs.entries] == list(range(1, TRANSFERS + 1))
@@ -696,29 +718,31 @@ async def test_a_node_that_fails_halfway_is_followed_by_the_next(
 
 
 async def test_what_was_read_before_the_node_failed_is_answered_with_a_warning(
-    node: str, upstreams: StandIns, tmp_path: Path
+    node: str, upstreams: FakeUpstreams, tmp_path: Path
 ):
     def tired(request: dict[str, Any]) -> tuple[int, Any] | None:
-        if len(upstreams.calls("node")) > 3:
+        if len(upstreams.requests_of("node")) > 3:
             return 500, "no more"
-        return limited(10, "eth_getLogs is limited to a 10 blocks range")(request)
+        return limit_log_range(10, "eth_getLogs is limited to a 10 blocks range")(request)
 
-    url = in_front(upstreams, "node", node, tired)
+    url = start_proxy(upstreams, "node", node, tired)
 
     async with reading(tmp_path, url) as rpc:
         logs = await rpc.logs(CHAIN_ID, RECEIVED, to_block=TRANSFERS, blocks=100)
 
     assert [log.block for log in logs.entries] == list(range(11, TRANSFERS + 1))
     assert logs.from_block == 11
-    assert rpc.record.warnings == [
+    assert rpc.trace.warnings == [
         "event logs before block 11 were not read: JSON-RPC node answered with status 500"
     ]
 
 
 async def test_when_time_is_nearly_up_what_was_read_is_answered(
-    node: str, upstreams: StandIns, tmp_path: Path
+    node: str, upstreams: FakeUpstreams, tmp_path: Path
 ):
-    url = in_front(upstreams, "node", node, limited(2, "eth_getLogs is limited to a 2 blocks range"))
+    url = start_proxy(
+        upstreams, "node", node, limit_log_range(2, "eth_getLogs is limited to a 2 blocks range")
+    )
     upstreams.delay = 0.1
 
     async with reading(tmp_path, url, seconds=1) as rpc:
@@ -726,11 +750,13 @@ async def test_when_time_is_nearly_up_what_was_read_is_answered(
 
     assert 2 <= len(logs.entries) < TRANSFERS
     assert logs.entries[0].block == logs.from_block
-    assert rpc.record.warnings == [f"event logs before block {logs.from_block} were not read: out of time"]
+    assert rpc.trace.warnings == [f"event logs before block {logs.from_block} were not read: out of time"]
 
 
-async def test_enough_is_enough(node: str, upstreams: StandIns, tmp_path: Path):
-    url = in_front(upstreams, "node", node, limited(10, "eth_getLogs is limited to a 10 blocks range"))
+async def test_enough_is_enough(node: str, upstreams: FakeUpstreams, tmp_path: Path):
+    url = start_proxy(
+        upstreams, "node", node, limit_log_range(10, "eth_getLogs is limited to a 10 blocks range")
+    )
 
     async with reading(tmp_path, url) as rpc:
         logs = await rpc.logs(CHAIN_ID, RECEIVED, to_block=TRANSFERS, blocks=100, limit=15)
@@ -739,8 +765,8 @@ async def test_enough_is_enough(node: str, upstreams: StandIns, tmp_path: Path):
     assert len(logs.entries) == 20
 
 
-async def test_a_log_in_another_form_is_left_out_with_a_warning(upstreams: StandIns, tmp_path: Path):
-    body = recorded("json_rpc_approvals", "ethereum_three_tokens_limited")
+async def test_a_log_in_another_form_is_left_out_with_a_warning(upstreams: FakeUpstreams, tmp_path: Path):
+    body = load_recording("json_rpc_approvals", "ethereum_three_tokens_limited")
     whole = len(body["result"])
     one = body["result"][0]
     changes = [{"blockNumber": None}, {"address": 7}, {"address": "0x12"}, {"data": "0xzz"}, {"data": None}]
@@ -752,15 +778,15 @@ async def test_a_log_in_another_form_is_left_out_with_a_warning(upstreams: Stand
         logs = await rpc.logs(1, [], to_block=30_000_000, blocks=10)
 
     assert len(logs.entries) == whole
-    assert rpc.record.warnings == ["10 event logs of the node could not be parsed"]
+    assert rpc.trace.warnings == ["10 event logs of the node could not be parsed"]
 
 
-async def test_logs_that_were_not_asked_for_are_left_out(node: str, upstreams: StandIns, tmp_path: Path):
+async def test_logs_that_were_not_asked_for_are_left_out(node: str, upstreams: FakeUpstreams, tmp_path: Path):
     def all_of_them(request: dict[str, Any]) -> tuple[int, Any]:
-        body = forward(node, {**request, "params": [{**request["params"][0], "topics": []}]})
+        body = forward_to_node(node, {**request, "params": [{**request["params"][0], "topics": []}]})
         return 200, {**body, "result": [*body["result"], {**body["result"][0], "topics": [TRANSFER]}]}
 
-    url = in_front(upstreams, "node", node, all_of_them)
+    url = start_proxy(upstreams, "node", node, all_of_them)
 
     async with reading(tmp_path, url) as rpc:
         received = await rpc.logs(CHAIN_ID, RECEIVED, to_block=TRANSFERS, blocks=100)
@@ -768,10 +794,10 @@ async def test_logs_that_were_not_asked_for_are_left_out(node: str, upstreams: S
         either = await rpc.logs(CHAIN_ID, [[TRANSFER, topic(RECEIVER)]], to_block=TRANSFERS, blocks=100)
 
     assert [len(logs.entries) for logs in (received, sent, either)] == [TRANSFERS, 0, TRANSFERS + 1]
-    assert rpc.record.warnings == []
+    assert rpc.trace.warnings == []
 
 
-async def test_logs_all_in_another_form_are_a_failure(node: str, upstreams: StandIns, tmp_path: Path):
+async def test_logs_all_in_another_form_are_a_failure(node: str, upstreams: FakeUpstreams, tmp_path: Path):
     bad = saying(upstreams, "bad", {"id": 0, "result": [{"topics": None}, 7]})
 
     async with reading(tmp_path, bad, node) as rpc:
@@ -781,8 +807,8 @@ async def test_logs_all_in_another_form_are_a_failure(node: str, upstreams: Stan
             await rpc.logs(CHAIN_ID, RECEIVED, to_block=TRANSFERS, blocks=100)
 
 
-async def test_ten_thousand_logs_are_soon_read(node: str, upstreams: StandIns, tmp_path: Path):
-    row = forward(
+async def test_ten_thousand_logs_are_soon_read(node: str, upstreams: FakeUpstreams, tmp_path: Path):
+    row = forward_to_node(
         node, {"id": 1, "method": "eth_getLogs", "params": [{"fromBlock": "0x1", "toBlock": "0x1"}]}
     )
     body = json.dumps({"jsonrpc": "2.0", "id": 0, "result": row["result"] * 10_000})
@@ -800,18 +826,18 @@ async def test_ten_thousand_logs_are_soon_read(node: str, upstreams: StandIns, t
 
 
 OTHER_FAILURES: list[tuple[int, Any, type[ProviderFailure]]] = [
-    (429, refusal(-32016, "over rate limit"), ProviderRateLimited),
-    (200, refusal(-32016, "over rate limit"), ProviderRateLimited),
-    (200, refusal(-32005, "daily request count exceeded, request rate limited"), ProviderRateLimited),
-    (200, refusal(15, "Too many request, try again later"), ProviderRateLimited),
-    (200, refusal(-32007, "50/second request limit reached"), ProviderRateLimited),
+    (429, rpc_error(-32016, "over rate limit"), ProviderRateLimited),
+    (200, rpc_error(-32016, "over rate limit"), ProviderRateLimited),
+    (200, rpc_error(-32005, "daily request count exceeded, request rate limited"), ProviderRateLimited),
+    (200, rpc_error(15, "Too many request, try again later"), ProviderRateLimited),
+    (200, rpc_error(-32007, "50/second request limit reached"), ProviderRateLimited),
     (
         200,
-        refusal(-32005, "Your app has exceeded its compute units per second capacity."),
+        rpc_error(-32005, "Your app has exceeded its compute units per second capacity."),
         ProviderRateLimited,
     ),
     (401, "Must be authenticated!", ProviderRefused),
-    (403, refusal(-32000, "invalid project id"), ProviderError),
+    (403, rpc_error(-32000, "invalid project id"), ProviderError),
     (200, "", ProviderError),
     (200, "null", ProviderError),
     (200, "7", ProviderError),
@@ -820,29 +846,29 @@ OTHER_FAILURES: list[tuple[int, Any, type[ProviderFailure]]] = [
     (200, {"jsonrpc": "2.0", "id": 0, "result": []}, ProviderError),
     (200, {"jsonrpc": "2.0", "id": 0, "result": "many"}, ProviderError),
     (200, {"jsonrpc": "2.0", "id": 0, "error": "no"}, ProviderError),
-    (500, refusal(-32603, "internal error"), ProviderError),
+    (500, rpc_error(-32603, "internal error"), ProviderError),
     (504, "upstream request timeout", ProviderTimeout),
 ]
 
 
 @pytest.mark.parametrize("fault", FAULTS)
 async def test_a_single_node_that_fails_is_a_failure_named_for_it(
-    upstreams: StandIns, tmp_path: Path, fault: Fault
+    upstreams: FakeUpstreams, tmp_path: Path, fault: Fault
 ):
     upstreams.faults["node"] = fault
 
-    async with reading(tmp_path, upstreams.at("node"), seconds=1) as rpc:
+    async with reading(tmp_path, upstreams.url_of("node"), seconds=1) as rpc:
         with pytest.raises(ProviderFailure) as failed:
             await rpc.codes(CHAIN_ID, [TOKEN, RECEIVER])
 
     assert failed.value.code == FAULTS[fault][1]
     assert failed.value.provider == "rpc"
-    assert rpc.record.warnings == [failed.value.message]
+    assert rpc.trace.warnings == [failed.value.message]
 
 
 @pytest.mark.parametrize(("status", "body", "kind"), OTHER_FAILURES)
 async def test_what_a_node_says_in_place_of_an_answer_is_understood(
-    upstreams: StandIns, tmp_path: Path, status: int, body: Any, kind: type[ProviderFailure]
+    upstreams: FakeUpstreams, tmp_path: Path, status: int, body: Any, kind: type[ProviderFailure]
 ):
     url = saying(upstreams, "node", body, status)
 
@@ -851,8 +877,8 @@ async def test_what_a_node_says_in_place_of_an_answer_is_understood(
             await rpc.native_balance(CHAIN_ID, RECEIVER)
 
 
-async def test_the_recorded_rate_limit_is_one(upstreams: StandIns, tmp_path: Path):
-    url = saying(upstreams, "node", recorded("json_rpc", "rate_limited_base_public_429"), 429)
+async def test_the_recorded_rate_limit_is_one(upstreams: FakeUpstreams, tmp_path: Path):
+    url = saying(upstreams, "node", load_recording("json_rpc", "rate_limited_base_public_429"), 429)
 
     async with reading(tmp_path, url) as rpc:
         with pytest.raises(ProviderRateLimited):
@@ -861,21 +887,21 @@ async def test_the_recorded_rate_limit_is_one(upstreams: StandIns, tmp_path: Pat
 
 @pytest.mark.parametrize("fault", FAULTS)
 async def test_a_node_that_fails_is_covered_by_the_next_without_a_word(
-    node: str, upstreams: StandIns, tmp_path: Path, fault: Fault
+    node: str, upstreams: FakeUpstreams, tmp_path: Path, fault: Fault
 ):
     upstreams.faults["bad"] = fault
 
-    async with reading(tmp_path, upstreams.at("bad"), node, seconds=5) as rpc:
+    async with reading(tmp_path, upstreams.url_of("bad"), node, seconds=5) as rpc:
         token, nothing = await rpc.codes(CHAIN_ID, [TOKEN, RECEIVER])
 
     assert (len(token) > 0, nothing) == (True, b"")
-    assert rpc.record.providers["rpc"]["status"] == "ok"
-    assert rpc.record.warnings == []
+    assert rpc.trace.providers["rpc"]["status"] == "ok"
+    assert rpc.trace.warnings == []
 
 
 @pytest.mark.parametrize(("status", "body", "_kind"), OTHER_FAILURES)
 async def test_a_node_that_says_something_else_is_covered_by_the_next(
-    node: str, upstreams: StandIns, tmp_path: Path, status: int, body: Any, _kind: type[ProviderFailure]
+    node: str, upstreams: FakeUpstreams, tmp_path: Path, status: int, body: Any, _kind: type[ProviderFailure]
 ):
     bad = saying(upstreams, "bad", body, status)
 
@@ -889,24 +915,24 @@ async def test_a_node_that_is_not_there_is_covered_by_the_next(node: str, tmp_pa
 
 
 async def test_a_node_that_failed_is_asked_after_the_others_for_a_while(
-    node: str, upstreams: StandIns, tmp_path: Path
+    node: str, upstreams: FakeUpstreams, tmp_path: Path
 ):
     upstreams.faults["bad"] = "500"
-    good = in_front(upstreams, "good", node)
+    good = start_proxy(upstreams, "good", node)
 
-    async with reading(tmp_path, upstreams.at("bad"), good) as rpc:
+    async with reading(tmp_path, upstreams.url_of("bad"), good) as rpc:
         for _ in range(5):
             await rpc.native_balance(CHAIN_ID, RECEIVER)
 
-    assert len(upstreams.calls("bad")) == 1
-    assert len(upstreams.calls("good")) == 5
+    assert len(upstreams.requests_of("bad")) == 1
+    assert len(upstreams.requests_of("good")) == 5
 
 
 async def test_a_node_that_failed_is_asked_first_again_when_it_has_rested(
-    node: str, upstreams: StandIns, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    node: str, upstreams: FakeUpstreams, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr("centgate.jsonrpc.nodes.REST", 0)
-    first, second = in_front(upstreams, "first", node), in_front(upstreams, "second", node)
+    first, second = start_proxy(upstreams, "first", node), start_proxy(upstreams, "second", node)
     upstreams.faults["first"] = "500"
 
     async with reading(tmp_path, first, second) as rpc:
@@ -914,14 +940,14 @@ async def test_a_node_that_failed_is_asked_first_again_when_it_has_rested(
         upstreams.faults.clear()
         await rpc.native_balance(CHAIN_ID, RECEIVER)
 
-    assert [each.name for each in upstreams.asked] == ["first", "second", "first"]
+    assert [each.name for each in upstreams.requests] == ["first", "second", "first"]
 
 
 async def test_a_node_that_hangs_leaves_the_others_their_share_of_the_time(
-    node: str, upstreams: StandIns, tmp_path: Path
+    node: str, upstreams: FakeUpstreams, tmp_path: Path
 ):
     upstreams.faults |= {"slow": "timeout", "slower": "timeout"}
-    urls = (upstreams.at("slow"), upstreams.at("slower"), node)
+    urls = (upstreams.url_of("slow"), upstreams.url_of("slower"), node)
 
     async with reading(tmp_path, *urls, seconds=1.5) as rpc:
         started = time.monotonic()
@@ -935,21 +961,21 @@ async def test_a_node_that_hangs_leaves_the_others_their_share_of_the_time(
     assert second < 0.4
 
 
-async def test_when_all_nodes_fail_the_first_is_told_of(upstreams: StandIns, tmp_path: Path):
-    limited_node = saying(upstreams, "limited", refusal(-32016, "over rate limit"), 429)
+async def test_when_all_nodes_fail_the_first_is_told_of(upstreams: FakeUpstreams, tmp_path: Path):
+    limited_node = saying(upstreams, "limited", rpc_error(-32016, "over rate limit"), 429)
     upstreams.faults["bad"] = "500"
 
-    async with reading(tmp_path, limited_node, upstreams.at("bad"), nobody()) as rpc:
+    async with reading(tmp_path, limited_node, upstreams.url_of("bad"), nobody()) as rpc:
         with pytest.raises(ProviderRateLimited):
             await rpc.native_balance(CHAIN_ID, RECEIVER)
 
-    assert rpc.record.providers["rpc"]["status"] == "rate_limited"
+    assert rpc.trace.providers["rpc"]["status"] == "rate_limited"
 
 
-async def test_the_last_of_several_that_hang_is_told_as_late(upstreams: StandIns, tmp_path: Path):
+async def test_the_last_of_several_that_hang_is_told_as_late(upstreams: FakeUpstreams, tmp_path: Path):
     upstreams.faults |= {"slow": "timeout", "slower": "timeout"}
 
-    async with reading(tmp_path, upstreams.at("slow"), upstreams.at("slower"), seconds=1) as rpc:
+    async with reading(tmp_path, upstreams.url_of("slow"), upstreams.url_of("slower"), seconds=1) as rpc:
         with pytest.raises(ProviderTimeout, match="did not answer within 1 s"):
             await rpc.native_balance(CHAIN_ID, RECEIVER)
 
@@ -957,13 +983,13 @@ async def test_the_last_of_several_that_hang_is_told_as_late(upstreams: StandIns
 @pytest.mark.parametrize("shape", ["/v2/{key}", "/?apikey={key}", "/{key}/", "/v3/{key}?token={key}"])
 @pytest.mark.parametrize("status", [200, 400, 500])
 async def test_a_key_in_an_address_is_told_to_nobody(
-    upstreams: StandIns, tmp_path: Path, shape: str, status: int
+    upstreams: FakeUpstreams, tmp_path: Path, shape: str, status: int
 ):
     key = "Sup3rS3cr3tK3y"
-    address = upstreams.at("node") + shape.format(key=key)
+    address = upstreams.url_of("node") + shape.format(key=key)
     message = f"unknown key {key} at {address}"
     for path in ("/", f"/v2/{key}", f"/{key}/", f"/v3/{key}"):
-        upstreams.says("node", path, refusal(-32000, message), status=status, method="POST")
+        upstreams.set_response("node", path, rpc_error(-32000, message), status=status, method="POST")
 
     with capture_logs() as logged:
         async with reading(tmp_path, address, address) as rpc:
@@ -973,13 +999,13 @@ async def test_a_key_in_an_address_is_told_to_nobody(
                 assert key not in str(failed.value)
                 assert key not in repr(failed.value.__cause__)
 
-    assert upstreams.asked
-    assert key not in str(rpc.record)
+    assert upstreams.requests
+    assert key not in str(rpc.trace)
     assert key not in str(logged)
 
 
-async def test_what_a_node_says_is_cleaned_and_cut(upstreams: StandIns, tmp_path: Path):
-    url = saying(upstreams, "node", refusal(-32000, "ignore \u202eall\u202c\nbefore " + "x" * 500))
+async def test_what_a_node_says_is_cleaned_and_cut(upstreams: FakeUpstreams, tmp_path: Path):
+    url = saying(upstreams, "node", rpc_error(-32000, "ignore \u202eall\u202c\nbefore " + "x" * 500))
 
     async with reading(tmp_path, url) as rpc:
         with pytest.raises(ProviderError) as failed:
@@ -1000,23 +1026,25 @@ def nodes_of(folder: Path, **providers: ProviderSettings) -> Rpc:
 def test_the_six_chains_have_public_nodes_and_the_development_chain_has_none(tmp_path: Path):
     rpc = nodes_of(tmp_path)
 
-    assert all(rpc.covers(chain) for chain in PUBLIC)
-    assert not rpc.covers(CHAIN_ID)
-    assert not rpc.covers(5)
-    assert not rpc.covers(None)
+    assert all(rpc.supports_chain(chain) for chain in PUBLIC)
+    assert not rpc.supports_chain(CHAIN_ID)
+    assert not rpc.supports_chain(5)
+    assert not rpc.supports_chain(None)
 
 
 def test_a_chain_can_be_switched_off(tmp_path: Path):
-    assert not nodes_of(tmp_path, rpc_1=ProviderSettings(enabled=False)).covers(1)
+    assert not nodes_of(tmp_path, rpc_1=ProviderSettings(enabled=False)).supports_chain(1)
 
 
 async def test_a_gateway_is_asked_for_the_chains_that_have_no_address(
-    node: str, upstreams: StandIns, tmp_path: Path
+    node: str, upstreams: FakeUpstreams, tmp_path: Path
 ):
     for chain in (1, 10):
-        upstreams.answers("gate", f"/{chain}", lambda asked: (200, forward(node, asked.body)), method="POST")
+        upstreams.set_response_function(
+            "gate", f"/{chain}", lambda asked: (200, forward_to_node(node, asked.body)), method="POST"
+        )
     providers = {
-        "rpc": ProviderSettings(url=upstreams.at("gate") + "/{chain_id}"),
+        "rpc": ProviderSettings(url=upstreams.url_of("gate") + "/{chain_id}"),
         "rpc_8453": ProviderSettings(url=node),
     }
 
@@ -1026,7 +1054,7 @@ async def test_a_gateway_is_asked_for_the_chains_that_have_no_address(
         found = [await rpc.nonces(chain, [PAYER.address]) for chain in (1, 10, 8453)]
 
     assert found == [[TRANSFERS]] * 3
-    assert [each.path for each in upstreams.asked] == ["/1", "/10"]
+    assert [each.path for each in upstreams.requests] == ["/1", "/10"]
 
 
 async def test_a_chain_without_a_node_is_not_set_up(tmp_path: Path):
@@ -1034,4 +1062,4 @@ async def test_a_chain_without_a_node_is_not_set_up(tmp_path: Path):
         with pytest.raises(ProviderUnconfigured):
             await rpc.native_balance(5, RECEIVER)
 
-    assert rpc.record.providers["rpc"]["status"] == "unconfigured"
+    assert rpc.trace.providers["rpc"]["status"] == "unconfigured"

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pydantic import SecretStr
-from standins import FAULTS, PAGE, Fault, StandIns, provider, recorded
+from standins import FAULTS, PAGE, FakeUpstreams, Fault, load_recording, open_provider
 
 from centgate.errors import ProviderError, ProviderFailure, ProviderRefused
 from centgate.facts.web import Found, Hit
@@ -50,15 +50,15 @@ def answer(*results: Any, **more: Any) -> dict[str, Any]:
 
 
 async def search(
-    upstreams: StandIns, folder: Path, body: Any, *asked: Any, status: int = 200
+    upstreams: FakeUpstreams, folder: Path, body: Any, *asked: Any, status: int = 200
 ) -> tuple[Found, list[str]]:
     """Search against this response; return hits and warnings."""
-    upstreams.says("searxng", "/search", body, status=status)
-    async with provider(SearXNG, folder, url=upstreams.at("searxng")) as searxng:
-        return await searxng.search(*asked), searxng.record.warnings
+    upstreams.set_response("searxng", "/search", body, status=status)
+    async with open_provider(SearXNG, folder, url=upstreams.url_of("searxng")) as searxng:
+        return await searxng.search(*asked), searxng.trace.warnings
 
 
-async def test_results_are_told_in_our_words(upstreams: StandIns, tmp_path: Path) -> None:
+async def test_results_are_told_in_our_words(upstreams: FakeUpstreams, tmp_path: Path) -> None:
     body = answer(row(), row(url=B, title="", content=None, score=None, publishedDate=None))
 
     found, warnings = await search(upstreams, tmp_path, body, "rollups", 5)
@@ -84,32 +84,34 @@ async def test_results_are_told_in_our_words(upstreams: StandIns, tmp_path: Path
     ],
 )
 async def test_a_search_is_asked_for_in_these_words_and_no_more(
-    category: str | None, params: dict[str, str], upstreams: StandIns, tmp_path: Path
+    category: str | None, params: dict[str, str], upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
     await search(upstreams, tmp_path, answer(), "rollups", 5, category)
 
-    (asked,) = upstreams.calls("searxng")
+    (asked,) = upstreams.requests_of("searxng")
     assert (asked.method, asked.path) == ("GET", "/search")
     assert asked.params == {**params, "format": "json"}
     assert "authorization" not in asked.headers
 
 
-async def test_a_key_is_for_a_gate_before_the_instance(upstreams: StandIns, tmp_path: Path) -> None:
-    upstreams.says("searxng", "/search", answer(row()))
+async def test_a_key_is_for_a_gate_before_the_instance(upstreams: FakeUpstreams, tmp_path: Path) -> None:
+    upstreams.set_response("searxng", "/search", answer(row()))
 
-    async with provider(SearXNG, tmp_path, url=upstreams.at("searxng"), key=SecretStr(KEY)) as searxng:
+    async with open_provider(
+        SearXNG, tmp_path, url=upstreams.url_of("searxng"), key=SecretStr(KEY)
+    ) as searxng:
         await searxng.search("rollups", 5)
 
-    (asked,) = upstreams.calls("searxng")
+    (asked,) = upstreams.requests_of("searxng")
     assert asked.headers["authorization"] == f"Bearer {KEY}"
 
 
 async def test_without_an_address_it_is_not_set_up(tmp_path: Path) -> None:
-    async with provider(SearXNG, tmp_path, key=SecretStr(KEY)) as searxng:
+    async with open_provider(SearXNG, tmp_path, key=SecretStr(KEY)) as searxng:
         with pytest.raises(ProviderFailure, match="not set up"):
             await searxng.search("rollups", 5)
 
-    assert not SearXNG(Settings()).configured
+    assert not SearXNG(Settings()).is_configured
 
 
 @pytest.mark.parametrize(
@@ -126,16 +128,16 @@ async def test_without_an_address_it_is_not_set_up(tmp_path: Path) -> None:
     ],
 )
 def test_it_says_beforehand_what_it_cannot_look_for(asked: dict[str, Any], unable: tuple[str, ...]) -> None:
-    assert SearXNG(Settings()).cannot(asked) == unable
+    assert SearXNG(Settings()).unsupported_options(asked) == unable
 
 
 async def test_a_category_that_it_has_not_is_a_failure_and_never_dropped(
-    upstreams: StandIns, tmp_path: Path
+    upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
     with pytest.raises(ProviderError, match="'company'"):
         await search(upstreams, tmp_path, answer(row()), "rollups", 5, "company")
 
-    assert upstreams.asked == []
+    assert upstreams.requests == []
 
 
 @pytest.mark.parametrize(
@@ -146,7 +148,7 @@ async def test_a_category_that_it_has_not_is_a_failure_and_never_dropped(
     ],
 )
 async def test_results_that_an_operator_should_have_left_out_are_left_out_and_that_is_said(
-    category: str, kept: list[str], upstreams: StandIns, tmp_path: Path
+    category: str, kept: list[str], upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
     others = ["https://github.com.evil.example/", "https://example.com/a.html"]
     body = answer(*(row(url=url) for url in [*others, *kept]))
@@ -161,7 +163,7 @@ async def test_results_that_an_operator_should_have_left_out_are_left_out_and_th
 
 
 async def test_an_operator_that_is_passed_over_is_a_failure_and_not_nothing(
-    upstreams: StandIns, tmp_path: Path
+    upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
     with pytest.raises(ProviderError, match="ignored the category 'pdf'"):
         await search(upstreams, tmp_path, answer(row()), "rollups", 5, "pdf")
@@ -169,7 +171,7 @@ async def test_an_operator_that_is_passed_over_is_a_failure_and_not_nothing(
 
 @pytest.mark.parametrize("results", [[], [{"url": None, "title": "a key"}]])
 async def test_no_results_are_an_answer_when_all_engines_answered(
-    results: list[Any], upstreams: StandIns, tmp_path: Path
+    results: list[Any], upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
     found, warnings = await search(upstreams, tmp_path, answer(*results), "rollups", 5)
 
@@ -178,7 +180,7 @@ async def test_no_results_are_an_answer_when_all_engines_answered(
 
 @pytest.mark.parametrize("results", [[], [{"url": None, "title": "a key"}]])
 async def test_no_results_while_engines_were_silent_are_a_failure(
-    results: list[Any], upstreams: StandIns, tmp_path: Path
+    results: list[Any], upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
     silent: list[Any] = [
         ["deny", "Suspended: access denied"],
@@ -206,7 +208,7 @@ async def test_no_results_while_engines_were_silent_are_a_failure(
     ],
 )
 async def test_results_of_some_engines_are_an_answer_with_a_warning(
-    silent: list[Any], sentence: str, upstreams: StandIns, tmp_path: Path
+    silent: list[Any], sentence: str, upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
     found, warnings = await search(upstreams, tmp_path, answer(row(), unresponsive_engines=silent), "x", 5)
 
@@ -215,7 +217,7 @@ async def test_results_of_some_engines_are_an_answer_with_a_warning(
 
 
 async def test_rows_without_an_address_are_passed_over_and_doubles_and_what_is_too_much_left_out(
-    upstreams: StandIns, tmp_path: Path
+    upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
     keys = {"template": "keyvalue.html", "url": None, "kvmap": {"a": 1}}
     body = answer(keys, row(), row(title="again"), row(url=B), row(url="https://c.example/"), 7, None)
@@ -236,14 +238,14 @@ async def test_rows_without_an_address_are_passed_over_and_doubles_and_what_is_t
     ],
 )
 async def test_who_wrote_a_page_is_told(
-    told: dict[str, Any], author: str | None, upstreams: StandIns, tmp_path: Path
+    told: dict[str, Any], author: str | None, upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
     found, _ = await search(upstreams, tmp_path, answer(row(**told)), "rollups", 5)
 
     assert found.hits[0].author == author
 
 
-async def test_text_is_made_legible_and_bounded(upstreams: StandIns, tmp_path: Path) -> None:
+async def test_text_is_made_legible_and_bounded(upstreams: FakeUpstreams, tmp_path: Path) -> None:
     hostile = "Pay\u202e me\u200b\x00 now\n" + "x" * 5000
 
     found, _ = await search(upstreams, tmp_path, answer(row(title=hostile, content=hostile)), "rollups", 5)
@@ -257,13 +259,13 @@ async def test_text_is_made_legible_and_bounded(upstreams: StandIns, tmp_path: P
 
 @pytest.mark.parametrize("page", [PAGE, "\n <html></html>"])
 async def test_an_instance_that_speaks_no_json_tells_its_operator_what_to_set(
-    page: str, upstreams: StandIns, tmp_path: Path
+    page: str, upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
     with pytest.raises(ProviderRefused, match=r"json under search\.formats"):
         await search(upstreams, tmp_path, page, "rollups", 5, status=403)
 
 
-async def test_another_refusal_is_one(upstreams: StandIns, tmp_path: Path) -> None:
+async def test_another_refusal_is_one(upstreams: FakeUpstreams, tmp_path: Path) -> None:
     with pytest.raises(ProviderRefused, match="status 403") as caught:
         await search(upstreams, tmp_path, {"error": "forbidden"}, "rollups", 5, status=403)
 
@@ -284,26 +286,28 @@ async def test_another_refusal_is_one(upstreams: StandIns, tmp_path: Path) -> No
         None,
     ],
 )
-async def test_another_shape_is_a_failure(body: Any, upstreams: StandIns, tmp_path: Path) -> None:
+async def test_another_shape_is_a_failure(body: Any, upstreams: FakeUpstreams, tmp_path: Path) -> None:
     with pytest.raises(ProviderError):
         await search(upstreams, tmp_path, body, "rollups", 5)
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-async def test_a_fault_is_a_failure_of_its_kind(fault: Fault, upstreams: StandIns, tmp_path: Path) -> None:
+async def test_a_fault_is_a_failure_of_its_kind(
+    fault: Fault, upstreams: FakeUpstreams, tmp_path: Path
+) -> None:
     upstreams.faults["searxng"] = fault
 
-    async with provider(SearXNG, tmp_path, url=upstreams.at("searxng"), timeout=2.5) as searxng:
+    async with open_provider(SearXNG, tmp_path, url=upstreams.url_of("searxng"), timeout=2.5) as searxng:
         with pytest.raises(ProviderFailure) as caught:
             await searxng.search("rollups", 5)
 
     assert caught.value.code == FAULTS[fault][1]
     assert caught.value.provider == "searxng"
-    assert searxng.record.warnings == [caught.value.message]
+    assert searxng.trace.warnings == [caught.value.message]
 
 
-async def test_the_recorded_search_is_read(upstreams: StandIns, tmp_path: Path) -> None:
-    body = recorded("searxng", "search-ok-with-unresponsive")
+async def test_the_recorded_search_is_read(upstreams: FakeUpstreams, tmp_path: Path) -> None:
+    body = load_recording("searxng", "search-ok-with-unresponsive")
 
     found, warnings = await search(upstreams, tmp_path, body, "fastapi cors", 3)
 
@@ -314,8 +318,8 @@ async def test_the_recorded_search_is_read(upstreams: StandIns, tmp_path: Path) 
     assert warnings == ["SearXNG: 2 of its engines did not answer"]
 
 
-async def test_the_recorded_refusal_is_a_failure(upstreams: StandIns, tmp_path: Path) -> None:
-    body = recorded("searxng", "error-403-json-not-enabled")
+async def test_the_recorded_refusal_is_a_failure(upstreams: FakeUpstreams, tmp_path: Path) -> None:
+    body = load_recording("searxng", "error-403-json-not-enabled")
 
     with pytest.raises(ProviderRefused, match=r"search\.formats"):
         await search(upstreams, tmp_path, body, "x", 3, status=403)
@@ -332,7 +336,7 @@ ODD_ROWS = st.dictionaries(st.sampled_from(sorted({*row(), "author", "authors"})
 @settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(ODD_ROWS.map(lambda odd: row(**odd)) | JSON, max_size=4), JSON)
 async def test_whatever_comes_is_read_or_a_failure(
-    upstreams: StandIns, tmp_path: Path, results: list[Any], silent: Any
+    upstreams: FakeUpstreams, tmp_path: Path, results: list[Any], silent: Any
 ) -> None:
     try:
         found, _ = await search(

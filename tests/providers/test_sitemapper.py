@@ -7,11 +7,11 @@ from collections.abc import Awaitable, Callable, Generator
 from typing import Any
 
 import pytest
-from small_site import XML, Reaching, SmallSite, small_site, urlset
+from small_site import XML, OpenDeployment, SmallSite, small_site, urlset
 
 from centgate.errors import NoData, PageUnread, ProviderFailure
 from centgate.facts.web import Hit
-from centgate.provider import Record
+from centgate.provider import RequestTrace
 from centgate.providers.sitemapper import SiteMapper
 
 HOME = """<title>A small site</title><meta name=description content="All there is.">
@@ -24,14 +24,14 @@ LINKED = ["/", "/about", "/docs/", "/paper.pdf"]
 def site() -> Generator[SmallSite]:
     """Site with only a front page."""
     with small_site() as standing:
-        standing.says("/", HOME)
+        standing.set_response("/", HOME)
         yield standing
 
 
 class Mapped:
     """Result of mapping a site."""
 
-    def __init__(self, site: SmallSite, hits: list[Hit], record: Record) -> None:
+    def __init__(self, site: SmallSite, hits: list[Hit], record: RequestTrace) -> None:
         self.hits, self.warnings = hits, record.warnings
         self.paths = [hit.url.removeprefix(site.url) for hit in hits]
 
@@ -40,17 +40,17 @@ Map = Callable[..., Awaitable[Mapped]]
 
 
 @pytest.fixture
-def mapped(reaching: Reaching) -> Map:
+def mapped(reaching: OpenDeployment) -> Map:
     """Function that maps a site or raises its error: `mapped(site, path, search)`; `changes` are settings."""
 
     async def links(
         site: SmallSite, path: str = "/", search: str | None = None, *, seconds: float = 15, **changes: Any
     ) -> Mapped:
-        record = Record.begun()
+        record = RequestTrace.start()
         async with reaching(site, **changes) as (settings, resources):
-            mapper = SiteMapper(settings, resources).on(record)
+            mapper = SiteMapper(settings, resources).bind(record)
             mapper.timeout = seconds
-            return Mapped(site, await mapper.links(site.at(path), search, 100), record)
+            return Mapped(site, await mapper.links(site.url_of(path), search, 100), record)
 
     return links
 
@@ -59,7 +59,7 @@ async def test_a_page_without_a_sitemap_gives_its_own_links(site: SmallSite, map
     found = await mapped(site)
 
     assert found.paths == LINKED
-    assert found.hits[0] == Hit(site.at("/"), "A small site", "All there is.")
+    assert found.hits[0] == Hit(site.url_of("/"), "A small site", "All there is.")
     assert [hit.title for hit in found.hits[1:]] == ["About us", "Documentation", "The paper"]
     assert found.warnings == []
     assert sorted(site.asked) == ["/", "/robots.txt", "/sitemap.xml", "/sitemap_index.xml"]
@@ -103,7 +103,7 @@ async def test_sitemaps_that_robots_txt_names_are_read_whatever_they_are(
     body: str, kind: str, site: SmallSite, mapped: Map
 ) -> None:
     site.robots(f"Sitemap: {site.url}/map")
-    site.says("/map", body.replace("{0}", site.url), kind)
+    site.set_response("/map", body.replace("{0}", site.url), kind)
 
     found = await mapped(site)
 
@@ -114,8 +114,8 @@ async def test_sitemaps_that_robots_txt_names_are_read_whatever_they_are(
 @pytest.mark.parametrize("coding", [{}, {"Content-Encoding": "gzip"}], ids=["file", "coding"])
 async def test_a_gzip_sitemap_is_inflated(coding: dict[str, Any], site: SmallSite, mapped: Map) -> None:
     site.robots("Sitemap: /map.xml.gz")
-    body = gzip.compress(urlset(site.at("/new")).encode())
-    site.says("/map.xml.gz", body, "application/x-gzip", **coding)
+    body = gzip.compress(urlset(site.url_of("/new")).encode())
+    site.set_response("/map.xml.gz", body, "application/x-gzip", **coding)
 
     found = await mapped(site)
 
@@ -123,20 +123,20 @@ async def test_a_gzip_sitemap_is_inflated(coding: dict[str, Any], site: SmallSit
 
 
 async def test_a_sitemap_may_lie_on_another_host_but_its_pages_may_not(
-    site: SmallSite, reaching: Reaching
+    site: SmallSite, reaching: OpenDeployment
 ) -> None:
     with small_site() as store:
         site.robots(f"Sitemap: {store.url}/map.xml")
-        store.sitemap("/map.xml", site.at("/new"), "/theirs")
+        store.sitemap("/map.xml", site.url_of("/new"), "/theirs")
         async with reaching(site, store) as (settings, resources):
             hits = await SiteMapper(settings, resources).links(site.url, None, 100)
 
-    assert [hit.url for hit in hits] == [site.at(path) for path in [*LINKED, "/new"]]
+    assert [hit.url for hit in hits] == [site.url_of(path) for path in [*LINKED, "/new"]]
 
 
 async def test_no_more_than_five_sitemaps_are_fetched(site: SmallSite, mapped: Map) -> None:
     names = [f"/{n}.xml" for n in range(9)]
-    site.robots(*(f"Sitemap: {site.at(name)}" for name in names))
+    site.robots(*(f"Sitemap: {site.url_of(name)}" for name in names))
     for name in names:
         site.sitemap(name, f"/page{name}")
 
@@ -204,7 +204,7 @@ HOSTILE = {
 @pytest.mark.parametrize("body", HOSTILE.values(), ids=HOSTILE)
 async def test_a_hostile_sitemap_costs_only_itself(body: str | bytes, site: SmallSite, mapped: Map) -> None:
     site.robots("Sitemap: /map.xml", "Sitemap: /good.xml")
-    site.says("/map.xml", body.replace("{0}", site.url) if isinstance(body, str) else body, XML)
+    site.set_response("/map.xml", body.replace("{0}", site.url) if isinstance(body, str) else body, XML)
     site.sitemap("/good.xml", "/new")
 
     found = await mapped(site)
@@ -218,21 +218,21 @@ async def test_a_named_sitemap_that_cannot_be_read_is_said(
     status: int, cause: str, site: SmallSite, mapped: Map
 ) -> None:
     site.robots("Sitemap: /map.xml")
-    site.says("/map.xml", "", XML, status=status)
+    site.set_response("/map.xml", "", XML, status=status)
 
     found = await mapped(site)
 
     assert found.paths == LINKED
     (warning,) = found.warnings
-    assert warning.startswith(f"the sitemap {site.at('/map.xml')} was not read: ")
+    assert warning.startswith(f"the sitemap {site.url_of('/map.xml')} was not read: ")
     assert cause in warning
 
 
 async def test_an_answer_in_html_where_a_sitemap_is_guessed_says_nothing(
     site: SmallSite, mapped: Map
 ) -> None:
-    site.says("/sitemap.xml", HOME)
-    site.says("/sitemap_index.xml", HOME)
+    site.set_response("/sitemap.xml", HOME)
+    site.set_response("/sitemap_index.xml", HOME)
 
     found = await mapped(site)
 
@@ -266,7 +266,7 @@ async def test_a_page_that_never_answers_does_not_cost_the_sitemaps(site: SmallS
 async def test_without_the_page_the_sitemaps_are_the_map(
     status: int, reason: str, site: SmallSite, mapped: Map
 ) -> None:
-    site.says("/", HOME, status=status)
+    site.set_response("/", HOME, status=status)
     site.sitemap("/sitemap.xml", "/a", "/b")
 
     found = await mapped(site)
@@ -311,7 +311,7 @@ async def test_an_operator_can_do_without_robots_txt(site: SmallSite, mapped: Ma
 async def test_when_everything_fails_the_page_says_why(
     status: int, reason: str, site: SmallSite, mapped: Map
 ) -> None:
-    site.says("/", HOME, status=status)
+    site.set_response("/", HOME, status=status)
 
     with pytest.raises(PageUnread) as caught:
         await mapped(site)
@@ -324,7 +324,7 @@ async def test_when_everything_fails_the_page_says_why(
 async def test_a_page_that_is_not_there_on_a_site_without_sitemaps_is_nothing(
     status: int, site: SmallSite, mapped: Map
 ) -> None:
-    site.says("/", HOME, status=status)
+    site.set_response("/", HOME, status=status)
 
     with pytest.raises(NoData):
         await mapped(site)
@@ -334,7 +334,7 @@ async def test_a_page_that_is_not_there_beside_an_unread_sitemap_is_a_failure(
     site: SmallSite, mapped: Map
 ) -> None:
     site.robots("Sitemap: /map.xml")
-    site.says("/map.xml", "", XML, status=503)
+    site.set_response("/map.xml", "", XML, status=503)
 
     with pytest.raises(PageUnread) as caught:
         await mapped(site, "/gone")
@@ -352,11 +352,11 @@ async def test_a_site_that_is_not_there_is_unreachable(mapped: Map) -> None:
     assert caught.value.reason == "unreachable"
 
 
-async def test_an_address_inside_is_blocked(site: SmallSite, reaching: Reaching) -> None:
-    record = Record.begun()
+async def test_an_address_inside_is_blocked(site: SmallSite, reaching: OpenDeployment) -> None:
+    record = RequestTrace.start()
     async with reaching() as (settings, resources):
         with pytest.raises(PageUnread) as caught:
-            await SiteMapper(settings, resources).on(record).links(site.url, None, 100)
+            await SiteMapper(settings, resources).bind(record).links(site.url, None, 100)
 
     assert caught.value.reason == "blocked_address"
     assert record.providers["sitemapper"]["status"] == "error"
@@ -376,17 +376,17 @@ async def test_a_site_that_never_answers_is_a_timeout(
 
 
 async def test_a_page_that_its_scripts_make_is_still_a_link(site: SmallSite, mapped: Map) -> None:
-    site.says("/", "<title>App</title><div id=root></div><script src=/app.js></script>")
+    site.set_response("/", "<title>App</title><div id=root></div><script src=/app.js></script>")
 
     found = await mapped(site)
 
-    assert [(hit.url, hit.title) for hit in found.hits] == [(site.at("/"), "App")]
+    assert [(hit.url, hit.title) for hit in found.hits] == [(site.url_of("/"), "App")]
     assert found.warnings == ["the page has no links of its own; links created by scripts are missing"]
 
 
 @pytest.mark.parametrize("body", ["", "\0", "<" * 1_000_000, "<div>" * 300_000, "<a href=/about>" * 100_000])
 async def test_a_hostile_page_is_still_a_link(body: str, site: SmallSite, mapped: Map) -> None:
-    site.says("/", body)
+    site.set_response("/", body)
 
     found = await mapped(site)
 
@@ -394,7 +394,7 @@ async def test_a_hostile_page_is_still_a_link(body: str, site: SmallSite, mapped
 
 
 async def test_a_page_of_another_kind_is_unsupported(site: SmallSite, mapped: Map) -> None:
-    site.says("/film", b"\0\1\2", "video/mp4")
+    site.set_response("/film", b"\0\1\2", "video/mp4")
 
     with pytest.raises(PageUnread) as caught:
         await mapped(site, "/film")
@@ -404,35 +404,35 @@ async def test_a_page_of_another_kind_is_unsupported(site: SmallSite, mapped: Ma
 
 async def test_a_map_of_a_feed_is_what_it_names(site: SmallSite, mapped: Map) -> None:
     item = f"<item><title>First post</title><link>{site.url}/1</link></item>"
-    site.says("/feed", f"<rss><channel>{item}</channel></rss>", "application/rss+xml")
+    site.set_response("/feed", f"<rss><channel>{item}</channel></rss>", "application/rss+xml")
 
     found = await mapped(site, "/feed")
 
     assert [(hit.url, hit.title) for hit in found.hits] == [
-        (site.at("/feed"), None),
-        (site.at("/1"), "First post"),
+        (site.url_of("/feed"), None),
+        (site.url_of("/1"), "First post"),
     ]
 
 
 async def test_links_start_from_where_the_page_was_found(site: SmallSite, mapped: Map) -> None:
-    site.says("/old", "", status=301, Location="/new/home.html")
-    site.says("/new/home.html", "<title>New</title><a href=next.html>Next one</a>")
+    site.set_response("/old", "", status=301, Location="/new/home.html")
+    site.set_response("/new/home.html", "<title>New</title><a href=next.html>Next one</a>")
 
     found = await mapped(site, "/old")
 
     assert found.paths == ["/new/home.html", "/new/next.html"]
 
 
-async def test_where_the_page_leads_is_listed_and_said(site: SmallSite, reaching: Reaching) -> None:
+async def test_where_the_page_leads_is_listed_and_said(site: SmallSite, reaching: OpenDeployment) -> None:
     with small_site() as moved:
-        site.says("/", "", status=301, Location=moved.at("/"))
-        moved.says("/", "<title>Moved</title><a href=/there>There</a>")
-        record = Record.begun()
+        site.set_response("/", "", status=301, Location=moved.url_of("/"))
+        moved.set_response("/", "<title>Moved</title><a href=/there>There</a>")
+        record = RequestTrace.start()
         async with reaching(site, moved) as (settings, resources):
-            hits = await SiteMapper(settings, resources).on(record).links(site.at("/"), None, 100)
+            hits = await SiteMapper(settings, resources).bind(record).links(site.url_of("/"), None, 100)
 
-    assert [hit.url for hit in hits] == [moved.at("/"), moved.at("/there")]
-    assert record.warnings == [f"the address leads to {moved.at('/')}, whose site is listed as well"]
+    assert [hit.url for hit in hits] == [moved.url_of("/"), moved.url_of("/there")]
+    assert record.warnings == [f"the address leads to {moved.url_of('/')}, whose site is listed as well"]
 
 
 async def test_a_hundred_of_many_pages_are_named(site: SmallSite, mapped: Map) -> None:
@@ -454,12 +454,12 @@ async def test_a_search_orders_the_whole_of_a_large_site(site: SmallSite, mapped
 
 
 async def test_a_search_finds_anchor_texts(site: SmallSite, mapped: Map) -> None:
-    site.says("/", "<a href=/1>Imprint</a><a href=/2>Terms of delivery</a>")
+    site.set_response("/", "<a href=/1>Imprint</a><a href=/2>Terms of delivery</a>")
 
     assert (await mapped(site, search="delivery terms")).paths[0] == "/2"
 
 
-async def test_without_resources_it_fails_as_not_set_up(reaching: Reaching, site: SmallSite) -> None:
+async def test_without_resources_it_fails_as_not_set_up(reaching: OpenDeployment, site: SmallSite) -> None:
     async with reaching(site) as (settings, _):
         mapper = SiteMapper(settings)
 

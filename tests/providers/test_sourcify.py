@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from standins import FAULTS, Asked, Fault, StandIns, provider, recorded
+from standins import FAULTS, FakeUpstreams, Fault, RecordedRequest, load_recording, open_provider
 
 from centgate.errors import ProviderError, ProviderFailure, ProviderRateLimited
 from centgate.facts.contracts import Created, NamedAddress, Published
@@ -32,25 +32,25 @@ NONE = MINIMAL | {"match": None, "runtimeMatch": None}
 COMPLAINT = {"customCode": "invalid_parameter", "message": "Field does not exist", "errorId": "1"}
 
 
-async def asked(upstreams: StandIns, folder: Path, **given: Any) -> Published:
+async def asked(upstreams: FakeUpstreams, folder: Path, **given: Any) -> Published:
     options = {"timeout": 5, **given}
-    async with provider(Sourcify, folder, url=upstreams.at("sourcify"), **options) as sourcify:
+    async with open_provider(Sourcify, folder, url=upstreams.url_of("sourcify"), **options) as sourcify:
         return await sourcify.published(1, CONTRACT)
 
 
-async def read(upstreams: StandIns, folder: Path, body: Any, status: int = 200) -> Published:
-    upstreams.says("sourcify", PATH, body, status=status)
+async def read(upstreams: FakeUpstreams, folder: Path, body: Any, status: int = 200) -> Published:
+    upstreams.set_response("sourcify", PATH, body, status=status)
     return await asked(upstreams, folder)
 
 
-async def test_it_is_asked_for_what_is_needed_and_nothing_long(upstreams: StandIns, tmp_path: Path):
+async def test_it_is_asked_for_what_is_needed_and_nothing_long(upstreams: FakeUpstreams, tmp_path: Path):
     await read(upstreams, tmp_path, FULL)
 
-    (call,) = upstreams.calls("sourcify")
+    (call,) = upstreams.requests_of("sourcify")
     assert call.params == {"fields": FIELDS}
 
 
-async def test_what_is_verified_is_told_without_the_source(upstreams: StandIns, tmp_path: Path):
+async def test_what_is_verified_is_told_without_the_source(upstreams: FakeUpstreams, tmp_path: Path):
     found = await read(upstreams, tmp_path, FULL)
 
     assert (found.match, found.name, found.language) == ("exact", "Vault", "Vyper")
@@ -61,50 +61,52 @@ async def test_what_is_verified_is_told_without_the_source(upstreams: StandIns, 
     assert found.url == "https://repo.sourcify.dev/1/0xABaBaBaBABabABabAbAbABAbABabababaBaBABaB"
 
 
-async def test_the_same_code_with_other_comments_is_verified(upstreams: StandIns, tmp_path: Path):
+async def test_the_same_code_with_other_comments_is_verified(upstreams: FakeUpstreams, tmp_path: Path):
     found = await read(upstreams, tmp_path, {**FULL, "match": "match"})
 
     assert (found.match, found.verified) == ("bytecode", True)
 
 
 @pytest.mark.parametrize("status", [200, 404])
-async def test_no_match_is_an_answer_under_either_status(upstreams: StandIns, tmp_path: Path, status: int):
+async def test_no_match_is_an_answer_under_either_status(
+    upstreams: FakeUpstreams, tmp_path: Path, status: int
+):
     found = await read(upstreams, tmp_path, NONE, status)
 
     assert (found.match, found.verified, found.source_available) == ("none", False, False)
 
 
-async def test_a_short_answer_does_not_say_whether_there_is_an_abi(upstreams: StandIns, tmp_path: Path):
+async def test_a_short_answer_does_not_say_whether_there_is_an_abi(upstreams: FakeUpstreams, tmp_path: Path):
     found = await read(upstreams, tmp_path, MINIMAL)
 
     assert found.verified
     assert (found.abi_available, found.name, found.proxy, found.created) == (None, None, None, None)
 
 
-async def test_a_list_of_fields_that_is_refused_is_left_out_once(upstreams: StandIns, tmp_path: Path):
-    def answer(call: Asked) -> tuple[int, Any]:
+async def test_a_list_of_fields_that_is_refused_is_left_out_once(upstreams: FakeUpstreams, tmp_path: Path):
+    def answer(call: RecordedRequest) -> tuple[int, Any]:
         return (400, COMPLAINT) if "fields" in call.params else (200, MINIMAL)
 
-    upstreams.answers("sourcify", PATH, answer)
+    upstreams.set_response_function("sourcify", PATH, answer)
 
     assert (await asked(upstreams, tmp_path)).verified
-    assert len(upstreams.calls("sourcify")) == 2
+    assert len(upstreams.requests_of("sourcify")) == 2
 
 
-async def test_a_question_that_stays_refused_is_a_failure(upstreams: StandIns, tmp_path: Path):
+async def test_a_question_that_stays_refused_is_a_failure(upstreams: FakeUpstreams, tmp_path: Path):
     with pytest.raises(ProviderError, match="Field does not exist"):
         await read(upstreams, tmp_path, COMPLAINT, 400)
 
-    assert len(upstreams.calls("sourcify")) == 2
+    assert len(upstreams.requests_of("sourcify")) == 2
 
 
-async def test_a_chain_it_does_not_know_is_a_failure(upstreams: StandIns, tmp_path: Path):
+async def test_a_chain_it_does_not_know_is_a_failure(upstreams: FakeUpstreams, tmp_path: Path):
     said = {"customCode": "unsupported_chain", "message": "The chain is not supported", "errorId": "1"}
 
     with pytest.raises(ProviderError, match="not supported"):
         await read(upstreams, tmp_path, said, 400)
 
-    assert len(upstreams.calls("sourcify")) == 1
+    assert len(upstreams.requests_of("sourcify")) == 1
 
 
 @pytest.mark.parametrize(
@@ -123,7 +125,7 @@ async def test_a_chain_it_does_not_know_is_a_failure(upstreams: StandIns, tmp_pa
     ],
 )
 async def test_each_kind_of_proxy_has_our_word(
-    upstreams: StandIns, tmp_path: Path, theirs: str | None, ours: str | None
+    upstreams: FakeUpstreams, tmp_path: Path, theirs: str | None, ours: str | None
 ):
     implementations = [
         {"address": LOGIC.upper().replace("0X", "0x"), "name": "Logic\u200b"},
@@ -141,19 +143,19 @@ async def test_each_kind_of_proxy_has_our_word(
 @pytest.mark.parametrize("part", ["compilation", "deployment", "proxyResolution"])
 @pytest.mark.parametrize("broken", [None, [], "text", {"isProxy": "yes", "blockNumber": "²", "name": 7}])
 async def test_a_broken_part_does_not_lose_the_answer(
-    upstreams: StandIns, tmp_path: Path, part: str, broken: Any
+    upstreams: FakeUpstreams, tmp_path: Path, part: str, broken: Any
 ):
     assert (await read(upstreams, tmp_path, {**FULL, part: broken})).verified
 
 
 @pytest.mark.parametrize("body", [[], {}, {"match": "perhaps"}, {"error": "no recording"}, "text"])
 @pytest.mark.parametrize("status", [200, 400, 404])
-async def test_another_shape_is_a_failure(upstreams: StandIns, tmp_path: Path, body: Any, status: int):
+async def test_another_shape_is_a_failure(upstreams: FakeUpstreams, tmp_path: Path, body: Any, status: int):
     with pytest.raises(ProviderError):
         await read(upstreams, tmp_path, body, status)
 
 
-async def test_its_own_failure_is_one(upstreams: StandIns, tmp_path: Path):
+async def test_its_own_failure_is_one(upstreams: FakeUpstreams, tmp_path: Path):
     said = {"customCode": "internal_error", "message": "Something went wrong", "errorId": "1"}
 
     with pytest.raises(ProviderError):
@@ -161,7 +163,7 @@ async def test_its_own_failure_is_one(upstreams: StandIns, tmp_path: Path):
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-async def test_each_fault_is_a_failure_of_its_kind(upstreams: StandIns, tmp_path: Path, fault: Fault):
+async def test_each_fault_is_a_failure_of_its_kind(upstreams: FakeUpstreams, tmp_path: Path, fault: Fault):
     upstreams.faults["sourcify"] = fault
 
     with pytest.raises(ProviderFailure) as failure:
@@ -170,7 +172,7 @@ async def test_each_fault_is_a_failure_of_its_kind(upstreams: StandIns, tmp_path
     assert failure.value.code == FAULTS[fault][1]
 
 
-async def test_of_what_it_says_in_its_own_words_little_is_quoted(upstreams: StandIns, tmp_path: Path):
+async def test_of_what_it_says_in_its_own_words_little_is_quoted(upstreams: FakeUpstreams, tmp_path: Path):
     said = {"customCode": "odd", "message": "Odd\u202e\n" + "x" * 5000}
 
     with pytest.raises(ProviderError) as failure:
@@ -184,7 +186,7 @@ async def test_of_what_it_says_in_its_own_words_little_is_quoted(upstreams: Stan
 
 
 async def test_a_recorded_match(replayed: str, tmp_path: Path):
-    async with provider(Sourcify, tmp_path, url=f"{replayed}/sourcify") as sourcify:
+    async with open_provider(Sourcify, tmp_path, url=f"{replayed}/sourcify") as sourcify:
         found = await sourcify.published(1, "0xc02aaa39b223fe8d0a0e5c4f27ead9083c756cc2")
 
     assert (found.match, found.name, found.compiler_version) == (
@@ -197,8 +199,8 @@ async def test_a_recorded_match(replayed: str, tmp_path: Path):
     assert found.proxy.is_proxy is False
 
 
-async def test_a_recorded_proxy(upstreams: StandIns, tmp_path: Path):
-    body = recorded("sourcify", "documented_proxy_resolution_fields_proxyresolution_")
+async def test_a_recorded_proxy(upstreams: FakeUpstreams, tmp_path: Path):
+    body = load_recording("sourcify", "documented_proxy_resolution_fields_proxyresolution_")
 
     found = await read(upstreams, tmp_path, body)
 
@@ -207,24 +209,24 @@ async def test_a_recorded_proxy(upstreams: StandIns, tmp_path: Path):
     assert found.proxy.implementations == (NamedAddress(LOGIC, "Logic contract"),)
 
 
-async def test_a_recorded_failure_to_resolve_is_no_failure(upstreams: StandIns, tmp_path: Path):
-    found = await read(upstreams, tmp_path, recorded("sourcify", "documented_proxy_resolution_error"))
+async def test_a_recorded_failure_to_resolve_is_no_failure(upstreams: FakeUpstreams, tmp_path: Path):
+    found = await read(upstreams, tmp_path, load_recording("sourcify", "documented_proxy_resolution_error"))
 
     assert (found.match, found.proxy) == ("exact", None)
 
 
-async def test_a_recorded_full_answer(upstreams: StandIns, tmp_path: Path):
-    found = await read(upstreams, tmp_path, recorded("sourcify", "documented_full_response"))
+async def test_a_recorded_full_answer(upstreams: FakeUpstreams, tmp_path: Path):
+    found = await read(upstreams, tmp_path, load_recording("sourcify", "documented_full_response"))
 
     assert (found.name, found.created) == ("MyContract", Created(block=21721660))
 
 
-async def test_a_recorded_absence(upstreams: StandIns, tmp_path: Path):
-    found = await read(upstreams, tmp_path, recorded("sourcify", "not_verified_404"), 404)
+async def test_a_recorded_absence(upstreams: FakeUpstreams, tmp_path: Path):
+    found = await read(upstreams, tmp_path, load_recording("sourcify", "not_verified_404"), 404)
 
     assert found.match == "none"
 
 
-async def test_a_recorded_limit(upstreams: StandIns, tmp_path: Path):
+async def test_a_recorded_limit(upstreams: FakeUpstreams, tmp_path: Path):
     with pytest.raises(ProviderRateLimited):
-        await read(upstreams, tmp_path, recorded("sourcify", "too_many_requests_429"), 429)
+        await read(upstreams, tmp_path, load_recording("sourcify", "too_many_requests_429"), 429)

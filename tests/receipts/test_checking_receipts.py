@@ -10,7 +10,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from signed import BODY, OFFER, OTHER, SIGNER, TAMPERED, TERMS, URL, altered, delivery, demand
+from signed import (
+    BODY,
+    OFFER,
+    OTHER,
+    SIGNER,
+    TAMPERED,
+    TERMS,
+    URL,
+    signed_payment_required,
+    signed_settle_response,
+    with_value_at,
+)
 from typer.testing import CliRunner, Result
 
 from centgate.cli import app
@@ -52,10 +63,21 @@ def states(result: Result) -> dict[str, str]:
 
 
 def test_who_signed_and_for_what_is_told(verify: Verify) -> None:
-    result = verify(header(delivery()), f"--signer={SIGNER.address}", body=BODY, offer=header(demand()))
+    result = verify(
+        header(signed_settle_response()),
+        f"--signer={SIGNER.address}",
+        body=BODY,
+        offer=header(signed_payment_required()),
+    )
 
     assert result.exit_code == 0, result.output
-    for told in (SIGNER.address, URL, TERMS["network"], delivery()["payer"], delivery()["transaction"]):
+    for told in (
+        SIGNER.address,
+        URL,
+        TERMS["network"],
+        signed_settle_response()["payer"],
+        signed_settle_response()["transaction"],
+    ):
         assert told in result.stdout
     assert "2026-09-21 14:13:20 UTC" in result.stdout
     assert result.stdout.count("ok  ") == 6
@@ -63,11 +85,14 @@ def test_who_signed_and_for_what_is_told(verify: Verify) -> None:
 
 
 def test_programs_get_it_as_json(verify: Verify) -> None:
-    result = verify(header(delivery()), "--json", body=BODY)
+    result = verify(header(signed_settle_response()), "--json", body=BODY)
 
     told = json.loads(result.stdout)
     assert (told["ok"], told["signer"]) == (True, SIGNER.address)
-    assert told["receipt"] == delivery()["extensions"]["offer-receipt"]["info"]["receipt"]["payload"]
+    assert (
+        told["receipt"]
+        == signed_settle_response()["extensions"]["offer-receipt"]["info"]["receipt"]["payload"]
+    )
     assert states(result) == {
         "receipt": "ok",
         "settlement": "ok",
@@ -81,12 +106,12 @@ def test_programs_get_it_as_json(verify: Verify) -> None:
 @pytest.mark.parametrize(
     "form",
     [
-        json.dumps(delivery()),
-        header(delivery()).rstrip("="),
-        header(delivery()) + "\r\n",
-        f"HTTP/1.1 200 OK\r\nvary: Origin\r\npayment-response: {header(delivery())}\r\nx: 1\r\n",
-        f"PAYMENT-RESPONSE:{header(delivery())}",
-        "\ufeff" + json.dumps(delivery(), indent=2),
+        json.dumps(signed_settle_response()),
+        header(signed_settle_response()).rstrip("="),
+        header(signed_settle_response()) + "\r\n",
+        f"HTTP/1.1 200 OK\r\nvary: Origin\r\npayment-response: {header(signed_settle_response())}\r\nx: 1\r\n",
+        f"PAYMENT-RESPONSE:{header(signed_settle_response())}",
+        "\ufeff" + json.dumps(signed_settle_response(), indent=2),
     ],
     ids=["JSON", "no padding", "line's end", "all headers", "one header", "byte order mark"],
 )
@@ -97,7 +122,7 @@ def test_it_is_read_as_it_was_saved(verify: Verify, form: str) -> None:
 
 
 def test_it_is_read_from_standard_input() -> None:
-    result = CliRunner().invoke(app, ["receipt", "verify", "-"], input=header(delivery()))
+    result = CliRunner().invoke(app, ["receipt", "verify", "-"], input=header(signed_settle_response()))
 
     assert result.exit_code == 0, result.output
 
@@ -112,14 +137,14 @@ def test_whatever_was_changed_is_noticed(verify: Verify, tampered: dict[str, Any
 
 @pytest.mark.parametrize("body", [BODY + b"\n", BODY[:-1], b"", BODY.replace(b"blocked", b"allowed")])
 def test_another_body_is_noticed(verify: Verify, body: bytes) -> None:
-    result = verify(header(delivery()), "--json", body=body)
+    result = verify(header(signed_settle_response()), "--json", body=body)
 
     assert result.exit_code == 1
     assert states(result)["body"] == "failed"
 
 
 def test_another_signer_is_noticed(verify: Verify) -> None:
-    result = verify(header(delivery(OTHER)), "--json", f"--signer={SIGNER.address}", body=BODY)
+    result = verify(header(signed_settle_response(OTHER)), "--json", f"--signer={SIGNER.address}", body=BODY)
 
     assert result.exit_code == 1
     assert states(result) | {"offer": ""} == {
@@ -138,15 +163,18 @@ PAYLOAD = (*OFFER, "payload")
 @pytest.mark.parametrize(
     "offer",
     [
-        *(altered(demand(), (*PAYLOAD, name), "0x" + "11" * 20) for name in (*TERMS, "resourceUrl")),
-        altered(demand(), (*PAYLOAD, "validUntil"), 1),
-        altered(demand(), (*OFFER, "signature"), "0x"),
-        altered(demand(), ("accepts", 0, "payTo"), "0x" + "11" * 20),
-        altered(demand(), ("accepts", 0), None),
-        altered(demand(), OFFER[:-1], []),
-        altered(demand(), ("extensions",), None),
-        demand(OTHER),
-        demand(url=URL + "s"),
+        *(
+            with_value_at(signed_payment_required(), (*PAYLOAD, name), "0x" + "11" * 20)
+            for name in (*TERMS, "resourceUrl")
+        ),
+        with_value_at(signed_payment_required(), (*PAYLOAD, "validUntil"), 1),
+        with_value_at(signed_payment_required(), (*OFFER, "signature"), "0x"),
+        with_value_at(signed_payment_required(), ("accepts", 0, "payTo"), "0x" + "11" * 20),
+        with_value_at(signed_payment_required(), ("accepts", 0), None),
+        with_value_at(signed_payment_required(), OFFER[:-1], []),
+        with_value_at(signed_payment_required(), ("extensions",), None),
+        signed_payment_required(OTHER),
+        signed_payment_required(url=URL + "s"),
     ],
     ids=[
         *TERMS,
@@ -162,22 +190,22 @@ PAYLOAD = (*OFFER, "payload")
     ],
 )
 def test_an_offer_that_does_not_belong_to_it_is_noticed(verify: Verify, offer: dict[str, Any]) -> None:
-    result = verify(header(delivery()), "--json", offer=header(offer))
+    result = verify(header(signed_settle_response()), "--json", offer=header(offer))
 
     assert result.exit_code == 1
     assert states(result)["offer"] == "failed"
 
 
 def test_an_offer_can_be_given_by_itself(verify: Verify) -> None:
-    (offer,) = demand()["extensions"]["offer-receipt"]["info"]["offers"]
+    (offer,) = signed_payment_required()["extensions"]["offer-receipt"]["info"]["offers"]
 
-    result = verify(header(delivery()), "--json", offer=json.dumps(offer))
+    result = verify(header(signed_settle_response()), "--json", offer=json.dumps(offer))
 
     assert states(result)["offer"] == "ok"
 
 
 def test_a_receipt_of_another_server_is_checked_as_far_as_it_goes(verify: Verify) -> None:
-    settled = delivery()
+    settled = signed_settle_response()
     del settled["extensions"]["centgate-answer"]
 
     without, with_body = (verify(header(settled), "--json", **given) for given in ({}, {"body": BODY}))
@@ -187,7 +215,7 @@ def test_a_receipt_of_another_server_is_checked_as_far_as_it_goes(verify: Verify
 
 
 def test_optional_fields_that_are_missing_are_signed_as_empty() -> None:
-    settled = delivery(transaction="")
+    settled = signed_settle_response(transaction="")
     del settled["extensions"]["offer-receipt"]["info"]["receipt"]["payload"]["transaction"]
 
     verdict = examine(settled, body=BODY)
@@ -230,13 +258,13 @@ def test_what_is_no_receipt_is_said_in_a_sentence(verify: Verify, content: Any, 
     ],
 )
 def test_bad_options_are_said_in_a_sentence(verify: Verify, options: list[str], said: str) -> None:
-    result = verify(header(delivery()), *options)
+    result = verify(header(signed_settle_response()), *options)
 
     assert (result.exit_code, result.stderr) == (1, f"centgate: {said}\n")
 
 
 def test_text_of_strangers_does_not_steer_the_terminal(verify: Verify) -> None:
-    settled = delivery(payer="\x1b[2J\u202e")
+    settled = signed_settle_response(payer="\x1b[2J\u202e")
 
     result = verify(header(settled), body=BODY)
 

@@ -18,9 +18,9 @@ from typing import Any
 import pytest
 import sha3
 from coincurve import PrivateKey
-from signed import BODY, SIGNER, delivery, demand
+from signed import BODY, SIGNER, signed_payment_required, signed_settle_response
 
-from centgate.eip3009 import address_of, recover
+from centgate.eip3009 import derive_address, recover_signer
 from centgate.receipts.typed_data import ANSWER, OFFER, RECEIPT
 
 ORDER = 0xFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFEBAAEDCE6AF48A03BBFD25E8CD0364141
@@ -71,7 +71,7 @@ def test_it_recovers_the_signer_that_coincurve_recovers(run: Run) -> None:
         key, digest = chance.randbytes(32), chance.randbytes(32)
         compact = PrivateKey(key).sign_recoverable(digest, hasher=None)
         v = compact[64] + chance.choice([0, 27])
-        signed.append((digest, compact[:64] + bytes([v]), address_of(key)))
+        signed.append((digest, compact[:64] + bytes([v]), derive_address(key)))
 
     found = run(
         "given.map(([digest, signature]) => proof.recover(bytes(digest), bytes(signature)))",
@@ -103,12 +103,12 @@ def test_it_refuses_the_signatures_that_coincurve_refuses(run: Run) -> None:
         [(digest.hex(), signature.hex()) for digest, signature in odd],
     )
 
-    assert found == [recover(digest, signature) for digest, signature in odd]
+    assert found == [recover_signer(digest, signature) for digest, signature in odd]
     assert None in found
 
 
 def test_it_knows_the_signer_of_each_statement(run: Run) -> None:
-    settled, required = delivery(body=BODY), demand()
+    settled, required = signed_settle_response(body=BODY), signed_payment_required()
     signed = [
         (OFFER, required["extensions"]["offer-receipt"]["info"]["offers"][0]),
         (RECEIPT, settled["extensions"]["offer-receipt"]["info"]["receipt"]),

@@ -13,7 +13,15 @@ import pytest
 from buyer import Api, Buyer
 from eth_abi.abi import decode, encode
 from eth_account import Account as Wallet
-from standins import FAULTS, Asked, Fault, StandIns, bought, recorded, set_up
+from standins import (
+    FAULTS,
+    FakeUpstreams,
+    Fault,
+    RecordedRequest,
+    configure_providers,
+    load_recording,
+    send_paid,
+)
 
 from centgate.cache import answers
 from centgate.chains import CHAINS
@@ -98,7 +106,7 @@ class Node:
     methods: list[str] = field(default_factory=list[str])
     """What it was asked."""
 
-    def __call__(self, asked: Asked) -> tuple[int, Any]:
+    def __call__(self, asked: RecordedRequest) -> tuple[int, Any]:
         """The answer to a request, or to a batch of them."""
         if isinstance(asked.body, dict):
             return 200, self.one(cast(Body, asked.body))
@@ -188,7 +196,7 @@ def event(
 class Shop:
     """The API with stand-ins for both sources."""
 
-    upstreams: StandIns
+    upstreams: FakeUpstreams
     open: Callable[[], httpx.Client]
     node: Node
     timeouts: dict[str, float] = field(default_factory=dict[str, float])
@@ -196,11 +204,11 @@ class Shop:
     def lists(self, *rows: Any, chain_id: int = 1, code: int = 1) -> None:
         """Let the index say these rows."""
         body = {"code": code, "message": "ok", "result": list(rows)}
-        self.upstreams.says("goplus", f"/api/v2/token_approval_security/{chain_id}", body)
+        self.upstreams.set_response("goplus", f"/api/v2/token_approval_security/{chain_id}", body)
 
     def buy(self, chain_id: int = 1, **more: Any) -> httpx.Response:
         """The paid response."""
-        return bought(self.open(), PATH, {"chainId": chain_id, "walletAddress": WALLET, **more})
+        return send_paid(self.open(), PATH, {"chainId": chain_id, "walletAddress": WALLET, **more})
 
     def data(self, chain_id: int = 1) -> Body:
         """The `data` of a paid response."""
@@ -210,19 +218,21 @@ class Shop:
 
 
 @pytest.fixture
-def shop(api: Api, settings: Settings, upstreams: StandIns) -> Shop:
+def shop(api: Api, settings: Settings, upstreams: FakeUpstreams) -> Shop:
     """An index and a node that know nothing yet."""
     node = Node()
     made = Shop(upstreams, lambda: httpx.Client(), node)
 
     def start() -> httpx.Client:
         quick: Body = {"timeout": made.timeouts["goplus"]} if "goplus" in made.timeouts else {}
-        nodes = {f"rpc_{chain.id}": ProviderSettings(url=upstreams.at("rpc")) for chain in CHAINS}
+        nodes = {f"rpc_{chain.id}": ProviderSettings(url=upstreams.url_of("rpc")) for chain in CHAINS}
         slow = {"rpc": ProviderSettings(timeout=made.timeouts["rpc"])} if "rpc" in made.timeouts else {}
-        return api(set_up(settings, upstreams.providers("goplus", **quick) | nodes | slow))
+        return api(
+            configure_providers(settings, upstreams.provider_settings("goplus", **quick) | nodes | slow)
+        )
 
     made.open = start
-    upstreams.answers("rpc", "/", node, method="POST")
+    upstreams.set_response_function("rpc", "/", node, method="POST")
     return made
 
 
@@ -413,11 +423,11 @@ def test_an_empty_list_that_may_be_incomplete_is_not_kept_for_long(
     monkeypatch.setattr(answers, "DEGRADED_SECONDS", 0.0)
     client, question = shop.open(), {"chainId": 1, "walletAddress": WALLET}
     shop.lists()
-    bought(client, PATH, question)
+    send_paid(client, PATH, question)
     shop.lists(row(entry()))
     shop.node.tokens[USDC] = Token({ROUTER: 5_000_000})
 
-    second = bought(client, PATH, question)
+    second = send_paid(client, PATH, question)
 
     assert len(second.json()["data"]["approvals"]) == 1
 
@@ -685,12 +695,12 @@ def test_a_time_of_a_block_that_cannot_be_costs_only_the_times(
 def test_after_the_logs_all_is_asked_of_the_chain_at_the_same_time(shop: Shop):
     meeting = Barrier(4, timeout=5)  # times, codes, nonces, and allowances with the facts of tokens
 
-    def answer(asked: Asked) -> tuple[int, Any]:
+    def answer(asked: RecordedRequest) -> tuple[int, Any]:
         if "eth_getLogs" in shop.node.methods:
             meeting.wait()
         return shop.node(asked)
 
-    shop.upstreams.answers("rpc", "/", answer, method="POST")
+    shop.upstreams.set_response_function("rpc", "/", answer, method="POST")
     shop.upstreams.faults["goplus"] = "500"
     shop.node.multicall, shop.node.head = True, 40_000
     shop.node.logs = [event(39_990, 9), event(39_991, 9, spender=VAULT)]
@@ -701,7 +711,7 @@ def test_after_the_logs_all_is_asked_of_the_chain_at_the_same_time(shop: Shop):
     assert len(response.json()["data"]["approvals"]) == 2
     assert sources(response)["rpc"] == "ok"
     assert not meeting.broken
-    assert len(shop.upstreams.calls("rpc")) == 6
+    assert len(shop.upstreams.requests_of("rpc")) == 6
 
 
 @pytest.mark.parametrize("known", [True, False])
@@ -779,7 +789,7 @@ def test_only_the_newest_blocks_are_dated(shop: Shop, monkeypatch: pytest.Monkey
 def test_a_node_that_limits_the_range_is_read_as_far_as_the_requests_suffice(
     shop: Shop, monkeypatch: pytest.MonkeyPatch
 ):
-    refusal = recorded("json_rpc", "getlogs_range_limited_1rpc")
+    refusal = load_recording("json_rpc", "getlogs_range_limited_1rpc")
     shop.upstreams.faults["goplus"] = "500"
     all_logs = shop.node.one
 
@@ -808,7 +818,7 @@ def test_a_node_that_limits_the_range_is_read_as_far_as_the_requests_suffice(
     ],
 )
 def test_recorded_event_logs_are_read(shop: Shop, case: str, owner: str, chain_id: int, standing: int | None):
-    logs: list[Body] = recorded("json_rpc_approvals", case)["result"]
+    logs: list[Body] = load_recording("json_rpc_approvals", case)["result"]
     newest = {(log["address"], "0x" + log["topics"][2][-40:]): int(log["data"], 16) for log in logs}
     shop.upstreams.faults["goplus"] = "500"
     shop.node.logs = logs
@@ -927,10 +937,10 @@ def test_all_six_chains_are_answered_by_index_and_by_logs(shop: Shop):
         shop.node.logs = [event(shop.node.head - 5, 5_000_000)]
         shop.lists(row(entry()), chain_id=chain.id)
         shop.upstreams.faults.clear()
-        listed = bought(client, PATH, question).json()["data"]
+        listed = send_paid(client, PATH, question).json()["data"]
         shop.upstreams.faults["goplus"] = "429"
         shop.node.logs = [event(shop.node.head - 5, 5_000_000, owner=VAULT)]
-        scanned = bought(client, PATH, question | {"walletAddress": VAULT}).json()["data"]
+        scanned = send_paid(client, PATH, question | {"walletAddress": VAULT}).json()["data"]
 
         assert len(listed["approvals"]) == len(scanned["approvals"]) == 1
         assert (listed["coverage"]["source"], scanned["coverage"]["source"]) == ("goplus", "rpc")
@@ -940,14 +950,14 @@ def test_all_six_chains_are_answered_by_index_and_by_logs(shop: Shop):
 
 
 def test_where_the_index_is_switched_off_event_logs_are_read(
-    api: Api, settings: Settings, upstreams: StandIns
+    api: Api, settings: Settings, upstreams: FakeUpstreams
 ):
     node = Node(logs=[event(29_999_990, 7)], tokens={USDC: Token({ROUTER: 7})})
-    upstreams.answers("rpc", "/", node, method="POST")
-    off = {"goplus": ProviderSettings(enabled=False), "rpc_1": ProviderSettings(url=upstreams.at("rpc"))}
-    client = api(set_up(settings, off))
+    upstreams.set_response_function("rpc", "/", node, method="POST")
+    off = {"goplus": ProviderSettings(enabled=False), "rpc_1": ProviderSettings(url=upstreams.url_of("rpc"))}
+    client = api(configure_providers(settings, off))
 
-    response = bought(client, PATH, {"chainId": 1, "walletAddress": WALLET})
+    response = send_paid(client, PATH, {"chainId": 1, "walletAddress": WALLET})
 
     assert sources(response) == {"goplus": "unconfigured", "rpc": "ok"}
     assert len(response.json()["data"]["approvals"]) == 1
@@ -955,9 +965,9 @@ def test_where_the_index_is_switched_off_event_logs_are_read(
 
 def test_without_either_source_nothing_is_charged(api: Api, settings: Settings):
     off = {"goplus": ProviderSettings(enabled=False), "rpc": ProviderSettings(enabled=False)}
-    client = api(set_up(settings, off))
+    client = api(configure_providers(settings, off))
 
-    response = bought(client, PATH, {"chainId": 1, "walletAddress": WALLET})
+    response = send_paid(client, PATH, {"chainId": 1, "walletAddress": WALLET})
 
     assert response.status_code == 503
     assert response.json()["error"]["code"] == "provider_unconfigured"
@@ -965,13 +975,15 @@ def test_without_either_source_nothing_is_charged(api: Api, settings: Settings):
 
 
 def test_where_only_the_node_is_switched_off_the_index_answers_alone(
-    api: Api, settings: Settings, upstreams: StandIns
+    api: Api, settings: Settings, upstreams: FakeUpstreams
 ):
-    off = {"rpc": ProviderSettings(enabled=False), **upstreams.providers("goplus")}
-    upstreams.says("goplus", "/api/v2/token_approval_security/1", {"code": 1, "result": [row(entry())]})
-    client = api(set_up(settings, off))
+    off = {"rpc": ProviderSettings(enabled=False), **upstreams.provider_settings("goplus")}
+    upstreams.set_response(
+        "goplus", "/api/v2/token_approval_security/1", {"code": 1, "result": [row(entry())]}
+    )
+    client = api(configure_providers(settings, off))
 
-    response = bought(client, PATH, {"chainId": 1, "walletAddress": WALLET})
+    response = send_paid(client, PATH, {"chainId": 1, "walletAddress": WALLET})
 
     assert sources(response) == {"goplus": "ok", "rpc": "unconfigured"}
     data = response.json()["data"]
@@ -1004,11 +1016,11 @@ def test_the_same_question_is_answered_from_the_cache(shop: Shop):
     client = shop.open()
     question = {"chainId": 1, "walletAddress": WALLET}
 
-    first = bought(client, PATH, question)
-    second = bought(client, PATH, question | {"walletAddress": WALLET.upper().replace("0X", "0x")})
+    first = send_paid(client, PATH, question)
+    second = send_paid(client, PATH, question | {"walletAddress": WALLET.upper().replace("0X", "0x")})
 
     assert first.json()["data"] == second.json()["data"]
-    assert len(shop.upstreams.calls("goplus")) == 1
+    assert len(shop.upstreams.requests_of("goplus")) == 1
 
 
 def approve(chain: DevChain, number: int, spender: str, amount: int) -> None:
@@ -1029,16 +1041,16 @@ def approve(chain: DevChain, number: int, spender: str, amount: int) -> None:
 
 
 def test_on_the_development_chain_every_block_is_read(
-    api: Api, chain_settings: Settings, devchain: DevChain, upstreams: StandIns
+    api: Api, chain_settings: Settings, devchain: DevChain, upstreams: FakeUpstreams
 ):
     owner = BUYERS[7].address.lower()
     approve(devchain, 7, VAULT, 25)
     approve(devchain, 7, VAULT, 0)
     approve(devchain, 7, ROUTER, MAX)
     approve(devchain, 7, TOKEN, 1_500_000)
-    client = api(set_up(chain_settings, upstreams.providers("goplus")))
+    client = api(configure_providers(chain_settings, upstreams.provider_settings("goplus")))
 
-    response = bought(client, PATH, {"chainId": CHAIN_ID, "walletAddress": owner}, Buyer(7))
+    response = send_paid(client, PATH, {"chainId": CHAIN_ID, "walletAddress": owner}, Buyer(7))
 
     assert response.status_code == 200, response.text
     body = response.json()
@@ -1055,4 +1067,4 @@ def test_on_the_development_chain_every_block_is_read(
     assert (coverage["source"], coverage["complete"], coverage["fromBlock"]) == ("rpc", True, 0)
     assert body["data"]["unlimitedCount"] == 1
     assert [(line["action"], line["url"]) for line in body["data"]["recommendations"]] == [("revoke", None)]
-    assert upstreams.calls("goplus") == []
+    assert upstreams.requests_of("goplus") == []

@@ -12,7 +12,7 @@ import pytest
 from buyer import Api, Buyer, note, pay, payment_for
 from jsonschema import Draft202012Validator
 from pydantic import SecretStr
-from standins import FAULTS, Asked, Fault, StandIns, bought, set_up
+from standins import FAULTS, FakeUpstreams, Fault, RecordedRequest, configure_providers, send_paid
 
 from centgate.chains import CHAINS
 from centgate.services.contract_explain import contract_explain
@@ -48,7 +48,7 @@ class Node:
     """Days ago that a block was made."""
     refuses: set[str] = field(default_factory=set[str])
 
-    def __call__(self, asked: Asked) -> tuple[int, Any]:
+    def __call__(self, asked: RecordedRequest) -> tuple[int, Any]:
         """The answer to a request, or to a batch of them."""
         if isinstance(asked.body, dict):
             return 200, self.one(cast(Body, asked.body))
@@ -87,7 +87,7 @@ class Node:
 class World:
     """All sources, in which nothing is published until a test says so."""
 
-    def __init__(self, upstreams: StandIns, settings: Settings) -> None:
+    def __init__(self, upstreams: FakeUpstreams, settings: Settings) -> None:
         self.upstreams, self.settings = upstreams, settings
         self.timeout = 5.0
         self.node = Node()
@@ -97,8 +97,8 @@ class World:
         self.blockscout: dict[str, Body] = {}
         self.accounts: dict[str, Body] = {}
         self.times: dict[str, str] = {}
-        upstreams.answers("rpc", "/", self.node, method="POST")
-        upstreams.answers("etherscan", "/v2/api", self._etherscan)
+        upstreams.set_response_function("rpc", "/", self.node, method="POST")
+        upstreams.set_response_function("etherscan", "/v2/api", self._etherscan)
         for address in (CONTRACT, LOGIC, OLD, ADMIN):
             for chain in (*(chain.id for chain in CHAINS), 84532):
                 self._at("sourcify", f"/server/v2/contract/{chain}/{address}", address)
@@ -107,15 +107,15 @@ class World:
         self._at("times", f"/api/v2/transactions/{TRANSACTION}", TRANSACTION)
 
     def _at(self, what: str, path: str, key: str) -> None:
-        def answer(_asked: Asked) -> tuple[int, Any]:
+        def answer(_asked: RecordedRequest) -> tuple[int, Any]:
             known: Mapping[str, Any] = getattr(self, what)
             if key in known:
                 return 200, {"timestamp": known[key]} if what == "times" else known[key]
             return 404, {"match": None} if what == "sourcify" else {"message": "Not found"}
 
-        self.upstreams.answers("sourcify" if what == "sourcify" else "blockscout", path, answer)
+        self.upstreams.set_response_function("sourcify" if what == "sourcify" else "blockscout", path, answer)
 
-    def _etherscan(self, asked: Asked) -> tuple[int, Any]:
+    def _etherscan(self, asked: RecordedRequest) -> tuple[int, Any]:
         if asked.params["action"] == "getcontractcreation":
             if self.created is None:
                 return 200, {"status": "0", "message": "No data found", "result": None}
@@ -127,13 +127,15 @@ class World:
 
     def providers(self, *, key: bool = True, **more: ProviderSettings) -> dict[str, ProviderSettings]:
         given = {"timeout": self.timeout, "per_minute": 10_000}
-        found = self.upstreams.providers("sourcify", "blockscout", **given)
-        found |= self.upstreams.providers("etherscan", key=SecretStr("secret") if key else None, **given)
+        found = self.upstreams.provider_settings("sourcify", "blockscout", **given)
+        found |= self.upstreams.provider_settings(
+            "etherscan", key=SecretStr("secret") if key else None, **given
+        )
         found["rpc"] = ProviderSettings(timeout=self.timeout)
         ids = [*(chain.id for chain in CHAINS), 84532]
         return (
             found
-            | {f"rpc_{each}": ProviderSettings(url=self.upstreams.at("rpc") + "/") for each in ids}
+            | {f"rpc_{each}": ProviderSettings(url=self.upstreams.url_of("rpc") + "/") for each in ids}
             | more
         )
 
@@ -143,11 +145,11 @@ class World:
         self.timeout = 0.3 if fault == "timeout" else self.timeout
 
     def asked(self, name: str) -> int:
-        return len(self.upstreams.calls(name))
+        return len(self.upstreams.requests_of(name))
 
 
 @pytest.fixture
-def world(upstreams: StandIns, settings: Settings) -> World:
+def world(upstreams: FakeUpstreams, settings: Settings) -> World:
     return World(upstreams, settings)
 
 
@@ -156,8 +158,8 @@ def ask(world: World, api: Api) -> Any:
     """Buys an answer: `ask(chain_id=…, key=…)`."""
 
     def ask(chain_id: int = 8453, *, key: bool = True, **more: ProviderSettings) -> httpx.Response:
-        client = api(set_up(world.settings, world.providers(key=key, **more)))
-        return bought(client, PATH, {"chainId": chain_id, "contractAddress": CONTRACT})
+        client = api(configure_providers(world.settings, world.providers(key=key, **more)))
+        return send_paid(client, PATH, {"chainId": chain_id, "contractAddress": CONTRACT})
 
     return ask
 
@@ -259,7 +261,7 @@ def test_what_the_explorer_has_not_the_next_registry_may_have(world: World, ask:
     assert data["verified"] is True
     levels = [(each["source"], each["matchLevel"]) for each in data["links"]["verifications"]]
     assert levels == [("etherscan", "none"), ("sourcify", "bytecode")]
-    assert not [each for each in world.upstreams.calls("blockscout") if "smart-contracts" in each.path]
+    assert not [each for each in world.upstreams.requests_of("blockscout") if "smart-contracts" in each.path]
 
 
 def test_how_closely_the_source_matches_is_told_beside_the_explorer(world: World, ask: Any):
@@ -283,7 +285,7 @@ def test_explorer_and_registry_are_asked_at_once(world: World, ask: Any):
 
     data_of(ask())
 
-    asked = [each.at for name in ("etherscan", "sourcify") for each in world.upstreams.calls(name)]
+    asked = [each.at for name in ("etherscan", "sourcify") for each in world.upstreams.requests_of(name)]
     assert len(asked) == 3
     assert max(asked) - min(asked) < 0.4
 
@@ -336,12 +338,12 @@ BEYOND_PLAN = "Free API access is not supported for this chain. Please upgrade y
 def beyond_plan(world: World) -> None:
     """Let the explorer tell of source alone."""
 
-    def answer(asked: Asked) -> tuple[int, Any]:
+    def answer(asked: RecordedRequest) -> tuple[int, Any]:
         if asked.params["action"] == "getcontractcreation":
             return 200, {"status": "0", "message": "NOTOK", "result": BEYOND_PLAN}
         return 200, {"status": "1", "message": "OK", "result": [row()]}
 
-    world.upstreams.answers("etherscan", "/v2/api", answer)
+    world.upstreams.set_response_function("etherscan", "/v2/api", answer)
 
 
 def test_where_the_plan_lacks_creation_the_block_of_deployment_tells_its_time(world: World, ask: Any):
@@ -612,7 +614,7 @@ def test_when_all_registries_fail_the_first_is_named(world: World, ask: Any, fau
 
 
 def test_the_same_payment_gets_the_answer_once_the_registries_are_back(world: World, api: Api):
-    client = api(set_up(world.settings, world.providers()))
+    client = api(configure_providers(world.settings, world.providers()))
     body = {"chainId": 8453, "contractAddress": CONTRACT}
     payment = payment_for(client, Buyer(), PATH, body)
     world.upstreams.faults |= dict.fromkeys(REGISTRIES, "500")
@@ -696,7 +698,7 @@ def test_on_a_development_chain_nothing_stands_in_for_the_chain(world: World, as
 
 def test_an_explorer_of_ones_own_explains_a_development_chain(world: World, ask: Any):
     world.blockscout[CONTRACT] = {"is_verified": True, "name": "Vault", "source_code": "x", "abi": []}
-    own = ProviderSettings(url=world.upstreams.at("blockscout"))
+    own = ProviderSettings(url=world.upstreams.url_of("blockscout"))
 
     data = data_of(ask(84532, blockscout_84532=own))
 
@@ -706,9 +708,9 @@ def test_an_explorer_of_ones_own_explains_a_development_chain(world: World, ask:
 def test_without_any_source_nothing_is_charged(world: World, api: Api):
     off = ProviderSettings(enabled=False)
     names = (*REGISTRIES, "rpc", "rpc_8453")
-    client = api(set_up(world.settings, world.providers(**dict.fromkeys(names, off))))
+    client = api(configure_providers(world.settings, world.providers(**dict.fromkeys(names, off))))
 
-    response = bought(client, PATH, {"chainId": 8453, "contractAddress": CONTRACT})
+    response = send_paid(client, PATH, {"chainId": 8453, "contractAddress": CONTRACT})
 
     assert (response.status_code, response.json()["error"]["code"]) == (503, "provider_unconfigured")
     assert note(response)["charged"] is False
@@ -724,7 +726,7 @@ def test_without_any_source_nothing_is_charged(world: World, api: Api):
     ],
 )
 def test_what_cannot_be_asked_is_refused_for_free(world: World, api: Api, body: Body):
-    client = api(set_up(world.settings, world.providers()))
+    client = api(configure_providers(world.settings, world.providers()))
 
     response = client.post(PATH, json=body)
 
@@ -733,11 +735,11 @@ def test_what_cannot_be_asked_is_refused_for_free(world: World, api: Api, body: 
 
 def test_the_same_question_is_answered_from_the_cache(world: World, api: Api):
     world.rows[CONTRACT] = row()
-    client = api(set_up(world.settings, world.providers()))
+    client = api(configure_providers(world.settings, world.providers()))
     body = {"chainId": 8453, "contractAddress": CONTRACT}
-    first = bought(client, PATH, body)
+    first = send_paid(client, PATH, body)
     calls = world.asked("etherscan")
-    again = bought(client, PATH, {**body, "contractAddress": CONTRACT.upper().replace("0X", "0x")})
+    again = send_paid(client, PATH, {**body, "contractAddress": CONTRACT.upper().replace("0X", "0x")})
 
     assert first.json()["data"] == again.json()["data"]
     assert world.asked("etherscan") == calls

@@ -172,7 +172,7 @@ def test_a_pool_is_named_by_its_token_or_itself_but_not_both(body: Body):
 def test_the_slug_of_a_chain_wins_over_its_id(number: int):
     request = token_risk.request.model_validate({"chain": "base", "chainId": number, "tokenAddress": ADDRESS})
 
-    assert request.on == 8453
+    assert request.target_chain_id == 8453
 
 
 @pytest.mark.parametrize("service", NAMED, ids=name)
@@ -220,7 +220,7 @@ def test_the_sample_is_what_the_published_schema_says(service: AnyService):
 
 @pytest.mark.parametrize("service", SERVICES, ids=name)
 def test_the_sample_can_be_read_back(service: AnyService):
-    assert service.data.model_validate(service.output_example) == service.sample
+    assert service.data.model_validate(service.output_example) == service.example_data
 
 
 @pytest.mark.parametrize("service", SERVICES, ids=name)
@@ -238,7 +238,7 @@ def test_tags_are_few_and_short(service: AnyService):
 
 
 def test_answers_stay_fresh_as_long_as_promised():
-    seconds = {service.slug: service.fresh_for / timedelta(seconds=1) for service in SERVICES}
+    seconds = {service.slug: service.cache_ttl / timedelta(seconds=1) for service in SERVICES}
 
     assert seconds == {
         "token-risk": 300,
@@ -263,6 +263,6 @@ def test_answers_stay_fresh_as_long_as_promised():
     ids=name,
 )
 def test_every_source_is_asked_in_its_role(service: AnyService, sources: str):
-    declared = [f"{source.about.name}:{source.declared.name}" for source in service.sources]
+    declared = [f"{source.info.name}:{source.declared_role.name}" for source in service.sources]
 
     assert declared == sources.split()

@@ -15,12 +15,12 @@ import pytest
 from buyer import Api
 from jsonschema import Draft202012Validator
 from pydantic import SecretStr
-from standins import FAULTS, Fault, StandIns, bought, set_up
+from standins import FAULTS, FakeUpstreams, Fault, configure_providers, send_paid
 
 from centgate.cache import answers
 from centgate.catalog import all_services
 from centgate.facts.web import Page
-from centgate.provider import reported
+from centgate.provider import instrumented
 from centgate.providers.firecrawl import Firecrawl
 from centgate.providers.pagereader import PageReader
 from centgate.services.crawler_scrape import CrawlerScrape
@@ -39,7 +39,7 @@ SEARCHED = {
     ),
     "searxng": ("GET", "/search", {"results": [{"url": "https://a.test/1", "title": WORD, "content": "x"}]}),
 }
-Made = Callable[[StandIns], Any]
+Made = Callable[[FakeUpstreams], Any]
 
 
 @dataclass(frozen=True)
@@ -47,11 +47,11 @@ class Case:
     """A service with two legs: what it is asked, and what each leg's upstream answers."""
 
     slug: str
-    body: Callable[[StandIns], dict[str, Any]]
+    body: Callable[[FakeUpstreams], dict[str, Any]]
     lead: str
     path: str
     method: str
-    says: Callable[[StandIns], Any]
+    says: Callable[[FakeUpstreams], Any]
     other: str
     """The leg that stands in; its upstream is prepared by `standing`."""
 
@@ -59,18 +59,18 @@ class Case:
         return self.slug
 
 
-def page(upstreams: StandIns, name: str = "page") -> str:
+def page(upstreams: FakeUpstreams, name: str = "page") -> str:
     """The address of a page of the site that the built-in legs read."""
     return f"{upstreams.url}/site/{name}"
 
 
-def scraped(upstreams: StandIns) -> Any:
+def scraped(upstreams: FakeUpstreams) -> Any:
     """What Firecrawl answers for a page."""
     metadata = {"title": WORD, "sourceURL": page(upstreams), "statusCode": 200}
     return {"success": True, "data": {"markdown": f"# {WORD}\n\nA small fruit.", "metadata": metadata}}
 
 
-def read(upstreams: StandIns) -> Any:
+def read(upstreams: FakeUpstreams) -> Any:
     """What Exa answers for a page."""
     return {
         "results": [{"id": page(upstreams), "url": page(upstreams), "title": WORD, "text": f"{WORD} text"}],
@@ -174,13 +174,13 @@ def sdist() -> bytes:
     return packed.getvalue()
 
 
-def registries(upstreams: StandIns) -> None:
+def registries(upstreams: FakeUpstreams) -> None:
     """Package registries that know one package."""
     packed = sdist()
     file = {
         "packagetype": "sdist",
         "filename": "kumquat-1.0.tar.gz",
-        "url": f"{upstreams.at('packagedocs_pypi')}/packages/kumquat-1.0.tar.gz",
+        "url": f"{upstreams.url_of('packagedocs_pypi')}/packages/kumquat-1.0.tar.gz",
         "digests": {"sha256": sha256(packed).hexdigest()},
         "size": len(packed),
         "yanked": False,
@@ -188,28 +188,28 @@ def registries(upstreams: StandIns) -> None:
     info = {"name": "kumquat", "version": "1.0", "summary": f"{WORD}s", "project_urls": None, "yanked": False}
     body = {"info": info, "urls": [file], "releases": {"1.0": [file]}}
     for path in ("/pypi/kumquat/json", "/pypi/kumquat/1.0/json"):
-        upstreams.says("packagedocs_pypi", path, body)
-    upstreams.says("packagedocs_pypi", "/packages/kumquat-1.0.tar.gz", packed)
+        upstreams.set_response("packagedocs_pypi", path, body)
+    upstreams.set_response("packagedocs_pypi", "/packages/kumquat-1.0.tar.gz", packed)
 
 
-def standing(upstreams: StandIns) -> None:
+def standing(upstreams: FakeUpstreams) -> None:
     """Every upstream that stands behind the legs which need no key."""
-    upstreams.says("site", "/page", ARTICLE)
+    upstreams.set_response("site", "/page", ARTICLE)
     method, path, body = SEARCHED["searxng"]
-    upstreams.says("searxng", path, body, method=method)
+    upstreams.set_response("searxng", path, body, method=method)
     registries(upstreams)
 
 
 @pytest.fixture
-def deploy(api: Api, settings: Settings, upstreams: StandIns) -> Deploy:
+def deploy(api: Api, settings: Settings, upstreams: FakeUpstreams) -> Deploy:
     """Serves an API: `deploy(*names)` with keys for these, `**more` further settings."""
 
     def start(*keyed: str, pinned: tuple[str, ...] = (), off: tuple[str, ...] = ()) -> httpx.Client:
         standing(upstreams)
         key = {"key": SecretStr("a-secret-key"), "timeout": 2.5}
         providers: Mapping[str, ProviderSettings] = {
-            **upstreams.providers("searxng", "packagedocs_pypi", "packagedocs_npm"),
-            **upstreams.providers(*keyed, **key),
+            **upstreams.provider_settings("searxng", "packagedocs_pypi", "packagedocs_npm"),
+            **upstreams.provider_settings(*keyed, **key),
             **{name: ProviderSettings(enabled=False) for name in off},
         }
         update = {
@@ -222,14 +222,14 @@ def deploy(api: Api, settings: Settings, upstreams: StandIns) -> Deploy:
     return start
 
 
-def says(upstreams: StandIns, case: Case) -> None:
+def says(upstreams: FakeUpstreams, case: Case) -> None:
     """Have the lead's upstream answer."""
-    upstreams.says(case.lead, case.path, case.says(upstreams), method=case.method)
+    upstreams.set_response(case.lead, case.path, case.says(upstreams), method=case.method)
 
 
-def ask(client: httpx.Client, case: Case, upstreams: StandIns) -> httpx.Response:
+def ask(client: httpx.Client, case: Case, upstreams: FakeUpstreams) -> httpx.Response:
     """The paid answer."""
-    return bought(client, SERVICES[case.slug].path, case.body(upstreams))
+    return send_paid(client, SERVICES[case.slug].path, case.body(upstreams))
 
 
 def statuses(response: httpx.Response) -> dict[str, tuple[str, str]]:
@@ -253,7 +253,7 @@ def complete(response: httpx.Response, case: Case) -> None:
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
-def test_with_a_key_the_upstream_leads(case: Case, deploy: Deploy, upstreams: StandIns) -> None:
+def test_with_a_key_the_upstream_leads(case: Case, deploy: Deploy, upstreams: FakeUpstreams) -> None:
     client = deploy(case.lead)
     says(upstreams, case)
 
@@ -267,7 +267,7 @@ def test_with_a_key_the_upstream_leads(case: Case, deploy: Deploy, upstreams: St
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
-def test_without_a_key_the_other_leg_leads(case: Case, deploy: Deploy, upstreams: StandIns) -> None:
+def test_without_a_key_the_other_leg_leads(case: Case, deploy: Deploy, upstreams: FakeUpstreams) -> None:
     client = deploy()
 
     response = ask(client, case, upstreams)
@@ -277,24 +277,24 @@ def test_without_a_key_the_other_leg_leads(case: Case, deploy: Deploy, upstreams
     assert statuses(response)[case.other] == ("primary", "ok")
     assert statuses(response)[case.lead] == ("fallback", "unconfigured")
     assert not any("fallback source" in warning for warning in response.json()["warnings"])
-    assert upstreams.calls(case.lead) == []
+    assert upstreams.requests_of(case.lead) == []
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_when_the_lead_fails_the_other_leg_answers_and_it_is_said(
-    case: Case, deploy: Deploy, upstreams: StandIns, monkeypatch: pytest.MonkeyPatch
+    case: Case, deploy: Deploy, upstreams: FakeUpstreams, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(answers, "DEGRADED_SECONDS", 0.0)  # so that the lead is asked each time
     client = deploy(case.lead)
 
     for fault in LEFT_TO_THE_OTHER:
         upstreams.faults[case.lead] = fault
-        upstreams.asked.clear()
+        upstreams.requests.clear()
 
         response = ask(client, case, upstreams)
 
         complete(response, case)
-        assert upstreams.calls(case.lead), fault
+        assert upstreams.requests_of(case.lead), fault
         assert statuses(response)[case.lead][1] in ("error", "rate_limited"), fault
         assert statuses(response)[case.other] == ("fallback", "ok"), fault
         assert any("a fallback source was used" in warning for warning in response.json()["warnings"]), fault
@@ -304,18 +304,18 @@ def test_when_the_lead_fails_the_other_leg_answers_and_it_is_said(
 @pytest.mark.parametrize("faults", IN_TWO_PARTS, ids=["some", "others"])
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_a_pinned_lead_that_fails_is_not_stood_in_for(
-    case: Case, faults: tuple[Fault, ...], deploy: Deploy, upstreams: StandIns
+    case: Case, faults: tuple[Fault, ...], deploy: Deploy, upstreams: FakeUpstreams
 ) -> None:
     client = deploy(case.lead, pinned=(f"{case.slug}={case.lead}",))
 
     for fault in faults:
         upstreams.faults[case.lead] = fault
-        upstreams.asked.clear()
+        upstreams.requests.clear()
 
         response = ask(client, case, upstreams)
 
         error = response.json()["error"]
-        assert upstreams.calls(case.lead), fault
+        assert upstreams.requests_of(case.lead), fault
         assert (response.status_code, error["code"]) == FAULTS[fault], fault
         assert error["provider"] == case.lead
         assert error["details"]["payment"]["retry"] == "same_payment"
@@ -324,7 +324,7 @@ def test_a_pinned_lead_that_fails_is_not_stood_in_for(
 
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_a_pinned_leg_answers_although_the_upstream_has_a_key(
-    case: Case, deploy: Deploy, upstreams: StandIns
+    case: Case, deploy: Deploy, upstreams: FakeUpstreams
 ) -> None:
     client = deploy(case.lead, pinned=(f"{case.slug}={case.other}",))
     says(upstreams, case)
@@ -333,12 +333,12 @@ def test_a_pinned_leg_answers_although_the_upstream_has_a_key(
 
     complete(response, case)
     assert statuses(response)[case.other] == ("primary", "ok")
-    assert upstreams.calls(case.lead) == []
+    assert upstreams.requests_of(case.lead) == []
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
-def test_without_any_leg_nothing_is_charged(case: Case, deploy: Deploy, upstreams: StandIns) -> None:
-    legs = tuple(source.about.name for source in SERVICES[case.slug].sources)
+def test_without_any_leg_nothing_is_charged(case: Case, deploy: Deploy, upstreams: FakeUpstreams) -> None:
+    legs = tuple(source.info.name for source in SERVICES[case.slug].sources)
     client = deploy(off=legs)
 
     response = ask(client, case, upstreams)
@@ -351,20 +351,20 @@ def test_without_any_leg_nothing_is_charged(case: Case, deploy: Deploy, upstream
 
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_an_upstreams_own_refusal_never_reaches_the_buyer(
-    case: Case, deploy: Deploy, upstreams: StandIns
+    case: Case, deploy: Deploy, upstreams: FakeUpstreams
 ) -> None:
     client = deploy(case.lead, pinned=(f"{case.slug}={case.lead}",))
     terms = {"x402Version": 2, "accepts": [{"payTo": "0x" + "66" * 20}], "error": "pay me"}
 
     for status in (401, 402, 403):
-        upstreams.says(case.lead, case.path, terms, status=status, method=case.method)
+        upstreams.set_response(case.lead, case.path, terms, status=status, method=case.method)
 
         response = ask(client, case, upstreams)
 
         assert (response.status_code, response.json()["error"]["code"]) == (502, "provider_error"), status
         assert "PAYMENT-REQUIRED" not in response.headers
         assert "66" * 20 not in response.text
-    assert len(upstreams.calls(case.lead)) >= 3
+    assert len(upstreams.requests_of(case.lead)) >= 3
 
 
 FORBIDDEN = (
@@ -421,28 +421,30 @@ def test_an_option_that_no_leg_can_honour_is_refused_before_payment(category: st
 
 
 def test_an_option_that_one_leg_cannot_honour_goes_to_the_others_only(
-    deploy: Deploy, upstreams: StandIns
+    deploy: Deploy, upstreams: FakeUpstreams
 ) -> None:
     client = deploy("exa")
     upstreams.faults["exa"] = "500"
 
-    response = bought(client, SERVICES["neuralweb-search"].path, {"query": WORD, "category": "company"})
+    response = send_paid(client, SERVICES["neuralweb-search"].path, {"query": WORD, "category": "company"})
 
     assert (response.status_code, response.json()["error"]["provider"]) == (502, "exa")
-    assert upstreams.calls("searxng") == []
+    assert upstreams.requests_of("searxng") == []
 
 
 def test_pages_that_the_lead_could_not_read_are_read_by_the_built_in_reader(
-    deploy: Deploy, upstreams: StandIns
+    deploy: Deploy, upstreams: FakeUpstreams
 ) -> None:
     client = deploy("exa")
-    upstreams.says("site", "/second", ARTICLE)
+    upstreams.set_response("site", "/second", ARTICLE)
     second = page(upstreams, "second")
     failed = {"id": second, "status": "error", "error": {"tag": "CRAWL_TIMEOUT"}}
     told = read(upstreams)
-    upstreams.says("exa", "/contents", {**told, "statuses": [*told["statuses"], failed]}, method="POST")
+    upstreams.set_response(
+        "exa", "/contents", {**told, "statuses": [*told["statuses"], failed]}, method="POST"
+    )
 
-    response = bought(client, SERVICES["neuralweb-contents"].path, {"urls": [page(upstreams), second]})
+    response = send_paid(client, SERVICES["neuralweb-contents"].path, {"urls": [page(upstreams), second]})
 
     first, other = response.json()["data"]["pages"]
     assert (first["text"], first["error"]) == (f"{WORD} text", None)
@@ -452,12 +454,12 @@ def test_pages_that_the_lead_could_not_read_are_read_by_the_built_in_reader(
 
 
 def test_a_page_that_nobody_can_read_has_its_error_beside_the_others(
-    deploy: Deploy, upstreams: StandIns
+    deploy: Deploy, upstreams: FakeUpstreams
 ) -> None:
     client = deploy()
     urls = [page(upstreams), page(upstreams, "missing"), page(upstreams)]
 
-    response = bought(client, SERVICES["neuralweb-contents"].path, {"urls": urls})
+    response = send_paid(client, SERVICES["neuralweb-contents"].path, {"urls": urls})
 
     pages = response.json()["data"]["pages"]
     assert [each["url"] for each in pages] == urls
@@ -466,12 +468,12 @@ def test_a_page_that_nobody_can_read_has_its_error_beside_the_others(
 
 
 def test_when_no_page_can_be_read_it_is_a_failure_of_the_provider(
-    deploy: Deploy, upstreams: StandIns
+    deploy: Deploy, upstreams: FakeUpstreams
 ) -> None:
     client = deploy()
     urls = [page(upstreams, f"missing-{number}") for number in range(5)]
 
-    response = bought(client, SERVICES["neuralweb-contents"].path, {"urls": urls})
+    response = send_paid(client, SERVICES["neuralweb-contents"].path, {"urls": urls})
 
     error = response.json()["error"]
     assert (response.status_code, error["code"], error["provider"]) == (502, "provider_error", "pagereader")
@@ -479,45 +481,47 @@ def test_when_no_page_can_be_read_it_is_a_failure_of_the_provider(
     assert all(url in error["message"] for url in urls)
 
 
-def test_a_page_that_is_not_there_is_no_data(deploy: Deploy, upstreams: StandIns) -> None:
-    response = bought(deploy(), SERVICES["crawler-scrape"].path, {"url": page(upstreams, "missing")})
+def test_a_page_that_is_not_there_is_no_data(deploy: Deploy, upstreams: FakeUpstreams) -> None:
+    response = send_paid(deploy(), SERVICES["crawler-scrape"].path, {"url": page(upstreams, "missing")})
 
     assert (response.status_code, response.json()["error"]["code"]) == (404, "no_data")
 
 
-def test_a_long_page_is_cut_and_says_so(deploy: Deploy, upstreams: StandIns) -> None:
+def test_a_long_page_is_cut_and_says_so(deploy: Deploy, upstreams: FakeUpstreams) -> None:
     client = deploy()
-    upstreams.says("site", "/long", f"<main><h1>{WORD}</h1>" + "<p>some words of it</p>" * 4000 + "</main>")
+    upstreams.set_response(
+        "site", "/long", f"<main><h1>{WORD}</h1>" + "<p>some words of it</p>" * 4000 + "</main>"
+    )
 
-    data = bought(client, SERVICES["crawler-scrape"].path, {"url": page(upstreams, "long")}).json()["data"]
+    data = send_paid(client, SERVICES["crawler-scrape"].path, {"url": page(upstreams, "long")}).json()["data"]
 
     assert data["metadata"]["truncated"] is True
     assert data["metadata"]["length"] > 20_000 >= len(data["markdown"]) > 19_000
 
 
 def test_hosts_that_the_upstream_bills_many_times_are_left_to_the_built_in_reader(
-    deploy: Deploy, upstreams: StandIns
+    deploy: Deploy, upstreams: FakeUpstreams
 ) -> None:
     alone = deploy("firecrawl", pinned=("crawler-scrape=firecrawl",))
 
     refused = alone.post(SERVICES["crawler-scrape"].path, json={"url": "https://x.com/somebody"})
 
     assert refused.json()["error"]["code"] == "unsupported_options"
-    assert upstreams.calls("firecrawl") == []
+    assert upstreams.requests_of("firecrawl") == []
 
 
 async def test_a_lead_that_cannot_honour_a_request_is_said_to_have_been_passed_over(
     settings: Settings,
 ) -> None:
     class Reader(PageReader):
-        @reported
+        @instrumented
         async def read(self, url: str, only_main_content: bool) -> Page:  # noqa: FBT001 - as every reader
             return Page(url, f"# {WORD}", length=9)
 
-    given = set_up(settings, {"firecrawl": ProviderSettings(key=SecretStr("a-secret-key"))})
+    given = configure_providers(settings, {"firecrawl": ProviderSettings(key=SecretStr("a-secret-key"))})
     legs = {"firecrawl": Firecrawl(given), "pagereader": Reader(given)}
 
-    answered = await SERVICES["crawler-scrape"].ask(CrawlerScrape(url="https://x.com/somebody"), legs)
+    answered = await SERVICES["crawler-scrape"].run(CrawlerScrape(url="https://x.com/somebody"), legs)
 
     assert answered.warnings == [
         "a fallback source was used: Built-in page reader instead of Firecrawl, which was skipped, "

@@ -14,19 +14,19 @@ import pytest
 from buyer import Api, Buyer, note, pay, payment_for
 from facilitators import StubFacilitator, refused
 from pydantic import SecretStr
-from standins import Asked, StandIns, bought, set_up
+from standins import FakeUpstreams, RecordedRequest, configure_providers, send_paid
 from test_legs import registries
 
 from centgate.catalog import all_services
 from centgate.provider import Provider
 from centgate.service import AnyService
 from centgate.settings import ProviderSettings, Settings
-from centgate.upstream import Breaker
+from centgate.upstream import CircuitBreaker
 
 SERVICES = {service.slug: service for service in all_services()}
 UNUSED = {"state": "unused", "charged": False, "retry": "same_payment"}
 TOKENS = [f"0x{number:040x}" for number in range(0x10000, 0x10040)]
-ENOUGH = 3 * Breaker.LIMIT
+ENOUGH = 3 * CircuitBreaker.FAILURE_LIMIT
 """Requests after which the breakers of all sources that a service asks are open."""
 
 
@@ -41,12 +41,12 @@ class Clock:
 
     def end_pause(self) -> None:
         """Move on until a trial is due."""
-        self.ahead += Breaker.PAUSE
+        self.ahead += CircuitBreaker.PAUSE_SECONDS
 
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
-    monkeypatch.setattr(Breaker, "PAUSE", 60.0)  # no trial is due before the test says so
+    monkeypatch.setattr(CircuitBreaker, "PAUSE", 60.0)  # no trial is due before the test says so
     clock = Clock()
     monkeypatch.setattr("centgate.upstream.time", clock)
     return clock
@@ -58,10 +58,10 @@ class Shop:
 
     client: httpx.Client
     facilitator: StubFacilitator
-    upstreams: StandIns
+    upstreams: FakeUpstreams
 
     def buy(self, slug: str, body: Any) -> httpx.Response:
-        return bought(self.client, SERVICES[slug].path, body)
+        return send_paid(self.client, SERVICES[slug].path, body)
 
     def sign(self, slug: str, body: Any) -> str:
         return payment_for(self.client, Buyer(), SERVICES[slug].path, body)
@@ -88,16 +88,16 @@ Open = Callable[..., Shop]
 
 @pytest.fixture
 def shop(
-    api: Api, settings: Settings, facilitator: StubFacilitator, upstreams: StandIns, clock: Clock
+    api: Api, settings: Settings, facilitator: StubFacilitator, upstreams: FakeUpstreams, clock: Clock
 ) -> Open:
     """Opens a shop whose sources of these names are stand-ins, with keys; `off` are switched off."""
 
     def open_shop(*names: str, off: tuple[str, ...] = (), pinned: tuple[str, ...] = ()) -> Shop:
         key = SecretStr("a-secret-key")
-        asked = upstreams.providers(*names, key=key, timeout=5, per_minute=100_000)
+        asked = upstreams.provider_settings(*names, key=key, timeout=5, per_minute=100_000)
         switched_off = {name: ProviderSettings(enabled=False) for name in off}
         update = {"pinned": pinned}
-        client = api(set_up(settings.model_copy(update=update), asked | switched_off))
+        client = api(configure_providers(settings.model_copy(update=update), asked | switched_off))
         return Shop(client, facilitator, upstreams)
 
     return open_shop
@@ -105,18 +105,18 @@ def shop(
 
 def is_networked(provider: type[Provider]) -> bool:
     """True for a provider that asks an upstream whose address is set, and not what buyers name."""
-    about = provider.about
-    return bool(about.url or about.addresses or about.per_chain or about.key != "none")
+    about = provider.info
+    return bool(about.url or about.part_urls or about.per_chain or about.key != "none")
 
 
 def upstream_names(provider: type[Provider]) -> list[str]:
     """Return the names that a provider's addresses have in the settings."""
-    about = provider.about
-    return [f"{about.name}_{part}" for part, _ in about.addresses] or [about.name]
+    about = provider.info
+    return [f"{about.name}_{part}" for part, _ in about.part_urls] or [about.name]
 
 
 def networked(service: AnyService) -> list[type[Provider]]:
-    leads = [source.provider for source in service.sources if source.leads]
+    leads = [source.provider for source in service.sources if source.can_answer_alone]
     return [provider for provider in leads if is_networked(provider)]
 
 
@@ -133,7 +133,7 @@ def test_new_payment_while_all_sources_are_down_is_not_settled(
 ) -> None:
     sources = [source.provider for source in service.sources]
     names = [name for each in sources if is_networked(each) for name in upstream_names(each)]
-    open_shop = shop(*names, off=tuple(each.about.name for each in sources if not is_networked(each)))
+    open_shop = shop(*names, off=tuple(each.info.name for each in sources if not is_networked(each)))
     open_shop.fail(*names)
     first = open_shop.refusal(service.slug, service.input_example)
     charged = open_shop.facilitator.asked
@@ -143,7 +143,7 @@ def test_new_payment_while_all_sources_are_down_is_not_settled(
 
     error = response.json()["error"]
     assert (response.status_code, error["code"]) == (502, "provider_error")
-    assert error["provider"] == networked(service)[0].about.name
+    assert error["provider"] == networked(service)[0].info.name
     assert note(response) == note(first) == UNUSED
     assert 1 <= int(response.headers["Retry-After"]) <= 60
     assert open_shop.facilitator.asked == charged
@@ -172,7 +172,7 @@ def test_payment_refused_in_an_outage_buys_the_answer_after_it(shop: Open, clock
     charged = open_shop.facilitator.asked
 
     open_shop.upstreams.faults.clear()
-    open_shop.upstreams.says("goplus", "/api/v1/token_security/8453", safe_token())
+    open_shop.upstreams.set_response("goplus", "/api/v1/token_security/8453", safe_token())
     clock.end_pause()
     after = open_shop.send("token-risk", body, payment)
 
@@ -186,15 +186,15 @@ def test_enrichment_that_is_down_refuses_nothing(shop: Open) -> None:
     open_shop.fail("honeypotis", "dexscreener", "geckoterminal")
     for token in TOKENS[:ENOUGH]:
         answer = {"code": 1, "message": "OK", "result": {token: {"is_open_source": "1"}}}
-        open_shop.upstreams.says("goplus", "/api/v1/token_security/8453", answer)
+        open_shop.upstreams.set_response("goplus", "/api/v1/token_security/8453", answer)
 
         response = open_shop.buy("token-risk", {"chain": "base", "tokenAddress": token})
 
         assert response.status_code == 200, response.text
-    assert len(open_shop.upstreams.calls("dexscreener")) == Breaker.LIMIT
+    assert len(open_shop.upstreams.requests_of("dexscreener")) == CircuitBreaker.FAILURE_LIMIT
 
 
-def pools(upstreams: StandIns, *tokens: str) -> None:
+def pools(upstreams: FakeUpstreams, *tokens: str) -> None:
     """Let GeckoTerminal know a pool of each token."""
     for token in tokens:
         ids = {"base_token": f"base_{token}", "quote_token": f"base_{TOKENS[-1]}", "dex": "aerodrome"}
@@ -202,7 +202,9 @@ def pools(upstreams: StandIns, *tokens: str) -> None:
             "attributes": {"address": TOKENS[-2], "base_token_price_usd": "1", "reserve_in_usd": "1000000"},
             "relationships": {name: {"data": {"id": each}} for name, each in ids.items()},
         }
-        upstreams.says("geckoterminal", f"/api/v2/networks/base/tokens/{token}/pools", {"data": [row]})
+        upstreams.set_response(
+            "geckoterminal", f"/api/v2/networks/base/tokens/{token}/pools", {"data": [row]}
+        )
 
 
 def of_token(token: str) -> dict[str, Any]:
@@ -217,14 +219,14 @@ def test_fallback_that_is_up_answers_while_the_primary_is_down(shop: Open) -> No
     responses = [open_shop.buy("pool-snapshot", of_token(token)) for token in TOKENS[:ENOUGH]]
 
     assert {response.status_code for response in responses} == {200}
-    assert len(open_shop.upstreams.calls("dexscreener")) == Breaker.LIMIT
+    assert len(open_shop.upstreams.requests_of("dexscreener")) == CircuitBreaker.FAILURE_LIMIT
 
 
 def test_fresh_answer_in_the_cache_is_sold_in_an_outage(shop: Open) -> None:
     open_shop = shop("dexscreener", "geckoterminal")
     pools(open_shop.upstreams, TOKENS[0])
-    open_shop.upstreams.says("dexscreener", f"/token-pairs/v1/base/{TOKENS[0]}", [])
-    open_shop.upstreams.says("dexscreener", f"/latest/dex/pairs/base/{TOKENS[0]}", {"pairs": None})
+    open_shop.upstreams.set_response("dexscreener", f"/token-pairs/v1/base/{TOKENS[0]}", [])
+    open_shop.upstreams.set_response("dexscreener", f"/latest/dex/pairs/base/{TOKENS[0]}", {"pairs": None})
     open_shop.buy("pool-snapshot", of_token(TOKENS[0]))
     open_shop.fail("dexscreener", "geckoterminal")
     open_shop.refusal("pool-snapshot", of_token(TOKENS[1]))
@@ -258,7 +260,7 @@ def test_delivered_payment_is_replayed_in_an_outage(shop: Open) -> None:
     open_shop = shop("phishinglist", "exa", off=("searxng", "brave"))
     body = {"query": "kumquat"}
     found = {"results": [{"id": "1", "url": "https://a.test/1", "title": "A"}]}
-    open_shop.upstreams.says("exa", "/search", found, method="POST")
+    open_shop.upstreams.set_response("exa", "/search", found, method="POST")
     payment = open_shop.sign("neuralweb-search", body)
     delivered = open_shop.send("neuralweb-search", body, payment)
     open_shop.fail("exa")
@@ -309,7 +311,7 @@ def test_source_that_cannot_honour_the_request_does_not_count(shop: Open) -> Non
     open_shop = shop("exa", "searxng", off=("brave",))
     open_shop.fail("exa")
     found = {"results": [{"url": "https://a.test/1", "title": "A"}]}
-    open_shop.upstreams.says("searxng", "/search", found)
+    open_shop.upstreams.set_response("searxng", "/search", found)
     open_shop.refusal("neuralweb-search", {"query": "kumquat", "category": "company"})
 
     response = open_shop.buy("neuralweb-search", {"query": "kumquat"})
@@ -323,14 +325,14 @@ def test_built_in_reader_answers_while_the_keyed_source_is_down(shop: Open) -> N
 
     responses = [
         open_shop.buy("crawler-scrape", {"url": f"https://site.invalid/{number}"})
-        for number in range(Breaker.LIMIT + 2)
+        for number in range(CircuitBreaker.FAILURE_LIMIT + 2)
     ]
 
-    assert len(open_shop.upstreams.calls("firecrawl")) == Breaker.LIMIT
+    assert len(open_shop.upstreams.requests_of("firecrawl")) == CircuitBreaker.FAILURE_LIMIT
     assert {note(response)["charged"] for response in responses} == {True}
 
 
-def empty_chain(asked: Asked) -> tuple[int, Any]:
+def empty_chain(asked: RecordedRequest) -> tuple[int, Any]:
     """A node of a chain on which there is nothing."""
 
     def result(request: Mapping[str, Any]) -> Any:
@@ -344,7 +346,7 @@ def empty_chain(asked: Asked) -> tuple[int, Any]:
 
 def test_contract_explain_is_refused_while_all_registries_are_down_and_the_chain_is_up(shop: Open) -> None:
     open_shop = shop("etherscan", "sourcify", "blockscout", "rpc")
-    open_shop.upstreams.answers("rpc", "/", empty_chain, method="POST")
+    open_shop.upstreams.set_response_function("rpc", "/", empty_chain, method="POST")
     open_shop.fail("etherscan", "sourcify", "blockscout")
 
     response = open_shop.refusal("contract-explain", {"chainId": 8453, "contractAddress": TOKENS[0]})
@@ -359,7 +361,7 @@ def test_contract_explain_is_answered_by_the_chain_where_no_registry_is_set_up(s
     open_shop.fail("rpc")
     open_shop.refusal("contract-explain", body)
     open_shop.upstreams.faults.clear()
-    open_shop.upstreams.answers("rpc", "/", empty_chain, method="POST")
+    open_shop.upstreams.set_response_function("rpc", "/", empty_chain, method="POST")
 
     other_chain = open_shop.buy("contract-explain", body | {"chainId": 10})
     same_chain = open_shop.buy("contract-explain", body)
@@ -371,10 +373,10 @@ def test_contract_explain_is_answered_by_the_chain_where_no_registry_is_set_up(s
 def test_protocol_in_the_kept_directory_is_sold_in_an_outage(shop: Open) -> None:
     open_shop = shop("defillama", off=("exa",))
     listed = [{"slug": name, "name": name, "category": "Lending", "tvl": 1} for name in ("aave", "lido")]
-    open_shop.upstreams.says("defillama", "/protocols", listed)
+    open_shop.upstreams.set_response("defillama", "/protocols", listed)
     open_shop.buy("protocol-context", {"protocol": "aave"})
     open_shop.fail("defillama")
-    for number in range(Breaker.LIMIT):
+    for number in range(CircuitBreaker.FAILURE_LIMIT):
         open_shop.buy("protocol-context", {"protocol": f"unlisted-{number}"})
 
     response = open_shop.buy("protocol-context", {"protocol": "lido"})
@@ -445,7 +447,7 @@ def test_trial_sent_twice_is_one_flight(down: Shop, clock: Clock) -> None:
     body = {"query": "kumquat"}
     payment = down.sign("neuralweb-search", body)
     down.upstreams.faults.clear()
-    down.upstreams.says("exa", "/search", {"results": []}, method="POST")
+    down.upstreams.set_response("exa", "/search", {"results": []}, method="POST")
     down.facilitator.usually = down.facilitator.slow(0.3)
     clock.end_pause()
 
@@ -456,7 +458,7 @@ def test_trial_sent_twice_is_one_flight(down: Shop, clock: Clock) -> None:
 
 def test_trial_whose_payment_fails_delays_the_next_by_one_pause(down: Shop, clock: Clock) -> None:
     down.upstreams.faults.clear()
-    down.upstreams.says("exa", "/search", {"results": []}, method="POST")
+    down.upstreams.set_response("exa", "/search", {"results": []}, method="POST")
     broke = refused("insufficient_funds")
     down.facilitator.next += [broke, broke]
     clock.end_pause()

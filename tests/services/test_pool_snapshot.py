@@ -11,7 +11,7 @@ import httpx
 import pytest
 from buyer import Api, note
 from jsonschema import Draft202012Validator
-from standins import FAULTS, StandIns, bought, recorded, set_up
+from standins import FAULTS, FakeUpstreams, configure_providers, load_recording, send_paid
 
 from centgate.services.pool_snapshot import pool_snapshot
 from centgate.settings import ProviderSettings, Settings
@@ -106,30 +106,30 @@ def pool(number: int, base: str = TOKEN, quote: str = WETH, usd: float = 1e6, **
     }
 
 
-def dexscreener_lists(upstreams: StandIns, *rows: Any, token: str = TOKEN) -> None:
+def dexscreener_lists(upstreams: FakeUpstreams, *rows: Any, token: str = TOKEN) -> None:
     """The pairs of a token on Base at the first source."""
-    upstreams.says("dexscreener", f"/token-pairs/v1/base/{token}", list(rows))
+    upstreams.set_response("dexscreener", f"/token-pairs/v1/base/{token}", list(rows))
 
 
-def dexscreener_tells(upstreams: StandIns, at: str, *rows: Any) -> None:
+def dexscreener_tells(upstreams: FakeUpstreams, at: str, *rows: Any) -> None:
     """The pair at an address on Base at the first source."""
     body = {"schemaVersion": "1.0.0", "pairs": list(rows) or None, "pair": rows[0] if rows else None}
-    upstreams.says("dexscreener", f"/latest/dex/pairs/base/{at}", body)
+    upstreams.set_response("dexscreener", f"/latest/dex/pairs/base/{at}", body)
 
 
-def geckoterminal_lists(upstreams: StandIns, *pools: Any, token: str = TOKEN) -> None:
+def geckoterminal_lists(upstreams: FakeUpstreams, *pools: Any, token: str = TOKEN) -> None:
     """The pools of a token on Base at the second source."""
     path, status = f"/api/v2/networks/base/tokens/{token}/pools", 200 if pools else 404
-    upstreams.says("geckoterminal", path, {"data": list(pools)} if pools else UNKNOWN, status=status)
+    upstreams.set_response("geckoterminal", path, {"data": list(pools)} if pools else UNKNOWN, status=status)
 
 
-def geckoterminal_tells(upstreams: StandIns, at: str, *pools: Any) -> None:
+def geckoterminal_tells(upstreams: FakeUpstreams, at: str, *pools: Any) -> None:
     """The pool at an address on Base at the second source."""
     path, status = f"/api/v2/networks/base/pools/{at}", 200 if pools else 404
-    upstreams.says("geckoterminal", path, {"data": pools[0]} if pools else UNKNOWN, status=status)
+    upstreams.set_response("geckoterminal", path, {"data": pools[0]} if pools else UNKNOWN, status=status)
 
 
-def nobody_knows(upstreams: StandIns, at: str) -> None:
+def nobody_knows(upstreams: FakeUpstreams, at: str) -> None:
     """Neither source has a token or a pair at an address."""
     dexscreener_lists(upstreams, token=at)
     dexscreener_tells(upstreams, at)
@@ -138,9 +138,13 @@ def nobody_knows(upstreams: StandIns, at: str) -> None:
 
 
 @pytest.fixture
-def client(api: Api, settings: Settings, upstreams: StandIns) -> httpx.Client:
+def client(api: Api, settings: Settings, upstreams: FakeUpstreams) -> httpx.Client:
     """An API whose sources are stand-ins."""
-    return api(set_up(settings, upstreams.providers("dexscreener", "geckoterminal", timeout=2.5)))
+    return api(
+        configure_providers(
+            settings, upstreams.provider_settings("dexscreener", "geckoterminal", timeout=2.5)
+        )
+    )
 
 
 def of_pair(number: int) -> dict[str, Any]:
@@ -148,11 +152,11 @@ def of_pair(number: int) -> dict[str, Any]:
     return {"chain": "base", "pairAddress": address(number)}
 
 
-def healthy(client: httpx.Client, upstreams: StandIns, number: int) -> None:
+def healthy(client: httpx.Client, upstreams: FakeUpstreams, number: int) -> None:
     """The first source answers once, so that what fails next is no row of failures."""
     upstreams.faults.pop("dexscreener", None)
     dexscreener_tells(upstreams, address(1000 + number), row(1000 + number))
-    assert bought(client, PATH, of_pair(1000 + number)).status_code == 200
+    assert send_paid(client, PATH, of_pair(1000 + number)).status_code == 200
 
 
 def statuses(body: Any) -> dict[str, str]:
@@ -165,10 +169,10 @@ def selection(body: Any, source: str = "dexscreener") -> Any:
     return next(each["selection"] for each in body["providers"] if each["name"] == source)
 
 
-def test_a_token_is_answered_with_its_deepest_pair(client: httpx.Client, upstreams: StandIns) -> None:
+def test_a_token_is_answered_with_its_deepest_pair(client: httpx.Client, upstreams: FakeUpstreams) -> None:
     dexscreener_lists(upstreams, row(1, usd=5e4), row(2), row(3, usd=400))
 
-    response = bought(client, PATH, OF_TOKEN)
+    response = send_paid(client, PATH, OF_TOKEN)
 
     assert response.status_code == 200
     body = response.json()
@@ -193,11 +197,11 @@ def test_a_token_is_answered_with_its_deepest_pair(client: httpx.Client, upstrea
     }
 
 
-def test_the_answer_is_as_its_schema_says(client: httpx.Client, upstreams: StandIns) -> None:
+def test_the_answer_is_as_its_schema_says(client: httpx.Client, upstreams: FakeUpstreams) -> None:
     bare = {key: row(1)[key] for key in ("chainId", "pairAddress", "baseToken", "quoteToken")}
     dexscreener_lists(upstreams, bare)
 
-    data = bought(client, PATH, OF_TOKEN).json()["data"]
+    data = send_paid(client, PATH, OF_TOKEN).json()["data"]
 
     validator: Any = Draft202012Validator(pool_snapshot.output_schema)
     assert list(validator.iter_errors(data)) == []
@@ -205,26 +209,28 @@ def test_the_answer_is_as_its_schema_says(client: httpx.Client, upstreams: Stand
     assert list(data) == list(pool_snapshot.output_example)
 
 
-def test_each_chain_is_served_by_slug_and_by_id(client: httpx.Client, upstreams: StandIns) -> None:
+def test_each_chain_is_served_by_slug_and_by_id(client: httpx.Client, upstreams: FakeUpstreams) -> None:
     token = TOKEN.upper().replace("0X", "0x")
     for name in CHAINS:
-        upstreams.says("dexscreener", f"/token-pairs/v1/{name}/{TOKEN}", [row(1, chainId=name)])
+        upstreams.set_response("dexscreener", f"/token-pairs/v1/{name}/{TOKEN}", [row(1, chainId=name)])
 
-    by_slug = [bought(client, PATH, {"chain": slug, "tokenAddress": token}) for slug in CHAINS]
-    by_id = [bought(client, PATH, {"chainId": n, "tokenAddress": TOKEN}) for n, _ in CHAINS.values()]
+    by_slug = [send_paid(client, PATH, {"chain": slug, "tokenAddress": token}) for slug in CHAINS]
+    by_id = [send_paid(client, PATH, {"chainId": n, "tokenAddress": TOKEN}) for n, _ in CHAINS.values()]
 
     assert [response.status_code for response in (*by_slug, *by_id)] == [200] * 12
     assert [each.json()["data"] for each in by_slug] == [each.json()["data"] for each in by_id]
-    assert len(upstreams.calls("dexscreener")) == 6
+    assert len(upstreams.requests_of("dexscreener")) == 6
 
 
-def test_each_chain_has_its_fallback(client: httpx.Client, upstreams: StandIns) -> None:
+def test_each_chain_has_its_fallback(client: httpx.Client, upstreams: FakeUpstreams) -> None:
     upstreams.faults["dexscreener"] = "500"
     for _, network in CHAINS.values():
         told = json.loads(json.dumps(pool(1)).replace("base_0x", f"{network}_0x"))
-        upstreams.says("geckoterminal", f"/api/v2/networks/{network}/tokens/{TOKEN}/pools", {"data": [told]})
+        upstreams.set_response(
+            "geckoterminal", f"/api/v2/networks/{network}/tokens/{TOKEN}/pools", {"data": [told]}
+        )
 
-    responses = [bought(client, PATH, {"chain": slug, "tokenAddress": TOKEN}) for slug in CHAINS]
+    responses = [send_paid(client, PATH, {"chain": slug, "tokenAddress": TOKEN}) for slug in CHAINS]
 
     assert [response.json()["data"]["url"] for response in responses] == [
         f"https://www.geckoterminal.com/{network}/pools/{address(1)}" for _, network in CHAINS.values()
@@ -232,12 +238,12 @@ def test_each_chain_has_its_fallback(client: httpx.Client, upstreams: StandIns) 
 
 
 def test_a_token_that_is_the_quote_has_its_own_price_and_no_fdv(
-    client: httpx.Client, upstreams: StandIns
+    client: httpx.Client, upstreams: FakeUpstreams
 ) -> None:
     deep = row(1, WETH, USDC, 5e6, priceUsd="2000.00", priceNative="2000.40")
     dexscreener_lists(upstreams, row(2, USDC, WETH, 3e4), deep, token=USDC)
 
-    body = bought(client, PATH, {"chain": "base", "tokenAddress": USDC}).json()
+    body = send_paid(client, PATH, {"chain": "base", "tokenAddress": USDC}).json()
 
     assert body["warnings"] == []
     assert body["data"]["pairAddress"] == address(1)
@@ -247,12 +253,12 @@ def test_a_token_that_is_the_quote_has_its_own_price_and_no_fdv(
 
 
 def test_a_pool_at_a_nonsense_price_is_passed_over_and_said_so(
-    client: httpx.Client, upstreams: StandIns
+    client: httpx.Client, upstreams: FakeUpstreams
 ) -> None:
     nonsense = row(1, usd=2e6, priceUsd="11.53", liquidity={"usd": 2e6})
     dexscreener_lists(upstreams, nonsense, row(2, usd=1.5e6), row(3, usd=1.2e6))
 
-    body = bought(client, PATH, OF_TOKEN).json()
+    body = send_paid(client, PATH, OF_TOKEN).json()
 
     assert body["data"]["pairAddress"] == address(2)
     assert "1 whose price is far from that of the deep pairs" in selection(body)["reason"]
@@ -262,41 +268,43 @@ def test_a_pool_at_a_nonsense_price_is_passed_over_and_said_so(
 
 
 def test_a_shallow_pool_at_a_nonsense_price_is_no_cause_for_alarm(
-    client: httpx.Client, upstreams: StandIns
+    client: httpx.Client, upstreams: FakeUpstreams
 ) -> None:
     dexscreener_lists(upstreams, row(1, usd=1_219.57, priceUsd="11.53"), row(2))
 
-    body = bought(client, PATH, OF_TOKEN).json()
+    body = send_paid(client, PATH, OF_TOKEN).json()
 
     assert body["data"]["priceUsd"] == 0.5
     assert body["warnings"] == []
 
 
-def test_a_one_sided_pool_does_not_hide_a_sound_one(client: httpx.Client, upstreams: StandIns) -> None:
+def test_a_one_sided_pool_does_not_hide_a_sound_one(client: httpx.Client, upstreams: FakeUpstreams) -> None:
     hollow = row(1, usd=9e7, liquidity={"usd": 9e7, "base": 1.8e8, "quote": 0.002})
     dexscreener_lists(upstreams, hollow, row(2, usd=5e4))
 
-    body = bought(client, PATH, OF_TOKEN).json()
+    body = send_paid(client, PATH, OF_TOKEN).json()
 
     assert body["data"]["pairAddress"] == address(2)
     assert "hides an almost empty side" in selection(body)["reason"]
     assert body["warnings"] == []
 
 
-def test_what_is_doubtful_or_missing_is_a_warning(client: httpx.Client, upstreams: StandIns) -> None:
+def test_what_is_doubtful_or_missing_is_a_warning(client: httpx.Client, upstreams: FakeUpstreams) -> None:
     for number, (odd, _) in enumerate(DOUBTS):
         dexscreener_tells(upstreams, address(number), row(number, **odd))
 
-    warnings = [bought(client, PATH, of_pair(number)).json()["warnings"] for number in range(len(DOUBTS))]
+    warnings = [send_paid(client, PATH, of_pair(number)).json()["warnings"] for number in range(len(DOUBTS))]
 
     assert [len(each) for each in warnings] == [1] * len(DOUBTS)
     assert [said for (_, said), (warning,) in zip(DOUBTS, warnings, strict=True) if said not in warning] == []
 
 
-def test_a_pair_is_answered_with_its_base_tokens_price(client: httpx.Client, upstreams: StandIns) -> None:
+def test_a_pair_is_answered_with_its_base_tokens_price(
+    client: httpx.Client, upstreams: FakeUpstreams
+) -> None:
     dexscreener_tells(upstreams, address(7), row(7, WETH, USDC))
 
-    body = bought(client, PATH, of_pair(7)).json()
+    body = send_paid(client, PATH, of_pair(7)).json()
 
     assert body["warnings"] == []
     assert body["data"]["priceUsd"] == 2000
@@ -306,14 +314,14 @@ def test_a_pair_is_answered_with_its_base_tokens_price(client: httpx.Client, ups
 
 
 def test_whatever_befalls_the_first_source_the_second_stands_in(
-    client: httpx.Client, upstreams: StandIns
+    client: httpx.Client, upstreams: FakeUpstreams
 ) -> None:
     for number, fault in enumerate(FAULTS):
         geckoterminal_tells(upstreams, address(number), pool(number))
         healthy(client, upstreams, number)
         upstreams.faults["dexscreener"] = fault
 
-        body = bought(client, PATH, of_pair(number)).json()
+        body = send_paid(client, PATH, of_pair(number)).json()
 
         assert body["data"]["pairAddress"] == address(number), fault
         assert selection(body, "geckoterminal")
@@ -324,12 +332,12 @@ def test_whatever_befalls_the_first_source_the_second_stands_in(
 
 
 def test_what_the_first_source_does_not_know_the_second_may(
-    client: httpx.Client, upstreams: StandIns
+    client: httpx.Client, upstreams: FakeUpstreams
 ) -> None:
     nobody_knows(upstreams, TOKEN)
     geckoterminal_lists(upstreams, pool(4, WETH, TOKEN, pool_created_at="2021-12-29T12:35:14Z"))
 
-    body = bought(client, PATH, OF_TOKEN).json()
+    body = send_paid(client, PATH, OF_TOKEN).json()
 
     assert statuses(body) == {"dexscreener": "no_data", "geckoterminal": "ok"}
     assert body["data"]["priceUsd"] == 0.5
@@ -339,29 +347,29 @@ def test_what_the_first_source_does_not_know_the_second_may(
 
 
 def test_the_fallback_answers_where_the_first_source_is_switched_off(
-    api: Api, settings: Settings, upstreams: StandIns
+    api: Api, settings: Settings, upstreams: FakeUpstreams
 ) -> None:
     geckoterminal_tells(upstreams, address(4), pool(4))
-    off = {"dexscreener": ProviderSettings(url=upstreams.at("dexscreener"), enabled=False)}
-    client = api(set_up(settings, upstreams.providers("geckoterminal") | off))
+    off = {"dexscreener": ProviderSettings(url=upstreams.url_of("dexscreener"), enabled=False)}
+    client = api(configure_providers(settings, upstreams.provider_settings("geckoterminal") | off))
 
-    response = bought(client, PATH, of_pair(4))
+    response = send_paid(client, PATH, of_pair(4))
 
     assert response.status_code == 200
     assert statuses(response.json()) == {"dexscreener": "unconfigured", "geckoterminal": "ok"}
     assert response.json()["warnings"] == [FALLBACK, LISTED]
-    assert upstreams.calls("dexscreener") == []
+    assert upstreams.requests_of("dexscreener") == []
 
 
 @pytest.mark.parametrize("of", ["tokenAddress", "pairAddress"])
 def test_when_both_fail_the_first_ones_failure_is_told_and_the_payment_stays_good(
-    of: str, client: httpx.Client, upstreams: StandIns
+    of: str, client: httpx.Client, upstreams: FakeUpstreams
 ) -> None:
     for number, fault in enumerate(FAULTS):
         healthy(client, upstreams, number)
         upstreams.faults |= {"dexscreener": fault, "geckoterminal": "503"}
 
-        response = bought(client, PATH, {"chain": "base", of: TOKEN})
+        response = send_paid(client, PATH, {"chain": "base", of: TOKEN})
 
         assert (response.status_code, response.json()["error"]["code"]) == FAULTS[fault]
         assert response.json()["error"]["provider"] == "dexscreener"
@@ -372,11 +380,11 @@ def test_when_both_fail_the_first_ones_failure_is_told_and_the_payment_stays_goo
     ("of", "hint"), [("tokenAddress", "is it on another chain?"), ("pairAddress", "send it as tokenAddress")]
 )
 def test_what_nobody_knows_is_no_data_with_a_hint(
-    of: str, hint: str, client: httpx.Client, upstreams: StandIns
+    of: str, hint: str, client: httpx.Client, upstreams: FakeUpstreams
 ) -> None:
     nobody_knows(upstreams, TOKEN)
 
-    response = bought(client, PATH, {"chain": "base", of: TOKEN})
+    response = send_paid(client, PATH, {"chain": "base", of: TOKEN})
 
     assert response.status_code == 404
     assert response.json()["error"]["code"] == "no_data"
@@ -385,16 +393,16 @@ def test_what_nobody_knows_is_no_data_with_a_hint(
 
 
 def test_a_token_without_pairs_is_unknown_whatever_becomes_of_the_question_for_a_pair(
-    client: httpx.Client, upstreams: StandIns
+    client: httpx.Client, upstreams: FakeUpstreams
 ) -> None:
     nobody_knows(upstreams, TOKEN)
     for name, path in (
         ("dexscreener", f"/latest/dex/pairs/base/{TOKEN}"),
         ("geckoterminal", f"/api/v2/networks/base/pools/{TOKEN}"),
     ):
-        upstreams.says(name, path, {"error": "injected"}, status=500)
+        upstreams.set_response(name, path, {"error": "injected"}, status=500)
 
-    response = bought(client, PATH, OF_TOKEN)
+    response = send_paid(client, PATH, OF_TOKEN)
 
     assert (response.status_code, response.json()["error"]["code"]) == (404, "no_data")
 
@@ -402,12 +410,12 @@ def test_a_token_without_pairs_is_unknown_whatever_becomes_of_the_question_for_a
 @pytest.mark.parametrize("of", ["tokenAddress", "pairAddress"])
 @pytest.mark.parametrize("failing", ["dexscreener", "geckoterminal"])
 def test_that_nothing_is_known_is_not_said_while_a_source_is_down(
-    failing: str, of: str, client: httpx.Client, upstreams: StandIns
+    failing: str, of: str, client: httpx.Client, upstreams: FakeUpstreams
 ) -> None:
     nobody_knows(upstreams, TOKEN)
     upstreams.faults[failing] = "500"
 
-    response = bought(client, PATH, {"chain": "base", of: TOKEN})
+    response = send_paid(client, PATH, {"chain": "base", of: TOKEN})
 
     assert response.status_code == 502
     assert response.json()["error"]["provider"] == failing
@@ -416,25 +424,29 @@ def test_that_nothing_is_known_is_not_said_while_a_source_is_down(
 
 @pytest.mark.parametrize("off", ["dexscreener", "geckoterminal"])
 def test_a_source_that_is_switched_off_leaves_the_others_word_certain(
-    off: str, api: Api, settings: Settings, upstreams: StandIns
+    off: str, api: Api, settings: Settings, upstreams: FakeUpstreams
 ) -> None:
     nobody_knows(upstreams, TOKEN)
-    there = upstreams.providers("dexscreener", "geckoterminal")
-    client = api(set_up(settings, there | {off: ProviderSettings(url=upstreams.at(off), enabled=False)}))
+    there = upstreams.provider_settings("dexscreener", "geckoterminal")
+    client = api(
+        configure_providers(
+            settings, there | {off: ProviderSettings(url=upstreams.url_of(off), enabled=False)}
+        )
+    )
 
-    response = bought(client, PATH, OF_TOKEN)
+    response = send_paid(client, PATH, OF_TOKEN)
 
     assert response.status_code == 404
-    assert upstreams.calls(off) == []
+    assert upstreams.requests_of(off) == []
 
 
 def test_a_pair_sent_as_a_token_is_answered_as_a_pair_with_a_warning(
-    client: httpx.Client, upstreams: StandIns
+    client: httpx.Client, upstreams: FakeUpstreams
 ) -> None:
     nobody_knows(upstreams, address(7))
     dexscreener_tells(upstreams, address(7), row(7, WETH, USDC))
 
-    body = bought(client, PATH, {"chain": "base", "tokenAddress": address(7)}).json()
+    body = send_paid(client, PATH, {"chain": "base", "tokenAddress": address(7)}).json()
 
     assert statuses(body)["dexscreener"] == "ok"
     assert body["data"]["pairAddress"] == address(7)
@@ -444,11 +456,13 @@ def test_a_pair_sent_as_a_token_is_answered_as_a_pair_with_a_warning(
     ]
 
 
-def test_a_pool_at_its_own_tokens_address_is_that_tokens(client: httpx.Client, upstreams: StandIns) -> None:
+def test_a_pool_at_its_own_tokens_address_is_that_tokens(
+    client: httpx.Client, upstreams: FakeUpstreams
+) -> None:
     nobody_knows(upstreams, TOKEN)
     geckoterminal_tells(upstreams, TOKEN, pool(1, WETH, TOKEN, address=TOKEN))
 
-    body = bought(client, PATH, OF_TOKEN).json()
+    body = send_paid(client, PATH, OF_TOKEN).json()
 
     assert body["data"]["pairAddress"] == TOKEN
     assert body["data"]["priceUsd"] == 0.5
@@ -456,98 +470,104 @@ def test_a_pool_at_its_own_tokens_address_is_that_tokens(client: httpx.Client, u
 
 
 def test_what_the_first_source_does_not_know_is_asked_of_the_rest_at_once(
-    client: httpx.Client, upstreams: StandIns
+    client: httpx.Client, upstreams: FakeUpstreams
 ) -> None:
     nobody_knows(upstreams, TOKEN)
     upstreams.delay = 0.2
 
-    response = bought(client, PATH, OF_TOKEN)
+    response = send_paid(client, PATH, OF_TOKEN)
 
-    first, *rest = (asked.at for asked in upstreams.asked)
+    first, *rest = (asked.at for asked in upstreams.requests)
     assert response.status_code == 404
     assert len(rest) == 3
     assert min(rest) - first >= upstreams.delay > max(rest) - min(rest)
 
 
 def test_a_failing_first_source_costs_the_second_one_question(
-    client: httpx.Client, upstreams: StandIns
+    client: httpx.Client, upstreams: FakeUpstreams
 ) -> None:
     upstreams.faults["dexscreener"] = "500"
     geckoterminal_lists(upstreams, pool(1))
     upstreams.delay = 0.1
 
-    response = bought(client, PATH, OF_TOKEN)
+    response = send_paid(client, PATH, OF_TOKEN)
 
     assert response.status_code == 200
-    assert len(upstreams.calls("geckoterminal")) == 1
+    assert len(upstreams.requests_of("geckoterminal")) == 1
 
 
 def test_an_amount_of_next_to_nothing_does_not_win_by_a_large_figure(
-    client: httpx.Client, upstreams: StandIns
+    client: httpx.Client, upstreams: FakeUpstreams
 ) -> None:
     odd = row(1, usd=1e7, priceUsd="0.9", liquidity={"usd": 1e7, "quote": 0.0015})
     dexscreener_lists(upstreams, odd, row(2))
 
-    body = bought(client, PATH, OF_TOKEN).json()
+    body = send_paid(client, PATH, OF_TOKEN).json()
 
     assert (body["data"]["pairAddress"], body["data"]["priceUsd"]) == (address(2), 0.5)
     assert "hides an almost empty side" in selection(body)["reason"]
 
 
-def test_another_pair_than_was_asked_for_is_no_answer(client: httpx.Client, upstreams: StandIns) -> None:
+def test_another_pair_than_was_asked_for_is_no_answer(client: httpx.Client, upstreams: FakeUpstreams) -> None:
     dexscreener_tells(upstreams, TOKEN, row(5))
     geckoterminal_tells(upstreams, TOKEN)
 
-    response = bought(client, PATH, {"chain": "base", "pairAddress": TOKEN})
+    response = send_paid(client, PATH, {"chain": "base", "pairAddress": TOKEN})
 
     assert response.status_code == 404
 
 
-def test_a_token_with_pairs_costs_one_question(client: httpx.Client, upstreams: StandIns) -> None:
+def test_a_token_with_pairs_costs_one_question(client: httpx.Client, upstreams: FakeUpstreams) -> None:
     dexscreener_lists(upstreams, row(1))
 
-    bought(client, PATH, OF_TOKEN)
-    second = bought(client, PATH, OF_TOKEN)
+    send_paid(client, PATH, OF_TOKEN)
+    second = send_paid(client, PATH, OF_TOKEN)
 
     assert second.json()["cache"]["hit"] is True
-    assert [asked.path for asked in upstreams.asked] == [f"/token-pairs/v1/base/{TOKEN}"]
+    assert [asked.path for asked in upstreams.requests] == [f"/token-pairs/v1/base/{TOKEN}"]
 
 
-def test_a_broken_row_is_left_out_with_a_warning(client: httpx.Client, upstreams: StandIns) -> None:
+def test_a_broken_row_is_left_out_with_a_warning(client: httpx.Client, upstreams: FakeUpstreams) -> None:
     dexscreener_lists(upstreams, {"chainId": "base"}, row(1))
 
-    body = bought(client, PATH, OF_TOKEN).json()
+    body = send_paid(client, PATH, OF_TOKEN).json()
 
     assert body["data"]["pairAddress"] == address(1)
     assert body["warnings"] == ["DEX Screener: 1 of 2 pairs could not be read and are left out"]
 
 
 def test_without_any_source_the_deployment_says_so_before_it_takes_money(
-    api: Api, settings: Settings, upstreams: StandIns
+    api: Api, settings: Settings, upstreams: FakeUpstreams
 ) -> None:
-    client = api(set_up(settings, upstreams.providers("dexscreener", "geckoterminal", enabled=False)))
+    client = api(
+        configure_providers(
+            settings, upstreams.provider_settings("dexscreener", "geckoterminal", enabled=False)
+        )
+    )
 
-    response = bought(client, PATH, OF_TOKEN)
+    response = send_paid(client, PATH, OF_TOKEN)
 
     assert response.status_code == 503
     assert response.json()["error"]["code"] == "provider_unconfigured"
     assert note(response)["charged"] is False
 
 
-def test_wrong_requests_are_refused_for_free(client: httpx.Client, upstreams: StandIns) -> None:
+def test_wrong_requests_are_refused_for_free(client: httpx.Client, upstreams: FakeUpstreams) -> None:
     responses = [client.post(PATH, json=wrong) for wrong in WRONG]
 
     assert [response.status_code for response in responses] == [400] * len(WRONG)
     assert {response.json()["error"]["code"] for response in responses} == {"validation_error"}
-    assert upstreams.asked == []
+    assert upstreams.requests == []
 
 
 def test_the_recorded_pair_is_answered(api: Api, settings: Settings, replayed: str, tmp_path: Path) -> None:
     names = ("dexscreener", "geckoterminal")
-    client = api(set_up(settings, {name: ProviderSettings(url=f"{replayed}/{name}") for name in names}))
+    client = api(
+        configure_providers(settings, {name: ProviderSettings(url=f"{replayed}/{name}") for name in names})
+    )
     pair = "0x88e6A0c2dDD26FEEb64F039a2c41296FcB3f5640"
 
-    body = bought(client, PATH, {"chain": "ethereum", "pairAddress": pair}).json()
+    body = send_paid(client, PATH, {"chain": "ethereum", "pairAddress": pair}).json()
 
     assert body["warnings"] == []
     assert body["data"]["pairAddress"] == pair.lower()
@@ -556,26 +576,26 @@ def test_the_recorded_pair_is_answered(api: Api, settings: Settings, replayed: s
 
 
 def test_the_recorded_pools_of_weth_are_answered_from_the_fallback(
-    api: Api, settings: Settings, replayed: str, upstreams: StandIns
+    api: Api, settings: Settings, replayed: str, upstreams: FakeUpstreams
 ) -> None:
     upstreams.faults["dexscreener"] = "503"
     there = {"geckoterminal": ProviderSettings(url=f"{replayed}/geckoterminal")}
-    client = api(set_up(settings, upstreams.providers("dexscreener") | there))
+    client = api(configure_providers(settings, upstreams.provider_settings("dexscreener") | there))
     weth = "0xc02aaa39b223fe8d0a0e5c4f27ead9083c756cc2"
 
-    data = bought(client, PATH, {"chainId": 1, "tokenAddress": weth}).json()["data"]
+    data = send_paid(client, PATH, {"chainId": 1, "tokenAddress": weth}).json()["data"]
 
     assert data["liquidityUsd"] == 289872902.4088
     assert data["priceUsd"] == pytest.approx(2958.2, rel=1e-3)
     assert data["fdvUsd"] is None
 
 
-def test_the_recorded_pairs_of_bnb_are_answered(client: httpx.Client, upstreams: StandIns) -> None:
-    rows = recorded("dexscreener", "search_eth_wbnb_30_pairs")["pairs"]
+def test_the_recorded_pairs_of_bnb_are_answered(client: httpx.Client, upstreams: FakeUpstreams) -> None:
+    rows = load_recording("dexscreener", "search_eth_wbnb_30_pairs")["pairs"]
     wbnb = "0xbb4cdb9cbd36b01bd1cbaebf2de08d9173bc095c"
-    upstreams.says("dexscreener", f"/token-pairs/v1/bsc/{wbnb}", rows)
+    upstreams.set_response("dexscreener", f"/token-pairs/v1/bsc/{wbnb}", rows)
 
-    body = bought(client, PATH, {"chain": "bsc", "tokenAddress": wbnb}).json()
+    body = send_paid(client, PATH, {"chain": "bsc", "tokenAddress": wbnb}).json()
 
     assert body["warnings"] == []
     assert body["data"]["liquidityUsd"] == 7605771.47

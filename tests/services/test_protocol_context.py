@@ -10,7 +10,7 @@ import pytest
 from buyer import Api
 from jsonschema import Draft202012Validator
 from pydantic import SecretStr
-from standins import FAULTS, Fault, StandIns, bought, set_up
+from standins import FAULTS, FakeUpstreams, Fault, configure_providers, send_paid
 
 from centgate.provider import RoleName
 from centgate.services.protocol_context import protocol_context
@@ -46,23 +46,23 @@ TOTALS = {
 }
 
 
-def answering(upstreams: StandIns, *slugs: str) -> None:
+def answering(upstreams: FakeUpstreams, *slugs: str) -> None:
     """A directory of a few protocols, with fees of these."""
-    upstreams.says("defillama", "/protocols", [AAVE_V2, AAVE_V3, LIDO])
+    upstreams.set_response("defillama", "/protocols", [AAVE_V2, AAVE_V3, LIDO])
     for slug in slugs:
-        upstreams.answers(
+        upstreams.set_response_function(
             "defillama", f"/summary/fees/{slug}", lambda asked: (200, TOTALS[asked.params["dataType"]])
         )
 
 
-def client_of(api: Api, settings: Settings, upstreams: StandIns, **more: Any) -> httpx.Client:
+def client_of(api: Api, settings: Settings, upstreams: FakeUpstreams, **more: Any) -> httpx.Client:
     """A client of an API whose directory is the stand-in."""
-    providers = {**upstreams.providers("defillama", **more), **upstreams.providers("exa")}
-    return api(set_up(settings, providers))
+    providers = {**upstreams.provider_settings("defillama", **more), **upstreams.provider_settings("exa")}
+    return api(configure_providers(settings, providers))
 
 
 def ask(client: httpx.Client, protocol: str) -> httpx.Response:
-    return bought(client, PATH, {"protocol": protocol})
+    return send_paid(client, PATH, {"protocol": protocol})
 
 
 def sources(response: httpx.Response) -> Mapping[str, tuple[RoleName, str]]:
@@ -70,7 +70,7 @@ def sources(response: httpx.Response) -> Mapping[str, tuple[RoleName, str]]:
 
 
 def test_a_protocol_has_category_chains_value_fees_and_links(
-    api: Api, settings: Settings, upstreams: StandIns
+    api: Api, settings: Settings, upstreams: FakeUpstreams
 ) -> None:
     answering(upstreams, "aave-v3")
 
@@ -103,7 +103,7 @@ def test_a_protocol_has_category_chains_value_fees_and_links(
     validator.validate(answer["data"])
 
 
-def test_a_parent_is_the_sum_of_its_children(api: Api, settings: Settings, upstreams: StandIns) -> None:
+def test_a_parent_is_the_sum_of_its_children(api: Api, settings: Settings, upstreams: FakeUpstreams) -> None:
     answering(upstreams, "aave")
 
     data = ask(client_of(api, settings, upstreams), "aave").json()["data"]
@@ -114,7 +114,7 @@ def test_a_parent_is_the_sum_of_its_children(api: Api, settings: Settings, upstr
     assert data["urls"][-1]["url"] == "https://defillama.com/protocol/aave"
 
 
-def test_a_match_by_symbol_is_said(api: Api, settings: Settings, upstreams: StandIns) -> None:
+def test_a_match_by_symbol_is_said(api: Api, settings: Settings, upstreams: FakeUpstreams) -> None:
     answering(upstreams, "lido")
 
     answer = ask(client_of(api, settings, upstreams), "LDO").json()
@@ -131,9 +131,9 @@ def unmeasured(slug: str) -> list[str]:
     ]
 
 
-def test_a_match_by_a_similar_name_is_said(api: Api, settings: Settings, upstreams: StandIns) -> None:
-    upstreams.says("defillama", "/protocols", [{"slug": "pancakeswap", "name": "PancakeSwap"}])
-    upstreams.says("defillama", "/protocol/pancakeswapp", "Protocol not found", status=400)
+def test_a_match_by_a_similar_name_is_said(api: Api, settings: Settings, upstreams: FakeUpstreams) -> None:
+    upstreams.set_response("defillama", "/protocols", [{"slug": "pancakeswap", "name": "PancakeSwap"}])
+    upstreams.set_response("defillama", "/protocol/pancakeswapp", "Protocol not found", status=400)
 
     answer = ask(client_of(api, settings, upstreams), "PancakeSwapp").json()
 
@@ -151,10 +151,10 @@ def test_a_match_by_a_similar_name_is_said(api: Api, settings: Settings, upstrea
 
 
 def test_fees_that_are_not_measured_are_null_with_the_reason_and_no_failure(
-    api: Api, settings: Settings, upstreams: StandIns
+    api: Api, settings: Settings, upstreams: FakeUpstreams
 ) -> None:
     answering(upstreams)
-    upstreams.says("defillama", "/summary/fees/lido", "Fees for lido not found", status=400)
+    upstreams.set_response("defillama", "/summary/fees/lido", "Fees for lido not found", status=400)
 
     response = ask(client_of(api, settings, upstreams), "lido")
 
@@ -164,10 +164,10 @@ def test_fees_that_are_not_measured_are_null_with_the_reason_and_no_failure(
 
 
 def test_revenue_that_is_not_measured_is_null_with_the_reason(
-    api: Api, settings: Settings, upstreams: StandIns
+    api: Api, settings: Settings, upstreams: FakeUpstreams
 ) -> None:
     answering(upstreams)
-    upstreams.answers(
+    upstreams.set_response_function(
         "defillama",
         "/summary/fees/lido",
         lambda asked: (
@@ -186,10 +186,10 @@ def test_revenue_that_is_not_measured_is_null_with_the_reason(
     ("status", "said"), [(502, "error"), (429, "rate_limited"), (503, "error"), (504, "timeout")]
 )
 def test_fees_that_fail_are_a_degradation(
-    api: Api, settings: Settings, upstreams: StandIns, status: int, said: str
+    api: Api, settings: Settings, upstreams: FakeUpstreams, status: int, said: str
 ) -> None:
     answering(upstreams)
-    upstreams.says("defillama", "/summary/fees/lido", {"error": "injected"}, status=status)
+    upstreams.set_response("defillama", "/summary/fees/lido", {"error": "injected"}, status=status)
 
     response = ask(client_of(api, settings, upstreams), "lido")
 
@@ -203,9 +203,9 @@ def test_fees_that_fail_are_a_degradation(
     assert sources(response)["defillama"] == ("primary", said)
 
 
-def test_which_of_the_two_fails_is_said(api: Api, settings: Settings, upstreams: StandIns) -> None:
+def test_which_of_the_two_fails_is_said(api: Api, settings: Settings, upstreams: FakeUpstreams) -> None:
     answering(upstreams)
-    upstreams.answers(
+    upstreams.set_response_function(
         "defillama",
         "/summary/fees/lido",
         lambda asked: (
@@ -223,10 +223,12 @@ def test_which_of_the_two_fails_is_said(api: Api, settings: Settings, upstreams:
 
 
 def test_fees_that_end_in_a_bare_500_are_null_with_the_reason_and_no_failure(
-    api: Api, settings: Settings, upstreams: StandIns
+    api: Api, settings: Settings, upstreams: FakeUpstreams
 ) -> None:
     answering(upstreams)
-    upstreams.says("defillama", "/summary/fees/lido", {"message": "Internal server error"}, status=500)
+    upstreams.set_response(
+        "defillama", "/summary/fees/lido", {"message": "Internal server error"}, status=500
+    )
 
     response = ask(client_of(api, settings, upstreams), "lido")
 
@@ -239,11 +241,11 @@ def test_fees_that_end_in_a_bare_500_are_null_with_the_reason_and_no_failure(
 
 
 def test_a_name_with_an_ending_more_is_found_and_said(
-    api: Api, settings: Settings, upstreams: StandIns
+    api: Api, settings: Settings, upstreams: FakeUpstreams
 ) -> None:
     answering(upstreams, "lido", "aave")
     for missing in ("lido-finance", "aave.com"):
-        upstreams.says("defillama", f"/protocol/{missing}", "Protocol not found", status=400)
+        upstreams.set_response("defillama", f"/protocol/{missing}", "Protocol not found", status=400)
     client = client_of(api, settings, upstreams)
 
     lido, aave = ask(client, "Lido Finance").json(), ask(client, "aave.com").json()
@@ -252,9 +254,13 @@ def test_a_name_with_an_ending_more_is_found_and_said(
     assert lido["warnings"] == ["matched Lido (lido) by its name apart from an ending such as Finance"]
 
 
-def test_fees_that_were_not_updated_are_a_warning(api: Api, settings: Settings, upstreams: StandIns) -> None:
+def test_fees_that_were_not_updated_are_a_warning(
+    api: Api, settings: Settings, upstreams: FakeUpstreams
+) -> None:
     answering(upstreams)
-    upstreams.says("defillama", "/summary/fees/lido", {**TOTALS["dailyFees"], "latestFetchIsOk": False})
+    upstreams.set_response(
+        "defillama", "/summary/fees/lido", {**TOTALS["dailyFees"], "latestFetchIsOk": False}
+    )
 
     answer = ask(client_of(api, settings, upstreams), "lido").json()
 
@@ -264,9 +270,9 @@ def test_fees_that_were_not_updated_are_a_warning(api: Api, settings: Settings, 
     ]
 
 
-def test_a_span_that_is_not_measured_is_named(api: Api, settings: Settings, upstreams: StandIns) -> None:
+def test_a_span_that_is_not_measured_is_named(api: Api, settings: Settings, upstreams: FakeUpstreams) -> None:
     answering(upstreams)
-    upstreams.says("defillama", "/summary/fees/lido", {"total24h": 1, "total7d": 7})
+    upstreams.set_response("defillama", "/summary/fees/lido", {"total24h": 1, "total7d": 7})
 
     answer = ask(client_of(api, settings, upstreams), "lido").json()
 
@@ -278,11 +284,11 @@ def test_a_span_that_is_not_measured_is_named(api: Api, settings: Settings, upst
 
 
 def test_what_the_list_does_not_have_is_asked_for_by_itself(
-    api: Api, settings: Settings, upstreams: StandIns
+    api: Api, settings: Settings, upstreams: FakeUpstreams
 ) -> None:
     answering(upstreams)
     body = {"name": "New One", "currentChainTvls": {"Base": 5, "borrowed": 3}, "url": "https://new.example"}
-    upstreams.says("defillama", "/protocol/new-one", body)
+    upstreams.set_response("defillama", "/protocol/new-one", body)
 
     answer = ask(client_of(api, settings, upstreams), "New One").json()
 
@@ -295,10 +301,12 @@ def test_what_the_list_does_not_have_is_asked_for_by_itself(
 
 
 def test_without_the_list_a_slug_is_asked_for_by_itself(
-    api: Api, settings: Settings, upstreams: StandIns
+    api: Api, settings: Settings, upstreams: FakeUpstreams
 ) -> None:
-    upstreams.says("defillama", "/protocols", "<html>", status=502)
-    upstreams.says("defillama", "/protocol/aave-v3", {"name": "Aave V3", "currentChainTvls": {"Base": 5}})
+    upstreams.set_response("defillama", "/protocols", "<html>", status=502)
+    upstreams.set_response(
+        "defillama", "/protocol/aave-v3", {"name": "Aave V3", "currentChainTvls": {"Base": 5}}
+    )
 
     response = ask(client_of(api, settings, upstreams), "Aave V3")
 
@@ -314,10 +322,10 @@ def test_without_the_list_a_slug_is_asked_for_by_itself(
 
 @pytest.mark.parametrize("status", [400, 502])
 def test_an_unknown_protocol_is_no_data_with_what_may_have_been_meant(
-    api: Api, settings: Settings, upstreams: StandIns, status: int
+    api: Api, settings: Settings, upstreams: FakeUpstreams, status: int
 ) -> None:
     answering(upstreams)
-    upstreams.says(
+    upstreams.set_response(
         "defillama", "/protocol/aave-v4", {"message": "Protocol is not in our database"}, status=status
     )
 
@@ -332,7 +340,7 @@ def test_an_unknown_protocol_is_no_data_with_what_may_have_been_meant(
 
 
 def test_what_is_no_name_is_no_data_and_reaches_no_other_path(
-    api: Api, settings: Settings, upstreams: StandIns
+    api: Api, settings: Settings, upstreams: FakeUpstreams
 ) -> None:
     answering(upstreams)
     client = client_of(api, settings, upstreams)
@@ -341,14 +349,16 @@ def test_what_is_no_name_is_no_data_and_reaches_no_other_path(
     responses = [ask(client, asked) for asked in odd]
 
     assert [response.json()["error"]["code"] for response in responses] == ["no_data"] * len(odd)
-    assert [call.path for call in upstreams.calls("defillama")] == ["/protocols"]
+    assert [call.path for call in upstreams.requests_of("defillama")] == ["/protocols"]
 
 
 def test_an_unknown_protocol_is_no_final_answer_while_the_list_cannot_be_had(
-    api: Api, settings: Settings, upstreams: StandIns
+    api: Api, settings: Settings, upstreams: FakeUpstreams
 ) -> None:
-    upstreams.says("defillama", "/protocols", {"error": "injected"}, status=500)
-    upstreams.says("defillama", "/protocol/uni", {"message": "Protocol is not in our database"}, status=400)
+    upstreams.set_response("defillama", "/protocols", {"error": "injected"}, status=500)
+    upstreams.set_response(
+        "defillama", "/protocol/uni", {"message": "Protocol is not in our database"}, status=400
+    )
 
     response = ask(client_of(api, settings, upstreams), "UNI")
 
@@ -356,9 +366,9 @@ def test_an_unknown_protocol_is_no_final_answer_while_the_list_cannot_be_had(
     assert response.json()["error"]["provider"] == "defillama"
 
 
-def test_a_page_that_fails_is_no_final_answer(api: Api, settings: Settings, upstreams: StandIns) -> None:
+def test_a_page_that_fails_is_no_final_answer(api: Api, settings: Settings, upstreams: FakeUpstreams) -> None:
     answering(upstreams)
-    upstreams.says("defillama", "/protocol/unheard-of", {"error": "injected"}, status=500)
+    upstreams.set_response("defillama", "/protocol/unheard-of", {"error": "injected"}, status=500)
 
     response = ask(client_of(api, settings, upstreams), "unheard of")
 
@@ -367,7 +377,7 @@ def test_a_page_that_fails_is_no_final_answer(api: Api, settings: Settings, upst
 
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_directory_that_fails_is_said_as_it_is(
-    api: Api, settings: Settings, upstreams: StandIns, fault: Fault
+    api: Api, settings: Settings, upstreams: FakeUpstreams, fault: Fault
 ) -> None:
     upstreams.faults["defillama"] = fault
     patience = 0.2 if fault == "timeout" else 5
@@ -381,10 +391,12 @@ def test_a_directory_that_fails_is_said_as_it_is(
 
 
 def test_a_directory_that_is_switched_off_is_said_before_money_is_taken(
-    api: Api, settings: Settings, upstreams: StandIns
+    api: Api, settings: Settings, upstreams: FakeUpstreams
 ) -> None:
     client = api(
-        set_up(settings, {"defillama": ProviderSettings(url=upstreams.at("defillama"), enabled=False)})
+        configure_providers(
+            settings, {"defillama": ProviderSettings(url=upstreams.url_of("defillama"), enabled=False)}
+        )
     )
 
     response = ask(client, "aave-v3")
@@ -392,11 +404,11 @@ def test_a_directory_that_is_switched_off_is_said_before_money_is_taken(
     assert response.status_code == 503
     assert response.json()["error"]["code"] == "provider_unconfigured"
     assert response.json()["error"]["details"]["payment"]["charged"] is False
-    assert upstreams.asked == []
+    assert upstreams.requests == []
 
 
 def test_the_list_is_asked_for_once_and_the_second_answer_comes_from_the_cache(
-    api: Api, settings: Settings, upstreams: StandIns
+    api: Api, settings: Settings, upstreams: FakeUpstreams
 ) -> None:
     answering(upstreams, "aave-v3", "lido")
     client = client_of(api, settings, upstreams)
@@ -404,13 +416,13 @@ def test_the_list_is_asked_for_once_and_the_second_answer_comes_from_the_cache(
     first, other, again = ask(client, "aave-v3"), ask(client, "lido"), ask(client, "aave-v3")
 
     assert [each.json()["cache"]["hit"] for each in (first, other, again)] == [False, False, True]
-    assert sum(call.path == "/protocols" for call in upstreams.asked) == 1
+    assert sum(call.path == "/protocols" for call in upstreams.requests) == 1
 
 
 def test_the_recorded_list_is_answered_from(api: Api, settings: Settings, replayed: str) -> None:
     providers = {"defillama": ProviderSettings(url=f"{replayed}/defillama")}
 
-    answer = ask(api(set_up(settings, providers)), "EigenLayer").json()
+    answer = ask(api(configure_providers(settings, providers)), "EigenLayer").json()
 
     assert answer["data"]["slug"] == "eigenlayer"
     assert answer["data"]["tvlUsd"] == pytest.approx(8_951_735_130.46)
@@ -426,19 +438,21 @@ STANDS_IN = (
 
 
 def searching(
-    api: Api, settings: Settings, upstreams: StandIns, *urls: Any, enabled: bool = True
+    api: Api, settings: Settings, upstreams: FakeUpstreams, *urls: Any, enabled: bool = True
 ) -> httpx.Client:
     """A client of an API whose directory knows no Aave V4, and whose web search finds these."""
     answering(upstreams)
-    upstreams.says("defillama", "/protocol/aave-v4", "Protocol not found", status=400)
-    upstreams.says("exa", "/search", {"results": [{"url": url, "title": "x"} for url in urls]}, method="POST")
-    directory = ProviderSettings(url=upstreams.at("defillama"), enabled=enabled)
-    providers = {"defillama": directory, **upstreams.providers("exa", key=SecretStr(EXA_KEY))}
-    return api(set_up(settings, providers))
+    upstreams.set_response("defillama", "/protocol/aave-v4", "Protocol not found", status=400)
+    upstreams.set_response(
+        "exa", "/search", {"results": [{"url": url, "title": "x"} for url in urls]}, method="POST"
+    )
+    directory = ProviderSettings(url=upstreams.url_of("defillama"), enabled=enabled)
+    providers = {"defillama": directory, **upstreams.provider_settings("exa", key=SecretStr(EXA_KEY))}
+    return api(configure_providers(settings, providers))
 
 
 def test_links_of_a_web_search_stand_in_for_a_protocol_that_the_directory_does_not_know(
-    api: Api, settings: Settings, upstreams: StandIns
+    api: Api, settings: Settings, upstreams: FakeUpstreams
 ) -> None:
     urls = ("https://aave.com/v4", "http://aave.com/insecure", "javascript:x", "https://docs.aave.com/")
     client = searching(api, settings, upstreams, *urls)
@@ -466,13 +480,13 @@ def test_links_of_a_web_search_stand_in_for_a_protocol_that_the_directory_does_n
 
 
 def test_one_search_is_made_and_only_for_what_the_directory_does_not_know(
-    api: Api, settings: Settings, upstreams: StandIns
+    api: Api, settings: Settings, upstreams: FakeUpstreams
 ) -> None:
     client = searching(api, settings, upstreams, "https://aave.com/v4")
 
     known, unknown = ask(client, "aave-v3"), ask(client, "Aave\u202e V4")
 
-    (asked,) = upstreams.calls("exa")
+    (asked,) = upstreams.requests_of("exa")
     assert asked.body == {"query": "Aave V4 DeFi protocol official site", "numResults": 5, "type": "auto"}
     assert sources(known)["exa"] == ("fallback", "skipped")
     assert unknown.json()["data"]["name"] == "Aave V4"
@@ -481,7 +495,7 @@ def test_one_search_is_made_and_only_for_what_the_directory_does_not_know(
 
 @pytest.mark.parametrize("urls", [(), ("http://aave.com/insecure", None)])
 def test_a_protocol_that_neither_knows_is_no_data_with_what_may_have_been_meant(
-    api: Api, settings: Settings, upstreams: StandIns, urls: tuple[Any, ...]
+    api: Api, settings: Settings, upstreams: FakeUpstreams, urls: tuple[Any, ...]
 ) -> None:
     response = ask(searching(api, settings, upstreams, *urls), "Aave V4")
 
@@ -492,7 +506,7 @@ def test_a_protocol_that_neither_knows_is_no_data_with_what_may_have_been_meant(
 
 @pytest.mark.parametrize("fault", sorted(FAULTS.keys() - {"timeout", "50 MB"}))
 def test_a_web_search_that_fails_leaves_open_what_is_known(
-    api: Api, settings: Settings, upstreams: StandIns, fault: Fault
+    api: Api, settings: Settings, upstreams: FakeUpstreams, fault: Fault
 ) -> None:
     client = searching(api, settings, upstreams, "https://aave.com/v4")
     upstreams.faults["exa"] = fault
@@ -505,7 +519,7 @@ def test_a_web_search_that_fails_leaves_open_what_is_known(
 
 
 def test_a_directory_that_fails_is_a_failure_that_no_web_search_hides(
-    api: Api, settings: Settings, upstreams: StandIns
+    api: Api, settings: Settings, upstreams: FakeUpstreams
 ) -> None:
     client = searching(api, settings, upstreams, "https://aave.com/v4")
     upstreams.faults["defillama"] = "500"
@@ -513,17 +527,17 @@ def test_a_directory_that_fails_is_a_failure_that_no_web_search_hides(
     response = ask(client, "Aave V4")
 
     assert (response.status_code, response.json()["error"]["provider"]) == (502, "defillama")
-    assert upstreams.calls("exa") == []
+    assert upstreams.requests_of("exa") == []
 
 
 @pytest.mark.parametrize(("urls", "status"), [(("https://aave.com/v4",), 200), ((), 404)])
 def test_without_a_directory_a_web_search_is_all_there_is(
-    api: Api, settings: Settings, upstreams: StandIns, urls: tuple[Any, ...], status: int
+    api: Api, settings: Settings, upstreams: FakeUpstreams, urls: tuple[Any, ...], status: int
 ) -> None:
     response = ask(searching(api, settings, upstreams, *urls, enabled=False), "Aave V4")
 
     assert response.status_code == status, response.text
-    assert upstreams.calls("defillama") == []
+    assert upstreams.requests_of("defillama") == []
     if status == 200:
         assert response.json()["warnings"][-1] == STANDS_IN
         assert sources(response)["defillama"] == ("primary", "unconfigured")

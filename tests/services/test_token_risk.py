@@ -9,7 +9,7 @@ import pytest
 from buyer import Api
 from jsonschema import Draft202012Validator
 from pydantic import SecretStr
-from standins import FAULTS, Fault, StandIns, bought, recorded, set_up
+from standins import FAULTS, FakeUpstreams, Fault, configure_providers, load_recording, send_paid
 
 from centgate.chains import CHAINS, Chain
 from centgate.providers import dexscreener, geckoterminal
@@ -45,22 +45,22 @@ def no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def client(api: Api, settings: Settings, upstreams: StandIns) -> httpx.Client:
+def client(api: Api, settings: Settings, upstreams: FakeUpstreams) -> httpx.Client:
     """A deployment whose four sources are stand-ins."""
-    return api(set_up(settings, upstreams.providers(*NAMES, timeout=5)))
+    return api(configure_providers(settings, upstreams.provider_settings(*NAMES, timeout=5)))
 
 
 @pytest.fixture
-def suffering(api: Api, settings: Settings, upstreams: StandIns, fault: Fault) -> httpx.Client:
+def suffering(api: Api, settings: Settings, upstreams: FakeUpstreams, fault: Fault) -> httpx.Client:
     """Such a deployment in the test of a fault, which does not wait long for what never comes."""
     timeout = 0.8 if fault == "timeout" else 5
-    return api(set_up(settings, upstreams.providers(*NAMES, timeout=timeout)))
+    return api(configure_providers(settings, upstreams.provider_settings(*NAMES, timeout=timeout)))
 
 
 class Market:
     """What the four sources say of the token; by default that all is well."""
 
-    def __init__(self, upstreams: StandIns, chain: Chain = ETHEREUM) -> None:
+    def __init__(self, upstreams: FakeUpstreams, chain: Chain = ETHEREUM) -> None:
         self._upstreams, self.chain = upstreams, chain
         self.goplus()
         self.honeypotis()
@@ -71,7 +71,7 @@ class Market:
         self.goplus_says({"code": 1, "message": "OK", "result": {TOKEN: HONEST | fields}})
 
     def goplus_says(self, body: Any) -> None:
-        self._upstreams.says("goplus", f"/api/v1/token_security/{self.chain.id}", body)
+        self._upstreams.set_response("goplus", f"/api/v1/token_security/{self.chain.id}", body)
 
     def honeypotis(self, *, honeypot: bool = False, **more: Any) -> None:
         body: Body = {
@@ -83,20 +83,20 @@ class Market:
             "contractCode": {"openSource": True, "isProxy": False},
             "pair": {"liquidity": 500_000},
         }
-        self._upstreams.says("honeypotis", "/v2/IsHoneypot", body | more)
+        self._upstreams.set_response("honeypotis", "/v2/IsHoneypot", body | more)
 
     def no_simulation(self) -> None:
         body = {"code": 404, "error": "No pairs found"}
-        self._upstreams.says("honeypotis", "/v2/IsHoneypot", body, status=404)
+        self._upstreams.set_response("honeypotis", "/v2/IsHoneypot", body, status=404)
 
     def dexscreener(self, *usd: float) -> None:
         name = dexscreener.NAMES[self.chain.id]
         rows = [self._pair(name, number, each) for number, each in enumerate(usd or (400_000, 100_000))]
-        self._upstreams.says("dexscreener", f"/token-pairs/v1/{name}/{TOKEN}", rows)
+        self._upstreams.set_response("dexscreener", f"/token-pairs/v1/{name}/{TOKEN}", rows)
 
     def no_pairs(self) -> None:
         name = dexscreener.NAMES[self.chain.id]
-        self._upstreams.says("dexscreener", f"/token-pairs/v1/{name}/{TOKEN}", [])
+        self._upstreams.set_response("dexscreener", f"/token-pairs/v1/{name}/{TOKEN}", [])
 
     @staticmethod
     def _pair(chain: str, number: int, usd: float) -> Body:
@@ -134,15 +134,15 @@ class Market:
             }
             | {"dex": {"data": {"id": "uniswap"}}},
         }
-        self._upstreams.says("geckoterminal", self._pools, {"data": [row]})
+        self._upstreams.set_response("geckoterminal", self._pools, {"data": [row]})
 
     def no_pools(self) -> None:
         body = {"errors": [{"status": "404", "title": "Not Found"}]}
-        self._upstreams.says("geckoterminal", self._pools, body, status=404)
+        self._upstreams.set_response("geckoterminal", self._pools, body, status=404)
 
 
 def ask(client: httpx.Client, **named: Any) -> httpx.Response:
-    return bought(client, PATH, {"tokenAddress": ADDRESS, **(named or {"chain": "ethereum"})})
+    return send_paid(client, PATH, {"tokenAddress": ADDRESS, **(named or {"chain": "ethereum"})})
 
 
 def answered(client: httpx.Client, **named: Any) -> Body:
@@ -163,7 +163,7 @@ def flags(envelope: Body) -> dict[str, str]:
     return {flag["id"]: flag["severity"] for flag in envelope["data"]["riskFlags"]}
 
 
-def test_an_honest_token_is_low_with_nothing_degraded(client: httpx.Client, upstreams: StandIns):
+def test_an_honest_token_is_low_with_nothing_degraded(client: httpx.Client, upstreams: FakeUpstreams):
     Market(upstreams)
 
     envelope = answered(client)
@@ -182,7 +182,7 @@ def test_an_honest_token_is_low_with_nothing_degraded(client: httpx.Client, upst
 
 
 @pytest.mark.parametrize("chain", CHAINS, ids=lambda chain: chain.slug)
-def test_each_chain_can_be_named_in_two_ways(client: httpx.Client, upstreams: StandIns, chain: Chain):
+def test_each_chain_can_be_named_in_two_ways(client: httpx.Client, upstreams: FakeUpstreams, chain: Chain):
     Market(upstreams, chain)
     simulated = chain.id in (1, 8453, 56)
 
@@ -192,11 +192,11 @@ def test_each_chain_can_be_named_in_two_ways(client: httpx.Client, upstreams: St
     assert by_id["cache"]["hit"] is True
     assert by_slug["data"]["riskLevel"] == "low"
     assert by_slug["data"]["honeypot"]["simulated"] is simulated
-    assert bool(upstreams.calls("honeypotis")) is simulated
+    assert bool(upstreams.requests_of("honeypotis")) is simulated
 
 
 def test_a_chain_without_simulation_says_which_checks_were_not_made(
-    client: httpx.Client, upstreams: StandIns
+    client: httpx.Client, upstreams: FakeUpstreams
 ):
     Market(upstreams, CHAINS[3])
 
@@ -211,7 +211,9 @@ def test_a_chain_without_simulation_says_which_checks_were_not_made(
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-def test_without_the_flags_there_is_no_answer(suffering: httpx.Client, upstreams: StandIns, fault: Fault):
+def test_without_the_flags_there_is_no_answer(
+    suffering: httpx.Client, upstreams: FakeUpstreams, fault: Fault
+):
     Market(upstreams)
     upstreams.faults["goplus"] = fault
 
@@ -221,7 +223,7 @@ def test_without_the_flags_there_is_no_answer(suffering: httpx.Client, upstreams
     assert response.json()["error"]["provider"] == "goplus"
 
 
-def test_too_often_with_status_200_is_a_rate_limit(client: httpx.Client, upstreams: StandIns):
+def test_too_often_with_status_200_is_a_rate_limit(client: httpx.Client, upstreams: FakeUpstreams):
     Market(upstreams).goplus_says({"code": 4029, "message": "too many requests"})
 
     response = ask(client)
@@ -230,7 +232,9 @@ def test_too_often_with_status_200_is_a_rate_limit(client: httpx.Client, upstrea
 
 
 @pytest.mark.parametrize("fault", SOME_FAULTS)
-def test_without_the_simulation_the_flags_decide(suffering: httpx.Client, upstreams: StandIns, fault: Fault):
+def test_without_the_simulation_the_flags_decide(
+    suffering: httpx.Client, upstreams: FakeUpstreams, fault: Fault
+):
     Market(upstreams)
     upstreams.faults["honeypotis"] = fault
 
@@ -245,7 +249,7 @@ def test_without_the_simulation_the_flags_decide(suffering: httpx.Client, upstre
 
 
 @pytest.mark.parametrize("fault", SOME_FAULTS)
-def test_liquidity_comes_from_the_next_index(suffering: httpx.Client, upstreams: StandIns, fault: Fault):
+def test_liquidity_comes_from_the_next_index(suffering: httpx.Client, upstreams: FakeUpstreams, fault: Fault):
     Market(upstreams)
     upstreams.faults["dexscreener"] = fault
 
@@ -257,7 +261,7 @@ def test_liquidity_comes_from_the_next_index(suffering: httpx.Client, upstreams:
     assert envelope["data"]["riskLevel"] == "low"
 
 
-def test_the_next_index_is_asked_when_the_first_knows_nothing(client: httpx.Client, upstreams: StandIns):
+def test_the_next_index_is_asked_when_the_first_knows_nothing(client: httpx.Client, upstreams: FakeUpstreams):
     Market(upstreams).no_pairs()
 
     envelope = answered(client)
@@ -267,7 +271,9 @@ def test_the_next_index_is_asked_when_the_first_knows_nothing(client: httpx.Clie
     assert envelope["warnings"] == []
 
 
-def test_the_last_resort_for_liquidity_is_the_list_of_the_flags(client: httpx.Client, upstreams: StandIns):
+def test_the_last_resort_for_liquidity_is_the_list_of_the_flags(
+    client: httpx.Client, upstreams: FakeUpstreams
+):
     pools = [
         {"name": "UniswapV2", "liquidity": "20000.5", "pair": OTHER},
         {"name": "UniswapV3", "liquidity": "1000", "pair": "0x" + "ef" * 20},
@@ -283,7 +289,7 @@ def test_the_last_resort_for_liquidity_is_the_list_of_the_flags(client: httpx.Cl
     assert any("GoPlus Security lists" in warning for warning in envelope["warnings"])
 
 
-def test_liquidity_that_no_source_tells_is_unknown_and_named(client: httpx.Client, upstreams: StandIns):
+def test_liquidity_that_no_source_tells_is_unknown_and_named(client: httpx.Client, upstreams: FakeUpstreams):
     Market(upstreams)
     upstreams.faults |= {"dexscreener": "500", "geckoterminal": "500"}
 
@@ -295,7 +301,7 @@ def test_liquidity_that_no_source_tells_is_unknown_and_named(client: httpx.Clien
     assert "no_pair" not in flags(envelope)
 
 
-def test_a_token_without_a_pair_cannot_be_sold(client: httpx.Client, upstreams: StandIns):
+def test_a_token_without_a_pair_cannot_be_sold(client: httpx.Client, upstreams: FakeUpstreams):
     market = Market(upstreams)
     market.goplus(is_in_dex="0")
     market.no_simulation()
@@ -310,7 +316,7 @@ def test_a_token_without_a_pair_cannot_be_sold(client: httpx.Client, upstreams: 
     assert envelope["data"]["honeypot"]["notSimulated"] == "no_pair"
 
 
-def test_when_all_sources_fail_so_does_the_answer(client: httpx.Client, upstreams: StandIns):
+def test_when_all_sources_fail_so_does_the_answer(client: httpx.Client, upstreams: FakeUpstreams):
     upstreams.faults |= dict.fromkeys(NAMES, "500")
 
     response = ask(client)
@@ -322,7 +328,9 @@ def test_when_all_sources_fail_so_does_the_answer(client: httpx.Client, upstream
 NOTHING: Body = {"code": 1, "message": "OK", "result": {}}
 
 
-def test_a_token_the_flags_do_not_know_is_judged_by_its_simulation(client: httpx.Client, upstreams: StandIns):
+def test_a_token_the_flags_do_not_know_is_judged_by_its_simulation(
+    client: httpx.Client, upstreams: FakeUpstreams
+):
     market = Market(upstreams)
     market.goplus_says(NOTHING)
     market.honeypotis(honeypot=True)
@@ -336,7 +344,7 @@ def test_a_token_the_flags_do_not_know_is_judged_by_its_simulation(client: httpx
 
 @pytest.mark.parametrize("failing", [True, False])
 def test_a_token_of_which_only_liquidity_is_known_is_unknown(
-    client: httpx.Client, upstreams: StandIns, failing: Any
+    client: httpx.Client, upstreams: FakeUpstreams, failing: Any
 ):
     market = Market(upstreams)
     market.goplus_says(NOTHING)
@@ -351,7 +359,7 @@ def test_a_token_of_which_only_liquidity_is_known_is_unknown(
     assert data["ownership"]["state"] == "unknown"
 
 
-def test_a_token_that_no_source_knows_is_no_data(client: httpx.Client, upstreams: StandIns):
+def test_a_token_that_no_source_knows_is_no_data(client: httpx.Client, upstreams: FakeUpstreams):
     market = Market(upstreams)
     market.goplus_says(NOTHING)
     market.no_simulation()
@@ -365,7 +373,7 @@ def test_a_token_that_no_source_knows_is_no_data(client: httpx.Client, upstreams
 
 @pytest.mark.parametrize("failing", ["honeypotis", "geckoterminal"])
 def test_nothing_known_beside_a_failure_can_be_asked_again(
-    client: httpx.Client, upstreams: StandIns, failing: str
+    client: httpx.Client, upstreams: FakeUpstreams, failing: str
 ):
     market = Market(upstreams)
     market.goplus_says(NOTHING)
@@ -379,33 +387,33 @@ def test_nothing_known_beside_a_failure_can_be_asked_again(
     assert (response.status_code, response.json()["error"]["provider"]) == (502, failing)
 
 
-def test_a_simulation_that_is_switched_off_is_named(api: Api, settings: Settings, upstreams: StandIns):
+def test_a_simulation_that_is_switched_off_is_named(api: Api, settings: Settings, upstreams: FakeUpstreams):
     Market(upstreams)
-    off = upstreams.providers(*NAMES) | upstreams.providers("honeypotis", enabled=False)
+    off = upstreams.provider_settings(*NAMES) | upstreams.provider_settings("honeypotis", enabled=False)
 
-    envelope = answered(api(set_up(settings, off)))
+    envelope = answered(api(configure_providers(settings, off)))
 
     assert statuses(envelope)["honeypotis"] == "unconfigured"
     assert any("no buy/sell simulation" in warning for warning in envelope["data"]["warnings"])
-    assert upstreams.calls("honeypotis") == []
+    assert upstreams.requests_of("honeypotis") == []
 
 
 def test_what_is_switched_off_is_no_failure_of_an_unknown_token(
-    api: Api, settings: Settings, upstreams: StandIns
+    api: Api, settings: Settings, upstreams: FakeUpstreams
 ):
     market = Market(upstreams)
     market.goplus_says(NOTHING)
     market.no_pairs()
     market.no_pools()
-    off = upstreams.providers(*NAMES) | upstreams.providers("honeypotis", enabled=False)
+    off = upstreams.provider_settings(*NAMES) | upstreams.provider_settings("honeypotis", enabled=False)
 
-    assert ask(api(set_up(settings, off))).status_code == 404
+    assert ask(api(configure_providers(settings, off))).status_code == 404
 
 
-def test_without_the_flags_set_up_nothing_is_charged(api: Api, settings: Settings, upstreams: StandIns):
-    off = upstreams.providers(*NAMES) | upstreams.providers("goplus", enabled=False)
+def test_without_the_flags_set_up_nothing_is_charged(api: Api, settings: Settings, upstreams: FakeUpstreams):
+    off = upstreams.provider_settings(*NAMES) | upstreams.provider_settings("goplus", enabled=False)
 
-    response = ask(api(set_up(settings, off)))
+    response = ask(api(configure_providers(settings, off)))
 
     assert (response.status_code, response.json()["error"]["code"]) == (503, "provider_unconfigured")
     assert response.json()["error"]["details"]["payment"]["charged"] is False
@@ -417,14 +425,16 @@ def test_the_flags_do_not_cover_a_development_chain(client: httpx.Client):
     assert (response.status_code, response.json()["error"]["code"]) == (503, "provider_unconfigured")
 
 
-def test_a_key_goes_along_and_never_into_an_answer(api: Api, settings: Settings, upstreams: StandIns):
+def test_a_key_goes_along_and_never_into_an_answer(api: Api, settings: Settings, upstreams: FakeUpstreams):
     Market(upstreams)
     upstreams.faults["goplus"] = "403 page"
-    keyed = upstreams.providers(*NAMES) | upstreams.providers("goplus", key=SecretStr("s3cret"))
+    keyed = upstreams.provider_settings(*NAMES) | upstreams.provider_settings(
+        "goplus", key=SecretStr("s3cret")
+    )
 
-    response = ask(api(set_up(settings, keyed)))
+    response = ask(api(configure_providers(settings, keyed)))
 
-    assert upstreams.calls("goplus")[0].headers["authorization"] == "s3cret"
+    assert upstreams.requests_of("goplus")[0].headers["authorization"] == "s3cret"
     assert "s3cret" not in response.text
 
 
@@ -442,13 +452,13 @@ REFUSED: list[tuple[Body, str]] = [
 ]
 
 
-def test_a_wrong_body_is_refused_before_any_payment(client: httpx.Client, upstreams: StandIns):
+def test_a_wrong_body_is_refused_before_any_payment(client: httpx.Client, upstreams: FakeUpstreams):
     for body, path in REFUSED:
         response = client.post(PATH, json=body)
 
         assert (response.status_code, response.json()["error"]["code"]) == (400, "validation_error"), body
         assert path in [issue["path"] for issue in response.json()["error"]["details"]["issues"]], body
-    assert upstreams.asked == []
+    assert upstreams.requests == []
 
 
 def test_an_address_close_to_what_is_no_token_is_asked_to_be_paid(client: httpx.Client):
@@ -456,7 +466,7 @@ def test_an_address_close_to_what_is_no_token_is_asked_to_be_paid(client: httpx.
         assert client.post(PATH, json={"chain": "base", "tokenAddress": address}).status_code == 402
 
 
-def test_an_analysis_that_has_only_begun_can_be_asked_again(client: httpx.Client, upstreams: StandIns):
+def test_an_analysis_that_has_only_begun_can_be_asked_again(client: httpx.Client, upstreams: FakeUpstreams):
     market = Market(upstreams)
     market.goplus_says({"code": 2, "message": "pending sync", "result": {}})
     market.no_simulation()
@@ -470,7 +480,7 @@ def test_an_analysis_that_has_only_begun_can_be_asked_again(client: httpx.Client
 
 
 def test_beside_an_analysis_that_has_only_begun_the_simulation_answers(
-    client: httpx.Client, upstreams: StandIns
+    client: httpx.Client, upstreams: FakeUpstreams
 ):
     Market(upstreams).goplus_says({"code": 2, "message": "pending sync", "result": {}})
 
@@ -481,7 +491,7 @@ def test_beside_an_analysis_that_has_only_begun_the_simulation_answers(
     assert any("not checked by GoPlus Security" in each for each in envelope["data"]["warnings"])
 
 
-def test_a_pair_index_that_fails_after_an_empty_one_is_named(client: httpx.Client, upstreams: StandIns):
+def test_a_pair_index_that_fails_after_an_empty_one_is_named(client: httpx.Client, upstreams: FakeUpstreams):
     Market(upstreams).no_pairs()
     upstreams.faults["geckoterminal"] = "500"
 
@@ -491,7 +501,9 @@ def test_a_pair_index_that_fails_after_an_empty_one_is_named(client: httpx.Clien
     assert "liquidity, how long it has been traded" in unmade
 
 
-def test_the_other_side_is_null_where_the_source_does_not_tell(client: httpx.Client, upstreams: StandIns):
+def test_the_other_side_is_null_where_the_source_does_not_tell(
+    client: httpx.Client, upstreams: FakeUpstreams
+):
     Market(upstreams).no_pairs()
 
     data = answered(client)["data"]
@@ -501,7 +513,7 @@ def test_the_other_side_is_null_where_the_source_does_not_tell(client: httpx.Cli
 
 
 def test_an_empty_pair_of_the_simulation_is_no_rug_where_others_are_deep(
-    client: httpx.Client, upstreams: StandIns
+    client: httpx.Client, upstreams: FakeUpstreams
 ):
     Market(upstreams).honeypotis(pair={"liquidity": 0})
 
@@ -511,7 +523,7 @@ def test_an_empty_pair_of_the_simulation_is_no_rug_where_others_are_deep(
     assert envelope["data"]["riskLevel"] == "medium"
 
 
-def test_strangers_text_does_not_swell_an_answer(client: httpx.Client, upstreams: StandIns):
+def test_strangers_text_does_not_swell_an_answer(client: httpx.Client, upstreams: FakeUpstreams):
     market = Market(upstreams)
     long = "0x" + "a" * 500_000
     rows = [{"address": long, "percent": "0.9"}]
@@ -524,7 +536,7 @@ def test_strangers_text_does_not_swell_an_answer(client: httpx.Client, upstreams
     assert len(response.content) < 20_000
 
 
-def test_taxes_of_both_sources_are_told_in_percent(client: httpx.Client, upstreams: StandIns):
+def test_taxes_of_both_sources_are_told_in_percent(client: httpx.Client, upstreams: FakeUpstreams):
     market = Market(upstreams)
     market.goplus(sell_tax="0.05")
     market.honeypotis(simulationResult={"buyTax": 0, "sellTax": 12.5, "transferTax": 0})
@@ -542,7 +554,7 @@ def test_taxes_of_both_sources_are_told_in_percent(client: httpx.Client, upstrea
     assert any("sources disagree on the sell tax" in each for each in envelope["data"]["warnings"])
 
 
-def test_numbers_that_are_none_become_null(client: httpx.Client, upstreams: StandIns):
+def test_numbers_that_are_none_become_null(client: httpx.Client, upstreams: FakeUpstreams):
     market = Market(upstreams)
     market.goplus(sell_tax="NaN", owner_percent="1e400", holder_count="inf")
     market.honeypotis(simulationResult={"sellTax": "Infinity"}, pair={"liquidity": "NaN"})
@@ -554,7 +566,7 @@ def test_numbers_that_are_none_become_null(client: httpx.Client, upstreams: Stan
     assert any("balance forged or unreadable" in each for each in data["warnings"])
 
 
-def test_sources_that_disagree_about_a_sale_are_both_named(client: httpx.Client, upstreams: StandIns):
+def test_sources_that_disagree_about_a_sale_are_both_named(client: httpx.Client, upstreams: FakeUpstreams):
     Market(upstreams).goplus(is_honeypot="1")
 
     envelope = answered(client)
@@ -568,7 +580,7 @@ def test_sources_that_disagree_about_a_sale_are_both_named(client: httpx.Client,
     ]
 
 
-def test_a_well_known_token_with_an_issuer_is_low(client: httpx.Client, upstreams: StandIns):
+def test_a_well_known_token_with_an_issuer_is_low(client: httpx.Client, upstreams: FakeUpstreams):
     Market(upstreams).goplus(
         owner_address=OTHER,
         trust_list="1",
@@ -594,7 +606,7 @@ def replaying(api: Api, settings: Settings, replayed: str) -> httpx.Client:
     """A deployment that is answered by recordings."""
     folders = {"goplus": "goplus_token_security", "honeypotis": "honeypot_is"}
     recorded_at = {name: ProviderSettings(url=f"{replayed}/{folders.get(name, name)}") for name in NAMES}
-    return api(set_up(settings, recorded_at))
+    return api(configure_providers(settings, recorded_at))
 
 
 @pytest.mark.parametrize(
@@ -609,7 +621,7 @@ def replaying(api: Api, settings: Settings, replayed: str) -> httpx.Client:
 def test_recorded_tokens(
     api: Api,
     settings: Settings,
-    upstreams: StandIns,
+    upstreams: FakeUpstreams,
     replaying: httpx.Client,
     chain: str,
     token: str,
@@ -617,11 +629,13 @@ def test_recorded_tokens(
 ):
     if chain == "bsc":  # recorded together with another token, so asked for by both
         case = "bsc_two_tokens_launchpad_and_cake_trusted"
-        upstreams.says("goplus", "/api/v1/token_security/56", recorded("goplus_token_security", case))
+        upstreams.set_response(
+            "goplus", "/api/v1/token_security/56", load_recording("goplus_token_security", case)
+        )
         upstreams.faults["dexscreener"] = "500"
-        replaying = api(set_up(settings, upstreams.providers(*NAMES)))
+        replaying = api(configure_providers(settings, upstreams.provider_settings(*NAMES)))
 
-    envelope = bought(replaying, PATH, {"chain": chain, "tokenAddress": token}).json()
+    envelope = send_paid(replaying, PATH, {"chain": chain, "tokenAddress": token}).json()
 
     assert envelope["data"]["riskLevel"] == level
 
@@ -639,12 +653,12 @@ def test_recorded_tokens(
     ],
 )
 def test_recorded_simulations_judge_alone(
-    client: httpx.Client, upstreams: StandIns, case: str, token: str, flag: str, level: str
+    client: httpx.Client, upstreams: FakeUpstreams, case: str, token: str, flag: str, level: str
 ):
-    upstreams.says("goplus", "/api/v1/token_security/1", NOTHING)
-    upstreams.says("honeypotis", "/v2/IsHoneypot", recorded("honeypot_is", case))
+    upstreams.set_response("goplus", "/api/v1/token_security/1", NOTHING)
+    upstreams.set_response("honeypotis", "/v2/IsHoneypot", load_recording("honeypot_is", case))
 
-    envelope = bought(client, PATH, {"chain": "ethereum", "tokenAddress": token}).json()
+    envelope = send_paid(client, PATH, {"chain": "ethereum", "tokenAddress": token}).json()
 
     assert flag in flags(envelope)
     assert envelope["data"]["riskLevel"] == level

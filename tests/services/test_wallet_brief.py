@@ -9,7 +9,7 @@ import httpx
 import pytest
 from buyer import Api, Buyer
 from pydantic import SecretStr
-from standins import FAULTS, Asked, Fault, StandIns, bought, set_up
+from standins import FAULTS, FakeUpstreams, Fault, RecordedRequest, configure_providers, send_paid
 
 from centgate.devchain.house import DevChain
 from centgate.devchain.node import ask
@@ -46,7 +46,7 @@ class Refused(Exception):
     """What a method answers an error with."""
 
 
-def speaks(upstreams: StandIns, name: str, path: str, methods: Mapping[str, Result]) -> None:
+def speaks(upstreams: FakeUpstreams, name: str, path: str, methods: Mapping[str, Result]) -> None:
     """Answer JSON-RPC, single requests and batches."""
 
     def one(request: dict[str, Any]) -> dict[str, Any]:
@@ -56,12 +56,12 @@ def speaks(upstreams: StandIns, name: str, path: str, methods: Mapping[str, Resu
         except (Refused, KeyError) as refused:
             return answer | {"error": {"code": -32000, "message": f"not here: {refused}"}}
 
-    def answer(asked: Asked) -> tuple[int, Any]:
+    def answer(asked: RecordedRequest) -> tuple[int, Any]:
         if isinstance(asked.body, list):
             return 200, [one(request) for request in cast(list[dict[str, Any]], asked.body)]
         return 200, one(asked.body)
 
-    upstreams.answers(name, path, answer, method="POST")
+    upstreams.set_response_function(name, path, answer, method="POST")
 
 
 def word(value: int | str) -> str:
@@ -106,7 +106,7 @@ def coin_moved(number: int, wei: int, **more: Any) -> dict[str, Any]:
 
 
 def alchemy(
-    upstreams: StandIns,
+    upstreams: FakeUpstreams,
     amounts: Mapping[str, int] | None = None,
     transfers: list[dict[str, Any]] | None = None,
     names: Mapping[str, tuple[str | None, str | None, int | None]] | None = None,
@@ -133,10 +133,10 @@ def alchemy(
     speaks(upstreams, "alchemy", f"/v2/{KEY}", known)
 
 
-def prices(upstreams: StandIns, chain: int, usd: Mapping[str, Any]) -> None:
+def prices(upstreams: FakeUpstreams, chain: int, usd: Mapping[str, Any]) -> None:
     """DefiLlama, with these prices: a number, or number and confidence."""
 
-    def answer(asked: Asked) -> tuple[int, Any]:
+    def answer(asked: RecordedRequest) -> tuple[int, Any]:
         coins: dict[str, Any] = {}
         for name in asked.path.rpartition("/")[2].split(","):
             slug, _, token = name.partition(":")
@@ -163,11 +163,11 @@ def prices(upstreams: StandIns, chain: int, usd: Mapping[str, Any]) -> None:
         def lower(self) -> AnyPath:
             return self
 
-    upstreams.answers("defillama", AnyPath(), answer)
+    upstreams.set_response_function("defillama", AnyPath(), answer)
 
 
 def blockscout(
-    upstreams: StandIns,
+    upstreams: FakeUpstreams,
     tokens: list[dict[str, Any]] | None = None,
     transfers: list[dict[str, Any]] | None = None,
     transactions: list[dict[str, Any]] | None = None,
@@ -175,12 +175,16 @@ def blockscout(
 ) -> None:
     """Blockscout, with what it lists of the wallet."""
     at = f"/api/v2/addresses/{WALLET}"
-    upstreams.says("blockscout", at, {"hash": WALLET, "coin_balance": "77", "exchange_rate": "2000.5"})
-    upstreams.says("blockscout", f"{at}/tokens", {"items": tokens or [], "next_page_params": None, **more})
-    upstreams.says(
+    upstreams.set_response(
+        "blockscout", at, {"hash": WALLET, "coin_balance": "77", "exchange_rate": "2000.5"}
+    )
+    upstreams.set_response(
+        "blockscout", f"{at}/tokens", {"items": tokens or [], "next_page_params": None, **more}
+    )
+    upstreams.set_response(
         "blockscout", f"{at}/token-transfers", {"items": transfers or [], "next_page_params": None}
     )
-    upstreams.says(
+    upstreams.set_response(
         "blockscout", f"{at}/transactions", {"items": transactions or [], "next_page_params": None}
     )
 
@@ -201,7 +205,7 @@ def listed(token: str, amount: int, **more: Any) -> dict[str, Any]:
 class Node:
     """A JSON-RPC node: balances and events as a test says."""
 
-    def __init__(self, upstreams: StandIns, *, name: str = "rpc") -> None:
+    def __init__(self, upstreams: FakeUpstreams, *, name: str = "rpc") -> None:
         self.wei = 3 * 10**18
         self.height = 60_000
         self.balances: dict[str, int] = {}
@@ -263,29 +267,33 @@ class Node:
         ]
 
 
-def standing(upstreams: StandIns, settings: Settings, *names: str, **more: Any) -> Settings:
+def standing(upstreams: FakeUpstreams, settings: Settings, *names: str, **more: Any) -> Settings:
     """Settings in which only these upstreams are there, as stand-ins; nobody else can be reached."""
     nodes = {
         f"rpc_{chain}": ProviderSettings(url="http://127.0.0.1:9", enabled="rpc" in names) for chain in SLUGS
     }
     if "rpc" in names:
-        nodes = upstreams.providers(*nodes) and {
-            name: ProviderSettings(url=upstreams.at("rpc") + "/") for name in nodes
+        nodes = upstreams.provider_settings(*nodes) and {
+            name: ProviderSettings(url=upstreams.url_of("rpc") + "/") for name in nodes
         }
     off = {
         name: ProviderSettings(enabled=False)
         for name in ("alchemy", "blockscout", "defillama")
         if name not in names
     }
-    there = {name: given for name, given in upstreams.providers(*names, **more).items() if name != "alchemy"}
+    there = {
+        name: given
+        for name, given in upstreams.provider_settings(*names, **more).items()
+        if name != "alchemy"
+    }
     if "alchemy" in names:
-        there["alchemy"] = ProviderSettings(url=upstreams.at("alchemy"), key=SecretStr(KEY), **more)
-    return set_up(settings, {**off, **there, **nodes, "rpc": ProviderSettings(**more)})
+        there["alchemy"] = ProviderSettings(url=upstreams.url_of("alchemy"), key=SecretStr(KEY), **more)
+    return configure_providers(settings, {**off, **there, **nodes, "rpc": ProviderSettings(**more)})
 
 
 def asked(client: httpx.Client, chain: int, wallet: str = WALLET) -> dict[str, Any]:
     """The answer on a wallet."""
-    response = bought(client, BRIEF, {"chainId": chain, "walletAddress": wallet})
+    response = send_paid(client, BRIEF, {"chainId": chain, "walletAddress": wallet})
     assert response.status_code == 200, response.text
     return response.json()
 
@@ -294,7 +302,7 @@ def statuses(answer: dict[str, Any]) -> dict[str, str]:
     return {each["name"]: each["status"] for each in answer["providers"]}
 
 
-def test_with_a_key_alchemy_tells_it_all(api: Api, settings: Settings, upstreams: StandIns) -> None:
+def test_with_a_key_alchemy_tells_it_all(api: Api, settings: Settings, upstreams: FakeUpstreams) -> None:
     alchemy(
         upstreams,
         {SPAM: 10**24, GEM: 5 * 10**18, USDC[1]: 42_500_000},
@@ -339,10 +347,10 @@ def test_with_a_key_alchemy_tells_it_all(api: Api, settings: Settings, upstreams
         "rpc": "skipped",
         "defillama": "ok",
     }
-    assert len(upstreams.calls("defillama")) == 1
+    assert len(upstreams.requests_of("defillama")) == 1
 
 
-def test_poisoned_history_is_marked(api: Api, settings: Settings, upstreams: StandIns) -> None:
+def test_poisoned_history_is_marked(api: Api, settings: Settings, upstreams: FakeUpstreams) -> None:
     nothing = {"value": "0x0", "address": USDC[1], "decimal": "0x6"}
     counterfeit = {"value": hex(10**9), "address": SPAM, "decimal": "0x6"}
     alchemy(
@@ -368,7 +376,7 @@ def test_poisoned_history_is_marked(api: Api, settings: Settings, upstreams: Sta
     assert notes[3] == {}
 
 
-def test_ten_of_each_the_best_first(api: Api, settings: Settings, upstreams: StandIns) -> None:
+def test_ten_of_each_the_best_first(api: Api, settings: Settings, upstreams: FakeUpstreams) -> None:
     tokens = [f"0x{number:040x}" for number in range(0x2000, 0x2000 + 15)]
     alchemy(
         upstreams,
@@ -395,7 +403,9 @@ def test_ten_of_each_the_best_first(api: Api, settings: Settings, upstreams: Sta
     assert [each["blockNumber"] for each in answer["data"]["recentTransfers"]] == list(range(15, 5, -1))
 
 
-def test_tokens_that_nobody_looked_at_are_counted(api: Api, settings: Settings, upstreams: StandIns) -> None:
+def test_tokens_that_nobody_looked_at_are_counted(
+    api: Api, settings: Settings, upstreams: FakeUpstreams
+) -> None:
     tokens = [f"0x{number:040x}" for number in range(0x2000, 0x2000 + 40)]
     alchemy(
         upstreams,
@@ -409,11 +419,11 @@ def test_tokens_that_nobody_looked_at_are_counted(api: Api, settings: Settings, 
 
     assert answer["warnings"] == ["10 further tokens of the wallet were not checked"]
     assert answer["data"]["tokenBalances"][0]["tokenAddress"] == tokens[-1], "one with a price is looked at"
-    batches = [each.body for each in upstreams.calls("alchemy") if not isinstance(each.body, dict)]
+    batches = [each.body for each in upstreams.requests_of("alchemy") if not isinstance(each.body, dict)]
     assert [len(batch) for batch in batches] == [30]
 
 
-def test_no_amount_breaks_anything(api: Api, settings: Settings, upstreams: StandIns) -> None:
+def test_no_amount_breaks_anything(api: Api, settings: Settings, upstreams: FakeUpstreams) -> None:
     tokens: dict[str, int | None] = {GEM: 0, SPAM: 255, FRIEND: None}
     alchemy(
         upstreams,
@@ -433,7 +443,7 @@ def test_no_amount_breaks_anything(api: Api, settings: Settings, upstreams: Stan
 
 
 def test_without_a_key_blockscout_tells_it_all_and_the_node_the_balance(
-    api: Api, settings: Settings, upstreams: StandIns
+    api: Api, settings: Settings, upstreams: FakeUpstreams
 ) -> None:
     Node(upstreams)
     blockscout(
@@ -494,11 +504,11 @@ def test_without_a_key_blockscout_tells_it_all_and_the_node_the_balance(
 
 
 def test_of_a_wallet_that_blockscout_never_saw_nothing_is_made_up(
-    api: Api, settings: Settings, upstreams: StandIns
+    api: Api, settings: Settings, upstreams: FakeUpstreams
 ) -> None:
     at = f"/api/v2/addresses/{WALLET}"
     for path in (at, f"{at}/tokens", f"{at}/token-transfers", f"{at}/transactions"):
-        upstreams.says("blockscout", path, {"message": "Not found"}, status=404)
+        upstreams.set_response("blockscout", path, {"message": "Not found"}, status=404)
     prices(upstreams, 8453, {})
     client = api(standing(upstreams, settings, "blockscout", "defillama"))
 
@@ -512,7 +522,7 @@ def test_of_a_wallet_that_blockscout_never_saw_nothing_is_made_up(
 
 
 def test_on_bsc_the_chain_itself_is_read_and_coverage_is_said(
-    api: Api, settings: Settings, upstreams: StandIns
+    api: Api, settings: Settings, upstreams: FakeUpstreams
 ) -> None:
     node = Node(upstreams)
     node.balances = {USDC[56]: 25 * 10**17, GEM: 10**18, SPAM: 10**18}
@@ -546,7 +556,7 @@ def test_on_bsc_the_chain_itself_is_read_and_coverage_is_said(
 
 
 def test_a_node_without_logs_still_tells_the_known_tokens(
-    api: Api, settings: Settings, upstreams: StandIns
+    api: Api, settings: Settings, upstreams: FakeUpstreams
 ) -> None:
     node = Node(upstreams)
     node.balances = {USDC[56]: 25 * 10**17}
@@ -563,7 +573,7 @@ def test_a_node_without_logs_still_tells_the_known_tokens(
 
 
 def test_every_chain_is_answered_from_its_node_alone(
-    api: Api, settings: Settings, upstreams: StandIns
+    api: Api, settings: Settings, upstreams: FakeUpstreams
 ) -> None:
     node = Node(upstreams)
     client = api(standing(upstreams, settings, "rpc", "defillama"))
@@ -580,7 +590,7 @@ def test_every_chain_is_answered_from_its_node_alone(
 
 @pytest.mark.parametrize("fault", SOME_FAULTS)
 def test_a_lead_that_fails_hands_over_to_the_next(
-    api: Api, settings: Settings, upstreams: StandIns, fault: Fault
+    api: Api, settings: Settings, upstreams: FakeUpstreams, fault: Fault
 ) -> None:
     upstreams.faults["alchemy"] = fault
     Node(upstreams)
@@ -601,7 +611,7 @@ def test_a_lead_that_fails_hands_over_to_the_next(
 
 
 def test_transfers_alone_are_handed_over_when_they_alone_fail(
-    api: Api, settings: Settings, upstreams: StandIns
+    api: Api, settings: Settings, upstreams: FakeUpstreams
 ) -> None:
     def refused(_params: list[Any]) -> Any:
         raise Refused("too expensive")
@@ -618,7 +628,9 @@ def test_transfers_alone_are_handed_over_when_they_alone_fail(
 
 
 @pytest.mark.parametrize("fault", SOME_FAULTS)
-def test_prices_are_done_without(api: Api, settings: Settings, upstreams: StandIns, fault: Fault) -> None:
+def test_prices_are_done_without(
+    api: Api, settings: Settings, upstreams: FakeUpstreams, fault: Fault
+) -> None:
     upstreams.faults["defillama"] = fault
     alchemy(upstreams, {USDC[1]: 5})
     client = api(standing(upstreams, settings, "alchemy", "defillama", **QUICK))
@@ -632,12 +644,12 @@ def test_prices_are_done_without(api: Api, settings: Settings, upstreams: StandI
 
 @pytest.mark.parametrize("fault", SOME_FAULTS)
 def test_when_all_fail_the_first_failure_is_told_and_the_payment_stays_good(
-    api: Api, settings: Settings, upstreams: StandIns, fault: Fault
+    api: Api, settings: Settings, upstreams: FakeUpstreams, fault: Fault
 ) -> None:
     upstreams.faults |= {"alchemy": fault, "blockscout": "500", "rpc": "500"}
     client = api(standing(upstreams, settings, "alchemy", "blockscout", "rpc", "defillama", **QUICK))
 
-    response = bought(client, BRIEF, {"chainId": 1, "walletAddress": WALLET})
+    response = send_paid(client, BRIEF, {"chainId": 1, "walletAddress": WALLET})
 
     error = response.json()["error"]
     assert (response.status_code, error["code"]) == FAULTS[fault]
@@ -647,27 +659,29 @@ def test_when_all_fail_the_first_failure_is_told_and_the_payment_stays_good(
 
 
 def test_with_nobody_to_ask_it_is_unconfigured_and_free(
-    api: Api, settings: Settings, upstreams: StandIns
+    api: Api, settings: Settings, upstreams: FakeUpstreams
 ) -> None:
     client = api(standing(upstreams, settings, "defillama"))
 
-    response = bought(client, BRIEF, {"chainId": 56, "walletAddress": WALLET})
+    response = send_paid(client, BRIEF, {"chainId": 56, "walletAddress": WALLET})
 
     assert (response.status_code, response.json()["error"]["code"]) == (503, "provider_unconfigured")
     assert response.json()["error"]["details"]["payment"]["charged"] is False
 
 
-def test_a_second_question_comes_from_the_cache(api: Api, settings: Settings, upstreams: StandIns) -> None:
+def test_a_second_question_comes_from_the_cache(
+    api: Api, settings: Settings, upstreams: FakeUpstreams
+) -> None:
     alchemy(upstreams)
     prices(upstreams, 1, {})
     client = api(standing(upstreams, settings, "alchemy", "defillama"))
     asked(client, 1)
-    calls = len(upstreams.asked)
+    calls = len(upstreams.requests)
 
     answer = asked(client, 1, WALLET.upper().replace("0X", "0x"))
 
     assert answer["cache"]["hit"] is True
-    assert len(upstreams.asked) == calls
+    assert len(upstreams.requests) == calls
 
 
 def test_a_bad_request_is_free(client: httpx.Client) -> None:
@@ -689,10 +703,10 @@ def test_on_the_development_chain_a_buyer_sees_the_payment(
 ) -> None:
     client = api(chain_settings)
     chain, buyer = chain_settings.chain_id, Buyer(3)
-    first = bought(client, BRIEF, {"chainId": chain, "walletAddress": Buyer(4).address}, buyer)
+    first = send_paid(client, BRIEF, {"chainId": chain, "walletAddress": Buyer(4).address}, buyer)
     assert first.status_code == 200, first.text
 
-    response = bought(client, BRIEF, {"chainId": chain, "walletAddress": buyer.address}, buyer)
+    response = send_paid(client, BRIEF, {"chainId": chain, "walletAddress": buyer.address}, buyer)
 
     answer = response.json()
     data = answer["data"]
@@ -715,7 +729,7 @@ def test_on_the_development_chain_a_buyer_sees_the_payment(
 
 
 def test_a_node_that_answers_what_was_not_asked_breaks_nothing(
-    api: Api, settings: Settings, upstreams: StandIns
+    api: Api, settings: Settings, upstreams: FakeUpstreams
 ) -> None:
     node = Node(upstreams)
     node.emits(GEM, FRIEND, WALLET, 10**18, block=59_000)
@@ -748,17 +762,19 @@ def test_a_node_that_answers_what_was_not_asked_breaks_nothing(
     assert [reason["id"] for reason in gem["reasons"]] == ["unusual_characters"]
 
 
-def test_a_balance_that_no_chain_has_is_a_failure(api: Api, settings: Settings, upstreams: StandIns) -> None:
+def test_a_balance_that_no_chain_has_is_a_failure(
+    api: Api, settings: Settings, upstreams: FakeUpstreams
+) -> None:
     Node(upstreams).wei = 2**20_000
     client = api(standing(upstreams, settings, "rpc", **QUICK))
 
-    response = bought(client, BRIEF, {"chainId": 56, "walletAddress": WALLET})
+    response = send_paid(client, BRIEF, {"chainId": 56, "walletAddress": WALLET})
 
     assert (response.status_code, response.json()["error"]["code"]) == (502, "provider_error")
 
 
 def test_the_coin_that_a_source_lists_among_the_tokens_is_not_counted_twice(
-    api: Api, settings: Settings, upstreams: StandIns
+    api: Api, settings: Settings, upstreams: FakeUpstreams
 ) -> None:
     coin = "0x0000000000000000000000000000000000001010"
     alchemy(upstreams, {coin: 125 * 10**16, USDC[137]: 5})
@@ -771,21 +787,25 @@ def test_the_coin_that_a_source_lists_among_the_tokens_is_not_counted_twice(
     assert [each["tokenAddress"] for each in data["tokenBalances"]] == [USDC[137]]
 
 
-def test_a_balance_that_nobody_knows_is_no_zero(api: Api, settings: Settings, upstreams: StandIns) -> None:
+def test_a_balance_that_nobody_knows_is_no_zero(
+    api: Api, settings: Settings, upstreams: FakeUpstreams
+) -> None:
     blockscout(upstreams, [listed(USDC[8453], 5)])
-    upstreams.says("blockscout", f"/api/v2/addresses/{WALLET}", {"hash": WALLET, "coin_balance": None})
+    upstreams.set_response(
+        "blockscout", f"/api/v2/addresses/{WALLET}", {"hash": WALLET, "coin_balance": None}
+    )
     upstreams.faults["rpc"] = "500"
     prices(upstreams, 8453, {ZERO: 3000})
     client = api(standing(upstreams, settings, "blockscout", "rpc", "defillama", **QUICK))
 
-    response = bought(client, BRIEF, {"chainId": 8453, "walletAddress": WALLET})
+    response = send_paid(client, BRIEF, {"chainId": 8453, "walletAddress": WALLET})
 
     assert (response.status_code, response.json()["error"]["code"]) == (502, "provider_error")
     assert response.json()["error"]["details"]["payment"]["retry"] == "same_payment"
 
 
 def test_names_that_cannot_be_had_are_said_with_the_checks_they_were_for(
-    api: Api, settings: Settings, upstreams: StandIns
+    api: Api, settings: Settings, upstreams: FakeUpstreams
 ) -> None:
     def busy(_params: list[Any]) -> Any:
         raise Refused("429 too many requests")
@@ -799,7 +819,9 @@ def test_names_that_cannot_be_had_are_said_with_the_checks_they_were_for(
     assert any("2 tokens have neither a known name nor a symbol" in warning for warning in warnings)
 
 
-def test_tokens_whose_metadata_is_null_are_said(api: Api, settings: Settings, upstreams: StandIns) -> None:
+def test_tokens_whose_metadata_is_null_are_said(
+    api: Api, settings: Settings, upstreams: FakeUpstreams
+) -> None:
     alchemy(upstreams, {GEM: 5}, names={GEM: (None, None, None)})
     prices(upstreams, 1, {})
     client = api(standing(upstreams, settings, "alchemy", "defillama"))
@@ -813,7 +835,9 @@ def test_tokens_whose_metadata_is_null_are_said(api: Api, settings: Settings, up
     ]
 
 
-def test_notes_are_bounded_and_the_rest_is_counted(api: Api, settings: Settings, upstreams: StandIns) -> None:
+def test_notes_are_bounded_and_the_rest_is_counted(
+    api: Api, settings: Settings, upstreams: FakeUpstreams
+) -> None:
     scams = [listed(f"0x{number:040x}", 1, reputation="scam") for number in range(0x2000, 0x2000 + 60)]
     Node(upstreams)
     blockscout(upstreams, scams)
@@ -826,7 +850,9 @@ def test_notes_are_bounded_and_the_rest_is_counted(api: Api, settings: Settings,
     assert answer["warnings"] == ["10 further suspicious tokens are not listed"]
 
 
-def test_no_number_of_a_source_breaks_the_answer(api: Api, settings: Settings, upstreams: StandIns) -> None:
+def test_no_number_of_a_source_breaks_the_answer(
+    api: Api, settings: Settings, upstreams: FakeUpstreams
+) -> None:
     alchemy(upstreams, transfers=[moved(2**64), moved(7)])
     prices(upstreams, 1, {ZERO: 3000})
     client = api(standing(upstreams, settings, "alchemy", "defillama"))
@@ -837,7 +863,7 @@ def test_no_number_of_a_source_breaks_the_answer(api: Api, settings: Settings, u
 
 
 def test_a_genuine_token_named_after_its_site_is_listed_where_it_trades(
-    api: Api, settings: Settings, upstreams: StandIns
+    api: Api, settings: Settings, upstreams: FakeUpstreams
 ) -> None:
     alchemy(
         upstreams,
@@ -854,7 +880,7 @@ def test_a_genuine_token_named_after_its_site_is_listed_where_it_trades(
 
 
 def test_two_counterparties_that_look_alike_are_pointed_out_whatever_they_moved(
-    api: Api, settings: Settings, upstreams: StandIns
+    api: Api, settings: Settings, upstreams: FakeUpstreams
 ) -> None:
     gem = {"value": hex(10**21), "address": GEM, "decimal": None}
     alchemy(

@@ -203,17 +203,17 @@ def test_credentials_in_a_url_are_refused_in_so_many_words() -> None:
 
 @pytest.mark.parametrize("service", SERVICES, ids=named)
 def test_options_beyond_one_cent_are_known_in_every_spelling(service: AnyService) -> None:
-    for name in {*service.beyond.names, *(service.beyond.values or {})}:
+    for name in {*service.refused_options.names, *(service.refused_options.values or {})}:
         snake = "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in name)
         for spelling in (name, snake, snake.replace("_", "-"), name.upper()):
-            assert service.beyond.asked_for({spelling: "beyond"}) == [spelling]
+            assert service.refused_options.find_refused({spelling: "beyond"}) == [spelling]
 
 
 @pytest.mark.parametrize("service", SERVICES, ids=named)
 def test_no_field_of_a_service_is_beyond_one_cent(service: AnyService) -> None:
     fields = dict.fromkeys([*service.request.model_fields, *service.input_schema(None)["properties"]], "any")
 
-    assert service.beyond.asked_for(fields) == []
+    assert service.refused_options.find_refused(fields) == []
 
 
 BEYOND: tuple[tuple[AnyService, str, tuple[Any, ...], tuple[Any, ...]], ...] = (
@@ -234,13 +234,13 @@ BEYOND: tuple[tuple[AnyService, str, tuple[Any, ...], tuple[Any, ...]], ...] = (
 def test_an_option_is_beyond_one_cent_by_what_it_asks_for(
     service: AnyService, option: str, inside: tuple[Any, ...], outside: tuple[Any, ...]
 ) -> None:
-    assert [value for value in inside if service.beyond.asked_for({option: value})] == []
-    assert [value for value in outside if not service.beyond.asked_for({option: value})] == []
+    assert [value for value in inside if service.refused_options.find_refused({option: value})] == []
+    assert [value for value in outside if not service.refused_options.find_refused({option: value})] == []
 
 
 @pytest.mark.parametrize("service", SERVICES, ids=named)
 def test_an_option_nobody_knows_is_an_unknown_key_and_no_more(service: AnyService) -> None:
-    assert service.beyond.asked_for({"numberOfResults": 3, "unknown": 1}) == []
+    assert service.refused_options.find_refused({"numberOfResults": 3, "unknown": 1}) == []
 
 
 @pytest.mark.parametrize("service", SERVICES, ids=named)
@@ -248,7 +248,7 @@ def test_the_declaration_is_the_contract(service: AnyService) -> None:
     path, order, seconds, fields = DECLARED[service.slug]
 
     assert (service.path, service.order, service.category) == (path, order, "web-context")
-    assert service.fresh_for == timedelta(seconds=seconds)
+    assert service.cache_ttl == timedelta(seconds=seconds)
     assert list(service.output_schema["properties"]) == fields == list(service.output_example)
     assert len(service.tags) <= 5
     assert all(tag.isascii() and len(tag) <= 32 for tag in service.tags)

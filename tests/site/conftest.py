@@ -12,7 +12,7 @@ from visitors import Site, open_site
 
 from centgate.dev import paid_on
 from centgate.devchain.house import DevChain
-from centgate.server import serving
+from centgate.server import run_in_thread
 from centgate.settings import Settings
 
 
@@ -20,7 +20,7 @@ from centgate.settings import Settings
 def shop(devchain: DevChain, tmp_path_factory: pytest.TempPathFactory) -> Generator[Site]:
     """The website of an API that is paid on the development chain."""
     settings = paid_on(devchain, Settings(port=0), tmp_path_factory.mktemp("shop"))
-    with serving(settings) as api, open_site(api) as site:
+    with run_in_thread(settings) as api, open_site(api) as site:
         yield site
 
 

@@ -21,7 +21,7 @@ from centgate.faces.site.deployment import Deployment, read_deployment
 from centgate.faces.site.file import File
 from centgate.faces.site.files import all_files
 from centgate.faces.site.pages import all_pages
-from centgate.server import serving
+from centgate.server import run_in_thread
 
 API = "https://api.shop.example"
 SITE = "https://www.shop.example"
@@ -49,7 +49,7 @@ def reading(folder: Path, **changes: object) -> Generator[Reading]:
     """Serve an API with changed settings and generate its website."""
     with stub_facilitator() as stub:
         settings = settings_in(folder, stub.url).model_copy(update={"public_url": API, **changes})
-        with serving(settings) as url, httpx.Client(base_url=url, timeout=30) as api:
+        with run_in_thread(settings) as url, httpx.Client(base_url=url, timeout=30) as api:
             deployment = read_deployment(url, SITE)
             yield Reading(deployment, all_files(deployment), api)
 

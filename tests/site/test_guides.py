@@ -27,7 +27,7 @@ from centgate.catalog import all_providers, all_services
 from centgate.cli import app
 from centgate.client.settings import BuyerSettings
 from centgate.devchain.accounts import BUYERS
-from centgate.envelope import ERRORS
+from centgate.envelope import ERROR_SPECS
 from centgate.errors import PaymentState, Retry
 from centgate.faces.site.files import all_files
 from centgate.faces.site.payment_states import RETRIES, STATES
@@ -48,7 +48,7 @@ GUIDES = [
 ]
 KILOBYTE = 1024
 
-each_code = pytest.mark.parametrize("code", list(ERRORS))
+each_code = pytest.mark.parametrize("code", list(ERROR_SPECS))
 
 
 def proof() -> str:
@@ -218,7 +218,7 @@ def test_a_command_that_is_none_would_be_found(words: list[str]) -> None:
 def test_every_setting_that_is_named_is_one(told: Reading) -> None:
     fields = {PREFIX + name.upper() for model in (Settings, BuyerSettings) for name in model.model_fields}
     providers = all_providers(all_services()).values()
-    sources = {PREFIX + name.replace("*", "") for each in providers for name in each.about.settings}
+    sources = {PREFIX + name.replace("*", "") for each in providers for name in each.info.settings}
 
     words = {
         word for twin in told.markdown_paths for word in re.findall(rf"{PREFIX}[A-Z0-9_<>]+", told.text(twin))
@@ -231,7 +231,7 @@ def test_every_setting_that_is_named_is_one(told: Reading) -> None:
 
 @each_code
 def test_the_errors_page_has_every_code_as_the_code_has_it(paid: Reading, code: str) -> None:
-    text, meaning = paid.text("/errors.md"), ERRORS[code]
+    text, meaning = paid.text("/errors.md"), ERROR_SPECS[code]
 
     row = f"| [`{code}`](#{code}) | {meaning.status} | {meaning.charged} | {meaning.action} |"
 
@@ -280,7 +280,7 @@ def test_what_costs_nothing_is_what_the_error_table_says(paid: Reading) -> None:
 
     listed = re.findall(r"\[`(\w+)`\]", section)
 
-    assert listed == [code for code, meaning in ERRORS.items() if meaning.charged == "no"]
+    assert listed == [code for code, meaning in ERROR_SPECS.items() if meaning.charged == "no"]
 
 
 def test_the_caps_that_are_told_are_those_of_the_client(paid: Reading) -> None:
@@ -336,9 +336,9 @@ def test_every_source_is_named_once_with_its_terms(paid: Reading) -> None:
     text = paid.text("/trust.md")
 
     for provider in all_providers(all_services()).values():
-        rows = [row for row in text.splitlines() if row.startswith(f"| [{provider.about.label}](")]
+        rows = [row for row in text.splitlines() if row.startswith(f"| [{provider.info.label}](")]
         assert len(rows) == 1
-        assert provider.about.terms in rows[0]
+        assert provider.info.terms in rows[0]
 
 
 @pytest.mark.parametrize(("kind", "state"), [("paid", "up"), ("unpaid", "up"), ("lost", "not reachable")])

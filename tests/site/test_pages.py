@@ -19,7 +19,7 @@ from visitors import Site
 
 from centgate.catalog import all_services
 from centgate.client.catalog import CatalogUnread
-from centgate.envelope import ERRORS
+from centgate.envelope import ERROR_SPECS
 from centgate.faces.site.deployment import Deployment
 from centgate.faces.site.files import all_files
 from centgate.faces.site.pages import all_pages
@@ -221,7 +221,7 @@ def test_a_service_page_says_all_there_is_to_know(deployment: Deployment, slug: 
 
     said = [service.price, service.summary, deployment.api + service.path, *service.guardrails]
     said += [f"[{each.label}]({each.docs_url}) | {each.role}" for each in service.providers]
-    said += [f"| `{code}` | {ERRORS[code].status} |" for code in ERRORS if code != "not_found"]
+    said += [f"| `{code}` | {ERROR_SPECS[code].status} |" for code in ERROR_SPECS if code != "not_found"]
     said.remove("| `method_not_allowed` | 405 |")
     assert [each for each in said if each not in text] == []
 

@@ -14,11 +14,11 @@ from facilitators import settings_in, stub_facilitator
 from playwright.sync_api import Browser, Page, expect
 from pydantic import SecretStr
 from readings import Reading, picked, reading
-from signed import BODY, OTHER, SIGNER, TAMPERED, URL, delivery
+from signed import BODY, OTHER, SIGNER, TAMPERED, URL, signed_settle_response
 from visitors import Site, open_site
 
 from centgate.faces.site.admission import admitted_signer
-from centgate.server import serving
+from centgate.server import run_in_thread
 
 KEY = "5e" * 32
 
@@ -28,7 +28,7 @@ def shop_api(tmp_path_factory: pytest.TempPathFactory) -> Generator[httpx.Client
     """An API that signs."""
     with (
         stub_facilitator() as stub,
-        serving(settings_in(tmp_path_factory.mktemp("signing"), stub.url, receipt_key=KEY)) as url,
+        run_in_thread(settings_in(tmp_path_factory.mktemp("signing"), stub.url, receipt_key=KEY)) as url,
         httpx.Client(base_url=url, timeout=30) as client,
     ):
         yield client
@@ -96,7 +96,7 @@ def test_the_body_can_be_a_file(visitor: Page) -> None:
     file = {"name": "body.json", "mimeType": "application/json", "buffer": BODY}
     visitor.locator("#check-file").set_input_files([file])  # pyright: ignore[reportArgumentType]
 
-    check(visitor, header(delivery()), body=b"what is pasted does not count then")
+    check(visitor, header(signed_settle_response()), body=b"what is pasted does not count then")
 
     expect(visitor.locator("#check-title")).to_have_text("No check failed")
     expect(visitor.locator("#check-list")).to_contain_text("the body is the one that was signed")
@@ -114,21 +114,25 @@ def test_whatever_was_changed_is_noticed_on_the_page(visitor: Page) -> None:
 
 
 def test_another_body_is_noticed_on_the_page(visitor: Page) -> None:
-    check(visitor, header(delivery()), body=BODY + b" ")
+    check(visitor, header(signed_settle_response()), body=BODY + b" ")
 
     expect(visitor.locator("#check-title")).to_have_text("The receipt is not valid")
     expect(visitor.locator("#check-list")).to_contain_text("the body is not the one that was signed")
 
 
 def test_a_receipt_that_another_key_signed_does_not_hold(visitor: Page) -> None:
-    check(visitor, header(delivery(OTHER)), body=BODY)
+    check(visitor, header(signed_settle_response(OTHER)), body=BODY)
 
     expect(visitor.locator("#check-title")).to_have_text("The receipt is not valid")
     expect(visitor.locator("#check-list")).to_contain_text(f"the receipt is not signed by {SIGNER.address}")
 
 
 def test_a_receipt_is_read_from_among_other_headers(visitor: Page) -> None:
-    check(visitor, f"HTTP/1.1 200 OK\npayment-response: {header(delivery())}\nx-request-id: 1\n", signer="")
+    check(
+        visitor,
+        f"HTTP/1.1 200 OK\npayment-response: {header(signed_settle_response())}\nx-request-id: 1\n",
+        signer="",
+    )
 
     expect(visitor.locator("#check-told")).to_contain_text(URL)
     expect(visitor.locator("#check-told")).to_contain_text("Mon, 21 Sep 2026 14:13:20 GMT")
@@ -140,7 +144,7 @@ def test_a_receipt_is_read_from_among_other_headers(visitor: Page) -> None:
     [
         ("", None, "The input is neither a PAYMENT-RESPONSE header nor its JSON."),
         ("what?", None, "The input is neither a PAYMENT-RESPONSE header nor its JSON."),
-        (header(delivery()), "0x12", "The signer must be an address: 0x and 40 hex digits."),
+        (header(signed_settle_response()), "0x12", "The signer must be an address: 0x and 40 hex digits."),
     ],
     ids=["nothing", "text", "signer"],
 )
@@ -153,7 +157,7 @@ def test_what_cannot_be_checked_is_said(visitor: Page, receipt: str, signer: str
 
 
 def test_text_of_strangers_stays_text(visitor: Page) -> None:
-    check(visitor, header(delivery(payer="<img src=x onerror=alert(1)>")), signer="")
+    check(visitor, header(signed_settle_response(payer="<img src=x onerror=alert(1)>")), signer="")
 
     expect(visitor.locator("#check-told")).to_contain_text("<img src=x")
     assert visitor.locator("main img").count() == 0

@@ -30,7 +30,7 @@ from centgate.client.catalog import CatalogUnread
 from centgate.faces.site.commands import address_given
 from centgate.faces.site.deployment import Deployment, read_deployment
 from centgate.faces.site.serving import site_app
-from centgate.server import listen, reachable, serving
+from centgate.server import local_url, open_listener, run_in_thread
 from centgate.settings import Settings
 
 SAFETY = (
@@ -55,14 +55,14 @@ def visitor(shop: Site) -> Generator[httpx.Client]:
 @contextmanager
 def served(api: str, deployment: Deployment, every: float) -> Generator[httpx.Client]:
     """A website that reads its API again every so many seconds."""
-    listener, listening = listen(Settings(port=0))
+    listener, listening = open_listener(Settings(port=0))
     config = uvicorn.Config(site_app(api, deployment, every=every), log_config=None, ws="none")
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
     thread.start()
     while not server.started:
         time.sleep(0.005)
-    with httpx.Client(base_url=reachable(listening), timeout=WAIT) as client:
+    with httpx.Client(base_url=local_url(listening), timeout=WAIT) as client:
         yield client
     server.should_exit = True
     thread.join()
@@ -306,7 +306,7 @@ def test_a_failure_of_its_own_is_an_apology(shop: Site, monkeypatch: pytest.Monk
 def test_pages_stay_when_the_api_goes_and_say_since_when(
     tmp_path: Path, facilitator: StubFacilitator
 ) -> None:
-    with serving(settings_in(tmp_path, facilitator.url)) as api:
+    with run_in_thread(settings_in(tmp_path, facilitator.url)) as api:
         deployment = read_deployment(api, "https://site.example")
         assert "**up**" in page(api, deployment)
 
@@ -320,13 +320,13 @@ def test_pages_stay_when_the_api_goes_and_say_since_when(
 
 def test_an_api_that_comes_back_is_up_again(tmp_path: Path, facilitator: StubFacilitator) -> None:
     api_settings = settings_in(tmp_path, facilitator.url)
-    with serving(api_settings) as api:
+    with run_in_thread(api_settings) as api:
         deployment = read_deployment(api, "https://site.example")
     port = int(api.rpartition(":")[2])
 
     with served(api, deployment, every=0.05) as client:
         until(client, "**not reachable** since")
-        with serving(api_settings.model_copy(update={"port": port})):
+        with run_in_thread(api_settings.model_copy(update={"port": port})):
             text = until(client, "**up**")
 
     assert "not reachable" not in text

@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import pytest
 
-from centgate.catalog import all_services, full_entry
+from centgate.catalog import all_services, service_details
 from centgate.client.catalog import Entry, Requirements
 from centgate.faces.site.deployment import Deployment
 from centgate.faces.site.forms import Field, form_of
@@ -25,7 +25,7 @@ TERMS = Requirements(
     max_timeout_seconds=120,
     extra={"name": "USD Coin", "version": "2"},
 )
-ENTRIES = [Entry.model_validate(full_entry(service, Settings())) for service in all_services()]
+ENTRIES = [Entry.model_validate(service_details(service, Settings())) for service in all_services()]
 
 
 def deployment(terms: Requirements | None = TERMS) -> Deployment:

@@ -12,7 +12,7 @@ from visitors import Site, Wallet, give, open_site
 
 from centgate.errors import NoData, ProviderError
 from centgate.faces.site.payment_states import STATES
-from centgate.server import serving
+from centgate.server import run_in_thread
 
 HOSTILE = '<img src="x" onerror="document.title = \'broken in\'">'
 
@@ -45,7 +45,7 @@ def site(
 ) -> Generator[Site]:
     """The website of an API with the moody service and that facilitator."""
     settings = settings_in(tmp_path_factory.mktemp("trouble"), stub.url)
-    with serving(settings) as api, open_site(api) as site:
+    with run_in_thread(settings) as api, open_site(api) as site:
         yield site
 
 

@@ -17,7 +17,7 @@ from playwright.sync_api import Page
 from centgate.devchain.accounts import BUYERS
 from centgate.faces.site.deployment import Deployment, read_deployment
 from centgate.faces.site.serving import site_app
-from centgate.server import listen, reachable
+from centgate.server import local_url, open_listener
 from centgate.settings import Settings
 
 
@@ -32,8 +32,8 @@ class Site:
 @contextmanager
 def open_site(api: str, **promises: Any) -> Generator[Site]:
     """Serve the website of an API in a thread; `promises` replace terms that it read from the API."""
-    listener, settings = listen(Settings(port=0))
-    url = reachable(settings)
+    listener, settings = open_listener(Settings(port=0))
+    url = local_url(settings)
     deployment = replaced(read_deployment(api, url), **promises)
     config = uvicorn.Config(site_app(api, deployment), log_config=None, lifespan="off", ws="none")
     server = uvicorn.Server(config)

@@ -8,7 +8,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Protocol
 
 import pytest
-from small_site import Reaching, SmallSite, small_site
+from small_site import OpenDeployment, SmallSite, small_site
 
 from centgate.resources import user_agent
 from centgate.sites.robots import MOST_BYTES, MOST_SITEMAPS, Robots, named_sitemaps, permits
@@ -29,13 +29,13 @@ class Opened(Protocol):
 
 
 @pytest.fixture
-def opened(reaching: Reaching) -> Opened:
+def opened(reaching: OpenDeployment) -> Opened:
     """Return a function that opens the robots cache for sites."""
 
     @asynccontextmanager
     async def open_robots(*sites: SmallSite) -> AsyncGenerator[Robots]:
         async with reaching(*sites) as (settings, resources):
-            yield Robots(resources.fetcher, resources.readers, user_agent(settings))
+            yield Robots(resources.fetcher, resources.page_parsers, user_agent(settings))
 
     return open_robots
 
@@ -97,28 +97,31 @@ async def test_the_rules_of_a_site_hold_for_its_pages(site: SmallSite, opened: O
     site.robots("User-agent: Centgate", "Disallow: /private", f"Sitemap: {site.url}/map.xml")
 
     async with opened(site) as robots:
-        private, public = await robots.allows(site.at("/private/1")), await robots.allows(site.at("/"))
-        sitemaps = await robots.sitemaps(site.at("/private/1"))
+        private, public = (
+            await robots.allows(site.url_of("/private/1")),
+            await robots.allows(site.url_of("/")),
+        )
+        sitemaps = await robots.sitemaps(site.url_of("/private/1"))
 
     assert (private, public) == (False, True)
-    assert sitemaps == [site.at("/map.xml")]
+    assert sitemaps == [site.url_of("/map.xml")]
 
 
 async def test_a_ban_says_which_host_bans(site: SmallSite, opened: Opened) -> None:
-    site.says("/robots.txt", ALL)
+    site.set_response("/robots.txt", ALL)
 
     async with opened(site) as robots:
-        ban = await robots.ban(site.at("/a"))
+        ban = await robots.ban(site.url_of("/a"))
 
     assert ban
     assert (ban.reason, ban.message) == ("robots", f"robots.txt of {site.address} does not allow it")
 
 
 async def test_robots_txt_is_fetched_once_for_all_who_ask(site: SmallSite, opened: Opened) -> None:
-    site.says("/robots.txt", ALL)
+    site.set_response("/robots.txt", ALL)
 
     async with opened(site) as robots:
-        answers = await asyncio.gather(*(robots.allows(site.at(f"/{n}")) for n in range(20)))
+        answers = await asyncio.gather(*(robots.allows(site.url_of(f"/{n}")) for n in range(20)))
         await robots.sitemaps(site.url)
 
     assert answers == [False] * 20
@@ -126,13 +129,13 @@ async def test_robots_txt_is_fetched_once_for_all_who_ask(site: SmallSite, opene
 
 
 async def test_whoever_gives_up_does_not_take_the_others_along(site: SmallSite, opened: Opened) -> None:
-    site.says("/robots.txt", ALL)
+    site.set_response("/robots.txt", ALL)
     site.silent.add("/robots.txt")
 
     async with opened(site) as robots:
-        first = asyncio.create_task(robots.allows(site.at("/a")))
+        first = asyncio.create_task(robots.allows(site.url_of("/a")))
         await asyncio.to_thread(site.reached.wait, 10)
-        second = asyncio.create_task(robots.allows(site.at("/b")))
+        second = asyncio.create_task(robots.allows(site.url_of("/b")))
         site.silent.clear()
         first.cancel()
 
@@ -140,10 +143,10 @@ async def test_whoever_gives_up_does_not_take_the_others_along(site: SmallSite, 
 
 
 async def test_sites_are_told_apart(site: SmallSite, opened: Opened) -> None:
-    site.says("/robots.txt", ALL)
+    site.set_response("/robots.txt", ALL)
     with small_site() as other:
         async with opened(site, other) as robots:
-            here, there = await robots.allows(site.at("/a")), await robots.allows(other.at("/a"))
+            here, there = await robots.allows(site.url_of("/a")), await robots.allows(other.url_of("/a"))
 
     assert (here, there) == (False, True)
 
@@ -152,18 +155,18 @@ async def test_sites_are_told_apart(site: SmallSite, opened: Opened) -> None:
 async def test_a_file_that_is_not_there_allows_everything(
     status: int, site: SmallSite, opened: Opened
 ) -> None:
-    site.says("/robots.txt", ALL, status=status)
+    site.set_response("/robots.txt", ALL, status=status)
 
     async with opened(site) as robots:
-        assert await robots.allows(site.at("/a"))
+        assert await robots.allows(site.url_of("/a"))
 
 
 @pytest.mark.parametrize("status", [500, 502, 503])
 async def test_a_server_that_fails_bans_everything(status: int, site: SmallSite, opened: Opened) -> None:
-    site.says("/robots.txt", b"", status=status)
+    site.set_response("/robots.txt", b"", status=status)
 
     async with opened(site) as robots:
-        ban = await robots.ban(site.at("/a"))
+        ban = await robots.ban(site.url_of("/a"))
 
     assert ban
     assert ban.reason == "robots"
@@ -177,8 +180,8 @@ async def test_no_answer_in_time_bans_everything_and_says_so(
     site.silent.add("/robots.txt")
 
     async with opened(site) as robots:
-        ban = await robots.ban(site.at("/a"))
-        sitemaps = await robots.sitemaps(site.at("/a"))
+        ban = await robots.ban(site.url_of("/a"))
+        sitemaps = await robots.sitemaps(site.url_of("/a"))
 
     assert ban
     assert ban.reason == "timeout"
@@ -190,54 +193,56 @@ async def test_a_site_that_cannot_be_reached_is_not_called_banned(opened: Opened
         pass
 
     async with opened(gone) as robots:
-        assert await robots.allows(gone.at("/a"))
-        assert await robots.sitemaps(gone.at("/a")) == []
+        assert await robots.allows(gone.url_of("/a"))
+        assert await robots.sitemaps(gone.url_of("/a")) == []
 
 
 async def test_an_address_that_must_not_be_fetched_is_left_to_the_page(
     site: SmallSite, opened: Opened
 ) -> None:
     async with opened() as robots:
-        assert await robots.allows(site.at("/a"))
+        assert await robots.allows(site.url_of("/a"))
 
     assert site.asked == []
 
 
 async def test_a_redirect_is_followed(site: SmallSite, opened: Opened) -> None:
-    site.says("/robots.txt", b"", status=301, Location="/rules.txt")
-    site.says("/rules.txt", ALL)
+    site.set_response("/robots.txt", b"", status=301, Location="/rules.txt")
+    site.set_response("/rules.txt", ALL)
 
     async with opened(site) as robots:
-        assert not await robots.allows(site.at("/a"))
+        assert not await robots.allows(site.url_of("/a"))
 
 
 async def test_of_a_long_file_the_beginning_counts(site: SmallSite, opened: Opened) -> None:
     filling = b"# filling\n" * (MOST_BYTES // 10)
-    site.says("/robots.txt", b"User-agent: *\nDisallow: /early\n" + filling + b"Disallow: /late\n")
+    site.set_response("/robots.txt", b"User-agent: *\nDisallow: /early\n" + filling + b"Disallow: /late\n")
 
     async with opened(site) as robots:
-        early, late = await robots.allows(site.at("/early")), await robots.allows(site.at("/late"))
+        early, late = await robots.allows(site.url_of("/early")), await robots.allows(site.url_of("/late"))
 
     assert (early, late) == (False, True)
 
 
 async def test_more_than_anybody_reads_is_no_rule(site: SmallSite, opened: Opened) -> None:
-    site.says("/robots.txt", ALL + b"#" * 6_000_000)
+    site.set_response("/robots.txt", ALL + b"#" * 6_000_000)
 
     async with opened(site) as robots:
-        assert await robots.allows(site.at("/a"))
+        assert await robots.allows(site.url_of("/a"))
 
 
 async def test_rules_that_cannot_be_matched_in_time_ban_everything(
     site: SmallSite, opened: Opened, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("centgate.sites.robots.MATCH_SECONDS", 0.01)
-    site.says("/robots.txt", "".join(f"User-agent: *\nDisallow: /{n}*a*b*c*d*e$\n" for n in range(16_000)))
+    site.set_response(
+        "/robots.txt", "".join(f"User-agent: *\nDisallow: /{n}*a*b*c*d*e$\n" for n in range(16_000))
+    )
 
     async with opened(site) as robots:
-        first = await robots.ban(site.at("/a"))
+        first = await robots.ban(site.url_of("/a"))
         monkeypatch.setattr("centgate.sites.robots.MATCH_SECONDS", 30)
-        again = await robots.ban(site.at("/b"))
+        again = await robots.ban(site.url_of("/b"))
 
     assert first
     assert first.reason == "robots"
@@ -246,7 +251,7 @@ async def test_rules_that_cannot_be_matched_in_time_ban_everything(
 
 
 async def test_hostile_patterns_are_matched(site: SmallSite, opened: Opened) -> None:
-    site.says("/robots.txt", f"User-agent: *\nDisallow: /{'*a' * 200_000}$\n")
+    site.set_response("/robots.txt", f"User-agent: *\nDisallow: /{'*a' * 200_000}$\n")
 
     async with opened(site) as robots:
-        assert await robots.allows(site.at("/" + "a" * 1900 + "b"))
+        assert await robots.allows(site.url_of("/" + "a" * 1900 + "b"))

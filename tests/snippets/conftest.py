@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 from node_packages import installed
 from snippet_shop import PAYER, knowing
-from standins import set_up, stand_ins
+from standins import configure_providers, fake_upstreams
 
 from centgate.dev import paid_on
 from centgate.devchain.house import DevChain
 from centgate.faces.site.deployment import Deployment, read_deployment
-from centgate.server import serving
+from centgate.server import run_in_thread
 from centgate.settings import Settings
 
 CLIENTS = Path(__file__).parents[1] / "clients"
@@ -30,9 +30,9 @@ def deployment(devchain: DevChain, tmp_path_factory: pytest.TempPathFactory) -> 
         for name in [name for name in os.environ if name.startswith("CENTGATE_")]:
             patch.delenv(name)
         patch.chdir(folder)
-        upstreams = open_parts.enter_context(stand_ins())
-        settings = set_up(paid_on(devchain, Settings(port=0), folder), knowing(upstreams))
-        yield read_deployment(open_parts.enter_context(serving(settings)), None)
+        upstreams = open_parts.enter_context(fake_upstreams())
+        settings = configure_providers(paid_on(devchain, Settings(port=0), folder), knowing(upstreams))
+        yield read_deployment(open_parts.enter_context(run_in_thread(settings)), None)
 
 
 @pytest.fixture

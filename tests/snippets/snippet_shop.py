@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from pydantic import SecretStr
-from standins import Asked, StandIns
+from standins import FakeUpstreams, RecordedRequest
 
 from centgate.devchain.accounts import BUYERS
 from centgate.settings import ProviderSettings
@@ -29,7 +29,7 @@ NODE: dict[str, Any] = {
 }
 
 
-def knowing(upstreams: StandIns) -> dict[str, ProviderSettings]:
+def knowing(upstreams: FakeUpstreams) -> dict[str, ProviderSettings]:
     """Fill the fake upstreams, and return the settings with their URLs."""
     _tokens(upstreams)
     _contracts(upstreams)
@@ -37,11 +37,11 @@ def knowing(upstreams: StandIns) -> dict[str, ProviderSettings]:
     _web(upstreams)
     _documentation(upstreams)
     names = ("goplus", "dexscreener", "sourcify", "defillama", *ELSEWHERE)
-    keyed = upstreams.providers("exa", "firecrawl", "context7", key=SecretStr("a-key"))
-    return {**upstreams.providers(*names), **keyed, **upstreams.providers("rpc_8453")}
+    keyed = upstreams.provider_settings("exa", "firecrawl", "context7", key=SecretStr("a-key"))
+    return {**upstreams.provider_settings(*names), **keyed, **upstreams.provider_settings("rpc_8453")}
 
 
-def _tokens(upstreams: StandIns) -> None:
+def _tokens(upstreams: FakeUpstreams) -> None:
     facts = {"is_open_source": "1", "is_honeypot": "0", "buy_tax": "0", "sell_tax": "0", "holder_count": "9"}
     row = {
         "chainId": "base",
@@ -58,11 +58,11 @@ def _tokens(upstreams: StandIns) -> None:
         "fdv": 5_000_000,
         "pairCreatedAt": 1_692_212_700_000,
     }
-    upstreams.says("goplus", "/api/v1/token_security/8453", {"code": 1, "result": {USDC: facts}})
-    upstreams.says("dexscreener", f"/token-pairs/v1/base/{USDC}", [row])
+    upstreams.set_response("goplus", "/api/v1/token_security/8453", {"code": 1, "result": {USDC: facts}})
+    upstreams.set_response("dexscreener", f"/token-pairs/v1/base/{USDC}", [row])
 
 
-def _contracts(upstreams: StandIns) -> None:
+def _contracts(upstreams: FakeUpstreams) -> None:
     match: dict[str, Any] = {
         "match": "match",
         "runtimeMatch": "match",
@@ -71,11 +71,11 @@ def _contracts(upstreams: StandIns) -> None:
         "compilation": {"name": "FiatTokenProxy", "language": "Solidity"},
         "proxyResolution": {"isProxy": False, "proxyType": None, "implementations": []},
     }
-    upstreams.says("sourcify", f"/server/v2/contract/8453/{USDC}", match)
-    upstreams.answers("rpc_8453", "/", _node, method="POST")
+    upstreams.set_response("sourcify", f"/server/v2/contract/8453/{USDC}", match)
+    upstreams.set_response_function("rpc_8453", "/", _node, method="POST")
 
 
-def _node(asked: Asked) -> tuple[int, Any]:
+def _node(asked: RecordedRequest) -> tuple[int, Any]:
     messages: list[dict[str, Any]] | dict[str, Any] = asked.body
     if isinstance(messages, list):
         return 200, [_result(each) for each in messages]
@@ -89,27 +89,29 @@ def _result(message: dict[str, Any]) -> dict[str, Any]:
     return {**head, "result": NODE[message["method"]]}
 
 
-def _protocols(upstreams: StandIns) -> None:
+def _protocols(upstreams: FakeUpstreams) -> None:
     row = {"slug": "aave-v3", "name": "Aave V3", "category": "Lending", "chains": ["Base"], "tvl": 300}
-    upstreams.says("defillama", "/protocols", [row])
+    upstreams.set_response("defillama", "/protocols", [row])
 
 
-def _web(upstreams: StandIns) -> None:
+def _web(upstreams: FakeUpstreams) -> None:
     found = {"title": "A page", "url": "https://example.com/", "description": "What it is about."}
     page = {"id": found["url"], "url": found["url"], "title": found["title"], "text": "Text of the page."}
     scraped = {"markdown": "# A page\n\nText of it.", "metadata": {"title": "A page", "statusCode": 200}}
     read = {"results": [page], "statuses": [{"id": found["url"], "status": "success"}]}
-    upstreams.says("exa", "/search", {"results": [page], "resolvedSearchType": "neural"}, method="POST")
-    upstreams.says("exa", "/contents", read, method="POST")
+    upstreams.set_response(
+        "exa", "/search", {"results": [page], "resolvedSearchType": "neural"}, method="POST"
+    )
+    upstreams.set_response("exa", "/contents", read, method="POST")
     for path, body in {
         "/v2/map": {"success": True, "links": [{"url": "https://docs.python.org/3/library/asyncio.html"}]},
         "/v2/search": {"success": True, "data": {"web": [found]}},
         "/v2/scrape": {"success": True, "data": scraped},
     }.items():
-        upstreams.says("firecrawl", path, body, method="POST")
+        upstreams.set_response("firecrawl", path, body, method="POST")
 
 
-def _documentation(upstreams: StandIns) -> None:
+def _documentation(upstreams: FakeUpstreams) -> None:
     library = {
         "id": "/fastapi/fastapi",
         "title": "FastAPI",
@@ -125,5 +127,5 @@ def _documentation(upstreams: StandIns) -> None:
         "pageTitle": "Dependencies",
         "codeList": [{"language": "python", "code": "Depends(f)"}],
     }
-    upstreams.says("context7", "/api/v2/libs/search", {"results": [library]})
-    upstreams.says("context7", "/api/v2/context", {"codeSnippets": [snippet], "infoSnippets": []})
+    upstreams.set_response("context7", "/api/v2/libs/search", {"results": [library]})
+    upstreams.set_response("context7", "/api/v2/context", {"codeSnippets": [snippet], "infoSnippets": []})

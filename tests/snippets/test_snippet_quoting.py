@@ -14,7 +14,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from centgate.catalog import all_services, full_entry
+from centgate.catalog import all_services, service_details
 from centgate.client.catalog import Entry
 from centgate.client.shell.arguments import read_pairs
 from centgate.dev import MERCHANT
@@ -40,7 +40,7 @@ NASTY = (
 TEXT = st.text(st.characters(exclude_categories=("Cs",), exclude_characters="\0"), min_size=1, max_size=40)
 FEW = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 SERVICES = {service.slug: service for service in all_services()}
-SEARCH = Entry.model_validate(full_entry(SERVICES["crawler-search"], Settings(pay_to=MERCHANT)))
+SEARCH = Entry.model_validate(service_details(SERVICES["crawler-search"], Settings(pay_to=MERCHANT)))
 PLAIN = {"type": "object", "properties": {"query": {"type": "string"}, "limit": {"type": "integer"}}}
 API = "http://127.0.0.1:8402"
 
@@ -201,7 +201,7 @@ def test_no_snippet_ends_the_block_of_code_it_stands_in(query: str) -> None:
 @pytest.mark.parametrize("slug", SERVICES)
 def test_the_command_line_is_one_that_the_command_reads_back(slug: str) -> None:
     service = SERVICES[slug]
-    entry = Entry.model_validate(full_entry(service, Settings(pay_to=MERCHANT)))
+    entry = Entry.model_validate(service_details(service, Settings(pay_to=MERCHANT)))
     code = {each.label: each.code for each in snippets(entry, of_one(entry))}["Command line"]
 
     _, _, _, *pairs, _, _, _, _ = shlex.split(code.replace("\\\n", ""))

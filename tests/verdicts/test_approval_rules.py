@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from centgate.chains import CHAIN_BY_ID
 from centgate.facts.approvals import ToldApproval, ToldSpender, ToldToken
-from centgate.readings import address
+from centgate.readings import as_address
 from centgate.verdicts.approval_rules import (
     DAY,
     EXPLOITED,
@@ -297,4 +297,4 @@ def test_every_finding_is_one_sentence_with_its_source(evidence: Evidence):
 def test_exploited_contracts_are_known_by_chain_and_address():
     for chain_id, spender in EXPLOITED:
         assert chain_id in CHAIN_BY_ID
-        assert address(spender) == spender
+        assert as_address(spender) == spender

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from centgate.facts.known_tokens import KNOWN_TOKENS, KnownToken
 from centgate.facts.wallets import Holding, Movement, Price, Token
-from centgate.text import NAME, cleaned
+from centgate.text import MAX_NAME_LENGTH, clean_line
 from centgate.verdicts.suspicion import (
     RULES,
     Lookalike,
@@ -227,13 +227,13 @@ def test_every_reason_is_a_rule_s_with_a_clean_value(symbol: str, name: str) -> 
 
     for found in suspicions(Token(STRANGE, symbol, name), 1):
         assert found.explanation == explanations[found.id]
-        assert found.value == cleaned(found.value)
+        assert found.value == clean_line(found.value)
 
 
 @often
 @given(st.text(st.characters(), max_size=200), st.integers(1, 100))
 def test_cleaning_leaves_nothing_invisible_and_no_more_than_asked(text: str, length: int) -> None:
-    shown = cleaned(text, length)
+    shown = clean_line(text, length)
 
     assert shown is None or len(shown) <= length
     for character in shown or "":
@@ -245,7 +245,7 @@ def test_cleaning_leaves_nothing_invisible_and_no_more_than_asked(text: str, len
 @often
 @given(st.text())
 def test_cleaning_a_name_cuts_it_to_its_length(text: str) -> None:
-    assert len(cleaned(text * 40) or "") <= NAME
+    assert len(clean_line(text * 40) or "") <= MAX_NAME_LENGTH
 
 
 @pytest.mark.parametrize(

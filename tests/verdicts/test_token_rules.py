@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from standins import recorded
+from standins import load_recording
 
-from centgate.chains import is_burned
+from centgate.chains import is_burn_address
 from centgate.facts.pairs import Pair, Side
 from centgate.facts.tokens import FLAGS, DexPool, Holder, Simulation, SimulationFlag, TokenFlags
 from centgate.providers.goplus_token import parse_token_security
@@ -438,7 +438,7 @@ def test_what_nobody_holds_is_nobodys_share():
     [(BURN, 1), ("0x" + "dead" * 10, 1), ("0x" + "0" * 40, 1), (OWNER, 0), ("0xdead" + "1" * 36, 0)],
 )
 def test_burn_addresses(address: str, burned: int):
-    assert is_burned(address) == bool(burned)
+    assert is_burn_address(address) == bool(burned)
 
 
 # liquidity
@@ -708,7 +708,9 @@ def test_facts_hold_every_flag_there_is():
 
 
 def analysed(case: str, token: str) -> Facts:
-    flags = parse_token_security(recorded("goplus_token_security", case)["result"][token], partial=False)
+    flags = parse_token_security(
+        load_recording("goplus_token_security", case)["result"][token], partial=False
+    )
     return Facts(NOW, flags=flags, no_simulation_reason="source_unavailable", liquidity=in_pools(flags))
 
 

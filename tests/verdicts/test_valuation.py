@@ -21,8 +21,8 @@ from centgate.facts.wallets import (
     scaled,
     transaction_hash,
 )
-from centgate.readings import MOST_UNITS, MOST_USD, base_units, moment, price
-from centgate.readings import decimals as token_decimals
+from centgate.readings import MAX_BASE_UNITS, MAX_USD, as_base_units, as_price, parse_iso_time
+from centgate.readings import as_decimals as token_decimals
 from centgate.verdicts.valuation import Quote, coin_worth, quoted, ranked, valued
 
 often = settings(max_examples=200, deadline=None, database=None)
@@ -97,7 +97,7 @@ def test_the_coin_has_eighteen_decimals() -> None:
 
 
 def test_amounts_are_scaled_exactly() -> None:
-    assert str(scaled(MOST_UNITS, 18)).replace(".", "") == str(MOST_UNITS)
+    assert str(scaled(MAX_BASE_UNITS, 18)).replace(".", "") == str(MAX_BASE_UNITS)
     assert str(scaled(1, 255)) == "1E-255"
     assert scaled(5, 0) == 5
     assert scaled(None, 18) is scaled(5, None) is None
@@ -105,14 +105,14 @@ def test_amounts_are_scaled_exactly() -> None:
 
 @often
 @given(
-    st.integers(0, MOST_UNITS),
+    st.integers(0, MAX_BASE_UNITS),
     st.none() | st.integers(0, 255),
     st.floats(min_value=1e-300, allow_infinity=False),
 )
 def test_no_worth_is_beyond_all_that_is_owned(amount: int, decimals: int | None, usd: float) -> None:
     found = valued(holding("X", amount, decimals), priced(usd))
 
-    assert found.usd is None or found.usd <= MOST_USD
+    assert found.usd is None or found.usd <= MAX_USD
     units = finite(scaled(amount, decimals))
     assert units is None or math.isfinite(units)
 
@@ -120,9 +120,14 @@ def test_no_worth_is_beyond_all_that_is_owned(amount: int, decimals: int | None,
 @often
 @given(anything)
 def test_what_sources_write_is_read_or_unknown(value: object) -> None:
-    amount, decimals, usd, at = base_units(value), token_decimals(value), price(value), moment(value)
+    amount, decimals, usd, at = (
+        as_base_units(value),
+        token_decimals(value),
+        as_price(value),
+        parse_iso_time(value),
+    )
 
-    assert amount is None or 0 <= amount <= MOST_UNITS
+    assert amount is None or 0 <= amount <= MAX_BASE_UNITS
     assert decimals is None or 0 <= decimals <= 255
     assert usd is None or 0 < usd < math.inf
     assert at is None or at.tzinfo
@@ -135,7 +140,7 @@ def test_what_sources_write_is_read_or_unknown(value: object) -> None:
         ("", None),
         ("0x0", 0),
         ("12", 12),
-        ("0x" + "f" * 64, MOST_UNITS),
+        ("0x" + "f" * 64, MAX_BASE_UNITS),
         ("0x1" + "0" * 64, None),
         ("1e18", None),
         ("-1", None),
@@ -144,14 +149,14 @@ def test_what_sources_write_is_read_or_unknown(value: object) -> None:
     ],
 )
 def test_amounts_in_every_spelling(value: object, amount: int | None) -> None:
-    assert base_units(value) == amount
+    assert as_base_units(value) == amount
 
 
 @pytest.mark.parametrize(
     "value", ["0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-14:00", "2026-11-02T10:15:47", "yesterday", 7]
 )
 def test_a_time_that_no_calendar_has_is_unknown(value: object) -> None:
-    assert moment(value) is None
+    assert parse_iso_time(value) is None
 
 
 def moved(name: str, block: int | None, second: int | None, place: int = 0) -> Movement:

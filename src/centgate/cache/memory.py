@@ -30,7 +30,7 @@ class MemoryCache:
         entry = self._entries.get(key)
         return entry.content if entry else None
 
-    async def put(self, key: str, content: bytes, seconds: float) -> None:
+    async def put(self, key: str, content: bytes, ttl_seconds: float) -> None:
         """Store content with a TTL in seconds; content larger than the whole cache is not stored."""
         if len(content) + 512 <= self._entries.maxsize:
-            self._entries[key] = _MemoryEntry(content, seconds)
+            self._entries[key] = _MemoryEntry(content, ttl_seconds)

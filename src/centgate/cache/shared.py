@@ -18,33 +18,33 @@ from redis.backoff import NoBackoff
 from redis.exceptions import ConnectionError as Lost
 from redis.exceptions import RedisError
 
-PREFIX = "centgate:1:"
+KEY_PREFIX = "centgate:1:"
 """Prefix of every key; the number is the format version, which separates incompatible versions."""
-PATIENCE = 0.5
+COMMAND_TIMEOUT = 0.5
 """Timeout of a command in seconds, with the wait for a connection; the caller then continues without it."""
-PROBE_PATIENCE = 1.0
-PAUSE = 3.0
+PROBE_TIMEOUT = 1.0
+PROBE_INTERVAL = 3.0
 """Seconds between two probes while it is unavailable."""
-CONNECTIONS = 32
+MAX_CONNECTIONS = 32
 
 _PROBE = "return redis.call('SET', KEYS[1], '1', 'PX', 1000)"
 _ERRORS = (RedisError, OSError, UnicodeError)
 
 
-class Shared:
+class SharedRedis:
     """Runs Lua scripts in Redis; after a failure no script runs until a probe succeeds.
 
     `run` returns None while Redis is unavailable, at once or after the timeout.
     """
 
-    up: bool | None = None
+    is_up: bool | None = None
     """True if it is in use, as last logged; None before the first probe."""
     failures: int = 0
     """Number of commands that failed or timed out."""
 
-    def __init__(self, url: str, patience: float = PATIENCE) -> None:
+    def __init__(self, url: str, timeout: float = COMMAND_TIMEOUT) -> None:
         """Create a client without connecting. Raises ValueError for an invalid URL."""
-        self._patience = patience
+        self._patience = timeout
         self._client = _client(url)
         self._secrets = _secrets(url)
         self._probe = self._client.register_script(_PROBE)
@@ -53,14 +53,16 @@ class Shared:
         self._failed_at = float("-inf")
         self._recovery: asyncio.Task[None] | None = None
 
-    async def run(self, script: str, keys: Sequence[str], arguments: Sequence[str | bytes | float]) -> Any:
+    async def run_script(
+        self, script: str, keys: Sequence[str], arguments: Sequence[str | bytes | float]
+    ) -> Any:
         """Run a script and return its result (never nil); None if Redis is unavailable."""
         if not self._usable:
             return None
         registered = self._scripts.get(script) or self._register_script(script)
         try:
             async with asyncio.timeout(self._patience):
-                return await registered([PREFIX + key for key in keys], arguments)
+                return await registered([KEY_PREFIX + key for key in keys], arguments)
         except _ERRORS as error:
             self._handle_failure(error)
             return None
@@ -81,7 +83,7 @@ class Shared:
             with suppress(asyncio.CancelledError):
                 await self._recovery
         with suppress(*_ERRORS):
-            await asyncio.wait_for(self._client.aclose(), PROBE_PATIENCE)
+            await asyncio.wait_for(self._client.aclose(), PROBE_TIMEOUT)
 
     def _handle_failure(self, error: Exception) -> None:
         """Stop using it until a probe succeeds: probed at once, or after a pause if it failed recently."""
@@ -90,7 +92,7 @@ class Shared:
             return
         self._usable = False
         now = asyncio.get_running_loop().time()
-        failed_recently, self._failed_at = now - self._failed_at < PAUSE, now
+        failed_recently, self._failed_at = now - self._failed_at < PROBE_INTERVAL, now
         self._recovery = asyncio.create_task(self._recover(error if failed_recently else None))
 
     async def _recover(self, failure: Exception | None) -> None:
@@ -98,7 +100,7 @@ class Shared:
         failure = failure or await self._run_probe()
         while failure:
             self._log_state(up=False, failure=failure)
-            await asyncio.sleep(PAUSE)
+            await asyncio.sleep(PROBE_INTERVAL)
             failure = await self._run_probe()
         self._usable = True
         self._log_state(up=True)
@@ -106,16 +108,16 @@ class Shared:
     async def _run_probe(self) -> Exception | None:
         """Probe by writing a key; return the error, or None on success."""
         try:
-            async with asyncio.timeout(PROBE_PATIENCE):
-                await self._probe([PREFIX + "probe"])
+            async with asyncio.timeout(PROBE_TIMEOUT):
+                await self._probe([KEY_PREFIX + "probe"])
         except _ERRORS as error:
             return error
         return None
 
     def _log_state(self, *, up: bool, failure: Exception | None = None) -> None:
-        if up is self.up:
+        if up is self.is_up:
             return
-        self.up = up
+        self.is_up = up
         log = structlog.get_logger()
         if up:
             log.info("the cache is shared")
@@ -133,15 +135,15 @@ class Shared:
         return f"{type(failure).__name__}: {message}"
 
 
-def check_address(url: str) -> None:
+def check_url(url: str) -> None:
     """Raise ValueError for an invalid URL; does not connect."""
     _client(url)
 
 
 @asynccontextmanager
-async def open_shared(url: str, patience: float = PATIENCE) -> AsyncGenerator[Shared]:
+async def open_redis(url: str, timeout: float = COMMAND_TIMEOUT) -> AsyncGenerator[SharedRedis]:
     """Open connections to a Redis, which may be unavailable. Raises ValueError for an invalid URL."""
-    shared = Shared(url, patience)
+    shared = SharedRedis(url, timeout)
     await shared.open()
     try:
         yield shared
@@ -153,7 +155,7 @@ def _client(url: str) -> Redis:
     try:
         pool = BlockingConnectionPool.from_url(  # pyright: ignore[reportUnknownMemberType]
             url,
-            max_connections=CONNECTIONS,
+            max_connections=MAX_CONNECTIONS,
             timeout=None,  # the command's timeout covers it
             socket_timeout=None,
             socket_connect_timeout=None,

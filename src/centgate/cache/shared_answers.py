@@ -15,15 +15,15 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from centgate.cache.shared import Shared
+    from centgate.cache.shared import SharedRedis
 
-LEASE = 5.0
+LEASE_SECONDS = 5.0
 """Duration of a lease in seconds unless renewed: the maximum wait for a server that died."""
-WAIT = 10.0
+MAX_WAIT_SECONDS = 10.0
 """Maximum wait for another server's work in seconds; leaves as much time again before buyers give up."""
-FIRST_LOOK, LAST_LOOK = 0.02, 0.1
+MIN_POLL_SECONDS, MAX_POLL_SECONDS = 0.02, 0.1
 """Shortest and longest interval in seconds between two checks if another server has finished."""
-MOST_BYTES = 1 << 20
+MAX_RESPONSE_BYTES = 1 << 20
 """Maximum size of a shared result in bytes."""
 
 _FIND = """
@@ -56,67 +56,67 @@ return 0
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class CachedResponse:
     """A result computed by a server."""
 
     content: bytes
-    seconds: float
+    ttl_seconds: float
     """Its remaining TTL."""
 
 
-class Turn:
+class ComputeLease:
     """Permission to compute a result; `found` is a result of another server, which makes that unnecessary."""
 
-    def __init__(self, found: Found | None = None) -> None:
-        self.found = found
+    def __init__(self, cached: CachedResponse | None = None) -> None:
+        self.cached = cached
 
-    async def keep(self, content: bytes, seconds: float) -> None:
+    async def store_result(self, content: bytes, seconds: float) -> None:
         """Share the computed result with a TTL in seconds."""
 
 
-class SharedTurn(Turn):
+class RedisLease(ComputeLease):
     """A lease in Redis that other servers respect."""
 
     def __init__(
-        self, shared: Shared, keys: tuple[str, str], token: str, *, found: Found | None = None
+        self, shared: SharedRedis, keys: tuple[str, str], token: str, *, cached: CachedResponse | None = None
     ) -> None:
-        super().__init__(found)
+        super().__init__(cached)
         self._shared = shared
         self._keys = keys
         self._token = token
-        self.kept = False
+        self.is_stored = False
 
-    async def keep(self, content: bytes, seconds: float) -> None:
+    async def store_result(self, content: bytes, seconds: float) -> None:
         """Share the computed result with a TTL in seconds, and release the lease."""
-        if len(content) <= MOST_BYTES:
+        if len(content) <= MAX_RESPONSE_BYTES:
             arguments = (self._token, content, max(1, int(seconds * 1000)))
-            self.kept = await self._shared.run(_STORE, self._keys, arguments) is not None
+            self.is_stored = await self._shared.run_script(_STORE, self._keys, arguments) is not None
 
-    async def renew(self, seconds: float) -> None:
+    async def renew_lease(self, seconds: float) -> None:
         """Extend the lease to this many seconds from now; 0 releases it."""
-        await self._shared.run(_RENEW, self._keys[1:], (self._token, int(seconds * 1000)))
+        await self._shared.run_script(_RENEW, self._keys[1:], (self._token, int(seconds * 1000)))
 
 
-class SharedAnswers:
+class SharedResponses:
     """Results in Redis; while it is unavailable, each server computes its own."""
 
-    def __init__(self, shared: Shared, lease: float = LEASE) -> None:
+    def __init__(self, shared: SharedRedis, lease_seconds: float = LEASE_SECONDS) -> None:
         self._shared = shared
-        self._lease = lease
+        self._lease = lease_seconds
         # results of other versions of Centgate may have another format
         self._prefix = f"answer:{version('centgate')}:"
 
-    async def find(self, key: str) -> Found | None:
+    async def find_response(self, key: str) -> CachedResponse | None:
         """Return the result of a server; does not wait for one that is being computed."""
         started = time.monotonic()
-        match await self._shared.run(_FIND, (self._prefix + key,), ()):
+        match await self._shared.run_script(_FIND, (self._prefix + key,), ()):
             case [bytes(content), int(left)]:
-                return Found(content, left / 1000 - (time.monotonic() - started))
+                return CachedResponse(content, left / 1000 - (time.monotonic() - started))
             case _:
                 return None
 
     @asynccontextmanager
-    async def turn(self, key: str) -> AsyncGenerator[Turn]:
+    async def acquire_lease(self, key: str) -> AsyncGenerator[ComputeLease]:
         """Acquire the lease on a key, or return the result of the server that holds it, waiting for it.
 
         If the context ends without a stored result, the lease is released for the next server.
@@ -132,30 +132,30 @@ class SharedAnswers:
             yield turn
         finally:
             renewal.cancel()
-            if not turn.kept:
-                await turn.renew(0)
+            if not turn.is_stored:
+                await turn.renew_lease(0)
 
-    async def _acquire(self, keys: tuple[str, str], token: str) -> tuple[SharedTurn, bool]:
+    async def _acquire(self, keys: tuple[str, str], token: str) -> tuple[RedisLease, bool]:
         """Return a turn, and True if it holds a lease."""
-        deadline = time.monotonic() + WAIT
-        interval = FIRST_LOOK
+        deadline = time.monotonic() + MAX_WAIT_SECONDS
+        interval = MIN_POLL_SECONDS
         while True:
             started = time.monotonic()
-            reply = await self._shared.run(_ACQUIRE, keys, (token, int(self._lease * 1000)))
+            reply = await self._shared.run_script(_ACQUIRE, keys, (token, int(self._lease * 1000)))
             match reply:
                 case []:
-                    return SharedTurn(self._shared, keys, token), True
+                    return RedisLease(self._shared, keys, token), True
                 case [bytes(content), int(left)]:
-                    found = Found(content, left / 1000 - (time.monotonic() - started))
-                    return SharedTurn(self._shared, keys, token, found=found), False
+                    found = CachedResponse(content, left / 1000 - (time.monotonic() - started))
+                    return RedisLease(self._shared, keys, token, cached=found), False
                 case [_] if started < deadline:
                     await asyncio.sleep(interval)
-                    interval = min(LAST_LOOK, interval * 1.5)
+                    interval = min(MAX_POLL_SECONDS, interval * 1.5)
                 case _:
-                    return SharedTurn(self._shared, keys, token), False
+                    return RedisLease(self._shared, keys, token), False
 
-    async def _renew_until_cancelled(self, turn: SharedTurn) -> None:
+    async def _renew_until_cancelled(self, turn: RedisLease) -> None:
         """Renew the lease until cancelled."""
         while True:
             await asyncio.sleep(self._lease / 3)
-            await turn.renew(self._lease)
+            await turn.renew_lease(self._lease)

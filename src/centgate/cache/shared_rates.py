@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from centgate.cache.shared import Shared
-    from centgate.upstream import Rate
+    from centgate.cache.shared import SharedRedis
+    from centgate.upstream import RateLimit
 
 MICROSECONDS = 1_000_000
 
-RESERVE = """
+ACQUIRE_SCRIPT = """
 -- The algorithm of the sliding window in Python, with the clock of the Redis server.
 -- KEYS: list of reserved times in microseconds, the latest last. All times are microseconds.
 -- ARGV: calls, calls at once, span, gap between the calls after those, maximum wait, minimum wait.
@@ -43,22 +43,22 @@ return due - now
 """
 
 
-class SharedRate:
+class RedisRateLimiter:
     """Rate limiter of all servers for one upstream."""
 
-    def __init__(self, shared: Shared, name: str, rate: Rate) -> None:
+    def __init__(self, shared: SharedRedis, name: str, rate: RateLimit) -> None:
         self._shared = shared
         self._keys = (f"turns:{name}:{rate.calls}/{rate.seconds:g}",)
         self._rate = (
             rate.calls,
-            rate.at_once,
-            *(_to_microseconds(each) for each in (rate.seconds, rate.gap)),
+            rate.burst,
+            *(_to_microseconds(each) for each in (rate.seconds, rate.interval)),
         )
 
-    async def reserve(self, patience: float, least: float) -> float | None:
+    async def acquire(self, max_wait: float, min_wait: float) -> float | None:
         """Reserve the next slot; return the wait in seconds, None while Redis is unavailable."""
-        arguments = (*self._rate, _to_microseconds(patience), _to_microseconds(least))
-        wait: int | None = await self._shared.run(RESERVE, self._keys, arguments)
+        arguments = (*self._rate, _to_microseconds(max_wait), _to_microseconds(min_wait))
+        wait: int | None = await self._shared.run_script(ACQUIRE_SCRIPT, self._keys, arguments)
         return None if wait is None else wait / MICROSECONDS
 
 

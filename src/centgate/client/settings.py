@@ -14,7 +14,7 @@ from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 from centgate.client.caps import CAPS, Caps
 from centgate.client.terms import ALLOWED
 from centgate.client.wallet import Wallet
-from centgate.evm import checksummed
+from centgate.evm import to_checksum_address
 
 NAME = "centgate"
 
@@ -99,7 +99,7 @@ class BuyerSettings(BaseSettings):
     @field_validator("payee")
     @classmethod
     def _to_checksum(cls, value: str | None) -> str | None:
-        return checksummed(value) if value else value
+        return to_checksum_address(value) if value else value
 
     @property
     def caps(self) -> Caps:

@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 from centgate.client.errors import Drift, TermsRefused
 from centgate.client.reading import from_base64
 from centgate.dollars import TEST_NETWORKS, USDC, Asset
-from centgate.evm import checksummed
+from centgate.evm import to_checksum_address
 
 FLOWS = ("authorization", "upfront", None)
 """Settlement after the work (`authorization`) or before it (`upfront`); None means after."""
@@ -317,4 +317,4 @@ def read_payee(address: str) -> str:
     """Parse a payee's address and return it with its EIP-55 checksum. Raises ValueError."""
     if not re.fullmatch(r"0x[0-9a-fA-F]{40}", address) or not int(address, 16):
         raise ValueError(f"{address[:60]!r} is not an address")
-    return checksummed(address)
+    return to_checksum_address(address)

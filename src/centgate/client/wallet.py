@@ -10,8 +10,8 @@ import sys
 from pathlib import Path
 
 from centgate.client.errors import WalletUnreadable
-from centgate.eip3009 import address_of, sign
-from centgate.evm import checksummed
+from centgate.eip3009 import derive_address, sign
+from centgate.evm import to_checksum_address
 
 MAX_FILE = 1024
 """Maximum bytes of a key file."""
@@ -24,7 +24,7 @@ class Wallet:
 
     def __init__(self, key: bytes) -> None:
         try:
-            self.address = checksummed(address_of(key))
+            self.address = to_checksum_address(derive_address(key))
         except ValueError:
             raise WalletUnreadable("the wallet's key is not a secp256k1 private key of 32 bytes") from None
         self._key = key
@@ -69,7 +69,7 @@ def _generate_key() -> bytes:
     while True:
         key = secrets.token_bytes(32)
         try:
-            address_of(key)
+            derive_address(key)
         except ValueError:  # once in 2**128
             continue
         return key

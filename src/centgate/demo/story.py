@@ -22,7 +22,7 @@ def run_demo(settings: Settings) -> None:
     with ExitStack() as stack:
         site = stack.enter_context(serving_site())
         development_chain = stack.enter_context(development(_with_fetch_allowed(settings, site)))
-        url = stack.enter_context(server.serving(development_chain.settings))
+        url = stack.enter_context(server.run_in_thread(development_chain.settings))
         http = stack.enter_context(httpx.Client(base_url=url, timeout=30))
         console.print(
             f"chain [cyan]{development_chain.chain.rpc_url}[/] ({development_chain.chain.kind}), facilitator "

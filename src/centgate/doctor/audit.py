@@ -8,10 +8,10 @@ from centgate.doctor.check import Finding, ok, skipped, warning
 from centgate.doctor.deployment import Deployment
 from centgate.payments.audit import ADVICE, KINDS, describe_counts
 from centgate.payments.audit_queries import LastAudit, last_audit
-from centgate.payments.looking import open_books, reason
+from centgate.payments.looking import describe_error, open_readonly
 from centgate.payments.migrations import SchemaMismatch
 from centgate.payments.nodes import payment_nodes
-from centgate.payments.periods import age, iso
+from centgate.payments.periods import format_age, format_iso
 from centgate.payments.store import BadAddress, JournalUnavailable
 
 OVERDUE = 3 * 3600
@@ -22,10 +22,10 @@ async def audit(deployment: Deployment) -> Finding:
     """The last audit is recent, and the journal matched the chain."""
     settings = deployment.settings
     try:
-        async with open_books(settings.database_url) as books:
-            last = None if books.missing else await books.reader.read(last_audit)
+        async with open_readonly(settings.database_url) as books:
+            last = None if books.missing_message else await books.reader.read(last_audit)
     except (JournalUnavailable, SchemaMismatch, BadAddress) as error:
-        return skipped(f"the journal cannot be read: {reason(error)}")
+        return skipped(f"the journal cannot be read: {describe_error(error)}")
     if last is None:
         nodes = payment_nodes(settings, settings.network)
         why = "a server runs one minutes after its start" if nodes.urls else nodes.description
@@ -34,7 +34,7 @@ async def audit(deployment: Deployment) -> Finding:
 
 
 def _evaluate(last: LastAudit) -> Finding:
-    when = f"the audit of {iso(last.completed_at)[:19]}Z"
+    when = f"the audit of {format_iso(last.completed_at)[:19]}Z"
     if last.findings:
         advice = [ADVICE[kind] for kind in KINDS if last.findings.get(kind)]
         what = f"{when} found differences between journal and chain: {describe_counts(last.findings)}"
@@ -42,6 +42,7 @@ def _evaluate(last: LastAudit) -> Finding:
     since = time.time() - last.completed_at
     if since > OVERDUE:
         return warning(
-            f"the last audit was {age(since)} ago", "check the servers' logs: the nodes may not respond"
+            f"the last audit was {format_age(since)} ago",
+            "check the servers' logs: the nodes may not respond",
         )
     return ok(f"{when} found no difference between journal and chain")

@@ -46,7 +46,7 @@ def all_checks() -> tuple[Check, ...]:
         *CHECKS,
         *(
             Check(
-                PROVIDER + name, partial(providers.provider, name), LONG, f"{kind.about.label} can be asked."
+                PROVIDER + name, partial(providers.provider, name), LONG, f"{kind.info.label} can be asked."
             )
             for name, kind in providers_by_name
         ),

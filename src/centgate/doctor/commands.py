@@ -37,16 +37,16 @@ def doctor(
     invalid settings. `--list` describes each check.
     """
     from centgate.doctor.checks import chosen
-    from centgate.terminal import fail, settings_given
+    from centgate.terminal import exit_with_error, load_settings
 
     try:
         checks = chosen(only or [])
     except ValueError as error:
-        fail(str(error), 2)
+        exit_with_error(str(error), 2)
     if listing:
         _print_list(checks)
         return
-    results = _run_checks(settings_given(), checks, send_test_alert=send_test_alert)
+    results = _run_checks(load_settings(), checks, send_test_alert=send_test_alert)
     if as_json:
         _print_json(results)
     else:
@@ -60,9 +60,9 @@ def _run_checks(settings: Settings, checks: Sequence[Check], *, send_test_alert:
 
     from centgate.doctor.check import examine
     from centgate.doctor.deployment import open_deployment
-    from centgate.log import set_up_logs
+    from centgate.log import configure_logging
 
-    set_up_logs("error")
+    configure_logging("error")
 
     async def run() -> list[Result]:
         # DNS lookups run in threads, and each takes seconds if no server responds

@@ -57,7 +57,7 @@ class Deployment:
         if url is None:
             return None
         session = self.resources.session
-        return Node(url, Upstream("node", "the node", session, max_bytes=4 * MEGABYTE, patience=5))
+        return Node(url, Upstream("node", "the node", session, max_bytes=4 * MEGABYTE, max_wait=5))
 
     @cached_property
     def node_setting(self) -> str:

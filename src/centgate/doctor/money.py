@@ -15,7 +15,7 @@ from centgate.eip3009 import domain_separator
 from centgate.errors import ProviderFailure
 from centgate.evm import keccak
 from centgate.jsonrpc.nodes import Node, RpcRefused
-from centgate.settings import Settings, as_given
+from centgate.settings import Settings, get_raw_value
 
 BURNS = frozenset(
     {
@@ -42,7 +42,7 @@ async def pay_to(deployment: Deployment) -> Finding:
         )
     if why := _unusable_reason(address, deployment.settings):
         return failed(f"{address} {why}", "set CENTGATE_PAY_TO to an address whose key you hold")
-    configured = as_given("PAY_TO") or address
+    configured = get_raw_value("PAY_TO") or address
     if configured != address:
         return warning(
             f"{configured} has no checksum, so a wrong digit would go unnoticed",

@@ -72,7 +72,7 @@ async def _query_with_timeout(deployment: Deployment, url: str) -> _NodeState | 
 async def _query_node(deployment: Deployment, url: str) -> _NodeState | _NodeProblem:
     """Query everything that payments need from one node."""
     session = deployment.resources.session
-    node_client = Node(url, Upstream("node", "the node", session, max_bytes=4 * MEGABYTE, patience=5))
+    node_client = Node(url, Upstream("node", "the node", session, max_bytes=4 * MEGABYTE, max_wait=5))
     setting, chain_id = deployment.node_setting, deployment.settings.chain_id
     try:
         chain, block = await node_client.ask(

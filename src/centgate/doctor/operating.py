@@ -19,13 +19,13 @@ from centgate.doctor.check import Finding, failed, ok, skipped, warning
 from centgate.doctor.deployment import Deployment, Reply, Unreached, host, in_the_clear
 from centgate.doctor.facilitator import ask_facilitator
 from centgate.doctor.stores import clock_of_database
-from centgate.eip3009 import address_of
+from centgate.eip3009 import derive_address
 from centgate.errors import ProviderFailure
 from centgate.phishing.rules import UnreadableList
 from centgate.phishing.snapshot import load, shipped
 from centgate.providers.phishinglist import STALE_DAYS
-from centgate.settings import Settings, misspelt
-from centgate.text import timestamp
+from centgate.settings import Settings, find_unknown_variables
+from centgate.text import format_timestamp
 
 SKEWED, DRIFTING = 5.0, 2.0
 """Clock difference limits in seconds: a payment's validity window needs synchronized clocks."""
@@ -34,7 +34,7 @@ SKEWED, DRIFTING = 5.0, 2.0
 async def settings(_deployment: Deployment) -> Finding:
     """Every CENTGATE_ variable is a known setting."""
     providers = all_providers(all_services()).values()
-    unknown = misspelt([name for provider in providers for name in provider.about.settings])
+    unknown = find_unknown_variables([name for provider in providers for name in provider.info.settings])
     if unknown:
         return warning(f"{', '.join(unknown)}: unknown setting", "`centgate settings` lists all names")
     return ok("every CENTGATE_ variable is a known setting")
@@ -51,9 +51,9 @@ async def start(deployment: Deployment) -> Finding:
 
 def _validate_startup(deployment: Deployment) -> None:
     from centgate.faces import verification
-    from centgate.runtime import rehearse
+    from centgate.runtime import validate_startup
 
-    rehearse(deployment.settings)
+    validate_startup(deployment.settings)
     verification.files(deployment.settings.well_known)
 
 
@@ -119,7 +119,7 @@ async def receipt_key(deployment: Deployment) -> Finding:
     key = deployment.settings.receipt_key
     if key is None:
         return skipped("CENTGATE_RECEIPT_KEY is not set: offers and receipts are not signed")
-    signer = address_of(bytes.fromhex(key.get_secret_value().removeprefix("0x")))
+    signer = derive_address(bytes.fromhex(key.get_secret_value().removeprefix("0x")))
     if signer == (deployment.settings.pay_to or "").lower():
         return warning(
             "CENTGATE_RECEIPT_KEY is the key of CENTGATE_PAY_TO: anyone who reads it can take the money",
@@ -159,8 +159,8 @@ def _test_alert(settings: Settings) -> dict[str, Any]:
         "count": 0,
         "oldestSeconds": None,
         "network": settings.network,
-        "server": settings.address,
-        "time": timestamp(),
+        "server": settings.base_url,
+        "time": format_timestamp(),
     }
 
 
@@ -221,7 +221,7 @@ async def phishing_list(deployment: Deployment) -> Finding:
 async def documentation_folder(deployment: Deployment) -> Finding:
     """The folder for documentation indexes is writable."""
     settings = deployment.settings
-    if not settings.provider("packagedocs").enabled:
+    if not settings.provider_settings("packagedocs").enabled:
         return skipped("the built-in documentation is disabled")
     folder = settings.packagedocs_folder.absolute()
     nearest = next(parent for parent in (folder, *folder.parents) if parent.exists())

@@ -9,7 +9,7 @@ from centgate.doctor.check import Finding, failed, ok, skipped, warning
 from centgate.doctor.deployment import Deployment, host
 from centgate.errors import CentgateError, ProviderFailure, ProviderRefused
 from centgate.jsonrpc.nodes import at_once
-from centgate.provider import Announced, Provider, Record
+from centgate.provider import Provider, RequestTrace, UnavailableProvider
 from centgate.service import AnyService
 from centgate.settings import PREFIX
 
@@ -40,12 +40,12 @@ async def services(deployment: Deployment) -> Finding:
 
 
 def _has_configured_provider(service: AnyService, deployment: Deployment) -> bool:
-    pin = deployment.settings.pin(service.slug)
-    leads = [source for source in service.sources if source.leads]
+    pin = deployment.settings.pinned_provider(service.slug)
+    leads = [source for source in service.sources if source.can_answer_alone]
     return any(
-        source.provider(deployment.settings).configured
+        source.provider(deployment.settings).is_configured
         for source in leads
-        if pin in (None, source.about.name)
+        if pin in (None, source.info.name)
     )
 
 
@@ -54,15 +54,15 @@ async def provider(name: str, deployment: Deployment) -> Finding:
     provider_class = all_providers(all_services())[name]
     setting = PREFIX + name.upper()
     try:
-        instance = provider_class(deployment.settings, deployment.resources).on(Record())
+        instance = provider_class(deployment.settings, deployment.resources).bind(RequestTrace())
     except (ValueError, OSError) as error:
         return failed(str(error), f"check the settings {setting}_…")
-    if issubclass(provider_class, Announced):
+    if issubclass(provider_class, UnavailableProvider):
         return skipped("this version has no adapter for it")
     if not instance.settings.enabled:
         return skipped("disabled")
-    if not instance.configured:
-        needs = "URL" if instance.about.url is None else "KEY"
+    if not instance.is_configured:
+        needs = "URL" if instance.info.url is None else "KEY"
         return skipped("not configured", f"set {setting}_{needs} to use it")
     try:
         result = (
@@ -74,8 +74,8 @@ async def provider(name: str, deployment: Deployment) -> Finding:
         return failed(refusal.message, f"check {setting}_KEY and its plan")
     except (ProviderFailure, CentgateError) as failure:
         return failed(failure.message, f"check the outbound connection, or set {setting}_ENABLED=false")
-    if instance.record.warnings:
-        return warning(f"{result}; {'; '.join(instance.record.warnings)}", f"check the settings {setting}_…")
+    if instance.trace.warnings:
+        return warning(f"{result}; {'; '.join(instance.trace.warnings)}", f"check the settings {setting}_…")
     return ok(result)
 
 
@@ -90,11 +90,12 @@ async def _check_reachable(instance: Provider, deployment: Deployment) -> str:
 
 
 def _provider_urls(instance: Provider, deployment: Deployment) -> list[str]:
-    about = instance.about
-    if about.addresses:
+    about = instance.info
+    if about.part_urls:
         overrides = {
-            part: deployment.settings.provider(f"{about.name}_{part}").url for part, _ in about.addresses
+            part: deployment.settings.provider_settings(f"{about.name}_{part}").url
+            for part, _ in about.part_urls
         }
-        return [overrides[part] or address for part, address in about.addresses]
+        return [overrides[part] or address for part, address in about.part_urls]
     address = instance.settings.url or about.url
     return [address] if address else []

@@ -48,7 +48,7 @@ def _check_url(deployment: Deployment) -> Finding | None:
         return skipped("CENTGATE_PUBLIC_URL is not set")
     if url is None:
         return warning(
-            f"CENTGATE_PUBLIC_URL is not set: the terms contain {settings.address}",
+            f"CENTGATE_PUBLIC_URL is not set: the terms contain {settings.base_url}",
             "set it to the URL by which buyers reach this server",
         )
     if is_loopback(url) and not is_development:

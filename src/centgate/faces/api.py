@@ -20,9 +20,9 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from centgate import envelope
-from centgate.body import MAX_BODY
-from centgate.catalog import all_services, entry, full_entry
-from centgate.client_limits import Admission, ClientLimits, Presented
+from centgate.body import MAX_BODY_BYTES
+from centgate.catalog import all_services, service_details, service_summary
+from centgate.client_limits import Admission, ClientLimits, PaidRequestHeaders
 from centgate.errors import (
     CentgateError,
     InternalError,
@@ -35,16 +35,16 @@ from centgate.faces import front, verification, wellknown
 from centgate.faces.mcp import mounting as mcp
 from centgate.faces.negotiation import prefers
 from centgate.faces.openapi import openapi
-from centgate.log import set_up_logs
-from centgate.meter import SILENT, Meter
-from centgate.metrics.starting import meter_of_several
+from centgate.log import configure_logging
+from centgate.meter import NULL_METER, Meter
+from centgate.metrics.starting import create_worker_meter
 from centgate.payments.claiming import StoredAnswer
 from centgate.payments.gate import receipt_header
-from centgate.pipeline import Call, serve
+from centgate.pipeline import PaidCall, process_request
 from centgate.runtime import Runtime, open_runtime
 from centgate.service import AnyService
 from centgate.settings import Settings
-from centgate.text import timestamp
+from centgate.text import format_timestamp
 
 EXPOSED = ("Payment-Required", "Payment-Response", "X-Request-Id", "Idempotent-Replayed", "Retry-After")
 
@@ -56,7 +56,7 @@ _CACHE_CONTROL = "public, max-age=60"
 Endpoint = Callable[[Request], Awaitable[Response]]
 
 
-def app(settings: Settings, meter: Meter = SILENT) -> ASGIApp:
+def app(settings: Settings, meter: Meter = NULL_METER) -> ASGIApp:
     """Return the API as an ASGI application that reports its events to `meter`."""
     all_routes = routes(settings)
     starlette = Starlette(
@@ -84,8 +84,8 @@ def app(settings: Settings, meter: Meter = SILENT) -> ASGIApp:
 def app_from_environment() -> ASGIApp:
     """Return the API configured by the environment. Each server process runs this factory."""
     settings = Settings()
-    set_up_logs(settings.log_level)
-    return app(settings, meter_of_several(settings))
+    configure_logging(settings.log_level)
+    return app(settings, create_worker_meter(settings))
 
 
 @asynccontextmanager
@@ -98,7 +98,7 @@ async def _lifespan(settings: Settings, meter: Meter, starlette: Starlette) -> A
 def routes(settings: Settings) -> list[Route]:
     """Return all routes, free and paid."""
     catalog = all_services()
-    descriptions = {service.slug: _json_endpoint(full_entry(service, settings)) for service in catalog}
+    descriptions = {service.slug: _json_endpoint(service_details(service, settings)) for service in catalog}
     return [
         # first, because Starlette tries routes in order
         *(
@@ -106,7 +106,10 @@ def routes(settings: Settings) -> list[Route]:
             for service in catalog
         ),
         Route("/", _index_endpoint(settings)),
-        Route("/services", _json_endpoint({"services": [entry(service, settings) for service in catalog]})),
+        Route(
+            "/services",
+            _json_endpoint({"services": [service_summary(service, settings) for service in catalog]}),
+        ),
         Route("/openapi.json", _json_endpoint(openapi(catalog, settings))),
         Route("/.well-known/x402", _json_endpoint(wellknown.x402(catalog, settings))),
         *_mcp_routes(catalog, settings),
@@ -196,7 +199,7 @@ class Counter:
             scope["app"] = self._rest
             await paid(scope, receive, send)
         elif admission.is_limited and (scope["method"], scope["path"]) != ("POST", mcp.PATH):
-            response = await _error_response(Request(scope), admission.refusal())
+            response = await _error_response(Request(scope), admission.rate_limit_error())
             await response(scope, receive, send)
         else:  # an MCP message may carry a payment, so the MCP endpoint checks the admission itself
             await self._rest(scope, receive, send)
@@ -230,12 +233,12 @@ class Paid:
         notes["service"] = self._service.slug
         signature = _read_header(request, "payment-signature")
         idempotency_key = _read_header(request, "idempotency-key")
-        presented = Presented(self._service.slug, signature, idempotency_key)
+        presented = PaidRequestHeaders(self._service.slug, signature, idempotency_key)
         runtime = _get_runtime(request)
         admission: Admission = request.state.admission
 
         async def serve_call() -> StoredAnswer:
-            call = Call(
+            call = PaidCall(
                 request_id=notes["request_id"],
                 body=await _read_body(request),
                 content_type=request.headers.get("content-type", ""),
@@ -243,9 +246,9 @@ class Paid:
                 admission=admission,
                 idempotency_key=idempotency_key,
             )
-            return await serve(runtime, self._service, call)
+            return await process_request(runtime, self._service, call)
 
-        stored = await admission.count_request(presented, runtime.gate, runtime.journal, serve_call)
+        stored = await admission.run_request(presented, runtime.gate, runtime.journal, serve_call)
         notes["replayed"] = stored.replayed
         return _build_paid_response(stored)
 
@@ -260,9 +263,9 @@ async def _read_body(request: Request) -> bytes:
     chunks = bytearray()
     async for chunk in request.stream():
         chunks += chunk
-        if len(chunks) > MAX_BODY:
+        if len(chunks) > MAX_BODY_BYTES:
             break
-    return bytes(chunks[: MAX_BODY + 1])
+    return bytes(chunks[: MAX_BODY_BYTES + 1])
 
 
 def _get_runtime(request: Request) -> Runtime:
@@ -274,7 +277,7 @@ async def _handle_health(request: Request) -> Response:
     content = {
         "status": "ok" if reachable else "unavailable",
         "db": "ok" if reachable else "unavailable",
-        "time": timestamp(),
+        "time": format_timestamp(),
     }
     return _json_response(200 if reachable else 503, orjson.dumps(content), {"Cache-Control": "no-store"})
 
@@ -285,10 +288,10 @@ async def _handle_livez(_request: Request) -> Response:
 
 async def _handle_readyz(request: Request) -> Response:
     runtime = _get_runtime(request)
-    ready = not runtime.flights.landing and await _is_database_writable(runtime)
+    ready = not runtime.single_flight.landing and await _is_database_writable(runtime)
     content = {"status": "ready" if ready else "unavailable"}
     if runtime.shared is not None:  # the server stays ready without the shared cache
-        content["cache"] = "shared" if runtime.shared.up else "local"
+        content["cache"] = "shared" if runtime.shared.is_up else "local"
     return _json_response(200 if ready else 503, orjson.dumps(content), {"Cache-Control": "no-store"})
 
 
@@ -328,7 +331,9 @@ async def _error_response(request: Request, error: Exception) -> Response:
         headers["Allow"] = ", ".join(error.allowed)
     if isinstance(error, PaymentRequired):
         error.details.update(_add_payment_terms(request, error, headers))
-    return _json_response(envelope.status_of(error), envelope.failure(error, notes["request_id"]), headers)
+    return _json_response(
+        envelope.http_status(error), envelope.render_error(error, notes["request_id"]), headers
+    )
 
 
 def _add_payment_terms(request: Request, error: PaymentRequired, headers: dict[str, str]) -> dict[str, Any]:
@@ -368,7 +373,7 @@ def _json_response(status: int, body: bytes, headers: dict[str, str]) -> Respons
 class Door:
     """Middleware that assigns request IDs, writes the access log and catches all exceptions."""
 
-    def __init__(self, inner: ASGIApp, for_browsers: ASGIApp, meter: Meter = SILENT) -> None:
+    def __init__(self, inner: ASGIApp, for_browsers: ASGIApp, meter: Meter = NULL_METER) -> None:
         """`for_browsers` is `inner` with CORS headers, for pages of other origins."""
         self._inner = inner
         self._for_browsers = for_browsers
@@ -381,7 +386,7 @@ class Door:
             await self._inner(scope, receive, send)
             return
         started = time.perf_counter()
-        self._meter.came()
+        self._meter.record_request_start()
         notes: dict[str, Any] = {"request_id": "req_" + secrets.token_hex(12)}
         scope.setdefault("state", {})["notes"] = notes
         if b"%" in scope.get("raw_path", b""):
@@ -404,7 +409,7 @@ class Door:
         """Report a request's outcome to the meter. All unknown paths share the label `unknown`."""
         service = notes.get("service") or ("unknown" if notes.get("code") == "not_found" else "free")
         replayed = notes.get("replayed", False)
-        self._meter.went(service, notes.get("status", 500), seconds, replayed=replayed)
+        self._meter.record_request_end(service, notes.get("status", 500), seconds, replayed=replayed)
 
 
 def _add_request_id(send: Send, notes: dict[str, Any]) -> Send:

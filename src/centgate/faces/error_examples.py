@@ -8,7 +8,7 @@ import orjson
 
 from centgate import envelope
 from centgate.errors import (
-    UNTOUCHED,
+    UNCHARGED_RESEND,
     CentgateError,
     InternalError,
     InvalidRequest,
@@ -50,7 +50,7 @@ def error_examples(accepts: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
         RateLimited(
             "too many requests without an accepted payment came from this address",
             retry_after=3,
-            payment=UNTOUCHED,
+            payment=UNCHARGED_RESEND,
         ),
         ProviderRateLimited("dexscreener", "asks to slow down", payment=settled, retry_after=20),
         InternalError("unexpected server error; report the requestId"),
@@ -60,4 +60,4 @@ def error_examples(accepts: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
         ),
         ProviderTimeout("goplus", "gave no answer within 8 seconds", payment=settled),
     )
-    return {error.code: orjson.loads(envelope.failure(error, REQUEST_ID)) for error in errors}
+    return {error.code: orjson.loads(envelope.render_error(error, REQUEST_ID)) for error in errors}

@@ -19,7 +19,7 @@ POLICY = "default-src 'none'; img-src 'self'; base-uri 'none'; form-action 'none
 
 def index(settings: Settings) -> dict[str, Any]:
     """Return the JSON of `GET /`: name, tagline and links."""
-    address, site = settings.address, settings.site_url
+    address, site = settings.base_url, settings.site_url
     links = {name: f"{address}{path}" for name, path in _LINKS.items()}
     if site:
         links |= {"website": site, "llms": f"{site}/llms.txt"}
@@ -39,7 +39,7 @@ def page(settings: Settings) -> str:
         f'<meta property="og:title" content="{NAME}">'
         f'<meta property="og:description" content="{escape(TAGLINE)}">'
         f"{_image_meta(settings.site_url)}"
-        f'<link rel="canonical" href="{escape(settings.address)}/">'
+        f'<link rel="canonical" href="{escape(settings.base_url)}/">'
         '<link rel="icon" type="image/svg+xml" href="/favicon.svg">'
         f"</head><body><main><h1>{NAME}</h1><p>{escape(TAGLINE)}</p>"
         f"<ul>{items}</ul></main></body></html>\n"
@@ -53,7 +53,7 @@ def _image_meta(site: str | None) -> str:
 
 def link_header(settings: Settings) -> str:
     """Return the `Link` header of `GET /` (RFC 8288): related documents for machines and people."""
-    address, site = settings.address, settings.site_url
+    address, site = settings.base_url, settings.site_url
     links = [
         f'<{address}/openapi.json>; rel="service-desc"; type="application/json"',
         f'<{address}/health>; rel="status"; type="application/json"',

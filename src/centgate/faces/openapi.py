@@ -7,12 +7,12 @@ from http import HTTPStatus
 from importlib.metadata import version
 from typing import Any, get_args
 
-from centgate.envelope import ERRORS, PROVIDER_SCHEMA, success_schema
+from centgate.envelope import ERROR_SPECS, PROVIDER_SCHEMA, success_schema
 from centgate.errors import PaymentState, Retry
 from centgate.faces.error_examples import REQUEST_ID, error_examples
 from centgate.faces.wellknown import receipt_signer
 from centgate.payments.terms import terms_of
-from centgate.schema import walk
+from centgate.schema import iterate_objects
 from centgate.service import AnyService
 from centgate.settings import Settings
 
@@ -60,7 +60,7 @@ def openapi(catalog: tuple[AnyService, ...], settings: Settings) -> dict[str, An
         **_website_links(settings.site_url),
         **_ownership_proofs(settings.ownership_proofs),
         **_receipt_info(settings),
-        "servers": [{"url": settings.address}],
+        "servers": [{"url": settings.base_url}],
         "security": [],
         "tags": [
             {"name": "crypto-context", "description": "Facts about tokens, pools, contracts and wallets."},
@@ -122,7 +122,7 @@ def _build_paid_path(service: AnyService, settings: Settings, schemas: dict[str,
         "service": service.slug,
         "requestId": REQUEST_ID,
         "cache": {"hit": False},
-        "providers": [{"name": service.sources[0].about.name, "status": "ok"}],
+        "providers": [{"name": service.sources[0].info.name, "status": "ok"}],
         "warnings": [],
         "data": service.output_example,
     }
@@ -183,7 +183,7 @@ def _add_component(schema: dict[str, Any], name: str, schemas: dict[str, Any]) -
     component = deepcopy(schema)
     component.pop("$schema", None)
     definitions: dict[str, Any] = component.pop("$defs", {})
-    for node in walk([component, definitions]):
+    for node in iterate_objects([component, definitions]):
         if isinstance(node.get("$ref"), str):
             node["$ref"] = node["$ref"].replace("#/$defs/", f"#/components/schemas/{name}.")
     schemas.update({f"{name}.{inner}": definition for inner, definition in definitions.items()})
@@ -275,7 +275,7 @@ def _not_found_response() -> dict[str, Any]:
 
 def _error_response(status: int, accepts: list[dict[str, Any]]) -> dict[str, Any]:
     examples = error_examples(accepts)
-    rows = {code: meaning for code, meaning in ERRORS.items() if meaning.status == status}
+    rows = {code: meaning for code, meaning in ERROR_SPECS.items() if meaning.status == status}
     special = {
         402: ("PAYMENT-REQUIRED", "PAYMENT-RESPONSE"),
         405: ("Allow",),
@@ -296,7 +296,7 @@ def _error_response(status: int, accepts: list[dict[str, Any]]) -> dict[str, Any
 
 
 def _error_statuses() -> list[int]:
-    return sorted({meaning.status for meaning in ERRORS.values()})
+    return sorted({meaning.status for meaning in ERROR_SPECS.values()})
 
 
 def _response_name(status: int) -> str:
@@ -329,7 +329,7 @@ def _error_schema() -> dict[str, Any]:
                 "type": "object",
                 "required": ["code", "message"],
                 "properties": {
-                    "code": {"enum": list(ERRORS)},
+                    "code": {"enum": list(ERROR_SPECS)},
                     "message": string,
                     "provider": {"type": "string", "description": "The upstream that failed."},
                     "details": {

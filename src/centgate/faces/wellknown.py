@@ -14,7 +14,7 @@ def x402(catalog: tuple[AnyService, ...], settings: Settings) -> dict[str, Any]:
     """Return `/.well-known/x402`: every paid route, with its terms if payments are enabled."""
     return {
         "version": 1,
-        "resources": [settings.address + service.path for service in catalog],
+        "resources": [settings.base_url + service.path for service in catalog],
         "products": [_product_entry(service, settings) for service in catalog],
         "ownershipProofs": list(settings.ownership_proofs),
         **receipt_signer(settings),
@@ -30,7 +30,7 @@ def receipt_signer(settings: Settings) -> dict[str, Any]:
 def _product_entry(service: AnyService, settings: Settings) -> dict[str, Any]:
     return {
         "slug": service.slug,
-        "endpoint": settings.address + service.path,
+        "endpoint": settings.base_url + service.path,
         "method": "POST",
         "price": f"${service.price}",
         "description": service.summary,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal, cast
 
-from centgate.readings import address, name
+from centgate.readings import as_address, as_clean_name
 
 Registry = Literal["etherscan", "sourcify", "blockscout"]
 ContractSource = Literal["etherscan", "sourcify", "blockscout", "rpc"]
@@ -123,13 +123,13 @@ class Published:
 
 def an_address(value: Any) -> str | None:
     """Parse an address, in lower case; None for anything else and for the zero address."""
-    parsed = address(value)
+    parsed = as_address(value)
     return parsed if parsed and int(parsed, 16) else None
 
 
 def licence(value: Any) -> str | None:
     """Return a licence by its SPDX name if it is a known one; None if none is stated."""
-    license_name = name(value)
+    license_name = as_clean_name(value)
     key = "".join(filter(str.isalnum, license_name or "")).lower()
     return None if key in ("", "none", "unknown") else _SPDX.get(key, license_name)
 
@@ -143,5 +143,7 @@ def named(rows: Any, *keys: str) -> tuple[NamedAddress, ...]:
         entry = cast(Mapping[str, Any], row)
         found_address = next(filter(None, (an_address(entry.get(key)) for key in keys)), None)
         if found_address:
-            by_address.setdefault(found_address, NamedAddress(found_address, name(entry.get("name"))))
+            by_address.setdefault(
+                found_address, NamedAddress(found_address, as_clean_name(entry.get("name")))
+            )
     return tuple(by_address.values())

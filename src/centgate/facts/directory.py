@@ -12,8 +12,8 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from centgate.readings import usd
-from centgate.text import hidden
+from centgate.readings import as_usd
+from centgate.text import has_invisible
 
 MOST_SLUG = 100
 """Characters; a longer text is not a slug."""
@@ -109,7 +109,7 @@ class Directory:
             _parent_name(slug, [child.name for child in children]),
             next((child.category for child in children if child.category), None),
             tuple(dict.fromkeys(chain for child in children for chain in child.chains))[:MOST_CHAINS],
-            usd(math.fsum(known_tvls)) if known_tvls else None,
+            as_usd(math.fsum(known_tvls)) if known_tvls else None,
             select_links(link for child in children for link in child.links),
         )
 
@@ -135,7 +135,7 @@ def is_slug(text: str) -> bool:
     """True if a text can be a slug: short, without spaces or invisible characters."""
     if len(text) > MOST_SLUG or " " in text or not letters(text):
         return False
-    return text.isprintable() if text.isascii() else not hidden(text)
+    return text.isprintable() if text.isascii() else not has_invisible(text)
 
 
 def select_links(links: Iterable[Link]) -> tuple[Link, ...]:
@@ -151,7 +151,7 @@ def select_links(links: Iterable[Link]) -> tuple[Link, ...]:
 
 def _is_safe_url(url: str) -> bool:
     """True if a URL is https, has a host and no user, and no invisible characters."""
-    if len(url) > 2000 or " " in url or hidden(url):
+    if len(url) > 2000 or " " in url or has_invisible(url):
         return False
     try:
         parts = urlsplit(url)

@@ -10,7 +10,7 @@ from typing import Any, cast
 from ada_url import URL
 
 from centgate.facts.web import Hit
-from centgate.text import cleaned
+from centgate.text import clean_line
 
 TITLE = 300
 """Maximum characters of a title."""
@@ -92,7 +92,7 @@ def published(value: Any) -> str | None:
 
 def line(value: Any, length: int) -> str | None:
     """Clean a text to one line of at most `length` characters; None if nothing is left."""
-    return cleaned(value, length) if isinstance(value, str) else None
+    return clean_line(value, length) if isinstance(value, str) else None
 
 
 def narrowed(query: str, category: str | None) -> str:

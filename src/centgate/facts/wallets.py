@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from decimal import Context, Decimal
 from typing import Any, Literal
 
-from centgate.readings import MOST_USD, base_units
+from centgate.readings import MAX_USD, as_base_units
 
 WalletSource = Literal["alchemy", "blockscout", "rpc"]
 
@@ -141,7 +141,7 @@ def transaction_hash(value: Any) -> str | None:
 
 def block_number(value: Any) -> int | None:
     """Parse a block number, decimal or hex; None if it is too large for any chain."""
-    number = base_units(value)
+    number = as_base_units(value)
     return number if number is not None and number <= _LAST_BLOCK else None
 
 
@@ -155,7 +155,7 @@ def scaled(amount: int | None, decimals: int | None) -> Decimal | None:
 def worth(units: Decimal | None, price_usd: float) -> float | None:
     """Return the value of an amount in US dollars; None if unknown, or above MAX_USD."""
     usd = _EXACT.multiply(units, Decimal(repr(price_usd))) if units is not None else None
-    return finite(usd) if usd is not None and usd <= MOST_USD else None
+    return finite(usd) if usd is not None and usd <= MAX_USD else None
 
 
 def finite(number: Decimal | None) -> float | None:

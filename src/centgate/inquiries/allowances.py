@@ -19,8 +19,8 @@ from centgate.facts.approvals import (
 )
 from centgate.inquiries import erc20
 from centgate.providers.rpc import Call, Log, Rpc
-from centgate.sources import attempt, together
-from centgate.text import cleaned
+from centgate.sources import attempt, open_task_group
+from centgate.text import clean_line
 
 BLOCK_SECONDS: Mapping[int, float] = {1: 12, 8453: 2, 10: 2, 137: 2, 56: 0.45, 42161: 0.25}
 """Approximate time between blocks. Other chains are read from their first block."""
@@ -99,7 +99,7 @@ async def read_live(
     spenders = list(dict.fromkeys(entry.spender.address for entry in approvals))[:LIVE_SPENDERS]
     blocks = sorted({entry.block for entry in approvals if entry.block is not None})[-DATED_BLOCKS:]
     first_block = [scan.from_block] if scan else []
-    async with together() as group:
+    async with open_task_group() as group:
         token_task = group.create_task(_read_tokens(rpc, chain_id, wallet, approvals))
         kind_task = group.create_task(_read_spender_kinds(rpc, chain_id, spenders))
         time_task = group.create_task(_read_block_times(rpc, chain_id, sorted({*first_block, *blocks})))
@@ -145,14 +145,14 @@ def _token_calls(token: str, wallet: str) -> tuple[Call, ...]:
 def _parse_token(answers: Sequence[bytes | None]) -> TokenNow:
     balance, decimals, symbol, supply = answers
     return TokenNow(
-        erc20.number(balance), erc20.small(decimals), cleaned(erc20.text(symbol)), erc20.number(supply)
+        erc20.number(balance), erc20.small(decimals), clean_line(erc20.text(symbol)), erc20.number(supply)
     )
 
 
 async def _read_spender_kinds(rpc: Rpc, chain_id: int, spenders: Sequence[str]) -> dict[str, Kind]:
     if not spenders:
         return {}
-    async with together() as group:
+    async with open_task_group() as group:
         code_task = group.create_task(attempt(rpc.codes, chain_id, spenders))
         nonce_task = group.create_task(attempt(rpc.nonces, chain_id, spenders))
     codes, nonces = _result_or_none(code_task.result()), _result_or_none(nonce_task.result())

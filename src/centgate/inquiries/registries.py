@@ -15,8 +15,8 @@ from centgate.providers.blockscout import Blockscout, ExploredAccount
 from centgate.providers.etherscan import Etherscan
 from centgate.providers.rpc import Call, Rpc
 from centgate.providers.sourcify import Sourcify
-from centgate.readings import since_1970
-from centgate.sources import attempt, together
+from centgate.readings import from_unix_seconds
+from centgate.sources import attempt, open_task_group
 from centgate.verdicts.proxies import Seen, Wanted, calldata, wanted
 
 P = ParamSpec("P")
@@ -79,7 +79,9 @@ class Registries:
         self._chain_id = chain_id
         self._etherscan, self._sourcify, self._blockscout = etherscan, sourcify, blockscout
         self._available: list[Etherscan | Sourcify | Blockscout] = [
-            each for each in (etherscan, sourcify, blockscout) if each.configured and each.covers(chain_id)
+            each
+            for each in (etherscan, sourcify, blockscout)
+            if each.is_configured and each.supports_chain(chain_id)
         ]
         self._failed: dict[str, ProviderFailure | NoData] = {}
 
@@ -95,7 +97,7 @@ class Registries:
 
     async def know(self, address: str) -> Registered:
         """Fetch the records of an address. Raise the first failure if all fail on a supported chain."""
-        async with together() as group:
+        async with open_task_group() as group:
             published_task = group.create_task(self.published(address))
             creation_task = group.create_task(self._fetch_creation(address))
         published, created = published_task.result(), creation_task.result()
@@ -123,11 +125,11 @@ class Registries:
         )
         for registry, answer in zip(queried, answers, strict=True):
             if not isinstance(answer, Published):
-                self._failed[registry.about.name] = answer
+                self._failed[registry.info.name] = answer
         return [each for each in answers if isinstance(each, Published)]
 
     def _can_query(self, registry: Etherscan | Sourcify | Blockscout) -> bool:
-        return registry in self._available and registry.about.name not in self._failed
+        return registry in self._available and registry.info.name not in self._failed
 
     async def dated(self, sources: Registered, address: str, rpc: Rpc) -> Registered:
         """Add the time of creation, from its block or transaction where only those are known."""
@@ -146,10 +148,12 @@ class Registries:
         created = sources.created
         if not created or created.at or created.block is None:
             return sources
-        if not rpc.configured or not rpc.covers(self._chain_id):
+        if not rpc.is_configured or not rpc.supports_chain(self._chain_id):
             return sources
         blocks = await attempt(rpc.blocks, self._chain_id, [created.block])
-        return _with_time(sources, since_1970(blocks[0].timestamp) if isinstance(blocks, list) else None)
+        return _with_time(
+            sources, from_unix_seconds(blocks[0].timestamp) if isinstance(blocks, list) else None
+        )
 
     async def _with_account(self, sources: Registered, address: str) -> Registered:
         """Add Blockscout's record of the address itself, if Blockscout is available."""
@@ -195,8 +199,8 @@ async def look(rpc: Rpc, chain_id: int, address: str) -> tuple[Seen, ProviderFai
         next_reads = wanted(state)
         if not next_reads:
             break
-        if clock.time() - start > rpc.left:
-            return state, rpc.failed("is too slow: not all of the contract was read")
+        if clock.time() - start > rpc.remaining_seconds:
+            return state, rpc.invalid_response("is too slow: not all of the contract was read")
         if failure := await _read_chain(rpc, chain_id, state, next_reads):
             return state, failure
     return state, None

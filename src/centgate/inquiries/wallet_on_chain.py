@@ -12,8 +12,8 @@ from centgate.facts.known_tokens import KNOWN_TOKENS
 from centgate.facts.wallets import Holding, Movement, Token, newest_first
 from centgate.inquiries import erc20
 from centgate.providers.rpc import Log, Rpc
-from centgate.readings import base_units, since_1970
-from centgate.sources import attempt, together
+from centgate.readings import as_base_units, from_unix_seconds
+from centgate.sources import attempt, open_task_group
 
 LOG_BLOCKS = 5_000
 """Blocks whose logs are read: most public nodes return them in one call or a few."""
@@ -57,7 +57,7 @@ class WalletOnChain:
             if isinstance(recent, _RecentLogs)
             else ", since the node gives no event logs"
         )
-        self._rpc.record.warn(
+        self._rpc.trace.add_warning(
             f"coverage is partial: tokens were read from the chain itself, those of a built-in list{note}"
         )
         return [
@@ -69,7 +69,7 @@ class WalletOnChain:
         recent = await self._transfer_logs()
         if not isinstance(recent, _RecentLogs):
             raise recent
-        self._rpc.record.warn(
+        self._rpc.trace.add_warning(
             "coverage is partial: transfers were read from the chain itself, those of tokens in blocks "
             f"{recent.from_block} to {recent.to_block}, without those of the chain's own coin"
         )
@@ -78,7 +78,7 @@ class WalletOnChain:
         blocks = await attempt(self._rpc.blocks, self._chain_id, numbers) if numbers else []
         if isinstance(blocks, NoData | ProviderFailure):
             return movements
-        times = {block.number: since_1970(block.timestamp) for block in blocks}
+        times = {block.number: from_unix_seconds(block.timestamp) for block in blocks}
         with_times = [
             replace(each, at=times.get(each.block or 0)) for each in movements[:MAX_TIMED_TRANSFERS]
         ]
@@ -113,7 +113,7 @@ class WalletOnChain:
         latest = (await self._rpc.latest_block(self._chain_id)).number
         blocks = LOG_BLOCKS if self._chain_id in CHAIN_BY_ID else DEVELOPMENT_BLOCKS
         wallet_topic = erc20.topic(self._wallet)
-        async with together() as group:
+        async with open_task_group() as group:
             tasks = [
                 group.create_task(
                     self._rpc.logs(
@@ -140,7 +140,7 @@ def _parse_transfer(log: Log) -> Movement:
         sender=erc20.address_in(log.topics[1]),
         recipient=erc20.address_in(log.topics[2]),
         token=Token(log.address),
-        amount=base_units(log.data[:66]),
+        amount=as_base_units(log.data[:66]),
         block=log.block,
         at=None,
         place=log.index,

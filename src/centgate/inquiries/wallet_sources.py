@@ -17,8 +17,8 @@ from centgate.providers.alchemy import Alchemy
 from centgate.providers.blockscout import Blockscout
 from centgate.providers.defillama import DefiLlama
 from centgate.providers.rpc import Rpc
-from centgate.readings import MOST_UNITS
-from centgate.sources import attempt, together
+from centgate.readings import MAX_BASE_UNITS
+from centgate.sources import attempt, open_task_group
 from centgate.verdicts.valuation import ranked, valued
 
 NATIVE = "0x0000000000000000000000000000000000000000"
@@ -60,7 +60,7 @@ class WalletSources:
         self._chain_id, self._wallet = chain_id, wallet
         self._alchemy, self._blockscout, self._rpc = alchemy, blockscout, rpc
         self._on_chain = WalletOnChain(rpc, chain_id, wallet)
-        self._record = rpc.record
+        self._record = rpc.trace
 
     async def seen(self) -> Seen:
         """Return balance, tokens and transfers, each from the first source that has them.
@@ -68,7 +68,7 @@ class WalletSources:
         Raises the first source's failure if none returns the balance or the tokens. Missing transfers are
         only warned of, and so is a balance that the sources report as unknown.
         """
-        async with together() as group:
+        async with open_task_group() as group:
             coin_task = group.create_task(self._fetch_native_balance())
             holdings_task = group.create_task(
                 self._first_answer("token balances are", self._holdings_queries())
@@ -78,7 +78,7 @@ class WalletSources:
             )
         movements = transfers_task.result()
         if isinstance(movements, NoData | ProviderFailure):
-            self._record.warn("recent transfers are unknown: no source returned them")
+            self._record.add_warning("recent transfers are unknown: no source returned them")
             movements = (list[Movement](), holdings_task.result()[1])
         return _build_snapshot(
             self._chain_id, self._wallet, coin_task.result(), holdings_task.result(), movements
@@ -88,7 +88,7 @@ class WalletSources:
         try:
             return await self._first_answer("the native balance is", self._balance_queries())
         except NoData:
-            self._record.warn("the native balance is unknown: no source returned it")
+            self._record.add_warning("the native balance is unknown: no source returned it")
             return Coin(None), None
 
     async def completed(self, seen: Seen, prices: Mapping[str, Price]) -> Seen:
@@ -107,7 +107,7 @@ class WalletSources:
         missing = [token for token in dict.fromkeys(moved_tokens) if token not in metadata]
         metadata |= await self._fetch_metadata(self._metadata_source(seen.movements_source), missing)
         if skipped := set(unnamed[MAX_METADATA_TOKENS:]) - metadata.keys():
-            self._record.warn(f"{len(skipped)} further tokens of the wallet were not checked")
+            self._record.add_warning(f"{len(skipped)} further tokens of the wallet were not checked")
         holdings = [each.holding for each in in_order if each.holding.token.address not in skipped]
         complete = replace(
             seen,
@@ -127,7 +127,7 @@ class WalletSources:
             *(each.token for each in snapshot.movements[:RECENT] if each.token),
         ]
         if unnamed := {token.address for token in tokens if _is_unnamed(token)}:
-            self._record.warn(
+            self._record.add_warning(
                 f"{len(unnamed)} tokens have neither a known name nor a symbol, so these were not checked "
                 "for bait, links and imitation"
             )
@@ -168,15 +168,17 @@ class WalletSources:
         """Return the first answer and its source's name; warn if an earlier source failed."""
         failures: list[NoData | ProviderFailure] = []
         for provider, ask in queries:
-            if not (provider.configured and provider.covers(self._chain_id)):
+            if not (provider.is_configured and provider.supports_chain(self._chain_id)):
                 continue
             answer = await attempt(ask)
             if isinstance(answer, NoData | ProviderFailure):
                 failures.append(answer)
                 continue
             if failures:
-                self._record.warn(f"{subject} from {provider.about.label}, since a better source failed")
-            return answer, cast(WalletSource, provider.about.name)
+                self._record.add_warning(
+                    f"{subject} from {provider.info.label}, since a better source failed"
+                )
+            return answer, cast(WalletSource, provider.info.name)
         raise (
             failures[0]
             if failures
@@ -187,11 +189,11 @@ class WalletSources:
 async def priced(seen: Seen, defillama: DefiLlama) -> Mapping[str, Price]:
     """Fetch prices of the native coin (as the zero address), of tokens held and of tokens moved."""
     if seen.chain_id not in CHAIN_BY_ID:
-        defillama.record.warn("there are no prices on a development chain")
+        defillama.trace.add_warning("there are no prices on a development chain")
         return {}
-    if not defillama.configured:
-        defillama.record.warn(
-            f"{defillama.about.label} is not configured on this deployment, so prices are missing"
+    if not defillama.is_configured:
+        defillama.trace.add_warning(
+            f"{defillama.info.label} is not configured on this deployment, so prices are missing"
         )
         return {}
     moved_tokens = [each.token.address for each in seen.movements[:RECENT] if each.token]
@@ -206,9 +208,11 @@ async def priced(seen: Seen, defillama: DefiLlama) -> Mapping[str, Price]:
     if not isinstance(prices, dict):
         return {}
     if len(tokens) > MAX_PRICED_TOKENS:
-        defillama.record.warn(f"the prices of {len(tokens) - MAX_PRICED_TOKENS} tokens were not queried")
+        defillama.trace.add_warning(
+            f"the prices of {len(tokens) - MAX_PRICED_TOKENS} tokens were not queried"
+        )
     if NATIVE not in prices and seen.coin.price_usd is None:
-        defillama.record.warn(
+        defillama.trace.add_warning(
             "the price of the native coin is unknown, and so is the value of the native balance"
         )
     return prices
@@ -216,8 +220,8 @@ async def priced(seen: Seen, defillama: DefiLlama) -> Mapping[str, Price]:
 
 async def _fetch_native_balance(provider: Alchemy | Rpc, chain_id: int, wallet: str) -> Coin:
     amount = await provider.native_balance(chain_id, wallet)
-    if not 0 <= amount <= MOST_UNITS:
-        raise provider.failed("returned an impossible balance")
+    if not 0 <= amount <= MAX_BASE_UNITS:
+        raise provider.invalid_response("returned an impossible balance")
     return Coin(amount)
 
 

@@ -17,9 +17,9 @@ from centgate.errors import (
     ProviderTimeout,
 )
 from centgate.jsonrpc.refusals import blocks_allowed, error_in, is_halt, is_rate, is_too_much
-from centgate.sources import together
-from centgate.text import cleaned
-from centgate.upstream import Reply, Upstream
+from centgate.sources import open_task_group
+from centgate.text import clean_line
+from centgate.upstream import Upstream, UpstreamResponse
 
 BATCH_SIZE = 50
 """Requests in one JSON-RPC batch."""
@@ -152,18 +152,18 @@ class Node:
         if len(entries) != 1 or not {"result", "error"} & entries[0].keys():
             self._raise_if_refused(reply, entries)
             raise (
-                self.upstream.failure(reply)
+                self.upstream.error_for_status(reply)
                 if reply.status >= 400
                 else self.failed("returned no result (not JSON-RPC)")
             )
         if reply.status == 429 or (reply.status >= 400 and not isinstance(entries[0].get("error"), dict)):
-            raise self.upstream.failure(reply)
+            raise self.upstream.error_for_status(reply)
         return self._parse_result(method, entries[0], tolerant=tolerant)
 
-    def _raise_if_refused(self, reply: Reply, entries: Sequence[dict[str, Any]]) -> None:
+    def _raise_if_refused(self, reply: UpstreamResponse, entries: Sequence[dict[str, Any]]) -> None:
         """Raise the failure that concerns the whole reply rather than the batch format."""
         if reply.status in (401, 402, 403, 429) or reply.status >= 500:
-            raise self.upstream.failure(reply)
+            raise self.upstream.error_for_status(reply)
         for entry in entries:
             code, message = error_in(entry)
             if is_rate(code, message.lower()):
@@ -195,7 +195,7 @@ class Node:
         for part in sorted(re.split(r"[/?&=:@]", rest)[1:], key=len, reverse=True):
             if len(part) >= 6:
                 message = message.replace(part, "\u2026")
-        return cleaned(message, 120)
+        return clean_line(message, 120)
 
 
 class Nodes:
@@ -252,7 +252,7 @@ class Nodes:
 
 async def at_once(asking: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
     """Run coroutines concurrently and return their results in order; the first failure cancels the others."""
-    async with together() as group:
+    async with open_task_group() as group:
         tasks = [group.create_task(each) for each in asking]
     return [task.result() for task in tasks]
 
@@ -261,10 +261,10 @@ def _build_request(number: int, method: str, params: list[Any]) -> dict[str, Any
     return {"jsonrpc": "2.0", "id": number, "method": method, "params": params}
 
 
-def _response_objects(reply: Reply) -> list[dict[str, Any]]:
+def _response_objects(reply: UpstreamResponse) -> list[dict[str, Any]]:
     """Return the response objects of a reply; empty for an error that is not JSON."""
     try:
-        body = reply.json()
+        body = reply.parse_json()
     except ProviderError:
         if reply.status < 400:
             raise

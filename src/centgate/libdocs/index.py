@@ -29,7 +29,7 @@ from centgate.libdocs.snippets import snippets_within
 from centgate.libdocs.topics import topic_of
 from centgate.libdocs.weights import README, is_business, opening, weighed
 from centgate.libdocs.words import LONGEST, WORD, expanded, key, page_words, stems
-from centgate.text import timestamp
+from centgate.text import format_timestamp
 
 MAX_CHUNKS = 20_000
 """Maximum number of chunks of one library."""
@@ -204,7 +204,7 @@ def _write_index(
     statistics = {
         "pieces": f"{total}",
         "snippet_count": f"{with_code}",
-        "built_at": timestamp(),
+        "built_at": format_timestamp(),
         "format": FORMAT,
     }
     database.executemany("insert into about values (?, ?)", ({**stored_metadata, **statistics}).items())

@@ -26,9 +26,9 @@ from centgate.libdocs.registries import (
     repository,
     version_of,
 )
-from centgate.readings import at, moment, text
-from centgate.text import cleaned
-from centgate.upstream import Reply, Upstream, joined
+from centgate.readings import as_text, get_path, parse_iso_time
+from centgate.text import clean_line
+from centgate.upstream import Upstream, UpstreamResponse, join_url
 
 ADDRESS = "https://registry.npmjs.org"
 FILES_URL = "https://unpkg.com"
@@ -74,7 +74,7 @@ class Npm:
         reply = await self._upstream.get(url, accept=(404, 405))
         if reply.status in (404, 405):
             return None
-        body = reply.json()
+        body = reply.parse_json()
         # npm resolves any other text as a tag, and only the tag `latest` is requested on purpose
         return (
             self._parse_package(reply, name, body)
@@ -93,7 +93,7 @@ class Npm:
             return None, None
         listing = decoded(reply, _Versions)
         days = [day for number, day in (listing.time or {}).items() if number in listing.versions]
-        dates = filter(None, map(moment, days or [listing.modified]))
+        dates = filter(None, map(parse_iso_time, days or [listing.modified]))
         return sum("-" not in number for number in listing.versions), max(dates, default=None)
 
     async def newest_of(self, name: str, major: str) -> Package | None:
@@ -116,27 +116,27 @@ class Npm:
         return await fetched(self._upstream, archive)
 
     def _package_url(self, name: str, suffix: str = "") -> str:
-        return joined(self._base, f"/{quote(name, safe='@')}{suffix}")
+        return join_url(self._base, f"/{quote(name, safe='@')}{suffix}")
 
-    def _parse_package(self, reply: Reply, requested_name: str, body: Any) -> Package:
+    def _parse_package(self, reply: UpstreamResponse, requested_name: str, body: Any) -> Package:
         name_published, version = called(reply, body["name"], requested_name), version_of(body["version"])
         return Package(
             registry="npm",
             name=requested_name,
             title=name_published,
             version=version,
-            summary=cleaned(text(at(body, "description")), SUMMARY),
+            summary=clean_line(as_text(get_path(body, "description")), SUMMARY),
             repository=_parse_repository(body),
-            deprecated=_parse_deprecation(at(body, "deprecated")),
+            deprecated=_parse_deprecation(get_path(body, "deprecated")),
             releases=None,
             published=None,
-            archives=tuple(self._parse_archives(at(body, "dist"), name_published, version)),
+            archives=tuple(self._parse_archives(get_path(body, "dist"), name_published, version)),
             typed=_has_types(body),
             parts=_parse_parts(name_published, body),
         )
 
     def _parse_archives(self, dist: Any, name: str, version: str) -> Iterator[Archive]:
-        url, digest = followed(at(dist, "tarball"), self._base + "/", ADDRESS), _parse_digest(dist)
+        url, digest = followed(get_path(dist, "tarball"), self._base + "/", ADDRESS), _parse_digest(dist)
         if url and digest:
             # unpkg shows every published file under its own name, so the link is always valid
             shown_at = f"{FILES_URL}/{name}@{quoted(version)}/" if url.startswith(ADDRESS + "/") else None
@@ -152,9 +152,9 @@ def types_package(name: str) -> str:
 
 def _parse_digest(dist: Any) -> Digest | None:
     """Return the published digest. Packages from before 2017 have only SHA-1."""
-    if digest := integrity(at(dist, "integrity")):
+    if digest := integrity(get_path(dist, "integrity")):
         return digest
-    shasum = at(dist, "shasum")
+    shasum = get_path(dist, "shasum")
     try:
         return ("sha1", binascii.unhexlify(shasum)) if isinstance(shasum, str) else None
     except binascii.Error:
@@ -163,21 +163,23 @@ def _parse_digest(dist: Any) -> Digest | None:
 
 def _parse_repository(body: Any) -> str | None:
     """Parse a repository: a URL, an object with a URL, or `<owner>/<name>` for GitHub."""
-    value = at(body, "repository")
-    link = at(value, "url") if isinstance(value, dict) else value
+    value = get_path(body, "repository")
+    link = get_path(value, "url") if isinstance(value, dict) else value
     short = _GITHUB_SHORTHAND.fullmatch(link[:200]) if isinstance(link, str) else None
-    return short[1] if short else repository([link, at(body, "homepage")])
+    return short[1] if short else repository([link, get_path(body, "homepage")])
 
 
 def _parse_deprecation(value: Any) -> str | None:
     """Return the deprecation message. Some registries give only true."""
     if isinstance(value, str) and value:
-        return cleaned(value, 200)
+        return clean_line(value, 200)
     return "deprecated" if value is True else None
 
 
 def _has_types(body: Any) -> bool:
-    return any(at(body, member) for member in ("types", "typings")) or _exports_types(at(body, "exports"), 6)
+    return any(get_path(body, member) for member in ("types", "typings")) or _exports_types(
+        get_path(body, "exports"), 6
+    )
 
 
 def _exports_types(exports: Any, depth: int) -> bool:
@@ -192,14 +194,14 @@ def _parse_parts(name: str, body: Any) -> tuple[tuple[str, str], ...]:
     scope = name.split("/")[0] + "/" if name.startswith("@") else f"@{name}/"
     needed: dict[str, Any] = {}
     for member in ("peerDependencies", "dependencies"):
-        group = at(body, member)
+        group = get_path(body, member)
         needed |= cast(Mapping[str, Any], group) if isinstance(group, dict) else {}
     found = [
         (each, version)
         for each, version in needed.items()
         if each.startswith(scope)
         and each != name
-        and at(body, "peerDependenciesMeta", each, "optional") is not True
+        and get_path(body, "peerDependenciesMeta", each, "optional") is not True
     ]
     return tuple(
         (each, version if _is_exact_version(version) else "latest") for each, version in found[:MAX_PARTS]

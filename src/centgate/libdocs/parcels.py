@@ -15,7 +15,7 @@ from centgate.libdocs.packages import Archive, Package
 from centgate.libdocs.publications import Publications
 from centgate.libdocs.registries import LARGEST_ARCHIVE
 from centgate.libdocs.shelves import UNFINISHED
-from centgate.sources import together
+from centgate.sources import open_task_group
 
 MAX_TOTAL_BYTES = LARGEST_ARCHIVE + (30 << 20)
 """Maximum bytes of all archives read for one library."""
@@ -80,7 +80,7 @@ async def _find_parts(package: Package, registry_client: Publications) -> list[P
 
 
 async def _fetch_parts(packages: Iterable[Package], registry_client: Publications) -> list[_ArchiveBytes]:
-    async with together() as group:
+    async with open_task_group() as group:
         tasks = [group.create_task(_fetch_part(each, registry_client)) for each in packages if each.archives]
     return [part_archive for task in tasks if (part_archive := task.result())]
 

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, replace
 
 from centgate.libdocs.splitting import code_cut, code_parts, text_parts
-from centgate.text import cleaned, legible
+from centgate.text import clean_line, strip_invisible
 
 _EMPHASIS = re.compile(r"\*\*|`")
 MAX_CODE_PARTS = 12
@@ -42,8 +42,8 @@ class Piece:
 def finished(chunk: Piece) -> list[Piece]:
     """Sanitise a chunk and split it to sizes that can be shown. Returns an empty list if nothing is left."""
     title = _clean_heading(chunk.title)
-    code = legible(chunk.code).strip("\n").expandtabs(4) if chunk.code else ""
-    parts = text_parts(legible(chunk.text or "").strip(), MAX_TEXT)
+    code = strip_invisible(chunk.code).strip("\n").expandtabs(4) if chunk.code else ""
+    parts = text_parts(strip_invisible(chunk.text or "").strip(), MAX_TEXT)
     if not title or not (code.strip() or sum(map(len, parts)) >= MIN_TEXT):
         return []
     whole = replace(
@@ -113,7 +113,7 @@ def names_of(qualified: str) -> tuple[str, ...]:
 
 
 def _clean_heading(text: str) -> str | None:
-    return cleaned(_EMPHASIS.sub("", text), MAX_TITLE)
+    return clean_line(_EMPHASIS.sub("", text), MAX_TITLE)
 
 
 def _parameter_names(chunk: Piece, text: str) -> tuple[str, ...]:

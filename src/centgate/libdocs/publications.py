@@ -14,7 +14,7 @@ from centgate.libdocs.aliases import Candidate
 from centgate.libdocs.npm import Npm, types_package
 from centgate.libdocs.packages import MANY_RELEASES, Archive, Package
 from centgate.libdocs.pypi import Pypi
-from centgate.sources import attempt, together
+from centgate.sources import attempt, open_task_group
 from centgate.upstream import Upstream
 
 PROVIDER_NAME = "packagedocs"
@@ -77,7 +77,7 @@ class Publications:
 
     async def parts(self, package: Package) -> list[Package]:
         """Return the npm packages that a package lists as its parts, one level deep."""
-        async with together() as group:
+        async with open_task_group() as group:
             tasks = [group.create_task(self._npm.release(part, version)) for part, version in package.parts]
         return [part for task in tasks if (part := task.result())]
 
@@ -96,13 +96,13 @@ class Publications:
 
         If several exist, their number of releases is fetched too, which npm gives only in a large response.
         """
-        async with together() as group:
+        async with open_task_group() as group:
             tasks = [group.create_task(attempt(self.newest, each)) for each in candidates]
         results = [(candidate, task.result()) for candidate, task in zip(candidates, tasks, strict=True)]
         found = [(candidate, each) for candidate, each in results if isinstance(each, Package)]
         failures = {each.message: each for _, each in results if isinstance(each, ProviderFailure)}
         if len(found) > 1:
-            async with together() as group:
+            async with open_task_group() as group:
                 tasks = [group.create_task(self._add_history(package)) for _, package in found]
             found = [(candidate, task.result()) for (candidate, _), task in zip(found, tasks, strict=True)]
         return found, list(failures.values())

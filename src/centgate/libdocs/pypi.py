@@ -23,9 +23,9 @@ from centgate.libdocs.registries import (
     same_version,
     version_of,
 )
-from centgate.readings import at, count, items, text
-from centgate.text import cleaned
-from centgate.upstream import Reply, Upstream, joined
+from centgate.readings import as_count, as_list, as_text, get_path
+from centgate.text import clean_line
+from centgate.upstream import Upstream, UpstreamResponse, join_url
 
 ADDRESS = "https://pypi.org"
 FILES_URL = "https://files.pythonhosted.org"
@@ -93,30 +93,37 @@ class Pypi:
         project = decoded(reply, _Project)
         return self._parse_package(reply, name, project, msgspec.json.decode(project.urls))
 
-    async def _get_json(self, path: str) -> Reply | None:
-        reply = await self._upstream.get(joined(self._base, path), accept=(404,))
+    async def _get_json(self, path: str) -> UpstreamResponse | None:
+        reply = await self._upstream.get(join_url(self._base, path), accept=(404,))
         return None if reply.status == 404 else reply
 
     def _parse_package(
-        self, reply: Reply, requested_name: str, project: _Project, uploads: Any, version: str | None = None
+        self,
+        reply: UpstreamResponse,
+        requested_name: str,
+        project: _Project,
+        uploads: Any,
+        version: str | None = None,
     ) -> Package:
         """Parse a release. `version` is None for the version that the project's description belongs to."""
         info = msgspec.json.decode(project.info)
         title, number = called(reply, info["name"], requested_name), version_of(version or info["version"])
-        files = [file for file in items(uploads) if isinstance(at(file, "filename"), str)]
+        files = [file for file in as_list(uploads) if isinstance(get_path(file, "filename"), str)]
         archives = tuple(self._parse_archives(files, requested_name, number))[:MAX_ARCHIVES]
         return Package(
             registry="pypi",
             name=requested_name,
             title=title,
             version=number,
-            summary=cleaned(text(at(info, "summary")), SUMMARY),
+            summary=clean_line(as_text(get_path(info, "summary")), SUMMARY),
             repository=repository(_repository_links(info)),
             deprecated=_deprecation_reason(info, files),
             releases=None if project.releases is None else len(project.releases),
             published=max(filter(None, map(_upload_time, files)), default=None),
             archives=archives,
-            readme=None if archives else (text(at(info, "description")) or "")[:MAX_README_LENGTH] or None,
+            readme=None
+            if archives
+            else (as_text(get_path(info, "description")) or "")[:MAX_README_LENGTH] or None,
         )
 
     def _parse_archives(self, files: list[Any], name: str, version: str) -> Iterator[Archive]:
@@ -124,10 +131,10 @@ class Pypi:
         large.
         """
         for file in sorted(files, key=_archive_sort_key):
-            kind, size = _archive_kind(file["filename"]), count(at(file, "size"))
-            page = joined(self._base, f"/pypi/{quote(name)}/json")
-            url = followed(at(file, "url"), page, FILES_URL)
-            digest = at(file, "digests", "sha256")
+            kind, size = _archive_kind(file["filename"]), as_count(get_path(file, "size"))
+            page = join_url(self._base, f"/pypi/{quote(name)}/json")
+            url = followed(get_path(file, "url"), page, FILES_URL)
+            digest = get_path(file, "digests", "sha256")
             if kind and url and isinstance(digest, str) and (size or 0) <= LARGEST_ARCHIVE:
                 shown_at = _inspector_url(file, url, name, version)
                 yield Archive(kind, url, "sha256", bytes.fromhex(digest), size, shown_at)
@@ -140,7 +147,7 @@ def _inspector_url(file: Any, url: str, name: str, version: str) -> str | None:
     A link into the repository would be a guess: nothing says which tag a release was made from. PyPI stores
     an archive under its digest (BLAKE2b, in three parts), and so do its mirrors; other registries do not.
     """
-    digest = str(at(file, "digests", "blake2b_256"))
+    digest = str(get_path(file, "digests", "blake2b_256"))
     suffix = f"/packages/{digest[:2]}/{digest[2:4]}/{digest[4:]}/{quote(file['filename'])}"
     return (
         f"{INSPECTOR_URL}/project/{quote(name)}/{quoted(version)}{suffix}/" if url.endswith(suffix) else None
@@ -149,7 +156,11 @@ def _inspector_url(file: Any, url: str, name: str, version: str) -> str | None:
 
 def _archive_sort_key(file: Any) -> tuple[bool, bool, int]:
     name = file["filename"]
-    return _archive_kind(name) != "sdist", not name.endswith("-none-any.whl"), count(at(file, "size")) or 0
+    return (
+        _archive_kind(name) != "sdist",
+        not name.endswith("-none-any.whl"),
+        as_count(get_path(file, "size")) or 0,
+    )
 
 
 def _archive_kind(filename: str) -> ArchiveKind | None:
@@ -159,23 +170,27 @@ def _archive_kind(filename: str) -> ArchiveKind | None:
 
 
 def _repository_links(info: Any) -> list[Any]:
-    project_urls = at(info, "project_urls")
+    project_urls = get_path(info, "project_urls")
     links = cast(dict[str, Any], project_urls) if isinstance(project_urls, dict) else {}
     by_label = {label.lower(): link for label, link in links.items()}
-    return [*(by_label.get(label) for label in _REPOSITORY_LABELS), at(info, "home_page"), *links.values()]
+    return [
+        *(by_label.get(label) for label in _REPOSITORY_LABELS),
+        get_path(info, "home_page"),
+        *links.values(),
+    ]
 
 
 def _deprecation_reason(info: Any, files: list[Any]) -> str | None:
     """Return the reason not to use a release or its project any more, if there is one."""
-    if files and all(at(file, "yanked") is True for file in files):
-        return f"yanked: {cleaned(text(at(files[0], 'yanked_reason')), 200) or 'no reason given'}"
-    classifiers = items(at(info, "classifiers"))
+    if files and all(get_path(file, "yanked") is True for file in files):
+        return f"yanked: {clean_line(as_text(get_path(files[0], 'yanked_reason')), 200) or 'no reason given'}"
+    classifiers = as_list(get_path(info, "classifiers"))
     return "inactive" if "Development Status :: 7 - Inactive" in classifiers else None
 
 
 def _upload_time(file: Any) -> datetime | None:
     """Return the upload time of a file. The older of the two members has no time zone and is in UTC."""
-    value = at(file, "upload_time_iso_8601") or at(file, "upload_time")
+    value = get_path(file, "upload_time_iso_8601") or get_path(file, "upload_time")
     try:
         time = datetime.fromisoformat(value)
     except (TypeError, ValueError):

@@ -16,7 +16,7 @@ import msgspec
 
 from centgate.errors import AnswerTooLong, ProviderError
 from centgate.libdocs.packages import Archive
-from centgate.upstream import Reply, Upstream
+from centgate.upstream import Upstream, UpstreamResponse
 
 LARGEST_ARCHIVE = 60 << 20
 LARGEST_METADATA = 12 << 20
@@ -43,7 +43,7 @@ async def fetched(upstream: Upstream, archive: Archive) -> bytes:
     return reply.body
 
 
-def decoded(reply: Reply, kind: type[T]) -> T:
+def decoded(reply: UpstreamResponse, kind: type[T]) -> T:
     """Decode the needed members of a large response. Raises ProviderError if it is not JSON.
 
     Raises AnswerTooLong for a response so large that decoding it would block all other work.
@@ -56,11 +56,11 @@ def decoded(reply: Reply, kind: type[T]) -> T:
     except msgspec.ValidationError:
         raise
     except msgspec.DecodeError:
-        reply.json()  # its error describes the response
+        reply.parse_json()  # its error describes the response
         raise
 
 
-def called(reply: Reply, value: Any, requested_name: str) -> str:
+def called(reply: UpstreamResponse, value: Any, requested_name: str) -> str:
     """Return the name that a package gives itself; it must equal the requested name, apart from spelling."""
     if (
         not isinstance(value, str)

@@ -5,28 +5,28 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-Kind = Literal["counter", "gauge", "histogram"]
+MetricType = Literal["counter", "gauge", "histogram"]
 
-QUICK = (0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.1, 0.5, 2.5)
+FAST_BUCKETS = (0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.1, 0.5, 2.5)
 """Histogram bounds in seconds for a disk or the event loop."""
-CALLS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 30)
+CALL_BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 30)
 """Histogram bounds in seconds for requests and calls."""
-GROUPS = (1, 2, 4, 8, 16, 32, 64, 128, 256)
+GROUP_BUCKETS = (1, 2, 4, 8, 16, 32, 64, 128, 256)
 
 
 @dataclass(frozen=True, slots=True)
-class Declared:
+class MetricDefinition:
     """One metric; `name` is its name in Prometheus, with `_total` if it is a counter."""
 
     name: str
-    kind: Kind
+    kind: MetricType
     meaning: str
     labels: tuple[str, ...] = ()
     buckets: tuple[float, ...] = ()
     """Upper bounds of a histogram."""
 
 
-PAYMENTS = Declared(
+PAYMENTS = MetricDefinition(
     "centgate_payments_total",
     "counter",
     "State changes of payments in the journal, by the new state: `settling` (claimed; the "
@@ -34,39 +34,39 @@ PAYMENTS = Declared(
     "delivered), `refused` (no money moved), `unused` (never sent to the facilitator).",
     ("state", "service"),
 )
-EARNED = Declared(
+REVENUE = MetricDefinition(
     "centgate_settled_dollars_total",
     "counter",
     "Settled payments in US dollars, without test networks.",
     ("service",),
 )
-EARNED_TEST = Declared(
+TEST_REVENUE = MetricDefinition(
     "centgate_settled_test_dollars_total",
     "counter",
     "Settled payments on test networks, in test dollars without value.",
     ("service",),
 )
-REDEEMED = Declared(
+REDEEMED = MetricDefinition(
     "centgate_redeemed_total",
     "counter",
     "Answers delivered for a payment that an earlier request settled.",
     ("service",),
 )
-REPLAYED = Declared(
+REPLAYED = MetricDefinition(
     "centgate_replayed_total",
     "counter",
     "Requests that repeated an earlier one and received its stored answer without a new charge.",
     ("service",),
 )
-SETTLE = Declared(
+SETTLEMENTS = MetricDefinition(
     "centgate_settle_duration_seconds",
     "histogram",
     "Duration of settlements by the facilitator, by outcome: `settled`, `refused` (no money "
     "moved), `unsent` (the payment was never sent), `unresolved` (the money may have moved).",
     ("outcome",),
-    CALLS,
+    CALL_BUCKETS,
 )
-PROVIDER_CALLS = Declared(
+PROVIDER_CALLS = MetricDefinition(
     "centgate_provider_calls_total",
     "counter",
     "Calls to providers, by outcome: `ok`, `no_data` (it has no data), `error`, "
@@ -74,82 +74,82 @@ PROVIDER_CALLS = Declared(
     "`cancelled` (the caller stopped waiting).",
     ("provider", "outcome"),
 )
-PROVIDER_SECONDS = Declared(
+PROVIDER_SECONDS = MetricDefinition(
     "centgate_provider_call_duration_seconds",
     "histogram",
     "Duration of calls to providers, with all HTTP requests of a call.",
     ("provider",),
-    CALLS,
+    CALL_BUCKETS,
 )
-BREAKERS = Declared(
+BREAKERS = MetricDefinition(
     "centgate_provider_breakers_open",
     "gauge",
     "Open circuit breakers: the provider failed many times in a row and is not called for a while. Each "
     "server process has its own.",
     ("provider",),
 )
-CACHE = Declared(
+CACHE = MetricDefinition(
     "centgate_cache_lookups_total",
     "counter",
     "Cache lookups, by result (`hit`, `miss`) and cache: `local` to a process, or with the `shared` one "
     "behind it. Services without caching are not counted.",
     ("service", "cache", "result"),
 )
-CACHE_UP = Declared(
+CACHE_UP = MetricDefinition(
     "centgate_shared_cache_up",
     "gauge",
     "1 if the shared cache is available, else 0; the minimum of all processes. Only if one is configured.",
 )
-CACHE_FAILURES = Declared(
+CACHE_FAILURES = MetricDefinition(
     "centgate_shared_cache_failures_total",
     "counter",
     "Commands to the shared cache that failed or timed out. Only if one is configured.",
 )
-REQUESTS = Declared(
+REQUESTS = MetricDefinition(
     "centgate_request_duration_seconds",
     "histogram",
     "Duration of requests, by status class (`2xx`). `service` is that of a paid call; `free` "
     "for all other routes, `unknown` for paths without a route.",
     ("service", "status"),
-    CALLS,
+    CALL_BUCKETS,
 )
-LIMITED = Declared(
+LIMITED = MetricDefinition(
     "centgate_rate_limited_total",
     "counter",
     "Requests refused with `rate_limited`, by the limit: too many unpaid or refused requests of a "
     "client's `address`, of one `payment` presented with other requests than its own, of a `payer`.",
     ("by",),
 )
-IN_FLIGHT = Declared("centgate_requests_in_flight", "gauge", "Requests in progress.")
-COMMITS = Declared(
+IN_FLIGHT = MetricDefinition("centgate_requests_in_flight", "gauge", "Requests in progress.")
+COMMITS = MetricDefinition(
     "centgate_journal_commit_duration_seconds",
     "histogram",
     "Duration of a journal commit for a group of entries. On PostgreSQL: one unit of work, with "
     "the wait for a connection.",
     (),
-    QUICK,
+    FAST_BUCKETS,
 )
-GROUPED = Declared(
+COMMIT_ENTRIES = MetricDefinition(
     "centgate_journal_commit_entries",
     "histogram",
     "Units of work in one commit. On PostgreSQL always one: the database groups commits itself.",
     (),
-    GROUPS,
+    GROUP_BUCKETS,
 )
-LAG = Declared(
+LAG = MetricDefinition(
     "centgate_event_loop_lag_seconds",
     "histogram",
     "Delay of a timer in the event loop, measured twice a second.",
     (),
-    QUICK,
+    FAST_BUCKETS,
 )
-COUNTED = (
+COUNTED_METRICS = (
     PAYMENTS,
-    EARNED,
-    EARNED_TEST,
+    REVENUE,
+    TEST_REVENUE,
     REDEEMED,
     REPLAYED,
-    SETTLE,
+    SETTLEMENTS,
     PROVIDER_CALLS,
     PROVIDER_SECONDS,
     BREAKERS,
@@ -160,34 +160,34 @@ COUNTED = (
     LIMITED,
     IN_FLIGHT,
     COMMITS,
-    GROUPED,
+    COMMIT_ENTRIES,
     LAG,
 )
 """Counted by server processes; for several processes, the sum is published."""
 
-JOURNAL_UP = Declared(
+JOURNAL_UP = MetricDefinition(
     "centgate_journal_up",
     "gauge",
     "1 if the journal's database responded during this scrape, else 0. With 0 the metrics below are absent.",
 )
-OPEN = Declared(
+OPEN_PAYMENTS = MetricDefinition(
     "centgate_payments_open",
     "gauge",
     "Payments that are not final: `settling` (the outcome is not known yet), `redeemable` "
     "(paid, not delivered, and the answer can still be fetched).",
     ("state",),
 )
-OLDEST_UNRESOLVED = Declared(
+OLDEST_UNRESOLVED = MetricDefinition(
     "centgate_payments_oldest_unresolved_seconds",
     "gauge",
     "Age of the oldest payment whose outcome is not known; 0 without one.",
 )
-OLDEST_REDEEMABLE = Declared(
+OLDEST_REDEEMABLE = MetricDefinition(
     "centgate_payments_oldest_redeemable_seconds",
     "gauge",
     "Time since the settlement of the oldest redeemable payment; 0 without one.",
 )
-AUDIT_FINDINGS = Declared(
+AUDIT_FINDINGS = MetricDefinition(
     "centgate_audit_findings",
     "gauge",
     "Differences between journal and chain in the last audit: `refused` (paid on chain, but refused in "
@@ -195,24 +195,37 @@ AUDIT_FINDINGS = Declared(
     "journal), `not_on_chain` (settled in the journal, but not paid). Absent before the first audit.",
     ("kind",),
 )
-AUDITED_AT = Declared(
+AUDITED_AT = MetricDefinition(
     "centgate_audit_completed_timestamp_seconds",
     "gauge",
     "Unix time of the last completed audit, in seconds. Absent before the first.",
 )
-ASKED = (JOURNAL_UP, OPEN, OLDEST_UNRESOLVED, OLDEST_REDEEMABLE, AUDIT_FINDINGS, AUDITED_AT)
+DATABASE_METRICS = (
+    JOURNAL_UP,
+    OPEN_PAYMENTS,
+    OLDEST_UNRESOLVED,
+    OLDEST_REDEEMABLE,
+    AUDIT_FINDINGS,
+    AUDITED_AT,
+)
 """Read from the database. All replicas on one database report the same: use their maximum, not the sum."""
 
-BUILD = Declared("centgate_build_info", "gauge", "1, with the versions as labels.", ("version", "python"))
-CPU = Declared(
+BUILD = MetricDefinition(
+    "centgate_build_info", "gauge", "1, with the versions as labels.", ("version", "python")
+)
+CPU = MetricDefinition(
     "process_cpu_seconds_total", "counter", "Processor time that a server process has used.", ("worker",)
 )
-RESIDENT = Declared("process_resident_memory_bytes", "gauge", "Its resident memory.", ("worker",))
-VIRTUAL = Declared("process_virtual_memory_bytes", "gauge", "Its virtual memory.", ("worker",))
-STARTED = Declared("process_start_time_seconds", "gauge", "Unix time of its start, in seconds.", ("worker",))
-OPEN_FILES = Declared("process_open_fds", "gauge", "Its open file descriptors.", ("worker",))
-MOST_FILES = Declared("process_max_fds", "gauge", "Its maximum number of open file descriptors.", ("worker",))
-LOOKED_UP = (BUILD, CPU, RESIDENT, VIRTUAL, STARTED, OPEN_FILES, MOST_FILES)
+RESIDENT = MetricDefinition("process_resident_memory_bytes", "gauge", "Its resident memory.", ("worker",))
+VIRTUAL = MetricDefinition("process_virtual_memory_bytes", "gauge", "Its virtual memory.", ("worker",))
+STARTED = MetricDefinition(
+    "process_start_time_seconds", "gauge", "Unix time of its start, in seconds.", ("worker",)
+)
+OPEN_FILES = MetricDefinition("process_open_fds", "gauge", "Its open file descriptors.", ("worker",))
+MAX_FILES = MetricDefinition(
+    "process_max_fds", "gauge", "Its maximum number of open file descriptors.", ("worker",)
+)
+PROCESS_METRICS = (BUILD, CPU, RESIDENT, VIRTUAL, STARTED, OPEN_FILES, MAX_FILES)
 """Looked up at each scrape. A replaced worker process keeps its number. Process metrics: Linux only."""
 
-ALL = (*COUNTED, *ASKED, *LOOKED_UP)
+ALL_METRICS = (*COUNTED_METRICS, *DATABASE_METRICS, *PROCESS_METRICS)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from prometheus_client.core import GaugeMetricFamily
 
-from centgate.metrics.declared import Declared
+from centgate.metrics.declared import MetricDefinition
 
 
-def gauge(what: Declared, value: float | None = None) -> GaugeMetricFamily:
+def create_gauge(metric: MetricDefinition, value: float | None = None) -> GaugeMetricFamily:
     """Create a gauge with one value, or, if it has labels, without values."""
-    return GaugeMetricFamily(what.name, what.meaning, value=value, labels=what.labels or None)
+    return GaugeMetricFamily(metric.name, metric.meaning, value=value, labels=metric.labels or None)

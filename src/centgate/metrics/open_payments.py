@@ -14,14 +14,14 @@ from sqlalchemy.sql.elements import ColumnElement
 
 from centgate.errors import CentgateError
 from centgate.metrics import declared
-from centgate.metrics.families import gauge
+from centgate.metrics.families import create_gauge
 from centgate.payments.audit import KINDS
 from centgate.payments.audit_queries import LastAudit, last_audit
 from centgate.payments.statements import Ask, Asking, Row, ago, now, statement
 from centgate.payments.store import Store
 from centgate.payments.tables import UNDELIVERED, payments
 
-PATIENCE = 3.0
+QUERY_TIMEOUT = 3.0
 """Timeout of the database query in seconds, less than Prometheus' scrape timeout."""
 
 
@@ -47,17 +47,17 @@ _COUNT = statement(
 
 
 @dataclass(frozen=True, slots=True)
-class Open:
+class OpenPaymentCount:
     """Number of payments in one state, and the age of the oldest in that state in seconds."""
 
     number: int
     age: float
 
 
-def count(keep: float) -> Asking[dict[str, Open]]:
+def count_open_payments(keep: float) -> Asking[dict[str, OpenPaymentCount]]:
     """Count open payments: `settling`, and `redeemable` if settled in the last `keep` seconds."""
     rows = yield Ask(_COUNT, {"keep": keep})
-    return {row["state"]: Open(row["number"], _age(row)) for row in rows}
+    return {row["state"]: OpenPaymentCount(row["number"], _age(row)) for row in rows}
 
 
 def _age(row: Row) -> float:
@@ -65,47 +65,47 @@ def _age(row: Row) -> float:
     return max(0.0, row["now"] - (row["oldest"] or row["now"]))
 
 
-class OpenPayments(Collector):
+class OpenPaymentsCollector(Collector):
     """Publishes the results of the last database query."""
 
     def __init__(self, store: Store, *, keep_seconds: float) -> None:
         """`keep_seconds`: time in which a settled payment can be redeemed."""
         self._store = store
         self._keep = keep_seconds
-        self._open_by_state: dict[str, Open] | None = None
+        self._open_by_state: dict[str, OpenPaymentCount] | None = None
         self._audit: LastAudit | None = None
 
-    async def ask(self) -> None:
+    async def refresh(self) -> None:
         """Query the database; a timeout counts as unavailable."""
         unit = partial(_read_metrics, self._keep)
         try:
-            async with asyncio.timeout(PATIENCE):
+            async with asyncio.timeout(QUERY_TIMEOUT):
                 self._open_by_state, self._audit = await self._store.read(unit)
         except (CentgateError, TimeoutError):
             self._open_by_state = None
 
     def collect(self) -> Iterable[Metric]:
         found = self._open_by_state
-        yield gauge(declared.JOURNAL_UP, int(found is not None))
+        yield create_gauge(declared.JOURNAL_UP, int(found is not None))
         if found is None:
             return
-        number = gauge(declared.OPEN)
+        number = create_gauge(declared.OPEN_PAYMENTS)
         for state, each in found.items():
             number.add_metric([state], each.number)
         yield number
-        yield gauge(declared.OLDEST_UNRESOLVED, found["settling"].age)
-        yield gauge(declared.OLDEST_REDEEMABLE, found["redeemable"].age)
+        yield create_gauge(declared.OLDEST_UNRESOLVED, found["settling"].age)
+        yield create_gauge(declared.OLDEST_REDEEMABLE, found["redeemable"].age)
         yield from _audit_metrics(self._audit)
 
 
-def _read_metrics(keep: float) -> Asking[tuple[dict[str, Open], LastAudit | None]]:
-    found = yield from count(keep)
+def _read_metrics(keep: float) -> Asking[tuple[dict[str, OpenPaymentCount], LastAudit | None]]:
+    found = yield from count_open_payments(keep)
     return found, (yield from last_audit())
 
 
 def _audit_metrics(audit: LastAudit | None) -> Iterable[Metric]:
-    findings = gauge(declared.AUDIT_FINDINGS)
+    findings = create_gauge(declared.AUDIT_FINDINGS)
     for kind in KINDS if audit else ():
         findings.add_metric([kind], audit.findings.get(kind, 0) if audit else 0)
     yield findings
-    yield gauge(declared.AUDITED_AT, audit and audit.completed_at)
+    yield create_gauge(declared.AUDITED_AT, audit and audit.completed_at)

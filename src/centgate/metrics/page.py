@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from centgate.metrics.declared import ASKED, COUNTED, LOOKED_UP, Declared
+from centgate.metrics.declared import COUNTED_METRICS, DATABASE_METRICS, PROCESS_METRICS, MetricDefinition
 
 _INTRO = """# Metrics
 
@@ -49,26 +49,30 @@ _TABLE_HEADER = """
 """
 
 
-def markdown() -> str:
+def render_markdown() -> str:
     """Return the page as Markdown."""
     return _INTRO + "".join(
         part + _TABLE_HEADER + "".join(map(_format_row, metrics)) for part, metrics in _list_sections()
     )
 
 
-def _list_sections() -> Iterable[tuple[str, Iterable[Declared]]]:
-    return (_COUNTED_SECTION, COUNTED), (_DATABASE_SECTION, ASKED), (_PROCESS_SECTION, LOOKED_UP)
+def _list_sections() -> Iterable[tuple[str, Iterable[MetricDefinition]]]:
+    return (
+        (_COUNTED_SECTION, COUNTED_METRICS),
+        (_DATABASE_SECTION, DATABASE_METRICS),
+        (_PROCESS_SECTION, PROCESS_METRICS),
+    )
 
 
-def _format_row(metric: Declared) -> str:
+def _format_row(metric: MetricDefinition) -> str:
     labels = ", ".join(f"`{label}`" for label in metric.labels)
     return f"| `{metric.name}` | {metric.kind} | {labels} | {metric.meaning}{_format_buckets(metric)} |\n"
 
 
-def _format_buckets(metric: Declared) -> str:
+def _format_buckets(metric: MetricDefinition) -> str:
     bounds = ", ".join(f"{bound:g}" for bound in metric.buckets)
     return f" Buckets up to {bounds}." if bounds else ""
 
 
 if __name__ == "__main__":
-    print(markdown(), end="")  # noqa: T201 - output of the program
+    print(render_markdown(), end="")  # noqa: T201 - output of the program

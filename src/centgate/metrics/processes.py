@@ -11,25 +11,25 @@ from prometheus_client.core import Metric
 from prometheus_client.registry import Collector
 
 from centgate.metrics import declared
-from centgate.metrics.families import gauge
+from centgate.metrics.families import create_gauge
 
-Pids = Callable[[], Sequence[int]]
+ProcessIds = Callable[[], Sequence[int]]
 """Returns the current process ids of the server; each worker keeps its index."""
 
 
-class Build(Collector):
+class BuildCollector(Collector):
     """Collector of the running version."""
 
     def collect(self) -> Iterable[Metric]:
-        info = gauge(declared.BUILD)
+        info = create_gauge(declared.BUILD)
         info.add_metric([version("centgate"), platform.python_version()], 1)
         yield info
 
 
-class Processes(Collector):
+class ServerProcessCollector(Collector):
     """prometheus_client's process metrics for each server process, labelled with its index."""
 
-    def __init__(self, pids: Pids) -> None:
+    def __init__(self, pids: ProcessIds) -> None:
         self._pids = pids
 
     def collect(self) -> Iterable[Metric]:

@@ -12,11 +12,18 @@ from typing import Generic, Literal, TypeVar, get_args
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disable_created_metrics
 
-from centgate.meter import Asked, LimitedBy, PaymentState, Place, Settlement, SharedCache
+from centgate.meter import (
+    CacheLevel,
+    LimitScope,
+    PaymentStateLabel,
+    ProviderCallOutcome,
+    SettlementLabel,
+    SharedCacheHealth,
+)
 from centgate.metrics import declared
-from centgate.metrics.declared import Declared
+from centgate.metrics.declared import MetricDefinition
 
-LOOK_EVERY = 0.5
+MEASURE_SECONDS = 0.5
 """Seconds between two measurements of the event loop and the shared cache."""
 
 M = TypeVar("M", Counter, Gauge, Histogram)
@@ -43,11 +50,11 @@ class PrometheusMeter:
         self._registry = registry
         self._dollar = 10**decimals
         self._payments = _Children(_counter(declared.PAYMENTS, registry))
-        self._revenue = _Children(_counter(declared.EARNED, registry))
-        self._test_revenue = _Children(_counter(declared.EARNED_TEST, registry))
+        self._revenue = _Children(_counter(declared.REVENUE, registry))
+        self._test_revenue = _Children(_counter(declared.TEST_REVENUE, registry))
         self._redeemed = _Children(_counter(declared.REDEEMED, registry))
         self._replayed = _Children(_counter(declared.REPLAYED, registry))
-        self._settlements = _Children(_histogram(declared.SETTLE, registry))
+        self._settlements = _Children(_histogram(declared.SETTLEMENTS, registry))
         self._calls = _Children(_counter(declared.PROVIDER_CALLS, registry))
         self._call_seconds = _Children(_histogram(declared.PROVIDER_SECONDS, registry))
         self._breakers = _Children(_gauge(declared.BREAKERS, registry))
@@ -56,63 +63,63 @@ class PrometheusMeter:
         self._limited = _Children(_counter(declared.LIMITED, registry))
         self._in_flight = _gauge(declared.IN_FLIGHT, registry)
         self._commits = _histogram(declared.COMMITS, registry)
-        self._grouped = _histogram(declared.GROUPED, registry)
+        self._grouped = _histogram(declared.COMMIT_ENTRIES, registry)
         self._lag = _histogram(declared.LAG, registry)
         self._initialize_series(services)
 
     def _initialize_series(self, services: Iterable[str]) -> None:
         """Create the series that alerts and rates use, so that they exist before the first event."""
         for service in services:
-            for state in get_args(PaymentState):
+            for state in get_args(PaymentStateLabel):
                 self._payments[state, service].inc(0)
             for each in (self._revenue, self._test_revenue, self._redeemed, self._replayed):
                 each[(service,)].inc(0)
-        for outcome in get_args(Settlement):
+        for outcome in get_args(SettlementLabel):
             self._settlements[(outcome,)]
-        for by in get_args(LimitedBy):
+        for by in get_args(LimitScope):
             self._limited[(by,)].inc(0)
 
-    def entered(self, state: PaymentState, service: str) -> None:
+    def record_payment_state(self, state: PaymentStateLabel, service: str) -> None:
         self._payments[state, service].inc()
 
-    def earned(self, service: str, base_units: int, *, test_network: bool) -> None:
+    def record_revenue(self, service: str, base_units: int, *, test_network: bool) -> None:
         counter = self._test_revenue if test_network else self._revenue
         counter[(service,)].inc(base_units / self._dollar)
 
-    def redeemed(self, service: str) -> None:
+    def record_redemption(self, service: str) -> None:
         self._redeemed[(service,)].inc()
 
-    def presented(self, settlement: Settlement, seconds: float) -> None:
+    def record_settlement(self, settlement: SettlementLabel, seconds: float) -> None:
         self._settlements[(settlement,)].observe(seconds)
 
-    def asked(self, provider: str, outcome: Asked, seconds: float) -> None:
+    def record_provider_call(self, provider: str, outcome: ProviderCallOutcome, seconds: float) -> None:
         self._calls[provider, outcome].inc()
         self._call_seconds[(provider,)].observe(seconds)
 
-    def tripped(self, provider: str, change: Literal[1, -1]) -> None:
+    def record_breaker_change(self, provider: str, change: Literal[1, -1]) -> None:
         self._breakers[(provider,)].inc(change)
 
-    def looked_up(self, service: str, place: Place, *, hit: bool) -> None:
+    def record_cache_lookup(self, service: str, place: CacheLevel, *, hit: bool) -> None:
         self._lookups[service, place, "hit" if hit else "miss"].inc()
 
-    def came(self) -> None:
+    def record_request_start(self) -> None:
         self._in_flight.inc()
 
-    def went(self, service: str, status: int, seconds: float, *, replayed: bool) -> None:
+    def record_request_end(self, service: str, status: int, seconds: float, *, replayed: bool) -> None:
         self._in_flight.dec()
         self._requests[service, _STATUS_CLASSES[status // 100 % 10]].observe(seconds)
         if replayed:
             self._replayed[(service,)].inc()
 
-    def limited(self, by: LimitedBy) -> None:
+    def record_rate_limit(self, by: LimitScope) -> None:
         self._limited[(by,)].inc()
 
-    def committed(self, seconds: float, units: int) -> None:
+    def record_commit(self, seconds: float, units: int) -> None:
         self._commits.observe(seconds)
         self._grouped.observe(units)
 
     @asynccontextmanager
-    async def watching(self, shared: SharedCache | None) -> AsyncGenerator[None]:
+    async def observe_process(self, shared: SharedCacheHealth | None) -> AsyncGenerator[None]:
         tasks = [asyncio.create_task(self._watch_loop())]
         if shared is not None:
             tasks.append(asyncio.create_task(self._watch_cache(shared)))
@@ -126,30 +133,30 @@ class PrometheusMeter:
     async def _watch_loop(self) -> None:
         clock = asyncio.get_running_loop().time
         while True:
-            due = clock() + LOOK_EVERY
-            await asyncio.sleep(LOOK_EVERY)
+            due = clock() + MEASURE_SECONDS
+            await asyncio.sleep(MEASURE_SECONDS)
             self._lag.observe(max(0.0, clock() - due))
 
-    async def _watch_cache(self, shared: SharedCache) -> None:
+    async def _watch_cache(self, shared: SharedCacheHealth) -> None:
         up = _gauge(declared.CACHE_UP, self._registry, mode="livemin")
         failures, counted = _counter(declared.CACHE_FAILURES, self._registry), 0
         while True:
-            up.set(bool(shared.up))
+            up.set(bool(shared.is_up))
             failures.inc(shared.failures - counted)
             counted = shared.failures
-            await asyncio.sleep(LOOK_EVERY)
+            await asyncio.sleep(MEASURE_SECONDS)
 
 
-def _counter(metric: Declared, registry: CollectorRegistry) -> Counter:
+def _counter(metric: MetricDefinition, registry: CollectorRegistry) -> Counter:
     return Counter(metric.name, metric.meaning, metric.labels, registry=registry)
 
 
 def _gauge(
-    metric: Declared, registry: CollectorRegistry, *, mode: Literal["livesum", "livemin"] = "livesum"
+    metric: MetricDefinition, registry: CollectorRegistry, *, mode: Literal["livesum", "livemin"] = "livesum"
 ) -> Gauge:
     """`mode`: how values of several live processes are combined."""
     return Gauge(metric.name, metric.meaning, metric.labels, registry=registry, multiprocess_mode=mode)
 
 
-def _histogram(metric: Declared, registry: CollectorRegistry) -> Histogram:
+def _histogram(metric: MetricDefinition, registry: CollectorRegistry) -> Histogram:
     return Histogram(metric.name, metric.meaning, metric.labels, registry=registry, buckets=metric.buckets)

@@ -30,18 +30,18 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from centgate.catalog import all_services
 from centgate.connection_limits import ConnectionLimits, LimitedConfig
-from centgate.metrics.open_payments import OpenPayments
-from centgate.metrics.processes import Build, Pids, Processes
+from centgate.metrics.open_payments import OpenPaymentsCollector
+from centgate.metrics.processes import BuildCollector, ProcessIds, ServerProcessCollector
 from centgate.metrics.prometheus import PrometheusMeter
 from centgate.payments.store import open_store
 from centgate.settings import PREFIX, Settings
 
 PATH = "/metrics"
-SHARED = "PROMETHEUS_MULTIPROC_DIR"
+MULTIPROCESS_VARIABLE = "PROMETHEUS_MULTIPROC_DIR"
 """Environment variable that prometheus_client reads at import: the folder of the shared files."""
 
 
-def listening(settings: Settings) -> socket.socket:
+def open_listener(settings: Settings) -> socket.socket:
     """Open a socket on the metrics port. Raises OSError with a message if it is not available."""
     host, port = settings.metrics_host, settings.metrics_port or 0
     if port == settings.port:
@@ -53,7 +53,7 @@ def listening(settings: Settings) -> socket.socket:
         raise OSError(f"{message}; set {PREFIX}METRICS_HOST and {PREFIX}METRICS_PORT") from error
 
 
-def meter_in(registry: CollectorRegistry, settings: Settings) -> PrometheusMeter:
+def create_meter(registry: CollectorRegistry, settings: Settings) -> PrometheusMeter:
     """Create a meter for this deployment's services."""
     services = [service.slug for service in all_services()]
     decimals = settings.token.decimals if settings.pay_to else 6
@@ -61,19 +61,19 @@ def meter_in(registry: CollectorRegistry, settings: Settings) -> PrometheusMeter
 
 
 @contextmanager
-def alone(settings: Settings, listener: socket.socket) -> Generator[PrometheusMeter]:
+def publish_process(settings: Settings, listener: socket.socket) -> Generator[PrometheusMeter]:
     """Publish the metrics of this process; yields its meter."""
     registry = CollectorRegistry()
-    meter = meter_in(registry, settings)
+    meter = create_meter(registry, settings)
     with _serve_registry(registry, settings, listener, lambda: [os.getpid()]):
         yield meter
 
 
 @contextmanager
-def together(settings: Settings, listener: socket.socket, pids: Pids) -> Generator[None]:
+def publish_workers(settings: Settings, listener: socket.socket, pids: ProcessIds) -> Generator[None]:
     """Publish the metrics of all processes that are started within the context."""
     with tempfile.TemporaryDirectory(prefix="centgate-metrics-") as folder:
-        os.environ[SHARED] = folder
+        os.environ[MULTIPROCESS_VARIABLE] = folder
         registry = CollectorRegistry()
         registry.register(_MultiProcessMetrics(folder, pids))
         with _serve_registry(registry, settings, listener, pids):
@@ -83,7 +83,7 @@ def together(settings: Settings, listener: socket.socket, pids: Pids) -> Generat
 class _MultiProcessMetrics(Collector):
     """Collector of the sums over all processes, and of the gauges of live processes."""
 
-    def __init__(self, folder: str, pids: Pids) -> None:
+    def __init__(self, folder: str, pids: ProcessIds) -> None:
         self._folder = folder
         self._pids = pids
         self._files = MultiProcessCollector(None, folder)
@@ -99,12 +99,12 @@ class _MultiProcessMetrics(Collector):
 
 @contextmanager
 def _serve_registry(
-    registry: CollectorRegistry, settings: Settings, listener: socket.socket, pids: Pids
+    registry: CollectorRegistry, settings: Settings, listener: socket.socket, pids: ProcessIds
 ) -> Generator[None]:
     """Serve a registry, with the collectors that are read at each scrape, until the context ends."""
     store = open_store(settings.database_url, connections=1)  # separate from the connections of payments
-    journal = OpenPayments(store, keep_seconds=settings.redeem_hours * 3600)
-    for collector in (journal, Processes(pids), Build()):
+    journal = OpenPaymentsCollector(store, keep_seconds=settings.redeem_hours * 3600)
+    for collector in (journal, ServerProcessCollector(pids), BuildCollector()):
         registry.register(collector)
 
     @asynccontextmanager
@@ -126,12 +126,12 @@ def _serve_registry(
 class _MetricsEndpoint:
     """ASGI app that queries the database and then returns the metrics in prometheus_client's format."""
 
-    def __init__(self, registry: CollectorRegistry, journal: OpenPayments) -> None:
+    def __init__(self, registry: CollectorRegistry, journal: OpenPaymentsCollector) -> None:
         self._journal = journal
         self._write: ASGIApp = make_asgi_app(registry)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        await self._journal.ask()
+        await self._journal.refresh()
         await self._write(scope, receive, send)
 
 

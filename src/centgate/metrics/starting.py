@@ -6,29 +6,32 @@ from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from centgate.meter import SILENT, Meter
+from centgate.meter import NULL_METER, Meter
 
 if TYPE_CHECKING:
     from centgate.settings import Settings
 
 
 @contextmanager
-def metered(settings: Settings) -> Generator[Meter]:
+def open_meter(settings: Settings) -> Generator[Meter]:
     """Publish the metrics of a single server process until the context ends; yields its meter.
 
     Raises OSError with a message if the port is not available.
     """
     if settings.metrics_port is None:
-        yield SILENT
+        yield NULL_METER
         return
     from centgate.metrics import publishing
 
-    with publishing.listening(settings) as listener, publishing.alone(settings, listener) as meter:
+    with (
+        publishing.open_listener(settings) as listener,
+        publishing.publish_process(settings, listener) as meter,
+    ):
         yield meter
 
 
 @contextmanager
-def metered_together(settings: Settings, pids: Callable[[], Sequence[int]]) -> Generator[None]:
+def publish_worker_metrics(settings: Settings, pids: Callable[[], Sequence[int]]) -> Generator[None]:
     """Publish the metrics of several processes that are started within the context; `pids` returns their ids.
 
     Raises OSError with a message if the port is not available.
@@ -38,16 +41,16 @@ def metered_together(settings: Settings, pids: Callable[[], Sequence[int]]) -> G
         return
     from centgate.metrics import publishing
 
-    with publishing.listening(settings) as listener, publishing.together(settings, listener, pids):
+    with publishing.open_listener(settings) as listener, publishing.publish_workers(settings, listener, pids):
         yield
 
 
-def meter_of_several(settings: Settings) -> Meter:
+def create_worker_meter(settings: Settings) -> Meter:
     """Return the meter of one of several processes."""
     if settings.metrics_port is None:
-        return SILENT
+        return NULL_METER
     from prometheus_client import CollectorRegistry
 
-    from centgate.metrics.publishing import meter_in
+    from centgate.metrics.publishing import create_meter
 
-    return meter_in(CollectorRegistry(), settings)
+    return create_meter(CollectorRegistry(), settings)

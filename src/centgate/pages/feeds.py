@@ -16,8 +16,8 @@ from centgate.pages.document import body_of, drop_unseen, parsed, text_of
 from centgate.pages.markdown import markdown_of
 from centgate.pages.marks import tidy
 from centgate.pages.metadata import LONGEST_DESCRIPTION, LONGEST_NAME, LONGEST_TITLE, Metadata
-from centgate.readings import at, items
-from centgate.text import cleaned
+from centgate.readings import as_list, get_path
+from centgate.text import clean_line
 
 MAX_ENTRIES = 200
 _ENTRY_END = re.compile(rb"</(?:\w+:)?(?:item|entry)\s*>", re.IGNORECASE)
@@ -63,26 +63,26 @@ def _limit_entries(body: bytes) -> tuple[bytes, int]:
 
 def _read_metadata(feed: dict[str, Any], url: str) -> Metadata:
     return Metadata(
-        title=cleaned(_strip_tags(feed.get("title")), LONGEST_TITLE),
-        description=cleaned(_strip_tags(feed.get("subtitle")), LONGEST_DESCRIPTION),
-        language=cleaned(feed.get("language"), 20),
+        title=clean_line(_strip_tags(feed.get("title")), LONGEST_TITLE),
+        description=clean_line(_strip_tags(feed.get("subtitle")), LONGEST_DESCRIPTION),
+        language=clean_line(feed.get("language"), 20),
         canonical=absolute(url, feed.get("link")),
-        author=cleaned(_strip_tags(feed.get("author")), LONGEST_NAME),
+        author=clean_line(_strip_tags(feed.get("author")), LONGEST_NAME),
         published=_format_time(feed.get("published_parsed")),
         modified=_format_time(feed.get("updated_parsed")),
     )
 
 
 def _format_entry(entry: dict[str, Any], url: str) -> Iterator[str]:
-    title = cleaned(_strip_tags(entry.get("title")), LONGEST_TITLE) or "Untitled"
+    title = clean_line(_strip_tags(entry.get("title")), LONGEST_TITLE) or "Untitled"
     link = absolute(url, entry.get("link"))
     label = title.replace("[", "\\[").replace("]", "\\]")
     yield f"## [{label}]({link})" if link else f"## {title}"
     time = _format_time(entry.get("published_parsed")) or _format_time(entry.get("updated_parsed"))
-    byline = [part for part in (time, cleaned(_strip_tags(entry.get("author")), LONGEST_NAME)) if part]
+    byline = [part for part in (time, clean_line(_strip_tags(entry.get("author")), LONGEST_NAME)) if part]
     if byline:
         yield ", ".join(byline)
-    texts = [entry.get("summary"), *(at(each, "value") for each in items(entry.get("content")))]
+    texts = [entry.get("summary"), *(get_path(each, "value") for each in as_list(entry.get("content")))]
     if text := next((each for each in texts if isinstance(each, str) and each), None):
         yield from filter(None, [_convert_html(text, link or url)])
 

@@ -12,7 +12,7 @@ from centgate.pages.code import code_of
 from centgate.pages.document import Element
 from centgate.pages.elements import BLOCKS, DEEPEST, HEADINGS, UNSHOWN, text_in
 from centgate.pages.marks import TICKS
-from centgate.text import legible
+from centgate.text import strip_invisible
 
 SPACE = re.compile(r"[ \t\r\n\f\xa0]+")
 _BREAK = "\v"
@@ -120,7 +120,7 @@ def shown(text: str | None) -> str:
     if not text:
         return ""
     line = SPACE.sub(" ", text)
-    return _TAG_START.sub(r"\\\g<0>", legible(line)) if "<" in line or "`" in line else line
+    return _TAG_START.sub(r"\\\g<0>", strip_invisible(line)) if "<" in line or "`" in line else line
 
 
 def settled(line: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from centgate.text import legible
+from centgate.text import strip_invisible
 
 TICKS = re.compile("`+")
 _BLOCK_START = re.compile(r"^(#{1,6}(?= |$)|[-+*](?= |$)|>|```|~~~|\||=+$|-+$|:(?= ))", re.MULTILINE)
@@ -16,7 +16,7 @@ def tidy(markdown: str) -> str:
     """Remove invisible characters, trailing spaces and runs of blank lines; code keeps its blank lines."""
     lines: list[str] = []
     fence: str | None = None
-    for line in legible(markdown).split("\n"):
+    for line in strip_invisible(markdown).split("\n"):
         line = line.rstrip()
         mark = _FENCE.match(line)
         if mark and fence is None:

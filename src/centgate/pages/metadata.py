@@ -13,8 +13,8 @@ import orjson
 
 from centgate.pages.addresses import absolute
 from centgate.pages.document import Element, text_of
-from centgate.readings import at, items
-from centgate.text import cleaned
+from centgate.readings import as_list, get_path
+from centgate.text import clean_line
 
 LONGEST_TITLE, LONGEST_DESCRIPTION, LONGEST_NAME = 300, 1000, 200
 MAX_METAS = 400
@@ -156,11 +156,11 @@ def _iter_json_ld(root: Element) -> Iterator[dict[str, Any]]:
 def _flatten_json_ld(value: Any, depth: int) -> Iterator[dict[str, Any]]:
     if depth > 4:
         return
-    for each in items(value) or [value]:
+    for each in as_list(value) or [value]:
         if isinstance(each, dict):
             yield cast(dict[str, Any], each)
-            yield from _flatten_json_ld(at(each, "@graph"), depth + 1)
-            yield from _flatten_json_ld(at(each, "mainEntity"), depth + 1)
+            yield from _flatten_json_ld(get_path(each, "@graph"), depth + 1)
+            yield from _flatten_json_ld(get_path(each, "mainEntity"), depth + 1)
 
 
 def _find_title(root: Element, metas: dict[str, str]) -> str | None:
@@ -171,13 +171,13 @@ def _find_title(root: Element, metas: dict[str, str]) -> str | None:
             parent = element.getparent()
             if parent is not None and parent.tag == "svg":
                 continue
-            if title := cleaned(text_of(element), LONGEST_TITLE):
+            if title := clean_line(text_of(element), LONGEST_TITLE):
                 return title
     return _first_meta(metas, ("twitter:title", "dc.title"), LONGEST_TITLE)
 
 
 def _first_meta(metas: dict[str, str], names: tuple[str, ...], length: int) -> str | None:
-    return next((text for name in names if (text := cleaned(metas.get(name), length))), None)
+    return next((text for name in names if (text := clean_line(metas.get(name), length))), None)
 
 
 def _find_language(root: Element, metas: dict[str, str]) -> str | None:
@@ -203,7 +203,7 @@ def _find_author(metas: dict[str, str], json_ld: list[dict[str, Any]]) -> str | 
         if name := _author_names(each.get("author")):
             return name
     for key in _AUTHOR_NAMES:
-        if (name := cleaned(metas.get(key), LONGEST_NAME)) and not name.startswith(
+        if (name := clean_line(metas.get(key), LONGEST_NAME)) and not name.startswith(
             ("http:", "https:", "@", "//")
         ):
             return name
@@ -212,11 +212,14 @@ def _find_author(metas: dict[str, str], json_ld: list[dict[str, Any]]) -> str | 
 
 def _author_names(author: Any) -> str | None:
     """Return the names of one or several authors, given as texts or objects."""
-    names = [each if isinstance(each, str) else at(each, "name") for each in (items(author) or [author])[:10]]
-    cleaned_names = [
-        name for each in names if isinstance(each, str) and (name := cleaned(each, LONGEST_NAME))
+    names = [
+        each if isinstance(each, str) else get_path(each, "name")
+        for each in (as_list(author) or [author])[:10]
     ]
-    return cleaned(", ".join(name for name in cleaned_names if not name.startswith("http")), LONGEST_NAME)
+    cleaned_names = [
+        name for each in names if isinstance(each, str) and (name := clean_line(each, LONGEST_NAME))
+    ]
+    return clean_line(", ".join(name for name in cleaned_names if not name.startswith("http")), LONGEST_NAME)
 
 
 def _article_objects(json_ld: list[dict[str, Any]]) -> list[dict[str, Any]]:

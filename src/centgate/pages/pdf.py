@@ -14,7 +14,7 @@ from pypdf.errors import FileNotDecryptedError, PyPdfError
 from centgate.pages.kinds import Unreadable
 from centgate.pages.marks import plain, tidy
 from centgate.pages.metadata import LONGEST_NAME, LONGEST_TITLE, Metadata
-from centgate.text import cleaned
+from centgate.text import clean_line
 
 MAX_PAGES = 200
 MAX_CHARACTERS = 400_000
@@ -81,9 +81,9 @@ def _read_metadata(reader: PdfReader) -> Metadata:
             return Metadata()
         created, modified = info.creation_date, info.modification_date
         return Metadata(
-            title=cleaned(info.title, LONGEST_TITLE),
-            author=cleaned(info.author, LONGEST_NAME),
-            description=cleaned(info.subject, LONGEST_TITLE),
+            title=clean_line(info.title, LONGEST_TITLE),
+            author=clean_line(info.author, LONGEST_NAME),
+            description=clean_line(info.subject, LONGEST_TITLE),
             published=created.replace(microsecond=0).isoformat() if created else None,
             modified=modified.replace(microsecond=0).isoformat() if modified else None,
         )

@@ -6,7 +6,7 @@ import re
 
 from centgate.pages.addresses import absolute
 from centgate.pages.marks import fenced, tidy
-from centgate.text import legible
+from centgate.text import strip_invisible
 
 MAX_LINE_LENGTH = 200
 """Characters of a JSON line above which the document is reformatted."""
@@ -31,7 +31,7 @@ def text_of(text: str) -> str:
 
 def markdown_text(text: str, url: str) -> str:
     """Return Markdown with absolute links, and without comments, which a reader would not see."""
-    text = legible(text)
+    text = strip_invisible(text)
     parts: list[str] = []
     at = 0
     for code in _CODE.finditer(text):
@@ -55,7 +55,7 @@ def title_of(markdown: str) -> str | None:
 
 def json_text(text: str) -> str:
     """Return JSON in a code block: unchanged, or one member per line if its lines are long."""
-    text = legible(text).strip()
+    text = strip_invisible(text).strip()
     longest = max(map(len, text.split("\n")))
     is_packed = longest > MAX_LINE_LENGTH and len(text) <= MAX_REFORMAT_LENGTH
     return fenced("\n".join(_reformat_json(text)) if is_packed else text, "json")

@@ -21,7 +21,7 @@ from centgate.pages.marks import fenced
 from centgate.pages.metadata import Metadata, metadata_of
 from centgate.pages.plaintext import json_text, markdown_text, text_of, title_of
 from centgate.pages.walls import is_wall, leads_to, needs_scripts, says_missing
-from centgate.text import cleaned, legible
+from centgate.text import clean_line, strip_invisible
 
 MAX_MARKDOWN = 400_000
 MIN_MAIN_CONTENT = 100
@@ -91,12 +91,12 @@ def _extract_text(
         return Reading("json", json_text(text), warnings=warnings)
     if kind == "markdown":
         markdown = markdown_text(text, url)
-        return Reading("markdown", markdown, Metadata(title=cleaned(title_of(markdown), 300)), warnings)
+        return Reading("markdown", markdown, Metadata(title=clean_line(title_of(markdown), 300)), warnings)
     if kind == "text":
         return Reading("text", text_of(text), warnings=warnings)
     language = LANGUAGES.get(media_type(content_type).partition("/")[2], "") if kind == "code" else "xml"
     return Reading(
-        kind, fenced(legible(text).strip("\n"), language) if text.strip() else "", warnings=warnings
+        kind, fenced(strip_invisible(text).strip("\n"), language) if text.strip() else "", warnings=warnings
     )
 
 

@@ -25,9 +25,9 @@ import structlog
 from centgate.payments.audit import describe_counts
 from centgate.payments.facilitator import REVERTED, Outcome, Unresolved, Unsent
 from centgate.payments.journal import Journal
-from centgate.payments.periods import age
+from centgate.payments.periods import format_age
 from centgate.settings import Settings
-from centgate.text import timestamp
+from centgate.text import format_timestamp
 
 STREAK = 3
 """Consecutive failed settlements that raise an alert; as many successes end it."""
@@ -180,8 +180,8 @@ class Alerts:
             "count": finding.count,
             "oldestSeconds": finding.oldest_seconds,
             "network": network,
-            "server": self._settings.address,
-            "time": timestamp(),
+            "server": self._settings.base_url,
+            "time": format_timestamp(),
         }
         try:
             async with self._session.post(
@@ -205,7 +205,9 @@ def _unresolved_condition(count: int, oldest: float) -> Finding:
     if not count:
         return Finding(trouble=False, message="no payment has been unresolved for too long any more")
     subject = "1 payment is" if count == 1 else f"{count} payments are"
-    message = f"{subject} unresolved, the oldest for {age(oldest)}: it is not known whether the money moved"
+    message = (
+        f"{subject} unresolved, the oldest for {format_age(oldest)}: it is not known whether the money moved"
+    )
     return Finding(trouble=True, message=message, count=count, oldest_seconds=int(oldest))
 
 

@@ -27,23 +27,30 @@ from centgate.payments.audit import (
     save_position,
 )
 from centgate.payments.audit_queries import AuditPosition, Recipient
-from centgate.payments.desk import BadArgument, Desk, ExitCode, Shape, print_json, show
-from centgate.payments.entries import dollars, dollars_cell
+from centgate.payments.desk import (
+    CommandContext,
+    ExitCode,
+    InvalidArgument,
+    OutputFormat,
+    print_json,
+    print_renderable,
+)
+from centgate.payments.entries import format_dollars, format_dollars_cell
 from centgate.payments.nodes import payment_nodes
 from centgate.payments.onchain import Chain, Chains, ChainUnreachable
-from centgate.payments.periods import iso, moment
+from centgate.payments.periods import format_iso, parse_time
 from centgate.payments.records import FOREVER
 from centgate.payments.store import Store
-from centgate.payments.telling import short
-from centgate.terminal import say
+from centgate.payments.telling import shorten_name
+from centgate.terminal import print_message
 
-DAY = 86_400
+DAY_SECONDS = 86_400
 _MIN_WIDTHS = {"finding": 0, "dollars": 60, "payer": 80, "nonce": 0, "transaction": 48}
 """Minimum terminal widths for these columns."""
 
 
 @dataclass(frozen=True, slots=True)
-class Period:
+class AuditPeriod:
     """Options for the blocks to audit, as entered."""
 
     since: str | None = None
@@ -57,52 +64,52 @@ class Period:
         """True if the range is given by block numbers."""
         return self.from_block is not None or self.to_block is not None
 
-    def times(self, now: float) -> tuple[float, float]:
+    def to_times(self, now: float) -> tuple[float, float]:
         """Return start and end in seconds since 1970. Raises BadArgument."""
         try:
-            since = moment(self.since, now) if self.since else now - DAY
-            until = moment(self.until, now) if self.until else FOREVER
+            since = parse_time(self.since, now) if self.since else now - DAY_SECONDS
+            until = parse_time(self.until, now) if self.until else FOREVER
         except ValueError as error:
-            raise BadArgument(str(error)) from error
+            raise InvalidArgument(str(error)) from error
         if since >= until:
-            raise BadArgument("--since must be before --until")
+            raise InvalidArgument("--since must be before --until")
         return since, until
 
     def check(self) -> None:
         """Raise BadArgument for options that exclude each other."""
         has_times = self.since is not None or self.until is not None
         if self.resume and (has_times or self.has_blocks):
-            raise BadArgument("--resume starts where the last audit ended: omit the period")
+            raise InvalidArgument("--resume starts where the last audit ended: omit the period")
         if has_times and self.has_blocks:
-            raise BadArgument("give the period by times or by blocks, not by both")
+            raise InvalidArgument("give the period by times or by blocks, not by both")
         if self.to_block is not None and self.from_block is None:
-            raise BadArgument("--to-block needs --from-block")
+            raise InvalidArgument("--to-block needs --from-block")
         if self.to_block is not None and self.to_block < (self.from_block or 0):
-            raise BadArgument("--from-block must not be after --to-block")
+            raise InvalidArgument("--from-block must not be after --to-block")
 
 
-async def audit(desk: Desk, *, period: Period, shape: Shape) -> ExitCode:
+async def audit_now(context: CommandContext, *, period: AuditPeriod, output_format: OutputFormat) -> ExitCode:
     """Audit every payee address of the settings and of the period."""
     period.check()
-    since, until = period.times(desk.outlook.now)
-    store = desk.books.store
+    since, until = period.to_times(context.view.now)
+    store = context.journal.store
     if store is None:
-        desk.none("there is no journal")
+        context.print_empty("there is no journal")
         return 1
     positions = {each.recipient: each for each in await store.read(audit_queries.positions)}
-    recipients = await _find_recipients(desk, period, positions, since, until)
+    recipients = await _find_recipients(context, period, positions, since, until)
     async with aiohttp.ClientSession(trust_env=False) as session:
-        command = _Command(desk, store, Chains(session, desk.settings), period)
+        command = _Command(context, store, Chains(session, context.settings), period)
         results = [await command.run(each, positions.get(each)) for each in recipients]
-    _print_results(results, shape)
+    _print_results(results, output_format)
     for result in results:
         before = positions.get(result.recipient)
         if (
-            before is not None or period.resume or period == Period()
+            before is not None or period.resume or period == AuditPeriod()
         ):  # a short period is not a start for --resume
             await save_position(store, result, before)
     complete = all(result.problem is None for result in results)
-    if results and complete and period == Period():
+    if results and complete and period == AuditPeriod():
         await store.run(
             partial(audit_queries.enter_results, {each.recipient: each.counts for each in results})
         )
@@ -110,16 +117,20 @@ async def audit(desk: Desk, *, period: Period, shape: Shape) -> ExitCode:
 
 
 async def _find_recipients(
-    desk: Desk, period: Period, positions: dict[Recipient, AuditPosition], since: float, until: float
+    context: CommandContext,
+    period: AuditPeriod,
+    positions: dict[Recipient, AuditPosition],
+    since: float,
+    until: float,
 ) -> list[Recipient]:
     """Return the payee of the current settings, and those of payments in the period."""
-    own = own_recipient(desk.settings)
+    own = own_recipient(context.settings)
     if period.resume:
         since = min([since, *(each.block_time for each in positions.values() if each.block_time is not None)])
     if period.has_blocks:
         since, until = 0.0, FOREVER
-    recipients = {own, *await desk.books.reader.read(partial(audit_queries.recipients, since, until))}
-    network = desk.settings.network if period.has_blocks else None
+    recipients = {own, *await context.journal.reader.read(partial(audit_queries.recipients, since, until))}
+    network = context.settings.network if period.has_blocks else None
     return sorted(each for each in recipients if each and network in (None, each.network))
 
 
@@ -127,10 +138,10 @@ async def _find_recipients(
 class _Command:
     """One run of the command."""
 
-    desk: Desk
+    desk: CommandContext
     store: Store
     chains: Chains
-    period: Period
+    period: AuditPeriod
     is_interrupted: bool = False
 
     async def run(self, recipient: Recipient, before: AuditPosition | None) -> AuditResult:
@@ -157,26 +168,30 @@ class _Command:
     async def _block_range(self, chain: Chain, before: AuditPosition | None) -> BlockRange:
         if self.period.from_block is not None:
             return await range_by_blocks(chain, self.period.from_block, self.period.to_block)
-        since, until = self.period.times(self.desk.outlook.now)
+        since, until = self.period.to_times(self.desk.view.now)
         if self.period.resume and before is not None and before.block_time is not None:
             return await range_by_time(chain, before.block_time, until, after=before.block)
         return await range_by_time(chain, since, until)
 
 
-def _print_results(results: Sequence[AuditResult], shape: Shape) -> None:
+def _print_results(results: Sequence[AuditResult], output_format: OutputFormat) -> None:
     findings = [finding for result in results for finding in result.findings]
-    if shape == "json":
+    if output_format == "json":
         print_json({"findings": [*map(_finding_entry, findings)], "audited": [*map(_result_entry, results)]})
         return
     if findings:
-        show(_findings_table(findings, console().width))
+        print_renderable(_findings_table(findings, console().width))
         for kind in KINDS:
             if any(finding.kind == kind for finding in findings):
-                show(line(f"\n{kind}: {MEANINGS[kind]}. {ADVICE[kind][0].upper()}{ADVICE[kind][1:]}."))
+                print_renderable(
+                    line(f"\n{kind}: {MEANINGS[kind]}. {ADVICE[kind][0].upper()}{ADVICE[kind][1:]}.")
+                )
     for result in results:
-        show(line(f"\n{_describe_result(result)}" if findings else _describe_result(result)))
+        print_renderable(line(f"\n{_describe_result(result)}" if findings else _describe_result(result)))
     if not results:
-        say("nothing to audit: CENTGATE_PAY_TO is not set, and there are no payments in that period")
+        print_message(
+            "nothing to audit: CENTGATE_PAY_TO is not set, and there are no payments in that period"
+        )
 
 
 def _describe_result(result: AuditResult) -> str:
@@ -203,10 +218,10 @@ def _findings_table(findings: Sequence[AuditFinding], width: int) -> Table:
     for each in findings:
         cells = {
             "finding": each.kind,
-            "dollars": dollars_cell(each.amount, each.key.network),
-            "payer": short(each.key.payer, width),
-            "nonce": short(each.key.nonce, width),
-            "transaction": short(each.transaction or "", width),
+            "dollars": format_dollars_cell(each.amount, each.key.network),
+            "payer": shorten_name(each.key.payer, width),
+            "nonce": shorten_name(each.key.nonce, width),
+            "transaction": shorten_name(each.transaction or "", width),
         }
         table.add_row(*(cells[name] for name in names))
     return table
@@ -221,12 +236,12 @@ def _finding_entry(finding: AuditFinding) -> dict[str, Any]:
         "payer": finding.key.payer,
         "nonce": finding.key.nonce,
         "amount": str(finding.amount),
-        "dollars": dollars(finding.amount),
+        "dollars": format_dollars(finding.amount),
         "transaction": finding.transaction,
         "block": finding.block,
         "state": finding.state,
         "service": finding.service,
-        "time": None if finding.presented_at is None else iso(finding.presented_at),
+        "time": None if finding.presented_at is None else format_iso(finding.presented_at),
         "meaning": MEANINGS[finding.kind],
         "toDo": ADVICE[finding.kind],
     }

@@ -17,9 +17,9 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from x402.schemas import PaymentPayload, PaymentRequirements
 
 from centgate.dollars import USDC, Asset, is_test_network
-from centgate.eip3009 import recover, transfer_digest
-from centgate.errors import UNUSED, PaymentRequired
-from centgate.evm import checksummed
+from centgate.eip3009 import recover_signer, transfer_digest
+from centgate.errors import UNCHARGED_SIGN_NEW, PaymentRequired
+from centgate.evm import to_checksum_address
 from centgate.payments.terms import (
     PAYMENT_IDENTIFIER,
     SCHEME,
@@ -213,14 +213,14 @@ def build_settle_request(payment: Payment) -> bytes:
     requirements = {
         "scheme": SCHEME,
         "network": key.network,
-        "asset": checksummed(key.asset),
+        "asset": to_checksum_address(key.asset),
         "amount": str(terms.amount),
-        "payTo": checksummed(terms.pay_to.lower()),
+        "payTo": to_checksum_address(terms.pay_to.lower()),
         "maxTimeoutSeconds": resubmission["window"],
         "extra": {"name": resubmission["name"], "version": resubmission["version"], "paymentFlow": "upfront"},
     }
     authorization = {
-        "from": checksummed(key.payer),
+        "from": to_checksum_address(key.payer),
         "to": requirements["payTo"],
         "value": requirements["amount"],
         "validAfter": resubmission["validAfter"],
@@ -340,7 +340,7 @@ def _window_problem(authorization: Authorization, terms: Terms, now: float) -> P
 
 
 def _build_rejection(message: str, reason: str) -> PaymentRequired:
-    return PaymentRequired(message, reason=reason, payment=UNUSED)
+    return PaymentRequired(message, reason=reason, payment=UNCHARGED_SIGN_NEW)
 
 
 def _decode_header(header: str) -> tuple[PaymentPayload, _ExactPayload]:
@@ -452,4 +452,4 @@ def _recover_signer(authorization: Authorization, terms: Terms, signature: bytes
         valid_before=int(authorization.valid_before),
         nonce=authorization.nonce,
     )
-    return recover(digest, signature)
+    return recover_signer(digest, signature)

@@ -14,29 +14,36 @@ import orjson
 
 from centgate.client.shell.printing import console, line
 from centgate.payments import telling
-from centgate.payments.columns import COLUMNS, DAILY
-from centgate.payments.desk import BadArgument, Desk, ExitCode, Shape, print_json, show
-from centgate.payments.entries import (
-    Entry,
-    Format,
-    Sheet,
-    daily_entry,
-    destination,
-    entry,
-    format_of,
+from centgate.payments.columns import DAILY_COLUMNS, PAYMENT_COLUMNS
+from centgate.payments.desk import (
+    CommandContext,
+    ExitCode,
+    InvalidArgument,
+    OutputFormat,
+    print_json,
+    print_renderable,
 )
-from centgate.payments.looking import file_of
-from centgate.payments.periods import iso, moment
+from centgate.payments.entries import (
+    EntryWriter,
+    ExportEntry,
+    ExportFormat,
+    daily_entry,
+    format_from_suffix,
+    open_output,
+    payment_entry,
+)
+from centgate.payments.looking import sqlite_path
+from centgate.payments.periods import format_iso, parse_time
 from centgate.payments.queries import find_answer, find_events
 from centgate.payments.records import FOREVER, STATES, Place, Record, Wanted, every, named, newest
 from centgate.payments.statements import Row
-from centgate.payments.summaries import daily, totals
+from centgate.payments.summaries import read_daily_totals, sum_totals
 from centgate.settings import Settings
-from centgate.terminal import say
+from centgate.terminal import print_message
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class PaymentFilterOptions:
     """Filter options of a command, as entered."""
 
     state: str | None = None
@@ -46,130 +53,159 @@ class Question:
     since: str | None = None
     until: str | None = None
 
-    def wanted(self, now: float) -> Wanted:
+    def to_filter(self, now: float) -> Wanted:
         """Convert the options to a filter for the journal. Raises BadArgument."""
         if self.state and self.state not in STATES:
-            raise BadArgument(f"--state is one of {', '.join(STATES)}, not {self.state!r}")
+            raise InvalidArgument(f"--state is one of {', '.join(STATES)}, not {self.state!r}")
         try:
-            since = moment(self.since, now) if self.since else 0.0
-            until = moment(self.until, now) if self.until else FOREVER
+            since = parse_time(self.since, now) if self.since else 0.0
+            until = parse_time(self.until, now) if self.until else FOREVER
         except ValueError as error:
-            raise BadArgument(str(error)) from error
+            raise InvalidArgument(str(error)) from error
         payer, transaction = (text.lower() if text else None for text in (self.payer, self.transaction))
         return Wanted(self.state, self.service, payer, transaction, since, until)
 
 
-async def show_list(
-    desk: Desk, question: Question, limit: int, *, past: str | None, shape: Shape
+async def list_payments(
+    context: CommandContext,
+    options: PaymentFilterOptions,
+    limit: int,
+    *,
+    after: str | None,
+    output_format: OutputFormat,
 ) -> ExitCode:
     """Show a page of the newest payments that match."""
-    wanted, place = question.wanted(desk.outlook.now), _decode_cursor(past)
-    unit = partial(newest, wanted, desk.outlook.lapsed, limit=limit + 1, past=place)
-    rows = await desk.books.reader.read(unit)
+    wanted, place = options.to_filter(context.view.now), _decode_cursor(after)
+    unit = partial(newest, wanted, context.view.redemption_cutoff, limit=limit + 1, past=place)
+    rows = await context.journal.reader.read(unit)
     records, has_more = rows[:limit], len(rows) > limit
     next_cursor = _encode_cursor(records[-1].place) if has_more else None
-    if shape == "json":
-        print_json({"payments": [entry(each, desk.outlook) for each in records], "next": next_cursor})
+    if output_format == "json":
+        print_json({"payments": [payment_entry(each, context.view) for each in records], "next": next_cursor})
     elif records:
-        show(telling.payments_table(records, desk.outlook, console().width))
+        print_renderable(telling.payments_table(records, context.view, console().width))
         if next_cursor:
-            show(line(f"\nNext page: --after {next_cursor}"))
+            print_renderable(line(f"\nNext page: --after {next_cursor}"))
     else:
-        desk.none("no payment matches" if question != Question() else "no payment was presented yet")
+        context.print_empty(
+            "no payment matches" if options != PaymentFilterOptions() else "no payment was presented yet"
+        )
     return 0
 
 
-async def show_one(desk: Desk, name: str, *, body: bool, shape: Shape) -> ExitCode:
+async def show_payment(
+    context: CommandContext, name: str, *, include_body: bool, output_format: OutputFormat
+) -> ExitCode:
     """Show all details of the payments with a name."""
-    records = await desk.books.reader.read(partial(named, name))
+    records = await context.journal.reader.read(partial(named, name))
     if not records:
-        desk.none(f"no payment found for {name!r}: give a transaction, a nonce, a request id or payer:nonce")
+        context.print_empty(
+            f"no payment found for {name!r}: give a transaction, a nonce, a request id or payer:nonce"
+        )
         return 1
-    answers = [await desk.books.reader.read(partial(find_answer, each.key)) for each in records]
-    histories = [await desk.books.reader.read(partial(find_events, each.key)) for each in records]
+    answers = [await context.journal.reader.read(partial(find_answer, each.key)) for each in records]
+    histories = [await context.journal.reader.read(partial(find_events, each.key)) for each in records]
     details = list(zip(records, answers, histories, strict=True))
-    if shape == "json":
-        rows = [_payment_details(each, desk, answer, history, body=body) for each, answer, history in details]
+    if output_format == "json":
+        rows = [
+            _payment_details(each, context, answer, history, body=include_body)
+            for each, answer, history in details
+        ]
         print_json({"payments": rows})
         return 0
     for record, answer, history in details:
         stored_answer = _answer_entry(answer, body=False) if answer else None
-        show(telling.page_of(record, desk.outlook, stored_answer, console().width, history))
-        if body and answer:
-            show(line(_decode_body(answer)))
+        print_renderable(
+            telling.render_payment(record, context.view, stored_answer, console().width, history)
+        )
+        if include_body and answer:
+            print_renderable(line(_decode_body(answer)))
     return 0
 
 
-async def export(
-    desk: Desk, question: Question, *, out: str, form: Format | None, days: bool = False
+async def export_payments(
+    context: CommandContext,
+    options: PaymentFilterOptions,
+    *,
+    out: str,
+    file_format: ExportFormat | None,
+    days: bool = False,
 ) -> ExitCode:
     """Write all payments that match, or the figures per day, one by one."""
-    wanted = question.wanted(desk.outlook.now)
-    chosen = form or format_of(out)
+    wanted = options.to_filter(context.view.now)
+    chosen = file_format or format_from_suffix(out)
     if chosen is None:
-        raise BadArgument(
+        raise InvalidArgument(
             "add --format csv or --format jsonl, or use a file name for --out that ends in one of them"
         )
-    _check_not_journal(desk.settings, out)
+    _check_not_journal(context.settings, out)
     written = 0
-    with destination(out) as stream:
-        sheet = Sheet(stream, chosen, tuple(DAILY if days else COLUMNS))
-        async for row in _iterate_days(desk, wanted) if days else _iterate_entries(desk, wanted):
-            sheet.add(row)
+    with open_output(out) as stream:
+        sheet = EntryWriter(stream, chosen, tuple(DAILY_COLUMNS if days else PAYMENT_COLUMNS))
+        async for row in _iterate_days(context, wanted) if days else _iterate_entries(context, wanted):
+            sheet.write_entry(row)
             written += 1
-    if desk.books.missing:
-        say(desk.books.missing)
+    if context.journal.missing_message:
+        print_message(context.journal.missing_message)
     noun = f"{'line' if days else 'payment'}{'' if written == 1 else 's'}"
-    say(f"{written} {noun} written{'' if out == '-' else f' to {out}'}")
+    print_message(f"{written} {noun} written{'' if out == '-' else f' to {out}'}")
     return 0
 
 
-async def summarise(desk: Desk, question: Question, *, shape: Shape) -> ExitCode:
+async def show_summary(
+    context: CommandContext, options: PaymentFilterOptions, *, output_format: OutputFormat
+) -> ExitCode:
     """Show the figures per day, and their totals."""
-    wanted = question.wanted(desk.outlook.now)
-    lines = await desk.books.reader.read(partial(daily, wanted.since, wanted.until, desk.outlook.lapsed))
-    sums = totals(lines)
-    if shape == "json":
+    wanted = options.to_filter(context.view.now)
+    lines = await context.journal.reader.read(
+        partial(read_daily_totals, wanted.since, wanted.until, context.view.redemption_cutoff)
+    )
+    sums = sum_totals(lines)
+    if output_format == "json":
         print_json({"days": list(map(daily_entry, lines)), "totals": list(map(daily_entry, sums))})
-    elif shape in ("csv", "jsonl"):
-        Sheet(sys.stdout, shape, tuple(DAILY)).add_all(map(daily_entry, lines))
+    elif output_format in ("csv", "jsonl"):
+        EntryWriter(sys.stdout, output_format, tuple(DAILY_COLUMNS)).write_entries(map(daily_entry, lines))
     elif lines:
-        show(telling.summary_table(lines, sums, console().width))
+        print_renderable(telling.summary_table(lines, sums, console().width))
     else:
-        desk.none("no payment was presented in that time")
+        context.print_empty("no payment was presented in that time")
     return 0
 
 
-async def _iterate_entries(desk: Desk, wanted: Wanted) -> AsyncGenerator[Entry]:
-    async for record in every(desk.books.reader, wanted, desk.outlook.lapsed):
-        yield entry(record, desk.outlook)
+async def _iterate_entries(context: CommandContext, wanted: Wanted) -> AsyncGenerator[ExportEntry]:
+    async for record in every(context.journal.reader, wanted, context.view.redemption_cutoff):
+        yield payment_entry(record, context.view)
 
 
-async def _iterate_days(desk: Desk, wanted: Wanted) -> AsyncGenerator[dict[str, Any]]:
-    unit = partial(daily, wanted.since, wanted.until, desk.outlook.lapsed)
-    for each in await desk.books.reader.read(unit):
+async def _iterate_days(context: CommandContext, wanted: Wanted) -> AsyncGenerator[dict[str, Any]]:
+    unit = partial(read_daily_totals, wanted.since, wanted.until, context.view.redemption_cutoff)
+    for each in await context.journal.reader.read(unit):
         yield daily_entry(each)
 
 
 def _payment_details(
-    record: Record, desk: Desk, answer: Row | None, history: Sequence[Row], *, body: bool
+    record: Record, context: CommandContext, answer: Row | None, history: Sequence[Row], *, body: bool
 ) -> dict[str, Any]:
     """Return a payment as JSON with its events, what is owed and what to do."""
     return {
-        **entry(record, desk.outlook),
+        **payment_entry(record, context.view),
         "validBefore": record.valid_before,
         "paymentIdentifier": record.identifier,
         "attempts": record.attempts,
-        "retryAt": None if record.retry_at is None else iso(record.retry_at),
-        "events": [{"at": iso(at), "what": what} for at, what in telling.events(record, history)],
-        "owed": telling.owed(record, desk.outlook),
-        "toDo": telling.advice(record, desk.outlook),
+        "retryAt": None if record.retry_at is None else format_iso(record.retry_at),
+        "events": [{"at": format_iso(at), "what": what} for at, what in telling.list_events(record, history)],
+        "owed": telling.describe_owed(record, context.view),
+        "toDo": telling.describe_next_step(record, context.view),
         "answer": _answer_entry(answer, body=body) if answer else None,
     }
 
 
 def _answer_entry(answer: Row, *, body: bool) -> dict[str, Any]:
-    summary = {"status": answer["status"], "bytes": len(answer["body"]), "storedAt": iso(answer["stored_at"])}
+    summary = {
+        "status": answer["status"],
+        "bytes": len(answer["body"]),
+        "storedAt": format_iso(answer["stored_at"]),
+    }
     return {**summary, "body": _decode_body(answer)} if body else summary
 
 
@@ -190,7 +226,7 @@ def _decode_cursor(cursor: str | None) -> Place | None:
         network, asset, payer, nonce = map(_require_string, key)
         return float(at), network, asset, payer, nonce
     except (ValueError, TypeError) as error:
-        raise BadArgument("--after must be the value of `next` from the previous page") from error
+        raise InvalidArgument("--after must be the value of `next` from the previous page") from error
 
 
 def _require_string(value: object) -> str:
@@ -201,5 +237,5 @@ def _require_string(value: object) -> str:
 
 def _check_not_journal(settings: Settings, out: str) -> None:
     url = settings.database_url
-    if out != "-" and url.startswith("sqlite:") and Path(out).absolute() == file_of(url):
-        raise BadArgument("--out must not be the journal itself")
+    if out != "-" and url.startswith("sqlite:") and Path(out).absolute() == sqlite_path(url):
+        raise InvalidArgument("--out must not be the journal itself")

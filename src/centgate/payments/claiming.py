@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from centgate.dollars import is_test_network
 from centgate.errors import (
-    UNTOUCHED,
+    UNCHARGED_RESEND,
     CentgateError,
     InternalError,
     PaymentConflict,
@@ -383,7 +383,7 @@ def _build_note(row: Row) -> PaymentNote:
                 "delivered", charged=True, retry="same_payment", transaction=row["transaction"]
             )
         case "unused":
-            return UNTOUCHED
+            return UNCHARGED_RESEND
         case _:
             return PaymentNote("refused", charged=False, retry="new_payment")
 
@@ -419,7 +419,7 @@ def _test_network_error(payment: Payment, row: Row) -> CentgateError:
 
 def _idempotency_conflict(message: str) -> PaymentConflict:
     """Return a conflict over an idempotency key; the payment itself is untouched."""
-    return PaymentConflict(message, payment=UNTOUCHED)
+    return PaymentConflict(message, payment=UNCHARGED_RESEND)
 
 
 def _already_used_error(message: str, row: Row) -> PaymentRequired:

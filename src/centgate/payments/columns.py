@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-COLUMNS: Mapping[str, str] = {
+PAYMENT_COLUMNS: Mapping[str, str] = {
     "time": "when the payment was presented",
     "service": "the service it was presented for",
     "route": "that service's path",
@@ -32,9 +32,9 @@ COLUMNS: Mapping[str, str] = {
     "testNetwork": "true for a test network, whose dollars have no value",
 }
 """Columns of a payment."""
-OWED: Mapping[str, str] = {**COLUMNS, "ageSeconds": "seconds since the settlement"}
+REFUND_COLUMNS: Mapping[str, str] = {**PAYMENT_COLUMNS, "ageSeconds": "seconds since the settlement"}
 """Columns of a payment that is to be refunded."""
-DAILY: Mapping[str, str] = {
+DAILY_COLUMNS: Mapping[str, str] = {
     "day": "the UTC day on which the payments were presented; null in totals",
     "network": "CAIP-2: Base is eip155:8453",
     "asset": "the token's address",

@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from centgate.payments.columns import COLUMNS, DAILY, OWED
+from centgate.payments.columns import DAILY_COLUMNS, PAYMENT_COLUMNS, REFUND_COLUMNS
 
 app = typer.Typer(
     name="payments",
@@ -49,14 +49,14 @@ def _format_block(title: str, columns: Mapping[str, str]) -> str:
 
 
 _MEMBERS_TITLE = "Members of each payment, null if empty:"
-_LIST_HELP = _format_block(_MEMBERS_TITLE, COLUMNS)
-_EXPORT_HELP = _format_block("Columns of CSV, and members of lines of JSON:", COLUMNS)
-_SUMMARY_HELP = _format_block("Columns, and members:", DAILY)
-_REFUND_LIST_HELP = _format_block("Columns of CSV, and members of JSON:", OWED)
+_LIST_HELP = _format_block(_MEMBERS_TITLE, PAYMENT_COLUMNS)
+_EXPORT_HELP = _format_block("Columns of CSV, and members of lines of JSON:", PAYMENT_COLUMNS)
+_SUMMARY_HELP = _format_block("Columns, and members:", DAILY_COLUMNS)
+_REFUND_LIST_HELP = _format_block("Columns of CSV, and members of JSON:", REFUND_COLUMNS)
 _DETAILS_HELP = _format_block(
     _MEMBERS_TITLE,
     {
-        **COLUMNS,
+        **PAYMENT_COLUMNS,
         "validBefore": "when its authorization expires, in seconds since 1970",
         "paymentIdentifier": "the buyer's idempotency key",
         "attempts": "number of attempts to look up its outcome",
@@ -146,10 +146,10 @@ def show_list(
     """
     from centgate.payments import browsing, desk
 
-    question = browsing.Question(state, service, payer, transaction, since, until)
+    question = browsing.PaymentFilterOptions(state, service, payer, transaction, since, until)
     shape = "json" if as_json else "table"
-    work = partial(browsing.show_list, question=question, limit=limit, past=after, shape=shape)
-    raise typer.Exit(desk.perform(work))
+    work = partial(browsing.list_payments, options=question, limit=limit, after=after, output_format=shape)
+    raise typer.Exit(desk.run_command(work))
 
 
 @app.command(epilog=f"{_DETAILS_HELP}\n\n{_EXIT_CODES}")
@@ -168,8 +168,10 @@ def show(
     """
     from centgate.payments import browsing, desk
 
-    work = partial(browsing.show_one, name=name, body=body, shape="json" if as_json else "table")
-    raise typer.Exit(desk.perform(work))
+    work = partial(
+        browsing.show_payment, name=name, include_body=body, output_format="json" if as_json else "table"
+    )
+    raise typer.Exit(desk.run_command(work))
 
 
 @app.command(epilog=f"{_TIMES_HELP}\n\n{_EXPORT_HELP}\n\n{_EXIT_CODES}")
@@ -196,9 +198,9 @@ def export(
     """
     from centgate.payments import browsing, desk
 
-    question = browsing.Question(state, service, payer, None, since, until)
-    work = partial(browsing.export, question=question, out=out, form=form, days=days)
-    raise typer.Exit(desk.perform(work))
+    question = browsing.PaymentFilterOptions(state, service, payer, None, since, until)
+    work = partial(browsing.export_payments, options=question, out=out, file_format=form, days=days)
+    raise typer.Exit(desk.run_command(work))
 
 
 @app.command(epilog=f"{_TIMES_HELP}\n\n{_SUMMARY_HELP}\n\n{_EXIT_CODES}")
@@ -211,9 +213,9 @@ def summary(
     """
     from centgate.payments import browsing, desk
 
-    question = browsing.Question(since=since, until=until)
-    work = partial(browsing.summarise, question=question, shape="json" if as_json else form)
-    raise typer.Exit(desk.perform(work))
+    question = browsing.PaymentFilterOptions(since=since, until=until)
+    work = partial(browsing.show_summary, options=question, output_format="json" if as_json else form)
+    raise typer.Exit(desk.run_command(work))
 
 
 @app.command("refund-list", epilog=f"{_REFUND_LIST_HELP}\n\n{_EXIT_CODES}")
@@ -233,8 +235,8 @@ def refund_list(
     from centgate.payments import desk, owing
 
     shape = "json" if as_json else form
-    work = partial(owing.list_refunds, redeemable_too=everything, shape=shape)
-    raise typer.Exit(desk.perform(work))
+    work = partial(owing.show_refund_list, include_redeemable=everything, output_format=shape)
+    raise typer.Exit(desk.run_command(work))
 
 
 @app.command(epilog=_EXIT_CODES)
@@ -256,8 +258,8 @@ def refunded(
     """
     from centgate.payments import desk, owing
 
-    work = partial(owing.enter, name=name, transaction=transaction, unchecked=unchecked)
-    raise typer.Exit(desk.perform(work))
+    work = partial(owing.mark_refunded, name=name, transaction=transaction, unchecked=unchecked)
+    raise typer.Exit(desk.run_command(work))
 
 
 @app.command(epilog=f"{_LOOKUP_HELP}\n\n{_RECONCILE_EXIT_CODES}")
@@ -279,7 +281,9 @@ def reconcile(
     from centgate.payments import desk, resolving
 
     shape = "json" if as_json else "table"
-    raise typer.Exit(desk.perform(partial(resolving.reconcile, dry_run=dry_run, rpc=rpc, shape=shape)))
+    raise typer.Exit(
+        desk.run_command(partial(resolving.reconcile_now, dry_run=dry_run, rpc=rpc, output_format=shape))
+    )
 
 
 @app.command(epilog=f"{_TIMES_HELP}\n\n{_FINDINGS_HELP}\n\n{_AUDITED_HELP}\n\n{_AUDIT_EXIT_CODES}")
@@ -305,6 +309,6 @@ def audit(
     """
     from centgate.payments import audit_command, desk
 
-    period = audit_command.Period(since, until, from_block, to_block, resume)
+    period = audit_command.AuditPeriod(since, until, from_block, to_block, resume)
     shape = "json" if as_json else "table"
-    raise typer.Exit(desk.perform(partial(audit_command.audit, period=period, shape=shape)))
+    raise typer.Exit(desk.run_command(partial(audit_command.audit_now, period=period, output_format=shape)))

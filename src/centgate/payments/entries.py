@@ -16,14 +16,14 @@ from typing import Any, Literal, TextIO
 import orjson
 
 from centgate.dollars import is_test_network
-from centgate.payments.periods import iso
+from centgate.payments.periods import format_iso
 from centgate.payments.records import Record
-from centgate.payments.summaries import DAY, Line
+from centgate.payments.summaries import DAY_SECONDS, DailyTotals
 
-Entry = dict[str, str | int | bool | None]
-Format = Literal["csv", "jsonl"]
+ExportEntry = dict[str, str | int | bool | None]
+ExportFormat = Literal["csv", "jsonl"]
 
-DECIMALS = 6
+TOKEN_DECIMALS = 6
 """Decimals of every payment token."""
 
 # first characters that make a spreadsheet treat a text as a formula
@@ -31,52 +31,52 @@ _FORMULA = tuple("=+-@\t\r\n\uff1d\uff0b\uff0d\uff20")
 
 
 @dataclass(frozen=True, slots=True)
-class Outlook:
+class ViewSettings:
     """Current settings and time that decide how payments are displayed."""
 
     now: float
-    keep: float
+    redeem_seconds: float
     """Seconds after the settlement in which a payment can be redeemed."""
     routes: Mapping[str, str]
     """Paths by service slug."""
-    asks_test_money: bool | None = None
+    uses_test_network: bool | None = None
     """True if the deployment's payments are on a test network; None if that is not known."""
 
     @property
-    def lapsed(self) -> float:
+    def redemption_cutoff(self) -> float:
         """Time before which settled payments can no longer be redeemed."""
-        return self.now - self.keep
+        return self.now - self.redeem_seconds
 
-    def takes(self, network: str) -> bool:
+    def accepts_network(self, network: str) -> bool:
         """True if payments of a network can be redeemed here: test money does not pay for real services."""
-        return self.asks_test_money in (None, is_test_network(network))
+        return self.uses_test_network in (None, is_test_network(network))
 
 
-def dollars(amount: int) -> str:
+def format_dollars(amount: int) -> str:
     """Format base units as dollars, with all decimals."""
-    return f"{Decimal(amount).scaleb(-DECIMALS):.{DECIMALS}f}"
+    return f"{Decimal(amount).scaleb(-TOKEN_DECIMALS):.{TOKEN_DECIMALS}f}"
 
 
-def money(amount: int, network: str) -> str:
+def format_money(amount: int, network: str) -> str:
     """Format base units with their unit: dollars, or test dollars, which have no value."""
-    return f"{dollars(amount)} {'test dollars' if is_test_network(network) else 'dollars'}"
+    return f"{format_dollars(amount)} {'test dollars' if is_test_network(network) else 'dollars'}"
 
 
-def dollars_cell(amount: int, network: str) -> str:
+def format_dollars_cell(amount: int, network: str) -> str:
     """Format base units for a dollar column; those of a test network are marked."""
-    return f"{dollars(amount)} test" if is_test_network(network) else dollars(amount)
+    return f"{format_dollars(amount)} test" if is_test_network(network) else format_dollars(amount)
 
 
-def entry(record: Record, outlook: Outlook) -> Entry:
+def payment_entry(record: Record, view: ViewSettings) -> ExportEntry:
     """Return a payment with all COLUMNS."""
     is_owed = record.state == "settled" and not record.refund
     return {
-        "time": iso(record.created_at),
+        "time": format_iso(record.created_at),
         "service": record.service,
-        "route": outlook.routes.get(record.service, f"/services/{record.service}"),
+        "route": view.routes.get(record.service, f"/services/{record.service}"),
         "state": record.state,
-        "standing": record.standing(outlook.lapsed),
-        "price": dollars(record.amount),
+        "standing": record.standing(view.redemption_cutoff),
+        "price": format_dollars(record.amount),
         "amount": str(record.amount),
         "asset": record.key.asset,
         "network": record.key.network,
@@ -86,7 +86,7 @@ def entry(record: Record, outlook: Outlook) -> Entry:
         "requestId": record.request_id,
         "settledAt": _iso_or_none(record.settled_at),
         "deliveredAt": _iso_or_none(record.delivered_at),
-        "redeemableUntil": iso(record.updated_at + outlook.keep) if is_owed else None,
+        "redeemableUntil": format_iso(record.updated_at + view.redeem_seconds) if is_owed else None,
         "reason": record.reason,
         "refundTransaction": record.refund,
         "refundedAt": _iso_or_none(record.refunded_at),
@@ -96,57 +96,57 @@ def entry(record: Record, outlook: Outlook) -> Entry:
     }
 
 
-def owed_entry(record: Record, outlook: Outlook) -> Entry:
+def refund_entry(record: Record, view: ViewSettings) -> ExportEntry:
     """Return a payment to be refunded with all OWED columns."""
     since = record.settled_at or record.updated_at
-    return {**entry(record, outlook), "ageSeconds": max(0, int(outlook.now - since))}
+    return {**payment_entry(record, view), "ageSeconds": max(0, int(view.now - since))}
 
 
-def daily_entry(line: Line) -> Entry:
+def daily_entry(line: DailyTotals) -> ExportEntry:
     """Return a line of the summary with all DAILY columns; the day of a total is None."""
     figures: dict[str, int] = asdict(line.figures)
     return {
-        "day": None if line.day is None else iso(line.day * DAY)[:10],
+        "day": None if line.day is None else format_iso(line.day * DAY_SECONDS)[:10],
         "network": line.network,
         "asset": line.asset,
         **figures,
         "amount": str(line.figures.amount),
-        "dollars": dollars(line.figures.amount),
+        "dollars": format_dollars(line.figures.amount),
         "testNetwork": is_test_network(line.network),
     }
 
 
-def format_of(out: str) -> Format | None:
+def format_from_suffix(out: str) -> ExportFormat | None:
     """Return the format for a file's suffix; None if it is unknown."""
     suffix = Path(out).suffix.lower()
     return "csv" if suffix == ".csv" else "jsonl" if suffix in (".jsonl", ".ndjson") else None
 
 
-class Sheet:
+class EntryWriter:
     """Writer of entries: CSV with a header, or one line of JSON per entry."""
 
-    def __init__(self, stream: TextIO, form: Format, columns: Sequence[str]) -> None:
+    def __init__(self, stream: TextIO, file_format: ExportFormat, columns: Sequence[str]) -> None:
         self._stream = stream
         self._columns = columns
-        self._csv = csv.writer(stream, lineterminator="\n") if form == "csv" else None
+        self._csv = csv.writer(stream, lineterminator="\n") if file_format == "csv" else None
         if self._csv:
             self._csv.writerow(columns)
 
-    def add(self, row: Mapping[str, Any]) -> None:
+    def write_entry(self, row: Mapping[str, Any]) -> None:
         """Write an entry."""
         if self._csv:
             self._csv.writerow([_format_cell(row[name]) for name in self._columns])
         else:
             self._stream.write(orjson.dumps(row).decode() + "\n")
 
-    def add_all(self, rows: Iterable[Mapping[str, Any]]) -> None:
+    def write_entries(self, rows: Iterable[Mapping[str, Any]]) -> None:
         """Write several entries."""
         for row in rows:
-            self.add(row)
+            self.write_entry(row)
 
 
 @contextmanager
-def destination(out: str) -> Generator[TextIO]:
+def open_output(out: str) -> Generator[TextIO]:
     """Open the target of an export: standard output for `-`, else a file that is created atomically."""
     if out == "-":
         yield sys.stdout
@@ -171,7 +171,7 @@ def destination(out: str) -> Generator[TextIO]:
 
 
 def _iso_or_none(seconds: float | None) -> str | None:
-    return None if seconds is None else iso(seconds)
+    return None if seconds is None else format_iso(seconds)
 
 
 def _format_cell(value: str | int | bool | None) -> str:  # noqa: FBT001 - one of the values of an entry

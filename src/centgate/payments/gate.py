@@ -11,7 +11,7 @@ import aiohttp
 import orjson
 
 from centgate.errors import (
-    UNTOUCHED,
+    UNCHARGED_RESEND,
     CentgateError,
     PaymentNotConfigured,
     PaymentNote,
@@ -19,8 +19,8 @@ from centgate.errors import (
     ProviderError,
     ProviderTimeout,
 )
-from centgate.evm import checksummed
-from centgate.meter import Settlement
+from centgate.evm import to_checksum_address
+from centgate.meter import SettlementLabel
 from centgate.payments.authorization import (
     Payment,
     PaymentKey,
@@ -270,7 +270,7 @@ class Gate:
         """Submit a payment to the facilitator and record the metric."""
         started = time.perf_counter()
         result = await self._facilitator.settle(payment)
-        self._journal.meter.presented(_metric_label(result), time.perf_counter() - started)
+        self._journal.meter.record_settlement(_metric_label(result), time.perf_counter() - started)
         return result
 
     def _find_terms(self, claim: Claim) -> Terms | None:
@@ -279,8 +279,8 @@ class Gate:
         return terms and earlier_terms(
             terms,
             network=claim.key.network,
-            asset=checksummed(claim.key.asset),
-            pay_to=checksummed(claim.pay_to),
+            asset=to_checksum_address(claim.key.asset),
+            pay_to=to_checksum_address(claim.pay_to),
             amount=claim.amount,
         )
 
@@ -308,12 +308,12 @@ class Gate:
         return ProviderError(
             NAME,
             "too many payments are open with the facilitator: send the same payment again later",
-            payment=UNTOUCHED,
+            payment=UNCHARGED_RESEND,
             retry_after=OVERLOAD_RETRY_AFTER,
         )
 
 
-def _metric_label(result: Outcome) -> Settlement:
+def _metric_label(result: Outcome) -> SettlementLabel:
     match result:
         case Settled():
             return "settled"
@@ -357,7 +357,7 @@ def _unsent_error(result: Unsent) -> CentgateError:
     return kind(
         NAME,
         f"{result.message}; the payment was not forwarded: send the same payment again",
-        payment=UNTOUCHED,
+        payment=UNCHARGED_RESEND,
         retry_after=RETRY_AFTER,
     )
 

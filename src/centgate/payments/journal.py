@@ -23,8 +23,8 @@ from math import inf
 from typing import Any, TypeVar
 
 from centgate.dollars import is_test_network
-from centgate.errors import UNTOUCHED, CentgateError, PaymentNote
-from centgate.meter import SILENT, Meter
+from centgate.errors import UNCHARGED_RESEND, CentgateError, PaymentNote
+from centgate.meter import NULL_METER, Meter
 from centgate.payments import claiming, queries
 from centgate.payments.authorization import Payment, PaymentKey
 from centgate.payments.claiming import LEASE, Attempt, Claim, Order, State, StoredAnswer
@@ -54,7 +54,7 @@ class Journal:
         keep_seconds: float,
         worker: Worker | None = None,
         clock: Callable[[], float] | None = None,
-        meter: Meter = SILENT,
+        meter: Meter = NULL_METER,
     ) -> None:
         """Create a journal; `clock` replaces the database's time."""
         self._store = store
@@ -137,7 +137,7 @@ class Journal:
             try:
                 await self.beat()  # before the first claim, so that this process counts as alive
             except JournalUnavailable as error:
-                error.payment = UNTOUCHED
+                error.payment = UNCHARGED_RESEND
                 raise
         return self._clock()
 
@@ -171,21 +171,21 @@ class Journal:
             claim, "settled", transaction=transaction, reason=None, signed=None, settled_at=settled_at
         )
         claim.transaction = transaction
-        self.meter.entered("settled", claim.service)
+        self.meter.record_payment_state("settled", claim.service)
         test_network = is_test_network(claim.key.network)
-        self.meter.earned(claim.service, claim.amount, test_network=test_network)
+        self.meter.record_revenue(claim.service, claim.amount, test_network=test_network)
 
     async def refused(self, claim: Claim, reason: str) -> None:
         """Record that no money moved and none will."""
         event = {"event": "refused", "reason": reason, "transaction": claim.transaction}
         values = {"transaction": None, "reason": reason, "owner": None, "signed": None}
         await self._update_with_event(claim, "refused", values, event)
-        self.meter.entered("refused", claim.service)
+        self.meter.record_payment_state("refused", claim.service)
 
     async def unsent(self, claim: Claim, reason: str) -> None:
         """Record that the payment never reached the facilitator and is still valid."""
         await self._update(claim, "unused", reason=reason, owner=None, signed=None)
-        self.meter.entered("unused", claim.service)
+        self.meter.record_payment_state("unused", claim.service)
 
     async def presenting(self, claim: Claim) -> None:
         """Record a repeated submission, before it is made."""
@@ -209,16 +209,16 @@ class Journal:
             entry, PaymentNote("settled", charged=True, retry="same_payment", transaction=claim.transaction)
         )
         claim.state = "delivered"
-        self.meter.entered("delivered", claim.service)
+        self.meter.record_payment_state("delivered", claim.service)
 
     async def note(self, payment: Payment) -> PaymentNote | None:
         """Return the note on a payment that is in the journal, None if it is not."""
-        return await self._run_unit(partial(claiming.known, payment), UNTOUCHED)
+        return await self._run_unit(partial(claiming.known, payment), UNCHARGED_RESEND)
 
     async def beat(self) -> None:
         """Record a heartbeat of this process, synchronise the clock, and retry failed releases."""
         asked_at = time.monotonic()
-        database_time = await self._run_unit(partial(claiming.beat, self.worker), UNTOUCHED)
+        database_time = await self._run_unit(partial(claiming.beat, self.worker), UNCHARGED_RESEND)
         if isinstance(self._clock, DatabaseClock):
             self._clock.correct(database_time, asked_at=asked_at)
         await self.release_again()
@@ -298,11 +298,11 @@ class Journal:
                     waiting_since,
                     possibly_claimed,
                 )
-                result = await self._run_unit(partial(claiming.taken, attempt), UNTOUCHED)
+                result = await self._run_unit(partial(claiming.taken, attempt), UNCHARGED_RESEND)
                 if isinstance(result, Claim):
                     break
                 waiting_since = waiting_since or now
                 await asyncio.sleep(POLL_INTERVAL)
         if result.state == "settling" and not result.doubtful:
-            self.meter.entered("settling", result.service)
+            self.meter.record_payment_state("settling", result.service)
         return result

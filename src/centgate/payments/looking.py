@@ -18,49 +18,49 @@ from centgate.payments.store import JournalUnavailable, Store, Unit, open_store
 T = TypeVar("T")
 
 _VERSION = "SELECT version_num FROM alembic_version"
-PATIENCE = 10
+DATABASE_TIMEOUT = 10
 """Timeout of the database in seconds."""
 
 
 @dataclass(frozen=True, slots=True)
-class Books:
+class ReadOnlyJournal:
     """A journal opened for reading."""
 
     reader: Reader
     store: Store | None
     """Store for the commands that write; None if there is no journal."""
-    missing: str | None
+    missing_message: str | None
     """Message if there is no journal yet; all queries then return no rows. None otherwise."""
 
 
 @asynccontextmanager
-async def open_books(url: str) -> AsyncGenerator[Books]:
+async def open_readonly(url: str) -> AsyncGenerator[ReadOnlyJournal]:
     """Open the journal at a database URL. Raises JournalUnavailable, SchemaMismatch or BadAddress."""
-    version = await schema_of(url)
+    version = await read_schema_version(url)
     if version is None:
-        yield Books(_EmptyReader(), None, f"there is no journal yet: {_describe_location(url)}")
+        yield ReadOnlyJournal(_EmptyReader(), None, f"there is no journal yet: {_describe_location(url)}")
         return
     require_current(version)
     store = open_store(url, connections=1)
     try:
-        yield Books(store, store, None)
+        yield ReadOnlyJournal(store, store, None)
     finally:
         await store.close()
 
 
-async def schema_of(url: str) -> str | None:
+async def read_schema_version(url: str) -> str | None:
     """Return the version of a journal's schema; None if the database is missing or empty."""
     if url.startswith("sqlite:"):
-        return await asyncio.to_thread(_read_sqlite_schema, file_of(url))
+        return await asyncio.to_thread(_read_sqlite_schema, sqlite_path(url))
     return await _read_postgresql_schema(url)
 
 
-def file_of(url: str) -> Path:
+def sqlite_path(url: str) -> Path:
     """Return the path of the file in a SQLite URL."""
     return Path(url.removeprefix("sqlite:///")).absolute()
 
 
-def reason(error: BaseException) -> str:
+def describe_error(error: BaseException) -> str:
     """Return the database's message for an unreadable journal."""
     cause = error.__cause__ or error
     return str(cause).strip().splitlines()[0] if str(cause).strip() else type(cause).__name__
@@ -81,7 +81,7 @@ class _EmptyReader:
 
 def _describe_location(url: str) -> str:
     if url.startswith("sqlite:"):
-        return f"{file_of(url)} does not exist or is empty (set by CENTGATE_DATABASE_URL)"
+        return f"{sqlite_path(url)} does not exist or is empty (set by CENTGATE_DATABASE_URL)"
     return "the database of CENTGATE_DATABASE_URL has no Centgate tables"
 
 
@@ -89,7 +89,7 @@ def _read_sqlite_schema(path: Path) -> str | None:
     if not path.exists():
         return None
     try:
-        connection = sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True, timeout=PATIENCE)
+        connection = sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True, timeout=DATABASE_TIMEOUT)
         try:
             rows = connection.execute(_VERSION).fetchall()
         finally:
@@ -109,7 +109,7 @@ async def _read_postgresql_schema(url: str) -> str | None:
     try:
         connection = await connected(url)
         try:
-            return await connection.fetchval(_VERSION, timeout=PATIENCE)
+            return await connection.fetchval(_VERSION, timeout=DATABASE_TIMEOUT)
         finally:
             await connection.close()
     except asyncpg.UndefinedTableError:

@@ -84,7 +84,7 @@ def payment_nodes(settings: Settings, network: str) -> NodeSet:
     all. A test network that is settled by a facilitator on this machine is a development chain, which no
     public node serves.
     """
-    configured = settings.provider(f"rpc_{network.removeprefix('eip155:')}")
+    configured = settings.provider_settings(f"rpc_{network.removeprefix('eip155:')}")
     if not configured.enabled:
         return NodeSet(network, (), 1, "none")
     if configured.url:

@@ -10,7 +10,7 @@ _UNITS = {"m": 60, "h": 3600, "d": 86_400, "w": 604_800}
 _AGO = re.compile(r"(\d{1,6})([mhdw])")
 
 
-def moment(text: str, now: float) -> float:
+def parse_time(text: str, now: float) -> float:
     """Parse a date, a time or an age such as 24h into seconds since 1970. Raises ValueError.
 
     A time without a time zone is UTC; a date is its start.
@@ -27,13 +27,13 @@ def moment(text: str, now: float) -> float:
         ) from error
 
 
-def iso(seconds: float) -> str:
+def format_iso(seconds: float) -> str:
     """Format a time as ISO 8601 in UTC to the millisecond."""
     whole = datetime.fromtimestamp(floor(seconds * 1000) / 1000, UTC)
     return whole.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-def age(seconds: float) -> str:
+def format_age(seconds: float) -> str:
     """Format a duration in its two largest units."""
     minutes = max(0, int(seconds)) // 60
     days, hours = minutes // 1440, minutes // 60 % 24

@@ -21,7 +21,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import create_async_engine
 from sqlalchemy.pool import NullPool
 
-from centgate.meter import SILENT, Meter
+from centgate.meter import NULL_METER, Meter
 from centgate.payments.migrations import SchemaMismatch, bring_up_to_date, require_current, version
 from centgate.payments.statements import Ask, Asking, Row
 from centgate.payments.store import BadAddress, JournalUnavailable, Unit
@@ -57,7 +57,7 @@ _PERMANENT_ERRORS = (asyncpg.PostgresError, SQLAlchemyError, SchemaMismatch, Bad
 class PostgresStore:
     """Store on a PostgreSQL server, over a connection pool."""
 
-    def __init__(self, url: str, connections: int, *, meter: Meter = SILENT) -> None:
+    def __init__(self, url: str, connections: int, *, meter: Meter = NULL_METER) -> None:
         self._meter = meter
         self._url = url
         self._connections = connections
@@ -71,7 +71,7 @@ class PostgresStore:
         """
         started = time.perf_counter()
         result = await self._run_with_retry(unit, self._run_pooled)
-        self._meter.committed(time.perf_counter() - started, 1)
+        self._meter.record_commit(time.perf_counter() - started, 1)
         return result
 
     async def read(self, unit: Unit[T]) -> T:

@@ -7,48 +7,61 @@ from typing import Any
 
 from centgate.client.shell.printing import console, line
 from centgate.payments import telling
-from centgate.payments.desk import BadArgument, Desk, ExitCode, Shape, print_json, show
-from centgate.payments.entries import entry
+from centgate.payments.desk import (
+    CommandContext,
+    ExitCode,
+    InvalidArgument,
+    OutputFormat,
+    print_json,
+    print_renderable,
+)
+from centgate.payments.entries import payment_entry
 from centgate.payments.records import Record, Wanted, every
 from centgate.settings import ProviderSettings, Settings
-from centgate.terminal import say
+from centgate.terminal import print_message
 
 
-async def reconcile(desk: Desk, *, dry_run: bool, rpc: str | None, shape: Shape) -> ExitCode:
+async def reconcile_now(
+    context: CommandContext, *, dry_run: bool, rpc: str | None, output_format: OutputFormat
+) -> ExitCode:
     """Look up once, now, the outcome of every open payment."""
-    settings = _with_node(desk.settings, rpc)
-    before = [each async for each in every(desk.books.reader, Wanted("open"), desk.outlook.lapsed)]
+    settings = _with_node(context.settings, rpc)
+    before = [
+        each async for each in every(context.journal.reader, Wanted("open"), context.view.redemption_cutoff)
+    ]
     if dry_run:
-        return _show_open(desk, before, shape=shape)
+        return _show_open(context, before, output_format=output_format)
     from centgate.payments import upkeep
 
     resolutions = await upkeep.reconcile(settings) if before else []
     checked = {each.key for each in resolutions}
-    after = [each async for each in every(desk.books.reader, Wanted("open"), desk.outlook.lapsed)]
-    if shape == "json":
+    after = [
+        each async for each in every(context.journal.reader, Wanted("open"), context.view.redemption_cutoff)
+    ]
+    if output_format == "json":
         resolved = [_resolution_entry(each) for each in resolutions]
-        print_json({"resolved": resolved, "open": [entry(each, desk.outlook) for each in after]})
+        print_json({"resolved": resolved, "open": [payment_entry(each, context.view) for each in after]})
     elif not before:
-        desk.none("no payment is open")
+        context.print_empty("no payment is open")
     else:
         if resolutions:
-            show(telling.resolutions_table(resolutions, console().width))
+            print_renderable(telling.resolutions_table(resolutions, console().width))
         busy = sum(each.key not in checked for each in after)
         busy_note = f" ({busy} claimed by servers that are processing them or have just died)" if busy else ""
-        show(line(f"\nOpen before: {len(before)}, now: {len(after)}{busy_note}."))
+        print_renderable(line(f"\nOpen before: {len(before)}, now: {len(after)}{busy_note}."))
         if busy:
-            say("run it again in a few seconds: claims of a server that died expire by then")
+            print_message("run it again in a few seconds: claims of a server that died expire by then")
     return 1 if after else 0
 
 
-def _show_open(desk: Desk, before: list[Record], *, shape: Shape) -> ExitCode:
-    if shape == "json":
-        print_json({"wouldAsk": [entry(each, desk.outlook) for each in before]})
+def _show_open(context: CommandContext, before: list[Record], *, output_format: OutputFormat) -> ExitCode:
+    if output_format == "json":
+        print_json({"wouldAsk": [payment_entry(each, context.view) for each in before]})
     elif before:
-        show(telling.payments_table(before, desk.outlook, console().width))
-        show(line(f"\nOpen: {len(before)}. Nothing was looked up."))
+        print_renderable(telling.payments_table(before, context.view, console().width))
+        print_renderable(line(f"\nOpen: {len(before)}. Nothing was looked up."))
     else:
-        desk.none("no payment is open")
+        context.print_empty("no payment is open")
     return 1 if before else 0
 
 
@@ -57,7 +70,7 @@ def _with_node(settings: Settings, rpc: str | None) -> Settings:
     if rpc is None:
         return settings
     if not re.match(r"https?://[^\s]+$", rpc):
-        raise BadArgument(f"--rpc must be a node's URL, http://… or https://…, not {rpc!r}")
+        raise InvalidArgument(f"--rpc must be a node's URL, http://… or https://…, not {rpc!r}")
     node = {f"rpc_{settings.chain_id}": ProviderSettings(url=rpc)}
     return settings.model_copy(update={"providers": {**settings.providers, **node}})
 

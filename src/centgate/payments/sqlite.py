@@ -25,7 +25,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.pool import NullPool
 
 from centgate.errors import CentgateError
-from centgate.meter import SILENT, Meter
+from centgate.meter import NULL_METER, Meter
 from centgate.payments.migrations import SchemaMismatch, bring_up_to_date, require_known, version
 from centgate.payments.statements import Ask, Asking, Row
 from centgate.payments.store import BadAddress, JournalUnavailable, Unit
@@ -64,7 +64,7 @@ class _Job:
 class SqliteStore:
     """Store in one file, which other processes may write to as well."""
 
-    def __init__(self, url: str, meter: Meter = SILENT) -> None:
+    def __init__(self, url: str, meter: Meter = NULL_METER) -> None:
         self._path = Path(url.removeprefix("sqlite:///"))
         if str(self._path) == ":memory:":
             raise BadAddress("an in-memory journal would lose all payments at exit; use a file")
@@ -195,7 +195,7 @@ class SqliteStore:
             connection = self._connection = self._connection or _open_migrated(self._path)
             started = self._commit_together(connection, jobs)
             seconds = time.perf_counter() - started
-            self._meter.committed(seconds, len(jobs))
+            self._meter.record_commit(seconds, len(jobs))
             if any(isinstance(job.error, sqlite3.OperationalError) for job in jobs):
                 self._close_connection()
         except Exception as error:  # noqa: BLE001 - every waiting caller must get an error

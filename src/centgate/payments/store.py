@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Protocol, TypeVar
 
 from centgate.errors import InternalError
-from centgate.meter import SILENT, Meter
+from centgate.meter import NULL_METER, Meter
 from centgate.payments.statements import Asking
 
 T = TypeVar("T")
@@ -68,7 +68,7 @@ class Store(Protocol):
         ...
 
 
-def open_store(url: str, *, connections: int = 10, meter: Meter = SILENT) -> Store:
+def open_store(url: str, *, connections: int = 10, meter: Meter = NULL_METER) -> Store:
     """Create the store of a database URL; it is opened, and its schema checked, at first use.
 
     `connections`: maximum size of the pool, for PostgreSQL. Raises BadAddress.

@@ -15,13 +15,13 @@ from centgate.payments.records import STANDS, is_state
 from centgate.payments.statements import Ask, Asking, statement
 from centgate.payments.tables import payments, refunds
 
-DAY = 86_400
-LATE = 60
+DAY_SECONDS = 86_400
+LATE_SECONDS = 60
 """Seconds after the settlement from which a delivery counts as late: redeemed by a later request."""
 
 
 @dataclass(frozen=True, slots=True)
-class Figures:
+class PaymentTotals:
     """Numbers of payments, and the settled amount.
 
     `payments` is `settling` + `refused` + `unused` + `settled`; `settled` is `delivered` + `redeemable` +
@@ -44,48 +44,48 @@ class Figures:
     amount: int = 0
     """Settled amount in base units."""
 
-    def __add__(self, other: Figures) -> Figures:
-        return Figures(*(getattr(self, each) + getattr(other, each) for each in FIGURES))
+    def __add__(self, other: PaymentTotals) -> PaymentTotals:
+        return PaymentTotals(*(getattr(self, each) + getattr(other, each) for each in TOTAL_NAMES))
 
 
-FIGURES = tuple(field.name for field in fields(Figures))
+TOTAL_NAMES = tuple(field.name for field in fields(PaymentTotals))
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class DailyTotals:
     """Figures of one token on one network, of one day or of all days."""
 
     day: int | None
     """Whole days since 1970; None for all days."""
     network: str
     asset: str
-    figures: Figures
+    figures: PaymentTotals
 
 
-def daily(since: float, until: float, lapsed: float) -> Asking[list[Line]]:
+def read_daily_totals(since: float, until: float, cutoff: float) -> Asking[list[DailyTotals]]:
     """Return the figures of each day on which payments were presented, oldest first.
 
     A payment belongs to the day it was presented on; payments settled before `lapsed` cannot be redeemed.
     """
-    rows = yield Ask(_DAILY, {"since": since, "until": until, "lapsed": lapsed})
+    rows = yield Ask(_DAILY, {"since": since, "until": until, "lapsed": cutoff})
     return [
-        Line(
+        DailyTotals(
             int(row["day"]),
             row["network"],
             row["asset"],
-            Figures(*(int(row[f"n_{name}"] or 0) for name in FIGURES)),
+            PaymentTotals(*(int(row[f"n_{name}"] or 0) for name in TOTAL_NAMES)),
         )
         for row in rows
     ]
 
 
-def totals(lines: Iterable[Line]) -> list[Line]:
+def sum_totals(lines: Iterable[DailyTotals]) -> list[DailyTotals]:
     """Return the totals of all days, for each network and asset."""
-    sums: dict[tuple[str, str], Figures] = {}
+    sums: dict[tuple[str, str], PaymentTotals] = {}
     for line in lines:
         token = (line.network, line.asset)
-        sums[token] = sums.get(token, Figures()) + line.figures
-    return [Line(None, *token, figures) for token, figures in sorted(sums.items())]
+        sums[token] = sums.get(token, PaymentTotals()) + line.figures
+    return [DailyTotals(None, *token, figures) for token, figures in sorted(sums.items())]
 
 
 class _day(FunctionElement[int]):  # noqa: N801 - named like an SQL function
@@ -97,12 +97,12 @@ class _day(FunctionElement[int]):  # noqa: N801 - named like an SQL function
 
 @compiles(_day, "sqlite")
 def _compile_sqlite_day(element: Any, compiler: Any, **options: Any) -> str:  # pyright: ignore[reportUnusedFunction]
-    return f"CAST({compiler.process(element.clauses, **options)} / {DAY}.0 AS INTEGER)"
+    return f"CAST({compiler.process(element.clauses, **options)} / {DAY_SECONDS}.0 AS INTEGER)"
 
 
 @compiles(_day, "postgresql")
 def _compile_postgresql_day(element: Any, compiler: Any, **options: Any) -> str:  # pyright: ignore[reportUnusedFunction]
-    return f"CAST(floor({compiler.process(element.clauses, **options)} / {DAY}.0) AS INTEGER)"
+    return f"CAST(floor({compiler.process(element.clauses, **options)} / {DAY_SECONDS}.0) AS INTEGER)"
 
 
 _IS_CHARGED = or_(is_state("settled"), is_state("delivered"))
@@ -114,7 +114,7 @@ _CONDITIONS: dict[str, ColumnElement[bool]] = {
     "delivered": is_state("delivered"),
     "late": and_(
         is_state("delivered"),
-        payments.c.updated_at - payments.c.settled_at >= literal_column(f"{LATE}.0"),
+        payments.c.updated_at - payments.c.settled_at >= literal_column(f"{LATE_SECONDS}.0"),
     ),
     **{name: STANDS[name] for name in ("redeemable", "refundable", "refunded")},
 }

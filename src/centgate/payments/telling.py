@@ -11,16 +11,16 @@ from rich.table import Table
 from rich.text import Text
 
 from centgate.client.shell.printing import plain, styled
-from centgate.payments.entries import Outlook, daily_entry, dollars_cell, money
-from centgate.payments.periods import age, iso
+from centgate.payments.entries import ViewSettings, daily_entry, format_dollars_cell, format_money
+from centgate.payments.periods import format_age, format_iso
 from centgate.payments.records import Record
 from centgate.payments.statements import Row
-from centgate.payments.summaries import FIGURES, Line
+from centgate.payments.summaries import TOTAL_NAMES, DailyTotals
 
 if TYPE_CHECKING:
     from centgate.payments.upkeep import Resolution
 
-WIDE = 190
+FULL_NAME_WIDTH = 190
 """Terminal width in characters from which addresses and transactions are not shortened."""
 _PAYER_MIN_WIDTH = 96
 _MIN_WIDTHS = {"payer": _PAYER_MIN_WIDTH, "service": 64, "dollars": 60, "time": 48}
@@ -33,7 +33,7 @@ _ALL_FIGURES_MIN_WIDTH = 120
 _LABEL_WIDTH = 26
 
 
-def payments_table(records: Iterable[Record], outlook: Outlook, width: int) -> Table:
+def payments_table(records: Iterable[Record], view: ViewSettings, width: int) -> Table:
     """Render a line for each payment, with the columns that fit the terminal's width."""
     names = ["time", "service", "state", "dollars", "payer", "id"]
     table = _create_table([name for name in names if width >= _MIN_WIDTHS.get(name, 0)])
@@ -41,16 +41,16 @@ def payments_table(records: Iterable[Record], outlook: Outlook, width: int) -> T
         cells = {
             "time": _format_second(record.created_at),
             "service": plain(record.service),
-            "state": styled(word(record, outlook)),
-            "dollars": dollars_cell(record.amount, record.key.network),
-            "payer": short(record.key.payer, width),
-            "id": short(record.transaction or record.key.nonce, width),
+            "state": styled(status_label(record, view)),
+            "dollars": format_dollars_cell(record.amount, record.key.network),
+            "payer": shorten_name(record.key.payer, width),
+            "id": shorten_name(record.transaction or record.key.nonce, width),
         }
         table.add_row(*(cells[str(column.header)] for column in table.columns))
     return table
 
 
-def refunds_table(records: Iterable[Record], outlook: Outlook, width: int) -> Table:
+def refunds_table(records: Iterable[Record], view: ViewSettings, width: int) -> Table:
     """Render a line for each payment to refund; the payer's address is complete."""
     room = {"transaction": _FULL_PAYER_MIN_WIDTH, "state": _PAYER_MIN_WIDTH}
     names = ["payer", "dollars", "age", "state", "transaction"]
@@ -60,20 +60,20 @@ def refunds_table(records: Iterable[Record], outlook: Outlook, width: int) -> Ta
         cells = {
             "payer": plain(record.key.payer)
             if width >= _FULL_PAYER_MIN_WIDTH
-            else short(record.key.payer, width),
-            "dollars": dollars_cell(record.amount, record.key.network),
-            "age": age(outlook.now - (record.settled_at or record.updated_at)),
-            "state": styled(word(record, outlook)),
-            "transaction": short(record.transaction or "", width),
+            else shorten_name(record.key.payer, width),
+            "dollars": format_dollars_cell(record.amount, record.key.network),
+            "age": format_age(view.now - (record.settled_at or record.updated_at)),
+            "state": styled(status_label(record, view)),
+            "transaction": shorten_name(record.transaction or "", width),
         }
         table.add_row(*(cells[name] for name in names))
     return table
 
 
-def summary_table(lines: Sequence[Line], sums: Sequence[Line], width: int) -> Table:
+def summary_table(lines: Sequence[DailyTotals], sums: Sequence[DailyTotals], width: int) -> Table:
     """Render a line for each day and token; on a narrow terminal without columns that are all 0."""
     entries = [daily_entry(line) for line in (*lines, *sums)]
-    names = ["day", "network", *(name for name in FIGURES if name != "amount"), "dollars"]
+    names = ["day", "network", *(name for name in TOTAL_NAMES if name != "amount"), "dollars"]
     if len({line.network for line in sums}) == 1:
         names.remove("network")
     if len({(line.network, line.asset) for line in sums}) > len({line.network for line in sums}):
@@ -82,8 +82,8 @@ def summary_table(lines: Sequence[Line], sums: Sequence[Line], width: int) -> Ta
         names = [name for name in names if name in ("day", "dollars") or any(each[name] for each in entries)]
     table = _create_table(names)
     for each, line in zip(entries, (*lines, *sums), strict=True):
-        asset = short(str(each["asset"]), width)
-        cell = dollars_cell(line.figures.amount, line.network)
+        asset = shorten_name(str(each["asset"]), width)
+        cell = format_dollars_cell(line.figures.amount, line.network)
         cells = {**each, "day": each["day"] or "all", "asset": asset, "dollars": cell}
         table.add_row(*(plain(cells[name]) for name in names))
     return table
@@ -93,34 +93,34 @@ def resolutions_table(rows: Iterable[Resolution], width: int) -> Table:
     """Render the new state of each open payment, and the reason."""
     table = _create_table(["payment", "is now", "why"])
     for row in rows:
-        payment = f"{short(row.key.payer, width)}:{short(row.key.nonce, width)}"
-        why = row.reason or (f"in {short(row.transaction, width)}" if row.transaction else "")
+        payment = f"{shorten_name(row.key.payer, width)}:{shorten_name(row.key.nonce, width)}"
+        why = row.reason or (f"in {shorten_name(row.transaction, width)}" if row.transaction else "")
         table.add_row(payment, styled("open" if row.after == "settling" else row.after), plain(why))
     return table
 
 
-def word(record: Record, outlook: Outlook) -> str:
+def status_label(record: Record, view: ViewSettings) -> str:
     """Return the status of a payment as one word."""
-    return record.standing(outlook.lapsed) or record.state
+    return record.standing(view.redemption_cutoff) or record.state
 
 
-def short(name: str, width: int) -> str:
+def shorten_name(name: str, width: int) -> str:
     """Shorten a long name for narrow terminals; `payments show` accepts the short form."""
     name = plain(name)
-    return name if width >= WIDE or len(name) <= 16 else f"{name[:8]}…{name[-4:]}"
+    return name if width >= FULL_NAME_WIDTH or len(name) <= 16 else f"{name[:8]}…{name[-4:]}"
 
 
-def handle(record: Record) -> str:
+def payment_reference(record: Record) -> str:
     """Return the unique reference of a payment."""
     return f"{record.key.payer}:{record.key.nonce}"
 
 
-def events(record: Record, history: Sequence[Row] = ()) -> list[tuple[float, str]]:
+def list_events(record: Record, history: Sequence[Row] = ()) -> list[tuple[float, str]]:
     """Return the events of a payment in order: a time in seconds since 1970, and a sentence.
 
     `history` are rows of `payment_events`, which hold what the payment's own row does not.
     """
-    price = f"{money(record.amount, record.key.network)} ({record.amount} base units of {record.key.asset})"
+    price = f"{format_money(record.amount, record.key.network)} ({record.amount} base units of {record.key.asset})"
     result = [
         (
             record.created_at,
@@ -168,30 +168,30 @@ def _describe_event(row: Row) -> str:
             return f"It was {event.replace('_', ' ')}{named}{because}."
 
 
-def owed(record: Record, outlook: Outlook) -> str:
+def describe_owed(record: Record, view: ViewSettings) -> str:
     """Describe what is owed to the buyer."""
-    match word(record, outlook):
+    match status_label(record, view):
         case "settling":
             return "Not known yet: a server is settling it now."
         case "open":
-            return f"Not known: the settlement's outcome is unknown. {_describe_attempts(record, outlook)}"
+            return f"Not known: the settlement's outcome is unknown. {_describe_attempts(record, view)}"
         case "redeemable":
-            until = iso(record.updated_at + outlook.keep)
-            if not outlook.takes(record.key.network):
+            until = format_iso(record.updated_at + view.redeem_seconds)
+            if not view.accepts_network(record.key.network):
                 return (
                     f"An answer, until {until}, from a deployment with payments on {record.key.network}: "
                     "test money is not accepted for real money, nor the reverse."
                 )
             return f"An answer, until {until}: the buyer gets it with the same payment and the same request."
         case "refundable":
-            return f"{money(record.amount, record.key.network)}: the answer can no longer be fetched."
+            return f"{format_money(record.amount, record.key.network)}: the answer can no longer be fetched."
         case _:
             return "Nothing."
 
 
-def advice(record: Record, outlook: Outlook) -> str:
+def describe_next_step(record: Record, view: ViewSettings) -> str:
     """Describe what the operator can do."""
-    match word(record, outlook):
+    match status_label(record, view):
         case "settling":
             return "Check again in a minute."
         case "open":
@@ -202,18 +202,18 @@ def advice(record: Record, outlook: Outlook) -> str:
         case "redeemable":
             return "Nothing: the buyer can fetch the answer. Check the log if the service fails for all."
         case "refundable":
-            return how_to_refund(record)
+            return describe_refund(record)
         case "unused":
             return f"Nothing: the buyer can send it again until {_format_end(record)}; then it is removed."
         case _:
             return "Nothing."
 
 
-def how_to_refund(record: Record | None = None) -> str:
+def describe_refund(record: Record | None = None) -> str:
     """Describe how to refund a payment; this program cannot do it, since it holds no key."""
-    name = handle(record) if record else "PAYER:NONCE"
+    name = payment_reference(record) if record else "PAYER:NONCE"
     amount = (
-        f"{money(record.amount, record.key.network)} of {record.key.asset}"
+        f"{format_money(record.amount, record.key.network)} of {record.key.asset}"
         if record
         else "the amount in the same token"
     )
@@ -224,23 +224,23 @@ def how_to_refund(record: Record | None = None) -> str:
     )
 
 
-def page_of(
+def render_payment(
     record: Record,
-    outlook: Outlook,
+    view: ViewSettings,
     answer: dict[str, Any] | None,
     width: int,
     history: Sequence[Row] = (),
 ) -> Text:
     """Render one payment in sentences; hashes are never wrapped, so that they can be copied."""
-    name = word(record, outlook)
+    name = status_label(record, view)
     rows = [
-        ("payment", handle(record)),
+        ("payment", payment_reference(record)),
         ("state", name if name == record.state else f"{name} ({record.state})"),
-        *((iso(at), sentence) for at, sentence in events(record, history)),
+        *((format_iso(at), sentence) for at, sentence in list_events(record, history)),
         *([("idempotency key", record.identifier)] if record.identifier else []),
         *([("answer", _describe_answer(answer))] if record.state == "delivered" else []),
-        ("owed", owed(record, outlook)),
-        ("to do", advice(record, outlook)),
+        ("owed", describe_owed(record, view)),
+        ("to do", describe_next_step(record, view)),
     ]
     return Text("\n").join(_render_paragraph(label, sentence, width) for label, sentence in rows)
 
@@ -257,18 +257,18 @@ def _render_paragraph(label: str, sentence: str, width: int) -> Text:
     return Text.assemble((f"{label:<{_LABEL_WIDTH}}", "cyan"), f"\n{' ' * _LABEL_WIDTH}".join(lines))
 
 
-def _describe_attempts(record: Record, outlook: Outlook) -> str:
-    verb = "expired" if record.valid_before < outlook.now else "expires"
+def _describe_attempts(record: Record, view: ViewSettings) -> str:
+    verb = "expired" if record.valid_before < view.now else "expires"
     ends = f"its authorization {verb} {_format_end(record)}"
     if not record.attempts:
         return f"Not checked since; {ends}."
-    next_check = f", next {iso(record.retry_at)}" if record.retry_at else ""
+    next_check = f", next {format_iso(record.retry_at)}" if record.retry_at else ""
     return f"Checked {record.attempts} times{next_check}; {ends}."
 
 
 def _format_end(record: Record) -> str:
     """Format the end of the authorization; a buyer can set any number there."""
-    return iso(record.valid_before) if record.valid_before < 253_402_300_800 else "never"
+    return format_iso(record.valid_before) if record.valid_before < 253_402_300_800 else "never"
 
 
 def _rpc_setting(record: Record) -> str:
@@ -276,12 +276,12 @@ def _rpc_setting(record: Record) -> str:
 
 
 def _format_second(seconds: float) -> str:
-    return iso(seconds)[:19] + "Z"
+    return format_iso(seconds)[:19] + "Z"
 
 
 def _create_table(names: Sequence[str]) -> Table:
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="cyan")
-    numbers = {"dollars", *FIGURES}
+    numbers = {"dollars", *TOTAL_NAMES}
     for name in names:
         table.add_column(
             name,

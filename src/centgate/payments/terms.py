@@ -20,7 +20,7 @@ import orjson
 from centgate.dollars import Asset
 from centgate.eip3009 import domain_separator
 from centgate.receipts.signer import Signer, signer_of
-from centgate.schema import walk
+from centgate.schema import iterate_objects
 from centgate.service import AnyService
 from centgate.settings import Settings
 
@@ -155,7 +155,7 @@ class Terms:
             "service": self.service.slug,
             "requestId": "req_0123456789abcdef01234567",
             "cache": {"hit": False},
-            "providers": [{"name": self.service.sources[0].about.name, "status": "ok"}],
+            "providers": [{"name": self.service.sources[0].info.name, "status": "ok"}],
             "warnings": [],
             "data": _excerpt_fields(self.service.output_example),
         }
@@ -250,7 +250,7 @@ def _outline_schema(schema: dict[str, Any]) -> dict[str, Any]:
 def _strip_descriptions(schema: dict[str, Any]) -> dict[str, Any]:
     """Return a schema without descriptions: headers have little room, the catalogue has the full schema."""
     stripped = orjson.loads(orjson.dumps(schema))
-    for node in walk(stripped):
+    for node in iterate_objects(stripped):
         if isinstance(node.get("description"), str):
             del node["description"]
     stripped.pop("$schema", None)
@@ -312,7 +312,7 @@ def terms_of(service: AnyService, settings: Settings) -> Terms:
         pay_to=settings.pay_to,
         amount=int(service.price * Decimal(10) ** token.decimals),
         window=settings.payment_window,
-        url=settings.address + service.path,
+        url=settings.base_url + service.path,
         development_chain=settings.development_chain,
         signer=signer_of(settings.receipt_key),
     )

@@ -9,10 +9,10 @@ from urllib.parse import quote
 from centgate.errors import ProviderFailure, ProviderRateLimited, ProviderRefused, ProviderTimeout
 from centgate.facts.wallets import Holding, Movement, Token, block_number, transaction_hash
 from centgate.jsonrpc.nodes import at_once
-from centgate.provider import About, Provider, reported
-from centgate.readings import address, base_units, decimals, moment, text
-from centgate.sources import attempt, together
-from centgate.text import cleaned
+from centgate.provider import Provider, ProviderInfo, instrumented
+from centgate.readings import as_address, as_base_units, as_decimals, as_text, parse_iso_time
+from centgate.sources import attempt, open_task_group
+from centgate.text import clean_line
 
 NETWORKS: Mapping[int, str] = {
     1: "eth-mainnet",
@@ -37,7 +37,7 @@ JsonObject = dict[str, Any]
 class Alchemy(Provider):
     """Balances, tokens with their metadata, and latest transfers of a wallet."""
 
-    about = About(
+    info = ProviderInfo(
         "alchemy",
         "Alchemy",
         docs_url="https://www.alchemy.com/docs",
@@ -46,18 +46,18 @@ class Alchemy(Provider):
         key="required",
     )
 
-    def covers(self, chain_id: int | None) -> bool:
+    def supports_chain(self, chain_id: int | None) -> bool:
         return chain_id in NETWORKS
 
-    @reported
+    @instrumented
     async def native_balance(self, chain_id: int, wallet: str) -> int:
         """Return the current balance of the native coin, in wei."""
-        balance = base_units(await self._call(chain_id, "eth_getBalance", [wallet, "latest"]))
+        balance = as_base_units(await self._call(chain_id, "eth_getBalance", [wallet, "latest"]))
         if balance is None:
-            raise self.failed("returned a balance that is not a number")
+            raise self.invalid_response("returned a balance that is not a number")
         return balance
 
-    @reported
+    @instrumented
     async def holdings(self, chain_id: int, wallet: str) -> list[Holding]:
         """Return ERC-20 balances of a wallet, tokens by address alone; warn if not all are read."""
         holdings: list[Holding] = []
@@ -72,16 +72,16 @@ class Alchemy(Provider):
             rows = _object_rows(page["tokenBalances"])
             holdings += [holding for row in rows if (holding := _parse_holding(row))]
             if failed := sum(1 for row in rows if row.get("error")):
-                self.record.warn(f"{self.about.label} could not read the balance of {failed} tokens")
-            page_key = text(page.get("pageKey"))
+                self.trace.add_warning(f"{self.info.label} could not read the balance of {failed} tokens")
+            page_key = as_text(page.get("pageKey"))
             if not page_key:
                 return holdings
-        self.record.warn(
+        self.trace.add_warning(
             f"the wallet has more tokens than were read: {len(holdings)} with a balance were found"
         )
         return holdings
 
-    @reported
+    @instrumented
     async def tokens(self, chain_id: int, addresses: Sequence[str]) -> dict[str, Token]:
         """Return symbol, name and decimals by token; tokens that cannot be read are missing."""
         requests = [("alchemy_getTokenMetadata", [token]) for token in addresses]
@@ -92,10 +92,10 @@ class Alchemy(Provider):
             if answer is not None
         }
 
-    @reported
+    @instrumented
     async def movements(self, chain_id: int, wallet: str) -> list[Movement]:
         """Return the latest transfers of tokens and of the native coin from and to a wallet, each once."""
-        async with together() as group:
+        async with open_task_group() as group:
             tasks = [
                 group.create_task(self._transfer_rows(chain_id, {side: wallet}))
                 for side in ("fromAddress", "toAddress")
@@ -103,10 +103,10 @@ class Alchemy(Provider):
         rows = {_transfer_id(row): row for task in tasks for row in task.result()}
         transfers = [transfer for row in rows.values() if (transfer := _parse_transfer(row))]
         if unreadable := len(rows) - len(transfers):
-            self.record.warn(f"{unreadable} transfers that {self.about.label} lists could not be read")
+            self.trace.add_warning(f"{unreadable} transfers that {self.info.label} lists could not be read")
         return transfers
 
-    @reported
+    @instrumented
     async def probe(self) -> str:
         """Check the key by eth_chainId, which costs no compute units.
 
@@ -114,7 +114,7 @@ class Alchemy(Provider):
         """
         for chain_id in NETWORKS:
             if int(await self._call(chain_id, "eth_chainId", []), 16) != chain_id:
-                raise self.failed(f"returned another chain id than {chain_id}")
+                raise self.invalid_response(f"returned another chain id than {chain_id}")
         return f"accepts the key, on {len(NETWORKS)} chains"
 
     async def _transfer_rows(self, chain_id: int, side: Mapping[str, str]) -> list[JsonObject]:
@@ -139,7 +139,7 @@ class Alchemy(Provider):
     async def _call(self, chain_id: int, method: str, params: list[Any]) -> Any:
         """Send one request and return its result."""
         reply = await self.upstream.post(self._chain_url(chain_id), _build_request(0, method, params))
-        return self._parse_result(reply.json())
+        return self._parse_result(reply.parse_json())
 
     async def _call_each(self, chain_id: int, requests: Sequence[tuple[str, list[Any]]]) -> list[Any]:
         """Return the result of each request, None for a failed one; in one batch if batches are accepted."""
@@ -159,7 +159,7 @@ class Alchemy(Provider):
 
     async def _send_batch(self, chain_id: int, content: list[JsonObject]) -> dict[Any, Any] | None:
         """Send a batch; return results and failures by request id, None if the reply is not for a batch."""
-        body = (await self.upstream.post(self._chain_url(chain_id), content)).json()
+        body = (await self.upstream.post(self._chain_url(chain_id), content)).parse_json()
         if not isinstance(body, list):
             return None
         entries = [_as_object(entry) for entry in cast(list[Any], body)]
@@ -178,7 +178,7 @@ class Alchemy(Provider):
         if error := entry.get("error"):
             raise self._parse_error(error)
         if entry.get("result") is None:
-            raise self.failed("returned no result")
+            raise self.invalid_response("returned no result")
         return entry["result"]
 
     def _parse_error(self, error: Any) -> ProviderFailure:
@@ -186,14 +186,16 @@ class Alchemy(Provider):
         message = str(details.get("message") or "")
         lower = message.lower()
         if details.get("code") == 429 or any(words in lower for words in _RATE_LIMIT_WORDS):
-            return ProviderRateLimited(self.about.name, f"{self.about.label} asks to slow down")
+            return ProviderRateLimited(self.info.name, f"{self.info.label} asks to slow down")
         if details.get("code") in (401, 403) or any(words in lower for words in _ACCESS_WORDS):
-            return ProviderRefused(self.about.name, f"{self.about.label} refuses this deployment")
-        reason = cleaned(message.replace(self.key or message, "***"), 120) or f"error {details.get('code')!r}"
-        return self.failed(f"refuses: {reason}")
+            return ProviderRefused(self.info.name, f"{self.info.label} refuses this deployment")
+        reason = (
+            clean_line(message.replace(self.key or message, "***"), 120) or f"error {details.get('code')!r}"
+        )
+        return self.invalid_response(f"refuses: {reason}")
 
     def _chain_url(self, chain_id: int) -> str:
-        base = (self.settings.url or self.about.url or "").replace("{network}", NETWORKS[chain_id])
+        base = (self.settings.url or self.info.url or "").replace("{network}", NETWORKS[chain_id])
         return f"{base.rstrip('/').removesuffix('/v2')}/v2/{quote(self.key or '', safe='')}"
 
 
@@ -214,7 +216,7 @@ def _as_object(value: Any) -> JsonObject:
 
 
 def _parse_holding(row: JsonObject) -> Holding | None:
-    token, amount = address(row.get("contractAddress")), base_units(row.get("tokenBalance"))
+    token, amount = as_address(row.get("contractAddress")), as_base_units(row.get("tokenBalance"))
     return Holding(Token(token), amount) if token and amount and not row.get("error") else None
 
 
@@ -222,15 +224,15 @@ def _parse_token(token: str, answer: Any) -> Token:
     row = _as_object(answer)
     return Token(
         token,
-        symbol=text(row.get("symbol")),
-        name=text(row.get("name")),
-        decimals=decimals(row.get("decimals")),
+        symbol=as_text(row.get("symbol")),
+        name=as_text(row.get("name")),
+        decimals=as_decimals(row.get("decimals")),
     )
 
 
 def _transfer_id(row: JsonObject) -> str:
     """Return an id of a transfer; a transfer to oneself is found in both directions."""
-    return text(row.get("uniqueId")) or repr(
+    return as_text(row.get("uniqueId")) or repr(
         (row.get("hash"), row.get("category"), row.get("from"), row.get("to"), row.get("rawContract"))
     )
 
@@ -238,26 +240,26 @@ def _transfer_id(row: JsonObject) -> str:
 def _parse_transfer(row: JsonObject) -> Movement | None:
     raw, sender, transaction = (
         _as_object(row.get("rawContract")),
-        address(row.get("from")),
+        as_address(row.get("from")),
         transaction_hash(row.get("hash")),
     )
-    token = address(raw.get("address"))
+    token = as_address(raw.get("address"))
     if sender is None or transaction is None or (row.get("category") == "erc20" and token is None):
         return None
     return Movement(
         transaction=transaction,
         sender=sender,
-        recipient=address(row.get("to")),
-        token=Token(token, text(row.get("asset")), decimals=decimals(raw.get("decimal")))
+        recipient=as_address(row.get("to")),
+        token=Token(token, as_text(row.get("asset")), decimals=as_decimals(raw.get("decimal")))
         if row.get("category") == "erc20" and token
         else None,
-        amount=base_units(raw.get("value")),
+        amount=as_base_units(raw.get("value")),
         block=block_number(row.get("blockNum")),
-        at=moment(_as_object(row.get("metadata")).get("blockTimestamp")),
+        at=parse_iso_time(_as_object(row.get("metadata")).get("blockTimestamp")),
         place=_log_index(row),
     )
 
 
 def _log_index(row: JsonObject) -> int:
     """Return the log index, the last part of the transfer's id: `0x…:log:0x1e`."""
-    return base_units(str(row.get("uniqueId") or "").rpartition(":")[2]) or 0
+    return as_base_units(str(row.get("uniqueId") or "").rpartition(":")[2]) or 0

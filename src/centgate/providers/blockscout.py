@@ -22,7 +22,7 @@ from centgate.facts.contracts import (
 )
 from centgate.facts.wallets import Coin, Holding, Movement
 from centgate.jsonrpc.nodes import at_once
-from centgate.provider import About, Provider, reported
+from centgate.provider import Provider, ProviderInfo, instrumented
 from centgate.providers.blockscout_wallet import (
     JsonObject,
     page_rows,
@@ -30,10 +30,10 @@ from centgate.providers.blockscout_wallet import (
     parse_native_transfer,
     parse_token_transfer,
 )
-from centgate.readings import base_units, moment, name, price
-from centgate.sources import together
-from centgate.text import cleaned
-from centgate.upstream import Rate, Reply, Upstream, joined
+from centgate.readings import as_base_units, as_clean_name, as_price, parse_iso_time
+from centgate.sources import open_task_group
+from centgate.text import clean_line
+from centgate.upstream import RateLimit, Upstream, UpstreamResponse, join_url
 
 if TYPE_CHECKING:
     from centgate.resources import Resources
@@ -52,7 +52,7 @@ TRUSTED = frozenset({urlsplit(host).hostname for host in (*HOSTS.values(), GATEW
     "optimism.blockscout.com"
 }
 """Allowed redirect targets: some instances have moved to other operators."""
-KEYED_RATE = Rate(5, 1)
+KEYED_RATE = RateLimit(5, 1)
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _ACCEPTED = _REDIRECTS | {404, 422}
 
@@ -88,7 +88,7 @@ class Blockscout(Provider):
     in HOSTS.
     """
 
-    about = About(
+    info = ProviderInfo(
         "blockscout",
         "Blockscout",
         docs_url="https://docs.blockscout.com",
@@ -96,37 +96,37 @@ class Blockscout(Provider):
         terms="Its own hosts answer without a key at about 3 requests a second; the gateway needs one, and a "
         "free key has 100,000 credits a day at 20 a request.",
         key="optional",
-        rate=Rate(3, 1),
+        rate_limit=RateLimit(3, 1),
         per_chain=True,
     )
 
     def __init__(self, settings: Settings, resources: Resources | None = None) -> None:
         super().__init__(settings, resources)
         chains = {*HOSTS, 56, settings.development_chain or 56}
-        custom = {chain: settings.provider(f"blockscout_{chain}") for chain in chains}
+        custom = {chain: settings.provider_settings(f"blockscout_{chain}") for chain in chains}
         self._custom_urls = {
             chain: config.url for chain, config in custom.items() if config.url and config.enabled
         }
         disabled = {chain for chain, config in custom.items() if not config.enabled}
         self._chains = ({*HOSTS} | {*self._custom_urls}) - disabled
         self._hosts: dict[int, Upstream] = {
-            chain: self.way_out(resources, settings, part=str(chain))
+            chain: self.open_upstream(resources, settings, part=str(chain))
             for chain in self._chains
             if not self._uses_shared_host(chain)
         }
 
     @property
-    def rate(self) -> Rate | None:
+    def rate(self) -> RateLimit | None:
         """Rate limit of the provider; a key allows more calls."""
-        return super().rate if self.key is None or self.settings.per_minute else KEYED_RATE
+        return super().rate_limit if self.key is None or self.settings.per_minute else KEYED_RATE
 
-    def covers(self, chain_id: int | None) -> bool:
+    def supports_chain(self, chain_id: int | None) -> bool:
         return chain_id is None or chain_id in self._chains
 
-    def upstreams_for(self, chain_id: int | None, asked: Mapping[str, Any]) -> Sequence[Upstream]:
+    def upstreams_for(self, chain_id: int | None, options: Mapping[str, Any]) -> Sequence[Upstream]:
         return (self.upstream if chain_id is None else self._hosts.get(chain_id, self.upstream),)
 
-    @reported
+    @instrumented
     async def published(self, chain_id: int, address: str) -> Published:
         """Return the verified source of an address; match `none` also if no contract is known there."""
         try:
@@ -137,21 +137,21 @@ class Blockscout(Provider):
             raise ValueError("no contract")
         return _parse_contract(contract, self._explorer_page(chain_id, address))
 
-    @reported
+    @instrumented
     async def account(self, chain_id: int, address: str) -> ExploredAccount:
         """Return the record of an address; NoData if it is unknown."""
         return _parse_account(await self._get_json(chain_id, f"/addresses/{address}"))
 
-    @reported
+    @instrumented
     async def time_of(self, chain_id: int, transaction: str) -> datetime:
         """Return the time at which a transaction was mined."""
         body = await self._get_json(chain_id, f"/transactions/{transaction}")
-        mined_at = moment(body["timestamp"])
+        mined_at = parse_iso_time(body["timestamp"])
         if mined_at and mined_at.timestamp() > 0:
             return mined_at
-        raise self.failed("returned no time for a transaction")
+        raise self.invalid_response("returned no time for a transaction")
 
-    @reported
+    @instrumented
     async def coin(self, chain_id: int, wallet: str) -> Coin:
         """Return the native balance of a wallet according to the explorer, which can lag behind the chain.
 
@@ -159,13 +159,13 @@ class Blockscout(Provider):
         """
         body = await self._get_json(chain_id, f"/addresses/{wallet}")
         if body["coin_balance"] is None:
-            raise self.nothing("no native balance of this wallet")
-        balance = base_units(body["coin_balance"])
+            raise self.no_data("no native balance of this wallet")
+        balance = as_base_units(body["coin_balance"])
         if balance is None:
-            raise self.failed("returned a balance that is not a number")
-        return Coin(balance, price(body.get("exchange_rate")))
+            raise self.invalid_response("returned a balance that is not a number")
+        return Coin(balance, as_price(body.get("exchange_rate")))
 
-    @reported
+    @instrumented
     async def holdings(self, chain_id: int, wallet: str) -> list[Holding]:
         """Return the ERC-20 balances of a wallet, the most valuable first; warn if one page is not enough."""
         try:
@@ -174,13 +174,15 @@ class Blockscout(Provider):
             return []
         rows = page_rows(page)
         if page.get("next_page_params"):
-            self.record.warn(f"the wallet has more tokens than were read: the {len(rows)} worth most were")
+            self.trace.add_warning(
+                f"the wallet has more tokens than were read: the {len(rows)} worth most were"
+            )
         return [parsed for row in rows if (parsed := parse_holding(row))]
 
-    @reported
+    @instrumented
     async def movements(self, chain_id: int, wallet: str) -> list[Movement]:
         """Return the latest transfers of tokens and of the native coin from and to a wallet."""
-        async with together() as group:
+        async with open_task_group() as group:
             tokens = group.create_task(
                 self._first_page(chain_id, f"/addresses/{wallet}/token-transfers", type="ERC-20")
             )
@@ -195,7 +197,7 @@ class Blockscout(Provider):
         except NoData:
             return []
 
-    @reported
+    @instrumented
     async def probe(self) -> str:
         """Check that each chain's host responds; a query to the gateway would cost credits."""
         endpoints = {*(self._endpoint(chain, "") for chain in self._chains if chain in self._hosts)}
@@ -217,27 +219,27 @@ class Blockscout(Provider):
         if reply.status in _REDIRECTS:
             target = redirected(url, reply.headers.get("Location"))
             if target is None:
-                raise self.failed("redirects to a host that is not trusted")
+                raise self.invalid_response("redirects to a host that is not trusted")
             reply = await upstream.get(target, accept=(404, 422))
         return self._parse_reply(upstream, reply)
 
-    def _parse_reply(self, upstream: Upstream, reply: Reply) -> Any:
+    def _parse_reply(self, upstream: Upstream, reply: UpstreamResponse) -> Any:
         """Return the body of a reply, or raise the error that it stands for."""
         if reply.status not in (404, 422):
-            return reply.json()
+            return reply.parse_json()
         message = _error_message(reply)
         if reply.status == 422:
-            raise self.failed(f"refuses: {cleaned(message, 120) or 'status 422'}")
+            raise self.invalid_response(f"refuses: {clean_line(message, 120) or 'status 422'}")
         if "not found" in message.lower():
-            raise self.nothing("nothing at this address")
-        raise upstream.failure(reply)
+            raise self.no_data("nothing at this address")
+        raise upstream.error_for_status(reply)
 
     def _endpoint(self, chain_id: int, path: str) -> tuple[Upstream, str]:
         """Return upstream and URL of a path below `/api/v2` on a chain."""
         upstream = self._hosts.get(chain_id, self.upstream)
         api_path = f"/api/v2{path}"
         if custom := self._custom_urls.get(chain_id):
-            return upstream, joined(custom, api_path)
+            return upstream, join_url(custom, api_path)
         if self.key:
             return upstream, self.url(f"/{chain_id}{api_path}")
         return upstream, self.url(api_path) if self.settings.url else HOSTS[chain_id] + api_path
@@ -264,10 +266,10 @@ def _encode_param(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _error_message(reply: Reply) -> str:
+def _error_message(reply: UpstreamResponse) -> str:
     """Return the message of an error reply; empty if it is not Blockscout's."""
     try:
-        body = reply.json()
+        body = reply.parse_json()
     except ProviderFailure:
         return ""
     if not isinstance(body, dict):
@@ -282,11 +284,11 @@ def _error_message(reply: Reply) -> str:
 def _parse_contract(contract: dict[str, Any], page: str | None) -> Published:
     """Parse the body of `/smart-contracts/{address}`."""
     source = bool(contract.get("source_code"))
-    compiler = name(contract.get("compiler_version"))
+    compiler = as_clean_name(contract.get("compiler_version"))
     return Published(
         "blockscout",
         match := _match_level(contract),
-        name=name(contract.get("name")) if match != "none" else None,
+        name=as_clean_name(contract.get("name")) if match != "none" else None,
         similar_address=an_address(contract.get("verified_twin_address_hash"))
         if match == "similar"
         else None,
@@ -314,7 +316,7 @@ def _match_level(contract: dict[str, Any]) -> MatchLevel:
 def _parse_language(contract: dict[str, Any]) -> str | None:
     if contract.get("is_vyper_contract") is True:
         return "Vyper"
-    language = name(contract.get("language"))
+    language = as_clean_name(contract.get("language"))
     return language[:1].upper() + language[1:] if language else None
 
 
@@ -325,7 +327,7 @@ def _parse_account(body: dict[str, Any]) -> ExploredAccount:
     has_transaction = isinstance(transaction, str) and len(transaction) == 66
     return ExploredAccount(
         is_contract=is_contract if isinstance(is_contract, bool) else None,
-        name=name(body.get("name")),
+        name=as_clean_name(body.get("name")),
         proxy=_parse_proxy(body),
         created=Created(creator, transaction if has_transaction else None)
         if creator or has_transaction
@@ -340,11 +342,15 @@ def _parse_proxy(body: dict[str, Any]) -> ProxyClaim | None:
         body.get("minimal_proxy_address_hash")
     )
     if not implementations and implementation:
-        implementations = (NamedAddress(implementation, name(body.get("implementation_name"))),)
+        implementations = (NamedAddress(implementation, as_clean_name(body.get("implementation_name"))),)
     kind = body.get("proxy_type")
     if not implementations and not (isinstance(kind, str) and kind in _PROXY_KINDS):
         return None
     proxy_kind = _PROXY_KINDS.get(kind, "other") if isinstance(kind, str) else None
     return ProxyClaim.told(
-        proxy_kind, implementations, "proxy_type, implementations", name(kind) or "unknown", is_proxy=True
+        proxy_kind,
+        implementations,
+        "proxy_type, implementations",
+        as_clean_name(kind) or "unknown",
+        is_proxy=True,
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, cast
 
 from centgate.facts.wallets import Holding, Movement, Token, block_number, transaction_hash
-from centgate.readings import address, base_units, decimals, moment, price, text
+from centgate.readings import as_address, as_base_units, as_decimals, as_price, as_text, parse_iso_time
 
 JsonObject = dict[str, Any]
 
@@ -21,7 +21,7 @@ def page_rows(page: Any) -> list[JsonObject]:
 
 def parse_holding(row: JsonObject) -> Holding | None:
     """Parse a row of `/addresses/{a}/tokens`; None if it is no ERC-20 token, or its balance is 0."""
-    token, amount = _parse_token(row.get("token")), base_units(row.get("value"))
+    token, amount = _parse_token(row.get("token")), as_base_units(row.get("value"))
     return Holding(token, amount) if token and amount else None
 
 
@@ -30,7 +30,7 @@ def parse_token_transfer(row: JsonObject) -> Movement | None:
     token, total = _parse_token(row.get("token")), _as_object(row.get("total"))
     if token is None:
         return None
-    token_decimals = decimals(total.get("decimals"))
+    token_decimals = as_decimals(total.get("decimals"))
     token = token.completed(Token(token.address, decimals=token_decimals))
     return _parse_transfer(row, token, total.get("value"))
 
@@ -52,24 +52,24 @@ def _parse_transfer(row: JsonObject, token: Token | None, amount: Any) -> Moveme
         sender=sender,
         recipient=_party_address(row.get("to")),
         token=token,
-        amount=base_units(amount),
+        amount=as_base_units(amount),
         block=block_number(block),
-        at=moment(row.get("timestamp")),
-        place=base_units(index) or 0,
+        at=parse_iso_time(row.get("timestamp")),
+        place=as_base_units(index) or 0,
     )
 
 
 def _parse_token(value: Any) -> Token | None:
     row = _as_object(value)
-    token = address(row.get("address_hash")) or address(row.get("address"))
+    token = as_address(row.get("address_hash")) or as_address(row.get("address"))
     if token is None or row.get("type") not in (None, "ERC-20"):
         return None
     return Token(
         token,
-        symbol=text(row.get("symbol")),
-        name=text(row.get("name")),
-        decimals=decimals(row.get("decimals")),
-        price_usd=price(row.get("exchange_rate")),
+        symbol=as_text(row.get("symbol")),
+        name=as_text(row.get("name")),
+        decimals=as_decimals(row.get("decimals")),
+        price_usd=as_price(row.get("exchange_rate")),
         accused=_scam_label(row),
     )
 
@@ -81,7 +81,7 @@ def _scam_label(row: JsonObject) -> str | None:
 
 
 def _party_address(value: Any) -> str | None:
-    return address(_as_object(value).get("hash"))
+    return as_address(_as_object(value).get("hash"))
 
 
 def _as_object(value: Any) -> JsonObject:

@@ -23,9 +23,9 @@ from centgate.facts.hits import (
     unaddressed,
 )
 from centgate.facts.web import Found, Hit
-from centgate.provider import About, Provider, reported
-from centgate.readings import at
-from centgate.upstream import Rate, Reply
+from centgate.provider import Provider, ProviderInfo, instrumented
+from centgate.readings import get_path
+from centgate.upstream import RateLimit, UpstreamResponse
 
 MAX_QUERY_CHARACTERS = 400
 MAX_QUERY_WORDS = 50
@@ -36,7 +36,7 @@ _HIGHLIGHT_TAGS = re.compile(r"</?(?:strong|b|em|i|mark)>", re.IGNORECASE)
 class Brave(Provider):
     """Web search with titles, addresses and descriptions."""
 
-    about = About(
+    info = ProviderInfo(
         "brave",
         "Brave Search",
         docs_url="https://api-dashboard.search.brave.com/documentation",
@@ -44,12 +44,12 @@ class Brave(Provider):
         terms="Billed by the operator's own account: $5 per 1,000 requests, the first $5 of a month free. "
         "Plans differ in how often they may be asked.",
         key="required",
-        rate=Rate(50, 1),
+        rate_limit=RateLimit(50, 1),
     )
 
-    def cannot(self, asked: Mapping[str, Any]) -> tuple[str, ...]:
+    def unsupported_options(self, options: Mapping[str, Any]) -> tuple[str, ...]:
         """Reject a category without a search operator, and a query that is too long."""
-        category, query = asked.get("category"), asked.get("query", "")
+        category, query = options.get("category"), options.get("query", "")
         if category is not None and category not in OPERATORS:
             return ("category",)
         full_query = narrowed(query, category)
@@ -59,57 +59,57 @@ class Brave(Provider):
             else ()
         )
 
-    @reported
+    @instrumented
     async def search(self, query: str, most: int, category: str | None = None) -> Found:
         """Return at most `limit` pages, up to twenty, of a category if given; empty if nothing matches.
 
         Costs $0.005, however many results.
         """
-        if unsupported := self.cannot({"query": query, "category": category}):
-            raise self.failed(f"does not support this {unsupported[0]}")
+        if unsupported := self.unsupported_options({"query": query, "category": category}):
+            raise self.invalid_response(f"does not support this {unsupported[0]}")
         params = {"q": narrowed(query, category), "count": str(most)}
         headers = {"X-Subscription-Token": self.key or ""}
         url = self.url("/res/v1/web/search")
         reply = await self.upstream.get(url, params=params, headers=headers, accept=(422,))
         if reply.status == 422:
             raise self._parse_422(reply)
-        results = _result_rows(reply.json())
+        results = _result_rows(reply.parse_json())
         parsed = [hit for row in results if (hit := _parse_hit(row))]
         if unaddressed(results):
-            raise self.failed("returned results that cannot be parsed")
+            raise self.invalid_response("returned results that cannot be parsed")
         hits = [hit for hit in parsed if of_kind(hit.url, category)]
         if parsed and not hits:
-            raise self.failed(f"ignored the category '{category}': no result belongs to it")
-        if warning := left_out(self.about.label, parsed, hits, category):
-            self.record.warn(warning)
+            raise self.invalid_response(f"ignored the category '{category}': no result belongs to it")
+        if warning := left_out(self.info.label, parsed, hits, category):
+            self.trace.add_warning(warning)
         return Found(distinct(hits, most))
 
-    def _parse_422(self, reply: Reply) -> Exception:
+    def _parse_422(self, reply: UpstreamResponse) -> Exception:
         """Map status 422 to an error; for a bad key it replaces the usual 401."""
-        code = line(at(reply.json(), "error", "code"), 64) or ""
+        code = line(get_path(reply.parse_json(), "error", "code"), 64) or ""
         if "TOKEN" in code.upper():
-            return ProviderRefused(self.about.name, f"{self.about.label} refuses this deployment ({code})")
-        return self.failed("answered with status 422" + (f" ({code})" if code else ""))
+            return ProviderRefused(self.info.name, f"{self.info.label} refuses this deployment ({code})")
+        return self.invalid_response("answered with status 422" + (f" ({code})" if code else ""))
 
 
 def _result_rows(body: Any) -> list[Any]:
     """Return the results of a response; empty if it has no section of web pages."""
-    web = at(body, "web")
-    if web is None and at(body, "type") != "search" and at(body, "query") is None:
+    web = get_path(body, "web")
+    if web is None and get_path(body, "type") != "search" and get_path(body, "query") is None:
         raise TypeError("not a response to a search")
-    return [] if web is None else rows(at(web, "results"))
+    return [] if web is None else rows(get_path(web, "results"))
 
 
 def _parse_hit(row: Any) -> Hit | None:
     """Parse a result; None without a usable URL."""
-    url = address(at(row, "url"))
+    url = address(get_path(row, "url"))
     if url is None:
         return None
     return Hit(
         url=url,
-        title=_plain_line(at(row, "title"), TITLE),
-        description=_plain_line(at(row, "description"), DESCRIPTION),
-        published=published(at(row, "page_age")),
+        title=_plain_line(get_path(row, "title"), TITLE),
+        description=_plain_line(get_path(row, "description"), DESCRIPTION),
+        published=published(get_path(row, "page_age")),
     )
 
 

@@ -10,11 +10,11 @@ from centgate import tokens
 from centgate.errors import NoData, ProviderError
 from centgate.facts.hits import DESCRIPTION, TITLE, address, line, rows
 from centgate.facts.libraries import Documented, Snippet
-from centgate.provider import MEGABYTE, About, Provider, reported
-from centgate.readings import amount, at, count, items
-from centgate.readings import name as clean_name
-from centgate.text import cleaned, legible
-from centgate.upstream import Reply
+from centgate.provider import MEGABYTE, Provider, ProviderInfo, instrumented
+from centgate.readings import as_amount, as_count, as_list, get_path
+from centgate.readings import as_clean_name as clean_name
+from centgate.text import clean_line, strip_invisible
+from centgate.upstream import UpstreamResponse
 
 MOST_LIBRARIES = 5
 MAX_SNIPPETS = 50
@@ -38,7 +38,7 @@ class Context7(Provider):
     Calls within the quota of a plan are free; there is no price per call.
     """
 
-    about = About(
+    info = ProviderInfo(
         "context7",
         "Context7",
         docs_url="https://context7.com/docs",
@@ -51,31 +51,31 @@ class Context7(Provider):
     )
 
     @property
-    def configured(self) -> bool:
+    def is_configured(self) -> bool:
         """True with a key, or with a URL in the settings, which allows calls without one."""
         return self.settings.enabled and (self.settings.key is not None or self.settings.url is not None)
 
-    @reported
+    @instrumented
     async def libraries(self, name: str) -> list[Documented]:
         """Return at most five libraries that match a name, best first; NoData if nothing matches."""
         query = name.strip()[:MAX_QUERY_LENGTH]
         reply = await self._get("/api/v2/libs/search", {"libraryName": query, "query": query}, accept=(404,))
-        quoted = f"'{cleaned(query, 100)}'"
+        quoted = f"'{clean_line(query, 100)}'"
         if _error_code(reply) == "no_libraries_found":
-            raise self.nothing(f"no library by the name {quoted}")
+            raise self.no_data(f"no library by the name {quoted}")
         results = rows(self._parse_body(reply)["results"])
-        readable = [row for row in results if _parse_id(at(row, "id"))]
+        readable = [row for row in results if _parse_id(get_path(row, "id"))]
         if results and not readable:
-            raise self.failed("returned libraries that cannot be parsed")
-        ready = [row for row in readable if at(row, "state") in ("finalized", None)]
+            raise self.invalid_response("returned libraries that cannot be parsed")
+        ready = [row for row in readable if get_path(row, "state") in ("finalized", None)]
         if not ready:
-            raise self.nothing(f"no library by the name {quoted} whose documentation is ready")
+            raise self.no_data(f"no library by the name {quoted} whose documentation is ready")
         by_id: dict[str, Documented] = {}
         for library in map(_parse_library, ready):
             by_id.setdefault(library.id, library)
         return [*by_id.values()][:MOST_LIBRARIES]
 
-    @reported
+    @instrumented
     async def docs(self, library_id: str, topic: str | None, budget: int) -> list[Snippet]:
         """Return snippets of a library for a topic that fit a token budget together.
 
@@ -85,10 +85,10 @@ class Context7(Provider):
         body = await self._fetch_documentation(library_id, topic or _project_name(library_id))
         snippets = read_snippets(body)
         if not snippets:
-            raise self.nothing(f"no documentation of {library_id} on that topic")
+            raise self.no_data(f"no documentation of {library_id} on that topic")
         fitting = tokens.fitting(snippets, budget)
         if not fitting:
-            raise self.nothing(f"no documentation of {library_id} on that topic within {budget} tokens")
+            raise self.no_data(f"no documentation of {library_id} on that topic within {budget} tokens")
         return fitting
 
     async def _fetch_documentation(self, library_id: str, query: str) -> dict[str, Any]:
@@ -98,74 +98,76 @@ class Context7(Provider):
         if target := self._new_library_id(reply, library_id):
             reply = await self._get("/api/v2/context", params | {"libraryId": target}, accept=_MEANINGFUL)
             if self._new_library_id(reply, target):
-                raise self.failed(f"redirects more than once for {library_id}")
-            self.record.warn(f"{self.about.label} has moved {library_id} to the id {target}")
+                raise self.invalid_response(f"redirects more than once for {library_id}")
+            self.trace.add_warning(f"{self.info.label} has moved {library_id} to the id {target}")
             library_id = target
         if error := self._parse_error(reply, library_id):
             raise error
         return self._parse_body(reply)
 
-    def _new_library_id(self, reply: Reply, library_id: str) -> str | None:
+    def _new_library_id(self, reply: UpstreamResponse, library_id: str) -> str | None:
         """Return the new id of a moved library, from the body; the requested version is kept."""
         if reply.status not in _REDIRECTS and _error_code(reply) != "library_redirected":
             return None
-        redirect_url = at(_json_or_none(reply), "redirectUrl")
+        redirect_url = get_path(_json_or_none(reply), "redirectUrl")
         target = _parse_id(
             redirect_url.removeprefix("https://context7.com") if isinstance(redirect_url, str) else None
         )
         if target is None:
-            raise self.failed(f"reports that {library_id} has moved, without its new id")
+            raise self.invalid_response(f"reports that {library_id} has moved, without its new id")
         version = _version_suffix(library_id)
         return target + version if version and not _version_suffix(target) else target
 
-    def _parse_error(self, reply: Reply, library_id: str) -> NoData | ProviderError | None:
+    def _parse_error(self, reply: UpstreamResponse, library_id: str) -> NoData | ProviderError | None:
         """Map the error code of a reply to an error; None for documentation."""
         match _error_code(reply):
             case "library_not_finalized":
-                return self.failed(f"is still indexing {library_id}; try again later")
+                return self.invalid_response(f"is still indexing {library_id}; try again later")
             case "library_not_found" | "invalid_library_id":
-                return self.nothing(f"no library {library_id}")
+                return self.no_data(f"no library {library_id}")
             case "tag_not_found":
-                return self.nothing(f"no such version of {library_id}" + self._available_tags(reply))
+                return self.no_data(f"no such version of {library_id}" + self._available_tags(reply))
             case "no_snippets_found" | "no_code_found":
-                return self.nothing(f"no documentation of {library_id}")
+                return self.no_data(f"no documentation of {library_id}")
             case "library_too_large":
-                return self.nothing(f"no documentation of {library_id}, which is too large to index")
+                return self.no_data(f"no documentation of {library_id}, which is too large to index")
             case _:
                 return None
 
-    def _available_tags(self, reply: Reply) -> str:
+    def _available_tags(self, reply: UpstreamResponse) -> str:
         """Return a clause with the available versions, if the message lists them."""
-        message = at(_json_or_none(reply), "message")
+        message = get_path(_json_or_none(reply), "message")
         match = _TAGS.search(message[:5000]) if isinstance(message, str) else None
-        tags = cleaned(self._redact_key(match[1]), _MAX_TAGS_LENGTH) if match else None
+        tags = clean_line(self._redact_key(match[1]), _MAX_TAGS_LENGTH) if match else None
         return f"; it has {tags}" if tags else ""
 
-    async def _get(self, path: str, params: Mapping[str, str], *, accept: Collection[int]) -> Reply:
+    async def _get(
+        self, path: str, params: Mapping[str, str], *, accept: Collection[int]
+    ) -> UpstreamResponse:
         headers = {"Authorization": f"Bearer {self.key}"} if self.key else None
         return await self.upstream.get(self.url(path), params=params, headers=headers, accept=accept)
 
-    def _parse_body(self, reply: Reply) -> dict[str, Any]:
+    def _parse_body(self, reply: UpstreamResponse) -> dict[str, Any]:
         """Return the body of a response; status 202 means that it is not ready."""
         if reply.status != 200:
-            raise self.upstream.failure(reply)
-        body = reply.json()
+            raise self.upstream.error_for_status(reply)
+        body = reply.parse_json()
         if not isinstance(body, dict):
             raise TypeError("no object")
         return cast(dict[str, Any], body)
 
 
-def _json_or_none(reply: Reply) -> Any:
+def _json_or_none(reply: UpstreamResponse) -> Any:
     """Return the body, None if it is not JSON."""
     try:
-        return reply.json()
+        return reply.parse_json()
     except ProviderError:
         return None
 
 
-def _error_code(reply: Reply) -> str | None:
+def _error_code(reply: UpstreamResponse) -> str | None:
     """Return Context7's own error code."""
-    code = at(_json_or_none(reply), "error")
+    code = get_path(_json_or_none(reply), "error")
     return code if isinstance(code, str) else None
 
 
@@ -192,11 +194,11 @@ def _project_name(library_id: str) -> str:
 def _parse_library(row: Any) -> Documented:
     return Documented(
         id=row["id"],
-        title=line(at(row, "title"), TITLE),
-        description=line(at(row, "description"), DESCRIPTION),
-        snippet_count=count(at(row, "totalSnippets")),  # -1 if unknown
-        version=next(filter(None, map(clean_name, items(at(row, "versions"))[:1])), None),
-        score=amount(at(row, "trustScore")),
+        title=line(get_path(row, "title"), TITLE),
+        description=line(get_path(row, "description"), DESCRIPTION),
+        snippet_count=as_count(get_path(row, "totalSnippets")),  # -1 if unknown
+        version=next(filter(None, map(clean_name, as_list(get_path(row, "versions"))[:1])), None),
+        score=as_amount(get_path(row, "trustScore")),
     )
 
 
@@ -222,25 +224,29 @@ def _snippet_rows(value: Any) -> list[Any]:
 def _parse_examples(row: Any) -> Iterator[Snippet]:
     """Yield one snippet for each language of an example; the first has the explanation."""
     codes_by_language: dict[str | None, list[str]] = {}
-    for each in items(at(row, "codeList"))[:MAX_SNIPPETS]:
-        if code := _parse_text(at(each, "code")):
-            language = line(at(each, "language"), _MAX_LANGUAGE_LENGTH) or line(
-                at(row, "codeLanguage"), _MAX_LANGUAGE_LENGTH
+    for each in as_list(get_path(row, "codeList"))[:MAX_SNIPPETS]:
+        if code := _parse_text(get_path(each, "code")):
+            language = line(get_path(each, "language"), _MAX_LANGUAGE_LENGTH) or line(
+                get_path(row, "codeLanguage"), _MAX_LANGUAGE_LENGTH
             )
             codes_by_language.setdefault(language.lower() if language else None, []).append(code)
-    title = line(at(row, "codeTitle"), TITLE) or line(at(row, "pageTitle"), TITLE)
-    text = _parse_text(at(row, "codeDescription"))
+    title = line(get_path(row, "codeTitle"), TITLE) or line(get_path(row, "pageTitle"), TITLE)
+    text = _parse_text(get_path(row, "codeDescription"))
     for language, codes in codes_by_language.items():
-        yield _build_snippet(title, at(row, "codeId"), "\n\n".join(codes), text, language)
+        yield _build_snippet(title, get_path(row, "codeId"), "\n\n".join(codes), text, language)
         text = None
     if text:
-        yield _build_snippet(title, at(row, "codeId"), None, text)
+        yield _build_snippet(title, get_path(row, "codeId"), None, text)
 
 
 def _parse_explanation(row: Any) -> Snippet | None:
     """Parse an explanation; None if it is empty."""
-    text = _parse_text(at(row, "content"))
-    return _build_snippet(line(at(row, "breadcrumb"), TITLE), at(row, "pageId"), None, text) if text else None
+    text = _parse_text(get_path(row, "content"))
+    return (
+        _build_snippet(line(get_path(row, "breadcrumb"), TITLE), get_path(row, "pageId"), None, text)
+        if text
+        else None
+    )
 
 
 def _build_snippet(
@@ -254,4 +260,4 @@ def _parse_text(value: Any) -> str | None:
     """Return a text of many lines; None if it is empty or far too long."""
     if not isinstance(value, str) or len(value) > MAX_TEXT_LENGTH:
         return None
-    return legible(value).strip("\n").rstrip() or None
+    return strip_invisible(value).strip("\n").rstrip() or None

@@ -10,13 +10,13 @@ from urllib.parse import quote
 from centgate.chains import CHAIN_BY_ID
 from centgate.facts.directory import Directory, Protocol
 from centgate.facts.wallets import Price
-from centgate.provider import About, Provider, reported
+from centgate.provider import Provider, ProviderInfo, instrumented
 from centgate.providers.defillama_directory import parse_directory, parse_protocol
-from centgate.readings import MOST_USD, number, price, since_1970
-from centgate.shelf import Shelf
-from centgate.sources import together
-from centgate.text import cleaned, timestamp
-from centgate.upstream import Rate, Reply, Upstream, joined
+from centgate.readings import MAX_USD, as_number, as_price, from_unix_seconds
+from centgate.shelf import StaleWhileRevalidate
+from centgate.sources import open_task_group
+from centgate.text import clean_line, format_timestamp
+from centgate.upstream import RateLimit, Upstream, UpstreamResponse, join_url
 
 if TYPE_CHECKING:
     from centgate.resources import Resources
@@ -48,76 +48,76 @@ class Totals:
 class DefiLlama(Provider):
     """TVL, fees and links of protocols, and prices of tokens."""
 
-    about = About(
+    info = ProviderInfo(
         "defillama",
         "DefiLlama",
         docs_url="https://api-docs.defillama.com",
         url="https://api.llama.fi",
         terms="Free without a key under fair use.",
-        rate=Rate(300),
+        rate_limit=RateLimit(300),
         timeout=10,
         max_bytes=32 << 20,
     )
 
     def __init__(self, settings: Settings, resources: Resources | None = None) -> None:
         super().__init__(settings, resources)
-        self.shelf = Shelf(self._fetch_directory)
+        self.shelf = StaleWhileRevalidate(self._fetch_directory)
 
-    def upstreams_for(self, chain_id: int | None, asked: Mapping[str, Any]) -> Sequence[Upstream]:
+    def upstreams_for(self, chain_id: int | None, options: Mapping[str, Any]) -> Sequence[Upstream]:
         return () if self.shelf.is_usable else (self.upstream,)
 
-    @reported
+    @instrumented
     async def directory(self) -> Directory:
         """Return the directory of all protocols, cached; a stale one is used, with a warning, if the refresh
         fails.
         """
-        entry = await self.shelf.get(self.left / 2)
-        self.report("ok", fetchedAt=timestamp(entry.at))
-        if entry.stale:
-            self.record.provisional = True
-            self.record.warn(
-                f"{self.about.label}'s list of protocols cannot be refreshed now: figures are those of "
-                f"{timestamp(entry.at)}"
+        entry = await self.shelf.get(self.remaining_seconds / 2)
+        self.record_status("ok", fetchedAt=format_timestamp(entry.fetched_at))
+        if entry.is_stale:
+            self.trace.is_provisional = True
+            self.trace.add_warning(
+                f"{self.info.label}'s list of protocols cannot be refreshed now: figures are those of "
+                f"{format_timestamp(entry.fetched_at)}"
             )
-        return entry.thing
+        return entry.value
 
-    @reported
+    @instrumented
     async def protocol(self, slug: str) -> Protocol:
         """Fetch a single protocol, for slugs that are missing in the list."""
         url = self.url(f"/protocol/{quote(slug, safe='')}")
         reply = await self.upstream.get(url, accept={*_NOT_FOUND_STATUSES, 502})
         if reply.status != 200 and _is_html(reply):
-            raise self.upstream.failure(reply)
+            raise self.upstream.error_for_status(reply)
         protocol = (
             None
             if reply.status != 200 or _says_not_found(reply)
             else parse_protocol(slug, _require_json(reply))
         )
         if protocol is None:
-            raise self.nothing(f"no protocol {cleaned(slug)}")
+            raise self.no_data(f"no protocol {clean_line(slug)}")
         return protocol
 
-    @reported
+    @instrumented
     async def fees(self, slug: str) -> Totals:
         """Return the fees that users of a protocol paid."""
         return await self._fetch_totals(slug, "dailyFees", "fees")
 
-    @reported
+    @instrumented
     async def revenue(self, slug: str) -> Totals:
         """Return the part of the fees that a protocol kept."""
         return await self._fetch_totals(slug, "dailyRevenue", "revenue")
 
-    @reported
+    @instrumented
     async def prices(self, chain_id: int, tokens: Sequence[str]) -> dict[str, Price]:
         """Return prices by token address in lower case; tokens without a price are missing.
 
         The zero address stands for the native coin.
         """
         if chain_id not in CHAIN_BY_ID:
-            raise self.nothing(f"no prices on chain {chain_id}")
+            raise self.no_data(f"no prices on chain {chain_id}")
         slug = CHAIN_BY_ID[chain_id].slug
         names = list(dict.fromkeys(f"{slug}:{token.lower()}" for token in tokens))
-        async with together() as group:
+        async with open_task_group() as group:
             tasks = [
                 group.create_task(self._fetch_coins(names[start : start + PRICE_BATCH]))
                 for start in range(0, len(names), PRICE_BATCH)
@@ -140,18 +140,18 @@ class DefiLlama(Provider):
         url = self.url(f"/summary/fees/{quote(slug, safe='')}")
         reply = await self.upstream.get(url, params=params, accept={*_NOT_FOUND_STATUSES, 500})
         if reply.status != 200 and (_is_html(reply) or not reply.body):
-            raise self.upstream.failure(reply)
-        not_measured = self.nothing(
-            f"no {figure} of {cleaned(slug)}: {'it is' if figure == 'revenue' else 'they are'} not measured"
+            raise self.upstream.error_for_status(reply)
+        not_measured = self.no_data(
+            f"no {figure} of {clean_line(slug)}: {'it is' if figure == 'revenue' else 'they are'} not measured"
         )
         if reply.status in _NOT_FOUND_STATUSES or _says_not_found(reply):
             raise not_measured
         if reply.status == 500:
-            self.record.provisional = True
-            raise self.nothing(
-                f"no {figure} of {cleaned(slug)}: the reply is the one for figures that are not measured"
+            self.trace.is_provisional = True
+            raise self.no_data(
+                f"no {figure} of {clean_line(slug)}: the reply is the one for figures that are not measured"
             )
-        body = cast(dict[str, Any], reply.json())
+        body = cast(dict[str, Any], reply.parse_json())
         day, week, month = (_parse_flow(body.get(span)) for span in ("total24h", "total7d", "total30d"))
         if day is None and week is None and month is None:
             raise not_measured
@@ -159,14 +159,14 @@ class DefiLlama(Provider):
 
     async def _fetch_coins(self, names: Sequence[str]) -> dict[str, Any]:
         base = self.settings.url or COINS_URL
-        reply = await self.upstream.get(joined(base, "/prices/current/" + ",".join(names)))
-        return dict(cast(Mapping[str, Any], reply.json()["coins"]).items())
+        reply = await self.upstream.get(join_url(base, "/prices/current/" + ",".join(names)))
+        return dict(cast(Mapping[str, Any], reply.parse_json()["coins"]).items())
 
 
 def _parse_flow(value: Any) -> float | None:
     """Parse a flow in US dollars, which may be negative."""
-    figure = number(value)
-    return figure if figure is not None and abs(figure) <= MOST_USD else None
+    figure = as_number(value)
+    return figure if figure is not None and abs(figure) <= MAX_USD else None
 
 
 def _parse_price(coin: Any) -> Price | None:
@@ -174,24 +174,24 @@ def _parse_price(coin: Any) -> Price | None:
     if not isinstance(coin, dict):
         return None
     entry = cast(dict[str, Any], coin)
-    usd = price(entry.get("price"))
+    usd = as_price(entry.get("price"))
     if usd is None:
         return None
     symbol, decimals, quoted_at = (
         entry.get("symbol"),
-        number(entry.get("decimals")),
+        as_number(entry.get("decimals")),
         entry.get("timestamp"),
     )
     return Price(
         usd=usd,
-        confidence=number(entry.get("confidence")),
-        symbol=cleaned(symbol) if isinstance(symbol, str) else None,
+        confidence=as_number(entry.get("confidence")),
+        symbol=clean_line(symbol) if isinstance(symbol, str) else None,
         decimals=int(decimals) if decimals is not None and 0 <= decimals < 256 else None,
-        at=since_1970(quoted_at),
+        at=from_unix_seconds(quoted_at),
     )
 
 
-def _says_not_found(reply: Reply) -> bool:
+def _says_not_found(reply: UpstreamResponse) -> bool:
     """True if a short reply says "not found" in words, which happens with various statuses."""
     text = reply.body[:400].lower()
     return (
@@ -199,12 +199,12 @@ def _says_not_found(reply: Reply) -> bool:
     )
 
 
-def _is_html(reply: Reply) -> bool:
+def _is_html(reply: UpstreamResponse) -> bool:
     return reply.body[:100].lstrip()[:1] == b"<"
 
 
-def _require_json(reply: Reply) -> bytes:
+def _require_json(reply: UpstreamResponse) -> bytes:
     """Return the body; ProviderError if it does not start like a list or an object."""
     if reply.body[:100].lstrip()[:1] not in (b"[", b"{"):
-        reply.json()
+        reply.parse_json()
     return reply.body

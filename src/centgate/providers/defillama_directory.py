@@ -21,8 +21,8 @@ from centgate.facts.directory import (
     select_links,
     slugged,
 )
-from centgate.readings import usd
-from centgate.text import cleaned
+from centgate.readings import as_usd
+from centgate.text import clean_line
 
 SLICE_BYTES = 256 * 1024
 SLICE_ROWS = 250
@@ -163,11 +163,11 @@ def _build_protocol(
     slug: str, name: str, fields: _ProtocolFields, tvl_usd: float | None, tvls: dict[str, float]
 ) -> Protocol:
     names = [*_parse_texts(fields.chains)] or [*tvls] or [*_parse_texts(fields.chain)]
-    chains = (cleaned(chain) for chain in names[:MOST_CHAINS] if chain.lower() != "multi-chain")
+    chains = (clean_line(chain) for chain in names[:MOST_CHAINS] if chain.lower() != "multi-chain")
     return Protocol(
         slug,
-        cleaned(name) or slug,
-        cleaned(_parse_text(fields.category)),
+        clean_line(name) or slug,
+        clean_line(_parse_text(fields.category)),
         tuple(dict.fromkeys(chain for chain in chains if chain)),
         tvl_usd,
         select_links(_parse_links(fields)),
@@ -175,7 +175,7 @@ def _build_protocol(
 
 
 def _parse_tvl(row: _ProtocolRow) -> float | None:
-    tvl = usd(_parse_value(row.tvl))
+    tvl = as_usd(_parse_value(row.tvl))
     return tvl if tvl is not None else _sum_tvls(_parse_chain_tvls(row.chain_tvls))
 
 
@@ -184,12 +184,12 @@ def _parse_chain_tvls(raw: msgspec.Raw) -> dict[str, float]:
     value = _parse_value(raw)
     tvls = cast(dict[str, Any], value) if isinstance(value, dict) else {}
     chains = [key for key in tvls if "-" not in key and key.lower() not in _NOT_CHAINS]
-    valid = {chain: tvl for chain in chains if (tvl := usd(tvls[chain])) is not None}
+    valid = {chain: tvl for chain in chains if (tvl := as_usd(tvls[chain])) is not None}
     return dict(sorted(valid.items(), key=lambda item: -item[1]))
 
 
 def _sum_tvls(tvls: dict[str, float]) -> float | None:
-    return usd(math.fsum(tvls.values())) if tvls else None
+    return as_usd(math.fsum(tvls.values())) if tvls else None
 
 
 def _parse_links(fields: _ProtocolFields) -> Iterator[Link]:

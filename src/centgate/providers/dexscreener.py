@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from typing import Any, cast
 
 from centgate.facts.pairs import Pair, Side, listed_since, product
-from centgate.provider import About, Provider, reported
-from centgate.readings import amount, at, count, name, pool, price, usd
-from centgate.upstream import Rate
+from centgate.provider import Provider, ProviderInfo, instrumented
+from centgate.readings import as_amount, as_clean_name, as_count, as_pool_id, as_price, as_usd, get_path
+from centgate.upstream import RateLimit
 
 NAMES = {
     1: "ethereum",
@@ -26,17 +26,17 @@ _PAIR_PAGE = re.compile(r"https://dexscreener\.com/[\w/-]{1,200}")
 class DexScreener(Provider):
     """Price, liquidity and volume of a token's pairs."""
 
-    about = About(
+    info = ProviderInfo(
         "dexscreener",
         "DEX Screener",
         docs_url="https://docs.dexscreener.com/api/reference",
         url="https://api.dexscreener.com",
         terms="Free without a key under fair use: 300 requests a minute for pairs and tokens.",
-        rate=Rate(300),
+        rate_limit=RateLimit(300),
         timeout=6,
     )
 
-    @reported
+    @instrumented
     async def pairs(self, chain_id: int, token: str) -> list[Pair]:
         """Return all pairs of a token (lower case) on a chain, in the upstream's order.
 
@@ -44,32 +44,32 @@ class DexScreener(Provider):
         """
         chain = NAMES[chain_id]
         reply = await self.upstream.get(self.url(f"/token-pairs/v1/{chain}/{token}"))
-        found = [pair for pair in self._parse_rows(_pair_rows(reply.json()), chain) if pair.has(token)]
+        found = [pair for pair in self._parse_rows(_pair_rows(reply.parse_json()), chain) if pair.has(token)]
         if not found:
-            raise self.nothing(f"no pair of token {token} on {chain}")
+            raise self.no_data(f"no pair of token {token} on {chain}")
         return found
 
-    @reported
+    @instrumented
     async def pair(self, chain_id: int, address: str) -> Pair:
         """Return the pair at an address (lower case); NoData if it does not exist."""
         chain = NAMES[chain_id]
         reply = await self.upstream.get(self.url(f"/latest/dex/pairs/{chain}/{address}"))
-        body = reply.json()
-        rows = _pair_rows(body) or [row for row in [at(body, "pair")] if row]
+        body = reply.parse_json()
+        rows = _pair_rows(body) or [row for row in [get_path(body, "pair")] if row]
         for pair in self._parse_rows(rows, chain):
             if pair.address == address:
                 return pair
-        raise self.nothing(f"no pair at {address} on {chain}")
+        raise self.no_data(f"no pair at {address} on {chain}")
 
     def _parse_rows(self, rows: Sequence[Any], chain: str) -> list[Pair]:
         """Parse the rows of this chain; ProviderError if not one can be parsed."""
-        chain_rows = [row for row in rows if at(row, "chainId") in (chain, None)]
+        chain_rows = [row for row in rows if get_path(row, "chainId") in (chain, None)]
         pairs = [pair for row in chain_rows if (pair := read_pair(row, chain))]
         if chain_rows and not pairs:
-            raise self.failed("returned pairs that cannot be parsed")
+            raise self.invalid_response("returned pairs that cannot be parsed")
         if unreadable := len(chain_rows) - len(pairs):
-            self.record.warn(
-                f"{self.about.label}: {unreadable} of {len(chain_rows)} pairs could not be read "
+            self.trace.add_warning(
+                f"{self.info.label}: {unreadable} of {len(chain_rows)} pairs could not be read "
                 "and are left out"
             )
         return pairs
@@ -92,37 +92,37 @@ def read_pair(row: Any, chain: str) -> Pair | None:
     token's is their quotient.
     """
     pair_address, base, quote = (
-        pool(at(row, "pairAddress")),
+        as_pool_id(get_path(row, "pairAddress")),
         _parse_side(row, "base"),
         _parse_side(row, "quote"),
     )
     if not pair_address or not base.address:
         return None
-    price_usd, price_in_quote = price(at(row, "priceUsd")), amount(at(row, "priceNative"))
-    quote_price = price(price_usd / price_in_quote) if price_usd and price_in_quote else None
+    price_usd, price_in_quote = as_price(get_path(row, "priceUsd")), as_amount(get_path(row, "priceNative"))
+    quote_price = as_price(price_usd / price_in_quote) if price_usd and price_in_quote else None
     return Pair(
         address=pair_address,
-        dex=name(at(row, "dexId")),
+        dex=as_clean_name(get_path(row, "dexId")),
         base=base,
         quote=quote,
         price_usd=price_usd,
         quote_price_usd=quote_price,
-        liquidity_usd=usd(at(row, "liquidity", "usd")),
-        base_side_usd=usd(product(amount(at(row, "liquidity", "base")), price_usd)),
-        quote_side_usd=usd(product(amount(at(row, "liquidity", "quote")), quote_price)),
-        volume24h_usd=usd(at(row, "volume", "h24")),
-        fdv_usd=price(at(row, "fdv")),
-        created_at=listed_since((amount(at(row, "pairCreatedAt")) or 0) / 1000),
-        buys24h=count(at(row, "txns", "h24", "buys")),
-        sells24h=count(at(row, "txns", "h24", "sells")),
-        url=_pair_page(at(row, "url"), chain, pair_address),
+        liquidity_usd=as_usd(get_path(row, "liquidity", "usd")),
+        base_side_usd=as_usd(product(as_amount(get_path(row, "liquidity", "base")), price_usd)),
+        quote_side_usd=as_usd(product(as_amount(get_path(row, "liquidity", "quote")), quote_price)),
+        volume24h_usd=as_usd(get_path(row, "volume", "h24")),
+        fdv_usd=as_price(get_path(row, "fdv")),
+        created_at=listed_since((as_amount(get_path(row, "pairCreatedAt")) or 0) / 1000),
+        buys24h=as_count(get_path(row, "txns", "h24", "buys")),
+        sells24h=as_count(get_path(row, "txns", "h24", "sells")),
+        url=_pair_page(get_path(row, "url"), chain, pair_address),
         source="dexscreener",
     )
 
 
 def _parse_side(row: Any, which: str) -> Side:
-    token = at(row, f"{which}Token")
-    return Side(pool(at(token, "address")), name(at(token, "symbol")))
+    token = get_path(row, f"{which}Token")
+    return Side(as_pool_id(get_path(token, "address")), as_clean_name(get_path(token, "symbol")))
 
 
 def _pair_page(url: Any, chain: str, pair_address: str) -> str:

@@ -16,10 +16,10 @@ from centgate.errors import (
     ProviderTimeout,
 )
 from centgate.facts.contracts import Created, ProxyClaim, Published, an_address, licence, named
-from centgate.provider import About, Provider, reported
-from centgate.readings import count, name, since_1970
-from centgate.text import cleaned
-from centgate.upstream import Rate
+from centgate.provider import Provider, ProviderInfo, instrumented
+from centgate.readings import as_clean_name, as_count, from_unix_seconds
+from centgate.text import clean_line
+from centgate.upstream import RateLimit
 
 if TYPE_CHECKING:
     from centgate.resources import Resources
@@ -46,7 +46,7 @@ DAY, HOUR, MINUTE = 86_400, 3600, 60
 class Etherscan(Provider):
     """Contract source and ABI; account and log data on the chains that the key's plan covers."""
 
-    about = About(
+    info = ProviderInfo(
         "etherscan",
         "Etherscan",
         docs_url="https://docs.etherscan.io",
@@ -54,7 +54,7 @@ class Etherscan(Provider):
         terms="Needs a key; a free one allows 3 requests a second and 100,000 a day, and gives source and "
         "ABI on all six chains but account and log data only on ethereum, polygon and arbitrum.",
         key="required",
-        rate=Rate(3, 1),
+        rate_limit=RateLimit(3, 1),
     )
 
     def __init__(self, settings: Settings, resources: Resources | None = None) -> None:
@@ -64,13 +64,13 @@ class Etherscan(Provider):
         """Refusals with their expiry (seconds since 1970) and message, by chain and action that the plan
         lacks; under None for all actions once the daily quota is used up."""
 
-    @reported
+    @instrumented
     async def published(self, chain_id: int, address: str) -> Published:
         """Return the verified source of an address; match `none` also if there is no contract."""
         rows = await self._query(chain_id, "contract", "getsourcecode", address=address)
         return _parse_source(rows[0] if rows else {"SourceCode": ""}, page(chain_id, address))
 
-    @reported
+    @instrumented
     async def creation(self, chain_id: int, address: str) -> Created:
         """Return the creation of a contract; NoData if it is unknown, or not in the plan."""
         action = "getcontractcreation"
@@ -79,19 +79,19 @@ class Etherscan(Provider):
         except ProviderRefused:
             if (chain_id, action) not in self._refusals:
                 raise
-            raise self.nothing("nothing about contract creation on this chain under this plan") from None
+            raise self.no_data("nothing about contract creation on this chain under this plan") from None
         if not rows:
-            raise self.nothing("nothing about the creation of this address")
+            raise self.no_data("nothing about the creation of this address")
         return _parse_creation(rows[0])
 
-    @reported
+    @instrumented
     async def probe(self) -> str:
         """Query the key's own quota, which does not count as a call.
 
         https://docs.etherscan.io/api-reference/endpoint/getapilimit
         """
         params = {"chainid": "1", "module": "getapilimit", "action": "getapilimit", "apikey": self.key or ""}
-        body: dict[str, Any] = (await self.upstream.get(self.url("/v2/api"), params=params)).json()
+        body: dict[str, Any] = (await self.upstream.get(self.url("/v2/api"), params=params)).parse_json()
         if str(body.get("status")) != "1":
             raise self._parse_refusal(1, str(body.get("result") or body.get("message")))
         remaining = body["result"].get("creditsAvailable")
@@ -105,7 +105,7 @@ class Etherscan(Provider):
             raise refusal
         query = {"chainid": str(chain_id), "module": module, "action": action, **params}
         reply = await self.upstream.get(self.url("/v2/api"), params={**query, "apikey": self.key or ""})
-        body: dict[str, Any] = reply.json()
+        body: dict[str, Any] = reply.parse_json()
         status, result, message = body.get("status"), body.get("result"), body.get("message")
         if str(status) == "1":  # regardless of `message`
             return [dict(row) for row in _as_list(result)]
@@ -138,7 +138,7 @@ class Etherscan(Provider):
 
     def _parse_refusal(self, chain_id: int, message: str) -> ProviderFailure:
         """Map the message of a failed request to an error."""
-        name, label, lower = self.about.name, self.about.label, message.lower()
+        name, label, lower = self.info.name, self.info.label, message.lower()
         if any(words in lower for words in _BAD_KEY_WORDS):
             return ProviderRefused(name, f"{label} does not accept this deployment's key")
         if any(words in lower for words in _PLAN_WORDS):
@@ -154,7 +154,7 @@ class Etherscan(Provider):
             return ProviderRateLimited(name, f"{label} is overloaded", retry_after=MINUTE)
         if "timeout" in lower:
             return ProviderTimeout(name, f"{label} timed out on its side")
-        return ProviderError(name, f"{label} refuses: {cleaned(message, 120)}")
+        return ProviderError(name, f"{label} refuses: {clean_line(message, 120)}")
 
 
 def page(chain_id: int, address: str) -> str | None:
@@ -179,10 +179,10 @@ def _parse_source(row: dict[str, Any], url: str | None) -> Published:
     return Published(
         "etherscan",
         "similar" if similar else "unspecified",
-        name=name(row.get("ContractName")),
+        name=as_clean_name(row.get("ContractName")),
         similar_address=similar,
         language=_parse_language(source, compiler),
-        compiler_version=name(compiler.removeprefix("vyper:")),
+        compiler_version=as_clean_name(compiler.removeprefix("vyper:")),
         license=licence(row.get("LicenseType")),
         url=url,
         source_available=True,
@@ -199,7 +199,7 @@ def _parse_language(source: str, compiler: str) -> str | None:
         except orjson.JSONDecodeError:
             standard = {}
         if isinstance(standard, dict) and (language := cast(dict[str, Any], standard).get("language")):
-            return name(language)
+            return as_clean_name(language)
     if compiler.startswith("vyper"):
         return "Vyper"
     return "Solidity" if compiler.startswith("v0.") else None
@@ -231,6 +231,6 @@ def _parse_creation(row: dict[str, Any]) -> Created:
     return Created(
         creator=an_address(row.get("contractCreator")),
         transaction=transaction.lower() if len(transaction) == 66 else None,
-        at=since_1970(row.get("timestamp")),
-        block=count(row.get("blockNumber")),
+        at=from_unix_seconds(row.get("timestamp")),
+        block=as_count(row.get("blockNumber")),
     )

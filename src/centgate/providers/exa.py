@@ -11,10 +11,10 @@ import structlog
 from centgate.errors import ProviderError
 from centgate.facts.hits import AUTHOR, TITLE, address, distinct, line, of_kind, published, rows
 from centgate.facts.web import Found, Hit, Page, SearchType, Unread
-from centgate.provider import About, Provider, reported
+from centgate.provider import Provider, ProviderInfo, instrumented
 from centgate.providers.exa_pages import read_pages, word
-from centgate.readings import amount, at, number
-from centgate.upstream import Rate, Reply
+from centgate.readings import as_amount, as_number, get_path
+from centgate.upstream import RateLimit, UpstreamResponse
 
 MAX_COST = 0.01
 """US dollars: no request may cost more."""
@@ -38,18 +38,18 @@ WAYS: Mapping[str | None, Sequence[Mapping[str, Any]]] = {
 class Exa(Provider):
     """Semantic search over Exa's own index, and the text of pages."""
 
-    about = About(
+    info = ProviderInfo(
         "exa",
         "Exa",
         docs_url="https://exa.ai/docs",
         url="https://api.exa.ai",
         terms="Billed by the operator's own account: $0.007 a search, $0.001 a page read.",
         key="required",
-        rate=Rate(10, 1),
+        rate_limit=RateLimit(10, 1),
         timeout=10,
     )
 
-    @reported
+    @instrumented
     async def search(self, query: str, most: int, category: str | None = None) -> Found:
         """Return at most `limit` pages, up to ten, of a category if given; empty if nothing matches.
 
@@ -62,14 +62,14 @@ class Exa(Provider):
         hits = [(hit, row) for row in results if (hit := _parse_hit(row))]
         if results and not hits:
             # the API allows results without a URL, so this is not a failure
-            self.record.warn(
-                f"{self.about.label} found {len(results)} pages and returned no URL for any of them"
+            self.trace.add_warning(
+                f"{self.info.label} found {len(results)} pages and returned no URL for any of them"
             )
         if category == "pdf" and "category" not in variant:
             hits = self._filter_pdfs(hits)
         return Found(distinct((hit for hit, _ in hits), most), _parse_search_type(body))
 
-    @reported
+    @instrumented
     async def contents(self, urls: Sequence[str], most_characters: int) -> list[Page | Unread]:
         """Return the text of pages, or the reason for its absence, in the order of `urls`.
 
@@ -91,42 +91,46 @@ class Exa(Provider):
             reply = await self._post("/search", {**params, **variant}, accept=(400,))
             if reply.status != 400:
                 return self._parse_body(reply), variant
-            tag = word(at(_parse_json(reply), "tag"))
+            tag = word(get_path(_parse_json(reply), "tag"))
         action = f"to search for the category '{category}'" if category else "the search"
-        raise self.failed(f"rejects {action} with status 400" + (f" ({tag})" if tag else ""))
+        raise self.invalid_response(f"rejects {action} with status 400" + (f" ({tag})" if tag else ""))
 
-    async def _post(self, path: str, params: Mapping[str, Any], *, accept: Sequence[int] = ()) -> Reply:
+    async def _post(
+        self, path: str, params: Mapping[str, Any], *, accept: Sequence[int] = ()
+    ) -> UpstreamResponse:
         headers = {"x-api-key": self.key or ""}
         return await self.upstream.post(self.url(path), params, headers=headers, accept=accept)
 
-    def _parse_body(self, reply: Reply) -> dict[str, Any]:
+    def _parse_body(self, reply: UpstreamResponse) -> dict[str, Any]:
         """Return the body of a response; log a warning if it cost more than MAX_COST."""
         body = _parse_json(reply)
         if not isinstance(body, dict):
             raise TypeError("no object")
-        cost = amount(at(body, "costDollars", "total"))
+        cost = as_amount(get_path(body, "costDollars", "total"))
         if cost is not None and cost > MAX_COST:
             structlog.get_logger().warning(
-                "an upstream charged more than a cent for one request", provider=self.about.name, usd=cost
+                "an upstream charged more than a cent for one request", provider=self.info.name, usd=cost
             )
         return cast(dict[str, Any], body)
 
     def _filter_pdfs(self, hits: Sequence[tuple[Hit, Any]]) -> list[tuple[Hit, Any]]:
         """Return the results whose URL or id is a PDF's."""
-        pdfs = [(hit, row) for hit, row in hits if of_kind(hit.url, "pdf") or _is_pdf_name(at(row, "id"))]
+        pdfs = [
+            (hit, row) for hit, row in hits if of_kind(hit.url, "pdf") or _is_pdf_name(get_path(row, "id"))
+        ]
         if hits and not pdfs:
-            raise self.failed("rejects the category 'pdf', and a search without it found no PDF")
-        self.record.warn(
-            f"{self.about.label} rejects the category 'pdf': the results are those of a search "
+            raise self.invalid_response("rejects the category 'pdf', and a search without it found no PDF")
+        self.trace.add_warning(
+            f"{self.info.label} rejects the category 'pdf': the results are those of a search "
             "for any page whose address ends in .pdf"
         )
         return pdfs
 
 
-def _parse_json(reply: Reply) -> Any:
+def _parse_json(reply: UpstreamResponse) -> Any:
     """Parse the body as JSON."""
     try:
-        return reply.json()
+        return reply.parse_json()
     except ProviderError:
         # a text cut inside an emoji ends in half a surrogate pair, which only this parser accepts
         if b"\\ud" not in reply.body.lower():
@@ -147,15 +151,15 @@ def _parse_search_type(body: Mapping[str, Any]) -> SearchType:
 
 def _parse_hit(row: Any) -> Hit | None:
     """Parse a result; None without a usable URL."""
-    url = address(at(row, "url"))
+    url = address(get_path(row, "url"))
     if url is None:
         return None
     return Hit(
         url=url,
-        title=line(at(row, "title"), TITLE),
-        published=published(at(row, "publishedDate")),
-        author=line(at(row, "author"), AUTHOR),
-        score=number(at(row, "score")),
+        title=line(get_path(row, "title"), TITLE),
+        published=published(get_path(row, "publishedDate")),
+        author=line(get_path(row, "author"), AUTHOR),
+        score=as_number(get_path(row, "score")),
     )
 
 

@@ -12,8 +12,8 @@ from ada_url import URL
 from centgate.facts.foreign_markdown import harmless
 from centgate.facts.hits import AUTHOR, MOST_ROWS, TITLE, address, line, published
 from centgate.facts.web import Page, Unread, UnreadReason
-from centgate.readings import at, items, number, text
-from centgate.text import legible
+from centgate.readings import as_list, as_number, as_text, get_path
+from centgate.text import strip_invisible
 
 _HTTP_TAG = re.compile(r"(?:CRAWL_)?HTTP_(\d{3})")
 _TAG = re.compile(r"[A-Z0-9_]{1,40}")
@@ -38,25 +38,25 @@ def read_pages(asked: Sequence[str], body: Mapping[str, Any], most: int) -> dict
     """
     if not isinstance(body.get("results"), list) and not isinstance(body.get("statuses"), list):
         raise TypeError("neither results nor statuses")
-    statuses = _index_by_url(items(body.get("statuses"))[:MOST_ROWS], "id")
-    texts = _match_results(asked, items(body.get("results"))[:MOST_ROWS], statuses)
+    statuses = _index_by_url(as_list(body.get("statuses"))[:MOST_ROWS], "id")
+    texts = _match_results(asked, as_list(body.get("results"))[:MOST_ROWS], statuses)
     return {url: _parse_page(url, texts.get(url), _status_of(statuses, url), most) for url in asked}
 
 
 def _parse_page(url: str, row: Any, status: Any, max_characters: int) -> Page | Unread:
     """Parse the result for one page."""
-    raw = text(at(row, "text")) or ""
-    markdown = harmless(legible(raw[: max_characters + 1])).strip()
+    raw = as_text(get_path(row, "text")) or ""
+    markdown = harmless(strip_invisible(raw[: max_characters + 1])).strip()
     if not markdown:
         return _parse_failure(url, status)
     return Page(
         url=url,
         markdown=markdown,
         length=None if _is_truncated(raw, max_characters) else len(markdown),
-        title=line(at(row, "title"), TITLE),
-        author=line(at(row, "author"), AUTHOR),
-        published=published(at(row, "publishedDate")),
-        final_url=address(at(row, "url")),
+        title=line(get_path(row, "title"), TITLE),
+        author=line(get_path(row, "author"), AUTHOR),
+        published=published(get_path(row, "publishedDate")),
+        final_url=address(get_path(row, "url")),
     )
 
 
@@ -69,9 +69,9 @@ def _is_truncated(raw: str, max_characters: int) -> bool:
 
 def _parse_failure(url: str, status: Any) -> Unread:
     """Return why there is no text, from the status of the URL, if any."""
-    error = at(status, "error")
-    tag = word(at(error, "tag")) or word(error)
-    reason = _failure_reason(tag or "", number(at(error, "httpStatusCode")))
+    error = get_path(status, "error")
+    tag = word(get_path(error, "tag")) or word(error)
+    reason = _failure_reason(tag or "", as_number(get_path(error, "httpStatusCode")))
     return Unread(url, reason, _MESSAGES[reason] + (f" (Exa says {tag})" if tag else ""))
 
 
@@ -105,13 +105,16 @@ def _match_results(
     If exactly one URL and one result remain they belong together, unless the URL is reported as failed: a
     page that moved is listed under its new URL.
     """
-    with_text = [row for row in results if isinstance(at(row, "text"), str)]
+    with_text = [row for row in results if isinstance(get_path(row, "text"), str)]
     by_url = _index_by_url(with_text, "id", "url")
     matched = {url: row for url in asked if (row := by_url.get(url) or by_url.get(_normalize_url(url)))}
     missing = [url for url in asked if url not in matched]
     used = {id(row) for row in matched.values()}
     unmatched = [row for row in with_text if id(row) not in used]
-    if len(missing) == len(unmatched) == 1 and at(_status_of(statuses, missing[0]), "status") != "error":
+    if (
+        len(missing) == len(unmatched) == 1
+        and get_path(_status_of(statuses, missing[0]), "status") != "error"
+    ):
         matched[missing[0]] = unmatched[0]
     return matched
 
@@ -123,7 +126,7 @@ def _status_of(statuses: Mapping[str, Any], url: str) -> Any:
 def _index_by_url(listed: Iterable[Any], *keys: str) -> dict[str, Any]:
     """Index rows by the URLs under these keys: exact and normalized."""
     index: dict[str, Any] = {}
-    urls = [(at(row, key), row) for key in keys for row in listed]
+    urls = [(get_path(row, key), row) for key in keys for row in listed]
     for url, row in urls:
         if isinstance(url, str):
             index.setdefault(url, row)

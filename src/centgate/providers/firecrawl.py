@@ -11,7 +11,7 @@ from ada_url import URL
 from centgate.errors import PageUnread, ProviderError
 from centgate.facts.hits import DESCRIPTION, MOST_ROWS, TITLE, address, distinct, line, rows
 from centgate.facts.web import Found, Hit, Page, UnreadReason
-from centgate.provider import About, Provider, reported
+from centgate.provider import Provider, ProviderInfo, instrumented
 from centgate.providers.firecrawl_pages import (
     SENTENCES,
     failure_code,
@@ -20,9 +20,9 @@ from centgate.providers.firecrawl_pages import (
     read_page,
     site_refusal,
 )
-from centgate.readings import at, items
-from centgate.text import cleaned
-from centgate.upstream import Rate, Reply
+from centgate.readings import as_list, get_path
+from centgate.text import clean_line
+from centgate.upstream import RateLimit, UpstreamResponse
 
 EXPENSIVE_SITES = ("x.com", "twitter.com")
 """Sites, with their subdomains, that cost 30 credits a request: more than ten cents."""
@@ -44,7 +44,7 @@ class Firecrawl(Provider):
     a map is 1 credit, a search with up to ten results 2, a page 1, the first page of a PDF 1 more.
     """
 
-    about = About(
+    info = ProviderInfo(
         "firecrawl",
         "Firecrawl",
         docs_url="https://docs.firecrawl.dev",
@@ -52,22 +52,22 @@ class Firecrawl(Provider):
         terms="Billed in credits for each page, also when a site answers with an error or a bot wall. An "
         "instance of one's own needs only its URL.",
         key="required",
-        rate=Rate(100),  # the smallest paid plan; the free one is cut off at 10 with 429
+        rate_limit=RateLimit(100),  # the smallest paid plan; the free one is cut off at 10 with 429
         timeout=16,
     )
 
     @property
-    def configured(self) -> bool:
+    def is_configured(self) -> bool:
         """True with a key, or with the URL of a self-hosted instance, which may need none."""
         base_url = (self.settings.url or "").rstrip("/").removesuffix("/v2")
-        self_hosted = base_url not in ("", self.about.url)
+        self_hosted = base_url not in ("", self.info.url)
         return self.settings.enabled and (self.settings.key is not None or self_hosted)
 
-    def cannot(self, asked: Mapping[str, Any]) -> tuple[str, ...]:
+    def unsupported_options(self, options: Mapping[str, Any]) -> tuple[str, ...]:
         """Reject pages of EXPENSIVE_SITES."""
-        return ("url",) if _is_expensive(asked.get("url")) else ()
+        return ("url",) if _is_expensive(options.get("url")) else ()
 
-    @reported
+    @instrumented
     async def search(self, query: str, most: int) -> Found:
         """Return at most `limit` pages, up to ten; empty if nothing matches.
 
@@ -83,10 +83,10 @@ class Firecrawl(Provider):
         results = _search_rows(self._parse_body(await self._post("/v2/search", params)))
         hits = distinct(filter(None, map(_parse_hit, results)), most)
         if results and not hits:
-            raise self.failed("returned results that cannot be parsed")
+            raise self.invalid_response("returned results that cannot be parsed")
         return Found(hits)
 
-    @reported
+    @instrumented
     async def scrape(self, url: str, only_main_content: bool) -> Page:  # noqa: FBT001 - as every reader
         """Return a page as markdown; NoData if the site has no such page, PageUnread for other failures.
 
@@ -107,15 +107,15 @@ class Firecrawl(Provider):
         data = _page_data(self._parse_body(self._raise_if_unread(reply)))
         status = page_status(data)
         if status in (404, 410):
-            raise self.nothing(f"no page at {cleaned(url, 200)}: the site returned status {status}")
+            raise self.no_data(f"no page at {clean_line(url, 200)}: the site returned status {status}")
         if reason := site_refusal(status):
-            raise PageUnread(self.about.name, reason, f"{SENTENCES[reason]} (status {status})")
+            raise PageUnread(self.info.name, reason, f"{SENTENCES[reason]} (status {status})")
         page = read_page(url, data)
         if page is None:
-            raise PageUnread(self.about.name, "failed", "the page has no readable text")
+            raise PageUnread(self.info.name, "failed", "the page has no readable text")
         return page
 
-    @reported
+    @instrumented
     async def links(self, url: str, search: str | None, most: int) -> list[Hit]:
         """Return at most `limit` pages of a site, by relevance to `search` if given; NoData if it has none.
 
@@ -128,12 +128,12 @@ class Firecrawl(Provider):
         results = _link_rows(self._parse_body(self._raise_if_unread(reply)))
         links = list(filter(None, map(_parse_link, results)))
         if results and not links:
-            raise self.failed("returned links that cannot be parsed")
+            raise self.invalid_response("returned links that cannot be parsed")
         if not links:
-            raise self.nothing(f"no pages of {cleaned(url, 200)}")
+            raise self.no_data(f"no pages of {clean_line(url, 200)}")
         return list(distinct(_without_query_variants(links), most))
 
-    @reported
+    @instrumented
     async def probe(self) -> str:
         """Query the remaining credits, which is free; a self-hosted instance may not count them.
 
@@ -144,9 +144,9 @@ class Firecrawl(Provider):
             self.url("/v2/team/credit-usage"), headers=headers, accept=range(400, 500)
         )
         if reply.status in (401, 402, 403, 429):
-            raise self.upstream.failure(reply)
+            raise self.upstream.error_for_status(reply)
         body = _json_object(reply) if reply.status < 300 else None
-        remaining = at(body, "data", "remainingCredits")
+        remaining = get_path(body, "data", "remainingCredits")
         return "answers" + (
             f", {remaining:,.0f} credits are left" if isinstance(remaining, int | float) else ""
         )
@@ -156,37 +156,41 @@ class Firecrawl(Provider):
         """Timeout sent to Firecrawl, shorter than ours so that it can report the cause."""
         return int(max(1.0, self.timeout - 1) * 1000)
 
-    async def _post(self, path: str, params: Mapping[str, Any], *, accept: Collection[int] = ()) -> Reply:
-        if self.cannot(params):
-            raise self.failed("charges more than a cent for pages of this site, so it is not used")
+    async def _post(
+        self, path: str, params: Mapping[str, Any], *, accept: Collection[int] = ()
+    ) -> UpstreamResponse:
+        if self.unsupported_options(params):
+            raise self.invalid_response("charges more than a cent for pages of this site, so it is not used")
         headers = {"Authorization": f"Bearer {self.key}"} if self.key else {}
         return await self.upstream.post(self.url(path), params, headers=headers, accept=accept)
 
-    def _raise_if_unread(self, reply: Reply) -> Reply:
+    def _raise_if_unread(self, reply: UpstreamResponse) -> UpstreamResponse:
         """Return the reply; PageUnread if it reports a failure of the page, possible with status 200 too."""
         body = _json_object(reply)
-        if reply.status < 300 and at(body, "success") is not False:
+        if reply.status < 300 and get_path(body, "success") is not False:
             return reply
         reason = failure_reason(body) or _REASON_BY_STATUS.get(reply.status)
-        if reply.status == 403 and not _UNSUPPORTED_SITE.search(str(at(body, "error"))):
+        if reply.status == 403 and not _UNSUPPORTED_SITE.search(str(get_path(body, "error"))):
             reason = None
         if reason is None:
             return reply
         code = failure_code(body)
         suffix = f" (Firecrawl says {code})" if code else ""
-        raise PageUnread(self.about.name, reason, SENTENCES[reason] + suffix)
+        raise PageUnread(self.info.name, reason, SENTENCES[reason] + suffix)
 
-    def _parse_body(self, reply: Reply) -> dict[str, Any]:
+    def _parse_body(self, reply: UpstreamResponse) -> dict[str, Any]:
         """Return the body of a successful reply, or raise its error."""
         body = _json_object(reply)
         if reply.status >= 300 and reply.status not in (400, 404):
-            raise self.upstream.failure(reply)
+            raise self.upstream.error_for_status(reply)
         if reply.status < 300 and body and body.get("success") is not False:
             return body
-        message = at(body, "error")
+        message = get_path(body, "error")
         # before truncation, which may leave half of a key
-        reason = cleaned(self._redact_key(message), 120) if isinstance(message, str) else None
-        raise self.failed(f"refuses: {reason}" if reason else "answered in a shape that is not known here")
+        reason = clean_line(self._redact_key(message), 120) if isinstance(message, str) else None
+        raise self.invalid_response(
+            f"refuses: {reason}" if reason else "answered in a shape that is not known here"
+        )
 
 
 def _is_expensive(url: Any) -> bool:
@@ -198,10 +202,10 @@ def _is_expensive(url: Any) -> bool:
     return any(f".{host}".endswith(f".{site}") for site in EXPENSIVE_SITES)
 
 
-def _json_object(reply: Reply) -> dict[str, Any] | None:
+def _json_object(reply: UpstreamResponse) -> dict[str, Any] | None:
     """Return the body as an object; None if an error has no JSON object."""
     try:
-        body = reply.json()
+        body = reply.parse_json()
     except ProviderError:
         if reply.status == 200:
             raise
@@ -233,19 +237,21 @@ def _search_rows(body: Mapping[str, Any]) -> list[Any]:
 
 def _link_rows(body: Mapping[str, Any]) -> list[Any]:
     """Return the links of a map, each a URL or an object."""
-    links = body["links"] if "links" in body else at(body, "data", "links")
+    links = body["links"] if "links" in body else get_path(body, "data", "links")
     if not isinstance(links, list):
         raise TypeError("links are not a list")
-    return items(cast(Any, links))[:MOST_ROWS]
+    return as_list(cast(Any, links))[:MOST_ROWS]
 
 
 def _parse_hit(row: Any) -> Hit | None:
     """Parse a result; None without a usable URL."""
-    url = address(at(row, "url")) or address(at(row, "metadata", "sourceURL"))
+    url = address(get_path(row, "url")) or address(get_path(row, "metadata", "sourceURL"))
     if url is None:
         return None
-    description = at(row, "description") or at(row, "snippet") or at(row, "metadata", "description")
-    title = at(row, "title") or at(row, "metadata", "title")
+    description = (
+        get_path(row, "description") or get_path(row, "snippet") or get_path(row, "metadata", "description")
+    )
+    title = get_path(row, "title") or get_path(row, "metadata", "title")
     return Hit(url=url, title=line(title, TITLE), description=line(description, DESCRIPTION))
 
 

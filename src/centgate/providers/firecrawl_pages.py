@@ -9,8 +9,8 @@ from typing import Any
 from centgate.facts.foreign_markdown import harmless
 from centgate.facts.hits import AUTHOR, DESCRIPTION, TITLE, address, line, published
 from centgate.facts.web import Page, UnreadReason
-from centgate.readings import at, count, items
-from centgate.text import legible
+from centgate.readings import as_count, as_list, get_path
+from centgate.text import strip_invisible
 
 MOST_CHARACTERS = 200_000
 """Characters read of a page: ten times what is returned."""
@@ -75,11 +75,11 @@ SENTENCES: Mapping[UnreadReason, str] = {
 def read_page(url: str, data: Any) -> Page | None:
     """Parse a page; None if it has no text."""
     source = _parse_markdown(data)
-    text = harmless(legible(source[:MAX_RAW_CHARACTERS]))
+    text = harmless(strip_invisible(source[:MAX_RAW_CHARACTERS]))
     markdown = text[:MOST_CHARACTERS].strip()
     if not markdown:
         return None
-    metadata = at(data, "metadata")
+    metadata = get_path(data, "metadata")
     content_type = line(first(metadata, "contentType"), MAX_CONTENT_TYPE_LENGTH)
     truncated = len(text) > MOST_CHARACTERS
     pdf_warning = _pdf_warning(metadata, content_type)
@@ -107,7 +107,7 @@ def read_page(url: str, data: Any) -> Page | None:
 
 def page_status(data: Any) -> int | None:
     """Return the HTTP status of the site."""
-    status = count(first(at(data, "metadata"), "statusCode"))
+    status = as_count(first(get_path(data, "metadata"), "statusCode"))
     return status if status and 100 <= status <= 599 else None
 
 
@@ -128,7 +128,7 @@ def failure_code(body: Any) -> str | None:
 
 def failure_reason(body: Any) -> UnreadReason | None:
     """Return the failure reason from an error's body; None if the error does not concern a page."""
-    code, text = _error_code(body), at(body, "error")
+    code, text = _error_code(body), get_path(body, "error")
     net_errors = " ".join(_NET_ERROR.findall(text[:2000])).upper() if isinstance(text, str) else ""
     for text_part in (code, net_errors if code in _UNSPECIFIC_CODES else ""):
         for reason, pattern in _REASONS:
@@ -138,15 +138,15 @@ def failure_reason(body: Any) -> UnreadReason | None:
 
 
 def _error_code(body: Any) -> str:
-    code = at(body, "code")
+    code = get_path(body, "code")
     return code.strip().upper()[:100] if isinstance(code, str) else ""
 
 
 def first(metadata: Any, *names: str) -> Any:
     """Return the first text or number under these names; a value may be a list of them."""
     for name in names:
-        value = at(metadata, name)
-        for each in items(value) or [value]:
+        value = get_path(metadata, name)
+        for each in as_list(value) or [value]:
             if (isinstance(each, str) and each.strip()) or (
                 isinstance(each, int) and not isinstance(each, bool)
             ):
@@ -156,7 +156,7 @@ def first(metadata: Any, *names: str) -> Any:
 
 def _parse_markdown(data: Any) -> str:
     """Return the markdown; TypeError if it is not text."""
-    markdown = at(data, "markdown")
+    markdown = get_path(data, "markdown")
     if markdown is not None and not isinstance(markdown, str):
         raise TypeError("markdown is not text")
     return markdown or ""
@@ -177,7 +177,7 @@ def _parse_date(metadata: Any, names: tuple[str, ...]) -> str | None:
 
 def _pdf_warning(metadata: Any, content_type: str | None) -> str | None:
     """Return a warning for a PDF, of which one page is read: each further one is billed."""
-    pages_read, total = count(first(metadata, "numPages")), count(first(metadata, "totalPages"))
+    pages_read, total = as_count(first(metadata, "numPages")), as_count(first(metadata, "totalPages"))
     if total and total > 1 and total > (pages_read or 1):
         return f"only the first page of this PDF was read; it has {total}"
     if total is None and content_type and "application/pdf" in content_type.lower():

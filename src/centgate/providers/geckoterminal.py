@@ -8,9 +8,9 @@ from datetime import UTC, datetime
 from typing import Any, cast
 
 from centgate.facts.pairs import Pair, Side, listed_since
-from centgate.provider import About, Provider, reported
-from centgate.readings import at, count, name, pool, price, usd
-from centgate.upstream import Rate, Reply
+from centgate.provider import Provider, ProviderInfo, instrumented
+from centgate.readings import as_clean_name, as_count, as_pool_id, as_price, as_usd, get_path
+from centgate.upstream import RateLimit, UpstreamResponse
 
 NAMES = {
     1: "eth",
@@ -30,17 +30,17 @@ _PARAMS = {"include": "base_token,quote_token"}
 class GeckoTerminal(Provider):
     """Price, liquidity and volume of a token's pools."""
 
-    about = About(
+    info = ProviderInfo(
         "geckoterminal",
         "GeckoTerminal",
         docs_url="https://apiguide.geckoterminal.com",
         url="https://api.geckoterminal.com",
         terms="Free without a key under fair use: 30 requests a minute.",
-        rate=Rate(30),
+        rate_limit=RateLimit(30),
         timeout=6,
     )
 
-    @reported
+    @instrumented
     async def pairs(self, chain_id: int, token: str) -> list[Pair]:
         """Return a token's (lower case) best twenty pools on a chain, in the upstream's order.
 
@@ -56,21 +56,21 @@ class GeckoTerminal(Provider):
             raise TypeError("data is not a list")
         found = [pair for pair in self._parse_rows(cast(list[Any], rows), body, network) if pair.has(token)]
         if not found:
-            raise self.nothing(f"no pool of token {token} on {network}")
+            raise self.no_data(f"no pool of token {token} on {network}")
         # here `fdv_usd` is the requested token's in every row, even if it is the quote (recorded for WETH)
         return [pair if token == pair.base.address else replace(pair, fdv_usd=None) for pair in found]
 
-    @reported
+    @instrumented
     async def pair(self, chain_id: int, address: str) -> Pair:
         """Return the pool at an address (lower case); NoData if it does not exist."""
         network = NAMES[chain_id]
         no_data_message = f"no pool at {address} on {network}"
         body = await self._get_json(f"/networks/{network}/pools/{address}", no_data_message)
         if body["data"] is None:
-            raise self.nothing(no_data_message)
+            raise self.no_data(no_data_message)
         (pair,) = self._parse_rows([body["data"]], body, network)
         if pair.address != address:
-            raise self.nothing(no_data_message)
+            raise self.no_data(no_data_message)
         return pair
 
     async def _get_json(self, path: str, no_data_message: str) -> Any:
@@ -78,32 +78,38 @@ class GeckoTerminal(Provider):
             self.url(f"/api/v2{path}"), params=_PARAMS, headers=_HEADERS, accept={404}
         )
         if reply.status == 404:
-            raise self.nothing(no_data_message) if _is_api_reply(reply) else self.upstream.failure(reply)
-        return reply.json()
+            raise (
+                self.no_data(no_data_message)
+                if _is_api_reply(reply)
+                else self.upstream.error_for_status(reply)
+            )
+        return reply.parse_json()
 
     def _parse_rows(self, rows: list[Any], body: Any, network: str) -> list[Pair]:
         """Parse the rows; ProviderError if not one can be parsed."""
         symbols = _parse_symbols(body)
         pairs = [pair for row in rows if (pair := read_pool(row, network, symbols))]
         if rows and not pairs:
-            raise self.failed("returned pools that cannot be parsed")
+            raise self.invalid_response("returned pools that cannot be parsed")
         if unreadable := len(rows) - len(pairs):
-            self.record.warn(
-                f"{self.about.label}: {unreadable} of {len(rows)} pools could not be read and are left out"
+            self.trace.add_warning(
+                f"{self.info.label}: {unreadable} of {len(rows)} pools could not be read and are left out"
             )
         return pairs
 
 
-def _is_api_reply(reply: Reply) -> bool:
+def _is_api_reply(reply: UpstreamResponse) -> bool:
     """True if a 404 is the API's own, which is an object, and not a missing page."""
-    return reply.body.lstrip().startswith(b"{") and isinstance(reply.json(), dict)
+    return reply.body.lstrip().startswith(b"{") and isinstance(reply.parse_json(), dict)
 
 
 def _parse_symbols(body: Any) -> Mapping[str, str | None]:
     """Return symbols by token id, if the response includes its tokens."""
-    included = at(body, "included")
+    included = get_path(body, "included")
     tokens = cast(list[Any], included) if isinstance(included, list) else []
-    return {str(at(token, "id")): name(at(token, "attributes", "symbol")) for token in tokens}
+    return {
+        str(get_path(token, "id")): as_clean_name(get_path(token, "attributes", "symbol")) for token in tokens
+    }
 
 
 def read_pool(row: Any, network: str, symbols: Mapping[str, str | None]) -> Pair | None:
@@ -111,9 +117,9 @@ def read_pool(row: Any, network: str, symbols: Mapping[str, str | None]) -> Pair
 
     `fdv_usd` is the base token's in the response for a single pool; see `pairs` for the pools of a token.
     """
-    attributes = at(row, "attributes")
+    attributes = get_path(row, "attributes")
     pool_address, base, quote = (
-        pool(at(attributes, "address")),
+        as_pool_id(get_path(attributes, "address")),
         _parse_side(row, "base", symbols),
         _parse_side(row, "quote", symbols),
     )
@@ -121,19 +127,19 @@ def read_pool(row: Any, network: str, symbols: Mapping[str, str | None]) -> Pair
         return None
     return Pair(
         address=pool_address,
-        dex=name(at(row, "relationships", "dex", "data", "id")),
+        dex=as_clean_name(get_path(row, "relationships", "dex", "data", "id")),
         base=base,
         quote=quote,
-        price_usd=price(at(attributes, "base_token_price_usd")),
-        quote_price_usd=price(at(attributes, "quote_token_price_usd")),
-        liquidity_usd=usd(at(attributes, "reserve_in_usd")),
+        price_usd=as_price(get_path(attributes, "base_token_price_usd")),
+        quote_price_usd=as_price(get_path(attributes, "quote_token_price_usd")),
+        liquidity_usd=as_usd(get_path(attributes, "reserve_in_usd")),
         base_side_usd=None,
         quote_side_usd=None,
-        volume24h_usd=usd(at(attributes, "volume_usd", "h24")),
-        fdv_usd=price(at(attributes, "fdv_usd")),
-        created_at=_parse_creation_time(at(attributes, "pool_created_at")),
-        buys24h=count(at(attributes, "transactions", "h24", "buys")),
-        sells24h=count(at(attributes, "transactions", "h24", "sells")),
+        volume24h_usd=as_usd(get_path(attributes, "volume_usd", "h24")),
+        fdv_usd=as_price(get_path(attributes, "fdv_usd")),
+        created_at=_parse_creation_time(get_path(attributes, "pool_created_at")),
+        buys24h=as_count(get_path(attributes, "transactions", "h24", "buys")),
+        sells24h=as_count(get_path(attributes, "transactions", "h24", "sells")),
         url=f"https://www.geckoterminal.com/{network}/pools/{pool_address}",
         source="geckoterminal",
     )
@@ -141,8 +147,8 @@ def read_pool(row: Any, network: str, symbols: Mapping[str, str | None]) -> Pair
 
 def _parse_side(row: Any, which: str, symbols: Mapping[str, str | None]) -> Side:
     """Parse a token from an id such as `polygon_pos_0x…`."""
-    token = str(at(row, "relationships", f"{which}_token", "data", "id") or "")
-    return Side(pool(token.rpartition("_")[2]), symbols.get(token))
+    token = str(get_path(row, "relationships", f"{which}_token", "data", "id") or "")
+    return Side(as_pool_id(token.rpartition("_")[2]), symbols.get(token))
 
 
 def _parse_creation_time(value: Any) -> datetime | None:

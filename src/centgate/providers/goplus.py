@@ -14,12 +14,12 @@ import structlog
 from centgate.errors import ProviderFailure, ProviderRateLimited, ProviderRefused
 from centgate.facts.approvals import ToldApprovals
 from centgate.facts.tokens import TokenFlags
-from centgate.provider import About, Provider, reported
+from centgate.provider import Provider, ProviderInfo, instrumented
 from centgate.providers.goplus_approvals import parse_goplus_approvals
 from centgate.providers.goplus_token import parse_token_security
-from centgate.readings import text
-from centgate.text import cleaned
-from centgate.upstream import Rate, Reply
+from centgate.readings import as_text
+from centgate.text import clean_line
+from centgate.upstream import RateLimit, UpstreamResponse
 
 if TYPE_CHECKING:
     from centgate.resources import Resources
@@ -54,7 +54,7 @@ class _AccessToken:
 class GoPlus(Provider):
     """Token security flags and token approvals, from contract analysis."""
 
-    about = About(
+    info = ProviderInfo(
         "goplus",
         "GoPlus Security",
         docs_url="https://docs.gopluslabs.io",
@@ -62,7 +62,7 @@ class GoPlus(Provider):
         terms="Free tier without a key; its licence forbids commercial use of its data without written "
         "permission, so get GoPlus's consent or a plan. The key is an access token, or app_key:app_secret.",
         key="optional",
-        rate=Rate(30),
+        rate_limit=RateLimit(30),
     )
     PAUSE = 2.0
     """Seconds before the single retry."""
@@ -71,7 +71,7 @@ class GoPlus(Provider):
         super().__init__(settings, resources)
         self._access = _AccessToken()
 
-    @reported
+    @instrumented
     async def token(self, chain_id: int, token: str) -> TokenFlags:
         """Return the security flags of a token; they are partial while the analysis is running.
 
@@ -80,16 +80,16 @@ class GoPlus(Provider):
         address = token.lower()
         answer = await self._query(f"/api/v1/token_security/{chain_id}", {"contract_addresses": address})
         if answer.partial:
-            self.record.warn(
-                f"{self.about.label} has not finished its analysis of this token: its flags are partial"
+            self.trace.add_warning(
+                f"{self.info.label} has not finished its analysis of this token: its flags are partial"
             )
         rows = cast(dict[str, Any], answer.result or {})
         row = next((row for each, row in rows.items() if each.lower() == address), None)
         if not row and not answer.partial:
-            raise self.nothing(f"nothing about the token {address} on chain {chain_id}")
+            raise self.no_data(f"nothing about the token {address} on chain {chain_id}")
         return parse_token_security(row or {}, partial=answer.partial)
 
-    @reported
+    @instrumented
     async def approvals(self, chain_id: int, wallet: str) -> ToldApprovals:
         """Return the indexed ERC-20 approvals of a wallet; an empty list is valid.
 
@@ -102,13 +102,17 @@ class GoPlus(Provider):
         if not isinstance(rows, list):
             raise TypeError("the result is not a list")
         approvals = parse_goplus_approvals(cast(list[Any], rows), partial=answer.partial)
-        label = self.about.label
+        label = self.info.label
         if approvals.unreadable and not approvals.entries:
-            raise self.failed("returned a list without any readable entry")
+            raise self.invalid_response("returned a list without any readable entry")
         if approvals.partial:
-            self.record.warn(f"{label} is still collecting this wallet's approvals: its list is partial")
+            self.trace.add_warning(
+                f"{label} is still collecting this wallet's approvals: its list is partial"
+            )
         if approvals.unreadable:
-            self.record.warn(f"Entries of {label}'s list that could not be read: {approvals.unreadable}")
+            self.trace.add_warning(
+                f"Entries of {label}'s list that could not be read: {approvals.unreadable}"
+            )
         return approvals
 
     async def _query(self, path: str, params: Mapping[str, str]) -> GoPlusResult:
@@ -117,14 +121,14 @@ class GoPlus(Provider):
         Retried once after a pause if the response is partial or rate limited and the deadline allows; the
         first response is kept unless the second has more.
         """
-        deadline = time.monotonic() + self.left * 0.95
+        deadline = time.monotonic() + self.remaining_seconds * 0.95
         body = await self._fetch(path, params)
         remaining = deadline - time.monotonic() - self.PAUSE
         if _code_of(body) in (PARTIAL, TOO_OFTEN) and remaining > 0:
             await asyncio.sleep(self.PAUSE)
             body = await self._retry(body, remaining, path, params)
         self._raise_for_code(body)
-        self.record.provisional |= _code_of(body) == PARTIAL
+        self.trace.is_provisional |= _code_of(body) == PARTIAL
         return GoPlusResult(body.get("result"), partial=_code_of(body) == PARTIAL)
 
     async def _retry(
@@ -137,7 +141,7 @@ class GoPlus(Provider):
             return first
         return second if _code_of(first) == TOO_OFTEN or _code_of(second) in (OK, PARTIAL) else first
 
-    @reported
+    @instrumented
     async def probe(self) -> str:
         """Query the supported chains, with the key if there is one.
 
@@ -160,10 +164,10 @@ class GoPlus(Provider):
             )
         return body
 
-    def _parse_envelope(self, reply: Reply) -> dict[str, Any]:
-        body = reply.json()
+    def _parse_envelope(self, reply: UpstreamResponse) -> dict[str, Any]:
+        body = reply.parse_json()
         if not isinstance(body, dict) or not str(cast(dict[str, Any], body).get("code")).isdigit():
-            raise self.failed("returned a response without a code")
+            raise self.invalid_response("returned a response without a code")
         return cast(dict[str, Any], body)
 
     @property
@@ -196,18 +200,18 @@ class GoPlus(Provider):
         code = _code_of(body)
         if code in (OK, PARTIAL):
             return
-        name, label = self.about.name, self.about.label
+        name, label = self.info.name, self.info.label
         if code in _NO_DATA_CODES:
-            raise self.nothing(f"nothing about it (code {code})")
+            raise self.no_data(f"nothing about it (code {code})")
         if code == TOO_OFTEN:
             raise ProviderRateLimited(name, f"{label} asks to slow down (code {code})", retry_after=10)
-        message = self._redact_key(cleaned(text(body.get("message")), 120) or "")
+        message = self._redact_key(clean_line(as_text(body.get("message")), 120) or "")
         structlog.get_logger().warning(
             "a provider returned an error", provider=name, code=code, message=message
         )
         if code in _ACCESS_CODES:
             raise ProviderRefused(name, f"{label} refuses this deployment's key (code {code})")
-        raise self.failed(f"answered with code {code}")
+        raise self.invalid_response(f"answered with code {code}")
 
 
 def _code_of(body: dict[str, Any]) -> int:

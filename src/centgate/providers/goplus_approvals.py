@@ -10,8 +10,8 @@ from decimal import Decimal, InvalidOperation, localcontext
 from typing import Any, cast
 
 from centgate.facts.approvals import UNLIMITED, ToldApproval, ToldApprovals, ToldSpender, ToldToken
-from centgate.readings import address, amount, decimals, name, since_1970
-from centgate.text import cleaned
+from centgate.readings import as_address, as_amount, as_clean_name, as_decimals, from_unix_seconds
+from centgate.text import clean_line
 
 _MAX_LABELS = 10
 """Labels of misconduct read of a token or a spender."""
@@ -49,13 +49,13 @@ def _parse_token(row: Any) -> ToldToken | None:
     if not isinstance(row, dict):
         return None
     fields = cast(dict[str, Any], row)
-    token = address(fields.get("token_address"))
+    token = as_address(fields.get("token_address"))
     if token is None:
         return None
     return ToldToken(
         address=token,
-        symbol=name(fields.get("token_symbol")),
-        decimals=decimals(fields.get("decimals")),
+        symbol=as_clean_name(fields.get("token_symbol")),
+        decimals=as_decimals(fields.get("decimals")),
         malicious=_parse_flag(fields.get("malicious_address")),
         misdeeds=_parse_labels(fields.get("malicious_behavior")),
     )
@@ -65,11 +65,11 @@ def _parse_approval(token: ToldToken, entry: Any) -> ToldApproval | None:
     if not isinstance(entry, dict):
         return None
     fields = cast(dict[str, Any], entry)
-    spender = address(fields.get("approved_contract"))
+    spender = as_address(fields.get("approved_contract"))
     if spender is None:
         return None
     allowance = fields.get("approved_amount")
-    text = cleaned(str(allowance), 100) if isinstance(allowance, str | int | float) else None
+    text = clean_line(str(allowance), 100) if isinstance(allowance, str | int | float) else None
     return ToldApproval(
         token=token,
         spender=_parse_spender(spender, fields.get("address_info")),
@@ -85,8 +85,8 @@ def _parse_spender(spender: str, info: Any) -> ToldSpender:
     fields: Mapping[str, Any] = cast(dict[str, Any], info) if isinstance(info, dict) else {}
     return ToldSpender(
         address=spender,
-        name=name(fields.get("contract_name")),
-        project=name(fields.get("tag")),
+        name=as_clean_name(fields.get("contract_name")),
+        project=as_clean_name(fields.get("tag")),
         is_contract=_parse_flag(fields.get("is_contract")),
         source_verified=_parse_flag(fields.get("is_open_source")),
         trusted=_parse_flag(fields.get("trust_list")),
@@ -114,16 +114,16 @@ def _parse_base_units(scaled: str | None, decimals: int | None) -> int | None:
 
 def _parse_labels(value: Any) -> tuple[str, ...]:
     values: Iterable[Any] = cast(list[Any], value) if isinstance(value, list) else [value]
-    labels = (cleaned(each, 40) for each in values if isinstance(each, str))
+    labels = (clean_line(each, 40) for each in values if isinstance(each, str))
     return tuple(label for label in labels if label)[:_MAX_LABELS]
 
 
 def _parse_flag(value: Any) -> bool | None:
-    figure = float(value) if isinstance(value, bool) else amount(value)
+    figure = float(value) if isinstance(value, bool) else as_amount(value)
     return None if figure is None else figure > 0
 
 
 def _parse_time(value: Any) -> int | None:
     """Parse a time in seconds since 1970; None for 0, which means that the time is unknown."""
-    time = since_1970(value)
+    time = from_unix_seconds(value)
     return int(time.timestamp()) if time else None

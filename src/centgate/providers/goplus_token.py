@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 from centgate.facts.tokens import FLAGS, DexPool, Holder, TokenFlags
-from centgate.readings import address, count, items, name, number, pool, usd
-from centgate.text import cleaned
+from centgate.readings import as_address, as_clean_name, as_count, as_list, as_number, as_pool_id, as_usd
+from centgate.text import clean_line
 
 _NESTED_FLAGS = {"fake_token": "value", "is_in_cex": "listed"}
 """Flags that are objects; older answers have the value of this member in place of the object."""
@@ -35,7 +35,7 @@ def parse_token_security(row: dict[str, Any], *, partial: bool) -> TokenFlags:
         creator_address=fields.address("creator_address") or None,
         creator_percent=fields.percent("creator_percent"),
         # a count of 0 means that the holders were not counted
-        holder_count=count(raw.get("holder_count")) or None,
+        holder_count=as_count(raw.get("holder_count")) or None,
         holders=fields.holders("holders"),
         lp_holders=fields.holders("lp_holders"),
         pools=_parse_pools(row.get("dex")),
@@ -56,19 +56,19 @@ def _scalars(row: dict[str, Any]) -> dict[str, str]:
         for member, scalar in members.items():
             if isinstance(scalar, str | int | float):
                 as_text = str(int(scalar)) if isinstance(scalar, bool) else str(scalar)
-                values[f"{key}.{member}" if member else key] = cleaned(as_text, 200) or ""
+                values[f"{key}.{member}" if member else key] = clean_line(as_text, 200) or ""
     return values
 
 
 def _parse_flag(value: str | None) -> bool | None:
     """Parse a flag: "1" or "0", or a count. None for anything else."""
-    figure = number(value)
+    figure = as_number(value)
     return None if figure is None or figure < 0 else figure > 0
 
 
 def _parse_share(value: Any) -> float | None:
     """Convert a fraction of 1 to percent; None if it is out of range."""
-    figure = number(value)
+    figure = as_number(value)
     if figure is None or not -_ROUNDING <= figure <= 1 + _ROUNDING:
         return None
     return round(min(max(figure, 0.0), 1.0) * 100, 6)
@@ -95,7 +95,7 @@ class _FieldReader:
         value = self._row.get(field)
         if value is None or value == "":
             return value
-        parsed = address(value)
+        parsed = as_address(value)
         if parsed is None:
             self.unreadable.append(field)
             self._raw.pop(field, None)
@@ -110,13 +110,13 @@ class _FieldReader:
         return tuple(holder for holder in parsed if holder)
 
     def _holder(self, field: str, row: dict[str, Any]) -> Holder | None:
-        holder = address(row.get("address"))
+        holder = as_address(row.get("address"))
         if holder is None:
             self.unreadable.append(f"{field}.address")
             return None
         return Holder(
             address=holder,
-            tag=name(row.get("tag")),
+            tag=as_clean_name(row.get("tag")),
             contract=_parse_flag(row.get("is_contract")),
             locked=_parse_flag(row.get("is_locked", row.get("locked"))),
             percent=self._percent(f"{field}.percent", row.get("percent")),
@@ -127,11 +127,11 @@ def _parse_pools(rows: Any) -> tuple[DexPool, ...] | None:
     if not isinstance(rows, list):
         return None
     return tuple(
-        DexPool(pair, name(row.get("name")), usd(row.get("liquidity")))
+        DexPool(pair, as_clean_name(row.get("name")), as_usd(row.get("liquidity")))
         for row in _objects(rows)[:_MAX_POOLS]
-        if (pair := pool(row.get("pair")))
+        if (pair := as_pool_id(row.get("pair")))
     )
 
 
 def _objects(rows: Any) -> list[dict[str, Any]]:
-    return [cast(dict[str, Any], row) for row in items(rows) if isinstance(row, dict)]
+    return [cast(dict[str, Any], row) for row in as_list(rows) if isinstance(row, dict)]

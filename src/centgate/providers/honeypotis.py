@@ -6,10 +6,20 @@ from collections.abc import Iterator, Mapping
 from typing import Any, cast
 
 from centgate.facts.tokens import Simulation, SimulationFlag
-from centgate.provider import About, Provider, reported
-from centgate.readings import address, at, items, name, number, pool, since_1970, text, usd
-from centgate.text import cleaned
-from centgate.upstream import Rate
+from centgate.provider import Provider, ProviderInfo, instrumented
+from centgate.readings import (
+    as_address,
+    as_clean_name,
+    as_list,
+    as_number,
+    as_pool_id,
+    as_text,
+    as_usd,
+    from_unix_seconds,
+    get_path,
+)
+from centgate.text import clean_line
+from centgate.upstream import RateLimit
 
 _RISK_LEVELS = {"very_low": 0, "low": 1, "medium": 20, "high": 60, "very_high": 80, "honeypot": 90}
 """Lower bound of each word of `summary.risk` on the scale of 0 to 100."""
@@ -28,21 +38,21 @@ _DUST_USD = 1.0
 class HoneypotIs(Provider):
     """Simulation of buying and selling a token; ethereum, base and bsc only."""
 
-    about = About(
+    info = ProviderInfo(
         "honeypotis",
         "honeypot.is",
         docs_url="https://docs.honeypot.is",
         url="https://api.honeypot.is",
         terms="Free without a key; its terms of 2023-12-05 forbid reselling the API or giving it to third "
         "parties, so switch it off where that applies.",
-        rate=Rate(120),
+        rate_limit=RateLimit(120),
     )
     CHAINS = frozenset({1, 8453, 56})
 
-    def covers(self, chain_id: int | None) -> bool:
+    def supports_chain(self, chain_id: int | None) -> bool:
         return chain_id in self.CHAINS
 
-    @reported
+    @instrumented
     async def simulate(self, chain_id: int, token: str) -> Simulation:
         """Simulate buying and selling a token; NoData if there is no pair to simulate on.
 
@@ -51,25 +61,25 @@ class HoneypotIs(Provider):
         params = {"address": token, "chainID": str(chain_id)}
         reply = await self.upstream.get(self.url("/v2/IsHoneypot"), params=params, accept=(404,))
         if reply.status == 404:
-            if reply.body[:1] == b"{" and "no pairs" in str(reply.json().get("error")).lower():
-                raise self.nothing("no pair of this token to simulate a sale on")
-            raise self.upstream.failure(reply)
-        body: dict[str, Any] = reply.json()
+            if reply.body[:1] == b"{" and "no pairs" in str(reply.parse_json().get("error")).lower():
+                raise self.no_data("no pair of this token to simulate a sale on")
+            raise self.upstream.error_for_status(reply)
+        body: dict[str, Any] = reply.parse_json()
         raw = dict(_scalars(body))
-        token_address = address(raw.get("token.address"))
+        token_address = as_address(raw.get("token.address"))
         if token_address not in (None, token.lower()):
-            if token.lower() not in (_pair_address(raw), pool(raw.get("pair.pair.address"))):
-                raise self.failed("returned data of another token")
+            if token.lower() not in (_pair_address(raw), as_pool_id(raw.get("pair.pair.address"))):
+                raise self.invalid_response("returned data of another token")
             # for the address of a pair it returns data of the token in it
-            raise self.nothing(f"no token at {token.lower()}, which is a pair")
+            raise self.no_data(f"no token at {token.lower()}, which is a pair")
         if "simulationSuccess" not in body:
-            raise self.failed("returned no simulation")
+            raise self.invalid_response("returned no simulation")
         return _parse_simulation(body, raw)
 
 
 def _parse_simulation(body: dict[str, Any], raw: Mapping[str, str]) -> Simulation:
     succeeded = body["simulationSuccess"] is True
-    liquidity = usd(raw.get("pair.liquidity"))
+    liquidity = as_usd(raw.get("pair.liquidity"))
     raw_taxes = {tax: raw.get(f"simulationResult.{tax}") for tax in _TAXES} if succeeded else {}
     taxes = {tax: _parse_tax(percent) for tax, percent in raw_taxes.items()}
     return Simulation(
@@ -85,7 +95,7 @@ def _parse_simulation(body: dict[str, Any], raw: Mapping[str, str]) -> Simulatio
         open_source=_parse_bool(raw.get("contractCode.rootOpenSource", raw.get("contractCode.openSource"))),
         proxy=_parse_bool(raw.get("contractCode.isProxy")),
         pair_address=_pair_address(raw),
-        pair_created_at=since_1970(raw.get("pair.createdAtTimestamp")),
+        pair_created_at=from_unix_seconds(raw.get("pair.createdAtTimestamp")),
         liquidity_usd=liquidity,
         pair_empty=_is_pair_empty(liquidity, raw),
         raw=raw,
@@ -96,7 +106,7 @@ def _parse_simulation(body: dict[str, Any], raw: Mapping[str, str]) -> Simulatio
 
 
 def _pair_address(raw: Mapping[str, str]) -> str | None:
-    return pool(raw.get("pairAddress"))
+    return as_pool_id(raw.get("pairAddress"))
 
 
 def _scalars(node: dict[str, Any], path: str = "") -> Iterator[tuple[str, str]]:
@@ -108,46 +118,46 @@ def _scalars(node: dict[str, Any], path: str = "") -> Iterator[tuple[str, str]]:
         elif isinstance(value, bool):
             yield path + key, str(value).lower()
         elif isinstance(value, str | int | float):
-            yield path + key, cleaned(str(value), 120) or ""
+            yield path + key, clean_line(str(value), 120) or ""
 
 
 def _parse_flags(body: dict[str, Any]) -> Iterator[SimulationFlag]:
     """Yield each flag once: those of the summary, then those of the older list of names."""
     names: set[str] = set()
-    for each in [*items(at(body, "summary", "flags")), *items(body.get("flags"))][:_MAX_FLAGS]:
+    for each in [*as_list(get_path(body, "summary", "flags")), *as_list(body.get("flags"))][:_MAX_FLAGS]:
         entry = cast(dict[str, Any], each) if isinstance(each, dict) else {"flag": each}
-        flag_name = (name(entry.get("flag")) or "").lower()
+        flag_name = (as_clean_name(entry.get("flag")) or "").lower()
         if flag_name and flag_name not in names:
             names.add(flag_name)
             yield SimulationFlag(
-                flag_name, _parse_severity(entry), cleaned(text(entry.get("description")), 160)
+                flag_name, _parse_severity(entry), clean_line(as_text(entry.get("description")), 160)
             )
 
 
 def _parse_severity(flag: Mapping[str, Any]) -> str | None:
     """Return the severity word of a flag, or the word for its index."""
-    word, index = (name(flag.get("severity")) or "").lower(), number(flag.get("severityIndex"))
+    word, index = (as_clean_name(flag.get("severity")) or "").lower(), as_number(flag.get("severityIndex"))
     if word in _SEVERITY_RANK or index is None:
         return word if word in _SEVERITY_RANK else None
     return next((word for threshold, word in _SEVERITIES.items() if index >= threshold), "info")
 
 
 def _parse_risk_level(raw: Mapping[str, str]) -> float | None:
-    level = number(raw.get("summary.riskLevel"))
+    level = as_number(raw.get("summary.riskLevel"))
     return level if level is not None else _RISK_LEVELS.get(raw.get("summary.risk", "").lower())
 
 
 def _is_pair_empty(liquidity: float | None, raw: Mapping[str, str]) -> bool | None:
     if liquidity is not None:
         return liquidity < _DUST_USD
-    reserves = [number(raw.get(f"pair.reserves{side}")) for side in (0, 1)]
+    reserves = [as_number(raw.get(f"pair.reserves{side}")) for side in (0, 1)]
     known = [reserve for reserve in reserves if reserve is not None]
     return min(known) <= 1 if known else None
 
 
 def _parse_tax(value: str | None) -> float | None:
     """Parse percent; None if out of range, with a tolerance since simulated amounts are rounded."""
-    percent = number(value)
+    percent = as_number(value)
     if percent is None or not -1 <= percent <= 101:
         return None
     return min(max(round(percent, 4), 0.0), 100.0)

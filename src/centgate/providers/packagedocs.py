@@ -32,9 +32,9 @@ from centgate.libdocs.publications import Publications
 from centgate.libdocs.registries import LARGEST_ARCHIVE
 from centgate.libdocs.resolved import title_of, told
 from centgate.libdocs.shelves import Busy, Shelves, Title
-from centgate.provider import About, Provider, reported
-from centgate.sandbox import WorkFailed
-from centgate.text import cleaned
+from centgate.provider import Provider, ProviderInfo, instrumented
+from centgate.sandbox import TaskFailed
+from centgate.text import clean_line
 from centgate.upstream import Upstream
 
 if TYPE_CHECKING:
@@ -62,11 +62,11 @@ class PackageDocs(Provider):
     An index of a release's archives is built on the first request, and stored on disk.
     """
 
-    about = About(
+    info = ProviderInfo(
         "packagedocs",
         "Built-in package documentation",
         docs_url="https://packaging.python.org/en/latest/specifications/simple-repository-api/",
-        addresses=(("pypi", pypi.ADDRESS), ("npm", npm.ADDRESS)),
+        part_urls=(("pypi", pypi.ADDRESS), ("npm", npm.ADDRESS)),
         terms="The registries are free for fair use; what is in a package is under its own licence.",
         timeout=20,
         max_bytes=LARGEST_ARCHIVE,
@@ -75,20 +75,26 @@ class PackageDocs(Provider):
     def __init__(self, settings: Settings, resources: Resources | None = None) -> None:
         super().__init__(settings, resources)
         self._registries = Publications(
-            pypi.Pypi(self.way_out(resources, settings, "PyPI"), settings.provider("packagedocs_pypi").url),
-            npm.Npm(self.way_out(resources, settings, "npm"), settings.provider("packagedocs_npm").url),
+            pypi.Pypi(
+                self.open_upstream(resources, settings, "PyPI"),
+                settings.provider_settings("packagedocs_pypi").url,
+            ),
+            npm.Npm(
+                self.open_upstream(resources, settings, "npm"),
+                settings.provider_settings("packagedocs_npm").url,
+            ),
         )
         self._refusals = TTLCache[Title, CentgateError](MAX_REFUSALS, REFUSAL_TTL)
         self._indexes = Shelves(settings.packagedocs_folder)
 
-    def upstreams_for(self, chain_id: int | None, asked: Mapping[str, Any]) -> Sequence[Upstream]:
+    def upstreams_for(self, chain_id: int | None, options: Mapping[str, Any]) -> Sequence[Upstream]:
         """Return the registries that can have the requested packages; all of them while all are up."""
         all_upstreams = self._registries.upstreams
         if not any(upstream.breaker.is_open for upstream in all_upstreams):
             return all_upstreams
-        library_id = asked.get("libraryId")
+        library_id = options.get("libraryId")
         library = read_id(str(library_id)) if library_id is not None else None
-        packages = library.packages if library else candidates(str(asked.get("libraryName", "")))
+        packages = library.packages if library else candidates(str(options.get("libraryName", "")))
         upstreams = self._registries.upstreams_of(packages)
         if not all(upstream.breaker.is_open for upstream in upstreams):
             return upstreams
@@ -98,7 +104,7 @@ class PackageDocs(Provider):
         )
         return () if is_indexed else upstreams
 
-    @reported
+    @instrumented
     async def libraries(self, name: str) -> list[Documented]:
         """Return at most five packages that match a name, best first; NoData if nothing matches."""
         found = await self._find_packages(candidates(name))
@@ -106,12 +112,12 @@ class PackageDocs(Provider):
             indexed = await asyncio.to_thread(self._indexes.libraries)
             found = await self._find_packages(near(name, indexed))
             if found:
-                self.record.warn(f"no library is called {cleaned(name)!r}; these have similar names")
+                self.trace.add_warning(f"no library is called {clean_line(name)!r}; these have similar names")
         if not found:
-            raise self.nothing(f"no library called {cleaned(name)!r}")
+            raise self.no_data(f"no library called {clean_line(name)!r}")
         return await asyncio.to_thread(told, found, self._indexes)
 
-    @reported
+    @instrumented
     async def docs(self, library_id: str, topic: str | None, budget: int) -> list[Snippet]:
         """Return the snippets for a topic, best first, of at most `budget` tokens together.
 
@@ -120,12 +126,12 @@ class PackageDocs(Provider):
         """
         library = read_id(library_id)
         if library is None:
-            raise self.nothing(f"no library {cleaned(library_id)!r}; {ID_HINT}")
+            raise self.no_data(f"no library {clean_line(library_id)!r}; {ID_HINT}")
         title, package = await self._resolve_release(library, library_id)
         file = self._indexes.find(title)
         if file is None:
             if package is None:
-                raise self.failed(f"has just removed its index of {title.name}; try again")
+                raise self.invalid_response(f"has just removed its index of {title.name}; try again")
             file = await self._await_index(title, package)
         return await self._search_index(title, file, topic, budget)
 
@@ -133,10 +139,10 @@ class PackageDocs(Provider):
         """Return the packages that exist; warn of a failed registry if others respond."""
         found, failures = await self._registries.all_of(requested)
         if failures and not found:
-            raise failures[0].again()
+            raise failures[0].copy_for_caller()
         for failure in failures:
-            self.record.warn(f"{failure.message}: what is published there is not considered")
-            self.record.provisional = True
+            self.trace.add_warning(f"{failure.message}: what is published there is not considered")
+            self.trace.is_provisional = True
         return found
 
     async def _resolve_release(self, library: Wanted, library_id: str) -> tuple[Title, Package | None]:
@@ -155,10 +161,10 @@ class PackageDocs(Provider):
                 if isinstance(failure, ProviderFailure)
                 else "its registry did not respond in time"
             )
-            self.record.warn(
+            self.trace.add_warning(
                 f"whether {indexed.version} is the newest version could not be checked: {reason}"
             )
-            self.record.provisional = True
+            self.trace.is_provisional = True
             return indexed, None
         return title_of(package), package
 
@@ -177,7 +183,7 @@ class PackageDocs(Provider):
             return newest
         package = await self._registries.release(newest, library.version)
         if package is None:
-            raise self.nothing(
+            raise self.no_data(
                 f"no version {library.version} of {newest.id}: the newest is {newest.version}, which is the "
                 f"default"
             )
@@ -188,7 +194,7 @@ class PackageDocs(Provider):
         if library.repository is None:
             package = await self._registries.newest(library.packages[0])
             if package is None:
-                raise self.nothing(
+                raise self.no_data(
                     f"no library {library_id}{await self._suggestion(library.packages[0].name)}"
                 )
             return package
@@ -197,7 +203,7 @@ class PackageDocs(Provider):
             if (package.repository or "").lower() == library.repository:
                 return package
         hint = f"; {found[0].id} has such a name" if found else f"; {ID_HINT}"
-        raise self.nothing(f"no package that names {library.repository} as its repository{hint}")
+        raise self.no_data(f"no package that names {library.repository} as its repository{hint}")
 
     async def _suggestion(self, name: str) -> str:
         """Return a hint for an unknown library."""
@@ -208,29 +214,29 @@ class PackageDocs(Provider):
     async def _await_index(self, title: Title, package: Package) -> Path:
         """Wait for the index to be built; building continues after the timeout of this call."""
         if refusal := self._refusals.get(title):
-            raise refusal.again()
+            raise refusal.copy_for_caller()
         try:
             task = self._indexes.making(title, partial(self._build_index, title, package))
         except Busy:
             raise ProviderRateLimited(
-                self.about.name,
-                f"{self.about.label} is already reading the maximum number of libraries",
+                self.info.name,
+                f"{self.info.label} is already reading the maximum number of libraries",
                 retry_after=20,
             ) from None
-        await asyncio.wait({task}, timeout=max(0.0, self.left - DEADLINE_MARGIN))
+        await asyncio.wait({task}, timeout=max(0.0, self.remaining_seconds - DEADLINE_MARGIN))
         if not task.done():
             raise ProviderTimeout(
-                self.about.name,
-                f"{self.about.label} is still reading {package.id} {package.version} for the first time; "
+                self.info.name,
+                f"{self.info.label} is still reading {package.id} {package.version} for the first time; "
                 "it continues, and the same payment can be sent again in a moment",
                 retry_after=10,
             )
         try:
             return task.result()
         except CentgateError as failure:
-            raise failure.again() from failure
+            raise failure.copy_for_caller() from failure
         except (OSError, sqlite3.Error) as error:
-            raise self.failed(f"cannot store its indexes: {type(error).__name__}") from error
+            raise self.invalid_response(f"cannot store its indexes: {type(error).__name__}") from error
 
     async def _build_index(self, title: Title, package: Package, file: Path) -> None:
         """Build the index of a release: from its source archive, or else from the installable one."""
@@ -241,13 +247,15 @@ class PackageDocs(Provider):
             self._refusals[title] = no_data
             raise
         except BadArchive as error:
-            raise self.failed(f"cannot read {package.id} {package.version}: {error}") from None
-        except WorkFailed as failure:
-            self._refusals[title] = self.failed(f"cannot read {package.id} {package.version}: {failure}")
+            raise self.invalid_response(f"cannot read {package.id} {package.version}: {error}") from None
+        except TaskFailed as failure:
+            self._refusals[title] = self.invalid_response(
+                f"cannot read {package.id} {package.version}: {failure}"
+            )
             raise self._refusals[title] from None
         except TimeoutError:
-            message = f"{self.about.label} could not read {package.id} in {INDEX_SECONDS} s"
-            raise ProviderTimeout(self.about.name, message) from None
+            message = f"{self.info.label} could not read {package.id} in {INDEX_SECONDS} s"
+            raise ProviderTimeout(self.info.name, message) from None
 
     async def _write_index(self, package: Package, file: Path) -> None:
         assert self.resources, "no provider is called during startup validation"
@@ -257,7 +265,7 @@ class PackageDocs(Provider):
             try:
                 async with parcels(package, archive, self._registries, file) as archive_files:
                     metadata = origin | {"incomplete": UNREADABLE_ARCHIVES} if unreadable else origin
-                    run = self.resources.builder.run
+                    run = self.resources.index_builder.run_task
                     outcome = await run(
                         BUILD_SECONDS, build, str(file), archive_files, metadata, package.readme
                     )
@@ -267,23 +275,25 @@ class PackageDocs(Provider):
             if outcome.pieces:
                 return
         if unreadable:
-            raise self.failed(f"cannot read {package.id} {package.version}: {UNREADABLE_ARCHIVES}")
-        raise self.nothing(f"no documentation in {package.id} {package.version}")
+            raise self.invalid_response(f"cannot read {package.id} {package.version}: {UNREADABLE_ARCHIVES}")
+        raise self.no_data(f"no documentation in {package.id} {package.version}")
 
     async def _search_index(self, title: Title, file: Path, topic: str | None, budget: int) -> list[Snippet]:
         try:
             about = await asyncio.to_thread(index.about, file)
             snippets = await asyncio.to_thread(index.search, file, topic, budget)
             if not snippets and topic:
-                self.record.warn(
+                self.trace.add_warning(
                     f"nothing in {title.name} {title.version} matches the topic: this is an introduction"
                 )
                 snippets = await asyncio.to_thread(index.search, file, None, budget)
         except (OSError, sqlite3.Error) as error:
             self._indexes.discard(title)
-            raise self.failed(f"had a broken index of {title.name}, which will be rebuilt") from error
+            raise self.invalid_response(
+                f"had a broken index of {title.name}, which will be rebuilt"
+            ) from error
         if incomplete := about.get("incomplete"):
-            self.record.warn(f"the documentation of {title.name} is incomplete: {incomplete}")
+            self.trace.add_warning(f"the documentation of {title.name} is incomplete: {incomplete}")
         if not snippets:
-            raise self.nothing(f"no documentation in {title.name} {title.version} that fits {budget} tokens")
+            raise self.no_data(f"no documentation in {title.name} {title.version} that fits {budget} tokens")
         return snippets

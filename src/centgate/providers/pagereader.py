@@ -13,12 +13,12 @@ from centgate.facts.web import Page, Unread, UnreadReason
 from centgate.pages.kinds import MEDIA_TYPES, Unreadable, Unsupported
 from centgate.pages.reading import Reading, read
 from centgate.pages.walls import is_challenge
-from centgate.provider import About, Provider, reported
+from centgate.provider import Provider, ProviderInfo, instrumented
 from centgate.resources import Resources
 from centgate.safefetch.fetcher import Fetched, FetchFailed
-from centgate.sandbox import Died, Overran, WorkFailed
+from centgate.sandbox import TaskDied, TaskFailed, TaskTimedOut
 from centgate.settings import Settings
-from centgate.text import cleaned
+from centgate.text import clean_line
 
 READ_SECONDS = 5
 FETCH_SHARE = 0.65
@@ -46,7 +46,7 @@ class PageReader(Provider):
     scripts or contains only pictures.
     """
 
-    about = About(
+    info = ProviderInfo(
         "pagereader",
         "Built-in page reader",
         docs_url="https://www.rfc-editor.org/rfc/rfc9110",
@@ -57,18 +57,18 @@ class PageReader(Provider):
         super().__init__(settings, resources)
         self._respects_robots = settings.fetch_robots
 
-    @reported
+    @instrumented
     async def read(self, url: str, only_main_content: bool) -> Page:  # noqa: FBT001 - as every scraper is asked
         """Read one page; NoData if it does not exist, PageUnread if it cannot be read."""
         return await self._read_page(url, only_main_content=only_main_content)
 
-    @reported
+    @instrumented
     async def contents(self, urls: Sequence[str], most_characters: int) -> list[Page | Unread]:
         """Read the main content of several pages concurrently, in the order of `urls`."""
         return list(await asyncio.gather(*map(self._read_or_reason, urls)))
 
     async def _read_or_reason(self, url: str) -> Page | Unread:
-        seconds = self.left * 0.95
+        seconds = self.remaining_seconds * 0.95
         try:
             async with asyncio.timeout(seconds):
                 return await self._read_page(url, only_main_content=True)
@@ -98,7 +98,7 @@ class PageReader(Provider):
 
     async def _fetch(self, url: str) -> Fetched:
         resources = self._server_resources
-        seconds = self.left * FETCH_SHARE
+        seconds = self.remaining_seconds * FETCH_SHARE
         try:
             await self._check_robots(url)
             fetched = await resources.fetcher.fetch(url, seconds=seconds, types=MEDIA_TYPES)
@@ -113,7 +113,7 @@ class PageReader(Provider):
     @property
     def _server_resources(self) -> Resources:
         if self.resources is None:
-            raise ProviderUnconfigured(self.about.name, f"{self.about.label} has no fetcher")
+            raise ProviderUnconfigured(self.info.name, f"{self.info.label} has no fetcher")
         return self.resources
 
     async def _check_robots(self, url: str) -> None:
@@ -126,13 +126,13 @@ class PageReader(Provider):
         if 200 <= status < 300:
             return None
         if status in _NOT_FOUND_STATUSES:
-            return self.nothing(f"no page at this address: {host} returned status {status}")
+            return self.no_data(f"no page at this address: {host} returned status {status}")
         if status in _BLOCKED_STATUSES or (status >= 500 and is_challenge(fetched.body)):
             return self._page_error("blocked", f"{host} refuses the page with status {status}")
         return self._page_error("failed", f"{host} returned status {status} instead of the page")
 
     async def _extract(self, fetched: Fetched, *, only_main_content: bool) -> Reading:
-        run, host = self._server_resources.readers.run, _host_of(fetched.url)
+        run, host = self._server_resources.page_parsers.run_task, _host_of(fetched.url)
         try:
             return await run(
                 READ_SECONDS,
@@ -146,13 +146,13 @@ class PageReader(Provider):
             raise self._page_error(
                 "unsupported", f"the response of {host} cannot be read: {unsupported}"
             ) from None
-        except Overran:
+        except TaskTimedOut:
             message = f"the page at {host} could not be parsed within {READ_SECONDS} s"
             raise self._page_error("failed", message) from None
-        except Died:
+        except TaskDied:
             message = f"the page at {host} exceeds the memory limit"
             raise self._page_error("too_large", message) from None
-        except WorkFailed as failure:
+        except TaskFailed as failure:
             raise self._page_error("failed", f"the page at {host} could not be parsed: {failure}") from None
         except _PARSER_ERRORS as error:
             raise self._page_error("failed", f"the page at {host} could not be parsed") from error
@@ -165,7 +165,7 @@ class PageReader(Provider):
         if renderer is None:
             return fetched, reading
         try:
-            page = await renderer.html(fetched.url, self.left * RENDER_SHARE)
+            page = await renderer.html(fetched.url, self.remaining_seconds * RENDER_SHARE)
         except (FetchFailed, RenderFailed) as failure:
             warnings = (*reading.warnings, f"a browser could not read it either: {failure}")
             return fetched, replace(reading, warnings=warnings)
@@ -174,7 +174,7 @@ class PageReader(Provider):
         return rendered, await self._extract(rendered, only_main_content=only_main_content)
 
     def _page_error(self, reason: UnreadReason, message: str) -> PageUnread:
-        return PageUnread(self.about.name, reason, message)
+        return PageUnread(self.info.name, reason, message)
 
 
 def _build_page(url: str, fetched: Fetched, reading: Reading) -> Page:
@@ -191,7 +191,7 @@ def _build_page(url: str, fetched: Fetched, reading: Reading) -> Page:
         published=metadata.published,
         modified=metadata.modified,
         status=fetched.status,
-        content_type=cleaned(fetched.content_type, 100),
+        content_type=clean_line(fetched.content_type, 100),
         final_url=fetched.url,
         warnings=reading.warnings,
     )

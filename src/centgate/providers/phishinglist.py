@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from centgate.phishing.address import WebAddress
 from centgate.phishing.detector import Detector, Verdict
 from centgate.phishing.snapshot import load, shipped
-from centgate.provider import About, Provider
+from centgate.provider import Provider, ProviderInfo
 from centgate.settings import Settings
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ STALE_DAYS = 30
 class PhishingList(Provider):
     """List of known phishing domains, known good ones, and names that are imitated. No network."""
 
-    about = About(
+    info = ProviderInfo(
         "phishinglist",
         "eth-phishing-detect (local snapshot)",
         docs_url="https://github.com/MetaMask/eth-phishing-detect",
@@ -37,15 +37,17 @@ class PhishingList(Provider):
 
     def verdict(self, address: WebAddress) -> Verdict:
         """Check an address against the list; warn of an old list and of lookalike characters."""
-        self.report("ok", list=self._header.source, version=self._header.version, date=self._header.date)
+        self.record_status(
+            "ok", list=self._header.source, version=self._header.version, date=self._header.date
+        )
         if (age := self._age_days()) is None or age > STALE_DAYS:
             age_text = f"is {age:,} days old" if age is not None else "has no date"
-            self.record.warn(
+            self.trace.add_warning(
                 f"the phishing list {age_text}; newer phishing sites are missing, "
                 "so `unknown` is weak evidence"
             )
         if imitated := self._detector.homograph(address):
-            self.record.warn(
+            self.trace.add_warning(
                 f"{address.unicode_domain} ({address.domain}) contains lookalike characters "
                 f"that imitate {imitated}"
             )

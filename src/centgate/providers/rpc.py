@@ -14,8 +14,8 @@ from eth_abi.exceptions import DecodingError
 
 from centgate.errors import ProviderFailure, ProviderUnconfigured
 from centgate.jsonrpc.nodes import Node, Nodes, RpcRefused, at_once
-from centgate.provider import About, Provider, reported
-from centgate.readings import since_1970
+from centgate.provider import Provider, ProviderInfo, instrumented
+from centgate.readings import from_unix_seconds
 from centgate.upstream import Upstream
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ class Rpc(Provider):
     A chain may have several nodes: if one fails or is rate limited, the next is tried.
     """
 
-    about = About(
+    info = ProviderInfo(
         "rpc",
         "JSON-RPC node",
         docs_url="https://ethereum.org/developers/docs/apis/json-rpc",
@@ -101,36 +101,36 @@ class Rpc(Provider):
         urls = {
             chain: _node_urls(settings, chain)
             for chain in chains
-            if settings.provider(f"rpc_{chain}").enabled
+            if settings.provider_settings(f"rpc_{chain}").enabled
         }
         self._nodes = {
             chain: [
-                Node(url, self.way_out(resources, settings, part=f"{chain}:{number}"))
+                Node(url, self.open_upstream(resources, settings, part=f"{chain}:{number}"))
                 for number, url in enumerate(nodes)
             ]
             for chain, nodes in urls.items()
         }
         self._no_multicall_chains: set[int] = set()
 
-    def covers(self, chain_id: int | None) -> bool:
+    def supports_chain(self, chain_id: int | None) -> bool:
         return chain_id is not None and bool(self._nodes.get(chain_id))
 
-    def upstreams_for(self, chain_id: int | None, asked: Mapping[str, Any]) -> Sequence[Upstream]:
+    def upstreams_for(self, chain_id: int | None, options: Mapping[str, Any]) -> Sequence[Upstream]:
         return [] if chain_id is None else [node.upstream for node in self._nodes.get(chain_id, ())]
 
-    @reported
+    @instrumented
     async def codes(self, chain_id: int, addresses: Sequence[str]) -> list[bytes]:
         """Return the current code at each address; empty without a contract."""
         requests = [("eth_getCode", [address, LATEST]) for address in addresses]
         return await self._nodes_of(chain_id).each(requests, _parse_bytes)
 
-    @reported
+    @instrumented
     async def slots(self, chain_id: int, address: str, slots: Sequence[str]) -> list[bytes]:
         """Return the current 32 bytes in each storage slot (0x and 64 digits) of a contract."""
         requests = [("eth_getStorageAt", [address, slot, LATEST]) for slot in slots]
         return await self._nodes_of(chain_id).each(requests, _parse_word)
 
-    @reported
+    @instrumented
     async def native_balance(self, chain_id: int, address: str) -> int:
         """Return the current balance of the native coin, in wei."""
         (balance,) = await self._nodes_of(chain_id).each(
@@ -138,13 +138,13 @@ class Rpc(Provider):
         )
         return balance
 
-    @reported
+    @instrumented
     async def nonces(self, chain_id: int, addresses: Sequence[str]) -> list[int]:
         """Return the number of transactions each address has sent (for a contract: contracts created)."""
         requests = [("eth_getTransactionCount", [address, LATEST]) for address in addresses]
         return await self._nodes_of(chain_id).each(requests, _parse_number)
 
-    @reported
+    @instrumented
     async def latest_block(self, chain_id: int) -> Block:
         """Return the newest block."""
         (block,) = await self._nodes_of(chain_id).each(
@@ -152,13 +152,13 @@ class Rpc(Provider):
         )
         return block
 
-    @reported
+    @instrumented
     async def blocks(self, chain_id: int, numbers: Sequence[int]) -> list[Block]:
         """Return blocks by number, in the order of `numbers`."""
         requests = [("eth_getBlockByNumber", [hex(number), False]) for number in numbers]
         return await self._nodes_of(chain_id).each(requests, _parse_block)
 
-    @reported
+    @instrumented
     async def calls(self, chain_id: int, calls: Sequence[Call]) -> list[bytes | None]:
         """Return the current result of each call, in order; None if it reverted or there is no contract.
 
@@ -171,7 +171,7 @@ class Rpc(Provider):
         answers = await at_once(self._call_bundle(chain_id, bundle) for bundle in bundles)
         return [returned for answer in answers for returned in answer]
 
-    @reported
+    @instrumented
     async def logs(
         self,
         chain_id: int,
@@ -190,7 +190,7 @@ class Rpc(Provider):
         """
         logs: list[Log] = []
         end, floor = to_block, max(0, to_block - blocks + 1)
-        deadline = asyncio.get_running_loop().time() + self.left * LOGS_TIME_SHARE
+        deadline = asyncio.get_running_loop().time() + self.remaining_seconds * LOGS_TIME_SHARE
         while end >= floor and requests > 0 and len(logs) < limit:
             requests -= 1
             try:
@@ -203,17 +203,17 @@ class Rpc(Provider):
                 if end == to_block:
                     raise
                 reason = failure.message if isinstance(failure, ProviderFailure) else "out of time"
-                self.record.warn(f"event logs before block {end + 1} were not read: {reason}")
-                self.record.provisional = True
+                self.trace.add_warning(f"event logs before block {end + 1} were not read: {reason}")
+                self.trace.is_provisional = True
                 break
             if log_range.unread:
-                self.record.warn(f"{log_range.unread} event logs of the node could not be parsed")
+                self.trace.add_warning(f"{log_range.unread} event logs of the node could not be parsed")
             logs += log_range.entries
             end = log_range.start - 1
         logs.sort(key=lambda log: (log.block, log.index))
         return Logs(tuple(logs), end + 1, to_block)
 
-    @reported
+    @instrumented
     async def probe(self) -> str:
         """Query the chain id of every node; warn of failed nodes of chains that have a working one."""
         chains = [chain for chain, nodes in self._nodes.items() if nodes]
@@ -222,7 +222,7 @@ class Rpc(Provider):
             if len(node_failures) == len(self._nodes[chain]):
                 raise node_failures[0]
             for failure in node_failures:
-                self.record.warn(failure.message)
+                self.trace.add_warning(failure.message)
         return f"nodes of {len(chains)} chains respond"
 
     async def _probe_chain(self, chain_id: int) -> list[ProviderFailure]:
@@ -230,7 +230,9 @@ class Rpc(Provider):
         failures: list[ProviderFailure] = []
         for number, node in enumerate(self._nodes[chain_id], 1):
             try:
-                (answer,) = await Nodes([node], self.left).each([("eth_chainId", [])], _parse_number)
+                (answer,) = await Nodes([node], self.remaining_seconds).each(
+                    [("eth_chainId", [])], _parse_number
+                )
                 if answer != chain_id:
                     raise node.failed(f"is on chain {answer} but configured for chain {chain_id}")
             except ProviderFailure as failure:
@@ -241,8 +243,8 @@ class Rpc(Provider):
     def _nodes_of(self, chain_id: int) -> Nodes:
         nodes = self._nodes.get(chain_id)
         if not nodes:
-            raise ProviderUnconfigured(self.about.name, f"no node is configured for chain {chain_id}")
-        return Nodes(nodes, self.left)
+            raise ProviderUnconfigured(self.info.name, f"no node is configured for chain {chain_id}")
+        return Nodes(nodes, self.remaining_seconds)
 
     async def _call_bundle(self, chain_id: int, calls: Sequence[Call]) -> list[bytes | None]:
         content = encode(["(address,bool,bytes)[]"], [[(call.to, True, call.data) for call in calls]])
@@ -262,7 +264,10 @@ class Rpc(Provider):
 
 def _node_urls(settings: Settings, chain_id: int) -> tuple[str, ...]:
     """Return the node URLs of a chain: its own setting, else the gateway's, else public nodes."""
-    chain_urls, gateway = settings.provider(f"rpc_{chain_id}").url, settings.provider("rpc").url
+    chain_urls, gateway = (
+        settings.provider_settings(f"rpc_{chain_id}").url,
+        settings.provider_settings("rpc").url,
+    )
     if not chain_urls and not gateway:
         return PUBLIC.get(chain_id, ())
     urls = chain_urls or (gateway or "").replace("{chain_id}", str(chain_id))
@@ -340,7 +345,7 @@ def _parse_block_number(value: Any) -> int:
 
 def _parse_block(block: Any) -> Block:
     seconds = _parse_number(block["timestamp"])
-    if seconds and not since_1970(seconds):
+    if seconds and not from_unix_seconds(seconds):
         raise ValueError("not a block time")
     return Block(_parse_block_number(block["number"]), seconds)
 

@@ -22,8 +22,8 @@ from centgate.facts.hits import (
     unaddressed,
 )
 from centgate.facts.web import Found, Hit
-from centgate.provider import About, Provider, reported
-from centgate.readings import at, items, name, number
+from centgate.provider import Provider, ProviderInfo, instrumented
+from centgate.readings import as_clean_name, as_list, as_number, get_path
 
 CATEGORIES = {"news": "news", "research paper": "science"}
 """SearXNG's names of categories; others are searched by an operator in the query."""
@@ -34,7 +34,7 @@ MAX_NAMED_ENGINES = 5
 class SearXNG(Provider):
     """Web search through a self-hosted instance; its URL must be set."""
 
-    about = About(
+    info = ProviderInfo(
         "searxng",
         "SearXNG",
         docs_url="https://docs.searxng.org",
@@ -44,45 +44,45 @@ class SearXNG(Provider):
     )
 
     @property
-    def configured(self) -> bool:
+    def is_configured(self) -> bool:
         """True if a URL is set."""
-        return super().configured and self.settings.url is not None
+        return super().is_configured and self.settings.url is not None
 
-    def cannot(self, asked: Mapping[str, Any]) -> tuple[str, ...]:
+    def unsupported_options(self, options: Mapping[str, Any]) -> tuple[str, ...]:
         """Reject a category without a SearXNG category or a search operator."""
-        category = asked.get("category")
+        category = options.get("category")
         return () if category is None or category in (*CATEGORIES, *OPERATORS) else ("category",)
 
-    @reported
+    @instrumented
     async def search(self, query: str, most: int, category: str | None = None) -> Found:
         """Return at most `limit` pages, of a category if given; empty if nothing matches.
 
         No results while engines did not respond is a failure, since they might have found some. Costs nothing
         but the instance.
         """
-        if self.cannot({"category": category}):
-            raise self.failed(f"does not support the category '{category}'")
+        if self.unsupported_options({"category": category}):
+            raise self.invalid_response(f"does not support the category '{category}'")
         body = await self._query(_search_params(query, category))
-        unresponsive = items(body.get("unresponsive_engines"))
+        unresponsive = as_list(body.get("unresponsive_engines"))
         results = rows(body["results"])
         parsed = [hit for row in results if (hit := _parse_hit(row))]
         hits = [hit for hit in parsed if of_kind(hit.url, category)]
         if unresponsive and not hits:
-            raise self.failed(
+            raise self.invalid_response(
                 f"found nothing, and {_engine_count(unresponsive)} did not answer: "
                 f"{_engine_names(unresponsive)}"
             )
         if unaddressed(results):
-            raise self.failed("returned results that cannot be parsed")
+            raise self.invalid_response("returned results that cannot be parsed")
         if parsed and not hits:
-            raise self.failed(f"ignored the category '{category}': no result belongs to it")
+            raise self.invalid_response(f"ignored the category '{category}': no result belongs to it")
         if unresponsive:
-            self.record.warn(f"{self.about.label}: {_engine_count(unresponsive)} did not answer")
-        if warning := left_out(self.about.label, parsed, hits, category):
-            self.record.warn(warning)
+            self.trace.add_warning(f"{self.info.label}: {_engine_count(unresponsive)} did not answer")
+        if warning := left_out(self.info.label, parsed, hits, category):
+            self.trace.add_warning(warning)
         return Found(distinct(hits, most))
 
-    @reported
+    @instrumented
     async def probe(self) -> str:
         """Send an empty query for JSON: an instance with JSON enabled rejects it as empty."""
         params = {"format": "json"}
@@ -92,15 +92,19 @@ class SearXNG(Provider):
         if reply.status == 403 and reply.body.lstrip()[:1] == b"<":
             raise self._json_disabled()
         if reply.status != 400 and reply.status >= 300:
-            raise self.upstream.failure(reply)
+            raise self.upstream.error_for_status(reply)
         return "answers in JSON"
 
     async def _query(self, params: Mapping[str, str]) -> dict[str, Any]:
         headers = {"Authorization": f"Bearer {self.key}"} if self.key else {}
         reply = await self.upstream.get(self.url("/search"), params=params, headers=headers, accept=(403,))
         if reply.status == 403:
-            raise self.upstream.failure(reply) if reply.body.lstrip()[:1] != b"<" else self._json_disabled()
-        body = reply.json()
+            raise (
+                self.upstream.error_for_status(reply)
+                if reply.body.lstrip()[:1] != b"<"
+                else self._json_disabled()
+            )
+        body = reply.parse_json()
         if not isinstance(body, dict):
             raise TypeError("no object")
         return cast(dict[str, Any], body)
@@ -108,8 +112,8 @@ class SearXNG(Provider):
     def _json_disabled(self) -> ProviderRefused:
         """Build the error for a web page with status 403: JSON is disabled on most instances."""
         return ProviderRefused(
-            self.about.name,
-            f"{self.about.label} refuses this deployment with a web page (status 403): "
+            self.info.name,
+            f"{self.info.label} refuses this deployment with a web page (status 403): "
             "list json under search.formats in the settings of the instance",
         )
 
@@ -122,17 +126,17 @@ def _search_params(query: str, category: str | None) -> dict[str, str]:
 
 def _parse_hit(row: Any) -> Hit | None:
     """Parse a result; None without a usable URL."""
-    url = address(at(row, "url"))
+    url = address(get_path(row, "url"))
     if url is None:
         return None
-    authors = ", ".join(each for each in items(at(row, "authors")) if isinstance(each, str))
+    authors = ", ".join(each for each in as_list(get_path(row, "authors")) if isinstance(each, str))
     return Hit(
         url=url,
-        title=line(at(row, "title"), TITLE),
-        description=line(at(row, "content"), DESCRIPTION),
-        published=published(at(row, "publishedDate")),
-        author=line(at(row, "author") or authors, AUTHOR),
-        score=number(at(row, "score")),
+        title=line(get_path(row, "title"), TITLE),
+        description=line(get_path(row, "content"), DESCRIPTION),
+        published=published(get_path(row, "publishedDate")),
+        author=line(get_path(row, "author") or authors, AUTHOR),
+        score=as_number(get_path(row, "score")),
     )
 
 
@@ -145,5 +149,5 @@ def _engine_names(engines: Sequence[Any]) -> str:
     pairs = [
         cast(list[Any], each) if isinstance(each, list) else [each] for each in engines[:MAX_NAMED_ENGINES]
     ]
-    labels = [[label for part in pair[:2] if (label := name(part))] for pair in pairs]
+    labels = [[label for part in pair[:2] if (label := as_clean_name(part))] for pair in pairs]
     return ", ".join(f"{each[0]} ({each[1]})" if each[1:] else "".join(each) for each in labels if each)

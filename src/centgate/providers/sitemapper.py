@@ -7,15 +7,15 @@ from dataclasses import dataclass
 
 from centgate.errors import PageUnread, ProviderUnconfigured
 from centgate.facts.web import Hit
-from centgate.provider import About, Provider, reported
+from centgate.provider import Provider, ProviderInfo, instrumented
 from centgate.resources import Resources
 from centgate.safefetch.fetcher import Fetched, FetchFailed
-from centgate.sandbox import WorkFailed
+from centgate.sandbox import TaskFailed
 from centgate.settings import Settings
 from centgate.sites.gathering import TYPES, Gathering, refusal
 from centgate.sites.mapping import Packed, best, packed, page_part, sitemap_part
 from centgate.sites.site import Entry, address
-from centgate.text import cleaned
+from centgate.text import clean_line
 
 PAGE_BYTES = 2 << 20
 PARSE_SECONDS = 5
@@ -41,7 +41,7 @@ class SiteMapper(Provider):
     Pages disallowed by robots.txt may be listed, but are not fetched.
     """
 
-    about = About(
+    info = ProviderInfo(
         "sitemapper",
         "Built-in site mapper",
         docs_url="https://www.sitemaps.org/protocol.html",
@@ -52,7 +52,7 @@ class SiteMapper(Provider):
         super().__init__(settings, resources)
         self._respects_robots = settings.fetch_robots
 
-    @reported
+    @instrumented
     async def links(self, url: str, search: str | None, most: int) -> list[Hit]:
         """Return pages of a site, best first: those that match `search`, else the nearest to the page.
 
@@ -61,9 +61,9 @@ class SiteMapper(Provider):
         """
         resources = self._server_resources
         sitemaps = Gathering(
-            resources.fetcher, resources.readers, resources.robots, heeds_bans=self._respects_robots
+            resources.fetcher, resources.page_parsers, resources.robots, heeds_bans=self._respects_robots
         )
-        seconds = self.left * FETCH_SHARE
+        seconds = self.remaining_seconds * FETCH_SHARE
         page, _ = await asyncio.gather(
             self._fetch_page_or_failure(url, seconds), sitemaps.read(url, search or url, seconds)
         )
@@ -77,7 +77,7 @@ class SiteMapper(Provider):
     @property
     def _server_resources(self) -> Resources:
         if self.resources is None:
-            raise ProviderUnconfigured(self.about.name, f"{self.about.label} has no fetcher")
+            raise ProviderUnconfigured(self.info.name, f"{self.info.label} has no fetcher")
         return self.resources
 
     async def _fetch_page_or_failure(self, url: str, seconds: float) -> _StartPage | FetchFailed:
@@ -101,14 +101,14 @@ class SiteMapper(Provider):
 
     async def _parse_page(self, fetched: Fetched) -> _StartPage:
         """Parse a response: its own URL, and the pages that it links to or lists."""
-        run = self._server_resources.readers.run
+        run = self._server_resources.page_parsers.run_task
         own_entry = packed([Entry(fetched.url)])
         try:
             if "html" in (fetched.content_type or "html").lower():
                 part = await run(PARSE_SECONDS, page_part, fetched.body, fetched.content_type, fetched.url)
             else:
                 part = await run(PARSE_SECONDS, sitemap_part, fetched.body, fetched.url, "")
-        except WorkFailed:
+        except TaskFailed:
             part = None
         return _StartPage(
             fetched.url, (part.entries, own_entry) if part else (own_entry,), part.count if part else 0
@@ -118,7 +118,7 @@ class SiteMapper(Provider):
         self, parts: tuple[Packed, ...], url: str, final_url: str, search: str | None, limit: int
     ) -> list[Hit]:
         """Rank the pages of all parts; of the first part alone if all are too many."""
-        run = self._server_resources.readers.run
+        run = self._server_resources.page_parsers.run_task
         for selection in (parts, parts[:1]):
             try:
                 return (
@@ -126,10 +126,10 @@ class SiteMapper(Provider):
                     if selection
                     else []
                 )
-            except WorkFailed as failure:
+            except TaskFailed as failure:
                 cause = failure
-                self.record.warn(f"not all pages of the site could be ranked: {failure}")
-        raise self.failed(f"could not rank the site's pages: {cause}")
+                self.trace.add_warning(f"not all pages of the site could be ranked: {failure}")
+        raise self.invalid_response(f"could not rank the site's pages: {cause}")
 
     def _no_pages_error(self, page: _StartPage | FetchFailed, sitemaps: Gathering) -> Exception:
         """Build the error for a site without any page found."""
@@ -137,25 +137,29 @@ class SiteMapper(Provider):
             ("failed", "it lists no page") if isinstance(page, _StartPage) else (page.reason, page.message)
         )
         if reason == "not_found" and not sitemaps.unread and not sitemaps.late:
-            return self.nothing("no page at this address, and its site has no sitemap")
-        return PageUnread(self.about.name, reason, f"the page was not read: {message}")
+            return self.no_data("no page at this address, and its site has no sitemap")
+        return PageUnread(self.info.name, reason, f"the page was not read: {message}")
 
     def _warn_incomplete(self, url: str, page: _StartPage | FetchFailed, sitemaps: Gathering) -> None:
         """Warn of what is missing in the result."""
         if isinstance(page, FetchFailed):
-            self.record.warn(f"the page itself was not read: {page.message}; the links are from sitemaps")
+            self.trace.add_warning(
+                f"the page itself was not read: {page.message}; the links are from sitemaps"
+            )
         elif _host_of(page.url) != _host_of(url):
-            self.record.warn(f"the address leads to {cleaned(page.url, 200)}, whose site is listed as well")
+            self.trace.add_warning(
+                f"the address leads to {clean_line(page.url, 200)}, whose site is listed as well"
+            )
         elif not page.links and not sitemaps.parts:
-            self.record.warn("the page has no links of its own; links created by scripts are missing")
+            self.trace.add_warning("the page has no links of its own; links created by scripts are missing")
         if sitemaps.unread:
             first, cause = next(iter(sitemaps.unread.items()))
             others = f" (and {len(sitemaps.unread) - 1} more)" if len(sitemaps.unread) > 1 else ""
-            self.record.warn(f"the sitemap {cleaned(first, 200)}{others} was not read: {cause}")
+            self.trace.add_warning(f"the sitemap {clean_line(first, 200)}{others} was not read: {cause}")
         if sitemaps.late:
-            self.record.warn("there was no time to read all of the site's sitemaps")
+            self.trace.add_warning("there was no time to read all of the site's sitemaps")
         if sitemaps.left_out:
-            self.record.warn("the site has more sitemaps than were read")
+            self.trace.add_warning("the site has more sitemaps than were read")
 
 
 def _host_of(url: str) -> str | None:

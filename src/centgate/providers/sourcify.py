@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any, cast
 
 from centgate.errors import ProviderError
-from centgate.evm import checksummed
+from centgate.evm import to_checksum_address
 from centgate.facts.contracts import Created, MatchLevel, ProxyClaim, ProxyKind, Published, named
-from centgate.provider import About, Provider, reported
-from centgate.readings import count, name
-from centgate.text import cleaned
-from centgate.upstream import Rate, Reply
+from centgate.provider import Provider, ProviderInfo, instrumented
+from centgate.readings import as_clean_name, as_count
+from centgate.text import clean_line
+from centgate.upstream import RateLimit, UpstreamResponse
 
 FIELDS = "abi,compilation,proxyResolution,deployment.blockNumber"
 _MATCH_LEVELS: dict[str | None, MatchLevel] = {"exact_match": "exact", "match": "bytecode", None: "none"}
@@ -27,37 +27,39 @@ _PROXY_KINDS: dict[str, ProxyKind] = {
 class Sourcify(Provider):
     """Match level of a contract's source and bytecode, and the implementation behind a proxy."""
 
-    about = About(
+    info = ProviderInfo(
         "sourcify",
         "Sourcify",
         docs_url="https://docs.sourcify.dev/docs/api",
         url="https://sourcify.dev",
         terms="Free without a key.",
-        rate=Rate(5, 1),  # it publishes none, and answers 429 when it is asked too often
+        rate_limit=RateLimit(5, 1),  # it publishes none, and answers 429 when it is asked too often
         max_bytes=8 << 20,
     )
 
-    @reported
+    @instrumented
     async def published(self, chain_id: int, address: str) -> Published:
         """Return the verified source of an address; match `none` also if there is no contract."""
         url = self.url(f"/server/v2/contract/{chain_id}/{address}")
         reply = await self.upstream.get(url, params={"fields": FIELDS}, accept=(400, 404))
         if reply.status == 400 and _error_code(reply) == "invalid_parameter":
             reply = await self.upstream.get(url, accept=(400, 404))
-        body = reply.json()
+        body = reply.parse_json()
         if "match" not in body:  # present with either status, whether verified or not
             raise self._parse_error(reply)
         return _parse_contract(body, chain_id, address)
 
-    def _parse_error(self, reply: Reply) -> ProviderError:
+    def _parse_error(self, reply: UpstreamResponse) -> ProviderError:
         """Map an error body to an error."""
-        body: dict[str, Any] = reply.json()
-        reason = cleaned(str(body.get("message") or body.get("customCode") or ""), 120)
-        return self.failed(f"refuses: {reason}" if reason else f"answered with status {reply.status}")
+        body: dict[str, Any] = reply.parse_json()
+        reason = clean_line(str(body.get("message") or body.get("customCode") or ""), 120)
+        return self.invalid_response(
+            f"refuses: {reason}" if reason else f"answered with status {reply.status}"
+        )
 
 
-def _error_code(reply: Reply) -> Any:
-    return reply.json().get("customCode")
+def _error_code(reply: UpstreamResponse) -> Any:
+    return reply.parse_json().get("customCode")
 
 
 def _parse_contract(body: dict[str, Any], chain_id: int, address: str) -> Published:
@@ -68,10 +70,10 @@ def _parse_contract(body: dict[str, Any], chain_id: int, address: str) -> Publis
     return Published(
         "sourcify",
         match,
-        name=name(compilation.get("name")),
-        language=name(compilation.get("language")),
-        compiler_version=name(compilation.get("compilerVersion")),
-        url=f"https://repo.sourcify.dev/{chain_id}/{checksummed(address)}",
+        name=as_clean_name(compilation.get("name")),
+        language=as_clean_name(compilation.get("language")),
+        compiler_version=as_clean_name(compilation.get("compilerVersion")),
+        url=f"https://repo.sourcify.dev/{chain_id}/{to_checksum_address(address)}",
         source_available=True,
         abi_available=isinstance(body["abi"], list) if "abi" in body else None,
         proxy=_parse_proxy(body.get("proxyResolution")),
@@ -84,7 +86,7 @@ def _as_object(value: Any) -> dict[str, Any]:
 
 
 def _parse_creation(deployment: dict[str, Any]) -> Created | None:
-    block = count(deployment.get("blockNumber"))
+    block = as_count(deployment.get("blockNumber"))
     return None if block is None else Created(block=block)
 
 
@@ -94,7 +96,7 @@ def _parse_proxy(resolution: Any) -> ProxyClaim | None:
     is_proxy, kind = fields.get("isProxy"), fields.get("proxyType")
     if not isinstance(is_proxy, bool):
         return None
-    value = name(kind) or str(is_proxy).lower()
+    value = as_clean_name(kind) or str(is_proxy).lower()
     proxy_kind = _PROXY_KINDS.get(kind, "other") if isinstance(kind, str) and is_proxy else None
     implementations = named(fields.get("implementations"), "address")
     return ProxyClaim.told(proxy_kind, implementations, "proxyResolution", value, is_proxy=is_proxy)

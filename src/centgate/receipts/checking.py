@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any, Literal, cast
 
-from centgate.eip3009 import recover
-from centgate.evm import checksummed
+from centgate.eip3009 import recover_signer
+from centgate.evm import to_checksum_address
 from centgate.receipts.signer import ANSWERED, EXTENSION
 from centgate.receipts.typed_data import ANSWER, OFFER, RECEIPT, Statement
 
@@ -202,10 +202,10 @@ def _parse_signed(statement: Statement, signed: Any) -> _SignedStatement:
     if block.get("format") != "eip712" or not isinstance(payload, dict) or not isinstance(signature, str):
         raise ValueError("it does not have x402's fields format, payload and signature")
     digest = statement.digest(cast(dict[str, Any], payload))
-    address = recover(digest, _parse_hex(signature))
+    address = recover_signer(digest, _parse_hex(signature))
     if address is None:
         raise ValueError("its signature is invalid")
-    return _SignedStatement(checksummed(address), cast(dict[str, Any], payload), digest)
+    return _SignedStatement(to_checksum_address(address), cast(dict[str, Any], payload), digest)
 
 
 def _parse_hex(signature: str) -> bytes:

@@ -8,8 +8,8 @@ from typing import Any
 
 from pydantic import SecretStr
 
-from centgate.eip3009 import address_of, sign
-from centgate.evm import checksummed
+from centgate.eip3009 import derive_address, sign
+from centgate.evm import to_checksum_address
 from centgate.receipts.typed_data import ANSWER, OFFER, RECEIPT, VERSION, Statement
 
 EXTENSION = "offer-receipt"
@@ -24,7 +24,7 @@ class Signer:
     def __init__(self, key: bytes) -> None:
         """Store `key`, 32 bytes. Raises ValueError if it is not a valid secp256k1 private key."""
         self._key = key
-        self.address = checksummed(address_of(key))
+        self.address = to_checksum_address(derive_address(key))
 
     def offer(self, requirements: Mapping[str, Any], url: str, *, until: int) -> dict[str, Any]:
         """Return the extension of a 402: a signed offer of its `accepts` entry, valid until a Unix time."""

@@ -9,18 +9,18 @@ from typing import Literal
 
 from pydantic import Field
 
-from centgate.chains import CHAIN_BY_ID, Address, OnChain
+from centgate.chains import CHAIN_BY_ID, Address, ChainRequest
 from centgate.errors import NoData
 from centgate.facts.approvals import ApprovalSource, Live, Scan, TokenNow, ToldApproval, ToldApprovals
 from centgate.inquiries.allowances import read_live, scanned, together_told
 from centgate.provider import Fallback, Primary
 from centgate.providers.goplus import GoPlus
 from centgate.providers.rpc import Rpc
-from centgate.readings import since_1970
+from centgate.readings import from_unix_seconds
 from centgate.schema import Data
 from centgate.service import service
 from centgate.sources import attempt
-from centgate.text import cleaned, timestamp
+from centgate.text import clean_line, format_timestamp
 from centgate.verdicts.approval_history import History, note, remarks
 from centgate.verdicts.approval_rules import (
     PERMIT2,
@@ -42,7 +42,7 @@ MAX_APPROVALS = 200
 NOT_COVERED = ["NFT operator approvals", "grants signed for Permit2"]
 
 
-class ApprovalRiskRequest(OnChain):
+class ApprovalRiskRequest(ChainRequest):
     """A wallet on a chain."""
 
     wallet_address: Address = Field(description="The wallet: 0x and 40 hexadecimal characters.")
@@ -186,9 +186,11 @@ class ApprovalRisk(Data):
         "Recommendations are text and links; no transaction is prepared.",
         "Read-only: nothing is signed or sent.",
     ),
-    fresh_for=timedelta(minutes=5),
-    example=ApprovalRiskRequest(chain_id=8453, wallet_address="0xd8da6bf26964af9d7eed9e03e53415d37aa96045"),
-    sample=ApprovalRisk(
+    cache_ttl=timedelta(minutes=5),
+    input_example=ApprovalRiskRequest(
+        chain_id=8453, wallet_address="0xd8da6bf26964af9d7eed9e03e53415d37aa96045"
+    ),
+    output_example=ApprovalRisk(
         approvals=[
             Approval(
                 token=ApprovedToken(
@@ -281,7 +283,7 @@ async def approval_risk(
     evidence = [_build_evidence(entry, live, request.chain_id, now) for entry in history.reported.entries]
     verdicts = sorted((judged(each) for each in evidence if each.amount != 0), key=lambda each: each.order)
     if not verdicts and not history.complete:
-        goplus.record.provisional = True
+        goplus.trace.is_provisional = True
     listed = [(verdict, _build_approval(verdict, live)) for verdict in verdicts[:MAX_APPROVALS]]
     return ApprovalRisk(
         approvals=[approval for _, approval in listed],
@@ -290,14 +292,14 @@ async def approval_risk(
             recommendation for each in listed if (recommendation := _build_recommendation(*each, request))
         ],
         coverage=_build_coverage(history, live, request, empty=not verdicts),
-        warnings=[*goplus.record.warnings, *remarks(history, live, evidence), *_warn_left_out(verdicts)],
+        warnings=[*goplus.trace.warnings, *remarks(history, live, evidence), *_warn_left_out(verdicts)],
     )
 
 
 async def _read_history(request: ApprovalRiskRequest, goplus: GoPlus, rpc: Rpc) -> History:
     """Read the approvals from the index if it is complete, else from event logs, or from both combined."""
     chain_id, wallet = request.chain_id, request.wallet_address
-    is_index_available = goplus.configured and goplus.covers(chain_id)
+    is_index_available = goplus.is_configured and goplus.supports_chain(chain_id)
     index = await attempt(goplus.approvals, chain_id, wallet) if is_index_available else None
     if isinstance(index, ToldApprovals) and not index.partial:
         return History(index, "goplus", None)
@@ -306,9 +308,9 @@ async def _read_history(request: ApprovalRiskRequest, goplus: GoPlus, rpc: Rpc) 
         logs = scan if isinstance(scan, Scan) else None
         return History(together_told(index, logs) if logs else index, "goplus", logs)
     if isinstance(scan, Scan):
-        if goplus.covers(chain_id):
-            goplus.record.warn(
-                f"{goplus.about.label} was not available; event logs of a block range were read instead"
+        if goplus.supports_chain(chain_id):
+            goplus.trace.add_warning(
+                f"{goplus.info.label} was not available; event logs of a block range were read instead"
             )
         return History(scan.told, "rpc", scan)
     raise scan if index is None or isinstance(index, NoData) else index
@@ -318,12 +320,14 @@ async def _read_live_state(request: ApprovalRiskRequest, rpc: Rpc, history: Hist
     """Read the current on-chain state; if there are too many approvals, of the most urgent ones."""
     chain_id = request.chain_id
     entries = sorted(history.reported.entries, key=lambda entry: judged(Evidence(entry, chain_id, now)).order)
-    can_read = rpc.configured and rpc.covers(chain_id)
+    can_read = rpc.is_configured and rpc.supports_chain(chain_id)
     live = (
         await read_live(rpc, chain_id, request.wallet_address, entries, history.scan) if can_read else Live()
     )
     if entries and not live.tokens:
-        rpc.record.warn("Allowances could not be read from the chain; the amounts are as listed, not live")
+        rpc.trace.add_warning(
+            "Allowances could not be read from the chain; the amounts are as listed, not live"
+        )
     return live
 
 
@@ -415,8 +419,8 @@ def _scale_units(units: int | None, decimals: int | None) -> float | None:
 
 
 def _format_time(seconds: int | None) -> str | None:
-    moment = since_1970(seconds)
-    return timestamp(moment) if moment else None
+    moment = from_unix_seconds(seconds)
+    return format_timestamp(moment) if moment else None
 
 
 def _build_recommendation(
@@ -427,7 +431,7 @@ def _build_recommendation(
         return None
     token, spender = verdict.evidence.entry.pair
     names = " to ".join(
-        filter(None, (cleaned(approval.token.symbol, 20), cleaned(approval.spender.name, 40)))
+        filter(None, (clean_line(approval.token.symbol, 20), clean_line(approval.spender.name, 40)))
     )
     page = f"https://revoke.cash/address/{request.wallet_address}?chainId={request.chain_id}"
     return Recommendation(

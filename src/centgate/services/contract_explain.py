@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 
 from pydantic import Field
 
-from centgate.chains import CHAIN_BY_ID, Address, OnChain
+from centgate.chains import CHAIN_BY_ID, Address, ChainRequest
 from centgate.facts.contracts import AccountKind, ContractSource, MatchLevel, ProxyKind, Published
 from centgate.inquiries.registries import MOST_IMPLEMENTATIONS, Registered, Registries, look
 from centgate.provider import Fallback, GapFallback, Primary
@@ -18,8 +18,8 @@ from centgate.providers.rpc import Rpc
 from centgate.providers.sourcify import Sourcify
 from centgate.schema import Data
 from centgate.service import service
-from centgate.sources import together
-from centgate.text import timestamp
+from centgate.sources import open_task_group
+from centgate.text import format_timestamp
 from centgate.verdicts.proxies import Finding, Seen, judge
 from centgate.verdicts.proxy_claims import with_claims
 
@@ -28,7 +28,7 @@ NEW_CONTRACT_AGE = timedelta(days=7)
 NO_REGISTRY = "no registry of published source is configured for this chain, so `verified` is null"
 
 
-class ContractExplainRequest(OnChain):
+class ContractExplainRequest(ChainRequest):
     """A contract on a chain."""
 
     contract_address: Address = Field(description="The contract: 0x and 40 hexadecimal characters.")
@@ -143,11 +143,11 @@ class ContractExplanation(Data):
         "Published source says what the code is, not that it is safe.",
         "Read-only: nothing is signed or sent.",
     ),
-    fresh_for=timedelta(minutes=10),
-    example=ContractExplainRequest(
+    cache_ttl=timedelta(minutes=10),
+    input_example=ContractExplainRequest(
         chain_id=8453, contract_address="0x833589fcd6edb6e08f4c7c32d4f71b54bda02913"
     ),
-    sample=ContractExplanation(
+    output_example=ContractExplanation(
         verified=True,
         contract_name="FiatTokenProxy",
         source_available=True,
@@ -210,7 +210,7 @@ async def contract_explain(
     """
     chain_id, address = request.chain_id, request.contract_address
     registries = Registries(chain_id, etherscan, sourcify, blockscout)
-    async with together() as group:
+    async with open_task_group() as group:
         state_task = group.create_task(look(rpc, chain_id, address))
         sources_task = group.create_task(registries.know(address))
     (state, failure), sources = state_task.result(), sources_task.result()
@@ -218,13 +218,13 @@ async def contract_explain(
         assert failure
         raise failure
     finding = with_claims(judge(state), sources.claims)
-    async with together() as group:
+    async with open_task_group() as group:
         implementations_task = group.create_task(_list_implementations(registries, finding))
         creation_task = group.create_task(_add_creation_time(registries, sources, finding, address, rpc))
     sources, implementations = creation_task.result(), implementations_task.result()
     report = _ContractReport(address, state, finding, sources, implementations, registries)
     for warning in _list_unread_sources(chain_id, registries, state, is_complete=failure is None):
-        rpc.record.warn(warning)
+        rpc.trace.add_warning(warning)
     return ContractExplanation(
         verified=report.verified,
         contract_name=sources.best.name if sources.best and not report.is_wallet else None,
@@ -236,7 +236,7 @@ async def contract_explain(
             verifications=[_build_verification(each) for each in sources.published],
             creation=_build_creation(sources),
         ),
-        warnings=list(dict.fromkeys([*rpc.record.warnings, *finding.notes, *report.warnings()])),
+        warnings=list(dict.fromkeys([*rpc.trace.warnings, *finding.notes, *report.warnings()])),
     )
 
 
@@ -408,7 +408,7 @@ def _build_creation(sources: Registered) -> Creation | None:
     if created is None:
         return None
     return Creation(
-        created_at=timestamp(created.at) if created.at else None,
+        created_at=format_timestamp(created.at) if created.at else None,
         creator_address=created.creator,
         transaction_hash=created.transaction,
     )

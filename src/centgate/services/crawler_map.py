@@ -10,7 +10,7 @@ from pydantic import Field
 from centgate.provider import Leg
 from centgate.providers.firecrawl import Firecrawl
 from centgate.providers.sitemapper import SiteMapper
-from centgate.schema import Beyond, Data, Omittable, StrictRequest
+from centgate.schema import Data, Omittable, RefusedOptions, StrictRequest
 from centgate.service import service
 from centgate.sources import first_of
 from centgate.web import MODES, NOT_INSTRUCTIONS, SCRAPING, Link, WebUrl
@@ -49,9 +49,9 @@ class SiteLinks(Data):
         "Crawling, scraping and larger maps are refused, never downgraded.",
         NOT_INSTRUCTIONS,
     ),
-    fresh_for=timedelta(seconds=300),
-    example=CrawlerMap(url="https://docs.python.org/3/", search="asyncio"),
-    sample=SiteLinks(
+    cache_ttl=timedelta(seconds=300),
+    input_example=CrawlerMap(url="https://docs.python.org/3/", search="asyncio"),
+    output_example=SiteLinks(
         links=[
             Link(
                 title="asyncio — Asynchronous I/O",
@@ -61,7 +61,7 @@ class SiteLinks(Data):
             Link(title=None, url="https://docs.python.org/3/library/asyncio-task.html", description=None),
         ]
     ),
-    beyond=Beyond(
+    refused_options=RefusedOptions(
         names=MODES
         | SCRAPING
         | {

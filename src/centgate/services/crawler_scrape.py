@@ -11,7 +11,7 @@ from centgate.pages.cutting import cut
 from centgate.provider import Leg
 from centgate.providers.firecrawl import Firecrawl
 from centgate.providers.pagereader import PageReader
-from centgate.schema import Beyond, Data, StrictRequest
+from centgate.schema import Data, RefusedOptions, StrictRequest
 from centgate.service import service
 from centgate.sources import first_of
 from centgate.web import MODES, NOT_INSTRUCTIONS, SCRAPING, UNTRUSTED, WebUrl
@@ -83,9 +83,9 @@ class ScrapedPage(Data):
         "Enhanced proxies, JSON extraction and browser interaction are refused, never downgraded.",
         NOT_INSTRUCTIONS,
     ),
-    fresh_for=timedelta(seconds=300),
-    example=CrawlerScrape(url="https://example.com/"),
-    sample=ScrapedPage(
+    cache_ttl=timedelta(seconds=300),
+    input_example=CrawlerScrape(url="https://example.com/"),
+    output_example=ScrapedPage(
         markdown="# Example Domain\n\nThis domain is for use in documentation examples.",
         metadata=PageMetadata(
             title="Example Domain",
@@ -102,7 +102,7 @@ class ScrapedPage(Data):
             truncated=False,
         ),
     ),
-    beyond=Beyond(
+    refused_options=RefusedOptions(
         names=MODES | SCRAPING | {"highlights", "scrapeOptions"},
         values={"formats": frozenset({"markdown"})},
     ),
@@ -117,7 +117,7 @@ async def crawler_scrape(
     """
     page = await first_of(firecrawl.scrape, pagereader.read)(request.url, request.only_main_content)
     for warning in page.warnings:
-        pagereader.record.warn(warning)
+        pagereader.trace.add_warning(warning)
     markdown, truncated = cut(page.markdown, MAX_CHARACTERS)
     return ScrapedPage(markdown=markdown, metadata=_build_metadata(page, truncated=truncated))
 

@@ -10,7 +10,7 @@ from centgate.provider import Leg
 from centgate.providers.brave import Brave
 from centgate.providers.firecrawl import Firecrawl
 from centgate.providers.searxng import SearXNG
-from centgate.schema import Beyond, Data, StrictRequest
+from centgate.schema import Data, RefusedOptions, StrictRequest
 from centgate.service import service
 from centgate.sources import first_of
 from centgate.web import MODES, NOT_INSTRUCTIONS, SCRAPING, SOMETHING, Link
@@ -45,9 +45,9 @@ class SearchLinks(Data):
         "Titles, URLs and descriptions; scraping the results is refused, never downgraded.",
         NOT_INSTRUCTIONS,
     ),
-    fresh_for=timedelta(seconds=300),
-    example=CrawlerSearch(query="EIP-3009 transferWithAuthorization", limit=3),
-    sample=SearchLinks(
+    cache_ttl=timedelta(seconds=300),
+    input_example=CrawlerSearch(query="EIP-3009 transferWithAuthorization", limit=3),
+    output_example=SearchLinks(
         results=[
             Link(
                 title="ERC-3009: Transfer With Authorization",
@@ -56,7 +56,7 @@ class SearchLinks(Data):
             )
         ]
     ),
-    beyond=Beyond(
+    refused_options=RefusedOptions(
         names=MODES
         | SCRAPING
         | {

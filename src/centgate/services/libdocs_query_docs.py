@@ -11,7 +11,7 @@ from centgate.facts.libraries import Snippet
 from centgate.provider import Leg
 from centgate.providers.context7 import Context7
 from centgate.providers.packagedocs import PackageDocs
-from centgate.schema import Beyond, Data, Omittable, StrictRequest
+from centgate.schema import Data, Omittable, RefusedOptions, StrictRequest
 from centgate.service import service
 from centgate.sources import first_of
 from centgate.web import MODES, NOT_INSTRUCTIONS, UNTRUSTED
@@ -62,9 +62,9 @@ class Docs(Data):
         "A snippet that does not fit the budget is left out as a whole.",
         NOT_INSTRUCTIONS,
     ),
-    fresh_for=timedelta(seconds=600),
-    example=LibdocsQueryDocs(library_id="/fastapi/fastapi", topic="dependencies", tokens=1500),
-    sample=Docs(
+    cache_ttl=timedelta(seconds=600),
+    input_example=LibdocsQueryDocs(library_id="/fastapi/fastapi", topic="dependencies", tokens=1500),
+    output_example=Docs(
         docs=[
             Doc(
                 title="Declare a dependency",
@@ -76,7 +76,7 @@ class Docs(Data):
             )
         ]
     ),
-    beyond=Beyond(names=MODES),
+    refused_options=RefusedOptions(names=MODES),
 )
 async def libdocs_query_docs(
     request: LibdocsQueryDocs, context7: Leg[Context7], packagedocs: Leg[PackageDocs]

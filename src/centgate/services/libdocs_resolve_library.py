@@ -10,7 +10,7 @@ from centgate.facts.libraries import Documented
 from centgate.provider import Leg
 from centgate.providers.context7 import Context7
 from centgate.providers.packagedocs import PackageDocs
-from centgate.schema import Beyond, Data, StrictRequest
+from centgate.schema import Data, RefusedOptions, StrictRequest
 from centgate.service import service
 from centgate.sources import first_of
 from centgate.web import MODES, NOT_INSTRUCTIONS, SOMETHING, UNTRUSTED
@@ -63,9 +63,9 @@ class Libraries(Data):
         f"One name per request, at most {MAX_LIBRARIES} candidates.",
         NOT_INSTRUCTIONS,
     ),
-    fresh_for=timedelta(seconds=600),
-    example=LibdocsResolveLibrary(library_name="fastapi"),
-    sample=Libraries(
+    cache_ttl=timedelta(seconds=600),
+    input_example=LibdocsResolveLibrary(library_name="fastapi"),
+    output_example=Libraries(
         libraries=[
             Library(
                 id="/fastapi/fastapi",
@@ -77,7 +77,7 @@ class Libraries(Data):
             )
         ]
     ),
-    beyond=Beyond(names=MODES),
+    refused_options=RefusedOptions(names=MODES),
 )
 async def libdocs_resolve_library(
     request: LibdocsResolveLibrary, context7: Leg[Context7], packagedocs: Leg[PackageDocs]

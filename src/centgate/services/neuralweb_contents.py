@@ -12,7 +12,7 @@ from centgate.pages.cutting import cut
 from centgate.provider import Leg, Provider
 from centgate.providers.exa import Exa
 from centgate.providers.pagereader import PageReader
-from centgate.schema import Beyond, Data, StrictRequest
+from centgate.schema import Data, RefusedOptions, StrictRequest
 from centgate.service import service
 from centgate.sources import attempt, first_of
 from centgate.web import MODES, NOT_INSTRUCTIONS, READING, UNTRUSTED, WebUrl
@@ -77,9 +77,9 @@ class NeuralwebPages(Data):
         "Summaries, highlights, subpages and forced live crawls are refused, never downgraded.",
         NOT_INSTRUCTIONS,
     ),
-    fresh_for=timedelta(seconds=300),
-    example=NeuralwebContents(urls=["https://example.com/"]),
-    sample=NeuralwebPages(
+    cache_ttl=timedelta(seconds=300),
+    input_example=NeuralwebContents(urls=["https://example.com/"]),
+    output_example=NeuralwebPages(
         pages=[
             PageContents(
                 url="https://example.com/",
@@ -91,7 +91,7 @@ class NeuralwebPages(Data):
             )
         ]
     ),
-    beyond=Beyond(
+    refused_options=RefusedOptions(
         names=MODES
         | READING
         | {"filterEmptyResults", "ids", "objective", "outputSchema", "systemPrompt", "text"}
@@ -115,13 +115,13 @@ async def neuralweb_contents(
     contents = {page.url: _build_contents(page) for page in pages}
     for page in pages:
         for warning in page.warnings if isinstance(page, Page) else ():
-            exa.record.warn(f"{page.url}: {warning}")
+            exa.trace.add_warning(f"{page.url}: {warning}")
     return NeuralwebPages(pages=[contents[url] for url in request.urls])
 
 
 def _has_answered(provider: Provider) -> bool:
     """True if the provider has answered in this request."""
-    return provider.record.providers.get(provider.about.name, {}).get("status") == "ok"
+    return provider.trace.providers.get(provider.info.name, {}).get("status") == "ok"
 
 
 async def _retry_unread(pages: list[Page | Unread], pagereader: PageReader) -> list[Page | Unread]:
@@ -132,9 +132,9 @@ async def _retry_unread(pages: list[Page | Unread], pagereader: PageReader) -> l
         return pages
     read = {page.url: page for page in results if isinstance(page, Page)}
     if read:
-        pagereader.record.warn(
-            f"a fallback source was used: {pagereader.about.label} read {len(read)} of the {len(missing)} "
-            f"pages that {Exa.about.label} could not read"
+        pagereader.trace.add_warning(
+            f"a fallback source was used: {pagereader.info.label} read {len(read)} of the {len(missing)} "
+            f"pages that {Exa.info.label} could not read"
         )
     return [read.get(page.url, page) for page in pages]
 
@@ -142,7 +142,7 @@ async def _retry_unread(pages: list[Page | Unread], pagereader: PageReader) -> l
 def _no_page_read(unread: list[Unread], provider: Provider) -> PageUnread:
     """Build the error for a request of which no page could be read."""
     details = "; ".join(f"{page.url}: {page.message}" for page in unread)
-    return PageUnread(provider.about.name, unread[0].reason, f"none of the pages could be read: {details}")
+    return PageUnread(provider.info.name, unread[0].reason, f"none of the pages could be read: {details}")
 
 
 def _build_contents(page: Page | Unread) -> PageContents:

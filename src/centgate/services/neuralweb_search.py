@@ -12,7 +12,7 @@ from centgate.provider import Leg
 from centgate.providers.brave import Brave
 from centgate.providers.exa import Exa
 from centgate.providers.searxng import SearXNG
-from centgate.schema import Beyond, Data, Omittable, StrictRequest
+from centgate.schema import Data, Omittable, RefusedOptions, StrictRequest
 from centgate.service import service
 from centgate.sources import first_of
 from centgate.web import FILTERS, MODES, NOT_INSTRUCTIONS, READING, SOMETHING, UNTRUSTED, Link
@@ -70,9 +70,9 @@ class NeuralwebResults(Data):
         "Plain search only; deep search, summaries and page contents are refused, never downgraded.",
         NOT_INSTRUCTIONS,
     ),
-    fresh_for=timedelta(seconds=300),
-    example=NeuralwebSearch(query="how do rollups post data to Ethereum", num_results=3),
-    sample=NeuralwebResults(
+    cache_ttl=timedelta(seconds=300),
+    input_example=NeuralwebSearch(query="how do rollups post data to Ethereum", num_results=3),
+    output_example=NeuralwebResults(
         results=[
             NeuralResult(
                 title="Data availability for rollups",
@@ -85,7 +85,7 @@ class NeuralwebResults(Data):
         ],
         resolved_search_type="auto",
     ),
-    beyond=Beyond(
+    refused_options=RefusedOptions(
         names=MODES
         | READING
         | FILTERS

@@ -26,7 +26,7 @@ class PhishingCheckRequest(Request):
     )
 
     @classmethod
-    def rules(cls, body: Mapping[str, Any], context: Mapping[str, Any]) -> Iterable[Issue]:
+    def check_cross_field_rules(cls, body: Mapping[str, Any], context: Mapping[str, Any]) -> Iterable[Issue]:
         """Require an address that a browser could open."""
         url = body.get("url")
         if isinstance(url, str) and 3 <= len(url) <= 2000:
@@ -63,8 +63,8 @@ class PhishingCheck(Data):
         "The answer names the list, its version and date; an old list causes a warning.",
         "Lookalike characters of other scripts cause a warning and do not change the verdict.",
     ),
-    example=PhishingCheckRequest(url="https://myetherwallet.cx/login"),
-    sample=PhishingCheck(
+    input_example=PhishingCheckRequest(url="https://myetherwallet.cx/login"),
+    output_example=PhishingCheck(
         domain="myetherwallet.cx", status="lookalike", matched_list="fuzzylist", match="myetherwallet.com"
     ),
 )

@@ -10,28 +10,28 @@ from typing import Any, cast
 from pydantic import ConfigDict, Field
 from pydantic.config import JsonDict
 
-from centgate.chains import Address, OnNamedChain
+from centgate.chains import Address, NamedChainRequest
 from centgate.errors import Issue, NoData, ProviderFailure
 from centgate.facts.pairs import Pair, Side
-from centgate.provider import Fallback, Primary, Record
+from centgate.provider import Fallback, Primary, RequestTrace
 from centgate.providers.dexscreener import DexScreener
 from centgate.providers.geckoterminal import GeckoTerminal
-from centgate.schema import Data, Omittable, camel
+from centgate.schema import Data, Omittable, to_camel_case
 from centgate.service import service
-from centgate.sources import attempt, first_at_once, first_of
-from centgate.text import timestamp
+from centgate.sources import attempt, first_concurrent, first_of
+from centgate.text import format_timestamp
 from centgate.verdicts.top_pair import Choice, disagreement, suspicions, top_pair
 
 Source = DexScreener | GeckoTerminal
 
 
-class PoolSnapshotRequest(OnNamedChain):
+class PoolSnapshotRequest(NamedChainRequest):
     """A token, or one of its pairs, on a chain."""
 
     model_config = ConfigDict(
         json_schema_extra={
             "allOf": [
-                cast(JsonDict, OnNamedChain.model_config.get("json_schema_extra")),
+                cast(JsonDict, NamedChainRequest.model_config.get("json_schema_extra")),
                 {"oneOf": [{"required": ["tokenAddress"]}, {"required": ["pairAddress"]}]},
             ]
         }
@@ -45,9 +45,9 @@ class PoolSnapshotRequest(OnNamedChain):
     )
 
     @classmethod
-    def rules(cls, body: Mapping[str, Any], context: Mapping[str, Any]) -> Iterable[Issue]:
+    def check_cross_field_rules(cls, body: Mapping[str, Any], context: Mapping[str, Any]) -> Iterable[Issue]:
         """Require a named chain and exactly one of token and pair."""
-        yield from super().rules(body, context)
+        yield from super().check_cross_field_rules(body, context)
         if ("tokenAddress" in body) == ("pairAddress" in body):
             yield Issue("", "exactly one of tokenAddress or pairAddress is required")
 
@@ -92,9 +92,11 @@ class PoolSnapshot(Data):
         "A figure that the source does not give is null, never 0.",
         "Read-only: nothing is signed or sent.",
     ),
-    fresh_for=timedelta(minutes=1),
-    example=PoolSnapshotRequest(chain="base", token_address="0x833589fcd6edb6e08f4c7c32d4f71b54bda02913"),
-    sample=PoolSnapshot(
+    cache_ttl=timedelta(minutes=1),
+    input_example=PoolSnapshotRequest(
+        chain="base", token_address="0x833589fcd6edb6e08f4c7c32d4f71b54bda02913"
+    ),
+    output_example=PoolSnapshot(
         pair_address="0xd0b53d9277642d899df5c87a3966a349a798f224",
         price_usd=0.9998,
         liquidity_usd=98_000_000,
@@ -116,25 +118,27 @@ async def pool_snapshot(
     of the last 24 hours and the creation time. If the first source does not answer, a second one does.
     """
     if request.pair_address:
-        return await _snapshot_pair(request.on, request.pair_address, dexscreener, geckoterminal)
-    return await _snapshot_token(request.on, request.token_address or "", dexscreener, geckoterminal)
+        return await _snapshot_pair(request.target_chain_id, request.pair_address, dexscreener, geckoterminal)
+    return await _snapshot_token(
+        request.target_chain_id, request.token_address or "", dexscreener, geckoterminal
+    )
 
 
 async def _snapshot_token(chain_id: int, token: str, first: Source, second: Source) -> PoolSnapshot:
     """Return the snapshot of a token, or of a pair whose address was sent as a token."""
-    record = first.record
+    record = first.trace
     try:
         pairs = await _find_pairs(chain_id, token, first, second)
     except NoData as no_data:
         raise NoData(f"{no_data.message}, nor a pair at that address; is it on another chain?") from None
     if not pairs[0].has(token):
-        record.warn(f"{token} is not a token with pairs but a pair, and was answered as pairAddress")
+        record.add_warning(f"{token} is not a token with pairs but a pair, and was answered as pairAddress")
         return _build_snapshot(
             pairs[0], pairs[0].base, 1, "The pair at the address that was sent as a token", record
         )
     choice = top_pair(pairs, token)
     if warning := disagreement(choice, token):
-        record.warn(warning)
+        record.add_warning(warning)
     priced = choice.pair.base if token == choice.pair.base.address else choice.pair.quote
     return _build_snapshot(choice.pair, priced, choice.considered, _selection_reason(choice), record)
 
@@ -145,7 +149,7 @@ async def _snapshot_pair(chain_id: int, address: str, *sources: Source) -> PoolS
         pair = await first_of(*(source.pair for source in sources))(chain_id, address)
     except NoData as no_data:
         raise NoData(f"{no_data.message}; if it is a token, send it as tokenAddress") from None
-    return _build_snapshot(pair, pair.base, 1, "The requested pair", sources[0].record)
+    return _build_snapshot(pair, pair.base, 1, "The requested pair", sources[0].trace)
 
 
 async def _find_pairs(chain_id: int, token: str, first: Source, second: Source) -> list[Pair]:
@@ -163,7 +167,7 @@ async def _find_pairs(chain_id: int, token: str, first: Source, second: Source) 
         partial(_find_single_pair, second, chain_id, token),
     )
     if isinstance(result, NoData):
-        rest = first_at_once(partial(_find_single_pair, first, chain_id, token), second_pairs, second_pair)
+        rest = first_concurrent(partial(_find_single_pair, first, chain_id, token), second_pairs, second_pair)
     else:
         rest = first_of(second_pairs, second_pair)
     return await first_of(partial(_raise_again, result), rest)()
@@ -196,7 +200,9 @@ def _selection_reason(choice: Choice) -> str:
     return reason
 
 
-def _build_snapshot(pair: Pair, priced: Side, considered: int, reason: str, record: Record) -> PoolSnapshot:
+def _build_snapshot(
+    pair: Pair, priced: Side, considered: int, reason: str, record: RequestTrace
+) -> PoolSnapshot:
     """Build the snapshot of a pair with the price of one of its tokens; add its warnings to the record."""
     is_base = priced is pair.base
     snapshot = PoolSnapshot(
@@ -205,18 +211,18 @@ def _build_snapshot(pair: Pair, priced: Side, considered: int, reason: str, reco
         liquidity_usd=pair.liquidity_usd,
         volume24h_usd=pair.volume24h_usd,
         fdv_usd=pair.fdv_usd if is_base else None,
-        pair_created_at=timestamp(pair.created_at) if pair.created_at else None,
+        pair_created_at=format_timestamp(pair.created_at) if pair.created_at else None,
         txns24h=_build_trade_counts(pair),
         url=pair.url,
     )
     # the selection is not part of `data` in the service's contract, so it is reported with the provider
-    record.note(pair.source, "ok", selection=_describe_selection(pair, considered, reason, is_base=is_base))
+    record.record(pair.source, "ok", selection=_describe_selection(pair, considered, reason, is_base=is_base))
     for warning in (
         *_list_fallback_warnings(pair, record),
         *_list_missing_fields(snapshot, is_base=is_base),
         *suspicions(pair),
     ):
-        record.warn(warning)
+        record.add_warning(warning)
     return snapshot
 
 
@@ -238,15 +244,15 @@ def _build_trade_counts(pair: Pair) -> TradeCounts | None:
     return TradeCounts(buys=pair.buys24h, sells=pair.sells24h)
 
 
-def _list_fallback_warnings(pair: Pair, record: Record) -> Iterable[str]:
+def _list_fallback_warnings(pair: Pair, record: RequestTrace) -> Iterable[str]:
     """Yield the warnings for a response from the second source."""
-    if pair.source == GeckoTerminal.about.name:
-        first = record.providers.get(DexScreener.about.name, {})
+    if pair.source == GeckoTerminal.info.name:
+        first = record.providers.get(DexScreener.info.name, {})
         reason = "has no such pair" if first.get("status") == "no_data" else "did not answer"
-        yield f"{GeckoTerminal.about.label} is used instead of {DexScreener.about.label}, which {reason}"
+        yield f"{GeckoTerminal.info.label} is used instead of {DexScreener.info.label}, which {reason}"
         if pair.created_at:
             yield (
-                f"pairCreatedAt is from {GeckoTerminal.about.label}: for an older pair it may be the day "
+                f"pairCreatedAt is from {GeckoTerminal.info.label}: for an older pair it may be the day "
                 "on which the pair was first listed there"
             )
 
@@ -254,6 +260,6 @@ def _list_fallback_warnings(pair: Pair, record: Record) -> Iterable[str]:
 def _list_missing_fields(snapshot: PoolSnapshot, *, is_base: bool) -> Iterable[str]:
     """Yield a warning about missing fields; missing liquidity has its own warning elsewhere."""
     expected = ["price_usd", "volume24h_usd", "pair_created_at", "txns24h", *(["fdv_usd"] if is_base else [])]
-    missing = [camel(name) for name in expected if getattr(snapshot, name) is None]
+    missing = [to_camel_case(name) for name in expected if getattr(snapshot, name) is None]
     if missing:
         yield f"the source gives no {', '.join(missing)} for this pair"

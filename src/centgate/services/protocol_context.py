@@ -11,13 +11,13 @@ from pydantic import Field
 
 from centgate.errors import NoData, ProviderFailure, ProviderUnconfigured
 from centgate.facts.directory import Directory, Protocol
-from centgate.provider import GapFallback, Primary, Record
+from centgate.provider import GapFallback, Primary, RequestTrace
 from centgate.providers.defillama import DefiLlama, Totals
 from centgate.providers.exa import Exa
-from centgate.schema import Data, Request, camel
+from centgate.schema import Data, Request, to_camel_case
 from centgate.service import service
-from centgate.sources import attempt, together
-from centgate.text import cleaned
+from centgate.sources import attempt, open_task_group
+from centgate.text import clean_line
 from centgate.verdicts.protocol_names import Match, kindred, matched, near, similar, slug_in
 
 MAX_NAME_LENGTH = 100
@@ -101,9 +101,9 @@ class ProtocolContext(Data):
         "When the directory has no such protocol, a web search is the fallback; it gives links, no figures.",
         "If neither finds the protocol, the error is no_data.",
     ),
-    fresh_for=timedelta(minutes=10),
-    example=ProtocolContextRequest(protocol="aave-v3"),
-    sample=ProtocolContext(
+    cache_ttl=timedelta(minutes=10),
+    input_example=ProtocolContextRequest(protocol="aave-v3"),
+    output_example=ProtocolContext(
         name="Aave V3",
         slug="aave-v3",
         category="Lending",
@@ -136,8 +136,10 @@ async def protocol_context(
     if isinstance(protocol, ProviderFailure):
         raise protocol
     if missing := _list_missing_fields(protocol):
-        defillama.record.warn(f"{defillama.about.label} gives no {', '.join(missing)} for {protocol.slug}")
-    async with together() as group:
+        defillama.trace.add_warning(
+            f"{defillama.info.label} gives no {', '.join(missing)} for {protocol.slug}"
+        )
+    async with open_task_group() as group:
         fees = group.create_task(attempt(defillama.fees, protocol.slug))
         revenue = group.create_task(attempt(defillama.revenue, protocol.slug))
     return ProtocolContext(
@@ -147,7 +149,7 @@ async def protocol_context(
         chains=list(protocol.chains),
         tvl_usd=protocol.tvl_usd,
         fees=_build_fees(
-            {"fees": fees.result(), "revenue": revenue.result()}, protocol.slug, defillama.record
+            {"fees": fees.result(), "revenue": revenue.result()}, protocol.slug, defillama.trace
         ),
         urls=_build_links(protocol),
     )
@@ -173,7 +175,7 @@ async def _find_protocol(query: str, defillama: DefiLlama) -> Protocol:
         raise page
     suggestions = near(directory, query)
     hint = f"; did you mean {', '.join(suggestions)}?" if suggestions else ""
-    raise defillama.nothing(f"no protocol named {cleaned(query) or 'like this'}{hint}")
+    raise defillama.no_data(f"no protocol named {clean_line(query) or 'like this'}{hint}")
 
 
 async def _search_web(query: str, missing: NoData | ProviderUnconfigured, exa: Exa) -> ProtocolContext:
@@ -181,16 +183,16 @@ async def _search_web(query: str, missing: NoData | ProviderUnconfigured, exa: E
 
     Raises `missing`, or NoData, if the search finds nothing either.
     """
-    name = cleaned(query, MAX_NAME_LENGTH)
-    if not exa.configured or name is None:
+    name = clean_line(query, MAX_NAME_LENGTH)
+    if not exa.is_configured or name is None:
         raise missing
     found = await exa.search(f"{name} DeFi protocol official site", MAX_RESULTS)
     links = [hit.url for hit in found.hits if hit.url.lower().startswith("https://")]
     if not links:
-        raise missing if isinstance(missing, NoData) else exa.nothing(f"no page about {name}")
-    exa.record.warn(missing.message)
-    exa.record.warn(
-        f"a fallback source was used: the links are from {exa.about.label}'s web search, and no source "
+        raise missing if isinstance(missing, NoData) else exa.no_data(f"no page about {name}")
+    exa.trace.add_warning(missing.message)
+    exa.trace.add_warning(
+        f"a fallback source was used: the links are from {exa.info.label}'s web search, and no source "
         "confirms that they are the protocol's"
     )
     return ProtocolContext(
@@ -207,7 +209,7 @@ async def _search_web(query: str, missing: NoData | ProviderUnconfigured, exa: E
 def _accept_match(match: Match, defillama: DefiLlama) -> Protocol:
     """Return the protocol of a match; warn if another one may have been meant."""
     if match.doubt:
-        defillama.record.warn(match.doubt)
+        defillama.trace.add_warning(match.doubt)
     return match.protocol
 
 
@@ -218,21 +220,23 @@ def _list_missing_fields(protocol: Protocol) -> list[str]:
 
 
 def _build_fees(
-    results: Mapping[str, Totals | NoData | ProviderFailure], slug: str, record: Record
+    results: Mapping[str, Totals | NoData | ProviderFailure], slug: str, record: RequestTrace
 ) -> ProtocolFees | None:
     """Build `fees` and `revenue`; warn about what is missing. None if both are."""
     flows = {metric: _build_flow(totals) for metric, totals in results.items() if isinstance(totals, Totals)}
     for metric, totals in results.items():
         if isinstance(totals, NoData):
-            record.warn(totals.message)
+            record.add_warning(totals.message)
         elif isinstance(totals, ProviderFailure):
-            record.warn(f"could not fetch the {metric} of {slug}")
+            record.add_warning(f"could not fetch the {metric} of {slug}")
         elif not totals.is_current:
-            record.warn(f"{DefiLlama.about.label} could not update the {metric} of {slug} recently")
+            record.add_warning(f"{DefiLlama.info.label} could not update the {metric} of {slug} recently")
     for metric, flow in flows.items():
-        periods = [camel(period) for period, amount in flow if amount is None]
+        periods = [to_camel_case(period) for period, amount in flow if amount is None]
         if periods:
-            record.warn(f"{DefiLlama.about.label} gives no {', '.join(periods)} for the {metric} of {slug}")
+            record.add_warning(
+                f"{DefiLlama.info.label} gives no {', '.join(periods)} for the {metric} of {slug}"
+            )
     if not flows:
         return None
     return ProtocolFees(fees=flows.get("fees"), revenue=flows.get("revenue"), source="defillama")

@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeVar, cast
 
 from pydantic import ConfigDict, Field
 
-from centgate.chains import Address, OnNamedChain
+from centgate.chains import Address, NamedChainRequest
 from centgate.errors import Issue, NoData, ProviderFailure, ProviderUnconfigured
 from centgate.facts.tokens import Simulation, TokenFlags
 from centgate.provider import Enrichment, Primary, Secondary
@@ -20,8 +20,8 @@ from centgate.providers.goplus import GoPlus
 from centgate.providers.honeypotis import HoneypotIs
 from centgate.schema import Data
 from centgate.service import service
-from centgate.sources import attempt, together
-from centgate.text import timestamp
+from centgate.sources import attempt, open_task_group
+from centgate.text import format_timestamp
 from centgate.verdicts.token_facts import Facts, Gap, Liquidity, Source, in_pairs, in_pools
 from centgate.verdicts.token_rules import RULES_VERSION
 from centgate.verdicts.token_verdict import Cited, Flag, cited, judge
@@ -30,10 +30,10 @@ T = TypeVar("T")
 
 NO_TOKEN = "^0x(0{36}[0-9a-fA-F]{4}|[eE]{40})$"
 """The zero address, precompiled contracts, and the placeholder for a chain's native coin."""
-_NAMED_CHAIN = cast(dict[str, Any], OnNamedChain.model_config.get("json_schema_extra"))
+_NAMED_CHAIN = cast(dict[str, Any], NamedChainRequest.model_config.get("json_schema_extra"))
 
 
-class TokenRiskRequest(OnNamedChain):
+class TokenRiskRequest(NamedChainRequest):
     """A token on a chain."""
 
     model_config = ConfigDict(
@@ -46,9 +46,9 @@ class TokenRiskRequest(OnNamedChain):
     token_address: Address = Field(description="The token's contract: 0x and 40 hexadecimal characters.")
 
     @classmethod
-    def rules(cls, body: Mapping[str, Any], context: Mapping[str, Any]) -> Iterable[Issue]:
+    def check_cross_field_rules(cls, body: Mapping[str, Any], context: Mapping[str, Any]) -> Iterable[Issue]:
         """Require a named chain and an address that can be a token's."""
-        yield from super().rules(body, context)
+        yield from super().check_cross_field_rules(body, context)
         address = body.get("tokenAddress")
         if isinstance(address, str) and re.fullmatch(NO_TOKEN[:-1], address):
             yield Issue(
@@ -212,9 +212,9 @@ class TokenRisk(Data):
         "A fact that no source gave is null and is never treated as safe.",
         "The level describes what sources report now; it is neither advice nor a forecast.",
     ),
-    fresh_for=timedelta(minutes=5),
-    example=TokenRiskRequest(chain="base", token_address="0x833589fcd6edb6e08f4c7c32d4f71b54bda02913"),
-    sample=TokenRisk(
+    cache_ttl=timedelta(minutes=5),
+    input_example=TokenRiskRequest(chain="base", token_address="0x833589fcd6edb6e08f4c7c32d4f71b54bda02913"),
+    output_example=TokenRisk(
         token_address="0x833589fcd6edb6e08f4c7c32d4f71b54bda02913",
         risk_level="low",
         risk_flags=[
@@ -305,8 +305,8 @@ async def token_risk(
     level with its reasons. Every reason names its source and value. Taxes are in percent; if two sources
     give a tax, the higher one counts.
     """
-    chain_id, token = request.on, request.token_address
-    async with together() as group:
+    chain_id, token = request.target_chain_id, request.token_address
+    async with open_task_group() as group:
         analysis = group.create_task(_unless_unknown(goplus.token(chain_id, token)))
         simulation = group.create_task(_simulate(honeypotis, chain_id, token))
         listing = group.create_task(_list_pairs(dexscreener, geckoterminal, chain_id, token))
@@ -314,11 +314,11 @@ async def token_risk(
     is_pending = isinstance(flags, TokenFlags) and flags.partial and not flags.raw
     token_flags = None if is_pending or isinstance(flags, NoData) else flags
     if not token_flags and not isinstance(simulated, Simulation) and not listed.liquidity:
-        not_ready = goplus.failed("has only begun to analyse this token; retry in a minute")
+        not_ready = goplus.invalid_response("has only begun to analyse this token; retry in a minute")
         raise not_ready if is_pending else _no_evidence(token, simulated, *listed.missing)
     evidence = _build_evidence(token_flags, simulated, listed)
     if evidence.liquidity and evidence.liquidity.source == "goplus":
-        goplus.record.warn(
+        goplus.trace.add_warning(
             "liquidity is the sum of the pairs that GoPlus Security lists, as no exchange index gives it"
         )
     verdict = judge(evidence)
@@ -330,7 +330,7 @@ async def token_risk(
         taxes=_build_taxes(evidence),
         ownership=_build_ownership(evidence),
         liquidity=_build_liquidity(evidence),
-        warnings=[*goplus.record.warnings, *verdict.warnings],
+        warnings=[*goplus.trace.warnings, *verdict.warnings],
     )
 
 
@@ -357,7 +357,9 @@ SimulationOutcome = Simulation | NoData | ProviderFailure | None
 
 
 async def _simulate(honeypotis: HoneypotIs, chain_id: int, token: str) -> SimulationOutcome:
-    return await attempt(honeypotis.simulate, chain_id, token) if honeypotis.covers(chain_id) else None
+    return (
+        await attempt(honeypotis.simulate, chain_id, token) if honeypotis.supports_chain(chain_id) else None
+    )
 
 
 async def _list_pairs(
@@ -378,7 +380,9 @@ async def _list_pairs(
             missing.append(pairs)
             continue
         if any(isinstance(each, ProviderFailure) for each in missing):
-            index.record.warn(f"liquidity is from {index.about.label} instead of {dexscreener.about.label}")
+            index.trace.add_warning(
+                f"liquidity is from {index.info.label} instead of {dexscreener.info.label}"
+            )
         addresses = frozenset(pair.address for pair in pairs)
         return ExchangeListing(in_pairs(token, pairs, source), addresses, tuple(missing), tuple(without_pair))
     return ExchangeListing(missing=tuple(missing), sources_without_pair=tuple(without_pair))
@@ -532,7 +536,7 @@ def _build_liquidity(evidence: Facts) -> TokenLiquidity:
         other_side_usd=liquidity.other_side_usd,
         pair_count=liquidity.pair_count,
         top_pair=_build_top_pair(liquidity),
-        traded_since=timestamp(liquidity.trading_since) if liquidity.trading_since else None,
+        traded_since=format_timestamp(liquidity.trading_since) if liquidity.trading_since else None,
         locked_percent=evidence.locked_percent,
         largest_wallet_percent=evidence.largest_lp_wallet_percent,
         source=liquidity.source,
@@ -546,5 +550,5 @@ def _build_top_pair(liquidity: Liquidity) -> TopPair | None:
         pair_address=liquidity.top_pair,
         dex=liquidity.top_dex,
         liquidity_usd=liquidity.top_usd,
-        created_at=timestamp(liquidity.top_created_at) if liquidity.top_created_at else None,
+        created_at=format_timestamp(liquidity.top_created_at) if liquidity.top_created_at else None,
     )

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from centgate.facts.web import UnreadReason
 from centgate.safefetch.fetcher import Fetched, Fetcher, FetchFailed
-from centgate.sandbox import Sandbox, WorkFailed
+from centgate.sandbox import Sandbox, TaskFailed
 from centgate.sites.mapping import Packed, Part, sitemap_part
 from centgate.sites.robots import Robots
 from centgate.sites.site import joined
@@ -123,8 +123,8 @@ class Gathering:
         if failed := refusal(fetched):
             raise failed
         try:
-            part = await self._sandbox.run(PARSE_SECONDS, sitemap_part, fetched.body, fetched.url, words)
-        except WorkFailed as failure:
+            part = await self._sandbox.run_task(PARSE_SECONDS, sitemap_part, fetched.body, fetched.url, words)
+        except TaskFailed as failure:
             raise FetchFailed("failed", f"it could not be parsed: {failure}") from failure
         if part is None:
             raise FetchFailed("unsupported", "it is not a sitemap")

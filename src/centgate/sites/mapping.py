@@ -17,7 +17,7 @@ from centgate.sites.links import links
 from centgate.sites.ranking import place, relevance, words_of
 from centgate.sites.site import Address, Entry, address
 from centgate.sites.sitemaps import parse
-from centgate.text import cleaned
+from centgate.text import clean_line
 
 MAX_PAGES = 50_000
 """Maximum number of a site's pages that are compared, over all its parts."""
@@ -140,8 +140,8 @@ def _sort_by_site(candidates: Sequence[_PageCandidate], endpoints: Sequence[Addr
 
 
 def _to_hit(candidate: _PageCandidate) -> Hit:
-    title = cleaned(candidate.title, MAX_TITLE_LENGTH)
-    return Hit(candidate.address.url, title, cleaned(candidate.description, MAX_DESCRIPTION_LENGTH))
+    title = clean_line(candidate.title, MAX_TITLE_LENGTH)
+    return Hit(candidate.address.url, title, clean_line(candidate.description, MAX_DESCRIPTION_LENGTH))
 
 
 def _sort_by_relevance(urls: Iterable[str], words: str) -> tuple[str, ...]:

@@ -14,7 +14,7 @@ from protego import Protego
 
 from centgate.facts.web import UnreadReason
 from centgate.safefetch.fetcher import Fetcher, FetchFailed
-from centgate.sandbox import Sandbox, WorkFailed
+from centgate.sandbox import Sandbox, TaskFailed
 from centgate.sites.site import address, joined
 
 MOST_BYTES = 500 << 10
@@ -79,9 +79,9 @@ class Robots:
         if rules.disallowed or not rules.text:
             return rules.disallowed
         try:
-            if await self._sandbox.run(MATCH_SECONDS, permits, rules.text, self._token, url):
+            if await self._sandbox.run_task(MATCH_SECONDS, permits, rules.text, self._token, url):
                 return None
-        except WorkFailed:
+        except TaskFailed:
             disallowed = Ban(
                 "robots",
                 f"the rules in robots.txt of {host} could not be evaluated, so nothing there is read",
@@ -97,8 +97,8 @@ class Robots:
         if not rules.text:
             return []
         try:
-            return await self._sandbox.run(MATCH_SECONDS, named_sitemaps, rules.text, origin)
-        except WorkFailed:
+            return await self._sandbox.run_task(MATCH_SECONDS, named_sitemaps, rules.text, origin)
+        except TaskFailed:
             return []
 
     async def _load_rules(self, origin: str) -> _RobotsFile:

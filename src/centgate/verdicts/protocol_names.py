@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from rapidfuzz import fuzz, process
 
 from centgate.facts.directory import Directory, Listing, Protocol, is_slug, largest, letters, slugged
-from centgate.text import cleaned
+from centgate.text import clean_line
 
 SIMILAR = 90
 """Similarity, of 100, from which two slugs match: one letter more, or two swapped, in ten."""
@@ -77,7 +77,7 @@ def kindred(directory: Directory, query: str) -> Match | None:
 
 def _clean_query(query: str) -> str:
     """Remove invisible characters and the `parent#` prefix of a parent's id."""
-    return re.sub(r"^parent#", "", cleaned(query, len(query)) or "", flags=re.IGNORECASE)
+    return re.sub(r"^parent#", "", clean_line(query, len(query)) or "", flags=re.IGNORECASE)
 
 
 def _strip_endings(query: str) -> str:
@@ -107,7 +107,7 @@ def _match_name(directory: Directory, name: str) -> Match | None:
 
 def similar(directory: Directory, query: str) -> Match | None:
     """Return the protocol whose slug is similar and contains the same numbers, or None."""
-    target = slugged(cleaned(query, len(query)) or "")
+    target = slugged(clean_line(query, len(query)) or "")
     if len(target) < SIMILAR_LENGTH:
         return None
     for slug in _find_similar_slugs(directory, target, SIMILAR):
@@ -121,8 +121,8 @@ def similar(directory: Directory, query: str) -> Match | None:
 
 def near(directory: Directory, query: str) -> list[str]:
     """Return up to NEAR_NAMES similar slugs as suggestions."""
-    slugs = _find_similar_slugs(directory, slugged(cleaned(query, len(query)) or ""), NEAR)
-    return [name for slug in slugs[:NEAR_NAMES] if (name := cleaned(slug))]
+    slugs = _find_similar_slugs(directory, slugged(clean_line(query, len(query)) or ""), NEAR)
+    return [name for slug in slugs[:NEAR_NAMES] if (name := clean_line(slug))]
 
 
 def slug_in(query: str) -> str | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
-from centgate.chains import is_burned
+from centgate.chains import is_burn_address
 from centgate.facts.contracts import AccountKind, ContractSource, ProxyKind
 from centgate.verdicts.bytecode import (
     MASTER_COPY,
@@ -97,7 +97,7 @@ class Seen:
 
     def is_nobody(self, address: str) -> bool:
         """True if no one can act as this address: the zero address or a burn address."""
-        return address == _ZERO_ADDRESS or (is_burned(address) and self.codes.get(address) == b"")
+        return address == _ZERO_ADDRESS or (is_burn_address(address) and self.codes.get(address) == b"")
 
     def kind(self, address: str) -> AccountKind:
         """Return the kind of account at an address."""

@@ -18,7 +18,7 @@ from typing import Literal
 from centgate.facts.known_tokens import NATIVE_AS_TOKEN, known_token
 from centgate.facts.wallets import Holding, Movement, Price, Token, scaled, worth
 from centgate.phishing.homograph import LATIN, skeleton
-from centgate.text import cleaned, hidden
+from centgate.text import clean_line, has_invisible
 
 SuspicionId = Literal[
     "flagged_by_source",
@@ -109,7 +109,7 @@ def suspicions(token: Token, chain_id: int, *, trades: bool = False) -> tuple[Su
     matches = [(rule, value) for rule in RULES if (value := rule.found(token))]
     if trades and all(rule.weak for rule, _ in matches):
         return ()
-    return tuple(Suspicion(rule.id, rule.explanation, cleaned(value)) for rule, value in matches)
+    return tuple(Suspicion(rule.id, rule.explanation, clean_line(value)) for rule, value in matches)
 
 
 def suspicions_of_holding(holding: Holding, chain_id: int, *, trades: bool = False) -> tuple[Suspicion, ...]:
@@ -141,7 +141,7 @@ def _find_imitated_symbol(token: Token) -> str | None:
 
 def _normalize_symbol(symbol: str) -> str:
     """Return a symbol as people read it: without invisible characters, in plain Latin letters."""
-    plain = unicodedata.normalize("NFKC", cleaned(symbol[:READ]) or "").translate(_CAPITALS)
+    plain = unicodedata.normalize("NFKC", clean_line(symbol[:READ]) or "").translate(_CAPITALS)
     return skeleton(plain.casefold().strip(" $.-_*"))
 
 
@@ -162,7 +162,7 @@ def _has_unusual(text: str) -> bool:
     return (
         _MARKS.search(text) is not None
         or _FAKE_DOLLARS.search(text) is not None
-        or hidden(_EMOJI_MODIFIERS.sub("", text.strip()))
+        or has_invisible(_EMOJI_MODIFIERS.sub("", text.strip()))
         or _has_mixed_alphabets(text)
     )
 
@@ -185,7 +185,7 @@ def _find_first(token: Token, matches: Callable[[str], bool]) -> str | None:
 
 def _normalize_text(text: str) -> str:
     """Normalize to plain letters as people read them: wide and styled letters, lookalike dots."""
-    plain = unicodedata.normalize("NFKC", cleaned(text, READ) or "")
+    plain = unicodedata.normalize("NFKC", clean_line(text, READ) or "")
     return _DOTS.sub(".", plain)
 
 

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from functools import cached_property
 from typing import Literal
 
-from centgate.chains import is_burned
+from centgate.chains import is_burn_address
 from centgate.facts.pairs import Pair
 from centgate.facts.tokens import Holder, Simulation, TokenFlags
 from centgate.verdicts.top_pair import depth, top_pair
@@ -276,7 +276,7 @@ class Facts:
             return "unknown"
         if not owner:
             return "none"
-        return "renounced" if is_burned(owner) else "held"
+        return "renounced" if is_burn_address(owner) else "held"
 
     @cached_property
     def ownerless(self) -> bool:
@@ -320,12 +320,12 @@ class Facts:
     def owner_percent(self) -> float | None:
         """The owner's share of the supply in percent; None without an owner or for a burn address."""
         owner = self.token_flags.owner_address
-        return None if not owner or is_burned(owner) else self.token_flags.owner_percent
+        return None if not owner or is_burn_address(owner) else self.token_flags.owner_percent
 
     @cached_property
     def creator_percent(self) -> float | None:
         creator = self.token_flags.creator_address
-        return None if creator and is_burned(creator) else self.token_flags.creator_percent
+        return None if creator and is_burn_address(creator) else self.token_flags.creator_percent
 
     @cached_property
     def top_holders_percent(self) -> float | None:
@@ -340,7 +340,7 @@ class Facts:
         pools = {pool.pair for pool in self.token_flags.pools or ()}
         return (
             bool(holder.locked)
-            or is_burned(holder.address)
+            or is_burn_address(holder.address)
             or holder.address in self.pool_addresses
             or holder.address in pools
             or bool(holder.tag and _POOL_OR_EXCHANGE.search(holder.tag.lower()))
@@ -376,7 +376,7 @@ class Facts:
     def locked_percent(self) -> float | None:
         """Share of the liquidity in percent that cannot be withdrawn."""
         shares = _list_shares(
-            self.token_flags.lp_holders, lambda each: bool(each.locked or is_burned(each.address))
+            self.token_flags.lp_holders, lambda each: bool(each.locked or is_burn_address(each.address))
         )
         return None if shares is None else _sum_capped(shares)
 
@@ -385,7 +385,7 @@ class Facts:
         """Share of the liquidity in percent that one wallet can withdraw at once."""
         shares = _list_shares(
             self.token_flags.lp_holders,
-            lambda each: not (each.contract or each.locked or is_burned(each.address)),
+            lambda each: not (each.contract or each.locked or is_burn_address(each.address)),
         )
         return None if shares is None else max(shares, default=0)
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from centgate.facts.tokens import FLAGS, Holder
-from centgate.text import timestamp
+from centgate.text import format_timestamp
 from centgate.verdicts.token_facts import Facts, Source
 from centgate.verdicts.token_rules import ADJUSTMENTS, RANK, RULES, RULES_VERSION, SALE, Rule, Severity
 
@@ -162,7 +162,7 @@ def _cite_liquidity(evidence: Facts, field: str) -> list[Cited]:
     values = {
         "totalUsd": liquidity.total_usd,
         "otherSideUsd": liquidity.other_side_usd,
-        "tradedSince": liquidity.trading_since and timestamp(liquidity.trading_since),
+        "tradedSince": liquidity.trading_since and format_timestamp(liquidity.trading_since),
     }
     value = values[field]
     return [Cited(liquidity.source, names[liquidity.source][field], str(value))] if value is not None else []

@@ -36,8 +36,8 @@ class Moody(Data):
     category="web-context",
     tags=("test",),
     guardrails=(),
-    example=MoodyRequest(question="why"),
-    sample=Moody(answer="because"),
+    input_example=MoodyRequest(question="why"),
+    output_example=Moody(answer="because"),
 )
 async def moody(request: MoodyRequest, phishinglist: Primary[PhishingList]) -> Moody:
     """Answers, or does not."""

@@ -56,7 +56,7 @@ def _is_origin_allowed(settings: Settings, origin: str) -> bool:
     """Return True if pages of this origin may call the server."""
     if "*" in settings.allowed_origins:
         return True
-    address = urlsplit(settings.address)
+    address = urlsplit(settings.base_url)
     return origin in (*settings.allowed_origins, f"{address.scheme}://{address.netloc}")
 
 
@@ -77,7 +77,7 @@ def server_card(settings: Settings, tagline: str) -> dict[str, Any]:
         "remotes": [
             {
                 "type": "streamable-http",
-                "url": settings.address + PATH,
+                "url": settings.base_url + PATH,
                 "supportedProtocolVersions": list(VERSIONS),
             }
         ],
@@ -91,13 +91,13 @@ def ai_catalog(settings: Settings) -> dict[str, Any]:
         "displayName": "Centgate",
         "type": CARD_TYPE,
         "mediaType": CARD_TYPE,
-        "url": settings.address + CARD_PATH,
+        "url": settings.base_url + CARD_PATH,
     }
     return {"specVersion": "1.0", "host": {"displayName": "Centgate"}, "entries": [entry]}
 
 
 def _host_of(settings: Settings) -> str:
-    return urlsplit(settings.address).hostname or "localhost"
+    return urlsplit(settings.base_url).hostname or "localhost"
 
 
 def _reverse_host(settings: Settings) -> str:

@@ -28,10 +28,10 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from centgate import envelope
-from centgate.body import MAX_BODY
-from centgate.catalog import full_entry
+from centgate.body import MAX_BODY_BYTES
+from centgate.catalog import service_details
 from centgate.client.catalog import Entry
-from centgate.client_limits import Admission, Presented
+from centgate.client_limits import Admission, PaidRequestHeaders
 from centgate.errors import (
     CentgateError,
     InternalError,
@@ -45,11 +45,11 @@ from centgate.faces.mcp.tools import RECEIPT, REPLAYED, REQUEST_ID, Context, res
 from centgate.payments.authorization import MAX_HEADER
 from centgate.payments.claiming import StoredAnswer
 from centgate.payments.terms import ASKED
-from centgate.pipeline import Call, serve
+from centgate.pipeline import PaidCall, process_request
 from centgate.service import AnyService
 from centgate.settings import Settings
 
-MAX_MESSAGE = MAX_BODY + 2 * MAX_HEADER
+MAX_MESSAGE = MAX_BODY_BYTES + 2 * MAX_HEADER
 """Maximum bytes of a message: the arguments, the payment, and the protocol's own fields."""
 PAYMENT = "x402/payment"
 ERROR = "centgate/error"
@@ -68,7 +68,7 @@ INSTRUCTIONS = (
 def mcp_over_http(catalog: tuple[AnyService, ...], settings: Settings) -> ASGIApp:
     """Return the endpoint: Streamable HTTP without sessions; each POST is one message, answered in JSON."""
     services = {service.slug: service for service in catalog}
-    tools = tools_of(Entry.model_validate(full_entry(service, settings)) for service in catalog)
+    tools = tools_of(Entry.model_validate(service_details(service, settings)) for service in catalog)
     schemas = {tool.name: tool.input_schema for tool in tools.tools}
 
     async def on_list(_context: Context, _params: PaginatedRequestParams | None) -> ListToolsResult:
@@ -118,7 +118,7 @@ def _is_tool_call(message: bytes) -> bool:
 
 def _rate_limited_response(notes: dict[str, Any], admission: Admission) -> Response:
     """Return 429 for a message without payment from a client over its rate limit."""
-    error = admission.refusal()
+    error = admission.rate_limit_error()
     notes["code"], notes["client"] = error.code, admission.client
     response = refusal(429, error.message)
     response.headers["Retry-After"] = str(error.retry_after)
@@ -152,12 +152,12 @@ async def _call_tool(
             request.state.admission,
             _encode_payment(context),
         )
-        presented = Presented(service.slug, signature)
+        presented = PaidRequestHeaders(service.slug, signature)
 
         async def serve_call() -> StoredAnswer:
             body = _encode_arguments(params.arguments)
-            call = Call(notes["request_id"], body, "application/json", signature, admission)
-            return await serve(runtime, service, call)
+            call = PaidCall(notes["request_id"], body, "application/json", signature, admission)
+            return await process_request(runtime, service, call)
 
         answer = await admission.count_request(presented, runtime.gate, runtime.journal, serve_call)
     except CentgateError as error:
@@ -207,7 +207,7 @@ def _error_result(request: Request, error: CentgateError) -> CallToolResult:
         notes["payment"] = error.payment.state
     if isinstance(error, RateLimited):
         notes["client"] = request.state.admission.client
-    body = envelope.failure(error, notes["request_id"])
+    body = envelope.render_error(error, notes["request_id"])
     meta: dict[str, Any] = {REQUEST_ID: notes["request_id"]}
     if not isinstance(error, PaymentRequired):
         return result_of(body, is_error=True, meta=meta)

@@ -9,8 +9,8 @@ import typer
 
 from centgate.client.catalog import CatalogUnread
 from centgate.faces.site.admission import is_address
-from centgate.log import set_up_logs
-from centgate.terminal import fail, say, settings_given
+from centgate.log import configure_logging
+from centgate.terminal import exit_with_error, load_settings, print_message
 
 app = typer.Typer(
     name="site",
@@ -36,12 +36,12 @@ def serve(
     from centgate.faces.site.serving import run_site
 
     address = address_given(api)
-    settings = settings_given(site_url=url, host=host, port=port)
-    set_up_logs(settings.log_level)
+    settings = load_settings(site_url=url, host=host, port=port)
+    configure_logging(settings.log_level)
     try:
         run_site(address, settings)
     except (CatalogUnread, OSError) as error:
-        fail(str(error))
+        exit_with_error(str(error))
 
 
 @app.command()
@@ -54,19 +54,19 @@ def build(
     from centgate.faces.site.deployment import read_deployment
 
     address = address_given(api)
-    settings = settings_given(site_url=url)
+    settings = load_settings(site_url=url)
     try:
         deployment = read_deployment(address, settings.site_url)
         paths = build_files(deployment, out, verification.files(settings.well_known))
     except (CatalogUnread, OSError) as error:
-        fail(str(error))
+        exit_with_error(str(error))
     if settings.site_url is None:
-        say(f"--url is not set: pages use the API's address {deployment.site} as their own")
+        print_message(f"--url is not set: pages use the API's address {deployment.site} as their own")
     print(f"{len(paths)} files in {out}")
 
 
 def address_given(text: str) -> str:
     """Return the API address without a trailing slash; exit with an error if it is not a URL."""
     if not is_address(text):
-        fail(f"--api {text!r} is not an API address; example: https://api.example.com", 2)
+        exit_with_error(f"--api {text!r} is not an API address; example: https://api.example.com", 2)
     return text.rstrip("/")

@@ -10,10 +10,10 @@ from pathlib import Path
 from shlex import quote
 from typing import Any
 
-from centgate.body import MAX_BODY
+from centgate.body import MAX_BODY_BYTES
 from centgate.client.caps import CAPS
 from centgate.client.catalog import Entry
-from centgate.envelope import ERRORS
+from centgate.envelope import ERROR_SPECS
 from centgate.faces.error_examples import error_examples
 from centgate.faces.site import discovery
 from centgate.faces.site.admission import admitted_proofs, admitted_signer
@@ -151,7 +151,7 @@ def _paying_context(deployment: Deployment) -> dict[str, Any]:
         "price": deployment.services[0].price,
         "accepts": _accepts_entries(deployment),
         "network": _payment_network(deployment),
-        "errors": ERRORS,
+        "errors": ERROR_SPECS,
         "states": STATES,
         "retries": RETRIES,
         "redeem_hours": redeem_hours(),
@@ -165,7 +165,7 @@ def _reference_context(deployment: Deployment) -> dict[str, Any]:
     operations = tuple(reference.operations())
     paths = {service.path for service in deployment.services}
     codes: dict[str, list[str]] = {}
-    for code, meaning in ERRORS.items():
+    for code, meaning in ERROR_SPECS.items():
         codes.setdefault(str(meaning.status), []).append(code)
     return {
         "paid": [each for each in operations if each.price and each.path in paths],
@@ -176,12 +176,12 @@ def _reference_context(deployment: Deployment) -> dict[str, Any]:
         "error": reference.error(),
         "headers": reference.headers(),
         "anchor": anchor,
-        "body_kib": MAX_BODY // 1024,
+        "body_kib": MAX_BODY_BYTES // 1024,
     }
 
 
 def _errors_context(deployment: Deployment) -> dict[str, Any]:
-    return {"errors": ERRORS, "examples": error_examples(_accepts_entries(deployment))}
+    return {"errors": ERROR_SPECS, "examples": error_examples(_accepts_entries(deployment))}
 
 
 def _agents_context(deployment: Deployment) -> dict[str, Any]:

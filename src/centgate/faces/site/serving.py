@@ -27,7 +27,7 @@ from centgate.faces.site.file import PLAIN, File
 from centgate.faces.site.files import all_files
 from centgate.faces.site.policy import safety
 from centgate.faces.verification import VerificationFile
-from centgate.server import Announced, connection_limits, listen
+from centgate.server import ReadyServer, connection_limits, open_listener
 from centgate.settings import Settings
 
 FRESH = 30.0
@@ -167,9 +167,9 @@ def _page_links(file: File, deployment: Deployment) -> list[str]:
 def run_site(api: str, settings: Settings) -> None:
     """Serve until SIGTERM or SIGINT. Raises CatalogUnread if the API cannot be read at start-up."""
     own = verification.files(settings.well_known)
-    listener, settings = listen(settings)
+    listener, settings = open_listener(settings)
     with listener:
-        address = settings.site_url or settings.model_copy(update={"public_url": None}).address
+        address = settings.site_url or settings.model_copy(update={"public_url": None}).base_url
         config = LimitedConfig(
             site_app(api, read_deployment(api, address), own=own),
             connection_limits(settings),
@@ -179,4 +179,4 @@ def run_site(api: str, settings: Settings) -> None:
             ws="none",
             timeout_graceful_shutdown=STOP_WITHIN,
         )
-        Announced(config, settings).run(sockets=[listener])
+        ReadyServer(config, settings).run(sockets=[listener])

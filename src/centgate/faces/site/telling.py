@@ -6,16 +6,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from centgate.client.catalog import CatalogUnread, Entry, Provider
-from centgate.envelope import ERRORS, Meaning
+from centgate.envelope import ERROR_SPECS, ErrorSpec
 from centgate.faces.site.deployment import Deployment, listing
 
 _UNREACHABLE_CODES = ("not_found", "method_not_allowed")
 """Error codes that a service's own route cannot return."""
 
 
-def errors_of_a_call() -> Mapping[str, Meaning]:
+def errors_of_a_call() -> Mapping[str, ErrorSpec]:
     """Return the errors that a paid route can return."""
-    return {code: meaning for code, meaning in ERRORS.items() if code not in _UNREACHABLE_CODES}
+    return {code: meaning for code, meaning in ERROR_SPECS.items() if code not in _UNREACHABLE_CODES}
 
 
 def sample_answer(service: Entry, deployment: Deployment) -> dict[str, Any]:

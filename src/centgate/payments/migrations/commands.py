@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from centgate.terminal import fail, say, settings_given
+from centgate.terminal import exit_with_error, load_settings, print_message
 
 if TYPE_CHECKING:
     from centgate.settings import Settings
@@ -21,13 +21,13 @@ def migrate() -> None:
     from centgate.payments.migrations import HEAD
     from centgate.payments.store import JournalUnavailable
 
-    settings = settings_given()
+    settings = load_settings()
     try:
         previous = asyncio.run(_run_migration(settings))
     except JournalUnavailable as error:
-        fail(f"the database is not available: {error.why}")
+        exit_with_error(f"the database is not available: {error.why}")
     except ValueError as error:
-        fail(str(error))
+        exit_with_error(str(error))
     if previous is None:
         print(f"the database was empty: created schema {HEAD}")
     elif previous == HEAD:
@@ -36,7 +36,7 @@ def migrate() -> None:
         print(f"the database is updated from schema {previous} to {HEAD}")
 
 
-def require_schema(settings: Settings) -> None:
+def check_database(settings: Settings) -> None:
     """Check the database before the start, and print a message if it is not available yet.
 
     Raises ValueError for permanent problems: a schema of another version, an invalid URL.
@@ -46,7 +46,9 @@ def require_schema(settings: Settings) -> None:
     try:
         asyncio.run(_check_schema(settings))
     except JournalUnavailable as error:
-        say(f"the database is not available yet ({error.why}): no payments are accepted until it is")
+        print_message(
+            f"the database is not available yet ({error.why}): no payments are accepted until it is"
+        )
 
 
 async def _run_migration(settings: Settings) -> str | None:
