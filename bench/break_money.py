@@ -25,8 +25,13 @@ from test_money_model import run_model
 
 from centgate.payments import authorization, claiming, facilitator, gate, onchain
 from centgate.payments.authorization import Payment, PaymentKey
-from centgate.payments.facilitator import NotSettled, Outcome, Settled, Unresolved
-from centgate.payments.onchain import Chain, Node, PaymentQuery
+from centgate.payments.facilitator import (
+    SettlementConfirmed,
+    SettlementOutcome,
+    SettlementRefused,
+    SettlementUnknown,
+)
+from centgate.payments.onchain import ChainClient, PaymentNode, PaymentQuery
 from centgate.payments.settle_reasons import ReasonCertainty, classify_reason
 
 Defect = Callable[[], Any]
@@ -44,21 +49,23 @@ def believe_used_nonce() -> Any:
 
 def believe_facilitator_about_used_nonce() -> Any:
     """A facilitator's word that the nonce is used settles a payment that was presented before."""
-    resettle = gate.Gate._resettle  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]
+    resettle = gate.PaymentGate._resettle  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]
 
-    async def believing(self: Any, claim: Any) -> Outcome:
+    async def believing(self: Any, claim: Any) -> SettlementOutcome:
         result = await resettle(self, claim)
-        if isinstance(result, Unresolved) and result.reason == "invalid_exact_evm_nonce_already_used":
-            return Settled(facilitator.receipt(claim.key, claim.amount, "0x" + "ab" * 32))
+        if isinstance(result, SettlementUnknown) and result.reason == "invalid_exact_evm_nonce_already_used":
+            return SettlementConfirmed(
+                facilitator.build_settle_response(claim.key, claim.amount, "0x" + "ab" * 32)
+            )
         return result
 
-    return patch.object(gate.Gate, "_resettle", believing)
+    return patch.object(gate.PaymentGate, "_resettle", believing)
 
 
 def forget_claim_block() -> Any:
     """Transfers count whenever they were mined."""
 
-    async def first_block(_node: Node, _query: PaymentQuery, _latest: int) -> int:
+    async def first_block(_node: PaymentNode, _query: PaymentQuery, _latest: int) -> int:
         return 0
 
     return patch.object(onchain, "_first_block", first_block)
@@ -77,11 +84,11 @@ def believe_hashed_refusals() -> Any:
     """A certain reason is believed although it comes with a transaction."""
     interpret = facilitator.interpret_response
 
-    def believing(payment: Payment, status: int, content: bytes) -> Outcome:
+    def believing(payment: Payment, status: int, content: bytes) -> SettlementOutcome:
         result = interpret(payment, status, content)
-        if isinstance(result, Unresolved) and result.reason:
+        if isinstance(result, SettlementUnknown) and result.reason:
             certainty = classify_reason(result.reason)
-            return result if certainty == "in_doubt" else NotSettled(result.reason, certainty)
+            return result if certainty == "in_doubt" else SettlementRefused(result.reason, certainty)
         return result
 
     return patch.object(facilitator, "interpret_response", believing)
@@ -89,12 +96,12 @@ def believe_hashed_refusals() -> Any:
 
 def believe_one_node() -> Any:
     """One of three public nodes is believed."""
-    init = Chain.__init__
+    init = ChainClient.__init__
 
-    def with_quorum_of_one(self: Chain, session: Any, nodes: Any) -> None:
+    def with_quorum_of_one(self: ChainClient, session: Any, nodes: Any) -> None:
         init(self, session, replace(nodes, quorum=1))
 
-    return patch.object(Chain, "__init__", with_quorum_of_one)
+    return patch.object(ChainClient, "__init__", with_quorum_of_one)
 
 
 def take_status_for_unsent(status: int) -> Defect:
@@ -119,7 +126,7 @@ def present_what_came() -> Any:
 
     def first_again(row: Any, worker: Any, *answer: Any) -> Any:
         claim = again(row, worker, *answer)
-        claim.doubtful = False
+        claim.outcome_unknown = False
         return claim
 
     return patch.object(claiming, "_build_claim", first_again)
@@ -139,9 +146,9 @@ def look_at_nonce_before() -> Any:
     is_used = onchain._is_used  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]
     status = onchain._transaction_status  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]
 
-    async def without_look(node: Node, transaction: str, key: PaymentKey) -> Any:
+    async def without_look(node: PaymentNode, transaction: str, key: PaymentKey) -> Any:
         found = await status(node, transaction, key)
-        receipt = await node.ask("eth_getTransactionReceipt", transaction)
+        receipt = await node.call("eth_getTransactionReceipt", transaction)
         if found != "unknown" or receipt is None or int(receipt["status"], 16) == 1:
             return found
         spends = await onchain._holds_nonce(node, transaction, key)  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]
@@ -163,11 +170,11 @@ def lower_claim_block() -> Any:
 def refuse_what_is_not_settled() -> Any:
     """A refusal of a second presentation is believed."""
 
-    def refused(message: str) -> Outcome:
+    def refused(message: str) -> SettlementOutcome:
         prefix = "the facilitator refused a payment that is still open: "
         if message.startswith(prefix):
-            return NotSettled(message.removeprefix(prefix))
-        return Unresolved("error", message)
+            return SettlementRefused(message.removeprefix(prefix))
+        return SettlementUnknown("error", message)
 
     return patch.object(gate, "_unknown_outcome", refused)
 
@@ -175,10 +182,10 @@ def refuse_what_is_not_settled() -> Any:
 def believe_refusals_without_chain() -> Any:
     """A refusal because of the chain's state is believed without a look at the chain."""
 
-    async def check(_self: Any, _claim: Any, refusal: NotSettled) -> Outcome:
+    async def check(_self: Any, _claim: Any, refusal: SettlementRefused) -> SettlementOutcome:
         return refusal
 
-    return patch.object(gate.Gate, "_check_refusal", check)
+    return patch.object(gate.PaymentGate, "_check_refusal", check)
 
 
 DEFECTS: dict[str, Defect] = {

@@ -27,7 +27,7 @@ from rich.console import Console
 from rich.table import Table
 from yarl import URL
 
-from centgate.payments.wire import Wire
+from centgate.payments.wire import FacilitatorPool
 
 AT_ONCE = 16
 CALLS = 1500
@@ -69,7 +69,7 @@ async def measured(url: str) -> dict[str, float]:
             aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0))
         )
         client = await stack.enter_async_context(httpx2.AsyncClient(timeout=30))
-        wire = stack.enter_context(closing(Wire(url, most=64 * 1024)))
+        wire = stack.enter_context(closing(FacilitatorPool(url, max_bytes=64 * 1024)))
 
         async def by_aiohttp() -> bytes:
             async with session.post(URL(url), data=BODY, headers=HEADERS) as response:

@@ -18,9 +18,9 @@ import orjson
 from announcing import serve
 
 from centgate.payments.authorization import PaymentKey, read_payment
-from centgate.payments.queries import change, insert_payment
+from centgate.payments.queries import insert_payment, update_owned
 from centgate.payments.store import Store, open_store
-from centgate.payments.terms import terms_of
+from centgate.payments.terms import build_terms
 from centgate.services.phishing_check import phishing_check
 from centgate.settings import Settings
 
@@ -32,7 +32,7 @@ class Floor:
     """One route, whatever the path."""
 
     def __init__(self, settings: Settings, store: Store) -> None:
-        self._terms = terms_of(phishing_check, settings)
+        self._terms = build_terms(phishing_check, settings)
         self._store = store
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
@@ -45,8 +45,10 @@ class Floor:
             return
         payment = read_payment(header.decode(), self._terms, time.time())
         orjson.loads(body)
-        await self._store.run(partial(insert_payment, payment.key, _row(payment.proof)))
-        await self._store.run(partial(change, payment.key, WORKER, {"state": "delivered", "owner": None}))
+        await self._store.run(partial(insert_payment, payment.key, _row(payment.signature_digest)))
+        await self._store.run(
+            partial(update_owned, payment.key, WORKER, {"state": "delivered", "owner": None})
+        )
         answer, receipt = orjson.dumps(ANSWER), b64encode(orjson.dumps(_receipt(payment.key)))
         await _send(send, 200, answer, [(b"payment-response", receipt)])
 

@@ -32,11 +32,11 @@ from rich.table import Table
 
 from centgate.dollars import is_test_network
 from centgate.payments import queries
-from centgate.payments.authorization import Payment, PaymentKey, SignedPayment
-from centgate.payments.claiming import Order, StoredAnswer
+from centgate.payments.authorization import Payment, PaymentKey, ResubmissionData
+from centgate.payments.claiming import RequestBinding, StoredAnswer
 from centgate.payments.journal import Journal
 from centgate.payments.store import Store, open_store
-from centgate.payments.terms import terms_of
+from centgate.payments.terms import build_terms
 from centgate.services.phishing_check import phishing_check
 from centgate.settings import Settings
 
@@ -101,7 +101,7 @@ async def opened(stack: AsyncExitStack, name: str, address: str) -> Kept:
     store = open_store(address)
     stack.push_async_callback(store.close)
     journal = Journal(store, keep_seconds=86400)
-    await journal.beat()  # which makes the tables
+    await journal.heartbeat()  # which makes the tables
     return Kept(name, store, journal)
 
 
@@ -199,12 +199,12 @@ async def sliced(journal: Journal, at_once: int) -> float:
 
 async def entered(journal: Journal, payment: Payment) -> None:
     """What the pipeline enters of a payment."""
-    async with journal.claim(payment, Order("phishing-check", "0" * 64)) as claim:
-        await journal.settled(claim, payment.key.nonce)
-        await journal.delivered(claim, StoredAnswer(200, ANSWER, "req_0", "receipt"))
+    async with journal.claim(payment, RequestBinding("phishing-check", "0" * 64)) as claim:
+        await journal.record_settled(claim, payment.key.nonce)
+        await journal.record_delivered(claim, StoredAnswer(200, ANSWER, "req_0", "receipt"))
 
 
-KEPT: SignedPayment = {
+KEPT: ResubmissionData = {
     "signature": "0x",
     "validAfter": "0",
     "validBefore": "0",
@@ -213,7 +213,7 @@ KEPT: SignedPayment = {
     "version": "",
     "url": "",
 }
-TERMS = terms_of(phishing_check, Settings(pay_to=PAY_TO, network=NETWORK))
+TERMS = build_terms(phishing_check, Settings(pay_to=PAY_TO, network=NETWORK))
 
 
 def payment() -> Payment:
@@ -222,15 +222,15 @@ def payment() -> Payment:
     return Payment(
         key,
         TERMS,
-        kept=KEPT,
-        signed="{}" + " " * 400,
+        resubmission=KEPT,
+        resubmission_json="{}" + " " * 400,
         valid_before=1900000000,
-        unfit=None,
-        signer_known=True,
+        rejection=None,
+        is_signer_verified=True,
         signature_form="key",
-        proof=secrets.token_hex(32),
+        signature_digest=secrets.token_hex(32),
         identifier=None,
-        asks_test_money=is_test_network(NETWORK),
+        is_on_test_network=is_test_network(NETWORK),
     )
 
 
@@ -273,7 +273,7 @@ async def pruning(kept: list[Kept]) -> Table:
 
 async def pruned(store: Store) -> None:
     """Remove whatever is old, batch after batch."""
-    while await store.run(partial(queries.forget_answers, 1770000000.0)):  # noqa: ASYNC110 - lets others in
+    while await store.run(partial(queries.prune_answers, 1770000000.0)):  # noqa: ASYNC110 - lets others in
         await asyncio.sleep(0)
 
 

@@ -17,9 +17,17 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from databases import postgres_server
-from facilitators import settings_in
+from facilitators import build_settings
 from rich.console import Console
-from siege import PRICE, Broken, Siege, audit, besieged, failed_on, height
+from siege import (
+    PRICE,
+    BrokenPromise,
+    CrashTest,
+    audit_journal,
+    count_failed_transactions,
+    open_crash_test,
+    read_block_number,
+)
 
 from centgate.devchain.house import DevChain, open_devchain
 from centgate.evm import to_checksum_address
@@ -50,27 +58,27 @@ async def withstand(
 ) -> None:
     """One siege, and the audits after it."""
     kind = database_url.partition(":")[0]
-    shop, since = to_checksum_address("0x" + secrets.token_hex(20)), height(chain)
-    settings = settings_in(folder, chain.facilitator_url, database_url=database_url, pay_to=shop)
-    async with besieged(
+    shop, since = to_checksum_address("0x" + secrets.token_hex(20)), read_block_number(chain)
+    settings = build_settings(folder, chain.facilitator_url, database_url=database_url, pay_to=shop)
+    async with open_crash_test(
         settings, folder / f"{kind}.log", replicas=REPLICAS[kind], seed=seed, RPC_84532_URL=chain.rpc_url
     ) as siege:
-        await siege.lay(payments, deaths)
-        left = await audit(siege, chain.authorization_used)
+        await siege.run(payments, deaths)
+        left = await audit_journal(siege, chain.authorization_used)
         held = chain.balance(shop)
-        await siege.relieve()
-        found = await audit(siege, chain.authorization_used)
-        await siege.repeat()
-    failed = failed_on(chain, since)
+        await siege.recover()
+        found = await audit_journal(siege, chain.authorization_used)
+        await siege.replay_all()
+    failed = count_failed_transactions(chain, since)
     say(f"{kind}, seed {seed}: {story(siege)}")
     say(f"  then: {dict(left.states)}, {left.charged} charged, {left.open} of them not known yet")
     say(f"  at last: {dict(found.states)}, {chain.balance(shop) // PRICE} paid on the chain, {failed} failed")
     balanced = held == left.charged * PRICE and chain.balance(shop) == payments * PRICE and not failed
     if not balanced or found.states != {"delivered": payments}:
-        raise Broken("the books do not balance")
+        raise BrokenPromise("the books do not balance")
 
 
-def story(siege: Siege) -> str:
+def story(siege: CrashTest) -> str:
     """What happened."""
     tries = sum(purchase.tries for purchase in siege.purchases)
     return (
@@ -87,5 +95,5 @@ def say(line: str) -> None:
 if __name__ == "__main__":
     try:
         main()
-    except Broken as error:
+    except BrokenPromise as error:
         sys.exit(f"broken: {error}")

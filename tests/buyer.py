@@ -15,7 +15,7 @@ from eth_account import Account
 
 from centgate.devchain.accounts import BUYERS
 
-Api = Callable[..., httpx.Client]
+ApiFactory = Callable[..., httpx.Client]
 """Serves the API for settings and returns its client."""
 
 PHISHING = "/services/phishing-check"
@@ -33,12 +33,12 @@ TYPES = {
 }
 
 
-def decoded(header: str) -> Any:
+def decode_header(header: str) -> Any:
     """Decode the JSON of an x402 header."""
     return json.loads(b64decode(header))
 
 
-def encoded(content: Any) -> str:
+def encode_header(content: Any) -> str:
     """Encode JSON as an x402 header."""
     return b64encode(json.dumps(content).encode()).decode()
 
@@ -55,7 +55,7 @@ class Buyer:
 
     def payload(self, terms: str, *, now: int, seconds: int = 120, **changes: Any) -> dict[str, Any]:
         """Return a signed PaymentPayload for the terms of a 402; `changes` replace fields before signing."""
-        offer = decoded(terms)
+        offer = decode_header(terms)
         requirements = offer["accepts"][0]
         authorization: dict[str, Any] = {
             "from": self.address,
@@ -92,27 +92,27 @@ class Buyer:
         return "0x" + signed.signature.hex().removeprefix("0x")
 
 
-def terms_of(client: httpx.Client, path: str = PHISHING, body: Any = QUESTION) -> str:
+def fetch_terms(client: httpx.Client, path: str = PHISHING, body: Any = QUESTION) -> str:
     """Return the terms of an unpaid request, as encoded in the header."""
     response = client.post(path, json=body)
     assert response.status_code == 402, response.text
     return response.headers["PAYMENT-REQUIRED"]
 
 
-def payload_for(client: httpx.Client, buyer: Buyer, path: str = PHISHING, **changes: Any) -> dict[str, Any]:
+def sign_payload(client: httpx.Client, buyer: Buyer, path: str = PHISHING, **changes: Any) -> dict[str, Any]:
     """Sign a new payment for a route, not encoded; `changes` as in `Buyer.payload`."""
-    return buyer.payload(terms_of(client, path, None), now=int(time.time()), **changes)
+    return buyer.payload(fetch_terms(client, path, None), now=int(time.time()), **changes)
 
 
-def payment_for(client: httpx.Client, buyer: Buyer, path: str = PHISHING, body: Any = QUESTION) -> str:
+def sign_payment(client: httpx.Client, buyer: Buyer, path: str = PHISHING, body: Any = QUESTION) -> str:
     """Sign a new payment for a request, encoded as `PAYMENT-SIGNATURE`."""
-    return encoded(buyer.payload(terms_of(client, path, body), now=int(time.time())))
+    return encode_header(buyer.payload(fetch_terms(client, path, body), now=int(time.time())))
 
 
-def identified(payload: dict[str, Any], identifier: Any) -> str:
+def with_identifier(payload: dict[str, Any], identifier: Any) -> str:
     """Encode a payment with an idempotency key as `PAYMENT-SIGNATURE`."""
     extension = {"payment-identifier": {"info": {"required": False, "id": identifier}}}
-    return encoded({**payload, "extensions": extension})
+    return encode_header({**payload, "extensions": extension})
 
 
 def pay(client: httpx.Client, payment: str, path: str = PHISHING, body: Any = QUESTION) -> httpx.Response:
@@ -120,6 +120,6 @@ def pay(client: httpx.Client, payment: str, path: str = PHISHING, body: Any = QU
     return client.post(path, json=body, headers={"PAYMENT-SIGNATURE": payment})
 
 
-def note(response: httpx.Response) -> dict[str, Any]:
+def payment_note(response: httpx.Response) -> dict[str, Any]:
     """Return the payment note of an error."""
     return response.json()["error"]["details"]["payment"]

@@ -26,7 +26,7 @@ import uvicorn
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
 from facilitators import Reply, StubFacilitator
-from go_replies import transaction_of
+from go_replies import find_transaction
 from pydantic import SecretStr
 from starlette.applications import Starlette
 from starlette.requests import Request
@@ -90,7 +90,7 @@ def cdp_settle_rejection(
     """
 
     async def reply(body: dict[str, Any]) -> Response:
-        hashes = {"absent": {}, "empty": {"transaction": ""}, "hash": {"transaction": transaction_of(body)}}
+        hashes = {"absent": {}, "empty": {"transaction": ""}, "hash": {"transaction": find_transaction(body)}}
         return JSONResponse(
             {
                 "success": False,
@@ -134,7 +134,7 @@ def cdp_settlement_pending() -> Reply:
             {
                 "success": False,
                 "errorReason": "settlement_pending",
-                "transaction": transaction_of(body),
+                "transaction": find_transaction(body),
                 "network": body["paymentRequirements"]["network"],
             },
             500,
@@ -240,7 +240,7 @@ class CdpFacilitator(StubFacilitator):
 
 
 @contextmanager
-def cdp_facilitator() -> Generator[CdpFacilitator]:
+def open_cdp_facilitator() -> Generator[CdpFacilitator]:
     """Serve a simulator of CDP's facilitator on a loopback port; its `url` ends with CDP's path."""
     simulator = CdpFacilitator()
     server = uvicorn.Server(uvicorn.Config(simulator.app(), port=0, log_config=None, lifespan="off"))

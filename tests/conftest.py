@@ -10,10 +10,10 @@ from pathlib import Path
 
 import httpx
 import pytest
-from buyer import Api, Buyer
+from buyer import ApiFactory, Buyer
 from certificates import Authority
 from databases import Postgres, Redis, postgres_server, redis_server
-from facilitators import StubFacilitator, settings_in, stub_facilitators
+from facilitators import StubFacilitator, build_settings, open_stub_facilitators
 from node_packages import installed
 from small_site import OpenDeployment, open_deployment_with
 from standins import FakeUpstreams, fake_upstreams, recordings
@@ -71,7 +71,7 @@ def devchain() -> Generator[DevChain]:
 @pytest.fixture(scope="session")
 def facilitators() -> Generator[Callable[[], StubFacilitator]]:
     """Create stub facilitators."""
-    with stub_facilitators() as another:
+    with open_stub_facilitators() as another:
         yield another
 
 
@@ -84,7 +84,7 @@ def facilitator(facilitators: Callable[[], StubFacilitator]) -> StubFacilitator:
 @pytest.fixture
 def settings(tmp_path: Path, facilitator: StubFacilitator) -> Settings:
     """A deployment that is paid through the stub facilitator, with a journal of its own."""
-    return settings_in(tmp_path, facilitator.url)
+    return build_settings(tmp_path, facilitator.url)
 
 
 @pytest.fixture(scope="session")
@@ -138,7 +138,7 @@ def ending() -> Generator[Callable[[ExitStack], None]]:
 
 
 @pytest.fixture
-def api(ending: Callable[[ExitStack], None]) -> Generator[Api]:
+def api(ending: Callable[[ExitStack], None]) -> Generator[ApiFactory]:
     """Serve the API for settings: `api(settings)` returns a client. All stop after the test."""
     open_parts = ExitStack()
 
@@ -151,7 +151,7 @@ def api(ending: Callable[[ExitStack], None]) -> Generator[Api]:
 
 
 @pytest.fixture
-def client(api: Api, settings: Settings) -> httpx.Client:
+def client(api: ApiFactory, settings: Settings) -> httpx.Client:
     """A client of an API that is paid through the stub facilitator."""
     return api(settings)
 
@@ -193,9 +193,9 @@ def npm_tools(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def typescript_sdk(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the TypeScript SDK, for `sdk_facilitators.typescript_facilitator`; skips without npm."""
-    from sdk_facilitators import typescript_packages  # loads web3, which few need
+    from sdk_facilitators import install_typescript_packages  # loads web3, which few need
 
-    return typescript_packages(tmp_path_factory)
+    return install_typescript_packages(tmp_path_factory)
 
 
 @pytest.fixture

@@ -25,7 +25,7 @@ from centgate.settings import Settings
 Reply = Callable[[dict[str, Any]], Awaitable[Response]]
 
 
-def said(status: int, content: Any, **headers: str) -> Reply:
+def reply_with(status: int, content: Any, **headers: str) -> Reply:
     """Return a reply that moves no money: JSON, or plain text."""
 
     async def reply(_body: dict[str, Any]) -> Response:
@@ -36,10 +36,10 @@ def said(status: int, content: Any, **headers: str) -> Reply:
     return reply
 
 
-def refused(reason: str) -> Reply:
+def refuse_with(reason: str) -> Reply:
     """Return an x402 refusal."""
     answer = {"success": False, "errorReason": reason, "transaction": "", "network": "eip155:84532"}
-    return said(200, answer)
+    return reply_with(200, answer)
 
 
 class StubFacilitator:
@@ -80,7 +80,7 @@ class StubFacilitator:
             "network": body["paymentRequirements"]["network"],
         }
 
-    def then(self, reply: Reply) -> Reply:
+    def move_then_reply(self, reply: Reply) -> Reply:
         """Return a reply that moves the money, then answers with `reply`."""
 
         async def moved(body: dict[str, Any]) -> Response:
@@ -89,7 +89,7 @@ class StubFacilitator:
 
         return moved
 
-    def slow(self, seconds: float, reply: Reply | None = None) -> Reply:
+    def reply_slowly(self, seconds: float, reply: Reply | None = None) -> Reply:
         """Return a reply that answers late."""
 
         async def late(body: dict[str, Any]) -> Response:
@@ -98,7 +98,9 @@ class StubFacilitator:
 
         return late
 
-    def held(self, arrived: threading.Event, release: threading.Event, reply: Reply | None = None) -> Reply:
+    def reply_when_released(
+        self, arrived: threading.Event, release: threading.Event, reply: Reply | None = None
+    ) -> Reply:
         """Return a reply that signals its arrival, and answers when released."""
 
         async def at_last(body: dict[str, Any]) -> Response:
@@ -108,7 +110,7 @@ class StubFacilitator:
 
         return at_last
 
-    def erratic(self, seed: int, seconds: float) -> Reply:
+    def reply_erratically(self, seed: int, seconds: float) -> Reply:
         """Return a reply with random delays before and after the transfer, and random answers to repetitions.
 
         Some facilitators answer a payment they settled before with the same success, others with a refusal.
@@ -123,7 +125,7 @@ class StubFacilitator:
             )
             await asyncio.sleep(before)
             if strict and self.has_moved(body):
-                return await refused("invalid_exact_evm_nonce_already_used")(body)
+                return await refuse_with("invalid_exact_evm_nonce_already_used")(body)
             answer = self.move(body)
             await asyncio.sleep(after)
             return JSONResponse(answer)
@@ -154,7 +156,7 @@ async def _wait_for_event(event: threading.Event, seconds: float) -> None:
 
 
 @contextmanager
-def stub_facilitators() -> Generator[Callable[[], StubFacilitator]]:
+def open_stub_facilitators() -> Generator[Callable[[], StubFacilitator]]:
     """Yield a factory of stub facilitators, which share a loopback port."""
     stubs: list[StubFacilitator] = []
 
@@ -182,13 +184,13 @@ def stub_facilitators() -> Generator[Callable[[], StubFacilitator]]:
 
 
 @contextmanager
-def stub_facilitator() -> Generator[StubFacilitator]:
+def open_stub_facilitator() -> Generator[StubFacilitator]:
     """Serve a stub facilitator on its own loopback port."""
-    with stub_facilitators() as another:
+    with open_stub_facilitators() as another:
         yield another()
 
 
-def settings_in(folder: Path, facilitator_url: str, **changes: Any) -> Settings:
+def build_settings(folder: Path, facilitator_url: str, **changes: Any) -> Settings:
     """Return settings of a deployment on the test network, with its journal in a folder."""
     given: dict[str, Any] = {
         "pay_to": MERCHANT,

@@ -22,7 +22,9 @@ def go_refusal(reason: str, *, message: str = "", is_sent: bool = False) -> Repl
     """Return a reply with a failed settlement; it names a transaction if `is_sent`."""
 
     async def reply(body: dict[str, Any]) -> Response:
-        return JSONResponse(_settle_response(body, reason, message, transaction_of(body) if is_sent else ""))
+        return JSONResponse(
+            _settle_response(body, reason, message, find_transaction(body) if is_sent else "")
+        )
 
     return reply
 
@@ -86,7 +88,7 @@ def go_invalid_payload_of_simulation() -> Reply:
     )
 
 
-def transaction_of(body: dict[str, Any]) -> str:
+def find_transaction(body: dict[str, Any]) -> str:
     """Return the hash that `StubFacilitator` names for a settle call."""
     return "0x" + _authorization(body)["nonce"].lower()[2:]
 

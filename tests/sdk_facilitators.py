@@ -64,7 +64,7 @@ class ClosableSigner(FacilitatorWeb3Signer):
 
 
 @contextmanager
-def python_facilitator(
+def open_python_facilitator(
     chain: DevChain, *, confirmation_timeout: float = CONFIRMATION_TIMEOUT, simulate_in_settle: bool = False
 ) -> Generator[str]:
     """Serve the Python SDK's facilitator on a development chain; yields its URL."""
@@ -108,14 +108,14 @@ def _dump(answer: BaseModel) -> dict[str, Any]:
     return answer.model_dump(mode="json", by_alias=True, exclude_none=True)
 
 
-def typescript_packages(factory: pytest.TempPathFactory) -> Path:
+def install_typescript_packages(factory: pytest.TempPathFactory) -> Path:
     """Return a folder with the TypeScript SDK and the facilitator's program; skips where there is no npm."""
     files = (_PROGRAMS / "facilitator.mjs", *_PROGRAMS.glob("*.json"))
     return installed(factory, "clients", files, "ci")
 
 
 @contextmanager
-def typescript_facilitator(
+def open_typescript_facilitator(
     packages: Path,
     chain: DevChain,
     *,

@@ -10,7 +10,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, Protocol
 
-from facilitators import settings_in
+from facilitators import build_settings
 
 from centgate.resources import Resources, open_resources, user_agent
 from centgate.sandbox import Sandbox
@@ -125,7 +125,7 @@ async def open_deployment_with(
 ) -> AsyncGenerator[tuple[Settings, Resources]]:
     """Open a deployment that may fetch from these sites, and parses pages in `readers`."""
     allowed = tuple(site.address for site in sites)
-    settings = settings_in(folder, "http://127.0.0.1:9", fetch_allowed=allowed, **changes)
+    settings = build_settings(folder, "http://127.0.0.1:9", fetch_allowed=allowed, **changes)
     async with open_resources_with(readers, settings) as resources:
         yield settings, resources
 

@@ -19,8 +19,8 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 
 import httpx
 import pytest
-from buyer import Buyer, pay, payment_for
-from facilitators import settings_in
+from buyer import Buyer, pay, sign_payment
+from facilitators import build_settings
 
 from centgate.provider import Provider
 from centgate.resources import open_resources
@@ -261,7 +261,7 @@ def load_recording(upstream: str, case: str) -> Any:
 @asynccontextmanager
 async def open_provider(kind: type[P], folder: Path, **given: Any) -> AsyncGenerator[P]:
     """Open a provider with a session; `given` are its ProviderSettings."""
-    settings = settings_in(
+    settings = build_settings(
         folder, "http://127.0.0.1:9", providers={kind.info.name: ProviderSettings(**given)}
     )
     async with open_resources(settings) as resources:
@@ -275,4 +275,4 @@ def configure_providers(settings: Settings, providers: Mapping[str, ProviderSett
 
 def send_paid(client: httpx.Client, path: str, body: Any, buyer: Buyer | None = None) -> httpx.Response:
     """Send a request with a new payment and return the response."""
-    return pay(client, payment_for(client, buyer or Buyer(), path, body), path, body)
+    return pay(client, sign_payment(client, buyer or Buyer(), path, body), path, body)

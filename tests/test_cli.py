@@ -18,7 +18,7 @@ from queue import Queue
 
 import httpx
 import pytest
-from buyer import PHISHING, QUESTION, decoded
+from buyer import PHISHING, QUESTION, decode_header
 from eth_account import Account
 from x402 import x402Client
 from x402.http.clients.httpx import x402HttpxClient
@@ -180,7 +180,7 @@ def test_with_an_address_to_pay_to_the_terms_name_it(start: Start) -> None:
 
     response = httpx.post(running.url + PHISHING, json=QUESTION)
 
-    assert decoded(response.headers["PAYMENT-REQUIRED"])["accepts"][0]["payTo"] == address
+    assert decode_header(response.headers["PAYMENT-REQUIRED"])["accepts"][0]["payTo"] == address
 
 
 def test_a_port_that_is_taken_is_said_in_a_sentence() -> None:
@@ -271,7 +271,7 @@ async def test_a_payer_that_dev_shows_can_pay_with_the_official_client(start: St
 
     assert response.status_code == 200
     assert response.json()["data"]["status"] == "blocked"
-    assert decoded(response.headers["PAYMENT-RESPONSE"])["success"] is True
+    assert decode_header(response.headers["PAYMENT-RESPONSE"])["success"] is True
 
 
 def test_the_demonstration_does_what_it_says() -> None:

@@ -15,10 +15,10 @@ from urllib.parse import urlsplit
 
 import pytest
 import uvicorn
-from buyer import PHISHING, QUESTION, Buyer, payment_for
-from facilitators import settings_in, stub_facilitator
+from buyer import PHISHING, QUESTION, Buyer, sign_payment
+from facilitators import build_settings, open_stub_facilitator
 from httpx import Client
-from payments.houses import House
+from payments.houses import ServedApi
 
 from centgate.client_address import address_key, parse_address
 from centgate.connection_limits import (
@@ -53,13 +53,13 @@ class Response:
 
 
 @pytest.fixture(scope="module")
-def house(tmp_path_factory: pytest.TempPathFactory) -> Generator[House]:
+def house(tmp_path_factory: pytest.TempPathFactory) -> Generator[ServedApi]:
     """An API that takes payments, with short timeouts."""
     with ExitStack() as stack:
-        stub = stack.enter_context(stub_facilitator())
-        settings = settings_in(tmp_path_factory.mktemp("house"), stub.url)
+        stub = stack.enter_context(open_stub_facilitator())
+        settings = build_settings(tmp_path_factory.mktemp("house"), stub.url)
         url = stack.enter_context(run_in_thread(settings, SHORT))
-        yield House(stack.enter_context(Client(base_url=url, timeout=30)), stub)
+        yield ServedApi(stack.enter_context(Client(base_url=url, timeout=30)), stub)
 
 
 def connect(url: str) -> socket.socket:
@@ -67,7 +67,7 @@ def connect(url: str) -> socket.socket:
     return socket.create_connection((parts.hostname or "", parts.port or 0), timeout=10)
 
 
-def exchange(house: House, request: bytes) -> list[Response]:
+def exchange(house: ServedApi, request: bytes) -> list[Response]:
     """Send bytes, and read until the server closes the connection."""
     with connect(str(house.client.base_url)) as connection:
         send(connection, request)
@@ -132,20 +132,20 @@ def split_responses(received: bytes) -> list[Response]:
         "a chunk extension",
     ],
 )
-def test_headers_too_large_are_431(house: House, request_bytes: bytes) -> None:
+def test_headers_too_large_are_431(house: ServedApi, request_bytes: bytes) -> None:
     [response] = exchange(house, request_bytes)
 
     assert response.status == 431
     assert response.is_envelope
 
 
-def test_a_continued_header_line_is_400(house: House) -> None:
+def test_a_continued_header_line_is_400(house: ServedApi) -> None:
     [response] = exchange(house, GET + b"A: a\r\n" + b" a\r\n" * 20_000)
 
     assert response.status == 400
 
 
-def test_headers_of_nearly_64_kilobytes_are_read(house: House) -> None:
+def test_headers_of_nearly_64_kilobytes_are_read(house: ServedApi) -> None:
     value = b"a" * (64 * 1024 - len(GET) - 50)
 
     [response] = exchange(house, GET + b"Connection: close\r\nA: " + value + b"\r\n\r\n")
@@ -153,15 +153,15 @@ def test_headers_of_nearly_64_kilobytes_are_read(house: House) -> None:
     assert response.status == 200
 
 
-def test_an_endless_header_is_not_read(house: House) -> None:
+def test_an_endless_header_is_not_read(house: ServedApi) -> None:
     with connect(str(house.client.base_url)) as connection:
         sent = send(connection, GET + b"A: " + b"a" * 40_000_000)
 
     assert sent < 20_000_000  # what the kernel takes, and no more
 
 
-def test_a_trailer_is_no_header(house: House) -> None:
-    payment = payment_for(house.client, Buyer())
+def test_a_trailer_is_no_header(house: ServedApi) -> None:
+    payment = sign_payment(house.client, Buyer())
     body = json.dumps(QUESTION).encode()
     chunks = b"%x\r\n%b\r\n0\r\nPAYMENT-SIGNATURE: %b\r\n\r\n" % (len(body), body, payment.encode())
 
@@ -170,21 +170,21 @@ def test_a_trailer_is_no_header(house: House) -> None:
     assert response.status == 402
 
 
-def test_what_is_not_http_is_400(house: House) -> None:
+def test_what_is_not_http_is_400(house: ServedApi) -> None:
     [response] = exchange(house, b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03")
 
     assert response.status == 400
     assert response.is_envelope
 
 
-def test_late_headers_are_408(house: House) -> None:
+def test_late_headers_are_408(house: ServedApi) -> None:
     [response] = exchange(house, GET + b"A: a")
 
     assert response.status == 408
     assert response.is_envelope
 
 
-def test_headers_that_drip_are_408(house: House) -> None:
+def test_headers_that_drip_are_408(house: ServedApi) -> None:
     with connect(str(house.client.base_url)) as connection:
         for byte in (GET + b"A" * 40)[:60]:
             time.sleep(0.01)
@@ -194,16 +194,16 @@ def test_headers_that_drip_are_408(house: House) -> None:
     assert response.status == 408
 
 
-def test_a_silent_connection_is_closed(house: House) -> None:
+def test_a_silent_connection_is_closed(house: ServedApi) -> None:
     assert exchange(house, b"") == []
 
 
-def test_blank_lines_are_silence(house: House) -> None:
+def test_blank_lines_are_silence(house: ServedApi) -> None:
     assert exchange(house, b"\r\n" * 10) == []
 
 
-def test_a_late_body_is_408_and_costs_nothing(house: House) -> None:
-    payment = payment_for(house.client, Buyer())
+def test_a_late_body_is_408_and_costs_nothing(house: ServedApi) -> None:
+    payment = sign_payment(house.client, Buyer())
     asked = house.facilitator.asked
     head = POST + f"PAYMENT-SIGNATURE: {payment}\r\nContent-Length: 99\r\n\r\n".encode()
 
@@ -214,13 +214,13 @@ def test_a_late_body_is_408_and_costs_nothing(house: House) -> None:
     assert house.facilitator.asked == asked
 
 
-def test_an_unread_body_ends_the_connection(house: House) -> None:
+def test_an_unread_body_ends_the_connection(house: ServedApi) -> None:
     [response] = exchange(house, GET + b"Content-Length: 1000000\r\n\r\n" + b"a" * 1000)
 
     assert response.status == 200
 
 
-def test_a_second_request_may_come_later_than_headers_may(house: House) -> None:
+def test_a_second_request_may_come_later_than_headers_may(house: ServedApi) -> None:
     with connect(str(house.client.base_url)) as connection:
         connection.sendall(GET + b"\r\n")
         time.sleep(SHORT.header_timeout + 3 * SHORT.sweep_interval)
@@ -244,7 +244,7 @@ def test_blank_lines_do_not_keep_an_idle_connection(tmp_path: Path) -> None:
         assert send(connection, b"\r\n") == 0
 
 
-def test_a_client_that_does_not_read_is_disconnected(house: House) -> None:
+def test_a_client_that_does_not_read_is_disconnected(house: ServedApi) -> None:
     with closing(socket.socket()) as connection:
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         parts = urlsplit(str(house.client.base_url))
@@ -259,9 +259,9 @@ def test_a_client_that_does_not_read_is_disconnected(house: House) -> None:
         assert time.monotonic() < deadline
 
 
-def test_an_error_waits_for_the_response_to_an_earlier_request(house: House) -> None:
+def test_an_error_waits_for_the_response_to_an_earlier_request(house: ServedApi) -> None:
     arrived, release = threading.Event(), threading.Event()
-    house.facilitator.next.append(house.facilitator.held(arrived, release))
+    house.facilitator.next.append(house.facilitator.reply_when_released(arrived, release))
     with connect(str(house.client.base_url)) as connection:
         connection.sendall(paid_request(house))
         assert arrived.wait(10)
@@ -274,9 +274,9 @@ def test_an_error_waits_for_the_response_to_an_earlier_request(house: House) -> 
     assert json.loads(first.body)["data"]
 
 
-def test_half_a_request_behind_another_is_408_after_its_response(house: House) -> None:
+def test_half_a_request_behind_another_is_408_after_its_response(house: ServedApi) -> None:
     arrived, release = threading.Event(), threading.Event()
-    house.facilitator.next.append(house.facilitator.held(arrived, release))
+    house.facilitator.next.append(house.facilitator.reply_when_released(arrived, release))
     with connect(str(house.client.base_url)) as connection:
         connection.sendall(paid_request(house) + GET)
         assert arrived.wait(10)
@@ -286,9 +286,9 @@ def test_half_a_request_behind_another_is_408_after_its_response(house: House) -
         assert [response.status for response in read_responses(connection)] == [200, 408]
 
 
-def test_a_body_behind_another_request_has_its_time_after_it(house: House) -> None:
+def test_a_body_behind_another_request_has_its_time_after_it(house: ServedApi) -> None:
     arrived, release = threading.Event(), threading.Event()
-    house.facilitator.next.append(house.facilitator.held(arrived, release))
+    house.facilitator.next.append(house.facilitator.reply_when_released(arrived, release))
     with connect(str(house.client.base_url)) as connection:
         connection.sendall(paid_request(house) + POST + b"Connection: close\r\nContent-Length: 4\r\n\r\n")
         assert arrived.wait(10)
@@ -299,13 +299,13 @@ def test_a_body_behind_another_request_has_its_time_after_it(house: House) -> No
         assert [response.status for response in read_responses(connection)] == [200, 400]
 
 
-def test_requests_sent_together_are_answered_in_order(house: House) -> None:
+def test_requests_sent_together_are_answered_in_order(house: ServedApi) -> None:
     requests = GET + b"\r\n" + b"GET /nowhere HTTP/1.1\r\n\r\n" + GET + b"Connection: close\r\n\r\n"
 
     assert [response.status for response in exchange(house, requests)] == [200, 404, 200]
 
 
-def test_too_many_requests_at_once_end_the_connection(house: House) -> None:
+def test_too_many_requests_at_once_end_the_connection(house: ServedApi) -> None:
     responses = exchange(house, (GET + b"\r\n") * 10_000)
 
     assert [response.status for response in responses] == [200] * (1 + MAX_PIPELINED) + [400]
@@ -387,7 +387,7 @@ def ask(connection: socket.socket) -> list[Response]:
     return split_responses(connection.recv(65536))
 
 
-def paid_request(house: House) -> bytes:
+def paid_request(house: ServedApi) -> bytes:
     body = json.dumps(QUESTION).encode()
-    payment = payment_for(house.client, Buyer())
+    payment = sign_payment(house.client, Buyer())
     return POST + f"PAYMENT-SIGNATURE: {payment}\r\nContent-Length: {len(body)}\r\n\r\n".encode() + body

@@ -24,8 +24,8 @@ import pytest
 import redis as clients
 from buyer import Buyer
 from databases import Redis, redis_server
-from facilitators import StubFacilitator, settings_in, stub_facilitator
-from payments.houses import Process, running
+from facilitators import StubFacilitator, build_settings, open_stub_facilitator
+from payments.houses import ApiProcess, run_api_process
 from standins import FakeUpstreams, fake_upstreams, send_paid
 from structlog.testing import capture_logs
 from structlog.typing import EventDict
@@ -428,7 +428,7 @@ class Town:
 
     redis: Redis
     upstreams: FakeUpstreams
-    processes: tuple[Process, Process]
+    processes: tuple[ApiProcess, ApiProcess]
     client: httpx.Client
 
     def buy(self, query: str, number: int = 0, *, path: str = SEARCH) -> httpx.Response:
@@ -453,11 +453,11 @@ class Town:
 def town(tmp_path_factory: pytest.TempPathFactory) -> Generator[Town]:
     """Two servers; their sources are stand-ins."""
     folder = tmp_path_factory.mktemp("town")
-    with redis_server() as redis, stub_facilitator() as facilitator, fake_upstreams() as upstreams:
+    with redis_server() as redis, open_stub_facilitator() as facilitator, fake_upstreams() as upstreams:
         upstreams.set_response("exa", "/search", FOUND, method="POST")
         row = {"url": "https://a.example/", "title": "A", "content": "B"}
         upstreams.set_response("searxng", "/search", {"results": [row]})
-        settings = settings_in(folder, facilitator.url)
+        settings = build_settings(folder, facilitator.url)
         more: dict[str, Any] = {
             "CACHE_URL": redis.url,
             "EXA_URL": upstreams.url_of("exa"),
@@ -467,13 +467,13 @@ def town(tmp_path_factory: pytest.TempPathFactory) -> Generator[Town]:
             "SEARXNG_PER_MINUTE": "10",
         }
         with ThreadPoolExecutor(2) as pool, httpx.Client(timeout=PATIENCE) as client:
-            starts = [pool.submit(lambda: Process(settings, **more)) for _ in range(2)]
+            starts = [pool.submit(lambda: ApiProcess(settings, **more)) for _ in range(2)]
             processes = (starts[0].result(), starts[1].result())
             try:
                 yield Town(redis, upstreams, processes, client)
             finally:
                 for process in processes:
-                    process.end()
+                    process.stop()
 
 
 def test_two_servers_ask_a_source_once_for_all_their_buyers(town: Town) -> None:
@@ -539,7 +539,7 @@ def test_a_server_starts_without_the_redis_it_is_to_share(
     settings: Settings, facilitator: StubFacilitator, client: httpx.Client
 ) -> None:
     assert facilitator.url
-    with running(settings, CACHE_URL="redis://127.0.0.1:9/0") as process:
+    with run_api_process(settings, CACHE_URL="redis://127.0.0.1:9/0") as process:
         alone = client.get(process.url + "/readyz")
     without = client.get("/readyz")
 

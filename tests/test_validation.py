@@ -12,8 +12,8 @@ from typing import Any
 
 import httpx
 import pytest
-from buyer import Buyer, payment_for
-from facilitators import StubFacilitator, stub_facilitator
+from buyer import Buyer, sign_payment
+from facilitators import StubFacilitator, open_stub_facilitator
 
 from centgate.body import MAX_BODY_BYTES
 from centgate.catalog import all_services
@@ -114,7 +114,7 @@ Post = Callable[..., httpx.Response]
 @pytest.fixture(scope="module")
 def till() -> Generator[StubFacilitator]:
     """A facilitator that would settle whatever it is given."""
-    with stub_facilitator() as stub:
+    with open_stub_facilitator() as stub:
         yield stub
 
 
@@ -142,7 +142,8 @@ def house(till: StubFacilitator, tmp_path_factory: pytest.TempPathFactory) -> Ge
 def payments(house: httpx.Client) -> dict[str, str]:
     """A payment for every service, none of them spent."""
     return {
-        service.slug: payment_for(house, Buyer(), service.path, service.input_example) for service in SERVICES
+        service.slug: sign_payment(house, Buyer(), service.path, service.input_example)
+        for service in SERVICES
     }
 
 

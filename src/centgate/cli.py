@@ -182,9 +182,9 @@ def _log_nodes(settings: Settings) -> None:
     """Log the chain nodes that are asked about payments whose outcome the facilitator does not report."""
     import structlog
 
-    from centgate.payments.nodes import payment_nodes
+    from centgate.payments.nodes import select_nodes
 
-    nodes, log = payment_nodes(settings, settings.network), structlog.get_logger()
+    nodes, log = select_nodes(settings, settings.network), structlog.get_logger()
     if settings.pay_to is None:
         return
     if nodes.urls:

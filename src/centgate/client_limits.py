@@ -29,7 +29,7 @@ from centgate.payments.authorization import Payment, PaymentKey, read_payment
 
 if TYPE_CHECKING:
     from centgate.payments.claiming import Claim
-    from centgate.payments.gate import Gate
+    from centgate.payments.gate import PaymentGate
     from centgate.payments.journal import Journal
     from centgate.settings import Settings
 
@@ -171,7 +171,11 @@ class Admission:
         return self._rate_limited("address", message, wait, payment)
 
     async def run_request(
-        self, request: PaidRequestHeaders, gate: Gate, journal: Journal, answer: Callable[[], Awaitable[T]]
+        self,
+        request: PaidRequestHeaders,
+        gate: PaymentGate,
+        journal: Journal,
+        answer: Callable[[], Awaitable[T]],
     ) -> T:
         """Run `answer` for a request, and keep or return its token depending on the outcome.
 
@@ -204,9 +208,9 @@ class Admission:
         self._pair, self._binding = pair, binding
         self._limits.requests_in_progress.setdefault(pair, under_way)[binding] = under_way.get(binding, 0) + 1
         payer = payment.key.payer
-        if not payment.signer_known or self._limits.payers.has_tokens(payer):
+        if not payment.is_signer_verified or self._limits.payers.has_tokens(payer):
             return
-        if not _is_accepted(await journal.note(payment)):
+        if not _is_accepted(await journal.find_note(payment)):
             message = "too many payments of this payer were refused"
             raise self._rate_limited(
                 "payer", message, self._limits.payers.seconds_until(payer), UNCHARGED_RESEND
@@ -225,19 +229,19 @@ class Admission:
             result = await settlement
         except PaymentRequired:
             self._limits.addresses.spend_tokens(self.client, REFUSED_COST - 1)
-            if payment.signer_known:
+            if payment.is_signer_verified:
                 self._limits.payers.spend_tokens(payment.key.payer)
             raise
         self._tokens += is_new
         self._give_back()
         return result
 
-    async def _require_known(self, request: PaidRequestHeaders, gate: Gate, journal: Journal) -> None:
+    async def _require_known(self, request: PaidRequestHeaders, gate: PaymentGate, journal: Journal) -> None:
         """Raise RateLimited unless the request presents a payment that was accepted before."""
         if request.signature is None:
             raise self.rate_limit_error()
         payment = _parse_payment(request, gate)
-        note = await journal.note(payment) if payment else None
+        note = await journal.find_note(payment) if payment else None
         if payment is None or not _is_accepted(note):
             raise self.rate_limit_error(UNCHARGED_RESEND)
         self._pair = self._payment_pair(payment.key)
@@ -258,7 +262,7 @@ class Admission:
         """
         wait = self._limits.wrong_requests.seconds_until(pair)
         itself = replace(payment, identifier=None)  # else finds other payments of this key
-        note = replace(await journal.note(itself) or UNCHARGED_RESEND, retry="same_payment")
+        note = replace(await journal.find_note(itself) or UNCHARGED_RESEND, retry="same_payment")
         message = "this payment came with too many requests that it was not made for"
         return self._rate_limited("payment", message, wait, note)
 
@@ -306,12 +310,12 @@ def _is_for_other_request(error: CentgateError) -> bool:
     return used or isinstance(error, PaymentConflict)
 
 
-def _parse_payment(request: PaidRequestHeaders, gate: Gate) -> Payment | None:
+def _parse_payment(request: PaidRequestHeaders, gate: PaymentGate) -> Payment | None:
     """Parse the payment of a request; return None if it could not have been accepted."""
     terms = gate.terms.get(request.slug)
     if terms is None or request.signature is None:
         return None
     try:
-        return read_payment(request.signature, terms, time.time(), key=request.idempotency_key)
+        return read_payment(request.signature, terms, time.time(), idempotency_header=request.idempotency_key)
     except PaymentRequired:
         return None

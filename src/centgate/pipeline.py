@@ -29,8 +29,8 @@ from centgate.errors import (
     ProviderUnconfigured,
 )
 from centgate.payments.authorization import Payment
-from centgate.payments.claiming import Order, StoredAnswer
-from centgate.payments.gate import receipt_header
+from centgate.payments.claiming import RequestBinding, StoredAnswer
+from centgate.payments.gate import encode_receipt_header
 from centgate.runtime import Runtime
 from centgate.schema import Request
 from centgate.service import AnyService
@@ -58,23 +58,30 @@ async def process_request(runtime: Runtime, service: AnyService, call: PaidCall)
     Raises CentgateError if there is no answer; `error.payment` is the state of the payment.
     """
     if not call.body and call.signature is None:
-        raise runtime.gate.asking(service.slug)  # directories send such requests to read the terms
+        raise runtime.gate.challenge(service.slug)  # directories send such requests to read the terms
     query = parse_request(service, call.body, call.content_type, runtime.validation_context)  # 400
     service.require_supported_options(query, runtime.providers[service.slug])  # 400
-    payment = await runtime.gate.demand(service.slug, call.signature, key=call.idempotency_key)  # 402
+    payment = await runtime.gate.verify(
+        service.slug, call.signature, idempotency_header=call.idempotency_key
+    )  # 402
     await require_configured(runtime, service, query, payment)  # 503
-    order = Order(service.slug, request_digest(service, query))
-    await call.admission.check_payment(payment, order.binding, runtime.journal)  # 429
+    order = RequestBinding(service.slug, request_digest(service, query))
+    await call.admission.check_payment(payment, order.digest, runtime.journal)  # 429
     await require_available(runtime, service, query, payment, order)  # 502
     work = partial(fulfil_request, runtime, service, query, payment, order, call)
-    return await runtime.single_flight.join(payment, order, work)
+    return await runtime.single_flight.run(payment, order, work)
 
 
 async def fulfil_request(
-    runtime: Runtime, service: AnyService, query: Request, payment: Payment, order: Order, call: PaidCall
+    runtime: Runtime,
+    service: AnyService,
+    query: Request,
+    payment: Payment,
+    order: RequestBinding,
+    call: PaidCall,
 ) -> StoredAnswer:
     """Claim the payment, settle it unless it is settled, run the service, and store its answer durably."""
-    newest_block = await runtime.gate.newest_block(payment)
+    newest_block = await runtime.gate.find_newest_block(payment)
     async with runtime.journal.claim(payment, order, claim_block=newest_block) as claim:
         if claim.answer:
             return claim.answer
@@ -87,9 +94,9 @@ async def fulfil_request(
         produced = run_service(runtime, service, query, order, call.request_id, transaction)
         status, body = await produced  # 404, 429, 502, 504
         _crash_for_test(runtime, "produced")
-        receipt = receipt_header(payment.terms.delivered(settlement, body))
+        receipt = encode_receipt_header(payment.terms.settle_response(settlement, body))
         answer = StoredAnswer(status, body, call.request_id, receipt)
-        await runtime.journal.delivered(claim, answer)
+        await runtime.journal.record_delivered(claim, answer)
         _crash_for_test(runtime, "delivered")
         if is_redeemed:
             runtime.meter.record_redemption(service.slug)
@@ -97,7 +104,12 @@ async def fulfil_request(
 
 
 async def run_service(
-    runtime: Runtime, service: AnyService, query: Request, order: Order, request_id: str, transaction: str
+    runtime: Runtime,
+    service: AnyService,
+    query: Request,
+    order: RequestBinding,
+    request_id: str,
+    transaction: str,
 ) -> tuple[int, bytes]:
     """Run the service, or take its result from the cache; return status and body.
 
@@ -106,7 +118,7 @@ async def run_service(
     settled_note = PaymentNote("settled", charged=True, retry="same_payment", transaction=transaction)
     work = partial(service.run, query, runtime.providers[service.slug])
     try:
-        answered, hit = await _cached_or_run(runtime, service, order.binding, work)
+        answered, hit = await _cached_or_run(runtime, service, order.digest, work)
         return 200, envelope.render_success(service.slug, request_id, answered, hit=hit)
     except NoData as no_data:
         no_data.payment = PaymentNote("delivered", charged=True, retry="none", transaction=transaction)
@@ -140,7 +152,7 @@ async def require_configured(runtime: Runtime, service: AnyService, query: Reque
     try:
         service.require_configured(query, runtime.providers[service.slug])
     except ProviderUnconfigured as error:
-        known = await runtime.journal.note(payment)
+        known = await runtime.journal.find_note(payment)
         if known and known.state == "delivered":
             return
         error.payment = known or PaymentNote("unused", charged=False, retry="none")
@@ -148,7 +160,7 @@ async def require_configured(runtime: Runtime, service: AnyService, query: Reque
 
 
 async def require_available(
-    runtime: Runtime, service: AnyService, query: Request, payment: Payment, order: Order
+    runtime: Runtime, service: AnyService, query: Request, payment: Payment, order: RequestBinding
 ) -> None:
     """Refuse a new payment, uncharged, while every provider that could answer is known to be down.
 
@@ -156,15 +168,15 @@ async def require_available(
     trial is due, one request proceeds as the trial.
     """
     outage = service.find_outage(query, runtime.providers[service.slug])
-    if outage is None or payment.unfit:
+    if outage is None or payment.rejection:
         return
-    known = await runtime.journal.note(payment)
+    known = await runtime.journal.find_note(payment)
     if known and known.state not in ("refused", "unused"):
         return
-    if await runtime.response_cache.has_fresh(order.binding, service.cache_ttl):
+    if await runtime.response_cache.has_fresh(order.digest, service.cache_ttl):
         return
     # no await between here and the start of the work, so that a duplicate of the trial joins it
-    if runtime.single_flight.is_under_way(payment, order) or outage.reserve_due_trials():
+    if runtime.single_flight.is_in_flight(payment, order) or outage.reserve_due_trials():
         return
     raise outage.to_error(UNCHARGED_RESEND)
 

@@ -18,12 +18,12 @@ from centgate.cache.shared_answers import SharedResponses
 from centgate.catalog import all_providers, all_services
 from centgate.meter import NULL_METER, Meter
 from centgate.payments.alerts import Alerts
-from centgate.payments.facilitator import Facilitator, authorize
-from centgate.payments.flights import Flights
-from centgate.payments.gate import Gate, open_gate
+from centgate.payments.facilitator import FacilitatorClient, build_auth_headers
+from centgate.payments.flights import SingleFlight
+from centgate.payments.gate import PaymentGate, build_gate
 from centgate.payments.journal import Journal
 from centgate.payments.store import open_store
-from centgate.payments.upkeep import beating, open_upkeep
+from centgate.payments.upkeep import build_background_work, keep_alive
 from centgate.provider import Provider
 from centgate.resources import open_resources
 from centgate.service import AnyService
@@ -49,12 +49,12 @@ class Runtime:
     providers: Mapping[str, Mapping[str, Provider]]
     """Providers by service slug and provider name."""
     journal: Journal
-    gate: Gate
+    gate: PaymentGate
     response_cache: ResponseCache
     shared: SharedRedis | None
     """Redis that servers share; None unless configured."""
     meter: Meter = NULL_METER
-    single_flight: Flights = field(default_factory=Flights)
+    single_flight: SingleFlight = field(default_factory=SingleFlight)
 
     @cached_property
     def validation_context(self) -> dict[str, Any]:
@@ -70,9 +70,9 @@ def validate_startup(settings: Settings) -> None:
         provider(settings)
     for pin in settings.pinned:
         _check_pin(pin, catalog)
-    authorize(settings, settings.facilitator)
+    build_auth_headers(settings, settings.facilitator)
     try:
-        Facilitator(settings).close()
+        FacilitatorClient(settings).close()
     except ValueError as error:
         raise ValueError(f"{PREFIX}FACILITATOR_URL: not a valid address") from error
     if settings.cache_url is not None:
@@ -105,8 +105,8 @@ async def open_runtime(settings: Settings, meter: Meter = NULL_METER) -> AsyncGe
         open_resources(settings, shared, meter=meter) as resources,
         meter.observe_process(shared),
     ):
-        alerts = Alerts(settings, journal.part("alerts"), session)
-        facilitator = Facilitator(settings, notice=alerts.notice)
+        alerts = Alerts(settings, journal.for_component("alerts"), session)
+        facilitator = FacilitatorClient(settings, on_outcome=alerts.record_settlement)
         providers = {name: kind(settings, resources) for name, kind in all_providers(catalog).items()}
         runtime = Runtime(
             settings=settings,
@@ -116,28 +116,30 @@ async def open_runtime(settings: Settings, meter: Meter = NULL_METER) -> AsyncGe
                 for service in catalog
             },
             journal=journal,
-            gate=open_gate(settings, catalog, journal, facilitator, session),
+            gate=build_gate(settings, catalog, journal, facilitator, session),
             response_cache=ResponseCache(MemoryCache(), SharedResponses(shared) if shared else None),
             shared=shared,
             meter=meter,
         )
-        upkeep = open_upkeep(settings, catalog, journal, facilitator, session, store=store, alerts=alerts)
+        upkeep = build_background_work(
+            settings, catalog, journal, facilitator, session, store=store, alerts=alerts
+        )
         # these objects live as long as the process; scanning them repeatedly doubles the slowest responses
         gc.collect()
         gc.freeze()
         gc.set_threshold(GC_THRESHOLD)
         try:
-            async with beating(journal):
+            async with keep_alive(journal):
                 upkeep.start()
                 try:
                     yield runtime
                 finally:
-                    await asyncio.gather(upkeep.stop(), runtime.single_flight.land(DRAIN_SECONDS))
+                    await asyncio.gather(upkeep.stop(), runtime.single_flight.drain(DRAIN_SECONDS))
         finally:
             facilitator.close()
             with suppress(TimeoutError):
                 async with asyncio.timeout(CLOSE_SECONDS):
-                    await journal.leave()
+                    await journal.deregister()
                     await store.close()
 
 

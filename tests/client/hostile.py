@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Literal
 
-from buyer import decoded, encoded
+from buyer import decode_header, encode_header
 
 from centgate.dollars import USDC
 
@@ -39,7 +39,7 @@ class Asked:
     @property
     def nonce(self) -> str:
         """Nonce of the payment in the request."""
-        return decoded(self.payment or "")["payload"]["authorization"]["nonce"]
+        return decode_header(self.payment or "")["payload"]["authorization"]["nonce"]
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ def offer(url: str, **changes: Any) -> dict[str, Any]:
 def demand(terms: Any) -> Said:
     """Build a 402 with these terms."""
     body = {"error": {"code": "payment_required", "message": "pay"}, "requestId": "req_1"}
-    return Said(402, body, {"PAYMENT-REQUIRED": terms if isinstance(terms, str) else encoded(terms)})
+    return Said(402, body, {"PAYMENT-REQUIRED": terms if isinstance(terms, str) else encode_header(terms)})
 
 
 def failure(
@@ -126,14 +126,14 @@ def envelope() -> dict[str, Any]:
 
 def receipt(asked: Asked, **changes: Any) -> str:
     """Build PAYMENT-RESPONSE for the payment in the request."""
-    authorization = decoded(asked.payment or "")["payload"]["authorization"]
+    authorization = decode_header(asked.payment or "")["payload"]["authorization"]
     settlement = {
         "success": True,
         "payer": authorization["from"],
         "transaction": "0x" + authorization["nonce"][2:],
         "network": NETWORK,
     }
-    return encoded(settlement | changes)
+    return encode_header(settlement | changes)
 
 
 Reply = Callable[[Asked], Said] | Said

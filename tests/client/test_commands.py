@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from buyer import Api
+from buyer import ApiFactory
 from buyers_shell import COMMAND, TIMEOUT, Shell, key_of
-from facilitators import StubFacilitator, refused, settings_in, stub_facilitator
+from facilitators import StubFacilitator, build_settings, open_stub_facilitator, refuse_with
 from hostile import DATA, HostileApi, Said, demand, entry, envelope, failure, offer
 
 from centgate.catalog import all_services
@@ -41,8 +41,8 @@ TRANSACTION = r"0x[0-9a-f]{64}"
 def served(tmp_path_factory: pytest.TempPathFactory) -> Generator[tuple[str, StubFacilitator]]:
     """The address of an API that is paid through a stub facilitator, and that facilitator."""
     with (
-        stub_facilitator() as stub,
-        run_in_thread(settings_in(tmp_path_factory.mktemp("api"), stub.url)) as url,
+        open_stub_facilitator() as stub,
+        run_in_thread(build_settings(tmp_path_factory.mktemp("api"), stub.url)) as url,
     ):
         yield url, stub
 
@@ -69,7 +69,7 @@ def poor(shell: Shell) -> Shell:
 
 
 @pytest.fixture
-def on_chain(api: Api, chain_settings: Settings, tmp_path: Path) -> Shell:
+def on_chain(api: ApiFactory, chain_settings: Settings, tmp_path: Path) -> Shell:
     """A buyer with a key, at an API that is paid on the development chain."""
     url = str(api(chain_settings).base_url).rstrip("/")
     return Shell(tmp_path, {"CENTGATE_API_URL": url, "CENTGATE_WALLET_KEY": key_of()})
@@ -256,7 +256,7 @@ def test_a_price_above_the_cap_is_refused(shell: Shell, facilitator: StubFacilit
     ids=["unknown token", "wrong chain"],
 )
 def test_terms_in_other_money_are_refused(
-    api: Api, settings: Settings, shell: Shell, facilitator: StubFacilitator, network: str, told: str
+    api: ApiFactory, settings: Settings, shell: Shell, facilitator: StubFacilitator, network: str, told: str
 ) -> None:
     money = {"network": network, "asset": "0x" + "12" * 20, "asset_name": "USDC", "asset_version": "2"}
     other = api(settings.model_copy(update=money))
@@ -269,7 +269,7 @@ def test_terms_in_other_money_are_refused(
 
 
 def test_too_little_balance_is_told_in_a_sentence(shell: Shell, facilitator: StubFacilitator) -> None:
-    facilitator.next = [refused("insufficient_funds")]
+    facilitator.next = [refuse_with("insufficient_funds")]
 
     done = shell("call", "phishing-check", KNOWN)
 
@@ -422,7 +422,7 @@ def test_the_exit_code_says_first_whether_money_moved(error: BuyerError, code: i
 
 def test_stopping_after_the_payment_says_how_to_go_on(shell: Shell, facilitator: StubFacilitator) -> None:
     arrived, release = threading.Event(), threading.Event()
-    facilitator.next = [facilitator.held(arrived, release)]
+    facilitator.next = [facilitator.reply_when_released(arrived, release)]
     process = shell.start("call", "phishing-check", KNOWN)
     assert arrived.wait(TIMEOUT)
 

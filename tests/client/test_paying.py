@@ -8,8 +8,8 @@ from decimal import Decimal
 
 import httpx
 import pytest
-from buyer import PHISHING, QUESTION, Api
-from facilitators import StubFacilitator, refused, said
+from buyer import PHISHING, QUESTION, ApiFactory
+from facilitators import StubFacilitator, refuse_with, reply_with
 from hostile import SLUG, Asked, Fault, HostileApi, Said
 from shopping import Shop
 from standins import FakeUpstreams, configure_providers
@@ -73,7 +73,7 @@ def passing(behind: httpx.Client) -> Callable[[Asked], Said]:
 
 
 async def test_an_answer_is_bought_for_a_cent(
-    shop: Shop, api: Api, chain_settings: Settings, spent: Callable[[], int]
+    shop: Shop, api: ApiFactory, chain_settings: Settings, spent: Callable[[], int]
 ) -> None:
     url = url_of(api(chain_settings))
 
@@ -85,7 +85,7 @@ async def test_an_answer_is_bought_for_a_cent(
 
 
 async def test_two_calls_are_two_payments(
-    shop: Shop, api: Api, chain_settings: Settings, spent: Callable[[], int]
+    shop: Shop, api: ApiFactory, chain_settings: Settings, spent: Callable[[], int]
 ) -> None:
     client = shop(url_of(api(chain_settings)))
 
@@ -97,7 +97,7 @@ async def test_two_calls_are_two_payments(
 
 
 async def test_a_dry_run_costs_nothing(
-    shop: Shop, api: Api, chain_settings: Settings, spent: Callable[[], int]
+    shop: Shop, api: ApiFactory, chain_settings: Settings, spent: Callable[[], int]
 ) -> None:
     quote = await shop(url_of(api(chain_settings)), wallet=None).terms(CHECK, QUESTION)
 
@@ -147,7 +147,9 @@ async def test_a_service_that_is_not_there_is_not_found(shop: Shop, client: http
         await shop(url_of(client)).call(slug, {})
 
 
-async def test_a_wallet_without_money_is_told_so(shop: Shop, api: Api, chain_settings: Settings) -> None:
+async def test_a_wallet_without_money_is_told_so(
+    shop: Shop, api: ApiFactory, chain_settings: Settings
+) -> None:
     poor = Wallet.from_key("0x" + "17" * 32)
 
     with pytest.raises(InsufficientBalance, match=f"{poor.address} holds less than") as error:
@@ -157,7 +159,7 @@ async def test_a_wallet_without_money_is_told_so(shop: Shop, api: Api, chain_set
 
 
 async def test_no_data_is_an_answer_that_is_charged(
-    shop: Shop, api: Api, chain_settings: Settings, upstreams: FakeUpstreams, spent: Callable[[], int]
+    shop: Shop, api: ApiFactory, chain_settings: Settings, upstreams: FakeUpstreams, spent: Callable[[], int]
 ) -> None:
     upstreams.set_response("dexscreener", PAIRS, [])
     ledger = Ledger()
@@ -171,7 +173,7 @@ async def test_no_data_is_an_answer_that_is_charged(
 
 
 async def test_a_payment_for_a_service_that_fails_buys_the_answer_later(
-    shop: Shop, api: Api, chain_settings: Settings, upstreams: FakeUpstreams, spent: Callable[[], int]
+    shop: Shop, api: ApiFactory, chain_settings: Settings, upstreams: FakeUpstreams, spent: Callable[[], int]
 ) -> None:
     upstreams.set_response("dexscreener", PAIRS, "oops", status=500)
     buyer = shop(url_of(api(on_dexscreener(chain_settings, upstreams))))
@@ -192,7 +194,9 @@ async def test_a_payment_for_a_service_that_fails_buys_the_answer_later(
     assert spent() == CENT
 
 
-async def test_an_api_without_payments_is_unavailable(shop: Shop, api: Api, settings: Settings) -> None:
+async def test_an_api_without_payments_is_unavailable(
+    shop: Shop, api: ApiFactory, settings: Settings
+) -> None:
     url = url_of(api(settings.model_copy(update={"pay_to": None})))
 
     with pytest.raises(Unavailable) as error:
@@ -213,7 +217,7 @@ async def test_a_service_without_its_source_is_unavailable_and_free(
 async def test_a_refused_payment_moved_nothing_and_is_not_sent_again(
     shop: Shop, client: httpx.Client, facilitator: StubFacilitator
 ) -> None:
-    facilitator.next = [refused("invalid_exact_evm_transaction_simulation_failed")]
+    facilitator.next = [refuse_with("invalid_exact_evm_transaction_simulation_failed")]
     buyer = shop(url_of(client))
 
     with pytest.raises(PaymentRefused, match=r"the API .* reports that no money moved") as error:
@@ -230,7 +234,7 @@ async def test_a_refused_payment_moved_nothing_and_is_not_sent_again(
 async def test_an_unknown_outcome_is_resolved_with_the_same_payment(
     shop: Shop, client: httpx.Client, facilitator: StubFacilitator
 ) -> None:
-    facilitator.next = [facilitator.then(said(200, "<html>"))]
+    facilitator.next = [facilitator.move_then_reply(reply_with(200, "<html>"))]
 
     answer = await shop(url_of(client)).call(CHECK, QUESTION)
 
@@ -265,7 +269,7 @@ async def test_the_caps_of_a_client_hold_over_its_calls(
 @pytest.mark.parametrize("fault", ["no_response", "cut_headers", "cut_body", "reset"])
 async def test_a_lost_answer_costs_one_transfer(
     shop: Shop,
-    api: Api,
+    api: ApiFactory,
     chain_settings: Settings,
     hostile: HostileApi,
     spent: Callable[[], int],

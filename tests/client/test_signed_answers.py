@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from buyer import decoded, encoded
+from buyer import decode_header, encode_header
 from buyers_shell import Shell, key_of
-from facilitators import settings_in, stub_facilitator
+from facilitators import build_settings, open_stub_facilitator
 from hostile import SLUG, Asked, HostileApi, Said, envelope, receipt
 from shopping import Shop
 from signed import OTHER, SIGNER
@@ -27,8 +27,8 @@ QUESTION = {"url": "https://wallet-ethereum.net/unlock"}
 def url(tmp_path_factory: pytest.TempPathFactory) -> Generator[str]:
     """Where an API answers that signs."""
     with (
-        stub_facilitator() as stub,
-        run_in_thread(settings_in(tmp_path_factory.mktemp("api"), stub.url, receipt_key=KEY)) as url,
+        open_stub_facilitator() as stub,
+        run_in_thread(build_settings(tmp_path_factory.mktemp("api"), stub.url, receipt_key=KEY)) as url,
     ):
         yield url
 
@@ -39,7 +39,7 @@ async def test_an_answer_says_who_signed_its_receipt_and_has_all_that_proves_it(
     assert answer.receipt
     assert (answer.receipt.signer, answer.notes) == (SIGNER.address, ())
     assert json.loads(answer.body) == answer.envelope
-    kept = examine(decoded(answer.receipt.header), body=answer.body, signer=SIGNER.address)
+    kept = examine(decode_header(answer.receipt.header), body=answer.body, signer=SIGNER.address)
     assert kept.holds
 
 
@@ -55,10 +55,10 @@ async def test_the_ledger_keeps_a_signed_receipt(shop: Shop, url: str, tmp_path:
 
 def signed_for(asked: Asked, body: Any, **changes: Any) -> str:
     """PAYMENT-RESPONSE with a receipt for a body; `changes` are what is said around it."""
-    settled = decoded(receipt(asked))
-    resource = decoded(asked.payment or "")["resource"]["url"]
+    settled = decode_header(receipt(asked))
+    resource = decode_header(asked.payment or "")["resource"]["url"]
     signed = SIGNER.receipt(settled, resource, json.dumps(body).encode(), now=1_790_000_000)
-    return encoded({**settled, **changes, "extensions": signed})
+    return encode_header({**settled, **changes, "extensions": signed})
 
 
 OTHERS = OTHER.receipt(
@@ -79,9 +79,9 @@ async def test_a_receipt_that_does_not_hold_is_noted_and_the_answer_given(
     shop: Shop, hostile: HostileApi, body: Any, extensions: dict[str, Any], why: str
 ) -> None:
     def deliver(asked: Asked) -> Said:
-        said = decoded(signed_for(asked, body or envelope()))
+        said = decode_header(signed_for(asked, body or envelope()))
         said["extensions"] |= extensions
-        return Said(200, envelope(), {"PAYMENT-RESPONSE": encoded(said)}, takes=True)
+        return Said(200, envelope(), {"PAYMENT-RESPONSE": encode_header(said)}, takes=True)
 
     hostile.paid = [deliver]
 
@@ -95,11 +95,14 @@ async def test_a_receipt_that_does_not_hold_is_noted_and_the_answer_given(
 
 async def test_a_receipt_for_another_service_is_noted(shop: Shop, hostile: HostileApi) -> None:
     def deliver(asked: Asked) -> Said:
-        settled = decoded(receipt(asked))
+        settled = decode_header(receipt(asked))
         body = json.dumps(envelope()).encode()
         signed = SIGNER.receipt(settled, f"{hostile.url}/services/other", body, now=1)
         return Said(
-            200, envelope(), {"PAYMENT-RESPONSE": encoded({**settled, "extensions": signed})}, takes=True
+            200,
+            envelope(),
+            {"PAYMENT-RESPONSE": encode_header({**settled, "extensions": signed})},
+            takes=True,
         )
 
     hostile.paid = [deliver]

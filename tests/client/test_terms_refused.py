@@ -8,7 +8,7 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from buyer import decoded, encoded
+from buyer import decode_header, encode_header
 from hostile import NETWORK, PATH, PAYEE, SLUG, HostileApi, Said, demand, entry, failure, offer
 from shopping import Shop
 
@@ -138,7 +138,7 @@ async def test_the_work_before_the_money_where_there_is_a_choice(shop: Shop, hos
 
     await shop(hostile.url).call(SLUG, {})
 
-    assert decoded(hostile.payments[0])["accepted"] == after
+    assert decode_header(hostile.payments[0])["accepted"] == after
 
 
 async def test_the_cheapest_where_there_is_a_choice(shop: Shop, hostile: HostileApi) -> None:
@@ -256,7 +256,7 @@ async def test_extensions_are_echoed_unchanged_with_an_idempotency_key(
 
     await shop(hostile.url).call(SLUG, {})
 
-    echoed = decoded(hostile.payments[0])["extensions"]
+    echoed = decode_header(hostile.payments[0])["extensions"]
     key = echoed["payment-identifier"]["info"].pop("id")
     assert 16 <= len(key) <= 128
     assert echoed == extensions
@@ -274,7 +274,7 @@ async def test_a_service_that_is_elsewhere_is_not_asked(shop: Shop, hostile: Hos
 
 async def test_terms_without_extensions_or_padding_are_signed(shop: Shop, hostile: HostileApi) -> None:
     for blanks in range(3):
-        terms = encoded(offer(hostile.url, extensions=None, error="pay" + " " * blanks)).rstrip("=")
+        terms = encode_header(offer(hostile.url, extensions=None, error="pay" + " " * blanks)).rstrip("=")
         hostile.unpaid = [demand(terms)]
 
         await shop(hostile.url).call(SLUG, {})

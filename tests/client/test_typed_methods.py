@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from buyers_shell import key_of
-from facilitators import StubFacilitator, settings_in, stub_facilitator
+from facilitators import StubFacilitator, build_settings, open_stub_facilitator
 
 import centgate.client
 from centgate.catalog import all_services
@@ -60,14 +60,14 @@ WRONG = {
 @pytest.fixture(scope="module")
 def facilitator() -> Generator[StubFacilitator]:
     """What the API is paid through."""
-    with stub_facilitator() as stub:
+    with open_stub_facilitator() as stub:
         yield stub
 
 
 @pytest.fixture(scope="module")
 def url(facilitator: StubFacilitator, tmp_path_factory: pytest.TempPathFactory) -> Generator[str]:
     """The address of an API."""
-    with run_in_thread(settings_in(tmp_path_factory.mktemp("api"), facilitator.url)) as address:
+    with run_in_thread(build_settings(tmp_path_factory.mktemp("api"), facilitator.url)) as address:
         yield address
 
 

@@ -11,7 +11,7 @@ from typing import Any, get_args
 
 import anyio
 import pytest
-from buyer import encoded
+from buyer import encode_header
 from hostile import SLUG, Asked, Fault, HostileApi, Said, envelope, hostile_api, offer, receipt
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -90,7 +90,7 @@ def said(api: HostileApi, plan: dict[str, Any], asked: Asked, *, lies: bool = Fa
     headers = dict(plan["headers"])
     if plan["terms"] != "none":
         bad = {"amount": "99999999"} if plan["terms"] == "bad" else {}
-        terms = encoded(offer(api.url, **bad))
+        terms = encode_header(offer(api.url, **bad))
         headers["PAYMENT-REQUIRED"] = (
             base64.b64encode(plan["junk"]).decode() if plan["terms"] == "junk" else terms
         )

@@ -11,7 +11,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from buyer import PHISHING, QUESTION, Api, decoded
+from buyer import PHISHING, QUESTION, ApiFactory, decode_header
 from eth_account import Account
 from pydantic import SecretStr
 from x402 import x402Client
@@ -28,7 +28,7 @@ WITHIN = 60
 
 
 @pytest.fixture
-def url(api: Api, chain_settings: Settings) -> str:
+def url(api: ApiFactory, chain_settings: Settings) -> str:
     """Where an API answers that signs, and is paid on the development chain."""
     settings = chain_settings.model_copy(update={"receipt_key": SecretStr(KEY)})
     return str(api(settings).base_url).rstrip("/")
@@ -67,5 +67,7 @@ async def test_the_official_python_client_pays_an_api_that_signs(url: str) -> No
         response = await http.post(PHISHING, json=QUESTION)
 
     assert response.status_code == 200
-    receipt = decoded(response.headers["PAYMENT-RESPONSE"])["extensions"]["offer-receipt"]["info"]["receipt"]
+    receipt = decode_header(response.headers["PAYMENT-RESPONSE"])["extensions"]["offer-receipt"]["info"][
+        "receipt"
+    ]
     assert receipt["payload"]["payer"].lower() == PAYER.address.lower()

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
-from buyer import PHISHING, QUESTION, Api, decoded
+from buyer import PHISHING, QUESTION, ApiFactory, decode_header
 from eth_account import Account
 from x402 import x402Client
 from x402.http.clients.httpx import x402HttpxClient
@@ -25,7 +25,7 @@ PAY_WITHIN = 60
 
 
 async def test_the_official_python_client_pays_a_call(
-    api: Api, chain_settings: Settings, devchain: DevChain
+    api: ApiFactory, chain_settings: Settings, devchain: DevChain
 ) -> None:
     payer = devchain.accounts[1]
     url = str(api(chain_settings).base_url)
@@ -37,7 +37,7 @@ async def test_the_official_python_client_pays_a_call(
         response = await http.post(PHISHING, json=QUESTION)
 
     assert response.json()["data"]["status"] == "blocked"
-    assert decoded(response.headers["PAYMENT-RESPONSE"])["success"] is True
+    assert decode_header(response.headers["PAYMENT-RESPONSE"])["success"] is True
     after = devchain.balance(payer.address), devchain.balance(MERCHANT)
     assert (before[0] - after[0], after[1] - before[1]) == (PRICE, PRICE)
 
@@ -47,7 +47,7 @@ def _wallet(payer: Any) -> Any:
 
 
 def test_the_official_javascript_client_pays_a_call(
-    npm_project: Path, api: Api, chain_settings: Settings, devchain: DevChain
+    npm_project: Path, api: ApiFactory, chain_settings: Settings, devchain: DevChain
 ) -> None:
     payer = devchain.accounts[2]
     client: httpx.Client = api(chain_settings)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import httpx
 import pytest
-from buyer import PHISHING, QUESTION, Api, decoded
+from buyer import PHISHING, QUESTION, ApiFactory, decode_header
 from eth_account import Account
 from x402 import x402Client
 from x402.http.clients import wrapHttpxWithPayment
@@ -32,7 +32,7 @@ def wallet() -> x402Client:
 
 
 @pytest.fixture
-def url(api: Api, chain_settings: Settings) -> str:
+def url(api: ApiFactory, chain_settings: Settings) -> str:
     """Where an API answers that is paid on the development chain."""
     return str(api(chain_settings).base_url).rstrip("/")
 
@@ -47,7 +47,7 @@ async def test_the_receipt_names_a_transaction_of_the_chain(
     async with x402HttpxClient(wallet, base_url=url, timeout=30) as http:
         response = await http.post(PHISHING, json=QUESTION)
 
-    receipt = decoded(response.headers["PAYMENT-RESPONSE"])
+    receipt = decode_header(response.headers["PAYMENT-RESPONSE"])
     assert receipt["success"] is True
     question = {"id": 1, "jsonrpc": "2.0", "method": "eth_getTransactionReceipt"}
     async with httpx.AsyncClient() as node:

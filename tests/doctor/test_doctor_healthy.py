@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from buyer import PHISHING, QUESTION, Api
+from buyer import PHISHING, QUESTION, ApiFactory
 from databases import Redis, free_port
 from deployments import NOWHERE, changed, found, list_of, stood_in, today, with_provider
 from pydantic import SecretStr
@@ -23,7 +23,7 @@ KEY = "0x" + "11" * 32
 
 
 async def test_a_healthy_deployment_is_told_so(
-    api: Api,
+    api: ApiFactory,
     chain_settings: Settings,
     postgres_url: str,
     redis: Redis,

@@ -27,7 +27,7 @@ from deployments import (
     today,
     with_provider,
 )
-from facilitators import settings_in
+from facilitators import build_settings
 from pydantic import SecretStr
 from redis import Redis as Client
 from standins import FakeUpstreams
@@ -38,7 +38,7 @@ from starlette.routing import Route
 
 from centgate.devchain.accounts import BUYERS
 from centgate.devchain.serving import served
-from centgate.payments.migrations import HEAD
+from centgate.payments.migrations import HEAD_REVISION
 from centgate.payments.store import open_store
 from centgate.server import run_in_thread
 from centgate.settings import ProviderSettings, Settings
@@ -49,7 +49,7 @@ def served_settings(tmp_path_factory: pytest.TempPathFactory) -> Generator[Setti
     """An API that runs, and its settings: the public URL is where it listens."""
     port = free_port()
     folder = tmp_path_factory.mktemp("served")
-    settings = settings_in(folder, NOWHERE, port=port, public_url=f"http://127.0.0.1:{port}")
+    settings = build_settings(folder, NOWHERE, port=port, public_url=f"http://127.0.0.1:{port}")
     with run_in_thread(settings):
         yield settings
 
@@ -170,7 +170,7 @@ async def test_a_database_that_is_migrated_is_right_and_an_empty_one_is_told(
     full = await said_of(settings, await migrated(postgres_url))
 
     assert (empty[0], "centgate migrate" in empty[2]) == ("warning", True), empty
-    assert (full[0], HEAD in full[1]) == ("ok", True), full
+    assert (full[0], HEAD_REVISION in full[1]) == ("ok", True), full
 
 
 @pytest.mark.parametrize(("version", "mend"), [("0001", "centgate migrate"), ("9999", "update")])

@@ -11,7 +11,7 @@ from contextlib import ExitStack
 import httpx
 import pytest
 import uvicorn
-from facilitators import settings_in, stub_facilitator
+from facilitators import build_settings, open_stub_facilitator
 
 from centgate.log import configure_logging
 from centgate.server import run_in_thread
@@ -22,11 +22,11 @@ from centgate.settings import Settings
 def house_settings(tmp_path_factory: pytest.TempPathFactory) -> Generator[Settings]:
     """Settings of a deployment on a development chain, whose facilitator must not receive requests."""
     folder = tmp_path_factory.mktemp("house")
-    with pytest.MonkeyPatch.context() as patch, stub_facilitator() as stub:
+    with pytest.MonkeyPatch.context() as patch, open_stub_facilitator() as stub:
         for name in [name for name in os.environ if name.startswith("CENTGATE_")]:
             patch.delenv(name)
         patch.chdir(folder)
-        yield settings_in(folder, stub.url)
+        yield build_settings(folder, stub.url)
 
 
 @pytest.fixture(scope="session")

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import httpx
 import pytest
-from buyer import decoded
+from buyer import decode_header
 
 from centgate.catalog import all_services
 from centgate.client.services import AsyncServices, Services
@@ -150,7 +150,7 @@ def _command(address: str, home: Path) -> list[Json]:
 
 def _refusal(reader: httpx.Client, service: AnyService) -> tuple[Json, Json]:
     response = reader.post(service.path, json=service.input_example)
-    return decoded(response.headers["PAYMENT-REQUIRED"]), response.json()["error"]
+    return decode_header(response.headers["PAYMENT-REQUIRED"]), response.json()["error"]
 
 
 def _mcp(reader: httpx.Client, method: str, params: Json) -> Json:

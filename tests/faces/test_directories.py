@@ -15,7 +15,7 @@ from typing import Any
 
 import httpx
 import pytest
-from buyer import decoded
+from buyer import decode_header
 from x402.extensions.bazaar import validate_discovery_extension, validate_discovery_extension_spec
 
 from centgate.catalog import all_services
@@ -95,7 +95,7 @@ def test_a_probe_gets_the_terms(reader: httpx.Client, service: AnyService, body:
     response = reader.post(service.path, content=content, headers={"Content-Type": "application/json"})
 
     assert response.status_code == 402
-    offer = decoded(response.headers["PAYMENT-REQUIRED"])
+    offer = decode_header(response.headers["PAYMENT-REQUIRED"])
     assert offer["accepts"] == response.json()["error"]["details"]["accepts"]
     assert response.headers["Cache-Control"] == "no-store"
 
@@ -116,7 +116,7 @@ def test_a_probe_of_another_kind_gets_the_description(
 def test_the_terms_are_such_as_directories_take(reader: httpx.Client, service: AnyService) -> None:
     header = reader.post(service.path).headers["PAYMENT-REQUIRED"]
 
-    offer = decoded(header)
+    offer = decode_header(header)
     resource, block = offer["resource"], offer["extensions"]["bazaar"]
     assert len(header) < MOST_HEADER
     assert validate_discovery_extension(block).errors == []

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 import httpx
 import pytest
-from buyer import PHISHING, QUESTION, Api
+from buyer import PHISHING, QUESTION, ApiFactory
 from jsonschema import Draft202012Validator
 
 from centgate.catalog import all_services
@@ -159,7 +159,7 @@ def test_the_links_of_the_index_can_be_followed(reader: httpx.Client) -> None:
     assert {reader.get(link).status_code for link in links.values()} == {200}
 
 
-def test_links_carry_the_public_address(api: Api, settings: Settings) -> None:
+def test_links_carry_the_public_address(api: ApiFactory, settings: Settings) -> None:
     client = api(settings.model_copy(update={"public_url": "https://api.shop.example"}))
 
     links = client.get("/").json()["links"]
@@ -302,7 +302,7 @@ def test_a_deployment_that_is_paid_says_how(reader: httpx.Client) -> None:
     }
 
 
-def test_a_deployment_for_real_money_is_not_in_development(api: Api, settings: Settings) -> None:
+def test_a_deployment_for_real_money_is_not_in_development(api: ApiFactory, settings: Settings) -> None:
     client = api(settings.model_copy(update={"network": "eip155:8453"}))
 
     payments = [entry["payment"] for entry in catalogue(client)]
@@ -310,13 +310,13 @@ def test_a_deployment_for_real_money_is_not_in_development(api: Api, settings: S
     assert all(payment["devMode"] is False and payment["network"] == "eip155:8453" for payment in payments)
 
 
-def test_a_deployment_without_an_address_enforces_nothing(api: Api, settings: Settings) -> None:
+def test_a_deployment_without_an_address_enforces_nothing(api: ApiFactory, settings: Settings) -> None:
     client = api(settings.model_copy(update={"pay_to": None}))
 
     assert {entry["payment"]["enforced"] for entry in catalogue(client)} == {False}
 
 
-def test_a_deployment_without_an_address_serves_nothing_for_free(api: Api, settings: Settings) -> None:
+def test_a_deployment_without_an_address_serves_nothing_for_free(api: ApiFactory, settings: Settings) -> None:
     client = api(settings.model_copy(update={"pay_to": None}))
 
     responses = [client.post(entry["path"], json=entry["inputExample"]) for entry in catalogue(client)]
@@ -334,7 +334,7 @@ def test_the_development_chain_is_admitted_where_it_is_paid_on(reader: httpx.Cli
     assert reader.post("/services/wallet-brief", json=body).status_code == 402
 
 
-def test_the_development_chain_is_refused_where_money_is_real(api: Api, settings: Settings) -> None:
+def test_the_development_chain_is_refused_where_money_is_real(api: ApiFactory, settings: Settings) -> None:
     client = api(settings.model_copy(update={"network": "eip155:8453"}))
     body = {"chainId": 84532, "walletAddress": "0x" + "1" * 40}
 
@@ -529,7 +529,7 @@ def test_browsers_send_no_credentials(reader: httpx.Client) -> None:
     assert "Access-Control-Allow-Credentials" not in response.headers
 
 
-def test_only_the_origins_the_operator_names_may_ask(api: Api, settings: Settings) -> None:
+def test_only_the_origins_the_operator_names_may_ask(api: ApiFactory, settings: Settings) -> None:
     client = api(settings.model_copy(update={"allowed_origins": (ELSEWHERE,)}))
     asking = {"Access-Control-Request-Method": "POST"}
 
@@ -540,7 +540,7 @@ def test_only_the_origins_the_operator_names_may_ask(api: Api, settings: Setting
     assert "Access-Control-Allow-Origin" not in unknown.headers
 
 
-def test_an_answer_for_one_origin_is_not_kept_for_another(api: Api, settings: Settings) -> None:
+def test_an_answer_for_one_origin_is_not_kept_for_another(api: ApiFactory, settings: Settings) -> None:
     client = api(settings.model_copy(update={"allowed_origins": (ELSEWHERE,)}))
 
     known = client.get("/services", headers={"Origin": ELSEWHERE})

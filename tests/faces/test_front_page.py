@@ -8,7 +8,7 @@ from pathlib import Path
 
 import httpx
 import pytest
-from buyer import Api
+from buyer import ApiFactory
 
 from centgate.faces.negotiation import prefers
 from centgate.settings import Settings
@@ -129,7 +129,7 @@ def test_machines_are_led_to_the_description(reader: httpx.Client) -> None:
     assert {reader.get(target).status_code for target in found.values()} == {200}
 
 
-def test_where_there_is_a_website_it_is_linked(api: Api, settings: Settings) -> None:
+def test_where_there_is_a_website_it_is_linked(api: ApiFactory, settings: Settings) -> None:
     client = api(settings.model_copy(update={"site_url": SITE}))
 
     response = client.get("/")
@@ -144,7 +144,7 @@ def test_where_there_is_a_website_it_is_linked(api: Api, settings: Settings) -> 
     assert f'<meta property="og:image" content="{SITE}/social.png">' in page
 
 
-def test_an_address_cannot_break_out_of_the_page(api: Api, settings: Settings) -> None:
+def test_an_address_cannot_break_out_of_the_page(api: ApiFactory, settings: Settings) -> None:
     client = api(settings.model_copy(update={"site_url": 'https://shop.example"><script>alert(1)</script>'}))
 
     page = client.get("/", headers={"Accept": BROWSER}).text

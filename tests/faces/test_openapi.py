@@ -14,7 +14,7 @@ from typing import Any
 
 import httpx
 import pytest
-from buyer import Api, Buyer, pay, payment_for
+from buyer import ApiFactory, Buyer, pay, sign_payment
 from jsonschema import Draft202012Validator
 from node_packages import SURROUNDINGS
 from openapi_spec_validator import OpenAPIV31SpecValidator
@@ -193,7 +193,7 @@ def test_a_refusal_fits_its_schema(
 def test_what_a_paid_request_gets_fits_its_schema(
     document: dict[str, Any], reader: httpx.Client, buyer: Buyer, service: AnyService
 ) -> None:
-    payment = payment_for(reader, buyer, service.path, service.input_example)
+    payment = sign_payment(reader, buyer, service.path, service.input_example)
 
     response = pay(reader, payment, service.path, service.input_example)
 
@@ -299,7 +299,7 @@ def test_guidance_is_short(document: dict[str, Any]) -> None:
     assert 0 < len(document["info"]["x-guidance"]) < 4000
 
 
-def test_the_server_is_the_public_address(api: Api, settings: Settings) -> None:
+def test_the_server_is_the_public_address(api: ApiFactory, settings: Settings) -> None:
     client = api(settings.model_copy(update={"public_url": "https://api.shop.example"}))
 
     assert client.get("/openapi.json").json()["servers"] == [{"url": "https://api.shop.example"}]

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 import httpx
 import pytest
-from buyer import decoded
+from buyer import decode_header
 
 from centgate.catalog import all_services
 from centgate.faces.api import routes
@@ -50,7 +50,7 @@ def proxied(house_settings: Settings) -> Generator[httpx.Client]:
 def everything(response: httpx.Response) -> str:
     """All that a client sees, with what stands in x402's headers in clear."""
     clear = [
-        json.dumps(decoded(value))
+        json.dumps(decode_header(value))
         for name, value in response.headers.items()
         if name in ("payment-required", "payment-response")
     ]
@@ -93,7 +93,7 @@ def test_no_terms_show_the_inner_address(
     response = proxied.post(service.path, json=service.input_example, headers=headers)
 
     require_unseen(proxied, response)
-    assert decoded(response.headers["PAYMENT-REQUIRED"])["resource"]["url"] == PUBLIC + service.path
+    assert decode_header(response.headers["PAYMENT-REQUIRED"])["resource"]["url"] == PUBLIC + service.path
 
 
 @pytest.mark.parametrize("headers", [{}, SAID], ids=["plain", "claiming"])

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import httpx
 import pytest
-from buyer import Api
+from buyer import ApiFactory
 
 from centgate.faces.api import routes
 from centgate.faces.site.deployment import read_deployment
@@ -26,7 +26,7 @@ def folder(tmp_path: Path) -> Path:
     return made
 
 
-def test_the_api_serves_a_file_as_it_is(api: Api, settings: Settings, folder: Path) -> None:
+def test_the_api_serves_a_file_as_it_is(api: ApiFactory, settings: Settings, folder: Path) -> None:
     (folder / "402index-verify.txt").write_bytes(b"f00d\xff\n")
     client = api(settings.model_copy(update={"well_known": folder}))
 
@@ -38,7 +38,7 @@ def test_the_api_serves_a_file_as_it_is(api: Api, settings: Settings, folder: Pa
     assert client.get("/.well-known/402index-verify").status_code == 404
 
 
-def test_files_are_read_once(api: Api, settings: Settings, folder: Path) -> None:
+def test_files_are_read_once(api: ApiFactory, settings: Settings, folder: Path) -> None:
     file = folder / "proof.txt"
     file.write_text("first")
     client = api(settings.model_copy(update={"well_known": folder}))

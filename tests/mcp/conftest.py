@@ -7,8 +7,8 @@ from collections.abc import Generator
 
 import httpx
 import pytest
-from buyer import Api
-from facilitators import StubFacilitator, settings_in, stub_facilitator
+from buyer import ApiFactory
+from facilitators import StubFacilitator, build_settings, open_stub_facilitator
 from mcp import Client
 from speaking import MODES, TOKEN, Speak
 from standins import FakeUpstreams, configure_providers
@@ -31,7 +31,7 @@ def speak(request: pytest.FixtureRequest) -> Speak:
 
 
 @pytest.fixture
-def chained(api: Api, chain_settings: Settings) -> httpx.Client:
+def chained(api: ApiFactory, chain_settings: Settings) -> httpx.Client:
     """A client of an API that is paid on the development chain."""
     return api(chain_settings)
 
@@ -39,7 +39,7 @@ def chained(api: Api, chain_settings: Settings) -> httpx.Client:
 @pytest.fixture(scope="session")
 def idle_facilitator() -> Generator[StubFacilitator]:
     """A facilitator that must not receive requests."""
-    with stub_facilitator() as stub:
+    with open_stub_facilitator() as stub:
         yield stub
 
 
@@ -53,13 +53,13 @@ def reader(
         for name in [name for name in os.environ if name.startswith("CENTGATE_")]:
             patch.delenv(name)
         patch.chdir(folder)
-        settings = settings_in(folder, idle_facilitator.url)
+        settings = build_settings(folder, idle_facilitator.url)
     with run_in_thread(settings) as url, httpx.Client(base_url=url, timeout=30) as client:
         yield client
 
 
 @pytest.fixture
-def unlisted(api: Api, settings: Settings, upstreams: FakeUpstreams) -> httpx.Client:
+def unlisted(api: ApiFactory, settings: Settings, upstreams: FakeUpstreams) -> httpx.Client:
     """A client of an API whose sources have no pair of a token."""
     upstreams.set_response("dexscreener", f"/token-pairs/v1/base/{TOKEN}", [])
     upstreams.set_response("dexscreener", f"/latest/dex/pairs/base/{TOKEN}", {"pairs": None, "pair": None})

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 import httpx
-from buyer import Buyer, encoded
+from buyer import Buyer, encode_header
 from mcp import Client
 from mcp_types import CallToolResult
 
@@ -24,7 +24,7 @@ Payload = dict[str, Any]
 
 def payload_of(result: CallToolResult, buyer: Buyer, **changes: Any) -> Payload:
     """Build a payment for the terms of an unpaid call; `changes` as in `Buyer.payload`."""
-    return buyer.payload(encoded(result.structured_content), now=int(time.time()), **changes)
+    return buyer.payload(encode_header(result.structured_content), now=int(time.time()), **changes)
 
 
 async def paid(client: Client, slug: str, arguments: dict[str, Any], payment: Any) -> CallToolResult:

@@ -11,7 +11,7 @@ from typing import Any
 
 import httpx
 import pytest
-from buyer import QUESTION, Buyer, decoded, encoded, payload_for, terms_of
+from buyer import QUESTION, Buyer, decode_header, encode_header, fetch_terms, sign_payload
 from node_packages import installed
 
 from centgate.devchain.accounts import BUYERS
@@ -67,13 +67,13 @@ def test_it_is_shown_the_terms_and_pays_over_http(
     inspector: list[str], client: httpx.Client, buyer: Buyer, tmp_path: Path, era: str
 ) -> None:
     target = [str(client.base_url.join("/mcp")), "--protocol-era", era]
-    header = encoded(payload_for(client, buyer))
+    header = encode_header(sign_payload(client, buyer))
 
     _, unpaid = ask(inspector, tmp_path, *target, *CALL)
     code, paid = ask(inspector, tmp_path, *target, *CALL, "--tool-metadata", f"x402/payment={header}")
 
     assert unpaid["isError"] is True
-    assert unpaid["structuredContent"] == decoded(terms_of(client))
+    assert unpaid["structuredContent"] == decode_header(fetch_terms(client))
     assert code == 0
     assert paid["structuredContent"]["data"]["status"] == "blocked"
     assert paid["_meta"]["x402/payment-response"]["success"] is True

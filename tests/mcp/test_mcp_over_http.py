@@ -9,9 +9,19 @@ from typing import Any
 
 import httpx
 import pytest
-from buyer import PHISHING, QUESTION, Api, Buyer, decoded, encoded, pay, payload_for, terms_of
-from facilitators import StubFacilitator, refused
-from facilitators import said as answers
+from buyer import (
+    PHISHING,
+    QUESTION,
+    ApiFactory,
+    Buyer,
+    decode_header,
+    encode_header,
+    fetch_terms,
+    pay,
+    sign_payload,
+)
+from facilitators import StubFacilitator, refuse_with
+from facilitators import reply_with as answers
 from jsonschema import Draft202012Validator
 from mcp.shared.exceptions import MCPError
 from speaking import PAIR, POOL, RECEIPT, Speak, meta, paid, payload_of, said, text
@@ -40,7 +50,7 @@ async def test_an_unpaid_call_is_answered_with_the_terms_of_the_route(
         result = await mcp.call_tool(SLUG, QUESTION)
 
     assert result.is_error
-    assert said(result) == decoded(terms_of(reader))
+    assert said(result) == decode_header(fetch_terms(reader))
     assert json.loads(text(result)) == said(result)
 
 
@@ -94,19 +104,19 @@ async def test_what_was_paid_over_mcp_is_redeemed_over_http(
         first = await paid(mcp, SLUG, QUESTION, payment)
     before = devchain.balance(buyer.address)
 
-    response = pay(chained, encoded(payment))
+    response = pay(chained, encode_header(payment))
 
     assert response.text == text(first)
     assert response.headers["Idempotent-Replayed"] == "true"
-    assert decoded(response.headers["PAYMENT-RESPONSE"]) == meta(first)[RECEIPT]
+    assert decode_header(response.headers["PAYMENT-RESPONSE"]) == meta(first)[RECEIPT]
     assert devchain.balance(buyer.address) == before
 
 
 async def test_what_was_paid_over_http_is_redeemed_over_mcp(
     speak: Speak, client: httpx.Client, facilitator: StubFacilitator, buyer: Buyer
 ) -> None:
-    payment = payload_for(client, buyer)
-    response = pay(client, encoded(payment))
+    payment = sign_payload(client, buyer)
+    response = pay(client, encode_header(payment))
 
     async with speak(client) as mcp:
         result = await paid(mcp, SLUG, QUESTION, payment)
@@ -119,7 +129,7 @@ async def test_a_payment_as_the_header_spells_it_is_taken(
     speak: Speak, client: httpx.Client, buyer: Buyer
 ) -> None:
     async with speak(client) as mcp:
-        result = await paid(mcp, SLUG, QUESTION, encoded(payload_for(client, buyer)))
+        result = await paid(mcp, SLUG, QUESTION, encode_header(sign_payload(client, buyer)))
 
     assert said(result)["data"]["status"] == "blocked"
 
@@ -128,7 +138,7 @@ async def test_a_payment_is_good_for_one_tool_only(
     speak: Speak, client: httpx.Client, facilitator: StubFacilitator, buyer: Buyer
 ) -> None:
     async with speak(client) as mcp:
-        payment = payload_for(client, buyer)
+        payment = sign_payload(client, buyer)
         await paid(mcp, SLUG, QUESTION, payment)
         result = await paid(mcp, "crawler-scrape", PAGE, payment)
 
@@ -149,7 +159,7 @@ async def test_arguments_are_refused_as_the_body_would_be(
 
     async with speak(reader) as mcp:
         unpaid = await mcp.call_tool(SLUG, arguments)
-        charged = await paid(mcp, SLUG, arguments, payload_for(reader, buyer))
+        charged = await paid(mcp, SLUG, arguments, sign_payload(reader, buyer))
 
     assert said(unpaid)["error"] == said(charged)["error"] == over_http["error"]
     assert unpaid.is_error
@@ -192,10 +202,10 @@ async def test_a_payment_that_is_none_is_answered_with_the_terms(
 async def test_an_unknown_outcome_is_no_fresh_demand(
     speak: Speak, client: httpx.Client, facilitator: StubFacilitator, buyer: Buyer
 ) -> None:
-    facilitator.next.append(facilitator.then(answers(502, "")))
+    facilitator.next.append(facilitator.move_then_reply(answers(502, "")))
 
     async with speak(client) as mcp:
-        payment = payload_for(client, buyer)
+        payment = sign_payload(client, buyer)
         result = await paid(mcp, SLUG, QUESTION, payment)
         again = await paid(mcp, SLUG, QUESTION, payment)
 
@@ -211,10 +221,10 @@ async def test_an_unknown_outcome_is_no_fresh_demand(
 async def test_a_refused_payment_is_a_demand_with_the_reason(
     speak: Speak, client: httpx.Client, facilitator: StubFacilitator, buyer: Buyer
 ) -> None:
-    facilitator.next.append(refused("insufficient_funds"))
+    facilitator.next.append(refuse_with("insufficient_funds"))
 
     async with speak(client) as mcp:
-        result = await paid(mcp, SLUG, QUESTION, payload_for(client, buyer))
+        result = await paid(mcp, SLUG, QUESTION, sign_payload(client, buyer))
 
     assert said(result)["error"] == "insufficient_funds"
     assert meta(result)[RECEIPT]["success"] is False
@@ -225,7 +235,7 @@ async def test_that_nothing_is_known_is_an_error_that_was_charged(
     speak: Speak, unlisted: httpx.Client, buyer: Buyer
 ) -> None:
     async with speak(unlisted) as mcp:
-        result = await paid(mcp, POOL, PAIR, payload_for(unlisted, buyer, f"/services/{POOL}"))
+        result = await paid(mcp, POOL, PAIR, sign_payload(unlisted, buyer, f"/services/{POOL}"))
 
     assert result.is_error
     error = said(result)["error"]
@@ -237,7 +247,7 @@ async def test_that_nothing_is_known_is_an_error_that_was_charged(
 async def test_a_payment_that_bought_nothing_yet_buys_the_answer_later(
     speak: Speak, unlisted: httpx.Client, upstreams: FakeUpstreams, facilitator: StubFacilitator, buyer: Buyer
 ) -> None:
-    payment = payload_for(unlisted, buyer, f"/services/{POOL}")
+    payment = sign_payload(unlisted, buyer, f"/services/{POOL}")
     upstreams.faults |= {"dexscreener": "500", "geckoterminal": "500"}
 
     async with speak(unlisted) as mcp:
@@ -278,7 +288,7 @@ async def test_new_payment_while_all_sources_are_down_is_not_settled(
 
 
 async def test_a_deployment_that_takes_no_payments_says_so(
-    speak: Speak, api: Api, settings: Settings
+    speak: Speak, api: ApiFactory, settings: Settings
 ) -> None:
     client = api(settings.model_copy(update={"pay_to": None}))
 
@@ -293,8 +303,8 @@ async def test_a_buyer_who_hangs_up_finds_the_answer_later(
     speak: Speak, client: httpx.Client, facilitator: StubFacilitator, buyer: Buyer
 ) -> None:
     arrived, release = threading.Event(), threading.Event()
-    facilitator.next.append(facilitator.held(arrived, release))
-    payment = payload_for(client, buyer)
+    facilitator.next.append(facilitator.reply_when_released(arrived, release))
+    payment = sign_payload(client, buyer)
 
     async with speak(client) as mcp:
         call = asyncio.create_task(paid(mcp, SLUG, QUESTION, payment))
@@ -302,7 +312,7 @@ async def test_a_buyer_who_hangs_up_finds_the_answer_later(
         call.cancel()
         await asyncio.gather(call, return_exceptions=True)
     release.set()
-    response = pay(client, encoded(payment))
+    response = pay(client, encode_header(payment))
 
     assert response.status_code == 200
     assert list(facilitator.moved.values()) == [1]

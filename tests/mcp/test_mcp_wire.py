@@ -14,8 +14,8 @@ from typing import Any
 import httpx
 import pytest
 import uvicorn
-from buyer import QUESTION, Api, Buyer, decoded, payload_for
-from facilitators import settings_in, stub_facilitator
+from buyer import QUESTION, ApiFactory, Buyer, decode_header, sign_payload
+from facilitators import build_settings, open_stub_facilitator
 from speaking import PAYMENT, asking, post
 
 from centgate.faces.api import app
@@ -158,7 +158,7 @@ def test_a_notification_is_taken_and_nothing_comes_back(reader: httpx.Client) ->
 
 
 @pytest.fixture
-def guarded(api: Api, settings: Settings) -> httpx.Client:
+def guarded(api: ApiFactory, settings: Settings) -> httpx.Client:
     """A client of an API that pages of one origin may call."""
     return api(settings.model_copy(update={"allowed_origins": (PAGE,)}))
 
@@ -202,7 +202,7 @@ def test_a_page_may_ask_first(reader: httpx.Client) -> None:
     assert "mcp-protocol-version" in response.headers["Access-Control-Allow-Headers"]
 
 
-def test_the_card_and_the_catalog_lead_to_the_server(api: Api, settings: Settings) -> None:
+def test_the_card_and_the_catalog_lead_to_the_server(api: ApiFactory, settings: Settings) -> None:
     client = api(settings.model_copy(update={"public_url": "https://api.example.org"}))
 
     card = client.get("/mcp/server-card")
@@ -224,13 +224,13 @@ def test_a_call_has_one_line_in_the_log_with_service_code_and_payment(
     configure_logging("info")
     try:
         with (
-            stub_facilitator() as stub,
-            run_in_thread(settings_in(tmp_path, stub.url)) as url,
+            open_stub_facilitator() as stub,
+            run_in_thread(build_settings(tmp_path, stub.url)) as url,
             httpx.Client(base_url=url, timeout=30) as client,
         ):
             unpaid = post(client, before("tools/call", **CALL)).json()["result"]["structuredContent"]
-            assert unpaid == decoded(client.post(f"/services/{SLUG}").headers["PAYMENT-REQUIRED"])
-            payment = payload_for(client, buyer, nonce="0x" + "5e" * 32)
+            assert unpaid == decode_header(client.post(f"/services/{SLUG}").headers["PAYMENT-REQUIRED"])
+            payment = sign_payload(client, buyer, nonce="0x" + "5e" * 32)
             post(client, before("tools/call", **CALL, _meta={PAYMENT: payment}))
             broken = payment | {"payload": payment["payload"] | {"signature": "0x" + "5e" * 65}}
             post(client, before("tools/call", **CALL, _meta={PAYMENT: broken}))
@@ -277,7 +277,7 @@ def test_what_fails_unforeseen_is_told_without_its_insides(client_of_a_closed_ho
 
 
 @pytest.fixture
-def limited(api: Api, settings: Settings) -> httpx.Client:
+def limited(api: ApiFactory, settings: Settings) -> httpx.Client:
     """A client of an API that has one more token for it, and gets none back while a test runs."""
     client = api(settings.model_copy(update={"free_per_minute": 1, "free_burst": 3}))
     for _ in range(2):
@@ -297,7 +297,7 @@ def test_a_limited_tool_call_is_a_result_with_the_error(limited: httpx.Client) -
 
 
 def test_a_limited_tool_call_with_an_unknown_payment_is_untouched(limited: httpx.Client) -> None:
-    payload = payload_for(limited, Buyer())
+    payload = sign_payload(limited, Buyer())
 
     response = post(limited, before("tools/call", **CALL, _meta={PAYMENT: payload}))
 
@@ -306,9 +306,11 @@ def test_a_limited_tool_call_with_an_unknown_payment_is_untouched(limited: httpx
     assert (error["code"], error["details"]["payment"]) == ("rate_limited", unused)
 
 
-def test_a_payment_over_mcp_gives_its_token_back_and_is_never_limited(api: Api, settings: Settings) -> None:
+def test_a_payment_over_mcp_gives_its_token_back_and_is_never_limited(
+    api: ApiFactory, settings: Settings
+) -> None:
     client = api(settings.model_copy(update={"free_per_minute": 1, "free_burst": 2}))
-    payload = payload_for(client, Buyer())
+    payload = sign_payload(client, Buyer())
     call = before("tools/call", **CALL, _meta={PAYMENT: payload})
 
     bought = post(client, call).json()["result"]

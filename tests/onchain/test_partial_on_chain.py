@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from buyer import Api
+from buyer import ApiFactory
 from fronts import limit_log_range, start_proxy
 from onchain.world import ELSEWHERE, World
 from standins import FakeUpstreams, configure_providers, send_paid
@@ -33,7 +33,7 @@ def by_two(world: World, world_settings: Settings, upstreams: FakeUpstreams) -> 
     return configure_providers(world_settings, {**node, **upstreams.provider_settings(*ELSEWHERE)})
 
 
-def data_of(api: Api, settings: Settings, world: World, service: str, wallet: str) -> dict[str, Any]:
+def data_of(api: ApiFactory, settings: Settings, world: World, service: str, wallet: str) -> dict[str, Any]:
     """Buy a response and return its envelope."""
     body = {"chainId": world.chain.chain_id, "walletAddress": wallet}
     response = send_paid(api(settings), f"/services/{service}", body)
@@ -42,7 +42,7 @@ def data_of(api: Api, settings: Settings, world: World, service: str, wallet: st
 
 
 def test_approvals_of_blocks_that_were_not_read_are_neither_listed_nor_denied(
-    api: Api, by_two: Settings, world: World
+    api: ApiFactory, by_two: Settings, world: World
 ):
     answer = data_of(api, by_two, world, "approval-risk", world.people["approver"].address)
 
@@ -58,7 +58,7 @@ def test_approvals_of_blocks_that_were_not_read_are_neither_listed_nor_denied(
 
 
 def test_a_wallet_is_told_from_the_blocks_that_were_read_and_the_answer_says_which(
-    api: Api, by_two: Settings, world: World
+    api: ApiFactory, by_two: Settings, world: World
 ):
     answer = data_of(api, by_two, world, "wallet-brief", world.people["approver"].address)
 

@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from facilitators import settings_in
+from facilitators import build_settings
 from onchain import proxycode
 from onchain.world import World, call
 
@@ -21,7 +21,7 @@ APPROVAL = "0x8c5be1e5ebec7d5bd14f71427d1e84f3dd0314c0f7b2291e5b200ac8c7c3b925"
 async def reading(world: World, folder: Path) -> AsyncGenerator[Rpc]:
     """Provider that reads the test chain."""
     node = ProviderSettings(url=world.chain.rpc_url)
-    settings = settings_in(folder, "http://127.0.0.1:9", providers={f"rpc_{world.chain.chain_id}": node})
+    settings = build_settings(folder, "http://127.0.0.1:9", providers={f"rpc_{world.chain.chain_id}": node})
     async with open_resources(settings) as resources:
         yield Rpc(settings, resources)
 

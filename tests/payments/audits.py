@@ -9,17 +9,17 @@ from typing import Any
 
 import aiohttp
 import httpx
-from buyer import Buyer, encoded
-from deeds import cancel
+from buyer import Buyer, encode_header
+from deeds import cancel_authorization
 from fronts import Interceptor, forward_to_node
-from pasts import journal_of, presented, terms_in
+from pasts import encode_terms, open_journal_store, record_payment
 
 from centgate.devchain.house import DevChain
 from centgate.devchain.node import ask
-from centgate.payments.audit import Auditor, AuditResult, own_recipient, range_by_time
+from centgate.payments.audit import Auditor, AuditResult, configured_recipient, find_range_by_time
 from centgate.payments.claiming import StoredAnswer
 from centgate.payments.nodes import NodeSet
-from centgate.payments.onchain import SPAN, Chain
+from centgate.payments.onchain import SPAN, ChainClient
 from centgate.settings import Settings
 
 Payload = dict[str, Any]
@@ -28,17 +28,17 @@ ANSWER = StoredAnswer(200, b"{}", "req_1", "e30=")
 FALSE_HASH = "0x" + "ab" * 32
 
 
-def mine(devchain: DevChain) -> None:
+def mine_block(devchain: DevChain) -> None:
     """Mine a block now."""
-    cancel(devchain, Buyer(8), "0x" + f"{time.time_ns():064x}")
+    cancel_authorization(devchain, Buyer(8), "0x" + f"{time.time_ns():064x}")
 
 
-def height(devchain: DevChain) -> int:
+def read_block_number(devchain: DevChain) -> int:
     """Return the newest block number."""
     return int(ask(devchain.rpc_url, "eth_blockNumber"), 16)
 
 
-def settle(devchain: DevChain, payload: Payload) -> str:
+def settle_on_chain(devchain: DevChain, payload: Payload) -> str:
     """Settle a payment on the chain and return its transaction."""
     body = {"x402Version": 2, "paymentPayload": payload, "paymentRequirements": payload["accepted"]}
     answer = httpx.post(devchain.facilitator_url + "/settle", json=body, timeout=30).json()
@@ -46,50 +46,55 @@ def settle(devchain: DevChain, payload: Payload) -> str:
     return answer["transaction"]
 
 
-def nonce_of(payload: Payload) -> str:
+def get_nonce(payload: Payload) -> str:
     return payload["payload"]["authorization"]["nonce"]
 
 
-def fresh(settings: Settings, buyer: Buyer, **changes: Any) -> Payload:
+def sign_unsubmitted(settings: Settings, buyer: Buyer, **changes: Any) -> Payload:
     """Sign a payment that is not submitted."""
-    return buyer.payload(terms_in(settings), now=int(time.time()), **changes)
+    return buyer.payload(encode_terms(settings), now=int(time.time()), **changes)
 
 
-async def delivered_for_nothing(settings: Settings, buyer: Buyer, *, ago: int = HOUR) -> Payload:
+async def record_false_delivery(settings: Settings, buyer: Buyer, *, ago: int = HOUR) -> Payload:
     """Record a payment as delivered although it never reached the chain."""
     submitted_at = int(time.time()) - ago
-    payload = buyer.payload(terms_in(settings), now=submitted_at)
-    await presented(settings, encoded(payload), submitted_at, transaction=FALSE_HASH, answer=ANSWER)
+    payload = buyer.payload(encode_terms(settings), now=submitted_at)
+    await record_payment(
+        settings, encode_header(payload), submitted_at, transaction=FALSE_HASH, answer=ANSWER
+    )
     return payload
 
 
 @asynccontextmanager
-async def chain_of(urls: Sequence[str], quorum: int = 1) -> AsyncGenerator[Chain]:
+async def open_chain_client(urls: Sequence[str], quorum: int = 1) -> AsyncGenerator[ChainClient]:
     """Open a client of the development chain over some nodes."""
     async with aiohttp.ClientSession() as session:
-        yield Chain(session, NodeSet("eip155:84532", tuple(urls), quorum, "own"))
+        yield ChainClient(session, NodeSet("eip155:84532", tuple(urls), quorum, "own"))
 
 
-async def audited(
+async def run_audit(
     settings: Settings, *urls: str, since: float | None = None, quorum: int = 1, span: int = SPAN
 ) -> AuditResult:
     """Audit the last day, or the blocks since a time; uses the node of the settings by default."""
-    recipient = own_recipient(settings)
+    recipient = configured_recipient(settings)
     assert recipient is not None
     now = time.time()
     result = AuditResult(recipient)
-    async with chain_of(urls or [settings.rpc_url or ""], quorum) as chain, journal_of(settings) as store:
-        blocks = await range_by_time(chain, now - DAY if since is None else since, now + DAY)
+    async with (
+        open_chain_client(urls or [settings.rpc_url or ""], quorum) as chain,
+        open_journal_store(settings) as store,
+    ):
+        blocks = await find_range_by_time(chain, now - DAY if since is None else since, now + DAY)
         await Auditor(store, span=span).audit(chain, result, blocks)
     return result
 
 
-def found(result: AuditResult) -> dict[str, str]:
+def findings_by_nonce(result: AuditResult) -> dict[str, str]:
     """Return the kind of each finding by its nonce."""
     return {finding.key.nonce: finding.kind for finding in result.findings}
 
 
-def later(devchain: DevChain, seconds: int = HOUR) -> Interceptor:
+def newer_block(devchain: DevChain, seconds: int = HOUR) -> Interceptor:
     """Return a node change that makes the newest block younger: all others are old enough to compare."""
 
     def change(request: dict[str, Any]) -> tuple[int, Any] | None:
@@ -97,14 +102,14 @@ def later(devchain: DevChain, seconds: int = HOUR) -> Interceptor:
             return None
         answer = forward_to_node(devchain.rpc_url, request)
         block = answer["result"]
-        if int(block["number"], 16) < height(devchain):
+        if int(block["number"], 16) < read_block_number(devchain):
             return 200, answer
         return 200, answer | {"result": {**block, "timestamp": hex(int(block["timestamp"], 16) + seconds)}}
 
     return change
 
 
-def answering(method: str, result: Any) -> Interceptor:
+def reply_to_method(method: str, result: Any) -> Interceptor:
     """Return a node change that answers one method with a fixed result."""
 
     def change(request: dict[str, Any]) -> tuple[int, Any] | None:

@@ -21,7 +21,7 @@ from centgate.devchain.token import CHAIN_ID, TOKEN
 from centgate.evm import keccak
 
 
-def settling_on(devchain: DevChain, reply: Reply) -> Reply:
+def settle_then_reply(devchain: DevChain, reply: Reply) -> Reply:
     """Return a reply that settles on the chain first, then answers with `reply`."""
 
     async def settle_and_reply(body: dict[str, Any]) -> Any:
@@ -33,14 +33,14 @@ def settling_on(devchain: DevChain, reply: Reply) -> Reply:
     return settle_and_reply
 
 
-def spend(devchain: DevChain, payload: dict[str, Any]) -> None:
+def settle_elsewhere(devchain: DevChain, payload: dict[str, Any]) -> None:
     """Settle a payment for another seller with the same recipient."""
     body = {"x402Version": 2, "paymentPayload": payload, "paymentRequirements": payload["accepted"]}
     answer = httpx.post(devchain.facilitator_url + "/settle", json=body, timeout=30).json()
     assert answer["success"], answer
 
 
-def cancel(devchain: DevChain, buyer: Buyer, nonce: str) -> None:
+def cancel_authorization(devchain: DevChain, buyer: Buyer, nonce: str) -> None:
     """Cancel an authorization on the chain, signed by its payer; mines a block."""
     signed = Account.sign_typed_data(
         BUYERS[buyer.number].private_key,
@@ -59,7 +59,7 @@ def cancel(devchain: DevChain, buyer: Buyer, nonce: str) -> None:
     assert _send_to_token(devchain, BUYERS[9], data)["status"] == "0x1"
 
 
-def reverted_transaction(devchain: DevChain, nonce: str) -> str:
+def send_reverted_transfer(devchain: DevChain, nonce: str) -> str:
     """Send a transfer under a nonce that the token reverts; return its hash."""
     types = "address,address,uint256,uint256,uint256,bytes32,uint8,bytes32,bytes32"
     selector = keccak(f"transferWithAuthorization({types})".encode())[:4].hex()
@@ -70,7 +70,7 @@ def reverted_transaction(devchain: DevChain, nonce: str) -> str:
     return receipt["transactionHash"]
 
 
-def transfer(devchain: DevChain, buyer: Buyer, to: str, amount: int) -> str:
+def transfer_tokens(devchain: DevChain, buyer: Buyer, to: str, amount: int) -> str:
     """Send tokens by a plain transfer; return its hash."""
     selector = keccak(b"transfer(address,uint256)")[:4].hex()
     data = f"0x{selector}{int(to, 16):064x}{amount:064x}"
@@ -96,7 +96,7 @@ def _send_to_token(devchain: DevChain, sender: Wallet, data: str) -> dict[str, A
     return ask(devchain.rpc_url, "eth_getTransactionReceipt", sent)
 
 
-def spend_elsewhere(devchain: DevChain, terms: str, buyer: Buyer, nonce: str) -> None:
+def pay_other_recipient(devchain: DevChain, terms: str, buyer: Buyer, nonce: str) -> None:
     """Pay another recipient with the nonce of an authorization; `terms` are those of a 402 response."""
     recipient = "0x3333333333333333333333333333333333333333"
     payload = buyer.payload(terms, now=int(time.time()), nonce=nonce, to=recipient)

@@ -8,13 +8,13 @@ from typing import Any
 
 from sqlalchemy import insert
 
-from centgate.payments.statements import Ask, Asking, statement
+from centgate.payments.statements import BoundStatement, UnitOfWork, compile_statement
 from centgate.payments.store import open_store
 from centgate.payments.tables import metadata
 
 NOW = 1_795_000_000.0
-KEEP = 86_400.0
-LAPSED = NOW - KEEP
+RETENTION = 86_400.0
+REDEEM_CUTOFF = NOW - RETENTION
 FIRST = 1_000_000
 """Id of the first payment: far from those that a database assigns."""
 TOKENS = (
@@ -24,10 +24,10 @@ TOKENS = (
 )
 
 Row = dict[str, Any]
-_INSERTS = {table.name: statement(insert(table)) for table in metadata.sorted_tables}
+_INSERTS = {table.name: compile_statement(insert(table)) for table in metadata.sorted_tables}
 
 
-def row(number: int, state: str = "delivered", **changes: Any) -> Row:
+def payment_row(number: int, state: str = "delivered", **changes: Any) -> Row:
     """Return a payment's row, unique by its number; submitted a minute before NOW."""
     at = changes.get("created_at", NOW - 60)
     is_settled = state in ("settled", "delivered")
@@ -63,7 +63,7 @@ def row(number: int, state: str = "delivered", **changes: Any) -> Row:
     return defaults | changes
 
 
-def random_rows(seed: int, count: int) -> tuple[list[Row], list[Row], list[Row]]:
+def make_random_rows(seed: int, count: int) -> tuple[list[Row], list[Row], list[Row]]:
     """Return random payments of a week, many at the same time; refunds of some of them; workers."""
     dice = random.Random(seed)
     rows: list[Row] = []
@@ -74,7 +74,7 @@ def random_rows(seed: int, count: int) -> tuple[list[Row], list[Row], list[Row]]
         state = dice.choice(["settling", "settled", "delivered", "delivered", "refused", "unused"])
         changes: Row = {"settled_at": settled} if state in ("settled", "delivered") else {}
         rows.append(
-            row(
+            payment_row(
                 number,
                 state,
                 network=network,
@@ -88,17 +88,17 @@ def random_rows(seed: int, count: int) -> tuple[list[Row], list[Row], list[Row]]
                 **changes,
             )
         )
-    late = [each for each in rows if each["state"] == "settled" and each["updated_at"] < LAPSED]
-    refunds = [refund_of(each) for each in late if dice.random() < 0.5]
+    late = [each for each in rows if each["state"] == "settled" and each["updated_at"] < REDEEM_CUTOFF]
+    refunds = [refund_row(each) for each in late if dice.random() < 0.5]
     return rows, refunds, [{"id": "host/1/alive", "seen_at": 9e9}, {"id": "host/2/dead", "seen_at": NOW}]
 
 
-def refund_of(paid: Row) -> Row:
+def refund_row(paid: Row) -> Row:
     """Return the refund row of a payment."""
     return {"payment": paid["id"], "transaction": "0x" + "f0" * 32, "at": NOW - 10}
 
 
-def answer_to(paid: Row, body: bytes) -> Row:
+def answer_row(paid: Row, body: bytes) -> Row:
     """Return the answer row of a payment."""
     values = {
         "status": 200,
@@ -109,13 +109,13 @@ def answer_to(paid: Row, body: bytes) -> Row:
     return {"payment": paid["id"], **values, "body": body}
 
 
-async def enter(url: str, **tables: Iterable[Row]) -> None:
+async def insert_rows(url: str, **tables: Iterable[Row]) -> None:
     """Insert rows into a journal's tables, creating them if needed."""
 
-    def insert_all() -> Asking[None]:
+    def insert_all() -> UnitOfWork[None]:
         for name, rows in tables.items():
             for each in rows:
-                yield Ask(_INSERTS[name], each)
+                yield BoundStatement(_INSERTS[name], each)
 
     store = open_store(url)
     await store.migrate()

@@ -16,14 +16,14 @@ from pathlib import Path
 from typing import Any
 
 import httpx
-from facilitators import StubFacilitator, settings_in, stub_facilitator
+from facilitators import StubFacilitator, build_settings, open_stub_facilitator
 
 from centgate.server import run_in_thread
 from centgate.settings import Settings
 
 
 @dataclass(frozen=True)
-class House:
+class ServedApi:
     """Client of a served API, and its facilitator."""
 
     client: httpx.Client
@@ -31,19 +31,19 @@ class House:
 
 
 @contextmanager
-def open_house(folder: Path, **changes: Any) -> Generator[House]:
+def serve_api(folder: Path, **changes: Any) -> Generator[ServedApi]:
     """Serve an API in this process with its own facilitator; `changes` are settings."""
     with (
-        stub_facilitator() as stub,
-        run_in_thread(settings_in(folder, **{"facilitator_url": stub.url, **changes})) as url,
+        open_stub_facilitator() as stub,
+        run_in_thread(build_settings(folder, **{"facilitator_url": stub.url, **changes})) as url,
         httpx.Client(base_url=url, timeout=30) as client,
     ):
         client.get("/health")  # creates the tables
-        off_duty(folder)
-        yield House(client, stub)
+        disable_reconciler(folder)
+        yield ServedApi(client, stub)
 
 
-def off_duty(folder: Path) -> None:
+def disable_reconciler(folder: Path) -> None:
     """Keep the API on a folder's journal from reconciling open payments while tests run.
 
     Its calls to the facilitator would consume the replies that are meant for a test.
@@ -52,7 +52,7 @@ def off_duty(folder: Path) -> None:
         journal.execute("REPLACE INTO duties VALUES ('upkeep', 'a test', 1e12)")
 
 
-class Process:
+class ApiProcess:
     """A `centgate serve` process, as an operator runs it."""
 
     program: tuple[str, ...] = (sys.executable, "-m", "centgate")
@@ -87,7 +87,7 @@ class Process:
         self.popen.stdout.close()
         self.popen.wait(timeout=30)
 
-    def end(self) -> int:
+    def stop(self) -> int:
         """Terminate it, wait for its end, and return its exit status."""
         self.popen.terminate()
         assert self.popen.stdout is not None
@@ -103,21 +103,21 @@ def _folder_without_env(settings: Settings) -> Path:
 
 
 @contextmanager
-def running(settings: Settings, *, log: Path | None = None, **more: str) -> Generator[Process]:
+def run_api_process(settings: Settings, *, log: Path | None = None, **more: str) -> Generator[ApiProcess]:
     """Run the API in its own process; `more` are settings by environment name without prefix."""
-    process = Process(settings, log=log, **more)
+    process = ApiProcess(settings, log=log, **more)
     try:
         yield process
     finally:
-        process.end()
+        process.stop()
 
 
 @contextmanager
-def running_pair(settings: Settings, **more: str) -> Generator[tuple[Process, Process]]:
+def run_api_processes(settings: Settings, **more: str) -> Generator[tuple[ApiProcess, ApiProcess]]:
     """Run two such processes, started at the same time."""
     with ThreadPoolExecutor(2) as pool, ExitStack() as open_processes:
-        starts = [pool.submit(partial(Process, settings, log=None, **more)) for _ in range(2)]
+        starts = [pool.submit(partial(ApiProcess, settings, log=None, **more)) for _ in range(2)]
         one, other = (start.result() for start in starts)
         for process in (one, other):
-            open_processes.callback(process.end)
+            open_processes.callback(process.stop)
         yield one, other

@@ -36,15 +36,15 @@ from centgate.errors import CentgateError, PaymentRequired, ProviderError
 from centgate.payments import onchain
 from centgate.payments.authorization import Payment
 from centgate.payments.claiming import StoredAnswer
-from centgate.payments.facilitator import Facilitator, Outcome
-from centgate.payments.gate import Gate
+from centgate.payments.facilitator import FacilitatorClient, SettlementOutcome
+from centgate.payments.gate import PaymentGate
 from centgate.payments.journal import Journal
 from centgate.payments.nodes import NodeSet
-from centgate.payments.onchain import Chain as ChainClient
-from centgate.payments.onchain import Chains
+from centgate.payments.onchain import ChainClient as ChainClient
+from centgate.payments.onchain import ChainClients
 from centgate.payments.sqlite import SqliteStore
-from centgate.payments.terms import terms_of
-from centgate.payments.upkeep import Resolver
+from centgate.payments.terms import build_terms
+from centgate.payments.upkeep import Reconciler
 from centgate.provider import Primary, Provider, ProviderInfo, instrumented
 from centgate.runtime import Runtime
 from centgate.schema import Data, Request
@@ -247,16 +247,16 @@ def open_stage(folder: Path) -> Generator[Stage]:
             stage.run(stage.close())
 
 
-class PlannedFacilitator(Facilitator):
+class PlannedFacilitator(FacilitatorClient):
     """The product's client, in three settings: the facilitator's plan decides which is used."""
 
     def __init__(self, settings: Settings, simulated: SimulatedFacilitator) -> None:
         super().__init__(settings)
         self._simulated = simulated
-        self._unreachable = Facilitator(settings.model_copy(update={"facilitator_url": CLOSED_PORT}))
-        self._hasty = Facilitator(settings.model_copy(update={"facilitator_timeout": SHORT_TIMEOUT}))
+        self._unreachable = FacilitatorClient(settings.model_copy(update={"facilitator_url": CLOSED_PORT}))
+        self._hasty = FacilitatorClient(settings.model_copy(update={"facilitator_timeout": SHORT_TIMEOUT}))
 
-    async def settle(self, payment: Payment) -> Outcome:
+    async def settle(self, payment: Payment) -> SettlementOutcome:
         match self._simulated.next_plan().answer:
             case "unreachable":
                 self._simulated.take_plan()
@@ -272,14 +272,14 @@ class PlannedFacilitator(Facilitator):
         super().close()
 
 
-class OneChain(Chains):
+class OneChain(ChainClients):
     """The product's client of one chain, with the nodes of the model."""
 
     def __init__(self, session: aiohttp.ClientSession, settings: Settings, nodes: NodeSet) -> None:
         super().__init__(session, settings)
         self._chain = ChainClient(session, nodes)
 
-    def of(self, network: str) -> ChainClient | None:
+    def for_network(self, network: str) -> ChainClient | None:
         return self._chain if network == NETWORK else None
 
 
@@ -302,7 +302,7 @@ class Deployment:
             refused_per_minute=0,
         )
         self._limits = ClientLimits(settings)
-        self.terms = terms_of(model_service, settings)
+        self.terms = build_terms(model_service, settings)
         self.journal = Journal(store, keep_seconds=86_400, clock=world.clock.now)
         self.facilitator = PlannedFacilitator(settings, self.simulated)
         chains = OneChain(world.stage.session, settings, world.node_set)
@@ -315,11 +315,11 @@ class Deployment:
             response_cache=ResponseCache(MemoryCache()),
             shared=None,
         )
-        part = self.journal.part("upkeep")
-        self.resolver = Resolver(part, self._gate(part, chains))
+        part = self.journal.for_component("upkeep")
+        self.resolver = Reconciler(part, self._gate(part, chains))
 
-    def _gate(self, journal: Journal, chains: Chains) -> Gate:
-        return Gate({model_service.slug: self.terms}, journal, self.facilitator, chains)
+    def _gate(self, journal: Journal, chains: ChainClients) -> PaymentGate:
+        return PaymentGate({model_service.slug: self.terms}, journal, self.facilitator, chains)
 
     def header(self, authorization: Authorization, *, pay_to: str | None = None) -> str:
         """Return `PAYMENT-SIGNATURE`; `pay_to` is another recipient in the accepted terms."""
@@ -623,7 +623,7 @@ class World:
         for _ in range(12):
             self.chain.mine()
         for deployment in self.deployments:
-            await deployment.resolver.resolve_all()
+            await deployment.resolver.reconcile_all()
         for client in self.clients:
             await self._finish_purchases(client)
         self.check()

@@ -11,34 +11,34 @@ import pytest
 
 from centgate import services
 
-MOODY = "/services/moody"
-WHY = {"question": "why"}
+FAILING_SERVICE = "/services/moody"
+FAILING_QUERY = {"question": "why"}
 
 
-class Moods:
+class ServiceFailures:
     """Scripted failures of the service, and the questions it received."""
 
     def __init__(self, moods: list[Callable[[], Exception]], asked: list[str]) -> None:
         self._failures = moods
         self.asked = asked
 
-    def then(self, *failures: Callable[[], Exception]) -> None:
+    def raise_next(self, *failures: Callable[[], Exception]) -> None:
         """Raise these in the next calls, first to last."""
         self._failures.extend(failures)
 
-    def forget(self) -> None:
+    def reset(self) -> None:
         """Remove scripted failures and recorded questions."""
         self._failures.clear()
         self.asked.clear()
 
 
 @contextmanager
-def moody_on_the_shelf() -> Generator[Moods]:
+def install_failing_service() -> Generator[ServiceFailures]:
     """Add the service to the catalogue of every API that is opened inside the context."""
     with pytest.MonkeyPatch.context() as patch:
         shelf = str(Path(__file__).with_name("shelf"))
         patch.setattr(services, "__path__", [*services.__path__, shelf])
         moody = import_module("centgate.services.moody")
-        moods = Moods(moody.MOODS, moody.ASKED)
-        moods.forget()
+        moods = ServiceFailures(moody.MOODS, moody.ASKED)
+        moods.reset()
         yield moods

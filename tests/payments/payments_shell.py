@@ -13,7 +13,7 @@ NO_NODES = {"CENTGATE_RPC_8453_ENABLED": "false", "CENTGATE_RPC_84532_ENABLED": 
 """Settings that disable the public nodes."""
 
 
-def run(
+def run_payments_command(
     *arguments: str, url: str, width: int = 120, settings: Mapping[str, str] = MappingProxyType({})
 ) -> Result:
     """Run `centgate payments …` to its end."""

@@ -15,13 +15,13 @@ from random import Random
 from typing import Any
 
 import httpx
-from buyer import PHISHING, Buyer, encoded
-from houses import Process
+from buyer import PHISHING, Buyer, encode_header
+from houses import ApiProcess
 from sqlalchemy import select
 
 from centgate.devchain.house import DevChain
 from centgate.devchain.node import ask
-from centgate.payments.statements import Ask, Asking, Row, statement
+from centgate.payments.statements import BoundStatement, ResultRow, UnitOfWork, compile_statement
 from centgate.payments.store import open_store
 from centgate.payments.tables import payments
 from centgate.settings import Settings
@@ -29,23 +29,23 @@ from centgate.settings import Settings
 STEPS = ("claimed", "settled", "produced", "delivered")
 BUYERS = 24
 """Number of concurrent buyers."""
-IMPATIENT = 0.15
+GIVE_UP_SHARE = 0.15
 """Share of buyers that give up without an answer, and return after the crashes."""
 PRICE = 10_000
 PATIENCE = 900.0
 
 ANY_MOMENT = "any moment"
 
-Moved = Callable[[str, str], bool]
+HasMoved = Callable[[str, str], bool]
 """Returns True if the money of a payer's nonce has moved, according to the source of truth."""
 
 
-class Broken(AssertionError):
+class BrokenPromise(AssertionError):
     """A guarantee was violated."""
 
 
 @dataclass
-class Purchase:
+class CrashTestPurchase:
     """One payment and its result."""
 
     payment: str
@@ -57,7 +57,7 @@ class Purchase:
 
 
 @dataclass(frozen=True)
-class Books:
+class JournalAudit:
     """Result of an audit of the journal."""
 
     states: Counter[str]
@@ -75,7 +75,7 @@ class Replica:
     settings: Settings
     more: dict[str, str]
     log: Path
-    process: Process | None = None
+    process: ApiProcess | None = None
     fault: str | None = None
 
     @property
@@ -84,7 +84,7 @@ class Replica:
         return self.process.url if self.process else None
 
     @property
-    def dead(self) -> bool:
+    def has_died(self) -> bool:
         """True if it has crashed by itself."""
         return self.process is not None and self.process.popen.poll() is not None
 
@@ -92,7 +92,7 @@ class Replica:
         """Start it; `fault` is the payment step at which it crashes by itself."""
         more = {"PAYMENT_WINDOW": "3600"} | self.more | ({"FAULT": fault} if fault else {})
         self.fault = fault
-        self.process = await asyncio.to_thread(partial(Process, self.settings, log=self.log, **more))
+        self.process = await asyncio.to_thread(partial(ApiProcess, self.settings, log=self.log, **more))
 
     async def kill(self) -> None:
         """Kill it."""
@@ -102,12 +102,12 @@ class Replica:
 
 
 @dataclass
-class Siege:
+class CrashTest:
     """Servers that are killed, and the buyers that call them."""
 
     replicas: Sequence[Replica]
     random: Random
-    purchases: list[Purchase] = field(default_factory=list[Purchase])
+    purchases: list[CrashTestPurchase] = field(default_factory=list[CrashTestPurchase])
     deaths: Counter[str] = field(default_factory=Counter[str])
     """Number of crashes, by the step at which they were injected."""
     broken: int = 0
@@ -118,9 +118,9 @@ class Siege:
     """Purchases that were answered, or given up."""
     seconds: float = 0
 
-    async def lay(self, count: int, deaths: int) -> None:
+    async def run(self, count: int, deaths: int) -> None:
         """Make purchases while servers are killed a number of times."""
-        self.purchases = await asyncio.to_thread(signed, self.replicas[0].url or "", count)
+        self.purchases = await asyncio.to_thread(sign_purchases, self.replicas[0].url or "", count)
         started = time.monotonic()
         async with asyncio.timeout(PATIENCE), asyncio.TaskGroup() as group:
             group.create_task(self._kill_servers(count, deaths))
@@ -129,7 +129,7 @@ class Siege:
                 await asyncio.gather(*(self._buy_all(client, queue) for _ in range(BUYERS)))
             self.seconds = time.monotonic() - started
 
-    async def relieve(self) -> None:
+    async def recover(self) -> None:
         """Restart one server, and repeat every purchase without an answer."""
         for replica in self.replicas:
             await replica.kill()
@@ -138,31 +138,33 @@ class Siege:
             queue = (purchase for purchase in self.purchases if purchase.answer is None)
             await asyncio.gather(*(self._retry_all(client, queue) for _ in range(BUYERS)))
 
-    async def repeat(self) -> None:
+    async def replay_all(self) -> None:
         """Send every payment once more. Raises an error unless the same bytes are returned."""
         async with httpx.AsyncClient(timeout=30, trust_env=False) as client:
             for purchase in self.purchases:
                 response = await _post(client, self.replicas[0].url or "", purchase)
                 if response.content != purchase.answer or "Idempotent-Replayed" not in response.headers:
-                    raise Broken(f"repeated, {purchase.nonce} got {response.status_code} {response.text}")
+                    raise BrokenPromise(
+                        f"repeated, {purchase.nonce} got {response.status_code} {response.text}"
+                    )
 
-    async def _buy_all(self, client: httpx.AsyncClient, queue: Iterator[Purchase]) -> None:
+    async def _buy_all(self, client: httpx.AsyncClient, queue: Iterator[CrashTestPurchase]) -> None:
         for purchase in queue:
             await self.allowed.acquire()
-            patient = self.random.random() > IMPATIENT
+            patient = self.random.random() > GIVE_UP_SHARE
             await self._ask(client, purchase)
             while purchase.answer is None and patient:
                 await asyncio.sleep(0.02)
                 await self._ask(client, purchase)
             self.left += 1
 
-    async def _retry_all(self, client: httpx.AsyncClient, queue: Iterator[Purchase]) -> None:
+    async def _retry_all(self, client: httpx.AsyncClient, queue: Iterator[CrashTestPurchase]) -> None:
         for purchase in queue:
             while purchase.answer is None:
                 await asyncio.sleep(0.02)
                 await self._ask(client, purchase)
 
-    async def _ask(self, client: httpx.AsyncClient, purchase: Purchase) -> None:
+    async def _ask(self, client: httpx.AsyncClient, purchase: CrashTestPurchase) -> None:
         """Send a payment to one of the servers. Raises an error for a response that violates a guarantee."""
         url = self.random.choice(self.replicas).url
         if url is None:
@@ -178,7 +180,7 @@ class Siege:
         if response.status_code == 200:
             purchase.answer = response.content
         elif response.status_code not in (500, 502, 504) or _retry_advice(response) != "same_payment":
-            raise Broken(f"{purchase.nonce} got {response.status_code} {response.text}")
+            raise BrokenPromise(f"{purchase.nonce} got {response.status_code} {response.text}")
 
     async def _kill_servers(self, count: int, deaths: int) -> None:
         """Kill servers at random moments or at injected steps, and restart them.
@@ -190,12 +192,12 @@ class Siege:
         portion = count // (deaths + 1)
         for number in range(deaths):
             self._allow_purchases(portion)
-            dead = [replica for replica in self.replicas if replica.dead]
+            dead = [replica for replica in self.replicas if replica.has_died]
             replica = self.random.choice(dead or self.replicas)
             moment = portion * number + self.random.randrange(portion)
-            while not replica.dead and self.left < moment:  # noqa: ASYNC110 - a crash has no event
+            while not replica.has_died and self.left < moment:  # noqa: ASYNC110 - a crash has no event
                 await asyncio.sleep(0.005)
-            self.deaths[(replica.fault if replica.dead else None) or ANY_MOMENT] += 1
+            self.deaths[(replica.fault if replica.has_died else None) or ANY_MOMENT] += 1
             await replica.kill()
             faults = faults or self._shuffle_faults()
             await replica.start(faults.pop())
@@ -216,57 +218,59 @@ class Siege:
 
 
 @asynccontextmanager
-async def besieged(
+async def open_crash_test(
     settings: Settings, log: Path, *, replicas: int, seed: int, **more: str
-) -> AsyncGenerator[Siege]:
+) -> AsyncGenerator[CrashTest]:
     """Open servers on one journal and one log; `more` are settings by environment name without prefix."""
     servers = [Replica(settings, more, log) for _ in range(replicas)]
     try:
         for server in servers:
             await server.start()
-        yield Siege(servers, Random(seed))
+        yield CrashTest(servers, Random(seed))
     finally:
         for server in servers:
             await server.kill()
 
 
-async def audit(siege: Siege, moved: Moved) -> Books:
+async def audit_journal(siege: CrashTest, moved: HasMoved) -> JournalAudit:
     """Compare the journal with the money moved, payment by payment. Raises an error for a difference."""
-    states = {row["nonce"]: row["state"] for row in await rows(siege.replicas[0].settings.database_url)}
+    states = {
+        row["nonce"]: row["state"] for row in await read_payment_rows(siege.replicas[0].settings.database_url)
+    }
     charged = Counter[str]()
     for purchase in siege.purchases:
         state = states.get(purchase.nonce, "nothing")
         if await asyncio.to_thread(moved, purchase.payer, purchase.nonce):
             charged[state] += 1
         elif state in ("settled", "delivered"):
-            raise Broken(f"{purchase.nonce} was not charged, and the journal says {state}")
+            raise BrokenPromise(f"{purchase.nonce} was not charged, and the journal says {state}")
         if purchase.answer and state != "delivered":
-            raise Broken(f"{purchase.nonce} was answered, and the journal says {state}")
+            raise BrokenPromise(f"{purchase.nonce} was answered, and the journal says {state}")
     if strange := charged.keys() - {"settling", "settled", "delivered"}:
-        raise Broken(f"payments were charged of which the journal says {strange}")
-    return Books(Counter(states.values()), charged.total(), charged["settling"])
+        raise BrokenPromise(f"payments were charged of which the journal says {strange}")
+    return JournalAudit(Counter(states.values()), charged.total(), charged["settling"])
 
 
-def failed_on(chain: DevChain, since: int) -> int:
+def count_failed_transactions(chain: DevChain, since: int) -> int:
     """Count the transactions after a block that were mined but reverted."""
-    blocks = [block(chain, number) for number in range(since + 1, height(chain) + 1)]
+    blocks = [read_block(chain, number) for number in range(since + 1, read_block_number(chain) + 1)]
     mined = (transaction for found in blocks for transaction in found["transactions"])
     receipts = (ask(chain.rpc_url, "eth_getTransactionReceipt", transaction) for transaction in mined)
     return sum(receipt["status"] == "0x0" for receipt in receipts)
 
 
-def block(chain: DevChain, number: int) -> dict[str, Any]:
+def read_block(chain: DevChain, number: int) -> dict[str, Any]:
     """Return a block with the hashes of its transactions."""
     whole_transactions = False
     return ask(chain.rpc_url, "eth_getBlockByNumber", hex(number), whole_transactions)
 
 
-def height(chain: DevChain) -> int:
+def read_block_number(chain: DevChain) -> int:
     """Return the newest block number."""
     return int(ask(chain.rpc_url, "eth_blockNumber"), 16)
 
 
-async def rows(database_url: str) -> list[Row]:
+async def read_payment_rows(database_url: str) -> list[ResultRow]:
     """Return every payment in the journal."""
     store = open_store(database_url)
     try:
@@ -275,29 +279,29 @@ async def rows(database_url: str) -> list[Row]:
         await store.close()
 
 
-def _select_all() -> Asking[list[Row]]:
-    return (yield Ask(_ALL, {}))
+def _select_all() -> UnitOfWork[list[ResultRow]]:
+    return (yield BoundStatement(_ALL, {}))
 
 
-_ALL = statement(select(payments))
+_ALL = compile_statement(select(payments))
 
 
-def signed(url: str, count: int) -> list[Purchase]:
+def sign_purchases(url: str, count: int) -> list[CrashTestPurchase]:
     """Sign payments of ten payers, each for a different request."""
     with httpx.Client(base_url=url, timeout=30, trust_env=False) as client:
         terms = client.post(PHISHING).headers["PAYMENT-REQUIRED"]
     return [_sign_purchase(terms, number) for number in range(count)]
 
 
-def _sign_purchase(terms: str, number: int) -> Purchase:
+def _sign_purchase(terms: str, number: int) -> CrashTestPurchase:
     buyer = Buyer(number % 10)
     nonce = "0x" + secrets.token_hex(32)  # not from the seed: the chain may have used those
     payload = buyer.payload(terms, now=int(time.time()), seconds=3600, nonce=nonce)
     body = {"url": f"https://example.com/{number}"}
-    return Purchase(encoded(payload), body, buyer.address.lower(), nonce)
+    return CrashTestPurchase(encode_header(payload), body, buyer.address.lower(), nonce)
 
 
-async def _post(client: httpx.AsyncClient, url: str, purchase: Purchase) -> httpx.Response:
+async def _post(client: httpx.AsyncClient, url: str, purchase: CrashTestPurchase) -> httpx.Response:
     headers = {"PAYMENT-SIGNATURE": purchase.payment}
     return await client.post(url + PHISHING, json=purchase.body, headers=headers)
 

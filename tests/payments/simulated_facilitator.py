@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from simulated_chain import NETWORK, Authorization, Chain, Nonce
 
-from centgate.payments.settle_reasons import REASONS
+from centgate.payments.settle_reasons import SETTLE_REASONS
 
 NONCE_USED = "invalid_exact_evm_nonce_already_used"
 UNKNOWN_HASH = "0x" + "ab" * 32
@@ -103,7 +103,7 @@ PLANS = (
     tuple(repeated_plans()),
 )
 """By kind, each of which is as likely."""
-CERTAIN_REASONS = frozenset(name for name, reason in REASONS.items() if reason.certainty != "in_doubt")
+CERTAIN_REASONS = frozenset(name for name, reason in SETTLE_REASONS.items() if reason.certainty != "in_doubt")
 assert frozenset(CERTAIN) <= CERTAIN_REASONS
 assert not CERTAIN_REASONS & frozenset(IN_DOUBT)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from buyer import Api, Buyer, encoded, note, pay, payload_for
+from buyer import ApiFactory, Buyer, encode_header, pay, payment_note, sign_payload
 from facilitators import StubFacilitator
 
 from centgate.settings import Settings
@@ -17,28 +17,28 @@ def capitals(address: str) -> str:
 
 @pytest.mark.parametrize("spelled", [str.lower, capitals])
 def test_a_payment_with_its_addresses_in_one_case_settles_for_real(
-    spelled: Callable[[str], str], api: Api, chain_settings: Settings, buyer: Buyer
+    spelled: Callable[[str], str], api: ApiFactory, chain_settings: Settings, buyer: Buyer
 ) -> None:
     client = api(chain_settings)
-    payload = payload_for(client, buyer)
+    payload = sign_payload(client, buyer)
     authorization = payload["payload"]["authorization"]
     authorization |= {"from": spelled(authorization["from"]), "to": spelled(authorization["to"])}
 
-    response = pay(client, encoded(payload))
+    response = pay(client, encode_header(payload))
 
     assert response.status_code == 200, response.text
 
 
 @pytest.mark.parametrize("signature", ["0x12", "0x" + "11" * 64])
 def test_a_signature_that_is_too_short_never_reaches_the_facilitator(
-    signature: str, api: Api, settings: Settings, facilitator: StubFacilitator, buyer: Buyer
+    signature: str, api: ApiFactory, settings: Settings, facilitator: StubFacilitator, buyer: Buyer
 ) -> None:
     client = api(settings)
-    payload = payload_for(client, buyer)
+    payload = sign_payload(client, buyer)
     payload["payload"]["signature"] = signature
 
-    response = pay(client, encoded(payload))
+    response = pay(client, encode_header(payload))
 
     assert response.json()["error"]["details"]["reason"] == "invalid_exact_evm_payload_signature"
-    assert note(response)["state"] == "unused"
+    assert payment_note(response)["state"] == "unused"
     assert facilitator.asked == 0

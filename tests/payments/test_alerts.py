@@ -12,21 +12,30 @@ from typing import Any
 
 import aiohttp
 import pytest
-from buyer import Api, Buyer, encoded, pay, payment_for
-from facilitators import StubFacilitator, said
-from pasts import PATIENCE, left_open
+from buyer import ApiFactory, Buyer, encode_header, pay, sign_payment
+from facilitators import StubFacilitator, reply_with
+from pasts import PATIENCE, record_open_payment
 from pydantic import SecretStr
 from standins import FakeUpstreams
 
 from centgate.payments.alerts import Alerts
-from centgate.payments.facilitator import NotSettled, Outcome, Settled, Unresolved
+from centgate.payments.facilitator import (
+    SettlementConfirmed,
+    SettlementOutcome,
+    SettlementRefused,
+    SettlementUnknown,
+)
 from centgate.payments.journal import Journal
 from centgate.payments.store import open_store
 from centgate.settings import Settings
 
 MINUTE, HOUR = 60.0, 3600.0
 SECRET = "T00000000-xoxb-of-the-operator"
-FAILED, WENT_WELL, REFUSED = Unresolved("error", "nonsense"), Settled({}), NotSettled("insufficient_funds")
+FAILED, WENT_WELL, REFUSED = (
+    SettlementUnknown("error", "nonsense"),
+    SettlementConfirmed({}),
+    SettlementRefused("insufficient_funds"),
+)
 
 Alert = dict[str, Any]
 
@@ -66,21 +75,21 @@ async def alerts_of(settings: Settings, clock: Clock, *names: str) -> AsyncGener
     store = open_store(settings.database_url)
     journal = Journal(store, keep_seconds=HOUR)
     async with aiohttp.ClientSession() as session:
-        yield [Alerts(settings, journal.part(name), session, clock=clock) for name in names]
+        yield [Alerts(settings, journal.for_component(name), session, clock=clock) for name in names]
     await store.close()
 
 
-def notice(alerts: Alerts, *outcomes: Outcome) -> None:
+def notice(alerts: Alerts, *outcomes: SettlementOutcome) -> None:
     for outcome in outcomes:
-        alerts.notice(outcome)
+        alerts.record_settlement(outcome)
 
 
 def test_settlements_that_fail_are_told_and_that_it_is_over(
-    api: Api, alerted: Settings, upstreams: FakeUpstreams, facilitator: StubFacilitator
+    api: ApiFactory, alerted: Settings, upstreams: FakeUpstreams, facilitator: StubFacilitator
 ) -> None:
     client = api(alerted)
-    facilitator.usually = said(502, "<html>")
-    payments = [payment_for(client, Buyer(number)) for number in range(3)]
+    facilitator.usually = reply_with(502, "<html>")
+    payments = [sign_payment(client, Buyer(number)) for number in range(3)]
     assert {pay(client, payment).status_code for payment in payments} == {502}
 
     raised = heard_in_time(upstreams, "settlements_failing", "raised")
@@ -96,16 +105,16 @@ def test_settlements_that_fail_are_told_and_that_it_is_over(
 
 
 async def test_a_payment_that_stays_unresolved_is_told_and_that_it_is_over(
-    api: Api, alerted: Settings, upstreams: FakeUpstreams, facilitator: StubFacilitator, buyer: Buyer
+    api: ApiFactory, alerted: Settings, upstreams: FakeUpstreams, facilitator: StubFacilitator, buyer: Buyer
 ) -> None:
-    facilitator.usually = said(502, "<html>")
-    payload = await left_open(alerted, buyer, ago=3600)
-    await left_open(alerted, Buyer(1), ago=60)  # not for long yet
+    facilitator.usually = reply_with(502, "<html>")
+    payload = await record_open_payment(alerted, buyer, ago=3600)
+    await record_open_payment(alerted, Buyer(1), ago=60)  # not for long yet
     client = api(alerted)
 
     raised = heard_in_time(upstreams, "payments_unresolved", "raised")
     facilitator.usually = facilitator.settle
-    served = pay(client, encoded(payload))
+    served = pay(client, encode_header(payload))
     heard_in_time(upstreams, "payments_unresolved", "over")
 
     assert (raised["count"], served.status_code) == (1, 200)
@@ -119,9 +128,9 @@ async def test_an_alert_holds_nothing_that_should_not_leave(
 ) -> None:
     keys = {"facilitator_token": SecretStr("t0k3n"), "receipt_key": SecretStr("0x" + "5e" * 32)}
     keyed = alerted.model_copy(update=keys)
-    payload = await left_open(keyed, buyer, ago=3600)
+    payload = await record_open_payment(keyed, buyer, ago=3600)
     async with alerts_of(keyed, Clock(), "one") as (alerts,):
-        await alerts.unresolved()
+        await alerts.report_unresolved()
 
     (call,) = upstreams.requests_of("hook")
     said_in_all = json.dumps([call.body, dict(call.headers)]).lower()
@@ -138,12 +147,12 @@ async def test_what_lasts_is_told_again_at_growing_intervals(
 ) -> None:
     clock = Clock()
     began = clock.now
-    await left_open(alerted, buyer, ago=3600)
+    await record_open_payment(alerted, buyer, ago=3600)
     told: list[float] = []
     async with alerts_of(alerted, clock, "one") as (alerts,):
         while clock.now < began + 100 * HOUR:
             before = len(upstreams.requests_of("hook"))
-            await alerts.unresolved()
+            await alerts.report_unresolved()
             told += [clock.now - began] * (len(upstreams.requests_of("hook")) - before)
             clock.now += 15 * MINUTE
 
@@ -169,12 +178,12 @@ async def test_what_lasts_is_told_again_at_growing_intervals(
 async def test_what_is_worth_an_alert(
     alerted: Settings,
     upstreams: FakeUpstreams,
-    outcomes: list[Outcome],
+    outcomes: list[SettlementOutcome],
     told: bool,  # noqa: FBT001 - a parameter
 ) -> None:
     async with alerts_of(alerted, Clock(), "one") as (alerts,):
         notice(alerts, *outcomes)
-        await alerts.settlements()
+        await alerts.report_settlements()
 
     assert heard(upstreams) == ([("settlements_failing", "raised")] if told else [])
 
@@ -183,10 +192,10 @@ async def test_failures_of_long_ago_are_forgotten(alerted: Settings, upstreams: 
     clock = Clock()
     async with alerts_of(alerted, clock, "one") as (alerts,):
         notice(alerts, *[FAILED] * 3)
-        await alerts.settlements()
+        await alerts.report_settlements()
         clock.now += HOUR
-        await alerts.settlements()
-        await alerts.settlements()
+        await alerts.report_settlements()
+        await alerts.report_settlements()
 
     assert [state for _, state in heard(upstreams)] == ["raised", "over"]
 
@@ -198,12 +207,12 @@ async def test_one_server_speaks_for_all_that_see_settlements_fail(
         for _ in range(3):
             for alerts in servers:
                 notice(alerts, *[FAILED] * 3)
-                await alerts.settlements()
+                await alerts.report_settlements()
         assert heard(upstreams) == [("settlements_failing", "raised")]
 
         notice(servers[0], *[WENT_WELL] * 3)
         for alerts in servers:
-            await alerts.settlements()
+            await alerts.report_settlements()
 
     assert [state for _, state in heard(upstreams)] == ["raised", "over", "raised"]  # the other's still fail
 
@@ -215,41 +224,41 @@ async def test_an_alert_that_did_not_arrive_is_sent_again(
     alerted: Settings, upstreams: FakeUpstreams, buyer: Buyer, answer: tuple[int, str]
 ) -> None:
     clock = Clock()
-    await left_open(alerted, buyer, ago=3600)
+    await record_open_payment(alerted, buyer, ago=3600)
     upstreams.set_response_function("hook", "/" + SECRET, lambda _: answer, method="POST")
     async with alerts_of(alerted, clock, "one") as (alerts,):
-        await alerts.unresolved()
-        await alerts.unresolved()
+        await alerts.report_unresolved()
+        await alerts.report_unresolved()
         assert len(heard(upstreams)) == 1
         upstreams.set_response("hook", "/" + SECRET, "ok", method="POST")
         clock.now += MINUTE
-        await alerts.unresolved()
-        await alerts.unresolved()
+        await alerts.report_unresolved()
+        await alerts.report_unresolved()
 
     assert [state for _, state in heard(upstreams)] == ["raised", "raised"]
 
 
 async def test_a_webhook_that_is_slow_or_dead_holds_up_no_payment(
-    api: Api, alerted: Settings, upstreams: FakeUpstreams, facilitator: StubFacilitator
+    api: ApiFactory, alerted: Settings, upstreams: FakeUpstreams, facilitator: StubFacilitator
 ) -> None:
     upstreams.delay = 20
-    await left_open(alerted, Buyer(8), ago=3600)
-    await left_open(alerted, Buyer(9), ago=3600)
-    facilitator.next += [said(500, "")] * 2
+    await record_open_payment(alerted, Buyer(8), ago=3600)
+    await record_open_payment(alerted, Buyer(9), ago=3600)
+    facilitator.next += [reply_with(500, "")] * 2
     client = api(alerted)
     deadline = time.monotonic() + PATIENCE
     while not upstreams.requests_of("hook"):
         assert time.monotonic() < deadline
         time.sleep(0.05)  # noqa: ASYNC251 - the server runs in a thread of its own
 
-    responses = [pay(client, payment_for(client, Buyer(number))) for number in range(3)]
+    responses = [pay(client, sign_payment(client, Buyer(number))) for number in range(3)]
 
     assert {response.status_code for response in responses} == {200}
 
 
 async def test_without_a_webhook_nothing_is_counted(settings: Settings, buyer: Buyer) -> None:
-    await left_open(settings, buyer, ago=3600)
+    await record_open_payment(settings, buyer, ago=3600)
     async with alerts_of(settings, Clock(), "one") as (alerts,):
         notice(alerts, *[FAILED] * 3)
-        await alerts.settlements()
-        await alerts.unresolved()
+        await alerts.report_settlements()
+        await alerts.report_unresolved()

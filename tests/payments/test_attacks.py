@@ -15,21 +15,21 @@ from typing import Any
 
 import pytest
 from alembic import command
-from buyer import Api, Buyer, encoded, note, pay, payload_for, payment_for
-from deeds import cancel, settling_on, spend
-from facilitators import StubFacilitator, refused, said
+from buyer import ApiFactory, Buyer, encode_header, pay, payment_note, sign_payload, sign_payment
+from deeds import cancel_authorization, settle_elsewhere, settle_then_reply
+from facilitators import StubFacilitator, refuse_with, reply_with
 from fronts import Interceptor, forward_to_node, rpc_error, start_proxy
-from pasts import row_of
-from sdk_facilitators import typescript_facilitator
+from pasts import read_row
+from sdk_facilitators import open_typescript_facilitator
 from standins import FakeUpstreams
 
 from centgate.devchain.house import DevChain
 from centgate.devchain.node import ask
 from centgate.devchain.token import TOKEN
 from centgate.payments import gate, onchain
-from centgate.payments.migrations import config
-from centgate.payments.sqlite import sqlite_engine
-from centgate.payments.upkeep import reconcile
+from centgate.payments.migrations import build_alembic_config
+from centgate.payments.sqlite import create_sqlite_engine
+from centgate.payments.upkeep import reconcile_all
 from centgate.settings import ProviderSettings, Settings
 
 NONCE_USED = "invalid_exact_evm_nonce_already_used"
@@ -64,7 +64,7 @@ BEHIND: dict[str, Interceptor] = {
 
 @pytest.mark.parametrize("behind", BEHIND.values(), ids=BEHIND.keys())
 def test_attack_refusal_is_believed_though_the_node_says_that_the_nonce_is_used(
-    api: Api,
+    api: ApiFactory,
     stubbed: Settings,
     devchain: DevChain,
     facilitator: StubFacilitator,
@@ -75,17 +75,17 @@ def test_attack_refusal_is_believed_though_the_node_says_that_the_nonce_is_used(
     """A facilitator that has sent says that its simulation failed; the node's index lags behind its state."""
     node = start_proxy(upstreams, "node", devchain.rpc_url, behind) + "/"
     client = api(with_nodes(stubbed, node))
-    payload = payload_for(client, buyer)
-    facilitator.next.append(settling_on(devchain, refused(SIMULATION_FAILED)))
+    payload = sign_payload(client, buyer)
+    facilitator.next.append(settle_then_reply(devchain, refuse_with(SIMULATION_FAILED)))
 
-    response = pay(client, encoded(payload))
+    response = pay(client, encode_header(payload))
 
     assert response.status_code == 502, response.text
-    assert note(response)["retry"] == "same_payment"
+    assert payment_note(response)["retry"] == "same_payment"
 
 
 def test_attack_refusal_is_believed_of_a_node_behind_the_claim(
-    api: Api,
+    api: ApiFactory,
     stubbed: Settings,
     devchain: DevChain,
     facilitator: StubFacilitator,
@@ -112,27 +112,27 @@ def test_attack_refusal_is_believed_of_a_node_behind_the_claim(
 
     node = start_proxy(upstreams, "node", devchain.rpc_url, frozen) + "/"
     client = api(with_nodes(stubbed, node, devchain.rpc_url))
-    payload = payload_for(client, buyer)
-    facilitator.next.append(settling_on(devchain, refused(SIMULATION_FAILED)))
+    payload = sign_payload(client, buyer)
+    facilitator.next.append(settle_then_reply(devchain, refuse_with(SIMULATION_FAILED)))
 
-    response = pay(client, encoded(payload))
+    response = pay(client, encode_header(payload))
 
     assert response.status_code == 200, response.text
 
 
 def test_attack_stranger_fills_the_open_payments_while_the_facilitator_is_away(
-    api: Api, settings: Settings, facilitator: StubFacilitator, monkeypatch: pytest.MonkeyPatch
+    api: ApiFactory, settings: Settings, facilitator: StubFacilitator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Payments without funds are rejected unread; then the facilitator is back."""
     monkeypatch.setattr(gate, "MAX_OPEN", 20)
     client = api(settings)
-    facilitator.usually = said(429, {})
+    facilitator.usually = reply_with(429, {})
     for _ in range(20):
-        pay(client, payment_for(client, Buyer(9)))
+        pay(client, sign_payment(client, Buyer(9)))
     time.sleep(3)
     facilitator.usually = facilitator.settle
 
-    response = pay(client, payment_for(client, Buyer(0)))
+    response = pay(client, sign_payment(client, Buyer(0)))
 
     assert response.status_code == 200, response.text
 
@@ -145,31 +145,35 @@ def hanging() -> Generator[str]:
 
 
 async def test_attack_one_silent_node_makes_older_transfers_count(
-    api: Api, stubbed: Settings, devchain: DevChain, facilitator: StubFacilitator, buyer: Buyer
+    api: ApiFactory, stubbed: Settings, devchain: DevChain, facilitator: StubFacilitator, buyer: Buyer
 ) -> None:
     """The first node answers at once, which is enough; the second never does."""
     with hanging() as silent:
         settings = with_nodes(stubbed, devchain.rpc_url, silent)
         client = api(settings)
-        payload = payload_for(client, buyer)
-        spend(devchain, payload)
-        facilitator.usually = refused(NONCE_USED)
+        payload = sign_payload(client, buyer)
+        settle_elsewhere(devchain, payload)
+        facilitator.usually = refuse_with(NONCE_USED)
 
-        response = pay(client, encoded(payload))
+        response = pay(client, encode_header(payload))
 
         assert response.status_code != 200
-        assert (await row_of(settings, payload))["claim_block"] is not None
+        assert (await read_row(settings, payload))["claim_block"] is not None
 
 
 def test_attack_block_number_that_fits_no_column_is_a_500_without_a_word_on_the_payment(
-    api: Api, stubbed: Settings, devchain: DevChain, facilitator: StubFacilitator, upstreams: FakeUpstreams
+    api: ApiFactory,
+    stubbed: Settings,
+    devchain: DevChain,
+    facilitator: StubFacilitator,
+    upstreams: FakeUpstreams,
 ) -> None:
     node = (
         start_proxy(upstreams, "node", devchain.rpc_url, answering("eth_blockNumber", "0x" + "f" * 20)) + "/"
     )
     client = api(with_nodes(stubbed, node))
 
-    response = pay(client, payment_for(client, Buyer()))
+    response = pay(client, sign_payment(client, Buyer()))
 
     assert response.status_code == 200, response.text
 
@@ -227,7 +231,7 @@ MALFORMED = {
 
 @pytest.mark.parametrize("signature", MALFORMED.values(), ids=MALFORMED.keys())
 def test_attack_malformed_wrapper_of_a_signature_leaves_a_payment_open(
-    api: Api,
+    api: ApiFactory,
     chain_settings: Settings,
     devchain: DevChain,
     typescript_sdk: Path,
@@ -235,36 +239,36 @@ def test_attack_malformed_wrapper_of_a_signature_leaves_a_payment_open(
     signature: str,
 ) -> None:
     """The TypeScript SDK's facilitator raises, and answers with status 500: no money and no key is needed."""
-    with typescript_facilitator(typescript_sdk, devchain) as url:
+    with open_typescript_facilitator(typescript_sdk, devchain) as url:
         client = api(chain_settings.model_copy(update={"facilitator_url": url}))
-        payload = payload_for(client, buyer)
+        payload = sign_payload(client, buyer)
         payload["payload"]["signature"] = signature
 
-        response = pay(client, encoded(payload))
+        response = pay(client, encode_header(payload))
 
     assert response.status_code == 402, response.text
 
 
 def test_attack_payments_left_open_are_free_of_the_limits(
-    api: Api, chain_settings: Settings, facilitator: StubFacilitator
+    api: ApiFactory, chain_settings: Settings, facilitator: StubFacilitator
 ) -> None:
     """A junk signature in the name of a contract, and a facilitator that fails over it."""
     changes = {"facilitator_url": facilitator.url, "free_burst": 5, "free_per_minute": 1}
     client = api(chain_settings.model_copy(update=changes))
-    facilitator.usually = said(500, "")
-    payload = payload_for(client, Buyer(), **{"from": TOKEN})
+    facilitator.usually = reply_with(500, "")
+    payload = sign_payload(client, Buyer(), **{"from": TOKEN})
     payload["payload"]["signature"] = "0x" + "5a" * 66
     statuses: list[int] = []
 
     for number in range(20):
         payload["payload"]["authorization"]["nonce"] = f"0x{number:064x}"
-        statuses.append(pay(client, encoded(payload)).status_code)
+        statuses.append(pay(client, encode_header(payload)).status_code)
 
     assert 429 in statuses
 
 
 async def test_attack_nonce_that_was_used_before_its_claim_stays_open_once_the_claim_is_old(
-    api: Api,
+    api: ApiFactory,
     stubbed: Settings,
     devchain: DevChain,
     facilitator: StubFacilitator,
@@ -273,10 +277,10 @@ async def test_attack_nonce_that_was_used_before_its_claim_stays_open_once_the_c
 ) -> None:
     """130,000 blocks are nine hours on Arbitrum and three days on Base: a weekend without a server."""
     client = api(stubbed)
-    payload = payload_for(client, buyer)
-    cancel(devchain, buyer, payload["payload"]["authorization"]["nonce"])
-    facilitator.usually = said(500, "")
-    pay(client, encoded(payload))
+    payload = sign_payload(client, buyer)
+    cancel_authorization(devchain, buyer, payload["payload"]["authorization"]["nonce"])
+    facilitator.usually = reply_with(500, "")
+    pay(client, encode_header(payload))
     newest = ask(devchain.rpc_url, "eth_getBlockByNumber", "latest", *[False])
 
     def later(request: dict[str, Any]) -> tuple[int, Any] | None:
@@ -297,17 +301,17 @@ async def test_attack_nonce_that_was_used_before_its_claim_stays_open_once_the_c
         return None
 
     old = with_nodes(stubbed, start_proxy(upstreams, "node", devchain.rpc_url, later) + "/")
-    (resolution,) = await reconcile(old)
+    (resolution,) = await reconcile_all(old)
 
-    assert resolution.after == "refused", resolution.reason
+    assert resolution.state_after == "refused", resolution.reason
 
 
 def test_attack_upgrade_forgets_that_a_payment_was_presented_twice(tmp_path: Path) -> None:
     """With one presentation, the revert of a named transaction is a refusal; the other may still land."""
-    engine = sqlite_engine(tmp_path / "journal.db")
+    engine = create_sqlite_engine(tmp_path / "journal.db")
     with engine.connect() as connection:
         with connection.begin():
-            command.upgrade(config(connection), "0004")
+            command.upgrade(build_alembic_config(connection), "0004")
         with connection.begin():
             connection.exec_driver_sql(
                 "INSERT INTO payments (network, asset, payer, nonce, state, binding, service, proof,"
@@ -315,7 +319,7 @@ def test_attack_upgrade_forgets_that_a_payment_was_presented_twice(tmp_path: Pat
                 " VALUES ('n', 'a', 'p', 'o', 'settling', 'b', 's', 'p', 1, '1', 'd', 2, 1, 1, 3)"
             )
         with connection.begin():
-            command.upgrade(config(connection), "0005")
+            command.upgrade(build_alembic_config(connection), "0005")
         with connection.begin():
             (presentations,) = connection.exec_driver_sql("SELECT presentations FROM payments").one()
     engine.dispose()
@@ -324,7 +328,7 @@ def test_attack_upgrade_forgets_that_a_payment_was_presented_twice(tmp_path: Pat
 
 
 async def test_attack_nonce_that_was_used_before_its_claim_stays_open_at_a_node_that_prunes_states(
-    api: Api,
+    api: ApiFactory,
     stubbed: Settings,
     devchain: DevChain,
     facilitator: StubFacilitator,
@@ -333,10 +337,10 @@ async def test_attack_nonce_that_was_used_before_its_claim_stays_open_at_a_node_
 ) -> None:
     """An ordinary node keeps the states of 128 blocks, four minutes on Base: safe blocks take as long."""
     client = api(stubbed)
-    payload = payload_for(client, buyer)
-    cancel(devchain, buyer, payload["payload"]["authorization"]["nonce"])
-    facilitator.usually = said(500, "")
-    pay(client, encoded(payload))
+    payload = sign_payload(client, buyer)
+    cancel_authorization(devchain, buyer, payload["payload"]["authorization"]["nonce"])
+    facilitator.usually = reply_with(500, "")
+    pay(client, encode_header(payload))
 
     def pruned(request: dict[str, Any]) -> tuple[int, Any] | None:
         if request["method"] == "eth_call" and request["params"][1] != "latest":
@@ -344,6 +348,6 @@ async def test_attack_nonce_that_was_used_before_its_claim_stays_open_at_a_node_
         return None
 
     node = with_nodes(stubbed, start_proxy(upstreams, "node", devchain.rpc_url, pruned) + "/")
-    (resolution,) = await reconcile(node)
+    (resolution,) = await reconcile_all(node)
 
-    assert resolution.after == "refused", resolution.reason
+    assert resolution.state_after == "refused", resolution.reason

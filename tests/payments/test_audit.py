@@ -9,28 +9,28 @@ import pytest
 from audits import (
     ANSWER,
     FALSE_HASH,
-    answering,
-    audited,
-    chain_of,
-    delivered_for_nothing,
-    found,
-    fresh,
-    height,
-    later,
-    mine,
-    nonce_of,
-    settle,
+    findings_by_nonce,
+    get_nonce,
+    mine_block,
+    newer_block,
+    open_chain_client,
+    read_block_number,
+    record_false_delivery,
+    reply_to_method,
+    run_audit,
+    settle_on_chain,
+    sign_unsubmitted,
 )
-from buyer import Api, Buyer, encoded, pay, payload_for
-from deeds import cancel, spend_elsewhere, transfer
-from facilitators import StubFacilitator, refused, said
+from buyer import ApiFactory, Buyer, encode_header, pay, sign_payload
+from deeds import cancel_authorization, pay_other_recipient, transfer_tokens
+from facilitators import StubFacilitator, refuse_with, reply_with
 from fronts import limit_log_range, start_proxy
-from pasts import left_open, presented, terms_in
+from pasts import encode_terms, record_open_payment, record_payment
 from standins import FakeUpstreams
 
 from centgate.devchain.house import DevChain
 from centgate.evm import to_checksum_address
-from centgate.payments.audit import own_recipient
+from centgate.payments.audit import configured_recipient
 from centgate.payments.onchain import ChainUnreachable
 from centgate.payments.transfer_reader import TransferReader
 from centgate.settings import ProviderSettings, Settings
@@ -58,18 +58,18 @@ def without_node(stubbed: Settings) -> Settings:
 
 
 async def test_audit_of_a_clean_journal_finds_nothing(
-    api: Api, stubbed: Settings, devchain: DevChain, buyer: Buyer
+    api: ApiFactory, stubbed: Settings, devchain: DevChain, buyer: Buyer
 ) -> None:
     client = api(stubbed.model_copy(update={"facilitator_url": devchain.facilitator_url}))
-    assert pay(client, encoded(payload_for(client, buyer))).status_code == 200
+    assert pay(client, encode_header(sign_payload(client, buyer))).status_code == 200
 
-    result = await audited(stubbed)
+    result = await run_audit(stubbed)
 
-    assert (found(result), result.transfers, result.problem) == ({}, 1, None)
+    assert (findings_by_nonce(result), result.transfers, result.problem) == ({}, 1, None)
 
 
 async def test_payment_refused_here_and_paid_on_chain_is_found(
-    api: Api,
+    api: ApiFactory,
     stubbed: Settings,
     without_node: Settings,
     devchain: DevChain,
@@ -77,20 +77,20 @@ async def test_payment_refused_here_and_paid_on_chain_is_found(
     buyer: Buyer,
 ) -> None:
     client = api(without_node)
-    payload = payload_for(client, buyer)
-    facilitator.next.append(refused("insufficient_funds"))
-    assert pay(client, encoded(payload)).status_code == 402
-    settle(devchain, payload)
+    payload = sign_payload(client, buyer)
+    facilitator.next.append(refuse_with("insufficient_funds"))
+    assert pay(client, encode_header(payload)).status_code == 402
+    settle_on_chain(devchain, payload)
 
-    result = await audited(stubbed)
+    result = await run_audit(stubbed)
 
     (finding,) = result.findings
-    assert (finding.kind, finding.key.nonce, finding.state) == ("refused", nonce_of(payload), "refused")
+    assert (finding.kind, finding.key.nonce, finding.state) == ("refused", get_nonce(payload), "refused")
     assert (finding.amount, finding.service) == (10_000, "phishing-check")
 
 
 async def test_payment_never_sent_from_here_and_paid_on_chain_is_found(
-    api: Api,
+    api: ApiFactory,
     stubbed: Settings,
     without_node: Settings,
     devchain: DevChain,
@@ -98,112 +98,112 @@ async def test_payment_never_sent_from_here_and_paid_on_chain_is_found(
     buyer: Buyer,
 ) -> None:
     client = api(without_node)
-    payload = payload_for(client, buyer)
-    facilitator.next.append(said(429, ""))
-    pay(client, encoded(payload))
-    settle(devchain, payload)
+    payload = sign_payload(client, buyer)
+    facilitator.next.append(reply_with(429, ""))
+    pay(client, encode_header(payload))
+    settle_on_chain(devchain, payload)
 
-    result = await audited(stubbed)
+    result = await run_audit(stubbed)
 
-    assert found(result) == {nonce_of(payload): "refused"}
+    assert findings_by_nonce(result) == {get_nonce(payload): "refused"}
     assert result.findings[0].state == "unused"
 
 
 async def test_unknown_transfer_is_found(stubbed: Settings, devchain: DevChain, buyer: Buyer) -> None:
-    payload = fresh(stubbed, buyer)
-    transaction = settle(devchain, payload)
+    payload = sign_unsubmitted(stubbed, buyer)
+    transaction = settle_on_chain(devchain, payload)
 
-    result = await audited(stubbed)
+    result = await run_audit(stubbed)
 
     (finding,) = result.findings
     assert (finding.kind, finding.transaction, finding.state) == ("unknown", transaction, None)
 
 
 async def test_payment_made_before_it_was_presented_here_counts_as_unknown(
-    api: Api, stubbed: Settings, devchain: DevChain, facilitator: StubFacilitator, buyer: Buyer
+    api: ApiFactory, stubbed: Settings, devchain: DevChain, facilitator: StubFacilitator, buyer: Buyer
 ) -> None:
     """It has bought something elsewhere, so it is not to be paid back."""
     client = api(stubbed)
-    payload = payload_for(client, buyer)
-    settle(devchain, payload)
-    facilitator.next.append(refused("invalid_exact_evm_nonce_already_used"))
-    assert pay(client, encoded(payload)).status_code == 402
+    payload = sign_payload(client, buyer)
+    settle_on_chain(devchain, payload)
+    facilitator.next.append(refuse_with("invalid_exact_evm_nonce_already_used"))
+    assert pay(client, encode_header(payload)).status_code == 402
 
-    result = await audited(stubbed)
+    result = await run_audit(stubbed)
 
-    assert found(result) == {nonce_of(payload): "unknown"}
+    assert findings_by_nonce(result) == {get_nonce(payload): "unknown"}
 
 
 async def test_open_payment_paid_on_chain_is_found(
     stubbed: Settings, devchain: DevChain, buyer: Buyer
 ) -> None:
-    payload = await left_open(stubbed, buyer, ago=20)
-    settle(devchain, payload)
+    payload = await record_open_payment(stubbed, buyer, ago=20)
+    settle_on_chain(devchain, payload)
 
-    result = await audited(stubbed)
+    result = await run_audit(stubbed)
 
-    assert found(result) == {nonce_of(payload): "open"}
+    assert findings_by_nonce(result) == {get_nonce(payload): "open"}
 
 
 async def test_false_success_of_facilitator_is_found(
     stubbed: Settings, devchain: DevChain, buyer: Buyer
 ) -> None:
-    payload = await delivered_for_nothing(stubbed, buyer)
-    mine(devchain)
+    payload = await record_false_delivery(stubbed, buyer)
+    mine_block(devchain)
 
-    result = await audited(stubbed)
+    result = await run_audit(stubbed)
 
     (finding,) = result.findings
-    assert (finding.kind, finding.key.nonce) == ("not_on_chain", nonce_of(payload))
+    assert (finding.kind, finding.key.nonce) == ("not_on_chain", get_nonce(payload))
     assert (finding.transaction, finding.state, finding.block) == (FALSE_HASH, "delivered", None)
 
 
 async def test_delivered_payment_spent_on_somebody_else_is_found(
     stubbed: Settings, devchain: DevChain, buyer: Buyer
 ) -> None:
-    payload = await delivered_for_nothing(stubbed, buyer)
-    spend_elsewhere(devchain, terms_in(stubbed), buyer, nonce_of(payload))
+    payload = await record_false_delivery(stubbed, buyer)
+    pay_other_recipient(devchain, encode_terms(stubbed), buyer, get_nonce(payload))
 
-    result = await audited(stubbed)
+    result = await run_audit(stubbed)
 
-    assert found(result) == {nonce_of(payload): "not_on_chain"}
+    assert findings_by_nonce(result) == {get_nonce(payload): "not_on_chain"}
 
 
 async def test_payment_of_the_last_minutes_may_yet_come(
     stubbed: Settings, devchain: DevChain, buyer: Buyer
 ) -> None:
-    await delivered_for_nothing(stubbed, buyer, ago=60)
-    mine(devchain)
+    await record_false_delivery(stubbed, buyer, ago=60)
+    mine_block(devchain)
 
-    result = await audited(stubbed)
+    result = await run_audit(stubbed)
 
-    assert found(result) == {}
+    assert findings_by_nonce(result) == {}
 
 
 async def test_plain_transfer_and_cancellation_are_no_findings(
     stubbed: Settings, devchain: DevChain, buyer: Buyer
 ) -> None:
-    transfer(devchain, buyer, stubbed.pay_to or "", 10_000)
-    cancel(devchain, buyer, "0x" + f"{time.time_ns():064x}")
+    transfer_tokens(devchain, buyer, stubbed.pay_to or "", 10_000)
+    cancel_authorization(devchain, buyer, "0x" + f"{time.time_ns():064x}")
 
-    result = await audited(stubbed)
+    result = await run_audit(stubbed)
 
-    assert (found(result), result.transfers) == ({}, 0)
+    assert (findings_by_nonce(result), result.transfers) == ({}, 0)
 
 
 async def test_payment_paid_before_the_blocks_of_the_audit_is_found_by_itself(
     stubbed: Settings, devchain: DevChain, upstreams: FakeUpstreams, buyer: Buyer
 ) -> None:
     then = int(time.time())
-    payload = fresh(stubbed, buyer)
-    settle(devchain, payload)
-    await presented(stubbed, encoded(payload), then + 5, transaction=FALSE_HASH, answer=ANSWER)
-    mine(devchain)
-    front = start_proxy(upstreams, "node", devchain.rpc_url, later(devchain)) + "/"
+    payload = sign_unsubmitted(stubbed, buyer)
+    settle_on_chain(devchain, payload)
+    await record_payment(stubbed, encode_header(payload), then + 5, transaction=FALSE_HASH, answer=ANSWER)
+    mine_block(devchain)
+    front = start_proxy(upstreams, "node", devchain.rpc_url, newer_block(devchain)) + "/"
 
-    result = await audited(stubbed, front, since=then + 4)
+    result = await run_audit(stubbed, front, since=then + 4)
 
-    assert (found(result), result.transfers, result.payments) == ({}, 0, 1)
+    assert (findings_by_nonce(result), result.transfers, result.payments) == ({}, 0, 1)
 
 
 LIES: dict[str, tuple[str, Any]] = {
@@ -224,54 +224,58 @@ async def test_two_of_three_nodes_outvote_one_that_lies(
     result: Any,
     place: int,
 ) -> None:
-    payload = fresh(stubbed, buyer)
-    settle(devchain, payload)
+    payload = sign_unsubmitted(stubbed, buyer)
+    settle_on_chain(devchain, payload)
     nodes = [devchain.rpc_url, devchain.rpc_url]
-    nodes.insert(place, start_proxy(upstreams, "node", devchain.rpc_url, answering(method, result)) + "/")
+    nodes.insert(
+        place, start_proxy(upstreams, "node", devchain.rpc_url, reply_to_method(method, result)) + "/"
+    )
 
-    audit = await audited(stubbed, *nodes, quorum=2)
+    audit = await run_audit(stubbed, *nodes, quorum=2)
 
-    assert found(audit) == {nonce_of(payload): "unknown"}
+    assert findings_by_nonce(audit) == {get_nonce(payload): "unknown"}
 
 
 async def test_nodes_that_do_not_agree_end_the_audit(
     stubbed: Settings, devchain: DevChain, upstreams: FakeUpstreams, buyer: Buyer
 ) -> None:
-    settle(devchain, fresh(stubbed, buyer))
-    liar = start_proxy(upstreams, "node", devchain.rpc_url, answering("eth_getLogs", [])) + "/"
+    settle_on_chain(devchain, sign_unsubmitted(stubbed, buyer))
+    liar = start_proxy(upstreams, "node", devchain.rpc_url, reply_to_method("eth_getLogs", [])) + "/"
 
     with pytest.raises(ChainUnreachable):
-        await audited(stubbed, devchain.rpc_url, liar, quorum=2)
+        await run_audit(stubbed, devchain.rpc_url, liar, quorum=2)
 
 
 async def test_span_that_a_node_refuses_is_read_in_parts(
     stubbed: Settings, devchain: DevChain, upstreams: FakeUpstreams, buyer: Buyer
 ) -> None:
-    payload = fresh(stubbed, buyer)
-    settle(devchain, payload)
-    last = height(devchain) + 600
+    payload = sign_unsubmitted(stubbed, buyer)
+    settle_on_chain(devchain, payload)
+    last = read_block_number(devchain) + 600
     front = start_proxy(upstreams, "node", devchain.rpc_url, limit_log_range(200, "too many blocks")) + "/"
-    recipient = own_recipient(stubbed)
+    recipient = configured_recipient(stubbed)
     assert recipient is not None
-    async with chain_of([front]) as chain:
-        transfers = await TransferReader().read(chain, recipient, 0, last, final=0)
+    async with open_chain_client([front]) as chain:
+        transfers = await TransferReader().read_span(chain, recipient, 0, last, final=0)
 
-    assert [each.key.nonce for each in transfers] == [nonce_of(payload)]
+    assert [each.key.nonce for each in transfers] == [get_nonce(payload)]
 
 
 async def test_later_audit_reads_old_spans_once(
     stubbed: Settings, devchain: DevChain, upstreams: FakeUpstreams, buyer: Buyer
 ) -> None:
-    settle(devchain, fresh(stubbed, buyer))
-    mine(devchain)
-    front = start_proxy(upstreams, "node", devchain.rpc_url, later(devchain)) + "/"
-    recipient = own_recipient(stubbed)
+    settle_on_chain(devchain, sign_unsubmitted(stubbed, buyer))
+    mine_block(devchain)
+    front = start_proxy(upstreams, "node", devchain.rpc_url, newer_block(devchain)) + "/"
+    recipient = configured_recipient(stubbed)
     assert recipient is not None
     reader = TransferReader(span=1)
-    async with chain_of([front]) as chain:
-        number = height(devchain) - 1
+    async with open_chain_client([front]) as chain:
+        number = read_block_number(devchain) - 1
 
-        first, again = [await reader.read(chain, recipient, number, number, final=number) for _ in range(2)]
+        first, again = [
+            await reader.read_span(chain, recipient, number, number, final=number) for _ in range(2)
+        ]
 
     asked = [call.body["method"] for call in upstreams.requests_of("node")]
     assert (len(first), again) == (1, first)

@@ -9,11 +9,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from audits import delivered_for_nothing, fresh, height, later, mine, nonce_of, settle
+from audits import (
+    get_nonce,
+    mine_block,
+    newer_block,
+    read_block_number,
+    record_false_delivery,
+    settle_on_chain,
+    sign_unsubmitted,
+)
 from buyer import Buyer
-from entered import enter, row
+from entered import insert_rows, payment_row
 from fronts import start_proxy
-from payments_shell import run
+from payments_shell import run_payments_command
 from standins import FakeUpstreams
 from typer.testing import Result
 
@@ -26,7 +34,7 @@ from centgate.settings import Settings
 def deployed(chain_settings: Settings, database_url: str) -> Settings:
     """A deployment on the development chain with a recipient of its own, and a journal without a row."""
     pay_to = to_checksum_address(f"0x{time.time_ns():040x}")
-    asyncio.run(enter(database_url))
+    asyncio.run(insert_rows(database_url))
     return chain_settings.model_copy(update={"database_url": database_url, "pay_to": pay_to})
 
 
@@ -39,7 +47,7 @@ def audit(settings: Settings, *arguments: str, node: str | None = None, width: i
         "CENTGATE_RPC_84532_URL": node or str(settings.rpc_url),
         "CENTGATE_RPC_84532_ENABLED": "true",
     }
-    return run("audit", *arguments, url=settings.database_url, width=width, settings=given)
+    return run_payments_command("audit", *arguments, url=settings.database_url, width=width, settings=given)
 
 
 def report(settings: Settings, *arguments: str, node: str | None = None) -> tuple[int, Any]:
@@ -50,20 +58,20 @@ def report(settings: Settings, *arguments: str, node: str | None = None) -> tupl
 
 
 def test_clean_journal_exits_0(deployed: Settings, devchain: DevChain) -> None:
-    mine(devchain)
+    mine_block(devchain)
 
     code, told = report(deployed)
 
     assert (code, told["findings"]) == (0, [])
     assert told["audited"][0]["payTo"] == str(deployed.pay_to).lower()
-    assert told["audited"][0]["toBlock"] == height(devchain)
+    assert told["audited"][0]["toBlock"] == read_block_number(devchain)
 
 
 def test_findings_exit_1_and_are_shown(deployed: Settings, devchain: DevChain, buyer: Buyer) -> None:
-    unknown = fresh(deployed, buyer)
-    transaction = settle(devchain, unknown)
-    false = asyncio.run(delivered_for_nothing(deployed, buyer))
-    mine(devchain)
+    unknown = sign_unsubmitted(deployed, buyer)
+    transaction = settle_on_chain(devchain, unknown)
+    false = asyncio.run(record_false_delivery(deployed, buyer))
+    mine_block(devchain)
 
     code, told = report(deployed)
     table = audit(deployed)
@@ -71,14 +79,14 @@ def test_findings_exit_1_and_are_shown(deployed: Settings, devchain: DevChain, b
     found = {each["finding"]: each for each in told["findings"]}
     assert (code, table.exit_code, set(found)) == (1, 1, {"unknown", "not_on_chain"})
     assert found["unknown"]["transaction"] == transaction
-    assert found["not_on_chain"]["nonce"] == nonce_of(false)
+    assert found["not_on_chain"]["nonce"] == get_nonce(false)
     assert found["not_on_chain"]["state"] == "delivered"
     assert "deployments that share a payTo must share a journal" in " ".join(table.stdout.split())
 
 
 @pytest.mark.parametrize("width", [40, 60, 80, 220])
 def test_table_fits_its_terminal(deployed: Settings, devchain: DevChain, buyer: Buyer, width: int) -> None:
-    settle(devchain, fresh(deployed, buyer))
+    settle_on_chain(devchain, sign_unsubmitted(deployed, buyer))
 
     table = audit(deployed, width=width).stdout.split("\n\n")[0]
 
@@ -87,9 +95,9 @@ def test_table_fits_its_terminal(deployed: Settings, devchain: DevChain, buyer: 
 
 
 def test_blocks_can_be_named(deployed: Settings, devchain: DevChain, buyer: Buyer) -> None:
-    settle(devchain, fresh(deployed, buyer))
-    number = str(height(devchain))
-    mine(devchain)
+    settle_on_chain(devchain, sign_unsubmitted(deployed, buyer))
+    number = str(read_block_number(devchain))
+    mine_block(devchain)
 
     exact = report(deployed, "--from-block", number, "--to-block", number)[1]
     after = report(deployed, "--from-block", str(int(number) + 1))[1]
@@ -101,42 +109,42 @@ def test_blocks_can_be_named(deployed: Settings, devchain: DevChain, buyer: Buye
 def test_resumed_audit_begins_where_the_last_one_ended(
     deployed: Settings, devchain: DevChain, upstreams: FakeUpstreams, buyer: Buyer
 ) -> None:
-    settle(devchain, fresh(deployed, buyer))
-    mine(devchain)
-    node = start_proxy(upstreams, "node", devchain.rpc_url, later(devchain)) + "/"
+    settle_on_chain(devchain, sign_unsubmitted(deployed, buyer))
+    mine_block(devchain)
+    node = start_proxy(upstreams, "node", devchain.rpc_url, newer_block(devchain)) + "/"
     first = report(deployed, node=node)[1]
-    payload = fresh(deployed, buyer)
-    settle(devchain, payload)
-    mine(devchain)
+    payload = sign_unsubmitted(deployed, buyer)
+    settle_on_chain(devchain, payload)
+    mine_block(devchain)
 
     again = report(deployed, "--resume", node=node)[1]
 
     # the newest block was too young to be compared in both directions
     assert again["audited"][0]["fromBlock"] == first["audited"][0]["toBlock"]
-    assert [each["nonce"] for each in again["findings"]] == [nonce_of(payload)]
+    assert [each["nonce"] for each in again["findings"]] == [get_nonce(payload)]
 
 
 def test_audit_that_an_unreachable_node_ends_is_resumed_without_a_gap(
     deployed: Settings, devchain: DevChain, upstreams: FakeUpstreams, buyer: Buyer
 ) -> None:
-    payload = fresh(deployed, buyer)
-    settle(devchain, payload)
-    mine(devchain)
-    node = start_proxy(upstreams, "node", devchain.rpc_url, later(devchain)) + "/"
+    payload = sign_unsubmitted(deployed, buyer)
+    settle_on_chain(devchain, payload)
+    mine_block(devchain)
+    node = start_proxy(upstreams, "node", devchain.rpc_url, newer_block(devchain)) + "/"
 
     code, told = report(deployed, "--resume", node="http://127.0.0.1:9")
     later_code, later_told = report(deployed, "--resume", node=node)
 
     assert (code, told["audited"][0]["problem"] is None) == (1, False)
-    assert (later_code, [each["nonce"] for each in later_told["findings"]]) == (1, [nonce_of(payload)])
+    assert (later_code, [each["nonce"] for each in later_told["findings"]]) == (1, [get_nonce(payload)])
 
 
 def test_recipients_of_earlier_terms_are_audited_too(deployed: Settings, devchain: DevChain) -> None:
     earlier = "0x" + "ab" * 20
     token = devchain.token.lower()
-    paid = row(1, network="eip155:84532", asset=token, pay_to=earlier, created_at=time.time() - 3600)
-    asyncio.run(enter(deployed.database_url, payments=[paid]))
-    mine(devchain)
+    paid = payment_row(1, network="eip155:84532", asset=token, pay_to=earlier, created_at=time.time() - 3600)
+    asyncio.run(insert_rows(deployed.database_url, payments=[paid]))
+    mine_block(devchain)
 
     told = report(deployed)[1]
 
@@ -145,7 +153,11 @@ def test_recipients_of_earlier_terms_are_audited_too(deployed: Settings, devchai
 
 
 def test_network_without_a_node_is_a_part_that_could_not_be_audited(deployed: Settings) -> None:
-    asyncio.run(enter(deployed.database_url, payments=[row(1, network="eip155:99", created_at=time.time())]))
+    asyncio.run(
+        insert_rows(
+            deployed.database_url, payments=[payment_row(1, network="eip155:99", created_at=time.time())]
+        )
+    )
 
     code, told = report(deployed)
 
@@ -171,7 +183,7 @@ def test_what_cannot_be_meant_exits_2(deployed: Settings, arguments: list[str], 
 
 
 def test_journal_that_is_not_there_cannot_be_audited(tmp_path: Path) -> None:
-    shown = run("audit", url=f"sqlite:///{tmp_path / 'none.db'}")
+    shown = run_payments_command("audit", url=f"sqlite:///{tmp_path / 'none.db'}")
 
     assert (shown.exit_code, "there is no journal yet" in shown.stderr) == (1, True)
     assert list(tmp_path.iterdir()) == []

@@ -11,10 +11,10 @@ from typing import Any
 
 import httpx
 import pytest
-from buyer import QUESTION, Buyer, encoded, note, pay, payload_for, payment_for
-from facilitators import refused
-from houses import House, open_house
-from moods import MOODY, WHY, Moods, moody_on_the_shelf
+from buyer import QUESTION, Buyer, encode_header, pay, payment_note, sign_payload, sign_payment
+from facilitators import refuse_with
+from houses import ServedApi, serve_api
+from moods import FAILING_QUERY, FAILING_SERVICE, ServiceFailures, install_failing_service
 
 from centgate.catalog import all_services
 from centgate.pipeline import request_digest
@@ -24,16 +24,16 @@ OTHER = {"url": "https://example.com/"}
 
 
 @pytest.fixture(scope="module")
-def moods() -> Generator[Moods]:
+def moods() -> Generator[ServiceFailures]:
     """A service that counts what it is asked."""
-    with moody_on_the_shelf() as moods:
+    with install_failing_service() as moods:
         yield moods
 
 
 @pytest.fixture(scope="module")
-def house(moods: Moods, tmp_path_factory: pytest.TempPathFactory) -> Generator[House]:
+def house(moods: ServiceFailures, tmp_path_factory: pytest.TempPathFactory) -> Generator[ServedApi]:
     """An API that has it."""
-    with open_house(tmp_path_factory.mktemp("house")) as house:
+    with serve_api(tmp_path_factory.mktemp("house")) as house:
         yield house
 
 
@@ -42,8 +42,8 @@ def is_used(response: httpx.Response) -> bool:
     return response.status_code == 402 and details["reason"] == "payment_already_used"
 
 
-def test_a_payment_does_not_buy_another_body(house: House, buyer: Buyer) -> None:
-    payment = payment_for(house.client, buyer)
+def test_a_payment_does_not_buy_another_body(house: ServedApi, buyer: Buyer) -> None:
+    payment = sign_payment(house.client, buyer)
     pay(house.client, payment)
     asked = house.facilitator.asked
 
@@ -53,12 +53,14 @@ def test_a_payment_does_not_buy_another_body(house: House, buyer: Buyer) -> None
     assert house.facilitator.asked == asked
 
 
-def test_a_payment_does_not_buy_from_another_route(house: House, buyer: Buyer, moods: Moods) -> None:
-    payment = payment_for(house.client, buyer)
+def test_a_payment_does_not_buy_from_another_route(
+    house: ServedApi, buyer: Buyer, moods: ServiceFailures
+) -> None:
+    payment = sign_payment(house.client, buyer)
     pay(house.client, payment)
     asked, served = house.facilitator.asked, len(moods.asked)
 
-    response = pay(house.client, payment, MOODY, WHY)
+    response = pay(house.client, payment, FAILING_SERVICE, FAILING_QUERY)
 
     assert is_used(response)
     assert (house.facilitator.asked, len(moods.asked)) == (asked, served)
@@ -70,13 +72,13 @@ def test_the_same_body_for_another_route_is_another_request() -> None:
     assert len({request_digest(service, request) for service in all_services()}) == len(all_services())
 
 
-def test_who_presents_a_used_payment_is_told_what_became_of_it(house: House, buyer: Buyer) -> None:
-    payload = payload_for(house.client, buyer)
-    pay(house.client, encoded(payload))
+def test_who_presents_a_used_payment_is_told_what_became_of_it(house: ServedApi, buyer: Buyer) -> None:
+    payload = sign_payload(house.client, buyer)
+    pay(house.client, encode_header(payload))
 
-    response = pay(house.client, encoded(payload), body=OTHER)
+    response = pay(house.client, encode_header(payload), body=OTHER)
 
-    assert note(response) == {
+    assert payment_note(response) == {
         "state": "delivered",
         "charged": True,
         "retry": "new_payment",
@@ -84,20 +86,20 @@ def test_who_presents_a_used_payment_is_told_what_became_of_it(house: House, buy
     }
 
 
-def test_a_used_payment_is_offered_fresh_terms(house: House, buyer: Buyer) -> None:
-    payment = payment_for(house.client, buyer)
+def test_a_used_payment_is_offered_fresh_terms(house: ServedApi, buyer: Buyer) -> None:
+    payment = sign_payment(house.client, buyer)
     pay(house.client, payment)
 
     response = pay(house.client, payment, body=OTHER)
 
     fresh = buyer.payload(response.headers["PAYMENT-REQUIRED"], now=int(time.time()))
-    assert pay(house.client, encoded(fresh), body=OTHER).status_code == 200
+    assert pay(house.client, encode_header(fresh), body=OTHER).status_code == 200
 
 
 def test_the_first_request_keeps_its_answer_when_another_tried_its_payment(
-    house: House, buyer: Buyer
+    house: ServedApi, buyer: Buyer
 ) -> None:
-    payment = payment_for(house.client, buyer)
+    payment = sign_payment(house.client, buyer)
     first = pay(house.client, payment)
     pay(house.client, payment, body=OTHER)
 
@@ -117,12 +119,12 @@ SAME: dict[str, tuple[bytes, bytes]] = {
 
 @pytest.mark.parametrize(("first", "second"), SAME.values(), ids=SAME.keys())
 def test_a_request_spelled_otherwise_is_the_same_request(
-    house: House, buyer: Buyer, first: bytes, second: bytes
+    house: ServedApi, buyer: Buyer, first: bytes, second: bytes
 ) -> None:
-    payment = payment_for(house.client, buyer, MOODY, WHY)
+    payment = sign_payment(house.client, buyer, FAILING_SERVICE, FAILING_QUERY)
     headers = {"PAYMENT-SIGNATURE": payment}
 
-    answers = [house.client.post(MOODY, content=body, headers=headers) for body in (first, second)]
+    answers = [house.client.post(FAILING_SERVICE, content=body, headers=headers) for body in (first, second)]
 
     assert [answer.status_code for answer in answers] == [200, 200]
     assert answers[0].content == answers[1].content
@@ -138,16 +140,18 @@ DIFFERENT: dict[str, tuple[Any, Any]] = {
 
 @pytest.mark.parametrize(("first", "second"), DIFFERENT.values(), ids=DIFFERENT.keys())
 def test_a_request_that_differs_at_all_is_another_request(
-    house: House, buyer: Buyer, first: Any, second: Any
+    house: ServedApi, buyer: Buyer, first: Any, second: Any
 ) -> None:
-    payment = payment_for(house.client, buyer, MOODY, WHY)
-    pay(house.client, payment, MOODY, first)
+    payment = sign_payment(house.client, buyer, FAILING_SERVICE, FAILING_QUERY)
+    pay(house.client, payment, FAILING_SERVICE, first)
 
-    assert is_used(pay(house.client, payment, MOODY, second))
+    assert is_used(pay(house.client, payment, FAILING_SERVICE, second))
 
 
-def test_of_two_different_requests_at_once_one_is_served(house: House, buyer: Buyer, moods: Moods) -> None:
-    payment = payment_for(house.client, buyer, MOODY, WHY)
+def test_of_two_different_requests_at_once_one_is_served(
+    house: ServedApi, buyer: Buyer, moods: ServiceFailures
+) -> None:
+    payment = sign_payment(house.client, buyer, FAILING_SERVICE, FAILING_QUERY)
     served, asked = len(moods.asked), house.facilitator.asked
     bodies = [{"question": f"which of {number % 2}"} for number in range(20)]
 
@@ -159,10 +163,10 @@ def test_of_two_different_requests_at_once_one_is_served(house: House, buyer: Bu
     assert house.facilitator.asked == asked + 1
 
 
-def test_another_request_does_not_wait_for_the_one_in_flight(house: House, buyer: Buyer) -> None:
-    payment = payment_for(house.client, buyer)
+def test_another_request_does_not_wait_for_the_one_in_flight(house: ServedApi, buyer: Buyer) -> None:
+    payment = sign_payment(house.client, buyer)
     arrived, release = threading.Event(), threading.Event()
-    house.facilitator.next.append(house.facilitator.held(arrived, release))
+    house.facilitator.next.append(house.facilitator.reply_when_released(arrived, release))
 
     with ThreadPoolExecutor(1) as pool:
         first = pool.submit(pay, house.client, payment)
@@ -171,13 +175,13 @@ def test_another_request_does_not_wait_for_the_one_in_flight(house: House, buyer
         release.set()
 
     assert is_used(second)
-    assert note(second) == {"state": "in_flight", "charged": False, "retry": "new_payment"}
+    assert payment_note(second) == {"state": "in_flight", "charged": False, "retry": "new_payment"}
     assert first.result().status_code == 200
 
 
-def test_a_payment_refused_for_one_request_may_be_tried_for_another(house: House, buyer: Buyer) -> None:
-    payment = payment_for(house.client, buyer)
-    house.facilitator.next.append(refused("insufficient_funds"))
+def test_a_payment_refused_for_one_request_may_be_tried_for_another(house: ServedApi, buyer: Buyer) -> None:
+    payment = sign_payment(house.client, buyer)
+    house.facilitator.next.append(refuse_with("insufficient_funds"))
     pay(house.client, payment)
 
     response = pay(house.client, payment, body=OTHER)
@@ -185,18 +189,18 @@ def test_a_payment_refused_for_one_request_may_be_tried_for_another(house: House
     assert response.status_code == 200
 
 
-def test_two_payments_of_one_buyer_buy_two_answers(house: House, buyer: Buyer) -> None:
-    payments = [payment_for(house.client, buyer, MOODY, WHY) for _ in range(2)]
+def test_two_payments_of_one_buyer_buy_two_answers(house: ServedApi, buyer: Buyer) -> None:
+    payments = [sign_payment(house.client, buyer, FAILING_SERVICE, FAILING_QUERY) for _ in range(2)]
 
-    first, second = [pay(house.client, payment, MOODY, WHY) for payment in payments]
+    first, second = [pay(house.client, payment, FAILING_SERVICE, FAILING_QUERY) for payment in payments]
 
     assert first.json()["requestId"] != second.json()["requestId"]
     assert first.json()["data"] != second.json()["data"]
 
 
-def test_the_same_nonce_of_another_payer_is_another_payment(house: House) -> None:
+def test_the_same_nonce_of_another_payer_is_another_payment(house: ServedApi) -> None:
     nonce = "0x" + "42" * 32
-    payments = [encoded(payload_for(house.client, Buyer(number), nonce=nonce)) for number in (0, 1)]
+    payments = [encode_header(sign_payload(house.client, Buyer(number), nonce=nonce)) for number in (0, 1)]
 
     first, second = [pay(house.client, payment) for payment in payments]
 
@@ -204,21 +208,25 @@ def test_the_same_nonce_of_another_payer_is_another_payment(house: House) -> Non
     assert "Idempotent-Replayed" not in second.headers
 
 
-def test_a_buyer_who_hangs_up_finds_the_answer_later(house: House, buyer: Buyer, moods: Moods) -> None:
-    payment = payment_for(house.client, buyer, MOODY, WHY)
+def test_a_buyer_who_hangs_up_finds_the_answer_later(
+    house: ServedApi, buyer: Buyer, moods: ServiceFailures
+) -> None:
+    payment = sign_payment(house.client, buyer, FAILING_SERVICE, FAILING_QUERY)
     served = len(moods.asked)
     arrived, release = threading.Event(), threading.Event()
-    house.facilitator.next.append(house.facilitator.held(arrived, release))
+    house.facilitator.next.append(house.facilitator.reply_when_released(arrived, release))
     asked = house.facilitator.asked
 
     with pytest.raises(httpx.ReadTimeout):
-        house.client.post(MOODY, json=WHY, headers={"PAYMENT-SIGNATURE": payment}, timeout=0.3)
+        house.client.post(
+            FAILING_SERVICE, json=FAILING_QUERY, headers={"PAYMENT-SIGNATURE": payment}, timeout=0.3
+        )
     arrived.wait(10)
     release.set()
 
-    assert pay(house.client, payment, MOODY, WHY).status_code == 200
+    assert pay(house.client, payment, FAILING_SERVICE, FAILING_QUERY).status_code == 200
     assert (house.facilitator.asked, len(moods.asked)) == (asked + 1, served + 1)
 
 
 def _ask(client: httpx.Client, payment: str, body: Any) -> httpx.Response:
-    return pay(client, payment, MOODY, body)
+    return pay(client, payment, FAILING_SERVICE, body)

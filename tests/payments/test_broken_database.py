@@ -10,9 +10,9 @@ from typing import Any
 
 import httpx
 import pytest
-from buyer import PHISHING, QUESTION, Api, Buyer, note, pay, payment_for
+from buyer import PHISHING, QUESTION, ApiFactory, Buyer, pay, payment_note, sign_payment
 from facilitators import StubFacilitator
-from houses import Process, running
+from houses import ApiProcess, run_api_process
 from standins import FakeUpstreams, RecordedRequest
 from starlette.responses import Response
 
@@ -40,7 +40,7 @@ def file(settings: Settings) -> Path:
 
 @each_ruin
 def test_health_says_that_the_database_cannot_be_used(
-    api: Api, settings: Settings, file: Path, ruin: Callable[[Path], None]
+    api: ApiFactory, settings: Settings, file: Path, ruin: Callable[[Path], None]
 ) -> None:
     ruin(file)
 
@@ -51,7 +51,7 @@ def test_health_says_that_the_database_cannot_be_used(
 
 @each_ruin
 def test_no_payment_is_taken_that_could_not_be_written_down(
-    api: Api,
+    api: ApiFactory,
     settings: Settings,
     file: Path,
     facilitator: StubFacilitator,
@@ -61,17 +61,17 @@ def test_no_payment_is_taken_that_could_not_be_written_down(
     ruin(file)
     client = api(settings)
 
-    response = pay(client, payment_for(client, buyer))
+    response = pay(client, sign_payment(client, buyer))
 
     assert (response.status_code, response.json()["error"]["code"]) == (500, "internal_error")
-    assert note(response) == UNTOUCHED
+    assert payment_note(response) == UNTOUCHED
     assert "PAYMENT-REQUIRED" not in response.headers
     assert facilitator.asked == 0
 
 
 @each_ruin
 def test_what_is_free_works_without_the_database(
-    api: Api, settings: Settings, file: Path, ruin: Callable[[Path], None]
+    api: ApiFactory, settings: Settings, file: Path, ruin: Callable[[Path], None]
 ) -> None:
     ruin(file)
     client = api(settings)
@@ -82,11 +82,11 @@ def test_what_is_free_works_without_the_database(
 
 
 def test_the_same_payment_is_good_when_the_database_is_there(
-    api: Api, settings: Settings, file: Path, facilitator: StubFacilitator, buyer: Buyer
+    api: ApiFactory, settings: Settings, file: Path, facilitator: StubFacilitator, buyer: Buyer
 ) -> None:
     file.mkdir()
     client = api(settings)
-    payment = payment_for(client, buyer)
+    payment = sign_payment(client, buyer)
     pay(client, payment)
     file.rmdir()
 
@@ -97,7 +97,7 @@ def test_the_same_payment_is_good_when_the_database_is_there(
     assert facilitator.asked == 1
 
 
-def fill_disk(process: Process, *, full: bool) -> None:
+def fill_disk(process: ApiProcess, *, full: bool) -> None:
     """Let the process write no file beyond its first byte, or let it write again."""
     _, hard = resource.prlimit(process.popen.pid, resource.RLIMIT_FSIZE)
     resource.prlimit(process.popen.pid, resource.RLIMIT_FSIZE, (1 if full else hard, hard))
@@ -106,15 +106,15 @@ def fill_disk(process: Process, *, full: bool) -> None:
 def test_a_disk_that_fills_up_stops_payments_before_they_are_taken(
     settings: Settings, facilitator: StubFacilitator, buyer: Buyer
 ) -> None:
-    with running(settings) as process, httpx.Client(base_url=process.url, timeout=30) as client:
-        payment = payment_for(client, buyer)
+    with run_api_process(settings) as process, httpx.Client(base_url=process.url, timeout=30) as client:
+        payment = sign_payment(client, buyer)
         fill_disk(process, full=True)
         refused, health = pay(client, payment), client.get("/health")
         asked = facilitator.asked
         fill_disk(process, full=False)
         served = pay(client, payment)
 
-    assert (refused.status_code, note(refused), health.status_code) == (500, UNTOUCHED, 503)
+    assert (refused.status_code, payment_note(refused), health.status_code) == (500, UNTOUCHED, 503)
     assert asked == 0
     assert served.status_code == 200
 
@@ -122,8 +122,8 @@ def test_a_disk_that_fills_up_stops_payments_before_they_are_taken(
 def test_a_disk_that_fills_up_while_money_moves_loses_nothing(
     settings: Settings, facilitator: StubFacilitator, buyer: Buyer
 ) -> None:
-    with running(settings) as process, httpx.Client(base_url=process.url, timeout=30) as client:
-        payment = payment_for(client, buyer)
+    with run_api_process(settings) as process, httpx.Client(base_url=process.url, timeout=30) as client:
+        payment = sign_payment(client, buyer)
 
         async def settle_and_fill(body: dict[str, Any]) -> Response:
             fill_disk(process, full=True)
@@ -134,7 +134,7 @@ def test_a_disk_that_fills_up_while_money_moves_loses_nothing(
         fill_disk(process, full=False)
         served, again = pay(client, payment), pay(client, payment)
 
-    assert (failed.status_code, note(failed)["retry"]) == (500, "same_payment")
+    assert (failed.status_code, payment_note(failed)["retry"]) == (500, "same_payment")
     assert (served.status_code, again.content) == (200, served.content)
     assert list(facilitator.moved.values()) == [1]
 
@@ -145,10 +145,10 @@ def test_a_disk_that_fills_up_before_the_answer_is_stored_loses_nothing(
     path, question = "/services/protocol-context", {"protocol": "lido"}
     lido = {"slug": "lido", "name": "Lido", "category": "Liquid Staking", "chains": ["Ethereum"], "tvl": 9}
     with (
-        running(settings, DEFILLAMA_URL=upstreams.url_of("defillama")) as process,
+        run_api_process(settings, DEFILLAMA_URL=upstreams.url_of("defillama")) as process,
         httpx.Client(base_url=process.url, timeout=30) as client,
     ):
-        payment = payment_for(client, buyer, path, question)
+        payment = sign_payment(client, buyer, path, question)
 
         def fill_and_answer(_asked: RecordedRequest) -> tuple[int, Any]:
             fill_disk(process, full=True)
@@ -160,17 +160,17 @@ def test_a_disk_that_fills_up_before_the_answer_is_stored_loses_nothing(
         served, again = pay(client, payment, path, question), pay(client, payment, path, question)
 
     assert (failed.status_code, int(failed.headers["Retry-After"])) == (500, 5)
-    assert (note(failed)["state"], note(failed)["charged"]) == ("settled", True)
+    assert (payment_note(failed)["state"], payment_note(failed)["charged"]) == ("settled", True)
     assert (served.status_code, again.content) == (200, served.content)
     assert facilitator.asked == 1
 
 
 def test_a_lock_held_by_somebody_else_is_waited_for(
-    api: Api, settings: Settings, file: Path, buyer: Buyer
+    api: ApiFactory, settings: Settings, file: Path, buyer: Buyer
 ) -> None:
     client = api(settings)
     client.get("/health")
-    payment = payment_for(client, buyer)
+    payment = sign_payment(client, buyer)
     with sqlite3.connect(file, isolation_level=None) as other:
         other.execute("BEGIN IMMEDIATE")
         with pytest.raises(httpx.ReadTimeout):

@@ -8,21 +8,21 @@ from typing import Any
 
 import httpx
 import pytest
-from buyer import Api, Buyer, decoded, pay, payload_for, payment_for
+from buyer import ApiFactory, Buyer, decode_header, pay, sign_payload, sign_payment
 from cdp_facilitator import (
     ERRORS,
     KEY_ID,
     CdpFacilitator,
     cdp_error,
-    cdp_facilitator,
     cdp_settle_rejection,
     cdp_settlement_pending,
     cdp_verify_rejection,
+    open_cdp_facilitator,
 )
-from facilitators import Reply, settings_in
+from facilitators import Reply, build_settings
 from jsonschema import validate
 
-from centgate.payments.cdp import cdp_token
+from centgate.payments.cdp import create_cdp_token
 
 HASH = "^0x[0-9a-fA-F]{64}$"
 TEXT = {"type": "string", "minLength": 1}
@@ -74,34 +74,34 @@ SHAPES: dict[str, tuple[Reply, int, dict[str, Any]]] = {
 @pytest.fixture
 def cdp() -> Generator[CdpFacilitator]:
     """Coinbase's facilitator, which does what the test says."""
-    with cdp_facilitator() as simulator:
+    with open_cdp_facilitator() as simulator:
         yield simulator
 
 
 @pytest.fixture
-def body(api: Api, cdp: CdpFacilitator, buyer: Buyer, tmp_path: Path) -> dict[str, Any]:
+def body(api: ApiFactory, cdp: CdpFacilitator, buyer: Buyer, tmp_path: Path) -> dict[str, Any]:
     """A settle call as the API would make it."""
-    client = api(settings_in(tmp_path, **cdp.settings))
-    payload = payload_for(client, buyer)
+    client = api(build_settings(tmp_path, **cdp.settings))
+    payload = sign_payload(client, buyer)
     return {"x402Version": 2, "paymentPayload": payload, "paymentRequirements": payload["accepted"]}
 
 
 def settle(cdp: CdpFacilitator, body: Any, *, signed_for: str = "", secret: str = "") -> httpx.Response:
     """Call `/settle` with a token for an address, which is its own unless `signed_for` is another."""
     url = cdp.url + "/settle"
-    token = cdp_token(KEY_ID, secret or cdp.secret, "POST", signed_for or url)
+    token = create_cdp_token(KEY_ID, secret or cdp.secret, "POST", signed_for or url)
     return httpx.post(url, json=body, headers={"Authorization": f"Bearer {token}"})
 
 
 def test_cdp_facilitator_settles_a_payment_of_the_api(
-    api: Api, cdp: CdpFacilitator, buyer: Buyer, tmp_path: Path
+    api: ApiFactory, cdp: CdpFacilitator, buyer: Buyer, tmp_path: Path
 ) -> None:
-    client = api(settings_in(tmp_path, **cdp.settings))
+    client = api(build_settings(tmp_path, **cdp.settings))
 
-    response = pay(client, payment_for(client, buyer))
+    response = pay(client, sign_payment(client, buyer))
 
     assert response.status_code == 200
-    assert decoded(response.headers["PAYMENT-RESPONSE"])["success"] is True
+    assert decode_header(response.headers["PAYMENT-RESPONSE"])["success"] is True
     assert (sum(cdp.moved.values()), cdp.asked, cdp.unauthorized) == (1, 1, 0)
 
 
@@ -134,7 +134,7 @@ def test_body_without_a_payment_is_an_invalid_request(cdp: CdpFacilitator) -> No
 @pytest.mark.parametrize("shape", SHAPES)
 def test_reply_has_the_published_shape(cdp: CdpFacilitator, body: dict[str, Any], shape: str) -> None:
     reply, status, properties = SHAPES[shape]
-    cdp.next.append(cdp.then(reply))
+    cdp.next.append(cdp.move_then_reply(reply))
 
     response = settle(cdp, body)
 

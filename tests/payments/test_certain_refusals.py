@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Generator
 
 import pytest
-from buyer import Buyer, decoded, encoded, note, pay, payload_for, payment_for
-from facilitators import refused, said
-from houses import House, open_house
+from buyer import Buyer, decode_header, encode_header, pay, payment_note, sign_payload, sign_payment
+from facilitators import refuse_with, reply_with
+from houses import ServedApi, serve_api
 
 
 @pytest.fixture(scope="module")
-def house(tmp_path_factory: pytest.TempPathFactory) -> Generator[House]:
+def house(tmp_path_factory: pytest.TempPathFactory) -> Generator[ServedApi]:
     """An API that takes payments and has no node to ask."""
-    with open_house(tmp_path_factory.mktemp("house")) as house:
+    with serve_api(tmp_path_factory.mktemp("house")) as house:
         yield house
 
 
@@ -37,22 +37,24 @@ CERTAIN = (
 
 
 @pytest.mark.parametrize("reason", CERTAIN)
-def test_a_refusal_that_is_certain_is_a_402_with_its_reason(house: House, buyer: Buyer, reason: str) -> None:
-    house.facilitator.next.append(refused(reason))
+def test_a_refusal_that_is_certain_is_a_402_with_its_reason(
+    house: ServedApi, buyer: Buyer, reason: str
+) -> None:
+    house.facilitator.next.append(refuse_with(reason))
 
-    response = pay(house.client, payment_for(house.client, buyer))
+    response = pay(house.client, sign_payment(house.client, buyer))
 
     assert (response.status_code, response.json()["error"]["details"]["reason"]) == (402, reason)
-    assert note(response) == {"state": "refused", "charged": False, "retry": "new_payment"}
-    assert decoded(response.headers["PAYMENT-REQUIRED"])["error"] == reason
+    assert payment_note(response) == {"state": "refused", "charged": False, "retry": "new_payment"}
+    assert decode_header(response.headers["PAYMENT-REQUIRED"])["error"] == reason
 
 
-def test_a_refusal_has_a_receipt_that_says_so(house: House, buyer: Buyer) -> None:
-    house.facilitator.next.append(refused("insufficient_funds"))
+def test_a_refusal_has_a_receipt_that_says_so(house: ServedApi, buyer: Buyer) -> None:
+    house.facilitator.next.append(refuse_with("insufficient_funds"))
 
-    response = pay(house.client, payment_for(house.client, buyer))
+    response = pay(house.client, sign_payment(house.client, buyer))
 
-    assert decoded(response.headers["PAYMENT-RESPONSE"]) == {
+    assert decode_header(response.headers["PAYMENT-RESPONSE"]) == {
         "success": False,
         "errorReason": "insufficient_funds",
         "payer": buyer.address.lower(),
@@ -61,21 +63,25 @@ def test_a_refusal_has_a_receipt_that_says_so(house: House, buyer: Buyer) -> Non
     }
 
 
-def test_a_refused_payment_may_be_presented_again(house: House, buyer: Buyer) -> None:
-    payload = payload_for(house.client, buyer)
+def test_a_refused_payment_may_be_presented_again(house: ServedApi, buyer: Buyer) -> None:
+    payload = sign_payload(house.client, buyer)
     nonce = payload["payload"]["authorization"]["nonce"]
-    house.facilitator.next.append(refused("insufficient_funds"))
-    pay(house.client, encoded(payload))
+    house.facilitator.next.append(refuse_with("insufficient_funds"))
+    pay(house.client, encode_header(payload))
 
-    response = pay(house.client, encoded(payload))
+    response = pay(house.client, encode_header(payload))
 
     assert response.status_code == 200
     assert house.facilitator.moved[buyer.address.lower(), nonce] == 1
 
 
-def test_a_payment_refused_and_then_left_open_is_open(house: House, buyer: Buyer) -> None:
-    payment = payment_for(house.client, buyer)
-    house.facilitator.next += [refused("insufficient_funds"), said(500, ""), refused("insufficient_funds")]
+def test_a_payment_refused_and_then_left_open_is_open(house: ServedApi, buyer: Buyer) -> None:
+    payment = sign_payment(house.client, buyer)
+    house.facilitator.next += [
+        refuse_with("insufficient_funds"),
+        reply_with(500, ""),
+        refuse_with("insufficient_funds"),
+    ]
     pay(house.client, payment)
 
     responses = [pay(house.client, payment) for _ in range(2)]

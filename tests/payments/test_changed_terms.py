@@ -9,13 +9,22 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from buyer import Api, Buyer, decoded, encoded, identified, note, pay, payment_for
-from facilitators import StubFacilitator, said, settings_in
-from houses import House, open_house
-from pasts import left_open, presented, terms_in
+from buyer import (
+    ApiFactory,
+    Buyer,
+    decode_header,
+    encode_header,
+    pay,
+    payment_note,
+    sign_payment,
+    with_identifier,
+)
+from facilitators import StubFacilitator, build_settings, reply_with
+from houses import ServedApi, serve_api
+from pasts import encode_terms, record_open_payment, record_payment
 
 from centgate.payments.claiming import StoredAnswer
-from centgate.payments.terms import Terms, terms_of
+from centgate.payments.terms import RouteTerms, build_terms
 from centgate.services.phishing_check import phishing_check
 from centgate.settings import Settings
 
@@ -25,19 +34,19 @@ ANSWER = StoredAnswer(200, b'{"as it":"was"}', "req_0123456789abcdef01234567", "
 Payload = dict[str, Any]
 
 
-def dearer(settings: Settings) -> Terms:
-    return replace(terms_of(phishing_check, settings), amount=25_000)
+def dearer(settings: Settings) -> RouteTerms:
+    return replace(build_terms(phishing_check, settings), amount=25_000)
 
 
-def with_settings(**changes: Any) -> Callable[[Settings], Terms]:
-    def terms(settings: Settings) -> Terms:
-        return terms_of(phishing_check, Settings(**{**settings.model_dump(), **changes}))
+def with_settings(**changes: Any) -> Callable[[Settings], RouteTerms]:
+    def terms(settings: Settings) -> RouteTerms:
+        return build_terms(phishing_check, Settings(**{**settings.model_dump(), **changes}))
 
     return terms
 
 
 # what the terms were when the payment was made
-EARLIER: dict[str, Callable[[Settings], Terms]] = {
+EARLIER: dict[str, Callable[[Settings], RouteTerms]] = {
     "recipient": with_settings(pay_to=ELSEWHERE),
     "price": dearer,
     "window": with_settings(payment_window=300),
@@ -51,7 +60,7 @@ EARLIER: dict[str, Callable[[Settings], Terms]] = {
 each_change = pytest.mark.parametrize("earlier", EARLIER.values(), ids=EARLIER.keys())
 
 
-def bought_on(terms: Terms, buyer: Buyer, **changes: Any) -> Payload:
+def bought_on(terms: RouteTerms, buyer: Buyer, **changes: Any) -> Payload:
     return buyer.payload(terms.header, now=int(time.time()), **changes)
 
 
@@ -62,34 +71,34 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def house(folder: Path) -> Generator[House]:
+def house(folder: Path) -> Generator[ServedApi]:
     """An API that takes payments."""
-    with open_house(folder) as house:
+    with serve_api(folder) as house:
         yield house
 
 
 @pytest.fixture
-def home(house: House, folder: Path) -> Settings:
+def home(house: ServedApi, folder: Path) -> Settings:
     """Its settings."""
-    return settings_in(folder, house.facilitator.url)
+    return build_settings(folder, house.facilitator.url)
 
 
 @each_change
 async def test_what_was_settled_on_earlier_terms_is_redeemed_and_its_receipt_names_them(
-    house: House,
+    house: ServedApi,
     home: Settings,
     buyer: Buyer,
-    earlier: Callable[[Settings], Terms],
+    earlier: Callable[[Settings], RouteTerms],
 ) -> None:
     terms = earlier(home)
     asked = house.facilitator.asked
-    payment = encoded(bought_on(terms, buyer))
-    await presented(home, payment, int(time.time()), transaction=HASH, terms=terms)
+    payment = encode_header(bought_on(terms, buyer))
+    await record_payment(home, payment, int(time.time()), transaction=HASH, terms=terms)
 
     first, again = (pay(house.client, payment) for _ in range(2))
 
     assert (first.status_code, again.content) == (200, first.content)
-    receipt = decoded(first.headers["PAYMENT-RESPONSE"])
+    receipt = decode_header(first.headers["PAYMENT-RESPONSE"])
     assert receipt["success"] is True
     assert (receipt["network"], receipt["amount"]) == (terms.network, str(terms.amount))
     assert (receipt["transaction"], receipt["payer"]) == (HASH, buyer.address.lower())
@@ -98,15 +107,15 @@ async def test_what_was_settled_on_earlier_terms_is_redeemed_and_its_receipt_nam
 
 @each_change
 async def test_what_was_delivered_on_earlier_terms_is_repeated(
-    house: House,
+    house: ServedApi,
     home: Settings,
     buyer: Buyer,
-    earlier: Callable[[Settings], Terms],
+    earlier: Callable[[Settings], RouteTerms],
 ) -> None:
     terms = earlier(home)
     asked = house.facilitator.asked
-    payment = encoded(bought_on(terms, buyer))
-    await presented(home, payment, int(time.time()), transaction=HASH, answer=ANSWER, terms=terms)
+    payment = encode_header(bought_on(terms, buyer))
+    await record_payment(home, payment, int(time.time()), transaction=HASH, answer=ANSWER, terms=terms)
 
     response = pay(house.client, payment)
 
@@ -117,15 +126,15 @@ async def test_what_was_delivered_on_earlier_terms_is_repeated(
 
 @each_change
 async def test_it_is_good_for_nothing_else(
-    house: House,
+    house: ServedApi,
     home: Settings,
     buyer: Buyer,
-    earlier: Callable[[Settings], Terms],
+    earlier: Callable[[Settings], RouteTerms],
 ) -> None:
     terms = earlier(home)
     asked = house.facilitator.asked
-    payment = encoded(bought_on(terms, buyer))
-    await presented(home, payment, int(time.time()), transaction=HASH, terms=terms)
+    payment = encode_header(bought_on(terms, buyer))
+    await record_payment(home, payment, int(time.time()), transaction=HASH, terms=terms)
 
     response = pay(house.client, payment, body={"url": "https://example.com/"})
 
@@ -136,14 +145,14 @@ async def test_it_is_good_for_nothing_else(
 
 @pytest.mark.parametrize("earlier", [name for name in EARLIER if name != "public address"])
 def test_a_fresh_payment_on_earlier_terms_buys_nothing(
-    house: House, home: Settings, buyer: Buyer, earlier: str
+    house: ServedApi, home: Settings, buyer: Buyer, earlier: str
 ) -> None:
     asked = house.facilitator.asked
 
-    response = pay(house.client, encoded(bought_on(EARLIER[earlier](home), buyer)))
+    response = pay(house.client, encode_header(bought_on(EARLIER[earlier](home), buyer)))
 
     assert response.status_code == 402
-    assert note(response) == {"state": "unused", "charged": False, "retry": "new_payment"}
+    assert payment_note(response) == {"state": "unused", "charged": False, "retry": "new_payment"}
     assert "PAYMENT-REQUIRED" in response.headers
     assert house.facilitator.asked == asked
 
@@ -173,12 +182,12 @@ ODD: dict[str, Payload] = {
 @pytest.mark.parametrize("signs_for_it", [True, False], ids=["and signed", "and not signed"])
 @pytest.mark.parametrize("odd", ODD.values(), ids=ODD.keys())
 def test_a_fresh_payment_that_accepts_something_odd_buys_nothing(
-    house: House,
+    house: ServedApi,
     buyer: Buyer,
     odd: Payload,
     signs_for_it: bool,  # noqa: FBT001 - a parameter of the test
 ) -> None:
-    payload = decoded(payment_for(house.client, buyer))
+    payload = decode_header(sign_payment(house.client, buyer))
     payload["accepted"] |= odd
     if signs_for_it:
         signed = payload["payload"]["authorization"]
@@ -186,7 +195,7 @@ def test_a_fresh_payment_that_accepts_something_odd_buys_nothing(
         signed["value"] = odd.get("amount", signed["value"])
     asked = house.facilitator.asked
 
-    response = pay(house.client, encoded(payload))
+    response = pay(house.client, encode_header(payload))
 
     assert response.status_code == 402
     assert response.json()["error"]["code"] == "payment_required"
@@ -195,31 +204,33 @@ def test_a_fresh_payment_that_accepts_something_odd_buys_nothing(
 
 @pytest.mark.parametrize("money", [("to", ELSEWHERE), ("value", "1")], ids=["recipient", "amount"])
 async def test_a_second_signature_over_other_money_is_not_taken_for_the_first(
-    api: Api, settings: Settings, facilitator: StubFacilitator, buyer: Buyer, money: tuple[str, str]
+    api: ApiFactory, settings: Settings, facilitator: StubFacilitator, buyer: Buyer, money: tuple[str, str]
 ) -> None:
-    first = await left_open(settings, buyer, ago=1)
+    first = await record_open_payment(settings, buyer, ago=1)
     nonce = first["payload"]["authorization"]["nonce"]
     name, value = money
     changes: dict[str, Any] = {"nonce": nonce, name: value}
-    second = buyer.payload(terms_in(settings), now=int(time.time()), **changes)
+    second = buyer.payload(encode_terms(settings), now=int(time.time()), **changes)
     second["accepted"] = second["accepted"] | {"to": {"payTo": value}, "value": {"amount": value}}[name]
 
-    response = pay(api(settings), encoded(second))
+    response = pay(api(settings), encode_header(second))
 
     assert response.status_code == 402
-    assert note(response)["state"] == "in_flight"
+    assert payment_note(response)["state"] == "in_flight"
     assert facilitator.asked == 0
 
 
 async def test_a_payment_of_earlier_terms_is_not_what_today_s_terms_ask(
-    api: Api, settings: Settings, facilitator: StubFacilitator, buyer: Buyer
+    api: ApiFactory, settings: Settings, facilitator: StubFacilitator, buyer: Buyer
 ) -> None:
     terms = EARLIER["recipient"](settings)
     first = bought_on(terms, buyer)
-    await presented(settings, encoded(first), int(time.time()), transaction=HASH, terms=terms)
+    await record_payment(settings, encode_header(first), int(time.time()), transaction=HASH, terms=terms)
     nonce = first["payload"]["authorization"]["nonce"]
 
-    response = pay(api(settings), encoded(bought_on(terms_of(phishing_check, settings), buyer, nonce=nonce)))
+    response = pay(
+        api(settings), encode_header(bought_on(build_terms(phishing_check, settings), buyer, nonce=nonce))
+    )
 
     assert response.status_code == 402
     assert response.json()["error"]["details"]["reason"] == "payment_already_used"
@@ -227,44 +238,46 @@ async def test_a_payment_of_earlier_terms_is_not_what_today_s_terms_ask(
 
 
 async def test_while_it_is_open_what_was_signed_first_is_presented(
-    api: Api, settings: Settings, facilitator: StubFacilitator, buyer: Buyer
+    api: ApiFactory, settings: Settings, facilitator: StubFacilitator, buyer: Buyer
 ) -> None:
     """Otherwise the second could land after the first was found to have ended unused."""
-    first = await left_open(settings, buyer, ago=1)
+    first = await record_open_payment(settings, buyer, ago=1)
     nonce = first["payload"]["authorization"]["nonce"]
-    second = buyer.payload(terms_in(settings), now=int(time.time()), seconds=300, nonce=nonce)
+    second = buyer.payload(encode_terms(settings), now=int(time.time()), seconds=300, nonce=nonce)
 
-    response = pay(api(settings), encoded(second))
+    response = pay(api(settings), encode_header(second))
 
     assert response.status_code == 200
     assert facilitator.body["paymentPayload"]["payload"] == first["payload"]
 
 
-def test_who_was_paid_elsewhere_cannot_ask_for_an_answer_by_its_key(house: House, buyer: Buyer) -> None:
+def test_who_was_paid_elsewhere_cannot_ask_for_an_answer_by_its_key(house: ServedApi, buyer: Buyer) -> None:
     key = "a-key-that-was-used-elsewhere"
-    bought = decoded(payment_for(house.client, buyer))
-    assert pay(house.client, identified(bought, key)).status_code == 200
+    bought = decode_header(sign_payment(house.client, buyer))
+    assert pay(house.client, with_identifier(bought, key)).status_code == 200
     elsewhere = buyer.payload(
-        encoded({"accepts": [bought["accepted"] | {"payTo": ELSEWHERE}], "resource": {"url": "https://x"}}),
+        encode_header(
+            {"accepts": [bought["accepted"] | {"payTo": ELSEWHERE}], "resource": {"url": "https://x"}}
+        ),
         now=int(time.time()),
     )
 
-    response = pay(house.client, identified(elsewhere, key))
+    response = pay(house.client, with_identifier(elsewhere, key))
 
     assert response.status_code == 402
-    assert note(response)["state"] == "unused"
+    assert payment_note(response)["state"] == "unused"
 
 
 async def test_what_is_open_on_earlier_terms_is_presented_on_those(
-    api: Api, settings: Settings, facilitator: StubFacilitator, buyer: Buyer
+    api: ApiFactory, settings: Settings, facilitator: StubFacilitator, buyer: Buyer
 ) -> None:
     terms = EARLIER["recipient"](settings)
     payload = bought_on(terms, buyer)
-    await presented(settings, encoded(payload), int(time.time()), terms=terms)
-    facilitator.next.append(said(502, ""))
+    await record_payment(settings, encode_header(payload), int(time.time()), terms=terms)
+    facilitator.next.append(reply_with(502, ""))
     client = api(settings)
 
-    unsure, served = (pay(client, encoded(payload)) for _ in range(2))
+    unsure, served = (pay(client, encode_header(payload)) for _ in range(2))
 
     assert (unsure.status_code, served.status_code) == (502, 200)
     assert "PAYMENT-REQUIRED" not in unsure.headers

@@ -15,17 +15,17 @@ import pytest
 from buyer import (
     PHISHING,
     QUESTION,
-    Api,
+    ApiFactory,
     Buyer,
-    encoded,
-    identified,
-    note,
+    encode_header,
+    fetch_terms,
     pay,
-    payload_for,
-    payment_for,
-    terms_of,
+    payment_note,
+    sign_payload,
+    sign_payment,
+    with_identifier,
 )
-from facilitators import StubFacilitator, refused, said
+from facilitators import StubFacilitator, refuse_with, reply_with
 from standins import FakeUpstreams, RecordedRequest
 
 from centgate.catalog import all_services
@@ -38,7 +38,7 @@ Start = Callable[..., httpx.Client]
 
 
 @pytest.fixture
-def limited(api: Api, settings: Settings) -> Start:
+def limited(api: ApiFactory, settings: Settings) -> Start:
     """Serves the API with limits: three tokens a minute, so that none comes back while a test runs."""
 
     def start(**changes: Any) -> httpx.Client:
@@ -167,13 +167,13 @@ def test_an_unknown_payment_of_a_limited_address_is_untouched(
     limited: Start, facilitator: StubFacilitator, buyer: Buyer
 ) -> None:
     client = limited()
-    payment = payment_for(client, buyer)
+    payment = sign_payment(client, buyer)
     used_up(client)
 
     response = pay(client, payment)
 
     assert code(response) == (429, "rate_limited")
-    assert note(response) == {"state": "unused", "charged": False, "retry": "same_payment"}
+    assert payment_note(response) == {"state": "unused", "charged": False, "retry": "same_payment"}
     assert facilitator.asked == 0
     come_from(client, "192.0.2.1")
     assert pay(client, payment).status_code == 200
@@ -189,7 +189,7 @@ def test_an_unreadable_payment_of_a_limited_address_is_not_looked_at(limited: St
 
 def test_a_repeated_payment_is_never_limited(limited: Start, buyer: Buyer) -> None:
     client = limited()
-    payment = payment_for(client, buyer)
+    payment = sign_payment(client, buyer)
     first = pay(client, payment)
     used_up(client)
 
@@ -202,8 +202,8 @@ def test_a_payment_in_doubt_is_never_limited(
     limited: Start, facilitator: StubFacilitator, buyer: Buyer
 ) -> None:
     client = limited()
-    payment = payment_for(client, buyer)
-    facilitator.usually = said(500, "down")
+    payment = sign_payment(client, buyer)
+    facilitator.usually = reply_with(500, "down")
     assert pay(client, payment).status_code == 502
     used_up(client)
 
@@ -217,8 +217,8 @@ def test_a_refused_payment_of_a_limited_address_is_not_presented_again(
     limited: Start, facilitator: StubFacilitator, buyer: Buyer
 ) -> None:
     client = limited()
-    payment = payment_for(client, buyer)
-    facilitator.next = [refused("insufficient_funds")]
+    payment = sign_payment(client, buyer)
+    facilitator.next = [refuse_with("insufficient_funds")]
     assert pay(client, payment).status_code == 402
     used_up(client)
 
@@ -229,14 +229,14 @@ def test_a_refused_payment_of_a_limited_address_is_not_presented_again(
 def test_purchases_use_up_no_tokens(limited: Start, buyer: Buyer) -> None:
     client = limited(free_burst=2)
 
-    bought = [pay(client, payment_for(client, buyer)).status_code for _ in range(8)]
+    bought = [pay(client, sign_payment(client, buyer)).status_code for _ in range(8)]
 
     assert bought == [200] * 8
 
 
 def test_repetitions_win_no_tokens(limited: Start, buyer: Buyer) -> None:
     client = limited()
-    payment = payment_for(client, buyer)
+    payment = sign_payment(client, buyer)
     pay(client, payment)
     used_up(client)
 
@@ -259,7 +259,7 @@ def test_a_payment_frees_its_token_when_it_is_settled(
     upstreams.set_response_function("dexscreener", f"/token-pairs/v1/base/{TOKEN['tokenAddress']}", answer)
     providers = upstreams.provider_settings("dexscreener")
     client = limited(free_burst=2, providers=providers, pinned=("pool-snapshot=dexscreener",))
-    payment = payment_for(client, buyer, POOL, TOKEN)
+    payment = sign_payment(client, buyer, POOL, TOKEN)
 
     with ThreadPoolExecutor(1) as pool:
         waiting = pool.submit(pay, client, payment, POOL, TOKEN)
@@ -277,7 +277,7 @@ def guesses(client: httpx.Client, payment: str, count: int) -> list[Callable[[],
 
 def test_wrong_requests_for_a_payment_are_bounded(limited: Start, buyer: Buyer) -> None:
     client = limited(free_burst=1000)
-    payment = payment_for(client, buyer)
+    payment = sign_payment(client, buyer)
     assert pay(client, payment).status_code == 200
 
     responses = [guess() for guess in guesses(client, payment, 12)]
@@ -288,7 +288,7 @@ def test_wrong_requests_for_a_payment_are_bounded(limited: Start, buyer: Buyer) 
         "payment_already_used"
     }
     assert code(right) == (429, "rate_limited")
-    assert {**note(right), "transaction": ""} == {
+    assert {**payment_note(right), "transaction": ""} == {
         "state": "delivered",
         "charged": True,
         "retry": "same_payment",
@@ -299,7 +299,7 @@ def test_wrong_requests_for_a_payment_are_bounded(limited: Start, buyer: Buyer) 
 
 def test_wrong_requests_do_not_lock_out_the_buyer_at_another_address(limited: Start, buyer: Buyer) -> None:
     client = limited(free_burst=1000)
-    payment = payment_for(client, buyer)
+    payment = sign_payment(client, buyer)
     first = pay(client, payment)
     for guess in guesses(client, payment, 12):
         guess()
@@ -311,7 +311,7 @@ def test_wrong_requests_do_not_lock_out_the_buyer_at_another_address(limited: St
 
 def test_wrong_requests_at_once_are_bounded_as_well(limited: Start, buyer: Buyer) -> None:
     client = limited(free_burst=1000)
-    payment = payment_for(client, buyer)
+    payment = sign_payment(client, buyer)
     pay(client, payment)
     sent = guesses(client, payment, 30)
 
@@ -322,9 +322,9 @@ def test_wrong_requests_at_once_are_bounded_as_well(limited: Start, buyer: Buyer
 
 def test_wrong_requests_with_another_header_are_of_the_same_payment(limited: Start, buyer: Buyer) -> None:
     client = limited(free_burst=1000)
-    payload = payload_for(client, buyer)
-    pay(client, encoded(payload))
-    headers = [encoded({**payload, "extensions": {"n": {"info": number}}}) for number in range(12)]
+    payload = sign_payload(client, buyer)
+    pay(client, encode_header(payload))
+    headers = [encode_header({**payload, "extensions": {"n": {"info": number}}}) for number in range(12)]
 
     responses = [pay(client, header, body=OTHER).status_code for header in headers]
 
@@ -333,20 +333,20 @@ def test_wrong_requests_with_another_header_are_of_the_same_payment(limited: Sta
 
 def test_wrong_requests_for_an_idempotency_key_are_bounded(limited: Start, buyer: Buyer) -> None:
     client = limited(free_burst=1000)
-    pay(client, identified(payload_for(client, buyer), "the-key-of-one-request"))
-    another = identified(payload_for(client, buyer), "the-key-of-one-request")
+    pay(client, with_identifier(sign_payload(client, buyer), "the-key-of-one-request"))
+    another = with_identifier(sign_payload(client, buyer), "the-key-of-one-request")
 
     responses = [pay(client, another, body=OTHER) for _ in range(12)]
 
     assert [response.status_code for response in responses] == [409] * 10 + [429] * 2
-    assert note(responses[-1])["state"] == "unused"
+    assert payment_note(responses[-1])["state"] == "unused"
 
 
 def test_a_known_payment_is_no_way_around_the_limit_for_invalid_requests(
     limited: Start, buyer: Buyer
 ) -> None:
     client = limited()
-    payment = payment_for(client, buyer)
+    payment = sign_payment(client, buyer)
     pay(client, payment)
     used_up(client)
 
@@ -359,19 +359,19 @@ def test_refused_settlements_are_bounded_by_payer(
     limited: Start, facilitator: StubFacilitator, buyer: Buyer
 ) -> None:
     client = limited(free_burst=1000, refused_per_minute=3)
-    bought = payment_for(client, buyer)
+    bought = sign_payment(client, buyer)
     first = pay(client, bought)
-    facilitator.usually = refused("insufficient_funds")
+    facilitator.usually = refuse_with("insufficient_funds")
 
-    responses = [pay(client, payment_for(client, buyer)) for _ in range(5)]
+    responses = [pay(client, sign_payment(client, buyer)) for _ in range(5)]
     facilitator.usually = facilitator.settle
 
     assert [response.status_code for response in responses] == [402] * 3 + [429] * 2
-    assert note(responses[-1]) == {"state": "unused", "charged": False, "retry": "same_payment"}
+    assert payment_note(responses[-1]) == {"state": "unused", "charged": False, "retry": "same_payment"}
     assert facilitator.asked == 4
-    assert pay(client, payment_for(client, Buyer(1))).status_code == 200
+    assert pay(client, sign_payment(client, Buyer(1))).status_code == 200
     come_from(client, "192.0.2.1")
-    assert code(pay(client, payment_for(client, buyer))) == (429, "rate_limited")
+    assert code(pay(client, sign_payment(client, buyer))) == (429, "rate_limited")
     assert pay(client, bought).content == first.content
 
 
@@ -379,34 +379,34 @@ def test_a_payer_is_not_limited_by_what_a_stranger_signs(
     limited: Start, facilitator: StubFacilitator, buyer: Buyer
 ) -> None:
     client = limited(free_burst=1000, refused_per_minute=3)
-    facilitator.usually = refused("invalid_exact_evm_payload_signature")
+    facilitator.usually = refuse_with("invalid_exact_evm_payload_signature")
     for _ in range(5):
-        payload = payload_for(client, buyer)
+        payload = sign_payload(client, buyer)
         payload["payload"]["signature"] = "0x" + "5e" * 90  # as of a wallet that only the facilitator can ask
-        assert pay(client, encoded(payload)).status_code == 402
+        assert pay(client, encode_header(payload)).status_code == 402
     assert facilitator.asked == 5
 
     facilitator.usually = facilitator.settle
 
-    assert pay(client, payment_for(client, buyer)).status_code == 200
+    assert pay(client, sign_payment(client, buyer)).status_code == 200
 
 
 def test_nothing_is_limited_at_0_a_minute(limited: Start, buyer: Buyer) -> None:
     client = limited(free_per_minute=0, free_burst=1)
-    payment = payment_for(client, buyer)
+    payment = sign_payment(client, buyer)
     pay(client, payment)
 
     assert {guess().status_code for guess in guesses(client, payment, 15)} == {402}
-    assert {terms_of(client) for _ in range(15)}
+    assert {fetch_terms(client) for _ in range(15)}
 
 
 def test_refused_payments_of_many_payers_count_ten_times_against_their_address(
     limited: Start, facilitator: StubFacilitator
 ) -> None:
     client = limited(free_per_minute=1, free_burst=25)
-    terms = terms_of(client)
-    facilitator.usually = refused("insufficient_funds")
-    payments = [encoded(Buyer(number).payload(terms, now=int(time.time()))) for number in range(4)]
+    terms = fetch_terms(client)
+    facilitator.usually = refuse_with("insufficient_funds")
+    payments = [encode_header(Buyer(number).payload(terms, now=int(time.time()))) for number in range(4)]
 
     statuses = [pay(client, payment).status_code for payment in payments]
 

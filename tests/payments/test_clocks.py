@@ -16,18 +16,18 @@ from typing import Any
 
 import httpx
 import pytest
-from buyer import Buyer, encoded, pay, payload_for
+from buyer import Buyer, encode_header, pay, sign_payload
 from databases import Postgres
-from facilitators import settings_in, stub_facilitator
-from houses import Process
-from pasts import PATIENCE, journal_of, presented, row_of, terms_in
+from facilitators import build_settings, open_stub_facilitator
+from houses import ApiProcess
+from pasts import PATIENCE, encode_terms, open_journal_store, read_row, record_payment
 
 from centgate.payments import queries
 from centgate.payments.authorization import read_payment
 from centgate.payments.claiming import StoredAnswer
 from centgate.payments.clock import DatabaseClock
-from centgate.payments.statements import Row
-from centgate.payments.terms import terms_of
+from centgate.payments.statements import ResultRow
+from centgate.payments.terms import build_terms
 from centgate.services.phishing_check import phishing_check
 from centgate.settings import Settings
 
@@ -44,7 +44,7 @@ ANSWER = StoredAnswer(200, b'{"as it":"was"}', "req_0123456789abcdef01234567", "
 MINUTE = 60
 
 
-class ProcessAhead(Process):
+class ProcessAhead(ApiProcess):
     """A server on a machine whose clock is two days ahead."""
 
     program = (sys.executable, "-c", SKEWED)
@@ -68,32 +68,32 @@ async def ahead(
 ) -> AsyncGenerator[Ahead]:
     """A server with the wrong clock, on each kind of database."""
     folder: Path = tmp_path_factory.mktemp("ahead")
-    with stub_facilitator() as facilitator:
-        settings = settings_in(folder, facilitator.url)
+    with open_stub_facilitator() as facilitator:
+        settings = build_settings(folder, facilitator.url)
         if request.param == "postgresql":
             postgres: Postgres = request.getfixturevalue("postgres")
-            settings = settings_in(folder, facilitator.url, database_url=postgres.new_database())
+            settings = build_settings(folder, facilitator.url, database_url=postgres.new_database())
         young, old = await delivered(settings, 0), await delivered(settings, 2 * DAY)
         process = ProcessAhead(settings)
         try:
             with httpx.Client(base_url=process.url, timeout=30) as client:
                 yield Ahead(settings, client, young, old)
         finally:
-            process.end()
+            process.stop()
 
 
 async def delivered(settings: Settings, ago: int) -> dict[str, Any]:
     """A payment whose answer was delivered so many seconds ago."""
     then = int(time.time()) - ago
-    payload = Buyer().payload(terms_in(settings), now=then)
-    await presented(settings, encoded(payload), then, transaction=HASH, answer=ANSWER)
+    payload = Buyer().payload(encode_terms(settings), now=then)
+    await record_payment(settings, encode_header(payload), then, transaction=HASH, answer=ANSWER)
     return payload
 
 
-async def answer_of(settings: Settings, payload: dict[str, Any]) -> Row | None:
+async def answer_of(settings: Settings, payload: dict[str, Any]) -> ResultRow | None:
     """Return the stored answer of a payment."""
-    payment = read_payment(encoded(payload), terms_of(phishing_check, settings), time.time())
-    async with journal_of(settings) as store:
+    payment = read_payment(encode_header(payload), build_terms(phishing_check, settings), time.time())
+    async with open_journal_store(settings) as store:
         return await store.read(partial(queries.find_answer, payment.key))
 
 
@@ -103,15 +103,15 @@ async def test_a_fast_clock_prunes_no_answer_that_is_still_owed(ahead: Ahead) ->
         assert time.monotonic() < deadline
         await asyncio.sleep(0.1)
 
-    response = pay(ahead.client, encoded(ahead.young))
+    response = pay(ahead.client, encode_header(ahead.young))
 
     assert (response.status_code, response.content) == (200, ANSWER.body)
 
 
 async def test_a_fast_clock_redeems_what_was_settled_just_now(ahead: Ahead, buyer: Buyer) -> None:
     now = int(time.time())
-    payment = encoded(buyer.payload(terms_in(ahead.settings), now=now))
-    await presented(ahead.settings, payment, now, transaction=HASH)
+    payment = encode_header(buyer.payload(encode_terms(ahead.settings), now=now))
+    await record_payment(ahead.settings, payment, now, transaction=HASH)
 
     response = pay(ahead.client, payment)
 
@@ -119,11 +119,11 @@ async def test_a_fast_clock_redeems_what_was_settled_just_now(ahead: Ahead, buye
 
 
 async def test_a_fast_clock_enters_the_database_s_time(ahead: Ahead, buyer: Buyer) -> None:
-    payload = payload_for(ahead.client, buyer)
+    payload = sign_payload(ahead.client, buyer)
 
-    response = pay(ahead.client, encoded(payload))
+    response = pay(ahead.client, encode_header(payload))
 
-    row, answer = await row_of(ahead.settings, payload), await answer_of(ahead.settings, payload)
+    row, answer = await read_row(ahead.settings, payload), await answer_of(ahead.settings, payload)
     assert response.status_code == 200
     assert answer is not None
     entered = [row["created_at"], row["settled_at"], row["updated_at"], answer["stored_at"]]
@@ -132,8 +132,8 @@ async def test_a_fast_clock_enters_the_database_s_time(ahead: Ahead, buyer: Buye
 
 async def test_a_fast_clock_calls_no_young_payment_refundable(ahead: Ahead, buyer: Buyer) -> None:
     now = int(time.time())
-    payload = buyer.payload(terms_in(ahead.settings), now=now)
-    await presented(ahead.settings, encoded(payload), now, transaction=HASH)
+    payload = buyer.payload(encode_terms(ahead.settings), now=now)
+    await record_payment(ahead.settings, encode_header(payload), now, transaction=HASH)
 
     shown = await asyncio.to_thread(
         subprocess.run,
@@ -151,7 +151,7 @@ async def test_a_fast_clock_calls_no_young_payment_refundable(ahead: Ahead, buye
 def test_a_clock_follows_the_monotonic_clock_from_what_the_database_told() -> None:
     reading = 100.0
     clock = DatabaseClock(monotonic=lambda: reading)
-    clock.correct(5000.0, asked_at=99.0)
+    clock.synchronize(5000.0, asked_at=99.0)
 
     reading = 103.0
 
@@ -160,9 +160,9 @@ def test_a_clock_follows_the_monotonic_clock_from_what_the_database_told() -> No
 
 def test_a_clock_does_not_jump_with_the_time_an_answer_takes() -> None:
     clock = DatabaseClock(monotonic=lambda: 100.0)
-    clock.correct(5000.0, asked_at=100.0)
+    clock.synchronize(5000.0, asked_at=100.0)
 
-    clock.correct(4999.5, asked_at=99.0)
+    clock.synchronize(4999.5, asked_at=99.0)
 
     assert clock() == 5000.0
 
@@ -170,8 +170,8 @@ def test_a_clock_does_not_jump_with_the_time_an_answer_takes() -> None:
 @pytest.mark.parametrize("told", [1000.0, 9000.0], ids=["back", "forward"])
 def test_a_clock_follows_a_database_that_was_set(told: float) -> None:
     clock = DatabaseClock(monotonic=lambda: 100.0)
-    clock.correct(5000.0, asked_at=100.0)
+    clock.synchronize(5000.0, asked_at=100.0)
 
-    clock.correct(told, asked_at=100.0)
+    clock.synchronize(told, asked_at=100.0)
 
     assert clock() == told

@@ -10,20 +10,20 @@ from pathlib import Path
 
 import httpx
 import pytest
-from buyer import Buyer, encoded, pay, payment_for
-from facilitators import StubFacilitator, settings_in
-from houses import running
+from buyer import Buyer, encode_header, pay, sign_payment
+from facilitators import StubFacilitator, build_settings
+from houses import run_api_process
 
 from centgate.payments.authorization import Payment, read_payment
-from centgate.payments.claiming import LEASE, Order
+from centgate.payments.claiming import LEASE_SECONDS, RequestBinding
 from centgate.payments.journal import Journal
 from centgate.payments.store import Store, open_store
-from centgate.payments.terms import terms_of
+from centgate.payments.terms import build_terms
 from centgate.payments.worker import Worker
 from centgate.services.phishing_check import phishing_check
 from centgate.settings import Settings
 
-ORDER = Order(phishing_check.slug, "binding")
+ORDER = RequestBinding(phishing_check.slug, "binding")
 NAME = "from centgate.payments.worker import new_worker; print(new_worker().process)"
 
 
@@ -37,9 +37,9 @@ async def store(database_url: str) -> AsyncGenerator[Store]:
 @pytest.fixture
 def payment(buyer: Buyer) -> Payment:
     """A payment for the usual question."""
-    terms = terms_of(phishing_check, settings_in(Path(), "http://127.0.0.1:9"))
+    terms = build_terms(phishing_check, build_settings(Path(), "http://127.0.0.1:9"))
     payload = buyer.payload(terms.header, now=int(time.time()))
-    return read_payment(encoded(payload), terms, time.time())
+    return read_payment(encode_header(payload), terms, time.time())
 
 
 @pytest.fixture
@@ -54,9 +54,9 @@ async def test_a_living_process_on_a_clone_keeps_its_claim(
 ) -> None:
     elsewhere = Journal(store, keep_seconds=3600, worker=clone)
     here = Journal(store, keep_seconds=3600)
-    await elsewhere.beat()
+    await elsewhere.heartbeat()
 
-    async with elsewhere.claim(payment, ORDER), here.take_up(payment.key) as taken:
+    async with elsewhere.claim(payment, ORDER), here.claim_unresolved(payment.key) as taken:
         assert taken is None
 
 
@@ -66,7 +66,7 @@ async def test_a_process_that_claims_before_its_first_beat_keeps_its_claim(
     elsewhere = Journal(store, keep_seconds=3600, worker=clone)
     here = Journal(store, keep_seconds=3600)
 
-    async with elsewhere.claim(payment, ORDER), here.take_up(payment.key) as taken:
+    async with elsewhere.claim(payment, ORDER), here.claim_unresolved(payment.key) as taken:
         assert taken is None
 
 
@@ -76,26 +76,26 @@ async def test_a_claim_under_a_name_of_another_form_is_held_by_its_beat(
     named = Worker("host:4026531836/17/0123456789abcdef", "host:4026531836/17/0123456789abcdef")
     earlier = Journal(store, keep_seconds=3600, worker=named)
     here = Journal(store, keep_seconds=3600)
-    await earlier.beat()
+    await earlier.heartbeat()
 
-    async with earlier.claim(payment, ORDER), here.take_up(payment.key) as taken:
+    async with earlier.claim(payment, ORDER), here.claim_unresolved(payment.key) as taken:
         assert taken is None
 
 
 def test_what_a_killed_server_held_is_taken_up_within_its_lease(
     settings: Settings, facilitator: StubFacilitator, buyer: Buyer
 ) -> None:
-    with running(settings, FAULT="settled") as doomed, httpx.Client(base_url=doomed.url) as client:
-        payment = payment_for(client, buyer)
+    with run_api_process(settings, FAULT="settled") as doomed, httpx.Client(base_url=doomed.url) as client:
+        payment = sign_payment(client, buyer)
         with pytest.raises(httpx.TransportError):
             pay(client, payment)
         killed = time.monotonic()
 
-    with running(settings) as restarted, httpx.Client(base_url=restarted.url, timeout=30) as client:
+    with run_api_process(settings) as restarted, httpx.Client(base_url=restarted.url, timeout=30) as client:
         started = time.monotonic()
         response = pay(client, payment)
         answered = time.monotonic()
 
     assert response.status_code == 200
-    assert answered < max(started, killed + LEASE) + 1
+    assert answered < max(started, killed + LEASE_SECONDS) + 1
     assert list(facilitator.moved.values()) == [1]

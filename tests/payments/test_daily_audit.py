@@ -10,12 +10,12 @@ from functools import partial
 
 import aiohttp
 import pytest
-from audits import delivered_for_nothing, fresh, later, mine, settle
+from audits import mine_block, newer_block, record_false_delivery, settle_on_chain, sign_unsubmitted
 from buyer import Buyer
 from doctor.deployments import finding
-from entered import enter
+from entered import insert_rows
 from fronts import start_proxy
-from pasts import PATIENCE, journal_of
+from pasts import PATIENCE, open_journal_store
 from standins import FakeUpstreams
 
 from centgate.catalog import all_services
@@ -24,11 +24,11 @@ from centgate.evm import to_checksum_address
 from centgate.metrics.open_payments import OpenPaymentsCollector
 from centgate.payments import audit_queries
 from centgate.payments.alerts import Alerts
-from centgate.payments.audit_queries import AuditPosition, enter_results
+from centgate.payments.audit_queries import AuditPosition, record_results
 from centgate.payments.daily_audit import DailyAudit
-from centgate.payments.facilitator import Facilitator
+from centgate.payments.facilitator import FacilitatorClient
 from centgate.payments.journal import Journal
-from centgate.payments.upkeep import open_upkeep
+from centgate.payments.upkeep import build_background_work
 from centgate.settings import ProviderSettings, Settings
 
 HOUR = 3600.0
@@ -53,19 +53,19 @@ def with_node(settings: Settings, url: str) -> Settings:
 
 async def run(settings: Settings) -> Mapping[str, int] | None:
     """Return the findings of a server's audit."""
-    async with aiohttp.ClientSession() as session, journal_of(settings) as store:
+    async with aiohttp.ClientSession() as session, open_journal_store(settings) as store:
         return await DailyAudit(settings, store, session).run()
 
 
 async def positions(settings: Settings) -> list[AuditPosition]:
-    async with journal_of(settings) as store:
-        return await store.read(audit_queries.positions)
+    async with open_journal_store(settings) as store:
+        return await store.read(audit_queries.list_positions)
 
 
 async def test_audit_counts_both_directions(audited: Settings, devchain: DevChain, buyer: Buyer) -> None:
-    settle(devchain, fresh(audited, buyer))
-    await delivered_for_nothing(audited, buyer)
-    mine(devchain)
+    settle_on_chain(devchain, sign_unsubmitted(audited, buyer))
+    await record_false_delivery(audited, buyer)
+    mine_block(devchain)
 
     counts = await run(audited)
 
@@ -77,7 +77,7 @@ async def test_audit_counts_both_directions(audited: Settings, devchain: DevChai
 async def test_audit_of_another_process_just_now_counts(
     audited: Settings, devchain: DevChain, buyer: Buyer
 ) -> None:
-    settle(devchain, fresh(audited, buyer))
+    settle_on_chain(devchain, sign_unsubmitted(audited, buyer))
     await run(audited)
     blind = with_node(audited, "http://127.0.0.1:9")
 
@@ -92,14 +92,14 @@ async def test_audit_without_an_answering_node_is_not_complete(audited: Settings
 async def test_audit_goes_on_where_it_was_interrupted(
     audited: Settings, devchain: DevChain, upstreams: FakeUpstreams, buyer: Buyer
 ) -> None:
-    mine(devchain)
-    front = with_node(audited, start_proxy(upstreams, "node", devchain.rpc_url, later(devchain)) + "/")
+    mine_block(devchain)
+    front = with_node(audited, start_proxy(upstreams, "node", devchain.rpc_url, newer_block(devchain)) + "/")
     await run(front)
     (position,) = await positions(audited)
-    async with journal_of(audited) as store:
-        await store.run(partial(enter_results, {}))  # it was long ago
-    settle(devchain, fresh(audited, buyer))
-    mine(devchain)
+    async with open_journal_store(audited) as store:
+        await store.run(partial(record_results, {}))  # it was long ago
+    settle_on_chain(devchain, sign_unsubmitted(audited, buyer))
+    mine_block(devchain)
 
     counts = await run(front)
 
@@ -111,11 +111,11 @@ async def test_audit_goes_on_where_it_was_interrupted(
 @asynccontextmanager
 async def upkeep_of(settings: Settings) -> AsyncGenerator[None]:
     """A server's upkeep, which audits at once."""
-    async with aiohttp.ClientSession() as session, journal_of(settings) as store:
+    async with aiohttp.ClientSession() as session, open_journal_store(settings) as store:
         journal = Journal(store, keep_seconds=HOUR)
-        alerts = Alerts(settings, journal.part("alerts"), session)
-        facilitator = Facilitator(settings)
-        upkeep = open_upkeep(
+        alerts = Alerts(settings, journal.for_component("alerts"), session)
+        facilitator = FacilitatorClient(settings)
+        upkeep = build_background_work(
             settings,
             all_services(),
             journal,
@@ -137,7 +137,7 @@ async def test_findings_are_one_alert(
     audited: Settings, devchain: DevChain, upstreams: FakeUpstreams, buyer: Buyer
 ) -> None:
     for _ in range(2):
-        settle(devchain, fresh(audited, buyer))
+        settle_on_chain(devchain, sign_unsubmitted(audited, buyer))
     deadline = time.monotonic() + PATIENCE
 
     async with upkeep_of(audited):
@@ -151,19 +151,19 @@ async def test_findings_are_one_alert(
 
 
 async def test_alert_is_over_when_an_audit_finds_nothing(audited: Settings, upstreams: FakeUpstreams) -> None:
-    async with aiohttp.ClientSession() as session, journal_of(audited) as store:
+    async with aiohttp.ClientSession() as session, open_journal_store(audited) as store:
         alerts = Alerts(audited, Journal(store, keep_seconds=HOUR), session)
         for counts in ({"refused": 1}, {"refused": 1}, {}, {}):
-            alerts.notice_audit(counts)
-            await alerts.audit_findings()
+            alerts.record_audit(counts)
+            await alerts.report_audit_findings()
 
     assert [call.body["state"] for call in upstreams.requests_of("hook")] == ["raised", "over"]
 
 
 async def test_findings_are_in_the_metrics(audited: Settings, devchain: DevChain, buyer: Buyer) -> None:
-    settle(devchain, fresh(audited, buyer))
+    settle_on_chain(devchain, sign_unsubmitted(audited, buyer))
     await run(audited)
-    async with journal_of(audited) as store:
+    async with open_journal_store(audited) as store:
         metrics = OpenPaymentsCollector(store, keep_seconds=HOUR)
         await metrics.refresh()
 
@@ -179,7 +179,7 @@ async def test_findings_are_in_the_metrics(audited: Settings, devchain: DevChain
 
 
 async def test_doctor_warns_of_findings(audited: Settings, devchain: DevChain, buyer: Buyer) -> None:
-    settle(devchain, fresh(audited, buyer))
+    settle_on_chain(devchain, sign_unsubmitted(audited, buyer))
     before = await finding(audited, "audit")
     await run(audited)
 
@@ -193,7 +193,7 @@ async def test_doctor_warns_of_findings(audited: Settings, devchain: DevChain, b
 async def test_doctor_warns_of_an_audit_that_is_overdue(audited: Settings) -> None:
     done = {"completed_at": time.time() - 4 * HOUR, "findings": "{}"}
     row = {"network": "eip155:84532", "asset": "0x1", "pay_to": "0x2", "position": 1, "position_at": 1.0}
-    await enter(audited.database_url, audits=[row | done])
+    await insert_rows(audited.database_url, audits=[row | done])
 
     told = await finding(audited, "audit")
 

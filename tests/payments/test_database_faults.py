@@ -17,13 +17,13 @@ from pathlib import Path
 
 import httpx
 import pytest
-from buyer import PHISHING, Api, Buyer, note, pay, payment_for
+from buyer import PHISHING, ApiFactory, Buyer, pay, payment_note, sign_payment
 from databases import CuttableProxy, Postgres, postgres_server
 from facilitators import StubFacilitator
-from houses import running, running_pair
+from houses import run_api_process, run_api_processes
 
-from centgate.payments.statements import Ask, Asking, Statement
-from centgate.payments.store import BadAddress, JournalUnavailable, open_store
+from centgate.payments.statements import BoundStatement, CompiledStatement, UnitOfWork
+from centgate.payments.store import InvalidDatabaseUrl, JournalUnavailable, open_store
 from centgate.settings import Settings
 
 PATIENCE = 40.0
@@ -64,8 +64,8 @@ def is_plain(response: httpx.Response) -> bool:
     return (
         response.status_code == 500
         and response.json()["error"]["code"] == "internal_error"
-        and note(response)["retry"] == "same_payment"
-        and (note(response)["state"] == "settled" or note(response)["charged"] is False)
+        and payment_note(response)["retry"] == "same_payment"
+        and (payment_note(response)["state"] == "settled" or payment_note(response)["charged"] is False)
         and int(response.headers["Retry-After"]) > 0
         and "PAYMENT-REQUIRED" not in response.headers
     )
@@ -74,12 +74,12 @@ def is_plain(response: httpx.Response) -> bool:
 def test_a_postgresql_that_is_killed_under_load_loses_nothing(
     own_postgres: Postgres, settings: Settings, facilitator: StubFacilitator
 ) -> None:
-    facilitator.usually = facilitator.slow(0.1)
+    facilitator.usually = facilitator.reply_slowly(0.1)
     url = own_postgres.new_database()
     dead = threading.Event()
-    with running_pair(settings, DATABASE_URL=url) as processes, httpx.Client(timeout=LATEST) as client:
+    with run_api_processes(settings, DATABASE_URL=url) as processes, httpx.Client(timeout=LATEST) as client:
         addresses = [process.url + PHISHING for process in processes] * 30
-        payments = [payment_for(client, Buyer(n % 10), addresses[0]) for n in range(60)]
+        payments = [sign_payment(client, Buyer(n % 10), addresses[0]) for n in range(60)]
 
         def send(payment: str, address: str) -> httpx.Response:
             if payment in payments[40:]:  # some come while it is away
@@ -110,14 +110,14 @@ def test_a_postgresql_that_is_killed_under_load_loses_nothing(
 
 
 def test_a_restart_that_is_quick_is_not_noticed(
-    own_postgres: Postgres, api: Api, settings: Settings, facilitator: StubFacilitator, buyer: Buyer
+    own_postgres: Postgres, api: ApiFactory, settings: Settings, facilitator: StubFacilitator, buyer: Buyer
 ) -> None:
     client = api(settings.model_copy(update={"database_url": own_postgres.new_database()}))
     arrived, release = threading.Event(), threading.Event()
-    facilitator.next.append(facilitator.held(arrived, release))
+    facilitator.next.append(facilitator.reply_when_released(arrived, release))
 
     with ThreadPoolExecutor(1) as pool:
-        response = pool.submit(pay, client, payment_for(client, buyer))
+        response = pool.submit(pay, client, sign_payment(client, buyer))
         arrived.wait(10)
         own_postgres.kill()
         own_postgres.start()
@@ -134,10 +134,10 @@ def test_a_server_starts_without_its_database_and_works_when_it_comes(
     own_postgres.kill()
     log = tmp_path / "log"
     with (
-        running(settings, log=log, DATABASE_URL=url) as process,
+        run_api_process(settings, log=log, DATABASE_URL=url) as process,
         httpx.Client(base_url=process.url, timeout=LATEST) as client,
     ):
-        payment = payment_for(client, buyer)
+        payment = sign_payment(client, buyer)
         before = client.get("/readyz").status_code
         refused = pay(client, payment)
         own_postgres.start()
@@ -145,7 +145,7 @@ def test_a_server_starts_without_its_database_and_works_when_it_comes(
         served = pay(client, payment)
 
     assert (before, served.status_code) == (503, 200)
-    assert (is_plain(refused), note(refused)) == (True, UNTOUCHED)
+    assert (is_plain(refused), payment_note(refused)) == (True, UNTOUCHED)
     assert "the database is not available yet" in log.read_text()
 
 
@@ -165,13 +165,13 @@ def locked(postgres: Postgres, url: str) -> Generator[None]:
 def test_connections_that_are_all_taken_are_waited_for_and_then_told(
     postgres: Postgres,
     postgres_url: str,
-    api: Api,
+    api: ApiFactory,
     settings: Settings,
     facilitator: StubFacilitator,
     buyer: Buyer,
 ) -> None:
     client = api(settings.model_copy(update={"database_url": postgres_url, "database_connections": 1}))
-    payments = [payment_for(client, buyer) for _ in range(8)]
+    payments = [sign_payment(client, buyer) for _ in range(8)]
     until(lambda: ready(client))
 
     with locked(postgres, postgres_url), ThreadPoolExecutor(8) as pool:
@@ -195,7 +195,7 @@ ENTRIES = {
 
 @pytest.mark.parametrize("entry", ENTRIES.values(), ids=ENTRIES.keys())
 def test_an_entry_that_was_made_unheard_is_not_made_twice(
-    api: Api,
+    api: ApiFactory,
     settings: Settings,
     postgres_url: str,
     wire: CuttableProxy,
@@ -205,7 +205,7 @@ def test_an_entry_that_was_made_unheard_is_not_made_twice(
 ) -> None:
     far = httpx.URL(postgres_url).copy_with(port=wire.port)
     client = api(settings.model_copy(update={"database_url": str(far)}))
-    payment = payment_for(client, buyer)
+    payment = sign_payment(client, buyer)
     until(lambda: ready(client))
     wire.cut_after(entry)
 
@@ -217,15 +217,15 @@ def test_an_entry_that_was_made_unheard_is_not_made_twice(
 
 
 def test_a_table_that_changes_its_types_under_way_goes_on_serving(
-    postgres: Postgres, postgres_url: str, api: Api, settings: Settings, buyer: Buyer
+    postgres: Postgres, postgres_url: str, api: ApiFactory, settings: Settings, buyer: Buyer
 ) -> None:
     client = api(settings.model_copy(update={"database_url": postgres_url, "database_connections": 1}))
-    payment = payment_for(client, buyer)
+    payment = sign_payment(client, buyer)
     first = pay(client, payment)
     pay(client, payment)  # so that every statement is prepared
     postgres.run("ALTER TABLE payments ALTER valid_before TYPE numeric, ADD COLUMN new text", postgres_url)
 
-    again, other = pay(client, payment), pay(client, payment_for(client, buyer))
+    again, other = pay(client, payment), pay(client, sign_payment(client, buyer))
 
     assert (again.content, other.status_code) == (first.content, 200)
 
@@ -236,8 +236,8 @@ async def test_every_commit_waits_for_the_disk_whatever_the_server_is_set_to(
     postgres.run(f"ALTER DATABASE {postgres_url.rpartition('/')[2]} SET synchronous_commit = off")
     store = open_store(postgres_url)
 
-    def asked() -> Asking[str]:
-        rows = yield Ask(Statement((), "SHOW synchronous_commit", ()), {})
+    def asked() -> UnitOfWork[str]:
+        rows = yield BoundStatement(CompiledStatement((), "SHOW synchronous_commit", ()), {})
         return rows[0]["synchronous_commit"]
 
     try:
@@ -258,7 +258,7 @@ async def test_every_commit_waits_for_the_disk_whatever_the_server_is_set_to(
 async def test_an_address_that_is_none_is_told_without_its_secrets(address: str) -> None:
     store = open_store(address)
 
-    with pytest.raises(BadAddress) as caught:
+    with pytest.raises(InvalidDatabaseUrl) as caught:
         await store.check()
 
     assert "sec" not in str(caught.value)
@@ -270,19 +270,19 @@ async def test_a_server_without_tls_is_not_talked_to_where_it_is_demanded(postgr
     with pytest.raises(JournalUnavailable, match="payment journal") as caught:
         await store.check()
 
-    assert "SSL" in caught.value.why
+    assert "SSL" in caught.value.detail
 
 
 async def test_what_the_driver_does_not_know_is_named(postgres_url: str) -> None:
     store = open_store(postgres_url + "?channel_binding=require")
 
-    with pytest.raises(BadAddress, match="channel_binding"):
+    with pytest.raises(InvalidDatabaseUrl, match="channel_binding"):
         await store.check()
 
 
 async def test_nobody_queues_for_a_server_that_does_not_answer() -> None:
-    def nothing() -> Asking[None]:
-        yield Ask(Statement((), "SELECT 1", ()), {})
+    def nothing() -> UnitOfWork[None]:
+        yield BoundStatement(CompiledStatement((), "SELECT 1", ()), {})
 
     with socket.create_server(("127.0.0.1", 0)) as silent:
         store = open_store(f"postgresql://centgate@127.0.0.1:{silent.getsockname()[1]}/x")
@@ -293,8 +293,8 @@ async def test_nobody_queues_for_a_server_that_does_not_answer() -> None:
 
 
 async def test_who_waits_for_a_server_that_hangs_can_be_cut_off(postgres_url: str) -> None:
-    def backend() -> Asking[int]:
-        rows = yield Ask(Statement((), "SELECT pg_backend_pid() AS number", ()), {})
+    def backend() -> UnitOfWork[int]:
+        rows = yield BoundStatement(CompiledStatement((), "SELECT pg_backend_pid() AS number", ()), {})
         return rows[0]["number"]
 
     store = open_store(postgres_url, connections=1)

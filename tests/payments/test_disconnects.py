@@ -17,8 +17,8 @@ from urllib.parse import urlsplit
 
 import httpx
 import pytest
-from buyer import PHISHING, QUESTION, Buyer, pay, payment_for
-from facilitators import StubFacilitator, settings_in
+from buyer import PHISHING, QUESTION, Buyer, pay, sign_payment
+from facilitators import StubFacilitator, build_settings
 from standins import FakeUpstreams, RecordedRequest
 
 from centgate.server import run_in_thread
@@ -42,7 +42,7 @@ def shop(
     database_url: str, tmp_path: Path, facilitator: StubFacilitator, upstreams: FakeUpstreams
 ) -> Generator[Shop]:
     """An API that takes payments, on either database."""
-    settings = settings_in(
+    settings = build_settings(
         tmp_path,
         facilitator.url,
         database_url=database_url,
@@ -93,8 +93,8 @@ def test_who_hangs_up_while_the_payment_settles_gets_the_answer_later(
     shop: Shop, buyer: Buyer, end: Callable[[socket.socket], None]
 ) -> None:
     arrived, release = threading.Event(), threading.Event()
-    shop.facilitator.next.append(shop.facilitator.held(arrived, release))
-    payment = payment_for(shop.client, buyer)
+    shop.facilitator.next.append(shop.facilitator.reply_when_released(arrived, release))
+    payment = sign_payment(shop.client, buyer)
 
     connection = asking(shop, PHISHING, QUESTION, payment)
     assert arrived.wait(PATIENCE)
@@ -114,7 +114,7 @@ def test_who_hangs_up_while_the_service_runs_gets_the_answer_later(
     shop.upstreams.set_response_function(
         "dexscreener", f"/token-pairs/v1/base/{TOKEN['tokenAddress']}", partial(_held, arrived, release)
     )
-    payment = payment_for(shop.client, buyer, POOL, TOKEN)
+    payment = sign_payment(shop.client, buyer, POOL, TOKEN)
 
     connection = asking(shop, POOL, TOKEN, payment)
     assert arrived.wait(PATIENCE)
@@ -129,7 +129,7 @@ def test_who_hangs_up_while_the_service_runs_gets_the_answer_later(
 
 
 def test_a_body_that_never_comes_costs_nothing(shop: Shop, buyer: Buyer) -> None:
-    payment = payment_for(shop.client, buyer)
+    payment = sign_payment(shop.client, buyer)
     with connected(shop) as connection:
         head = [f"POST {PHISHING} HTTP/1.1", "Host: a", f"PAYMENT-SIGNATURE: {payment}", "Content-Length: 99"]
         connection.sendall("\r\n".join([*head, "", '{"url":']).encode())
@@ -141,8 +141,8 @@ def test_a_body_that_never_comes_costs_nothing(shop: Shop, buyer: Buyer) -> None
 
 
 def test_fifty_who_hang_up_at_any_moment_are_charged_once_each(shop: Shop) -> None:
-    shop.facilitator.usually = shop.facilitator.erratic(seed=1, seconds=0.1)
-    payments = [payment_for(shop.client, Buyer(number % 10)) for number in range(50)]
+    shop.facilitator.usually = shop.facilitator.reply_erratically(seed=1, seconds=0.1)
+    payments = [sign_payment(shop.client, Buyer(number % 10)) for number in range(50)]
 
     def hang_up(number: int) -> None:
         connection = asking(shop, PHISHING, QUESTION, payments[number])

@@ -12,7 +12,7 @@ from typing import Any
 
 import jwt
 import pytest
-from buyer import PHISHING, Api, Buyer, decoded, encoded, pay, payload_for, payment_for
+from buyer import PHISHING, ApiFactory, Buyer, decode_header, encode_header, pay, sign_payload, sign_payment
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519
 from cryptography.hazmat.primitives.serialization import (
     Encoding,
@@ -23,7 +23,7 @@ from cryptography.hazmat.primitives.serialization import (
 from facilitators import StubFacilitator
 from pydantic import SecretStr
 
-from centgate.payments.cdp import cdp_token
+from centgate.payments.cdp import create_cdp_token
 from centgate.settings import Settings
 
 KEY_ID = "organizations/1/apiKeys/2"
@@ -60,7 +60,7 @@ each_key = pytest.mark.parametrize("make", [ed25519_key, ec_key, ec_key_on_one_l
 def test_the_token_is_signed_with_the_key(make: Callable[[], Pair]) -> None:
     secret, public, algorithm = make()
 
-    token = cdp_token(KEY_ID, secret, "POST", URL)
+    token = create_cdp_token(KEY_ID, secret, "POST", URL)
 
     assert jwt.decode(token, public, algorithms=[algorithm])["sub"] == KEY_ID
 
@@ -69,7 +69,7 @@ def test_the_token_is_signed_with_the_key(make: Callable[[], Pair]) -> None:
 def test_the_token_is_for_one_request_and_two_minutes(make: Callable[[], Pair]) -> None:
     secret, public, algorithm = make()
 
-    claims = jwt.decode(cdp_token(KEY_ID, secret, "POST", URL), public, algorithms=[algorithm])
+    claims = jwt.decode(create_cdp_token(KEY_ID, secret, "POST", URL), public, algorithms=[algorithm])
 
     assert claims["uris"] == ["POST api.cdp.coinbase.com/platform/v2/x402/settle"]
     assert claims["iss"] == "cdp"
@@ -81,7 +81,7 @@ def test_the_token_is_for_one_request_and_two_minutes(make: Callable[[], Pair]) 
 def test_the_tokens_header_names_the_key_and_a_nonce(make: Callable[[], Pair]) -> None:
     secret, _, algorithm = make()
 
-    headers = [jwt.get_unverified_header(cdp_token(KEY_ID, secret, "POST", URL)) for _ in range(2)]
+    headers = [jwt.get_unverified_header(create_cdp_token(KEY_ID, secret, "POST", URL)) for _ in range(2)]
 
     assert [(header["kid"], header["alg"]) for header in headers] == [(KEY_ID, algorithm)] * 2
     assert headers[0]["nonce"] != headers[1]["nonce"]
@@ -90,18 +90,18 @@ def test_the_tokens_header_names_the_key_and_a_nonce(make: Callable[[], Pair]) -
 @pytest.mark.parametrize("secret", ["", "no base64!", base64.b64encode(b"short").decode()])
 def test_what_is_no_key_is_refused(secret: str) -> None:
     with pytest.raises(ValueError, match="CENTGATE_CDP_API_KEY_SECRET"):
-        cdp_token(KEY_ID, secret, "POST", URL)
+        create_cdp_token(KEY_ID, secret, "POST", URL)
 
 
 def test_the_facilitator_is_shown_a_token_for_settling_there(
-    api: Api, settings: Settings, facilitator: StubFacilitator, buyer: Buyer
+    api: ApiFactory, settings: Settings, facilitator: StubFacilitator, buyer: Buyer
 ) -> None:
     secret, public, algorithm = ed25519_key()
     client = api(
         settings.model_copy(update={"cdp_api_key_id": KEY_ID, "cdp_api_key_secret": SecretStr(secret)})
     )
 
-    pay(client, payment_for(client, buyer))
+    pay(client, sign_payment(client, buyer))
 
     scheme, _, token = facilitator.headers["authorization"].partition(" ")
     claims = jwt.decode(token, public, algorithms=[algorithm])
@@ -110,32 +110,32 @@ def test_the_facilitator_is_shown_a_token_for_settling_there(
 
 
 def test_a_bearer_token_is_sent_as_it_stands(
-    api: Api, settings: Settings, facilitator: StubFacilitator, buyer: Buyer
+    api: ApiFactory, settings: Settings, facilitator: StubFacilitator, buyer: Buyer
 ) -> None:
     client = api(settings.model_copy(update={"facilitator_token": SecretStr("let-me-in")}))
 
-    pay(client, payment_for(client, buyer))
+    pay(client, sign_payment(client, buyer))
 
     assert facilitator.headers["authorization"] == "Bearer let-me-in"
 
 
 def test_without_either_nothing_is_sent(
-    api: Api, settings: Settings, facilitator: StubFacilitator, buyer: Buyer
+    api: ApiFactory, settings: Settings, facilitator: StubFacilitator, buyer: Buyer
 ) -> None:
     client = api(settings)
 
-    pay(client, payment_for(client, buyer))
+    pay(client, sign_payment(client, buyer))
 
     assert "authorization" not in facilitator.headers
 
 
 def test_the_facilitator_is_given_what_was_signed_and_our_own_terms(
-    api: Api, settings: Settings, facilitator: StubFacilitator, buyer: Buyer
+    api: ApiFactory, settings: Settings, facilitator: StubFacilitator, buyer: Buyer
 ) -> None:
     client = api(settings)
-    payload = payload_for(client, buyer)
+    payload = sign_payload(client, buyer)
 
-    pay(client, encoded(payload | {"memo": "dropped"}))
+    pay(client, encode_header(payload | {"memo": "dropped"}))
 
-    terms = decoded(client.post(PHISHING).headers["PAYMENT-REQUIRED"])["accepts"][0]
+    terms = decode_header(client.post(PHISHING).headers["PAYMENT-REQUIRED"])["accepts"][0]
     assert facilitator.body == {"x402Version": 2, "paymentPayload": payload, "paymentRequirements": terms}

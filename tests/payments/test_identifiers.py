@@ -10,17 +10,17 @@ from typing import Any
 
 import httpx
 import pytest
-from buyer import PHISHING, QUESTION, Buyer, encoded, identified, note, pay, payload_for
-from facilitators import StubFacilitator, refused, said, settings_in
-from houses import House, open_house, running
+from buyer import PHISHING, QUESTION, Buyer, encode_header, pay, payment_note, sign_payload, with_identifier
+from facilitators import StubFacilitator, build_settings, refuse_with, reply_with
+from houses import ServedApi, run_api_process, serve_api
 
 OTHER = {"url": "https://example.com/"}
 
 
 @pytest.fixture(scope="module")
-def house(tmp_path_factory: pytest.TempPathFactory) -> Generator[House]:
+def house(tmp_path_factory: pytest.TempPathFactory) -> Generator[ServedApi]:
     """An API that takes payments."""
-    with open_house(tmp_path_factory.mktemp("house")) as house:
+    with serve_api(tmp_path_factory.mktemp("house")) as house:
         yield house
 
 
@@ -30,11 +30,13 @@ def key(request: pytest.FixtureRequest) -> str:
     return request.node.name.replace("[", "-").rstrip("]")[:100]
 
 
-def payment_under(house: House, buyer: Buyer, key: str) -> str:
-    return identified(payload_for(house.client, buyer), key)
+def payment_under(house: ServedApi, buyer: Buyer, key: str) -> str:
+    return with_identifier(sign_payload(house.client, buyer), key)
 
 
-def test_a_retry_with_a_fresh_signature_gets_the_first_answer(house: House, buyer: Buyer, key: str) -> None:
+def test_a_retry_with_a_fresh_signature_gets_the_first_answer(
+    house: ServedApi, buyer: Buyer, key: str
+) -> None:
     first = pay(house.client, payment_under(house, buyer, key))
     asked = house.facilitator.asked
 
@@ -46,7 +48,7 @@ def test_a_retry_with_a_fresh_signature_gets_the_first_answer(house: House, buye
     assert house.facilitator.asked == asked
 
 
-def test_a_key_for_another_request_is_a_conflict(house: House, buyer: Buyer, key: str) -> None:
+def test_a_key_for_another_request_is_a_conflict(house: ServedApi, buyer: Buyer, key: str) -> None:
     pay(house.client, payment_under(house, buyer, key))
     asked = house.facilitator.asked
 
@@ -54,22 +56,22 @@ def test_a_key_for_another_request_is_a_conflict(house: House, buyer: Buyer, key
 
     assert (response.status_code, response.json()["error"]["code"]) == (409, "payment_conflict")
     assert "PAYMENT-REQUIRED" not in response.headers
-    assert note(response) == {"state": "unused", "charged": False, "retry": "same_payment"}
+    assert payment_note(response) == {"state": "unused", "charged": False, "retry": "same_payment"}
     assert house.facilitator.asked == asked
 
 
-def test_a_payment_that_met_a_conflict_is_unspent(house: House, buyer: Buyer, key: str) -> None:
+def test_a_payment_that_met_a_conflict_is_unspent(house: ServedApi, buyer: Buyer, key: str) -> None:
     pay(house.client, payment_under(house, buyer, key))
-    payload = payload_for(house.client, buyer)
-    pay(house.client, identified(payload, key), body=OTHER)
+    payload = sign_payload(house.client, buyer)
+    pay(house.client, with_identifier(payload, key), body=OTHER)
 
-    response = pay(house.client, encoded(payload), body=OTHER)
+    response = pay(house.client, encode_header(payload), body=OTHER)
 
     assert response.status_code == 200
     assert "Idempotent-Replayed" not in response.headers
 
 
-def test_a_key_of_another_payer_is_another_key(house: House, buyer: Buyer, key: str) -> None:
+def test_a_key_of_another_payer_is_another_key(house: ServedApi, buyer: Buyer, key: str) -> None:
     first = pay(house.client, payment_under(house, buyer, key))
 
     second = pay(house.client, payment_under(house, Buyer(1), key))
@@ -79,16 +81,16 @@ def test_a_key_of_another_payer_is_another_key(house: House, buyer: Buyer, key: 
     assert "Idempotent-Replayed" not in second.headers
 
 
-def test_a_key_fetches_nothing_that_another_payer_bought(house: House, buyer: Buyer, key: str) -> None:
+def test_a_key_fetches_nothing_that_another_payer_bought(house: ServedApi, buyer: Buyer, key: str) -> None:
     pay(house.client, payment_under(house, buyer, key))
-    too_late = payload_for(house.client, Buyer(1), validBefore="1")
+    too_late = sign_payload(house.client, Buyer(1), validBefore="1")
 
-    response = pay(house.client, identified(too_late, key))
+    response = pay(house.client, with_identifier(too_late, key))
 
     assert response.status_code == 402
 
 
-def test_retries_at_once_under_one_key_are_settled_once(house: House, buyer: Buyer, key: str) -> None:
+def test_retries_at_once_under_one_key_are_settled_once(house: ServedApi, buyer: Buyer, key: str) -> None:
     payments = [payment_under(house, buyer, key) for _ in range(20)]
     asked = house.facilitator.asked
 
@@ -100,10 +102,10 @@ def test_retries_at_once_under_one_key_are_settled_once(house: House, buyer: Buy
     assert house.facilitator.asked == asked + 1
 
 
-def test_a_key_in_flight_for_another_request_is_a_conflict(house: House, buyer: Buyer, key: str) -> None:
+def test_a_key_in_flight_for_another_request_is_a_conflict(house: ServedApi, buyer: Buyer, key: str) -> None:
     arrived, release = threading.Event(), threading.Event()
     payments = [payment_under(house, buyer, key) for _ in range(2)]
-    house.facilitator.next.append(house.facilitator.held(arrived, release))
+    house.facilitator.next.append(house.facilitator.reply_when_released(arrived, release))
 
     with ThreadPoolExecutor(1) as pool:
         first = pool.submit(pay, house.client, payments[0])
@@ -116,25 +118,27 @@ def test_a_key_in_flight_for_another_request_is_a_conflict(house: House, buyer: 
 
 
 def test_a_retry_of_what_is_still_open_resolves_the_first_payment(
-    house: House, buyer: Buyer, key: str
+    house: ServedApi, buyer: Buyer, key: str
 ) -> None:
-    first, second = payload_for(house.client, buyer), payload_for(house.client, buyer)
-    house.facilitator.next += [house.facilitator.then(said(500, "")), said(500, "")]
-    open_ended = pay(house.client, identified(first, key))
+    first, second = sign_payload(house.client, buyer), sign_payload(house.client, buyer)
+    house.facilitator.next += [house.facilitator.move_then_reply(reply_with(500, "")), reply_with(500, "")]
+    open_ended = pay(house.client, with_identifier(first, key))
 
-    fresh = pay(house.client, identified(second, key))
-    same = pay(house.client, identified(first, key))
+    fresh = pay(house.client, with_identifier(second, key))
+    same = pay(house.client, with_identifier(first, key))
 
     assert (
-        note(open_ended) == note(fresh) == {"state": "in_flight", "charged": False, "retry": "same_payment"}
+        payment_note(open_ended)
+        == payment_note(fresh)
+        == {"state": "in_flight", "charged": False, "retry": "same_payment"}
     )
     assert same.status_code == 200
     assert _moved(house, second) == 0
-    assert pay(house.client, identified(second, key)).content == same.content
+    assert pay(house.client, with_identifier(second, key)).content == same.content
 
 
-def test_a_key_whose_payment_was_refused_serves_the_next(house: House, buyer: Buyer, key: str) -> None:
-    house.facilitator.next.append(refused("insufficient_funds"))
+def test_a_key_whose_payment_was_refused_serves_the_next(house: ServedApi, buyer: Buyer, key: str) -> None:
+    house.facilitator.next.append(refuse_with("insufficient_funds"))
     pay(house.client, payment_under(house, buyer, key))
 
     response = pay(house.client, payment_under(house, buyer, key))
@@ -143,10 +147,10 @@ def test_a_key_whose_payment_was_refused_serves_the_next(house: House, buyer: Bu
 
 
 def test_a_refused_payment_sent_again_gets_what_its_key_has_bought_since(
-    house: House, buyer: Buyer, key: str
+    house: ServedApi, buyer: Buyer, key: str
 ) -> None:
     refused_one = payment_under(house, buyer, key)
-    house.facilitator.next.append(refused("insufficient_funds"))
+    house.facilitator.next.append(refuse_with("insufficient_funds"))
     pay(house.client, refused_one)
     bought = pay(house.client, payment_under(house, buyer, key))
     asked = house.facilitator.asked
@@ -157,11 +161,11 @@ def test_a_refused_payment_sent_again_gets_what_its_key_has_bought_since(
     assert house.facilitator.asked == asked
 
 
-def test_a_key_added_to_a_payment_later_changes_nothing(house: House, buyer: Buyer, key: str) -> None:
-    payload = payload_for(house.client, buyer)
-    first = pay(house.client, encoded(payload))
+def test_a_key_added_to_a_payment_later_changes_nothing(house: ServedApi, buyer: Buyer, key: str) -> None:
+    payload = sign_payload(house.client, buyer)
+    first = pay(house.client, encode_header(payload))
 
-    again = pay(house.client, identified(payload, key))
+    again = pay(house.client, with_identifier(payload, key))
 
     assert again.content == first.content
 
@@ -169,40 +173,40 @@ def test_a_key_added_to_a_payment_later_changes_nothing(house: House, buyer: Buy
 @pytest.mark.parametrize(
     "bad", ["short", "a" * 129, "white space in it", "späte-schlüssel-x", 1234567890123456]
 )
-def test_a_malformed_key_is_refused(house: House, buyer: Buyer, bad: object) -> None:
+def test_a_malformed_key_is_refused(house: ServedApi, buyer: Buyer, bad: object) -> None:
     asked = house.facilitator.asked
 
-    response = pay(house.client, identified(payload_for(house.client, buyer), bad))
+    response = pay(house.client, with_identifier(sign_payload(house.client, buyer), bad))
 
     assert (response.status_code, response.json()["error"]["details"]["reason"]) == (402, "invalid_payload")
     assert house.facilitator.asked == asked
 
 
 @pytest.mark.parametrize("good", ["a" * 16, "A_9-" * 32])
-def test_a_key_at_the_limits_is_taken(house: House, buyer: Buyer, good: str) -> None:
-    assert pay(house.client, identified(payload_for(house.client, buyer), good)).status_code == 200
+def test_a_key_at_the_limits_is_taken(house: ServedApi, buyer: Buyer, good: str) -> None:
+    assert pay(house.client, with_identifier(sign_payload(house.client, buyer), good)).status_code == 200
 
 
 @pytest.mark.parametrize("echo", [{}, {"info": {}}, {"info": {"required": False}}, [], None, "x"], ids=str)
 def test_an_extension_without_a_key_is_a_payment_without_one(
-    house: House, buyer: Buyer, echo: object
+    house: ServedApi, buyer: Buyer, echo: object
 ) -> None:
-    payload = payload_for(house.client, buyer) | {"extensions": {"payment-identifier": echo}}
+    payload = sign_payload(house.client, buyer) | {"extensions": {"payment-identifier": echo}}
 
-    assert pay(house.client, encoded(payload)).status_code == 200
+    assert pay(house.client, encode_header(payload)).status_code == 200
 
 
-def under_header(house: House, payment: str, key: str, **more: Any) -> httpx.Response:
+def under_header(house: ServedApi, payment: str, key: str, **more: Any) -> httpx.Response:
     """Send a request with a payment, and the key beside it."""
     headers = {"PAYMENT-SIGNATURE": payment, "Idempotency-Key": key}
     return house.client.post(PHISHING, json=more.get("body", QUESTION), headers=headers)
 
 
-def test_the_header_is_the_same_key(house: House, buyer: Buyer, key: str) -> None:
-    first = under_header(house, encoded(payload_for(house.client, buyer)), key)
+def test_the_header_is_the_same_key(house: ServedApi, buyer: Buyer, key: str) -> None:
+    first = under_header(house, encode_header(sign_payload(house.client, buyer)), key)
     asked = house.facilitator.asked
 
-    by_header = under_header(house, encoded(payload_for(house.client, buyer)), key)
+    by_header = under_header(house, encode_header(sign_payload(house.client, buyer)), key)
     by_extension = pay(house.client, payment_under(house, buyer, key))
 
     assert by_header.content == by_extension.content == first.content
@@ -210,21 +214,21 @@ def test_the_header_is_the_same_key(house: House, buyer: Buyer, key: str) -> Non
     assert house.facilitator.asked == asked
 
 
-def test_the_header_for_another_request_is_a_conflict(house: House, buyer: Buyer, key: str) -> None:
-    under_header(house, encoded(payload_for(house.client, buyer)), key)
+def test_the_header_for_another_request_is_a_conflict(house: ServedApi, buyer: Buyer, key: str) -> None:
+    under_header(house, encode_header(sign_payload(house.client, buyer)), key)
     asked = house.facilitator.asked
 
-    response = under_header(house, encoded(payload_for(house.client, buyer)), key, body=OTHER)
+    response = under_header(house, encode_header(sign_payload(house.client, buyer)), key, body=OTHER)
 
     assert (response.status_code, response.json()["error"]["code"]) == (409, "payment_conflict")
     assert house.facilitator.asked == asked
 
 
-def test_both_spellings_of_one_key_go_together(house: House, buyer: Buyer, key: str) -> None:
+def test_both_spellings_of_one_key_go_together(house: ServedApi, buyer: Buyer, key: str) -> None:
     assert under_header(house, payment_under(house, buyer, key), f'"{key}"').status_code == 200
 
 
-def test_two_different_keys_are_refused(house: House, buyer: Buyer, key: str) -> None:
+def test_two_different_keys_are_refused(house: ServedApi, buyer: Buyer, key: str) -> None:
     asked = house.facilitator.asked
 
     response = under_header(house, payment_under(house, buyer, key), key + "2")
@@ -235,18 +239,18 @@ def test_two_different_keys_are_refused(house: House, buyer: Buyer, key: str) ->
 
 
 @pytest.mark.parametrize("bad", ["", '"', '""', "short", "a" * 129, "white space in it", "a,b" * 9])
-def test_a_malformed_header_is_refused(house: House, buyer: Buyer, bad: str) -> None:
+def test_a_malformed_header_is_refused(house: ServedApi, buyer: Buyer, bad: str) -> None:
     asked = house.facilitator.asked
 
-    response = under_header(house, encoded(payload_for(house.client, buyer)), bad)
+    response = under_header(house, encode_header(sign_payload(house.client, buyer)), bad)
 
     assert (response.status_code, response.json()["error"]["details"]["reason"]) == (402, "invalid_payload")
     assert "Idempotency-Key" in response.json()["error"]["message"]
     assert house.facilitator.asked == asked
 
 
-def test_two_headers_are_refused(house: House, buyer: Buyer, key: str) -> None:
-    payment = encoded(payload_for(house.client, buyer))
+def test_two_headers_are_refused(house: ServedApi, buyer: Buyer, key: str) -> None:
+    payment = encode_header(sign_payload(house.client, buyer))
     headers = [("PAYMENT-SIGNATURE", payment), ("Idempotency-Key", key), ("Idempotency-Key", key)]
 
     response = house.client.post(PHISHING, json=QUESTION, headers=headers)
@@ -257,25 +261,25 @@ def test_two_headers_are_refused(house: House, buyer: Buyer, key: str) -> None:
 @pytest.mark.parametrize(
     "good", ["3f2b6a54-6f0c-4b1e-9a53-5a4de1f1c0de", '"3f2b6a54-6f0c-4b1e-9a53-5a4de1f1c0df"', "a" * 128]
 )
-def test_keys_as_clients_make_them_are_taken(house: House, good: str) -> None:
-    assert under_header(house, encoded(payload_for(house.client, Buyer(2))), good).status_code == 200
+def test_keys_as_clients_make_them_are_taken(house: ServedApi, good: str) -> None:
+    assert under_header(house, encode_header(sign_payload(house.client, Buyer(2))), good).status_code == 200
 
 
-def test_a_header_without_a_payment_fetches_nothing(house: House, buyer: Buyer, key: str) -> None:
-    under_header(house, encoded(payload_for(house.client, buyer)), key)
+def test_a_header_without_a_payment_fetches_nothing(house: ServedApi, buyer: Buyer, key: str) -> None:
+    under_header(house, encode_header(sign_payload(house.client, buyer)), key)
 
     response = house.client.post(PHISHING, json=QUESTION, headers={"Idempotency-Key": key})
 
     assert (response.status_code, response.json()["error"]["code"]) == (402, "payment_required")
 
 
-def test_a_header_fetches_nothing_that_another_payer_bought(house: House, buyer: Buyer, key: str) -> None:
-    first = under_header(house, encoded(payload_for(house.client, buyer)), key)
-    forged = payload_for(house.client, Buyer(1))
+def test_a_header_fetches_nothing_that_another_payer_bought(house: ServedApi, buyer: Buyer, key: str) -> None:
+    first = under_header(house, encode_header(sign_payload(house.client, buyer)), key)
+    forged = sign_payload(house.client, Buyer(1))
     forged["payload"]["authorization"]["from"] = buyer.address
 
-    stranger = under_header(house, encoded(payload_for(house.client, Buyer(1))), key)
-    liar = under_header(house, encoded(forged), key)
+    stranger = under_header(house, encode_header(sign_payload(house.client, Buyer(1))), key)
+    liar = under_header(house, encode_header(forged), key)
 
     assert (stranger.status_code, liar.status_code) == (200, 402)
     assert _request_id(stranger) != _request_id(first)
@@ -288,14 +292,14 @@ def test_a_key_holds_on_another_server_too(
         headers = {"PAYMENT-SIGNATURE": payment, "Idempotency-Key": key}
         return httpx.post(at + PHISHING, json=body, headers=headers, timeout=30)
 
-    settings = settings_in(tmp_path, facilitator.url, database_url=postgres_url)
+    settings = build_settings(tmp_path, facilitator.url, database_url=postgres_url)
     with (
-        running(settings) as one,
-        running(settings) as other,
+        run_api_process(settings) as one,
+        run_api_process(settings) as other,
         httpx.Client(base_url=one.url) as client,
         ThreadPoolExecutor(20) as pool,
     ):
-        payments = [encoded(payload_for(client, buyer)) for _ in range(22)]
+        payments = [encode_header(sign_payload(client, buyer)) for _ in range(22)]
         same = list(pool.map(ask, [one.url, other.url] * 10, payments, [QUESTION] * 20))
         again = ask(other.url, payments[20], QUESTION)
         conflict = ask(other.url, payments[21], OTHER)
@@ -306,18 +310,18 @@ def test_a_key_holds_on_another_server_too(
     assert facilitator.asked == 1
 
 
-def _moved(house: House, payload: dict[str, dict[str, dict[str, str]]]) -> int:
+def _moved(house: ServedApi, payload: dict[str, dict[str, dict[str, str]]]) -> int:
     authorization = payload["payload"]["authorization"]
     return house.facilitator.moved[authorization["from"].lower(), authorization["nonce"]]
 
 
-def test_an_unsigned_key_is_worth_nothing(house: House, buyer: Buyer, key: str) -> None:
+def test_an_unsigned_key_is_worth_nothing(house: ServedApi, buyer: Buyer, key: str) -> None:
     """A long signature may be anybody's, so it must not fetch what another payment under the key bought."""
     first = pay(house.client, payment_under(house, buyer, key))
-    payload = payload_for(house.client, buyer)
+    payload = sign_payload(house.client, buyer)
     payload["payload"]["signature"] = "0x" + "ab" * 96
 
-    response = pay(house.client, identified(payload, key))
+    response = pay(house.client, with_identifier(payload, key))
 
     assert _request_id(response) != _request_id(first)
     assert "Idempotent-Replayed" not in response.headers

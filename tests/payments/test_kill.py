@@ -14,7 +14,7 @@ from typing import Any
 
 import httpx
 import pytest
-from buyer import Buyer, pay, payment_for
+from buyer import Buyer, pay, sign_payment
 from facilitators import StubFacilitator
 from starlette.responses import Response
 
@@ -64,7 +64,7 @@ def test_a_payment_survives_the_death_of_its_server_at_each_step(
     step: str, tmp_path: Path, facilitator: StubFacilitator, buyer: Buyer
 ) -> None:
     with served(tmp_path / "journal.db", facilitator, CENTGATE_FAULT=step) as (process, client):
-        payment = payment_for(client, buyer)
+        payment = sign_payment(client, buyer)
         with pytest.raises(httpx.TransportError):
             pay(client, payment)
         assert process.wait(PATIENCE) == -signal.SIGKILL
@@ -86,7 +86,7 @@ def test_a_payment_survives_the_death_of_its_server_while_it_settles(
     buyer: Buyer,
 ) -> None:
     with served(tmp_path / "journal.db", facilitator) as (process, client):
-        payment = payment_for(client, buyer)
+        payment = sign_payment(client, buyer)
         facilitator.next = [killing(process.kill, facilitator if moved else None)]
         with pytest.raises(httpx.TransportError):
             pay(client, payment)
@@ -102,7 +102,7 @@ def test_what_is_in_flight_is_finished_when_the_server_is_asked_to_end(
     tmp_path: Path, facilitator: StubFacilitator, buyer: Buyer
 ) -> None:
     with served(tmp_path / "journal.db", facilitator) as (process, client):
-        payment = payment_for(client, buyer)
+        payment = sign_payment(client, buyer)
         facilitator.next = [ending(process.terminate, facilitator)]
 
         response = pay(client, payment)
@@ -115,7 +115,7 @@ def test_what_takes_too_long_when_the_server_is_asked_to_end_can_be_sent_again(
     tmp_path: Path, facilitator: StubFacilitator, buyer: Buyer
 ) -> None:
     with served(tmp_path / "journal.db", facilitator) as (process, client):
-        payment = payment_for(client, buyer)
+        payment = sign_payment(client, buyer)
         facilitator.next = [ending(process.terminate, facilitator, seconds=60)]
         refused = pay(client, payment)
         process.wait(PATIENCE)
@@ -143,6 +143,6 @@ def ending(terminate: Callable[[], None], facilitator: StubFacilitator, *, secon
 
     async def reply(body: dict[str, Any]) -> Response:
         terminate()
-        return await facilitator.slow(seconds)(body)
+        return await facilitator.reply_slowly(seconds)(body)
 
     return reply

@@ -9,17 +9,26 @@ from typing import Any
 
 import httpx
 import pytest
-from buyer import Api, Buyer, decoded, encoded, note, pay, payload_for, payment_for
+from buyer import (
+    ApiFactory,
+    Buyer,
+    decode_header,
+    encode_header,
+    pay,
+    payment_note,
+    sign_payload,
+    sign_payment,
+)
 from cdp_facilitator import (
     CdpFacilitator,
     cdp_error,
-    cdp_facilitator,
     cdp_settle_rejection,
     cdp_settlement_pending,
     cdp_verify_rejection,
+    open_cdp_facilitator,
 )
-from deeds import cancel, reverted_transaction, settling_on
-from facilitators import Reply, StubFacilitator, refused, said, settings_in
+from deeds import cancel_authorization, send_reverted_transfer, settle_then_reply
+from facilitators import Reply, StubFacilitator, build_settings, refuse_with, reply_with
 from fronts import forward_to_node, start_proxy
 from go_replies import (
     go_failed_to_execute_transfer,
@@ -28,8 +37,8 @@ from go_replies import (
     go_transaction_failed,
     go_transfer_event_mismatch,
 )
-from pasts import row_of
-from siege import height
+from pasts import read_row
+from siege import read_block_number
 from standins import FakeUpstreams
 
 from centgate.devchain.house import DevChain
@@ -40,7 +49,7 @@ WRONG_HASH = "0x" + "ab" * 32
 
 def named(reason: str, transaction: str) -> Reply:
     """A refusal that names a transaction."""
-    return said(
+    return reply_with(
         200, {"success": False, "errorReason": reason, "transaction": transaction, "network": "eip155:84532"}
     )
 
@@ -53,9 +62,9 @@ AFTER_SENDING: dict[str, Reply] = {
     "Go: event mismatch": go_transfer_event_mismatch(),
     "Python, TypeScript: event mismatch": named("invalid_exact_evm_transfer_event_mismatch", WRONG_HASH),
     "transaction failed while pending": named("transaction_failed", WRONG_HASH),
-    "nonce used, by a repeating proxy": refused("invalid_exact_evm_nonce_already_used"),
-    "balance gone, by a repeating proxy": refused("insufficient_funds"),
-    "simulation failed, by a repeating proxy": refused("invalid_exact_evm_transaction_simulation_failed"),
+    "nonce used, by a repeating proxy": refuse_with("invalid_exact_evm_nonce_already_used"),
+    "balance gone, by a repeating proxy": refuse_with("insufficient_funds"),
+    "simulation failed, by a repeating proxy": refuse_with("invalid_exact_evm_transaction_simulation_failed"),
     "CDP: pending": cdp_settlement_pending(),
     "CDP: nonce used": cdp_verify_rejection("invalid_exact_evm_nonce_already_used"),
     "CDP: failed on chain": cdp_settle_rejection("settle_exact_failed_onchain", transaction="hash"),
@@ -65,7 +74,7 @@ AFTER_SENDING: dict[str, Reply] = {
 
 @pytest.mark.parametrize("reply", AFTER_SENDING.values(), ids=AFTER_SENDING.keys())
 def test_refusal_after_sending_is_served_for_one_cent(
-    api: Api,
+    api: ApiFactory,
     stubbed: Settings,
     devchain: DevChain,
     facilitator: StubFacilitator,
@@ -73,15 +82,15 @@ def test_refusal_after_sending_is_served_for_one_cent(
     reply: Reply,
 ) -> None:
     client = api(stubbed)
-    payload = payload_for(client, buyer)
-    facilitator.next.append(settling_on(devchain, reply))
+    payload = sign_payload(client, buyer)
+    facilitator.next.append(settle_then_reply(devchain, reply))
     before = devchain.balance(buyer.address)
 
-    response = pay(client, encoded(payload))
+    response = pay(client, encode_header(payload))
 
     assert response.status_code == 200, response.text
     assert devchain.balance(buyer.address) == before - 10_000
-    transaction = decoded(response.headers["PAYMENT-RESPONSE"])["transaction"]
+    transaction = decode_header(response.headers["PAYMENT-RESPONSE"])["transaction"]
     assert transaction not in ("", WRONG_HASH)
 
 
@@ -92,62 +101,62 @@ IN_DOUBT = [name for name in AFTER_SENDING if "balance" not in name and "simulat
 def test_refusal_after_sending_without_a_node_asks_for_the_same_payment(
     client: httpx.Client, facilitator: StubFacilitator, buyer: Buyer, name: str
 ) -> None:
-    payment = payment_for(client, buyer)
-    facilitator.next.append(facilitator.then(AFTER_SENDING[name]))
+    payment = sign_payment(client, buyer)
+    facilitator.next.append(facilitator.move_then_reply(AFTER_SENDING[name]))
 
     open_ended, served = pay(client, payment), pay(client, payment)
 
-    assert (open_ended.status_code, note(open_ended)["retry"]) == (502, "same_payment")
+    assert (open_ended.status_code, payment_note(open_ended)["retry"]) == (502, "same_payment")
     assert served.status_code == 200
     assert sum(facilitator.moved.values()) == 1
 
 
 def test_named_transaction_without_receipt_is_not_sent_beside_another(
-    api: Api, stubbed: Settings, facilitator: StubFacilitator, buyer: Buyer
+    api: ApiFactory, stubbed: Settings, facilitator: StubFacilitator, buyer: Buyer
 ) -> None:
     client = api(stubbed)
-    payment = payment_for(client, buyer)
+    payment = sign_payment(client, buyer)
     facilitator.usually = named("transaction_failed", WRONG_HASH)
 
     responses = [pay(client, payment) for _ in range(2)]
 
     assert [response.status_code for response in responses] == [502, 502]
-    assert note(responses[1])["transaction"] == WRONG_HASH
+    assert payment_note(responses[1])["transaction"] == WRONG_HASH
     assert facilitator.asked == 1
 
 
 def test_reverted_transaction_with_nonce_spent_elsewhere_is_refused(
-    api: Api, stubbed: Settings, devchain: DevChain, facilitator: StubFacilitator, buyer: Buyer
+    api: ApiFactory, stubbed: Settings, devchain: DevChain, facilitator: StubFacilitator, buyer: Buyer
 ) -> None:
     client = api(stubbed)
-    payload = payload_for(client, buyer)
+    payload = sign_payload(client, buyer)
     nonce = payload["payload"]["authorization"]["nonce"]
-    cancel(devchain, buyer, nonce)
-    facilitator.next.append(named("transaction_failed", reverted_transaction(devchain, nonce)))
+    cancel_authorization(devchain, buyer, nonce)
+    facilitator.next.append(named("transaction_failed", send_reverted_transfer(devchain, nonce)))
 
-    response = pay(client, encoded(payload))
+    response = pay(client, encode_header(payload))
 
-    assert (response.status_code, note(response)["state"]) == (402, "refused")
+    assert (response.status_code, payment_note(response)["state"]) == (402, "refused")
 
 
 def test_reverted_transaction_of_another_payment_is_no_refusal(
-    api: Api, stubbed: Settings, devchain: DevChain, facilitator: StubFacilitator, buyer: Buyer
+    api: ApiFactory, stubbed: Settings, devchain: DevChain, facilitator: StubFacilitator, buyer: Buyer
 ) -> None:
     """The facilitator names a wrong hash while the transfer that it has sent is not mined yet."""
     client = api(stubbed)
-    payload = payload_for(client, buyer)
-    of_another = reverted_transaction(devchain, "0x" + secrets.token_hex(32))
+    payload = sign_payload(client, buyer)
+    of_another = send_reverted_transfer(devchain, "0x" + secrets.token_hex(32))
     facilitator.usually = named("settlement_pending", of_another)
 
-    responses = [pay(client, encoded(payload)) for _ in range(2)]
+    responses = [pay(client, encode_header(payload)) for _ in range(2)]
 
     assert [response.status_code for response in responses] == [502, 502]
-    assert note(responses[-1])["retry"] == "same_payment"
+    assert payment_note(responses[-1])["retry"] == "same_payment"
     assert facilitator.asked == 1
 
 
 def test_second_transaction_reverted_after_the_nonce_was_looked_at_is_no_refusal(
-    api: Api,
+    api: ApiFactory,
     stubbed: Settings,
     devchain: DevChain,
     facilitator: StubFacilitator,
@@ -167,32 +176,32 @@ def test_second_transaction_reverted_after_the_nonce_was_looked_at_is_no_refusal
 
     node = start_proxy(upstreams, "node", devchain.rpc_url, change) + "/"
     client = api(stubbed.model_copy(update={"providers": {"rpc_84532": ProviderSettings(url=node)}}))
-    payload = payload_for(client, buyer)
+    payload = sign_payload(client, buyer)
 
     async def repeated(body: dict[str, Any]) -> Any:
-        held_back.append(height(devchain))
-        await settling_on(devchain, said(200, {}))(body)
-        second = reverted_transaction(devchain, payload["payload"]["authorization"]["nonce"])
+        held_back.append(read_block_number(devchain))
+        await settle_then_reply(devchain, reply_with(200, {}))(body)
+        second = send_reverted_transfer(devchain, payload["payload"]["authorization"]["nonce"])
         return await named("transaction_failed", second)(body)
 
     facilitator.next.append(repeated)
 
-    first, second = (pay(client, encoded(payload)) for _ in range(2))
+    first, second = (pay(client, encode_header(payload)) for _ in range(2))
 
-    assert (first.status_code, note(first)["retry"]) == (502, "same_payment")
+    assert (first.status_code, payment_note(first)["retry"]) == (502, "same_payment")
     assert second.status_code == 200
 
 
 async def test_refusal_is_kept_as_an_event_when_the_payment_comes_again(
-    api: Api, settings: Settings, facilitator: StubFacilitator, buyer: Buyer
+    api: ApiFactory, settings: Settings, facilitator: StubFacilitator, buyer: Buyer
 ) -> None:
     client = api(settings)
-    payload = payload_for(client, buyer)
-    facilitator.next += [refused("insufficient_funds"), named("settlement_pending", WRONG_HASH)]
-    pay(client, encoded(payload))
-    pay(client, encoded(payload))
+    payload = sign_payload(client, buyer)
+    facilitator.next += [refuse_with("insufficient_funds"), named("settlement_pending", WRONG_HASH)]
+    pay(client, encode_header(payload))
+    pay(client, encode_header(payload))
 
-    events = (await row_of(settings, payload))["events"]
+    events = (await read_row(settings, payload))["events"]
 
     assert [(each["event"], each["reason"], each["transaction"]) for each in events] == [
         ("refused", "insufficient_funds", None),
@@ -202,18 +211,18 @@ async def test_refusal_is_kept_as_an_event_when_the_payment_comes_again(
 
 @pytest.fixture(scope="module")
 def cdp() -> Generator[CdpFacilitator]:
-    with cdp_facilitator() as simulator:
+    with open_cdp_facilitator() as simulator:
         yield simulator
 
 
 @pytest.fixture
-def through_cdp(api: Api, cdp: CdpFacilitator, tmp_path: Path) -> httpx.Client:
+def through_cdp(api: ApiFactory, cdp: CdpFacilitator, tmp_path: Path) -> httpx.Client:
     """A client of an API that is paid through CDP's facilitator."""
-    return api(settings_in(tmp_path, **cdp.settings))
+    return api(build_settings(tmp_path, **cdp.settings))
 
 
 def test_cdp_settles(through_cdp: httpx.Client, buyer: Buyer) -> None:
-    assert pay(through_cdp, payment_for(through_cdp, buyer)).status_code == 200
+    assert pay(through_cdp, sign_payment(through_cdp, buyer)).status_code == 200
 
 
 @pytest.mark.parametrize(
@@ -232,22 +241,22 @@ def test_cdp_refusal_under_status_400_is_a_402_with_its_reason(
 ) -> None:
     cdp.next.append(reply)
 
-    response = pay(through_cdp, payment_for(through_cdp, buyer))
+    response = pay(through_cdp, sign_payment(through_cdp, buyer))
 
     assert (response.status_code, response.json()["error"]["details"]["reason"]) == (402, reason)
-    assert note(response) == {"state": "refused", "charged": False, "retry": "new_payment"}
+    assert payment_note(response) == {"state": "refused", "charged": False, "retry": "new_payment"}
 
 
 def test_cdp_pending_under_status_500_keeps_the_hash(
     through_cdp: httpx.Client, cdp: CdpFacilitator, buyer: Buyer
 ) -> None:
-    payment = payment_for(through_cdp, buyer)
-    cdp.next.append(cdp.then(cdp_settlement_pending()))
+    payment = sign_payment(through_cdp, buyer)
+    cdp.next.append(cdp.move_then_reply(cdp_settlement_pending()))
 
     pending, served = pay(through_cdp, payment), pay(through_cdp, payment)
 
-    assert note(pending)["state"] == "in_flight"
-    assert note(pending)["transaction"].startswith("0x")
+    assert payment_note(pending)["state"] == "in_flight"
+    assert payment_note(pending)["transaction"].startswith("0x")
     assert served.status_code == 200
 
 
@@ -269,7 +278,7 @@ def test_cdp_error_says_whether_it_was_sent(
 ) -> None:
     cdp.next.append(cdp_error(name))
 
-    response = pay(through_cdp, payment_for(through_cdp, buyer))
+    response = pay(through_cdp, sign_payment(through_cdp, buyer))
 
-    assert (response.status_code, note(response)["state"]) == (502, state)
-    assert note(response)["retry"] == "same_payment"
+    assert (response.status_code, payment_note(response)["state"]) == (502, state)
+    assert payment_note(response)["retry"] == "same_payment"

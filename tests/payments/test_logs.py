@@ -6,9 +6,9 @@ import json
 
 import httpx
 import pytest
-from buyer import Buyer, encoded, identified, pay, payload_for
-from facilitators import refused, said, settings_in, stub_facilitator
-from houses import running
+from buyer import Buyer, encode_header, pay, sign_payload, with_identifier
+from facilitators import build_settings, open_stub_facilitator, refuse_with, reply_with
+from houses import run_api_process
 
 TOKEN = "bearer-of-the-operator"
 KEY = "a-key-that-is-not-logged"
@@ -20,16 +20,21 @@ INVALID = {"url": 1, "https://user:pass@secret.test": 1}
 def told(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, set[str]]:
     """The log of paid calls of every outcome, and all that it must not hold."""
     folder, buyer = tmp_path_factory.mktemp("log"), Buyer()
-    with stub_facilitator() as facilitator:
-        facilitator.next += [facilitator.settle, refused("insufficient_funds"), said(500, "down")]
-        settings = settings_in(folder, facilitator.url)
+    with open_stub_facilitator() as facilitator:
+        facilitator.next += [facilitator.settle, refuse_with("insufficient_funds"), reply_with(500, "down")]
+        settings = build_settings(folder, facilitator.url)
         with (
-            running(settings, log=folder / "stderr", LOG_LEVEL="debug", FACILITATOR_TOKEN=TOKEN) as process,
+            run_api_process(
+                settings, log=folder / "stderr", LOG_LEVEL="debug", FACILITATOR_TOKEN=TOKEN
+            ) as process,
             httpx.Client(base_url=process.url, timeout=30) as client,
         ):
-            payloads = [payload_for(client, buyer) for _ in range(6)]
+            payloads = [sign_payload(client, buyer) for _ in range(6)]
             payloads[4]["payload"]["signature"] = "0x" + "5e" * 65
-            headers = [encoded(payload) for payload in payloads] + [identified(payloads[3], KEY), BROKEN]
+            headers = [encode_header(payload) for payload in payloads] + [
+                with_identifier(payloads[3], KEY),
+                BROKEN,
+            ]
             statuses = [pay(client, header).status_code for header in headers]
             statuses += [pay(client, headers[5], body=INVALID).status_code]
     assert set(statuses) == {200, 400, 402, 502}

@@ -9,18 +9,18 @@ from typing import Any
 
 import httpx
 import pytest
-from buyer import Buyer, encoded
-from deeds import cancel
-from facilitators import StubFacilitator, said
+from buyer import Buyer, encode_header
+from deeds import cancel_authorization
+from facilitators import StubFacilitator, reply_with
 from fronts import Interceptor, forward_to_node, start_proxy
-from pasts import left_open, row_of
+from pasts import read_row, record_open_payment
 from standins import FakeUpstreams
 
 from centgate.devchain.house import DevChain
 from centgate.devchain.node import ask
 from centgate.payments.authorization import build_settle_request, read_payment
-from centgate.payments.terms import terms_of
-from centgate.payments.upkeep import Resolution, reconcile
+from centgate.payments.terms import build_terms
+from centgate.payments.upkeep import ReconcileResult, reconcile_all
 from centgate.services.phishing_check import phishing_check
 from centgate.settings import ProviderSettings, Settings
 
@@ -33,7 +33,7 @@ ELSEWHERE = "0x" + "33".rjust(64, "0")
 @pytest.fixture
 def stubbed(chain_settings: Settings, facilitator: StubFacilitator) -> Settings:
     """A deployment on the development chain whose facilitator says nothing certain."""
-    facilitator.usually = said(502, "")
+    facilitator.usually = reply_with(502, "")
     return chain_settings.model_copy(update={"facilitator_url": facilitator.url})
 
 
@@ -78,7 +78,7 @@ def edited(devchain: DevChain, method: str, edit: Edit) -> Interceptor:
 
 def settle(devchain: DevChain, settings: Settings, payload: Payload) -> None:
     """Have a payment settled on the chain."""
-    payment = read_payment(encoded(payload), terms_of(phishing_check, settings), 0)
+    payment = read_payment(encode_header(payload), build_terms(phishing_check, settings), 0)
     body = build_settle_request(payment)
     answer = httpx.post(devchain.facilitator_url + "/settle", content=body, timeout=30, headers=JSON)
     assert answer.json()["success"]
@@ -86,13 +86,13 @@ def settle(devchain: DevChain, settings: Settings, payload: Payload) -> None:
 
 async def paid(devchain: DevChain, settings: Settings, buyer: Buyer) -> Payload:
     """A payment that has been left open, and has reached us."""
-    payload = await left_open(settings, buyer, ago=20)
+    payload = await record_open_payment(settings, buyer, ago=20)
     settle(devchain, settings, payload)
     return payload
 
 
-async def resolution_of(settings: Settings) -> Resolution:
-    (resolution,) = await reconcile(settings)
+async def resolution_of(settings: Settings) -> ReconcileResult:
+    (resolution,) = await reconcile_all(settings)
     return resolution
 
 
@@ -154,7 +154,7 @@ async def test_a_used_nonce_counts_only_with_its_own_transfer_to_us(
 
     resolution = await resolution_of(asking(edited(devchain, "eth_getTransactionReceipt", edit)))
 
-    assert (resolution.after, resolution.reason) == ("refused", "invalid_transaction_state")
+    assert (resolution.state_after, resolution.reason) == ("refused", "invalid_transaction_state")
 
 
 async def test_other_events_beside_it_do_no_harm(
@@ -170,7 +170,7 @@ async def test_other_events_beside_it_do_no_harm(
 
     resolution = await resolution_of(asking(edited(devchain, "eth_getTransactionReceipt", crowded)))
 
-    assert resolution.after == "settled"
+    assert resolution.state_after == "settled"
 
 
 def removed(logs: Any) -> Any:
@@ -226,9 +226,9 @@ async def test_a_node_that_contradicts_itself_leaves_the_outcome_open(
 
     resolution = await resolution_of(asking(edited(devchain, method, edit)))
 
-    assert resolution.after == "settling"
+    assert resolution.state_after == "settling"
     assert facilitator.asked == 1  # with the same bytes: its success would settle the payment
-    assert (await row_of(stubbed, payload))["state"] == "settling"
+    assert (await read_row(stubbed, payload))["state"] == "settling"
 
 
 def lagging(devchain: DevChain, block: Any) -> Interceptor:
@@ -249,42 +249,42 @@ def newest(devchain: DevChain) -> Any:
 async def test_a_cancellation_that_may_be_undone_is_not_final(
     asking: Callable[[Interceptor], Settings], devchain: DevChain, stubbed: Settings, buyer: Buyer
 ) -> None:
-    payload = await left_open(stubbed, buyer, ago=20)
+    payload = await record_open_payment(stubbed, buyer, ago=20)
     before = newest(devchain)
-    cancel(devchain, buyer, payload["payload"]["authorization"]["nonce"])
+    cancel_authorization(devchain, buyer, payload["payload"]["authorization"]["nonce"])
 
     early = await resolution_of(asking(lagging(devchain, before)))
     late = await resolution_of(asking(lagging(devchain, newest(devchain))))
 
-    assert (early.after, late.after) == ("settling", "refused")
+    assert (early.state_after, late.state_after) == ("settling", "refused")
 
 
 async def test_an_end_that_may_be_undone_is_not_final(
     asking: Callable[[Interceptor], Settings], devchain: DevChain, stubbed: Settings, buyer: Buyer
 ) -> None:
-    payload = await left_open(stubbed, buyer, ago=3600)
-    cancel(devchain, Buyer(8), "0x" + secrets.token_hex(32))
+    payload = await record_open_payment(stubbed, buyer, ago=3600)
+    cancel_authorization(devchain, Buyer(8), "0x" + secrets.token_hex(32))
     end = int(payload["payload"]["authorization"]["validBefore"])
     older = {**newest(devchain), "timestamp": hex(end - 1)}
 
     early = await resolution_of(asking(lagging(devchain, older)))
     late = await resolution_of(asking(lagging(devchain, {**older, "timestamp": hex(end)})))
 
-    assert (early.after, late.after) == ("settling", "refused")
+    assert (early.state_after, late.state_after) == ("settling", "refused")
 
 
 async def test_where_no_block_is_called_safe_an_older_one_is_taken(
     asking: Callable[[Interceptor], Settings], devchain: DevChain, stubbed: Settings, buyer: Buyer
 ) -> None:
-    payload = await left_open(stubbed, buyer, ago=20)
-    cancel(devchain, buyer, payload["payload"]["authorization"]["nonce"])
+    payload = await record_open_payment(stubbed, buyer, ago=20)
+    cancel_authorization(devchain, buyer, payload["payload"]["authorization"]["nonce"])
 
     early = await resolution_of(asking(lagging(devchain, None)))
     for _ in range(32):
-        cancel(devchain, Buyer(8), "0x" + secrets.token_hex(32))
+        cancel_authorization(devchain, Buyer(8), "0x" + secrets.token_hex(32))
     late = await resolution_of(asking(lagging(devchain, None)))
 
-    assert (early.after, late.after) == ("settling", "refused")
+    assert (early.state_after, late.state_after) == ("settling", "refused")
 
 
 async def test_a_node_that_has_fallen_behind_refuses_nobody(
@@ -294,13 +294,13 @@ async def test_a_node_that_has_fallen_behind_refuses_nobody(
     facilitator: StubFacilitator,
     buyer: Buyer,
 ) -> None:
-    await left_open(stubbed, buyer, ago=1300, seconds=700)
-    cancel(devchain, Buyer(8), "0x" + secrets.token_hex(32))
+    await record_open_payment(stubbed, buyer, ago=1300, seconds=700)
+    cancel_authorization(devchain, Buyer(8), "0x" + secrets.token_hex(32))
     behind = {**newest(devchain), "timestamp": "0x5f5e100"}
 
     resolution = await resolution_of(asking(answering("eth_getBlockByNumber", behind)))
 
-    assert resolution.after == "settling"
+    assert resolution.state_after == "settling"
     assert facilitator.asked == 1
 
 
@@ -315,7 +315,7 @@ async def test_the_next_node_is_asked_when_one_fails(
 
     resolution = await resolution_of(nodes)
 
-    assert resolution.after == "settled"
+    assert resolution.state_after == "settled"
 
 
 async def test_an_old_payment_is_found_where_logs_are_given_by_the_span(
@@ -340,6 +340,6 @@ async def test_an_old_payment_is_found_where_logs_are_given_by_the_span(
 
     resolution = await resolution_of(asking(longer))
 
-    assert resolution.after == "settled"
+    assert resolution.state_after == "settled"
     assert len(spans) <= 3
     assert max(spans) <= 2000

@@ -25,11 +25,11 @@ from typing import Any
 import httpx
 import pytest
 import yaml
-from buyer import Buyer, encoded, pay, payment_for
+from buyer import Buyer, encode_header, pay, sign_payment
 from databases import Redis
-from facilitators import StubFacilitator, refused, said, settings_in, stub_facilitator
-from houses import Process, off_duty, running
-from pasts import presented
+from facilitators import StubFacilitator, build_settings, open_stub_facilitator, refuse_with, reply_with
+from houses import ApiProcess, disable_reconciler, run_api_process
+from pasts import record_payment
 from prometheus_client.openmetrics import parser as openmetrics
 from prometheus_client.parser import text_string_to_metric_families
 from standins import FakeUpstreams, fake_upstreams
@@ -38,7 +38,7 @@ from centgate.metrics import declared
 from centgate.metrics.open_payments import OpenPaymentsCollector
 from centgate.metrics.page import render_markdown
 from centgate.payments.store import open_store
-from centgate.payments.terms import terms_of
+from centgate.payments.terms import build_terms
 from centgate.services.phishing_check import phishing_check
 from centgate.settings import Settings
 from centgate.upstream import CircuitBreaker
@@ -58,7 +58,7 @@ Samples = dict[tuple[str, frozenset[tuple[str, str]]], float]
 class Metered:
     """A server whose metrics can be read."""
 
-    process: Process
+    process: ApiProcess
     client: httpx.Client
     metrics: str
     facilitator: StubFacilitator
@@ -84,10 +84,10 @@ class Metered:
 def metered(folder: Path, **more: str) -> Generator[Metered]:
     """A server with its metrics on a free port; `more` are settings as the environment spells them."""
     log = folder / "log"
-    with stub_facilitator() as stub:
-        settings = settings_in(folder, stub.url)
+    with open_stub_facilitator() as stub:
+        settings = build_settings(folder, stub.url)
         with (
-            running(settings, log=log, METRICS_PORT="0", **more) as process,
+            run_api_process(settings, log=log, METRICS_PORT="0", **more) as process,
             httpx.Client(base_url=process.url, timeout=30) as client,
         ):
             lines = (json.loads(line) for line in log.read_text().splitlines() if line.startswith("{"))
@@ -109,7 +109,7 @@ def server(upstreams: FakeUpstreams, tmp_path_factory: pytest.TempPathFactory) -
     folder = tmp_path_factory.mktemp("metered")
     with metered(folder, SEARXNG_URL=upstreams.url_of("searxng")) as one:
         assert until(lambda: one.value("centgate_journal_up"), lambda up: up == 1)
-        off_duty(folder)
+        disable_reconciler(folder)
         yield one
 
 
@@ -128,13 +128,13 @@ FOUND: dict[str, Any] = {
 def busy(server: Metered, upstreams: FakeUpstreams) -> Samples:
     """What was read after much had been done: see `DONE`."""
     shop, buyer = server.client, Buyer()
-    payment = payment_for(shop, buyer)
-    for each in (payment, payment, payment_for(shop, buyer)):
+    payment = sign_payment(shop, buyer)
+    for each in (payment, payment, sign_payment(shop, buyer)):
         assert pay(shop, each).status_code == 200
-    server.facilitator.next[:] = [refused("insufficient_funds"), said(502, "")]
-    assert pay(shop, payment_for(shop, buyer)).status_code == 402
-    assert pay(shop, payment_for(shop, buyer)).status_code == 502
-    search = partial(payment_for, shop, buyer, SEARCH)
+    server.facilitator.next[:] = [refuse_with("insufficient_funds"), reply_with(502, "")]
+    assert pay(shop, sign_payment(shop, buyer)).status_code == 402
+    assert pay(shop, sign_payment(shop, buyer)).status_code == 502
+    search = partial(sign_payment, shop, buyer, SEARCH)
     asked = {"query": "rollups"}
     for _ in range(2):
         assert pay(shop, search(asked), SEARCH, asked).status_code == 200
@@ -237,13 +237,13 @@ def test_limited_requests_are_counted_by_whose_limit_it_was(tmp_path: Path) -> N
     buyer = Buyer()
     limits = {"FREE_PER_MINUTE": "1", "FREE_BURST": "40", "REFUSED_PER_MINUTE": "1"}
     with metered(tmp_path, **limits) as one:
-        payment = payment_for(one.client, buyer)
+        payment = sign_payment(one.client, buyer)
         pay(one.client, payment)
         for number in range(12):
             pay(one.client, payment, body={"url": f"https://guess-{number}.example/"})
-        one.facilitator.usually = refused("insufficient_funds")
+        one.facilitator.usually = refuse_with("insufficient_funds")
         for _ in range(2):
-            pay(one.client, payment_for(one.client, buyer))
+            pay(one.client, sign_payment(one.client, buyer))
         while one.client.get("/services").status_code == 200:
             pass
         read = one.read()
@@ -254,8 +254,8 @@ def test_limited_requests_are_counted_by_whose_limit_it_was(tmp_path: Path) -> N
 
 def test_what_is_in_flight_is_seen(server: Metered) -> None:
     arrived, release = threading.Event(), threading.Event()
-    server.facilitator.next[:] = [server.facilitator.held(arrived, release)]
-    payment = payment_for(server.client, Buyer())
+    server.facilitator.next[:] = [server.facilitator.reply_when_released(arrived, release)]
+    payment = sign_payment(server.client, Buyer())
 
     with ThreadPoolExecutor(1) as pool:
         response = pool.submit(pay, server.client, payment)
@@ -295,7 +295,7 @@ def test_what_two_processes_count_is_added_up(pair: Metered) -> None:
     count = 30
 
     with ThreadPoolExecutor(6) as pool:
-        payments = [payment_for(pair.client, Buyer()) for _ in range(count)]
+        payments = [sign_payment(pair.client, Buyer()) for _ in range(count)]
         statuses = set(pool.map(partial(_alone, pair.process.url), payments))
 
     samples = pair.read()
@@ -310,12 +310,12 @@ def test_what_two_processes_count_is_added_up(pair: Metered) -> None:
 
 def test_a_process_that_is_killed_leaves_its_counts_and_not_its_gauges(pair: Metered) -> None:
     arrived, release = threading.Event(), threading.Event()
-    payment = payment_for(pair.client, Buyer())
+    payment = sign_payment(pair.client, Buyer())
     settled: dict[str, str] = {"service": PHISHING, "state": "settled"}
     before = pair.value("centgate_payments_total", **settled)
     assert before is not None
-    assert _alone(pair.process.url, payment_for(pair.client, Buyer())) == 200
-    pair.facilitator.next[:] = [pair.facilitator.held(arrived, release)]
+    assert _alone(pair.process.url, sign_payment(pair.client, Buyer())) == 200
+    pair.facilitator.next[:] = [pair.facilitator.reply_when_released(arrived, release)]
 
     with ThreadPoolExecutor(1) as pool:
         lost = pool.submit(_alone, pair.process.url, payment)
@@ -339,8 +339,8 @@ async def test_open_payments_are_counted_in_each_database(
     deployment = settings.model_copy(update={"database_url": database_url})
     now = int(time.time())
     for transaction, at in ((None, now - 100), (None, now - 50), ("0x1", now - 10), ("0x2", now - 9000)):
-        payment = encoded(buyer.payload(terms_of(phishing_check, deployment).header, now=at))
-        await presented(deployment, payment, at, transaction=transaction)
+        payment = encode_header(buyer.payload(build_terms(phishing_check, deployment).header, now=at))
+        await record_payment(deployment, payment, at, transaction=transaction)
     store = open_store(database_url)
     journal = OpenPaymentsCollector(store, keep_seconds=3600)
 
@@ -377,7 +377,7 @@ def test_the_shared_cache_is_counted_apart_and_its_failure_is_seen(
     asked = {"query": "sequencers"}
     with metered(tmp_path, SEARXNG_URL=upstreams.url_of("searxng"), CACHE_URL=redis.url) as server:
         assert until(lambda: server.value("centgate_shared_cache_up"), lambda up: up == 1)
-        search = partial(payment_for, server.client, Buyer(), SEARCH)
+        search = partial(sign_payment, server.client, Buyer(), SEARCH)
         assert pay(server.client, search(asked), SEARCH, asked).status_code == 200
         looked = server.value("centgate_cache_lookups_total", service=SLUG, cache="shared", result="miss")
 
@@ -482,7 +482,7 @@ def _alone(url: str, payment: str) -> int:
         return pay(client, payment).status_code
 
 
-def _workers(process: Process) -> list[int]:
+def _workers(process: ApiProcess) -> list[int]:
     """The server processes of a server that has several."""
     pid = process.popen.pid
     children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()

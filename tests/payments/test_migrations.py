@@ -26,8 +26,14 @@ from typer.testing import CliRunner
 from centgate.cli import app
 from centgate.dev import MERCHANT
 from centgate.payments import migrations
-from centgate.payments.migrations import HEAD, SchemaMismatch, bring_up_to_date, config, version
-from centgate.payments.sqlite import sqlite_engine
+from centgate.payments.migrations import (
+    HEAD_REVISION,
+    SchemaMismatch,
+    build_alembic_config,
+    read_revision,
+    upgrade_schema,
+)
+from centgate.payments.sqlite import create_sqlite_engine
 from centgate.payments.store import open_store
 from centgate.payments.tables import metadata
 
@@ -55,7 +61,7 @@ def run(database_url: str) -> Run:
     def run(work: Callable[[Connection], Any]) -> Any:
         if database_url.startswith("postgresql:"):
             return asyncio.run(on_postgresql(work))
-        engine = sqlite_engine(Path(database_url.removeprefix("sqlite:///")))
+        engine = create_sqlite_engine(Path(database_url.removeprefix("sqlite:///")))
         try:
             with engine.connect() as connection:
                 return work(connection)
@@ -70,9 +76,9 @@ def at(revision: str) -> Callable[[Connection], None]:
 
     def move(connection: Connection) -> None:
         with connection.begin():
-            down = revision == "base" or (version(connection) or "") > revision
+            down = revision == "base" or (read_revision(connection) or "") > revision
             step = command.downgrade if down else command.upgrade
-            step(config(connection), revision)
+            step(build_alembic_config(connection), revision)
 
     return move
 
@@ -109,7 +115,7 @@ def tables(connection: Connection) -> list[str]:
 
 
 def test_the_migrated_schema_is_that_of_the_tables(run: Run) -> None:
-    run(bring_up_to_date)
+    run(upgrade_schema)
 
     assert run(differences) == []
     assert run(primary_keys) == {
@@ -121,7 +127,7 @@ def test_head_is_the_newest_migration() -> None:
     config = Config()
     config.set_main_option("script_location", str(Path(migrations.__file__).parent))
 
-    assert ScriptDirectory.from_config(config).get_heads() == [HEAD]
+    assert ScriptDirectory.from_config(config).get_heads() == [HEAD_REVISION]
 
 
 def test_what_the_first_version_wrote_down_is_there_after_all_others(run: Run) -> None:
@@ -129,7 +135,7 @@ def test_what_the_first_version_wrote_down_is_there_after_all_others(run: Run) -
     run(executed(DELIVERED))
     run(executed(ANSWER, body=b"\0{}"))
 
-    found = run(bring_up_to_date)
+    found = run(upgrade_schema)
 
     assert found == "0001"
     assert run(differences) == []
@@ -144,19 +150,19 @@ def test_what_the_first_version_wrote_down_is_there_after_all_others(run: Run) -
 
 
 def test_it_can_be_taken_back_to_the_first_version_and_forward_again(run: Run) -> None:
-    run(bring_up_to_date)
+    run(upgrade_schema)
     run(executed(DELIVERED))
 
     run(at("0001"))
     kept = run(executed("SELECT state, amount FROM payments"))
-    run(bring_up_to_date)
+    run(upgrade_schema)
 
     assert kept == [("delivered", "10000")]
     assert run(differences) == []
 
 
 def test_it_can_be_taken_back_to_nothing(run: Run) -> None:
-    run(bring_up_to_date)
+    run(upgrade_schema)
 
     run(at("base"))
 
@@ -164,20 +170,20 @@ def test_it_can_be_taken_back_to_nothing(run: Run) -> None:
 
 
 def test_bringing_it_up_to_date_twice_changes_nothing(run: Run) -> None:
-    run(bring_up_to_date)
+    run(upgrade_schema)
     run(executed(DELIVERED))
 
-    assert run(bring_up_to_date) == HEAD
+    assert run(upgrade_schema) == HEAD_REVISION
     assert run(executed("SELECT state FROM payments")) == [("delivered",)]
 
 
 @pytest.mark.parametrize(("found", "told"), [("0999", "newer Centgate"), ("ae1027a6acf", "another program")])
 def test_a_schema_that_is_not_known_is_left_alone(run: Run, found: str, told: str) -> None:
-    run(bring_up_to_date)
+    run(upgrade_schema)
     run(executed(f"UPDATE alembic_version SET version_num = '{found}'"))
 
     with pytest.raises(SchemaMismatch, match=told):
-        run(bring_up_to_date)
+        run(upgrade_schema)
 
     assert run(executed("SELECT version_num FROM alembic_version")) == [(found,)]
 
@@ -193,14 +199,14 @@ def test_the_command_says_what_it_did(database_url: str, run: Run) -> None:
     run(at("0001"))
     third = migrated(database_url)
 
-    assert first == (0, f"the database was empty: created schema {HEAD}")
-    assert second == (0, f"the database is up to date: schema {HEAD}")
-    assert third == (0, f"the database is updated from schema 0001 to {HEAD}")
+    assert first == (0, f"the database was empty: created schema {HEAD_REVISION}")
+    assert second == (0, f"the database is up to date: schema {HEAD_REVISION}")
+    assert third == (0, f"the database is updated from schema 0001 to {HEAD_REVISION}")
     assert run(differences) == []
 
 
 def test_the_command_refuses_a_newer_schema(database_url: str, run: Run) -> None:
-    run(bring_up_to_date)
+    run(upgrade_schema)
     run(executed("UPDATE alembic_version SET version_num = '0999'"))
 
     code, told = migrated(database_url)
@@ -234,7 +240,7 @@ def refused(url: str) -> tuple[int, str]:
 
 
 def test_a_server_does_not_start_on_a_newer_schema(database_url: str, run: Run) -> None:
-    run(bring_up_to_date)
+    run(upgrade_schema)
     run(executed("UPDATE alembic_version SET version_num = '0999'"))
 
     code, told = refused(database_url)
@@ -253,7 +259,7 @@ def test_a_server_does_not_start_on_an_older_schema_that_others_may_use(database
 
 
 async def test_an_older_file_is_brought_up_to_date_by_its_first_use(tmp_path: Path) -> None:
-    engine = sqlite_engine(tmp_path / "journal.db")
+    engine = create_sqlite_engine(tmp_path / "journal.db")
     with engine.connect() as connection:
         at("0001")(connection)
     store = open_store(f"sqlite:///{tmp_path / 'journal.db'}")

@@ -161,7 +161,7 @@ class MoneyModel(RuleBasedStateMachine):
             world.mine_after(blocks)
 
         async def send_both() -> None:
-            await asyncio.gather(*(each.journal.beat() for each in world.deployments))
+            await asyncio.gather(*(each.journal.heartbeat() for each in world.deployments))
             _, result = await asyncio.gather(
                 world.send(buyer),
                 world.present(other, payment, purchase.question, identifier=purchase.identifier),
@@ -294,7 +294,7 @@ class MoneyModel(RuleBasedStateMachine):
             world.mine_after(blocks)
 
         async def present_both() -> None:
-            await asyncio.gather(*(each.journal.beat() for each in sellers))
+            await asyncio.gather(*(each.journal.heartbeat() for each in sellers))
             await asyncio.gather(
                 world.present(sellers[deployment], authorization, "first.example"),
                 world.present(sellers[1 - deployment], authorization, "second.example"),
@@ -348,7 +348,7 @@ class MoneyModel(RuleBasedStateMachine):
     def open_payments_are_resolved(self, deployment: int, first: Plan, second: Plan) -> None:
         """The server asks by itself what became of open payments."""
         self._plan(deployment, first, second)
-        self.stage.run(self.world.deployments[deployment].resolver.resolve_all())
+        self.stage.run(self.world.deployments[deployment].resolver.reconcile_all())
 
     # -- checks --------------------------------------------------------------------------------------------
 

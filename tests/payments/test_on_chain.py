@@ -10,10 +10,20 @@ import time
 from typing import Any
 
 import pytest
-from buyer import Api, Buyer, decoded, encoded, identified, note, pay, payload_for, terms_of
-from deeds import cancel, reverted_transaction, settling_on, spend_elsewhere
-from facilitators import StubFacilitator, refused, said
-from pasts import presented
+from buyer import (
+    ApiFactory,
+    Buyer,
+    decode_header,
+    encode_header,
+    fetch_terms,
+    pay,
+    payment_note,
+    sign_payload,
+    with_identifier,
+)
+from deeds import cancel_authorization, pay_other_recipient, send_reverted_transfer, settle_then_reply
+from facilitators import StubFacilitator, refuse_with, reply_with
+from pasts import record_payment
 from standins import FakeUpstreams
 
 from centgate.devchain.house import DevChain
@@ -32,15 +42,15 @@ def nonce_of(payload: Payload) -> str:
 
 
 def test_what_was_paid_on_chain_is_served_though_the_facilitator_said_nothing(
-    api: Api, stubbed: Settings, devchain: DevChain, facilitator: StubFacilitator, buyer: Buyer
+    api: ApiFactory, stubbed: Settings, devchain: DevChain, facilitator: StubFacilitator, buyer: Buyer
 ) -> None:
     client = api(stubbed)
-    payload = payload_for(client, buyer)
-    facilitator.next.append(settling_on(devchain, said(502, "")))
+    payload = sign_payload(client, buyer)
+    facilitator.next.append(settle_then_reply(devchain, reply_with(502, "")))
     before = devchain.balance(buyer.address)
 
-    open_ended = pay(client, encoded(payload))
-    served = pay(client, encoded(payload))
+    open_ended = pay(client, encode_header(payload))
+    served = pay(client, encode_header(payload))
 
     assert (open_ended.status_code, served.status_code) == (502, 200)
     assert devchain.balance(buyer.address) == before - 10_000
@@ -48,23 +58,23 @@ def test_what_was_paid_on_chain_is_served_though_the_facilitator_said_nothing(
 
 
 def test_its_receipt_names_the_real_transaction(
-    api: Api, stubbed: Settings, devchain: DevChain, facilitator: StubFacilitator, buyer: Buyer
+    api: ApiFactory, stubbed: Settings, devchain: DevChain, facilitator: StubFacilitator, buyer: Buyer
 ) -> None:
     client = api(stubbed)
-    payload = payload_for(client, buyer)
-    facilitator.next.append(settling_on(devchain, said(502, "")))
-    pay(client, encoded(payload))
+    payload = sign_payload(client, buyer)
+    facilitator.next.append(settle_then_reply(devchain, reply_with(502, "")))
+    pay(client, encode_header(payload))
 
-    served = pay(client, encoded(payload))
+    served = pay(client, encode_header(payload))
 
-    transaction = decoded(served.headers["PAYMENT-RESPONSE"])["transaction"]
+    transaction = decode_header(served.headers["PAYMENT-RESPONSE"])["transaction"]
     mined = ask(devchain.rpc_url, "eth_getTransactionReceipt", transaction)
     assert mined["status"] == "0x1"
     assert any(nonce_of(payload) in log["topics"] for log in mined["logs"])
 
 
 def test_a_facilitator_that_then_disappears_is_not_needed(
-    api: Api,
+    api: ApiFactory,
     chain_settings: Settings,
     stubbed: Settings,
     devchain: DevChain,
@@ -72,8 +82,8 @@ def test_a_facilitator_that_then_disappears_is_not_needed(
     buyer: Buyer,
 ) -> None:
     first = api(stubbed)
-    payment = encoded(payload_for(first, buyer))
-    facilitator.next.append(settling_on(devchain, said(502, "")))
+    payment = encode_header(sign_payload(first, buyer))
+    facilitator.next.append(settle_then_reply(devchain, reply_with(502, "")))
     pay(first, payment)
     alone = api(stubbed.model_copy(update={"facilitator_url": "http://127.0.0.1:9"}))
 
@@ -81,135 +91,135 @@ def test_a_facilitator_that_then_disappears_is_not_needed(
 
 
 def test_what_did_not_move_is_settled_when_it_is_sent_again(
-    api: Api, stubbed: Settings, devchain: DevChain, facilitator: StubFacilitator, buyer: Buyer
+    api: ApiFactory, stubbed: Settings, devchain: DevChain, facilitator: StubFacilitator, buyer: Buyer
 ) -> None:
     client = api(stubbed)
-    payload = payload_for(client, buyer)
-    facilitator.next += [said(502, ""), settling_on(devchain, facilitator.settle)]
-    pay(client, encoded(payload))
+    payload = sign_payload(client, buyer)
+    facilitator.next += [reply_with(502, ""), settle_then_reply(devchain, facilitator.settle)]
+    pay(client, encode_header(payload))
 
-    served = pay(client, encoded(payload))
+    served = pay(client, encode_header(payload))
 
     assert served.status_code == 200
     assert devchain.authorization_used(buyer.address, nonce_of(payload))
 
 
 def test_a_payment_that_somebody_else_broadcast_first_is_served(
-    api: Api, stubbed: Settings, devchain: DevChain, facilitator: StubFacilitator, buyer: Buyer
+    api: ApiFactory, stubbed: Settings, devchain: DevChain, facilitator: StubFacilitator, buyer: Buyer
 ) -> None:
     """The facilitator's own transaction then fails, and the money has moved all the same."""
     client = api(stubbed)
-    payload = payload_for(client, buyer)
+    payload = sign_payload(client, buyer)
     failed = {"success": False, "errorReason": "transaction_failed", "transaction": HASH, "network": ""}
-    facilitator.next.append(settling_on(devchain, said(200, failed)))
+    facilitator.next.append(settle_then_reply(devchain, reply_with(200, failed)))
 
-    served = pay(client, encoded(payload))
+    served = pay(client, encode_header(payload))
 
     assert served.status_code == 200
-    assert decoded(served.headers["PAYMENT-RESPONSE"])["transaction"] != HASH
+    assert decode_header(served.headers["PAYMENT-RESPONSE"])["transaction"] != HASH
 
 
 def test_a_transaction_that_was_reverted_is_a_refusal(
-    api: Api, stubbed: Settings, devchain: DevChain, facilitator: StubFacilitator, buyer: Buyer
+    api: ApiFactory, stubbed: Settings, devchain: DevChain, facilitator: StubFacilitator, buyer: Buyer
 ) -> None:
     client = api(stubbed)
-    payload = payload_for(client, buyer)
+    payload = sign_payload(client, buyer)
     failed = {"success": False, "errorReason": "transaction_failed", "network": ""}
-    reverted = reverted_transaction(devchain, nonce_of(payload))
-    facilitator.next.append(said(200, failed | {"transaction": reverted}))
+    reverted = send_reverted_transfer(devchain, nonce_of(payload))
+    facilitator.next.append(reply_with(200, failed | {"transaction": reverted}))
 
-    response = pay(client, encoded(payload))
+    response = pay(client, encode_header(payload))
 
-    assert (response.status_code, note(response)["state"]) == (402, "refused")
+    assert (response.status_code, payment_note(response)["state"]) == (402, "refused")
 
 
 @pytest.mark.parametrize("reason", ["invalid_exact_evm_nonce_already_used", "insufficient_funds"])
 def test_a_refusal_is_not_believed_where_the_chain_says_unused(
-    api: Api, stubbed: Settings, facilitator: StubFacilitator, buyer: Buyer, reason: str
+    api: ApiFactory, stubbed: Settings, facilitator: StubFacilitator, buyer: Buyer, reason: str
 ) -> None:
     client = api(stubbed)
-    payment = encoded(payload_for(client, buyer))
-    facilitator.next += [said(502, ""), refused(reason)]
+    payment = encode_header(sign_payload(client, buyer))
+    facilitator.next += [reply_with(502, ""), refuse_with(reason)]
     pay(client, payment)
 
     response = pay(client, payment)
 
     assert response.status_code == 502
-    assert note(response)["state"] == "in_flight"
+    assert payment_note(response)["state"] == "in_flight"
 
 
 def test_what_its_payer_cancelled_is_refused_and_never_served(
-    api: Api, stubbed: Settings, devchain: DevChain, facilitator: StubFacilitator, buyer: Buyer
+    api: ApiFactory, stubbed: Settings, devchain: DevChain, facilitator: StubFacilitator, buyer: Buyer
 ) -> None:
     client = api(stubbed)
-    payload = payload_for(client, buyer)
-    facilitator.next.append(said(502, ""))
-    pay(client, encoded(payload))
-    cancel(devchain, buyer, nonce_of(payload))
+    payload = sign_payload(client, buyer)
+    facilitator.next.append(reply_with(502, ""))
+    pay(client, encode_header(payload))
+    cancel_authorization(devchain, buyer, nonce_of(payload))
 
-    response = pay(client, encoded(payload))
+    response = pay(client, encode_header(payload))
 
     assert (response.status_code, response.json()["error"]["details"]["reason"]) == (402, LOST)
-    assert note(response) == {"state": "refused", "charged": False, "retry": "new_payment"}
+    assert payment_note(response) == {"state": "refused", "charged": False, "retry": "new_payment"}
     assert facilitator.asked == 1
 
 
 def test_a_nonce_spent_on_somebody_else_is_refused_and_never_served(
-    api: Api, stubbed: Settings, devchain: DevChain, facilitator: StubFacilitator, buyer: Buyer
+    api: ApiFactory, stubbed: Settings, devchain: DevChain, facilitator: StubFacilitator, buyer: Buyer
 ) -> None:
     client = api(stubbed)
-    payload = payload_for(client, buyer)
-    facilitator.next.append(said(502, ""))
-    pay(client, encoded(payload))
-    spend_elsewhere(devchain, terms_of(client), buyer, nonce_of(payload))
+    payload = sign_payload(client, buyer)
+    facilitator.next.append(reply_with(502, ""))
+    pay(client, encode_header(payload))
+    pay_other_recipient(devchain, fetch_terms(client), buyer, nonce_of(payload))
 
-    response = pay(client, encoded(payload))
+    response = pay(client, encode_header(payload))
 
     assert (response.status_code, response.json()["error"]["details"]["reason"]) == (402, LOST)
 
 
 async def test_what_expired_unused_is_refused_for_good(
-    api: Api, stubbed: Settings, devchain: DevChain, facilitator: StubFacilitator, buyer: Buyer
+    api: ApiFactory, stubbed: Settings, devchain: DevChain, facilitator: StubFacilitator, buyer: Buyer
 ) -> None:
     client = api(stubbed)
     an_hour_ago = int(time.time()) - 3600
-    payment = encoded(buyer.payload(terms_of(client), now=an_hour_ago))
-    await presented(stubbed, payment, an_hour_ago)
-    cancel(devchain, Buyer(8), "0x" + secrets.token_hex(32))  # a block later than its end
+    payment = encode_header(buyer.payload(fetch_terms(client), now=an_hour_ago))
+    await record_payment(stubbed, payment, an_hour_ago)
+    cancel_authorization(devchain, Buyer(8), "0x" + secrets.token_hex(32))  # a block later than its end
 
     response = pay(client, payment)
 
     assert (response.status_code, response.json()["error"]["details"]["reason"]) == (402, EXPIRED)
-    assert note(response) == {"state": "refused", "charged": False, "retry": "new_payment"}
+    assert payment_note(response) == {"state": "refused", "charged": False, "retry": "new_payment"}
     assert facilitator.asked == 0
 
 
 def test_what_expired_after_it_had_moved_is_served(
-    api: Api, stubbed: Settings, devchain: DevChain, facilitator: StubFacilitator, buyer: Buyer
+    api: ApiFactory, stubbed: Settings, devchain: DevChain, facilitator: StubFacilitator, buyer: Buyer
 ) -> None:
     client = api(stubbed)
-    payload = buyer.payload(terms_of(client), now=int(time.time()), seconds=8)
-    facilitator.next.append(settling_on(devchain, said(502, "")))
-    pay(client, encoded(payload))
+    payload = buyer.payload(fetch_terms(client), now=int(time.time()), seconds=8)
+    facilitator.next.append(settle_then_reply(devchain, reply_with(502, "")))
+    pay(client, encode_header(payload))
     while int(payload["payload"]["authorization"]["validBefore"]) > time.time() + 5:
         time.sleep(0.1)  # until it is too late to settle it
 
-    served = pay(client, encoded(payload))
+    served = pay(client, encode_header(payload))
 
     assert served.status_code == 200
 
 
 def test_an_older_payment_under_a_key_is_what_is_resolved(
-    api: Api, stubbed: Settings, devchain: DevChain, facilitator: StubFacilitator, buyer: Buyer
+    api: ApiFactory, stubbed: Settings, devchain: DevChain, facilitator: StubFacilitator, buyer: Buyer
 ) -> None:
     client = api(stubbed)
     key = "the-key-of-" + secrets.token_hex(8)
-    older = payload_for(client, buyer)
-    facilitator.next += [said(502, ""), settling_on(devchain, facilitator.settle)]
-    pay(client, identified(older, key))
-    newer = buyer.payload(terms_of(client), now=int(time.time()) - 3600)
+    older = sign_payload(client, buyer)
+    facilitator.next += [reply_with(502, ""), settle_then_reply(devchain, facilitator.settle)]
+    pay(client, with_identifier(older, key))
+    newer = buyer.payload(fetch_terms(client), now=int(time.time()) - 3600)
 
-    response = pay(client, identified(newer, key))
+    response = pay(client, with_identifier(newer, key))
 
     assert response.status_code == 200
     assert devchain.authorization_used(buyer.address, nonce_of(older))
@@ -218,17 +228,17 @@ def test_an_older_payment_under_a_key_is_what_is_resolved(
 
 @pytest.mark.parametrize("rpc", ["http://127.0.0.1:9", "stub"], ids=["unreachable", "talking nonsense"])
 def test_a_node_that_does_not_answer_leaves_the_outcome_open(
-    api: Api, stubbed: Settings, facilitator: StubFacilitator, buyer: Buyer, rpc: str
+    api: ApiFactory, stubbed: Settings, facilitator: StubFacilitator, buyer: Buyer, rpc: str
 ) -> None:
     node = ProviderSettings(url=facilitator.url + "/settle" if rpc == "stub" else rpc)
     client = api(stubbed.model_copy(update={"providers": {"rpc_84532": node}}))
-    payment = encoded(payload_for(client, buyer))
-    facilitator.usually = said(200, {"jsonrpc": "2.0", "id": 1, "error": {"code": -32000}})
+    payment = encode_header(sign_payload(client, buyer))
+    facilitator.usually = reply_with(200, {"jsonrpc": "2.0", "id": 1, "error": {"code": -32000}})
     pay(client, payment)
 
     response = pay(client, payment)
 
-    assert (response.status_code, note(response)["retry"]) == (502, "same_payment")
+    assert (response.status_code, payment_note(response)["retry"]) == (502, "same_payment")
 
 
 NODES: dict[str, tuple[int, Any]] = {
@@ -241,7 +251,7 @@ NODES: dict[str, tuple[int, Any]] = {
 
 @pytest.mark.parametrize("answer", NODES.values(), ids=NODES.keys())
 def test_a_node_that_answers_anything_but_the_fact_leaves_the_outcome_open(
-    api: Api,
+    api: ApiFactory,
     stubbed: Settings,
     facilitator: StubFacilitator,
     upstreams: FakeUpstreams,
@@ -251,50 +261,50 @@ def test_a_node_that_answers_anything_but_the_fact_leaves_the_outcome_open(
     upstreams.set_response_function("node", "/", lambda _asked: answer, method="POST")
     node = ProviderSettings(url=upstreams.url_of("node") + "/")
     client = api(stubbed.model_copy(update={"providers": {"rpc_84532": node}}))
-    payment = encoded(payload_for(client, buyer))
-    facilitator.usually = said(502, "")
+    payment = encode_header(sign_payload(client, buyer))
+    facilitator.usually = reply_with(502, "")
     pay(client, payment)
 
     response = pay(client, payment)
 
-    assert (response.status_code, note(response)["retry"]) == (502, "same_payment")
-    assert note(response)["state"] == "in_flight"
+    assert (response.status_code, payment_note(response)["retry"]) == (502, "same_payment")
+    assert payment_note(response)["state"] == "in_flight"
 
 
 def test_a_bad_signature_of_a_payer_with_code_is_left_to_the_facilitator(
-    api: Api, stubbed: Settings, facilitator: StubFacilitator
+    api: ApiFactory, stubbed: Settings, facilitator: StubFacilitator
 ) -> None:
     client = api(stubbed)
-    payload = payload_for(client, Buyer(), **{"from": TOKEN})  # a contract for certain
+    payload = sign_payload(client, Buyer(), **{"from": TOKEN})  # a contract for certain
 
-    pay(client, encoded(payload))
+    pay(client, encode_header(payload))
 
     assert facilitator.asked == 1
 
 
 def test_a_bad_signature_of_a_payer_without_code_is_refused_here(
-    api: Api, stubbed: Settings, facilitator: StubFacilitator
+    api: ApiFactory, stubbed: Settings, facilitator: StubFacilitator
 ) -> None:
     client = api(stubbed)
-    payload = payload_for(client, Buyer(), **{"from": Buyer(1).address})
+    payload = sign_payload(client, Buyer(), **{"from": Buyer(1).address})
 
-    response = pay(client, encoded(payload))
+    response = pay(client, encode_header(payload))
 
     assert response.json()["error"]["details"]["reason"] == "invalid_exact_evm_payload_signature"
     assert facilitator.asked == 0
 
 
 def test_an_open_payment_of_a_payer_with_code_stays_open_when_no_node_answers(
-    api: Api, stubbed: Settings, facilitator: StubFacilitator, upstreams: FakeUpstreams
+    api: ApiFactory, stubbed: Settings, facilitator: StubFacilitator, upstreams: FakeUpstreams
 ) -> None:
     up = [(200, {"jsonrpc": "2.0", "id": 1, "result": result}) for result in (hex(84532), "0x6001")]
     upstreams.set_response_function("node", "/", lambda _asked: up.pop(0) if up else (503, ""), method="POST")
     node = ProviderSettings(url=upstreams.url_of("node") + "/")
     client = api(stubbed.model_copy(update={"providers": {"rpc_84532": node}}))
-    payment = encoded(payload_for(client, Buyer(), **{"from": Buyer(1).address}))
-    facilitator.usually = said(502, "")
+    payment = encode_header(sign_payload(client, Buyer(), **{"from": Buyer(1).address}))
+    facilitator.usually = reply_with(502, "")
     pay(client, payment)
 
     response = pay(client, payment)
 
-    assert (response.status_code, note(response)["retry"]) == (502, "same_payment")
+    assert (response.status_code, payment_note(response)["retry"]) == (502, "same_payment")

@@ -6,8 +6,8 @@ import time
 
 import httpx
 import pytest
-from buyer import Buyer, note, pay, payment_for
-from facilitators import StubFacilitator, said
+from buyer import Buyer, pay, payment_note, sign_payment
+from facilitators import StubFacilitator, reply_with
 
 from centgate.payments import gate, upkeep
 
@@ -22,8 +22,8 @@ def low_bound(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_new_payment_is_refused_unused_while_too_many_are_open(
     client: httpx.Client, facilitator: StubFacilitator
 ) -> None:
-    facilitator.usually = said(500, "")
-    payments = [payment_for(client, Buyer(number)) for number in range(2)]
+    facilitator.usually = reply_with(500, "")
+    payments = [sign_payment(client, Buyer(number)) for number in range(2)]
     for payment in payments:
         pay(client, payment)
     refused = _refused_in_time(client)
@@ -31,7 +31,7 @@ def test_new_payment_is_refused_unused_while_too_many_are_open(
 
     known = pay(client, payments[0])
 
-    assert note(refused) == {"state": "unused", "charged": False, "retry": "same_payment"}
+    assert payment_note(refused) == {"state": "unused", "charged": False, "retry": "same_payment"}
     assert int(refused.headers["Retry-After"]) == 60
     assert known.status_code == 200
 
@@ -40,8 +40,8 @@ def _refused_in_time(client: httpx.Client) -> httpx.Response:
     """The first refusal, once the open payments have been counted."""
     deadline = time.monotonic() + 10
     while True:
-        response = pay(client, payment_for(client, Buyer(5)))
-        if note(response)["state"] == "unused":
+        response = pay(client, sign_payment(client, Buyer(5)))
+        if payment_note(response)["state"] == "unused":
             return response
         assert time.monotonic() < deadline
         time.sleep(0.1)

@@ -5,16 +5,16 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 
 import httpx
-from buyer import Buyer, decoded, pay, payment_for
+from buyer import Buyer, decode_header, pay, sign_payment
 from facilitators import StubFacilitator
 
 
 def test_a_paid_request_is_answered_with_a_verdict_and_a_receipt(client: httpx.Client, buyer: Buyer) -> None:
-    response = pay(client, payment_for(client, buyer))
+    response = pay(client, sign_payment(client, buyer))
 
     assert response.status_code == 200
     assert response.json()["data"]["status"] == "blocked"
-    receipt = decoded(response.headers["PAYMENT-RESPONSE"])
+    receipt = decode_header(response.headers["PAYMENT-RESPONSE"])
     assert receipt["success"] is True
     assert receipt["payer"] == buyer.address.lower()
 
@@ -22,7 +22,7 @@ def test_a_paid_request_is_answered_with_a_verdict_and_a_receipt(client: httpx.C
 def test_the_same_payment_gets_the_same_bytes_and_is_not_charged_again(
     client: httpx.Client, buyer: Buyer, facilitator: StubFacilitator
 ) -> None:
-    payment = payment_for(client, buyer)
+    payment = sign_payment(client, buyer)
     first = pay(client, payment)
 
     again = pay(client, payment)
@@ -37,7 +37,7 @@ def test_the_same_payment_gets_the_same_bytes_and_is_not_charged_again(
 def test_a_hundred_at_once_with_one_payment_get_one_answer(
     client: httpx.Client, buyer: Buyer, facilitator: StubFacilitator
 ) -> None:
-    payment = payment_for(client, buyer)
+    payment = sign_payment(client, buyer)
 
     with ThreadPoolExecutor(50) as pool:
         responses = list(pool.map(pay, [client] * 100, [payment] * 100))

@@ -13,14 +13,14 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
-from buyer import PHISHING, Api, Buyer, pay, payment_for
+from buyer import PHISHING, ApiFactory, Buyer, pay, sign_payment
 from databases import Postgres
-from entered import NOW, answer_to, enter, row
-from facilitators import StubFacilitator, refused, said
-from payments_shell import run
+from entered import NOW, answer_row, insert_rows, payment_row
+from facilitators import StubFacilitator, refuse_with, reply_with
+from payments_shell import run_payments_command
 
 from centgate.payments.columns import DAILY_COLUMNS, PAYMENT_COLUMNS, REFUND_COLUMNS
-from centgate.payments.migrations import HEAD
+from centgate.payments.migrations import HEAD_REVISION
 from centgate.settings import Settings
 
 REFUND = "0x" + "F0" * 32
@@ -28,7 +28,7 @@ DAY = 86_400.0
 
 
 def listed(url: str, *arguments: str) -> Any:
-    shown = run("list", "--json", *arguments, url=url)
+    shown = run_payments_command("list", "--json", *arguments, url=url)
     assert shown.exit_code == 0, shown.output
     return json.loads(shown.stdout)["payments"]
 
@@ -37,24 +37,26 @@ def at_once(url: str, **tables: Any) -> None:
     """Fill a journal from a test that is not asynchronous."""
     import asyncio
 
-    asyncio.run(enter(url, **tables))
+    asyncio.run(insert_rows(url, **tables))
 
 
 def old(number: int, state: str = "settled", days: float = 3, **changes: Any) -> Any:
     """A payment presented so many days ago."""
-    return row(number, state, created_at=time.time() - days * DAY, **changes)
+    return payment_row(number, state, created_at=time.time() - days * DAY, **changes)
 
 
 def test_what_was_paid_is_shown_while_the_server_runs(
-    api: Api, settings: Settings, database_url: str, facilitator: StubFacilitator, buyer: Buyer
+    api: ApiFactory, settings: Settings, database_url: str, facilitator: StubFacilitator, buyer: Buyer
 ) -> None:
     client = api(settings.model_copy(update={"database_url": database_url}))
-    facilitator.next = [facilitator.settle, refused("insufficient_funds"), said(500, "no")]
-    answers = [pay(client, payment_for(client, buyer)) for _ in range(3)]
+    facilitator.next = [facilitator.settle, refuse_with("insufficient_funds"), reply_with(500, "no")]
+    answers = [pay(client, sign_payment(client, buyer)) for _ in range(3)]
 
     unknown, rejected, delivered = listed(database_url)
-    shown = run("show", f"{delivered['payer']}:{delivered['nonce']}", "--json", "--body", url=database_url)
-    summary = json.loads(run("summary", "--json", url=database_url).stdout)
+    shown = run_payments_command(
+        "show", f"{delivered['payer']}:{delivered['nonce']}", "--json", "--body", url=database_url
+    )
+    summary = json.loads(run_payments_command("summary", "--json", url=database_url).stdout)
 
     assert [answer.status_code for answer in answers] == [200, 402, 502]
     assert (delivered["state"], delivered["status"]) == ("delivered", 200)
@@ -67,11 +69,11 @@ def test_what_was_paid_is_shown_while_the_server_runs(
 
 
 def test_an_open_payment_is_resolved_by_command(
-    api: Api, settings: Settings, database_url: str, facilitator: StubFacilitator, buyer: Buyer
+    api: ApiFactory, settings: Settings, database_url: str, facilitator: StubFacilitator, buyer: Buyer
 ) -> None:
     client = api(settings.model_copy(update={"database_url": database_url}))
-    facilitator.next = [facilitator.then(said(500, "no"))]
-    payment = payment_for(client, buyer)
+    facilitator.next = [facilitator.move_then_reply(reply_with(500, "no"))]
+    payment = sign_payment(client, buyer)
     assert pay(client, payment).status_code == 502
     given = {
         "CENTGATE_PAY_TO": str(settings.pay_to),
@@ -79,13 +81,13 @@ def test_an_open_payment_is_resolved_by_command(
         "CENTGATE_FACILITATOR_URL": facilitator.url,
     }
 
-    dry = run("reconcile", "--dry-run", "--json", url=database_url, settings=given)
+    dry = run_payments_command("reconcile", "--dry-run", "--json", url=database_url, settings=given)
     asked_dry = facilitator.asked
-    done = run("reconcile", "--json", url=database_url, settings=given)
+    done = run_payments_command("reconcile", "--json", url=database_url, settings=given)
 
     deadline = time.monotonic() + 30
     while listed(database_url)[0]["state"] == "settling" and time.monotonic() < deadline:
-        done = run("reconcile", "--json", url=database_url, settings=given)
+        done = run_payments_command("reconcile", "--json", url=database_url, settings=given)
     assert (dry.exit_code, asked_dry) == (1, 1)
     assert done.exit_code == 0, done.output
     assert json.loads(done.stdout)["open"] == []
@@ -100,18 +102,20 @@ def test_what_stays_open_is_said_and_counts_as_failure(
     at_once(database_url, payments=[old(1, "settling")])
     given = {"CENTGATE_PAY_TO": "0x" + "ce" * 20, "CENTGATE_FACILITATOR_URL": facilitator.url}
 
-    shown = run("reconcile", "--rpc", "http://127.0.0.1:9", url=database_url, settings=given)
+    shown = run_payments_command("reconcile", "--rpc", "http://127.0.0.1:9", url=database_url, settings=given)
 
     assert shown.exit_code == 1, shown.output
     assert "Open before: 1, now: 1" in shown.stdout
 
 
 def test_a_list_goes_on_where_the_page_before_ended(database_url: str) -> None:
-    at_once(database_url, payments=[row(each, created_at=NOW + each) for each in range(5)])
+    at_once(database_url, payments=[payment_row(each, created_at=NOW + each) for each in range(5)])
     pages: list[list[str]] = []
     after: list[str] = []
     while True:
-        page = json.loads(run("list", "--json", "--limit", "2", *after, url=database_url).stdout)
+        page = json.loads(
+            run_payments_command("list", "--json", "--limit", "2", *after, url=database_url).stdout
+        )
         pages.append([each["nonce"][-1] for each in page["payments"]])
         if page["next"] is None:
             break
@@ -125,7 +129,10 @@ def test_a_table_fits_its_terminal(tmp_path: Path, width: int) -> None:
     url = f"sqlite:///{tmp_path / 'journal.db'}"
     at_once(url, payments=[old(1), old(2, "delivered", service="libdocs-resolve-library"), old(3, "refused")])
 
-    tables = [run("list", url=url, width=width), run("summary", url=url, width=width)]
+    tables = [
+        run_payments_command("list", url=url, width=width),
+        run_payments_command("summary", url=url, width=width),
+    ]
 
     for table in tables:
         assert table.exit_code == 0, table.output
@@ -137,13 +144,13 @@ def test_a_table_fits_its_terminal(tmp_path: Path, width: int) -> None:
 def test_a_shortened_id_of_the_table_names_its_payment(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path / 'journal.db'}"
     at_once(url, payments=[old(1, "delivered")])
-    short = run("list", url=url).stdout.split()[-1]
+    short = run_payments_command("list", url=url).stdout.split()[-1]
 
-    shown = run("show", short, url=url)
+    shown = run_payments_command("show", short, url=url)
 
     assert "…" in short
     assert shown.exit_code == 0
-    assert row(1)["transaction"] in shown.stdout
+    assert payment_row(1)["transaction"] in shown.stdout
 
 
 @pytest.mark.parametrize(
@@ -174,7 +181,7 @@ def test_a_payment_is_told_in_words(tmp_path: Path, payment: Any, said_of_it: li
     url = f"sqlite:///{tmp_path / 'journal.db'}"
     at_once(url, payments=[payment])
 
-    shown = run("show", payment["nonce"], url=url, width=200)
+    shown = run_payments_command("show", payment["nonce"], url=url, width=200)
 
     assert shown.exit_code == 0, shown.output
     assert [each for each in said_of_it if each not in " ".join(shown.stdout.split())] == []
@@ -198,8 +205,8 @@ def test_events_of_a_payment_are_told_in_their_order(database_url: str) -> None:
     ]
     at_once(database_url, payments=[paid], payment_events=history)
 
-    shown = json.loads(run("show", paid["nonce"], "--json", url=database_url).stdout)
-    page = run("show", paid["nonce"], url=database_url, width=250).stdout
+    shown = json.loads(run_payments_command("show", paid["nonce"], "--json", url=database_url).stdout)
+    page = run_payments_command("show", paid["nonce"], url=database_url, width=250).stdout
 
     told = [each["what"] for each in shown["payments"][0]["events"]]
     assert "presented it for" in told[0]
@@ -223,9 +230,12 @@ def test_payment_that_was_not_sent_is_listed_by_its_state(tmp_path: Path) -> Non
 def test_a_stored_answer_is_told_by_its_size_and_shown_when_asked_for(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path / 'journal.db'}"
     paid = old(1, "delivered")
-    at_once(url, payments=[paid], answers=[answer_to(paid, b'{"data": "\x1b[2J"}')])
+    at_once(url, payments=[paid], answers=[answer_row(paid, b'{"data": "\x1b[2J"}')])
 
-    usual, whole = run("show", paid["nonce"], url=url), run("show", paid["nonce"], "--body", url=url)
+    usual, whole = (
+        run_payments_command("show", paid["nonce"], url=url),
+        run_payments_command("show", paid["nonce"], "--body", url=url),
+    )
 
     assert "HTTP 200, 16 bytes" in usual.stdout
     assert '"data"' not in usual.stdout
@@ -237,9 +247,9 @@ def test_an_export_has_every_payment_under_the_names_that_help_gives(database_ur
     paid = [old(1, "delivered"), old(2, "settled"), old(3, "refused", days=9)]
     at_once(database_url, payments=paid)
 
-    as_csv = run("export", "--format", "csv", "--since", "7d", url=database_url)
-    as_lines = run("export", "--format", "jsonl", url=database_url)
-    days = run("export", "--daily", "--format", "csv", url=database_url)
+    as_csv = run_payments_command("export", "--format", "csv", "--since", "7d", url=database_url)
+    as_lines = run_payments_command("export", "--format", "jsonl", url=database_url)
+    days = run_payments_command("export", "--daily", "--format", "csv", url=database_url)
 
     rows = list(csv.DictReader(io.StringIO(as_csv.stdout)))
     assert [list(each) for each in rows] == [list(PAYMENT_COLUMNS)] * 2
@@ -254,7 +264,7 @@ def test_a_spreadsheet_is_given_no_formula(tmp_path: Path, start: str) -> None:
     url = f"sqlite:///{tmp_path / 'journal.db'}"
     at_once(url, payments=[old(1, "refused", reason=f'{start}HYPERLINK("http://x","y")')])
 
-    run("export", "--out", str(tmp_path / "out.csv"), url=url)
+    run_payments_command("export", "--out", str(tmp_path / "out.csv"), url=url)
 
     written = (tmp_path / "out.csv").read_bytes().decode()
     [exported] = csv.DictReader(io.StringIO(written, newline=""))
@@ -266,7 +276,7 @@ def test_a_file_is_there_only_when_it_is_whole(tmp_path: Path) -> None:
     at_once(url, payments=[old(1), old(2, amount="not a number")])
     (tmp_path / "out.jsonl").write_text("as before")
 
-    failed = run("export", "--out", str(tmp_path / "out.jsonl"), url=url)
+    failed = run_payments_command("export", "--out", str(tmp_path / "out.jsonl"), url=url)
 
     assert failed.exit_code != 0
     assert (tmp_path / "out.jsonl").read_text() == "as before"
@@ -277,13 +287,13 @@ def test_what_is_owed_is_listed_entered_as_paid_back_and_gone(database_url: str)
     at_once(
         database_url, payments=[old(1), old(2), old(3, days=0.1), old(4, "delivered"), old(5, "settling")]
     )
-    owed = json.loads(run("refund-list", "--json", url=database_url).stdout)
-    name = f"{row(1)['payer']}:{row(1)['nonce']}"
+    owed = json.loads(run_payments_command("refund-list", "--json", url=database_url).stdout)
+    name = f"{payment_row(1)['payer']}:{payment_row(1)['nonce']}"
 
-    entered = run("refunded", name, "--in", REFUND, "--unchecked", url=database_url)
-    again = run("refunded", name, "--in", REFUND, url=database_url)
-    other = run("refunded", name, "--in", "0x" + "ab" * 32, url=database_url)
-    left = json.loads(run("refund-list", "--json", "--all", url=database_url).stdout)
+    entered = run_payments_command("refunded", name, "--in", REFUND, "--unchecked", url=database_url)
+    again = run_payments_command("refunded", name, "--in", REFUND, url=database_url)
+    other = run_payments_command("refunded", name, "--in", "0x" + "ab" * 32, url=database_url)
+    left = json.loads(run_payments_command("refund-list", "--json", "--all", url=database_url).stdout)
 
     assert [list(each) for each in owed["payments"]] == [list(REFUND_COLUMNS)] * 2
     assert owed["totals"][0]["dollars"] == "0.020000"
@@ -298,11 +308,11 @@ def test_the_list_of_refunds_says_that_it_moves_no_money(tmp_path: Path) -> None
     url = f"sqlite:///{tmp_path / 'journal.db'}"
     at_once(url, payments=[old(1)])
 
-    shown = run("refund-list", url=url)
+    shown = run_payments_command("refund-list", url=url)
 
     assert "Centgate moves no money" in shown.stdout
     assert "Payments: 1, 0.010000 dollars in all" in shown.stdout
-    assert row(1)["payer"] in shown.stdout
+    assert payment_row(1)["payer"] in shown.stdout
 
 
 @pytest.mark.parametrize(
@@ -319,7 +329,7 @@ def test_only_what_is_owed_is_entered_as_paid_back(tmp_path: Path, payment: Any,
     url = f"sqlite:///{tmp_path / 'journal.db'}"
     at_once(url, payments=[payment])
 
-    shown = run("refunded", payment["nonce"], "--in", REFUND, url=url)
+    shown = run_payments_command("refunded", payment["nonce"], "--in", REFUND, url=url)
 
     assert shown.exit_code == 1
     assert why in shown.stderr
@@ -338,7 +348,7 @@ READING = [
 
 @pytest.mark.parametrize("arguments", READING, ids=" ".join)
 def test_a_journal_that_is_not_there_is_said_and_not_made(tmp_path: Path, arguments: list[str]) -> None:
-    shown = run(*arguments, url=f"sqlite:///{tmp_path / 'none.db'}")
+    shown = run_payments_command(*arguments, url=f"sqlite:///{tmp_path / 'none.db'}")
 
     assert shown.exit_code == 0, shown.output
     if "--json" in arguments:
@@ -350,7 +360,7 @@ def test_a_journal_that_is_not_there_is_said_and_not_made(tmp_path: Path, argume
 
 
 def test_an_empty_database_on_a_server_is_left_empty(postgres: Postgres, postgres_url: str) -> None:
-    shown = run("list", url=postgres_url)
+    shown = run_payments_command("list", url=postgres_url)
 
     assert shown.exit_code == 0
     assert "has no Centgate tables" in shown.stderr
@@ -371,11 +381,11 @@ def test_another_schema_is_told_in_a_sentence(tmp_path: Path, version: str, advi
     connection.commit()
     connection.close()
 
-    shown = run("list", url=url)
+    shown = run_payments_command("list", url=url)
 
     assert shown.exit_code == 1
     assert advice in shown.stderr
-    assert HEAD in shown.stderr
+    assert HEAD_REVISION in shown.stderr
     assert len(shown.stderr.splitlines()) == 1
 
 
@@ -403,7 +413,7 @@ def test_what_cannot_be_meant_ends_in_a_sentence(
     url = f"sqlite:///{tmp_path / 'journal.db'}"
     at_once(url)
 
-    shown = run(*arguments, url=url)
+    shown = run_payments_command(*arguments, url=url)
 
     assert shown.exit_code == code, shown.output
     assert sentence in shown.stderr
@@ -417,7 +427,7 @@ def test_what_cannot_be_meant_ends_in_a_sentence(
 def test_a_database_that_cannot_be_read_is_said(tmp_path: Path, url: str) -> None:
     (tmp_path / "text").write_text("no database " * 100)
 
-    shown = run("list", url=url.format(folder=tmp_path))
+    shown = run_payments_command("list", url=url.format(folder=tmp_path))
 
     assert shown.exit_code == 1
     assert "the payment journal cannot be read" in shown.stderr
@@ -428,7 +438,7 @@ def test_the_journal_is_not_exported_over_itself(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path / 'journal.db'}"
     at_once(url, payments=[old(1)])
 
-    shown = run("export", "--format", "csv", "--out", str(tmp_path / "journal.db"), url=url)
+    shown = run_payments_command("export", "--format", "csv", "--out", str(tmp_path / "journal.db"), url=url)
 
     assert shown.exit_code == 2
     assert len(listed(url)) == 1
@@ -444,7 +454,7 @@ def test_the_journal_is_not_exported_over_itself(tmp_path: Path) -> None:
     ],
 )
 def test_help_names_every_column_and_exit_code(command: str, columns: dict[str, str]) -> None:
-    shown = run(command, "--help", url="sqlite:///none.db", width=200)
+    shown = run_payments_command(command, "--help", url="sqlite:///none.db", width=200)
 
     words = shown.stdout.split()
     assert [column for column in columns if column not in words] == []

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from functools import partial
 
-from buyer import Api, Buyer, pay, payment_for
-from entered import enter, row
+from buyer import ApiFactory, Buyer, pay, sign_payment
+from entered import insert_rows, payment_row
 from facilitators import StubFacilitator
 
 from centgate.payments.authorization import PaymentKey
@@ -15,10 +15,10 @@ from centgate.settings import Settings
 
 
 def test_a_payment_is_served_once_and_then_repeated(
-    api: Api, settings: Settings, database_url: str, facilitator: StubFacilitator, buyer: Buyer
+    api: ApiFactory, settings: Settings, database_url: str, facilitator: StubFacilitator, buyer: Buyer
 ) -> None:
     client = api(settings.model_copy(update={"database_url": database_url}))
-    payment = payment_for(client, buyer)
+    payment = sign_payment(client, buyer)
 
     first, again = pay(client, payment), pay(client, payment)
 
@@ -28,8 +28,8 @@ def test_a_payment_is_served_once_and_then_repeated(
 
 
 async def test_numbers_go_on_after_those_of_rows_that_were_copied(postgres_url: str) -> None:
-    await enter(postgres_url, payments=[row(number, id=1 + number) for number in range(50)])
-    new = row(50)
+    await insert_rows(postgres_url, payments=[payment_row(number, id=1 + number) for number in range(50)])
+    new = payment_row(50)
     key = PaymentKey(*(new.pop(name) for name in ("network", "asset", "payer", "nonce")))
     store = open_store(postgres_url)
 

@@ -9,33 +9,33 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from buyer import Api, Buyer, pay, payment_for
-from entered import Row, enter, refund_of, row
-from facilitators import StubFacilitator, settings_in
-from pasts import PATIENCE, journal_of
+from buyer import ApiFactory, Buyer, pay, sign_payment
+from entered import Row, insert_rows, payment_row, refund_row
+from facilitators import StubFacilitator, build_settings
+from pasts import PATIENCE, open_journal_store
 from sqlalchemy import func, insert, select
 
 from centgate.payments.journal import Journal
-from centgate.payments.queries import FORGET_AT_ONCE
-from centgate.payments.records import Wanted, every
-from centgate.payments.statements import Ask, Asking, statement
+from centgate.payments.queries import PRUNE_BATCH
+from centgate.payments.records import PaymentFilter, iterate_payments
+from centgate.payments.statements import BoundStatement, UnitOfWork, compile_statement
 from centgate.payments.store import Store, open_store
 from centgate.payments.tables import answers
 from centgate.settings import Settings
 
 OLD = 450
 DAY = 86400
-ENTER = statement(insert(answers))
-COUNT = statement(select(func.count().label("count")).select_from(answers))
+ENTER = compile_statement(insert(answers))
+COUNT = compile_statement(select(func.count().label("count")).select_from(answers))
 
 
 @pytest.fixture
 def deployment(tmp_path: Path, facilitator: StubFacilitator, database_url: str) -> Settings:
     """A deployment with a journal on each kind of database."""
-    return settings_in(tmp_path, facilitator.url, database_url=database_url)
+    return build_settings(tmp_path, facilitator.url, database_url=database_url)
 
 
-def entered(first: int, last: int, stored_at: float) -> Asking[None]:
+def entered(first: int, last: int, stored_at: float) -> UnitOfWork[None]:
     for number in range(first, last):
         row: dict[str, Any] = {
             "payment": 1000 + number,
@@ -45,11 +45,11 @@ def entered(first: int, last: int, stored_at: float) -> Asking[None]:
             "body": b"x" * 3000,
             "stored_at": stored_at,
         }
-        yield Ask(ENTER, row)
+        yield BoundStatement(ENTER, row)
 
 
-def counted() -> Asking[int]:
-    rows = yield Ask(COUNT, {})
+def counted() -> UnitOfWork[int]:
+    rows = yield BoundStatement(COUNT, {})
     return rows[0]["count"]
 
 
@@ -61,12 +61,12 @@ async def fill(store: Store) -> None:
 
 
 async def test_all_old_answers_are_removed_and_payments_go_on_meanwhile(
-    api: Api, deployment: Settings
+    api: ApiFactory, deployment: Settings
 ) -> None:
-    async with journal_of(deployment) as store:
+    async with open_journal_store(deployment) as store:
         await fill(store)
         client = api(deployment)
-        payments = [payment_for(client, Buyer(number)) for number in range(3)]
+        payments = [sign_payment(client, Buyer(number)) for number in range(3)]
 
         responses = [pay(client, payment) for payment in payments]
 
@@ -80,14 +80,14 @@ async def test_all_old_answers_are_removed_and_payments_go_on_meanwhile(
 
 
 async def test_few_are_removed_at_a_time(deployment: Settings) -> None:
-    async with journal_of(deployment) as store:
+    async with open_journal_store(deployment) as store:
         await fill(store)
         journal = Journal(store, keep_seconds=DAY)
 
         removed = [await journal.prune() for _ in range(3)]
 
-        assert removed == [FORGET_AT_ONCE] * 3
-        assert await store.read(counted) == OLD + 10 - 3 * FORGET_AT_ONCE
+        assert removed == [PRUNE_BATCH] * 3
+        assert await store.read(counted) == OLD + 10 - 3 * PRUNE_BATCH
 
 
 NETWORK = "eip155:8453"
@@ -96,17 +96,17 @@ NOT_COMPLETED = {"completed_at": None, "findings": None}
 
 async def left_of_refused(url: str, *audited_networks: str, positions: Sequence[Row] = ()) -> set[int]:
     """Prune once; return the ages in days of the refused payments that remain."""
-    old = [row(days, "refused", created_at=time.time() - days * DAY) for days in (1, 3, 10, 40)]
-    await enter(url, payments=old, audits=positions)
+    old = [payment_row(days, "refused", created_at=time.time() - days * DAY) for days in (1, 3, 10, 40)]
+    await insert_rows(url, payments=old, audits=positions)
     store = open_store(url)
     await Journal(store, keep_seconds=DAY).prune(audited_networks)
-    left = {record.key.nonce async for record in every(store, Wanted(), 0)}
+    left = {record.key.nonce async for record in iterate_payments(store, PaymentFilter(), 0)}
     await store.close()
     return {int(nonce, 16) for nonce in left}
 
 
 async def test_refused_payments_stay_until_the_audit_has_read_their_day(database_url: str) -> None:
-    position = {"network": NETWORK, "asset": row(1)["asset"], "pay_to": row(1)["pay_to"]}
+    position = {"network": NETWORK, "asset": payment_row(1)["asset"], "pay_to": payment_row(1)["pay_to"]}
     read = {**position, "position": 7, "position_at": time.time() - 5 * DAY, **NOT_COMPLETED}
 
     left = await left_of_refused(database_url, NETWORK, positions=[read])
@@ -127,12 +127,12 @@ async def test_refused_payments_go_after_thirty_days_though_the_audit_is_behind(
 
 
 async def test_refused_payment_that_was_paid_back_stays(database_url: str) -> None:
-    paid = row(1, "refused", created_at=time.time() - 10 * DAY)
-    await enter(database_url, payments=[paid], refunds=[refund_of(paid)])
+    paid = payment_row(1, "refused", created_at=time.time() - 10 * DAY)
+    await insert_rows(database_url, payments=[paid], refunds=[refund_row(paid)])
     store = open_store(database_url)
 
     await Journal(store, keep_seconds=DAY).prune()
-    left = [record async for record in every(store, Wanted(), 0)]
+    left = [record async for record in iterate_payments(store, PaymentFilter(), 0)]
     await store.close()
 
     assert len(left) == 1

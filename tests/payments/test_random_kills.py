@@ -8,8 +8,8 @@ from __future__ import annotations
 import secrets
 from pathlib import Path
 
-from facilitators import StubFacilitator, settings_in
-from siege import PRICE, audit, besieged, failed_on, height
+from facilitators import StubFacilitator, build_settings
+from siege import PRICE, audit_journal, count_failed_transactions, open_crash_test, read_block_number
 
 from centgate.devchain.house import DevChain
 from centgate.evm import to_checksum_address
@@ -25,15 +25,17 @@ def replicas_on(database_url: str) -> int:
 async def test_five_hundred_payments_survive_random_deaths(
     database_url: str, tmp_path: Path, facilitator: StubFacilitator
 ) -> None:
-    facilitator.usually = facilitator.erratic(seed=6, seconds=0.4)
-    settings = settings_in(tmp_path, facilitator.url, database_url=database_url)
+    facilitator.usually = facilitator.reply_erratically(seed=6, seconds=0.4)
+    settings = build_settings(tmp_path, facilitator.url, database_url=database_url)
 
-    async with besieged(settings, tmp_path / "log", replicas=replicas_on(database_url), seed=6) as siege:
-        await siege.lay(500, deaths=5)
-        left = await audit(siege, lambda payer, nonce: facilitator.moved[payer, nonce] == 1)
-        await siege.relieve()
-        found = await audit(siege, lambda payer, nonce: facilitator.moved[payer, nonce] == 1)
-        await siege.repeat()
+    async with open_crash_test(
+        settings, tmp_path / "log", replicas=replicas_on(database_url), seed=6
+    ) as siege:
+        await siege.run(500, deaths=5)
+        left = await audit_journal(siege, lambda payer, nonce: facilitator.moved[payer, nonce] == 1)
+        await siege.recover()
+        found = await audit_journal(siege, lambda payer, nonce: facilitator.moved[payer, nonce] == 1)
+        await siege.replay_all()
 
     assert left.charged == left.states["settled"] + left.states["delivered"] + left.open
     assert found.states == {"delivered": 500}
@@ -45,21 +47,21 @@ async def test_five_hundred_payments_survive_random_deaths(
 async def test_the_chain_and_the_journal_agree_after_random_deaths(
     postgres_url: str, tmp_path: Path, devchain: DevChain
 ) -> None:
-    shop, since = to_checksum_address("0x" + secrets.token_hex(20)), height(devchain)
-    settings = settings_in(tmp_path, devchain.facilitator_url, database_url=postgres_url, pay_to=shop)
+    shop, since = to_checksum_address("0x" + secrets.token_hex(20)), read_block_number(devchain)
+    settings = build_settings(tmp_path, devchain.facilitator_url, database_url=postgres_url, pay_to=shop)
     node = devchain.rpc_url
 
-    async with besieged(
+    async with open_crash_test(
         settings, tmp_path / "log", replicas=replicas_on(postgres_url), seed=7, RPC_84532_URL=node
     ) as siege:
-        await siege.lay(60, deaths=3)
-        left, held = await audit(siege, devchain.authorization_used), devchain.balance(shop)
-        await siege.relieve()
-        found = await audit(siege, devchain.authorization_used)
-        await siege.repeat()
+        await siege.run(60, deaths=3)
+        left, held = await audit_journal(siege, devchain.authorization_used), devchain.balance(shop)
+        await siege.recover()
+        found = await audit_journal(siege, devchain.authorization_used)
+        await siege.replay_all()
 
     assert held == left.charged * PRICE
     assert left.charged == left.states["settled"] + left.states["delivered"] + left.open
     assert found.states == {"delivered": 60}
     assert devchain.balance(shop) == 60 * PRICE
-    assert failed_on(devchain, since) == 0
+    assert count_failed_transactions(devchain, since) == 0

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 import pytest
-from buyer import PHISHING, QUESTION, Buyer, encoded, pay, payload_for, payment_for
-from houses import House, open_house
+from buyer import PHISHING, QUESTION, Buyer, encode_header, pay, sign_payload, sign_payment
+from houses import ServedApi, serve_api
 
 BODY = json.dumps(QUESTION)
 FREE_OF_CHARGE = (400, 402, 404, 405)
@@ -31,13 +31,13 @@ class Answer:
 
 
 @pytest.fixture(scope="module")
-def house(tmp_path_factory: pytest.TempPathFactory) -> Generator[House]:
+def house(tmp_path_factory: pytest.TempPathFactory) -> Generator[ServedApi]:
     """An API that takes payments."""
-    with open_house(tmp_path_factory.mktemp("house")) as house:
+    with serve_api(tmp_path_factory.mktemp("house")) as house:
         yield house
 
 
-def send(house: House, target: str, *headers: str, body: str = BODY, method: str = "POST") -> Answer:
+def send(house: ServedApi, target: str, *headers: str, body: str = BODY, method: str = "POST") -> Answer:
     """Send a request line and headers as they stand."""
     parts = urlsplit(str(house.client.base_url))
     lines = [f"{method} {target} HTTP/1.1", "Content-Type: application/json", "Connection: close"]
@@ -90,7 +90,7 @@ ROUTE_ITSELF = {
 
 
 @pytest.mark.parametrize("path", [*PATHS.values(), *ROUTE_ITSELF.values()], ids=[*PATHS, *ROUTE_ITSELF])
-def test_no_spelling_of_a_path_reaches_a_service_unpaid(house: House, path: str) -> None:
+def test_no_spelling_of_a_path_reaches_a_service_unpaid(house: ServedApi, path: str) -> None:
     answer = send(house, path)
 
     assert answer.status in FREE_OF_CHARGE
@@ -98,8 +98,8 @@ def test_no_spelling_of_a_path_reaches_a_service_unpaid(house: House, path: str)
 
 
 @pytest.mark.parametrize("path", PATHS.values(), ids=PATHS)
-def test_a_payment_sent_to_another_spelling_is_not_taken(house: House, path: str) -> None:
-    payment = payment_for(house.client, Buyer())
+def test_a_payment_sent_to_another_spelling_is_not_taken(house: ServedApi, path: str) -> None:
+    payment = sign_payment(house.client, Buyer())
     asked = house.facilitator.asked
 
     answer = send(house, path, f"PAYMENT-SIGNATURE: {payment}")
@@ -110,8 +110,8 @@ def test_a_payment_sent_to_another_spelling_is_not_taken(house: House, path: str
 
 
 @pytest.mark.parametrize("path", [each for name, each in ROUTE_ITSELF.items() if "form" not in name])
-def test_a_query_makes_no_difference(house: House, path: str) -> None:
-    payment = payment_for(house.client, Buyer())
+def test_a_query_makes_no_difference(house: ServedApi, path: str) -> None:
+    payment = sign_payment(house.client, Buyer())
     first = pay(house.client, payment)
 
     answer = send(house, path, f"PAYMENT-SIGNATURE: {payment}")
@@ -120,8 +120,8 @@ def test_a_query_makes_no_difference(house: House, path: str) -> None:
 
 
 @pytest.mark.parametrize("host", ["elsewhere.test", "127.0.0.1:1", "user@elsewhere.test", "", "a b"])
-def test_another_host_gets_the_same_answer_or_none(house: House, host: str) -> None:
-    payment = payment_for(house.client, Buyer())
+def test_another_host_gets_the_same_answer_or_none(house: ServedApi, host: str) -> None:
+    payment = sign_payment(house.client, Buyer())
     first = pay(house.client, payment)
     asked = house.facilitator.asked
 
@@ -134,14 +134,14 @@ def test_another_host_gets_the_same_answer_or_none(house: House, host: str) -> N
 @pytest.mark.parametrize(
     "header", ["X-Original-URL", "X-Rewrite-URL", "X-Forwarded-Prefix", "X-HTTP-Method-Override"]
 )
-def test_headers_that_rewrite_requests_elsewhere_do_nothing_here(house: House, header: str) -> None:
+def test_headers_that_rewrite_requests_elsewhere_do_nothing_here(house: ServedApi, header: str) -> None:
     answer = send(house, "/livez", f"{header}: {PHISHING}", method="GET", body="")
 
     assert json.loads(answer.body) == {"status": "ok"}
 
 
-def test_two_payments_in_one_request_are_refused(house: House) -> None:
-    payments = [payment_for(house.client, Buyer(number)) for number in (0, 1)]
+def test_two_payments_in_one_request_are_refused(house: ServedApi) -> None:
+    payments = [sign_payment(house.client, Buyer(number)) for number in (0, 1)]
     asked = house.facilitator.asked
 
     answer = send(house, PHISHING, *(f"PAYMENT-SIGNATURE: {payment}" for payment in payments))
@@ -150,8 +150,8 @@ def test_two_payments_in_one_request_are_refused(house: House) -> None:
     assert house.facilitator.asked == asked
 
 
-def test_the_same_payment_twice_in_one_request_is_refused(house: House) -> None:
-    payment = payment_for(house.client, Buyer())
+def test_the_same_payment_twice_in_one_request_is_refused(house: ServedApi) -> None:
+    payment = sign_payment(house.client, Buyer())
     asked = house.facilitator.asked
 
     answer = send(house, PHISHING, f"PAYMENT-SIGNATURE: {payment}", f"payment-signature: {payment}")
@@ -161,8 +161,8 @@ def test_the_same_payment_twice_in_one_request_is_refused(house: House) -> None:
     assert pay(house.client, payment).status_code == 200
 
 
-def test_a_payment_under_version_1s_name_is_no_payment(house: House) -> None:
-    payment = payment_for(house.client, Buyer())
+def test_a_payment_under_version_1s_name_is_no_payment(house: ServedApi) -> None:
+    payment = sign_payment(house.client, Buyer())
 
     answer = send(house, PHISHING, f"X-PAYMENT: {payment}")
 
@@ -182,9 +182,9 @@ TWICE = {
 
 
 @pytest.mark.parametrize(("once", "twice"), TWICE.values(), ids=TWICE)
-def test_a_key_that_stands_twice_does_not_fool_us(house: House, once: str, twice: str) -> None:
+def test_a_key_that_stands_twice_does_not_fool_us(house: ServedApi, once: str, twice: str) -> None:
     """Whichever of them is read, the facilitator is given the same as we have checked."""
-    payload = payload_for(house.client, Buyer())
+    payload = sign_payload(house.client, Buyer())
     text = json.dumps(payload)
     assert text.count(once) == 1
 
@@ -202,11 +202,11 @@ def encoded_text(text: str) -> str:
     return b64encode(text.encode()).decode()
 
 
-def test_what_the_facilitator_gets_is_what_was_checked(house: House) -> None:
-    payload = payload_for(house.client, Buyer())
+def test_what_the_facilitator_gets_is_what_was_checked(house: ServedApi) -> None:
+    payload = sign_payload(house.client, Buyer())
     first = payload | {"accepted": payload["accepted"] | {"payTo": payload["accepted"]["payTo"].lower()}}
 
-    response = pay(house.client, encoded(first))
+    response = pay(house.client, encode_header(first))
 
     assert response.status_code == 200
     assert house.facilitator.body["paymentPayload"]["accepted"] == payload["accepted"]

@@ -18,12 +18,12 @@ from typing import Any
 
 import httpx
 import pytest
-from buyer import PHISHING, QUESTION, Buyer, decoded, encoded, pay, payload_for, payment_for
+from buyer import PHISHING, QUESTION, Buyer, decode_header, encode_header, pay, sign_payload, sign_payment
 from eth_account import Account
 from eth_account.messages import encode_typed_data
-from facilitators import StubFacilitator, refused, settings_in
-from houses import House, open_house
-from moods import MOODY, WHY, Moods, moody_on_the_shelf
+from facilitators import StubFacilitator, build_settings, refuse_with
+from houses import ServedApi, serve_api
+from moods import FAILING_QUERY, FAILING_SERVICE, ServiceFailures, install_failing_service
 from pydantic import ValidationError
 from x402.extensions.bazaar import validate_discovery_extension, validate_discovery_extension_spec
 from x402.schemas import PaymentRequired, SettleResponse
@@ -31,7 +31,7 @@ from x402.schemas import PaymentRequired, SettleResponse
 from centgate.catalog import all_services
 from centgate.errors import NoData
 from centgate.evm import keccak
-from centgate.payments.terms import MOST_HEADER, OFFER_KEPT
+from centgate.payments.terms import MAX_OFFER_HEADER, OFFER_REUSE_SECONDS
 from centgate.server import run_in_thread
 from centgate.service import AnyService
 from centgate.settings import Settings
@@ -70,22 +70,22 @@ each_service = pytest.mark.parametrize("service", all_services(), ids=lambda ser
 
 
 @pytest.fixture(scope="module")
-def moods() -> Generator[Moods]:
+def moods() -> Generator[ServiceFailures]:
     """A service that fails as a test says."""
-    with moody_on_the_shelf() as moods:
+    with install_failing_service() as moods:
         yield moods
 
 
 @pytest.fixture(scope="module")
-def house(moods: Moods, tmp_path_factory: pytest.TempPathFactory) -> Generator[House]:
+def house(moods: ServiceFailures, tmp_path_factory: pytest.TempPathFactory) -> Generator[ServedApi]:
     """An API that signs."""
     folder = tmp_path_factory.mktemp("house")
-    with open_house(folder, receipt_key=KEY, public_url=URL, payment_window=WINDOW) as house:
+    with serve_api(folder, receipt_key=KEY, public_url=URL, payment_window=WINDOW) as house:
         yield house
 
 
 @pytest.fixture
-def shop(house: House) -> httpx.Client:
+def shop(house: ServedApi) -> httpx.Client:
     """A client of it."""
     return house.client
 
@@ -113,18 +113,22 @@ def signer_of(name: str, domain: str, fields: dict[str, str], signed: Any) -> st
 
 
 def receipt_of(response: httpx.Response) -> Any:
-    return decoded(response.headers["PAYMENT-RESPONSE"])["extensions"]["offer-receipt"]["info"]["receipt"]
+    return decode_header(response.headers["PAYMENT-RESPONSE"])["extensions"]["offer-receipt"]["info"][
+        "receipt"
+    ]
 
 
 def answer_of(response: httpx.Response) -> Any:
-    return decoded(response.headers["PAYMENT-RESPONSE"])["extensions"]["centgate-answer"]["info"]["answer"]
+    return decode_header(response.headers["PAYMENT-RESPONSE"])["extensions"]["centgate-answer"]["info"][
+        "answer"
+    ]
 
 
 @each_service
-def test_every_402_carries_an_offer_of_its_terms(house: House, service: AnyService) -> None:
+def test_every_402_carries_an_offer_of_its_terms(house: ServedApi, service: AnyService) -> None:
     before = time.time()
 
-    required = decoded(house.client.post(service.path).headers["PAYMENT-REQUIRED"])
+    required = decode_header(house.client.post(service.path).headers["PAYMENT-REQUIRED"])
 
     (offer,) = required["extensions"]["offer-receipt"]["info"]["offers"]
     (terms,) = required["accepts"]
@@ -137,17 +141,17 @@ def test_every_402_carries_an_offer_of_its_terms(house: House, service: AnyServi
         **{name: terms[name] for name in ("scheme", "network", "asset", "payTo", "amount")},
         "validUntil": until,
     }
-    assert before + WINDOW < until < before + WINDOW + OFFER_KEPT + 60
+    assert before + WINDOW < until < before + WINDOW + OFFER_REUSE_SECONDS + 60
 
 
 @each_service
-def test_the_terms_with_an_offer_are_x402s_and_short(house: House, service: AnyService) -> None:
+def test_the_terms_with_an_offer_are_x402s_and_short(house: ServedApi, service: AnyService) -> None:
     header = house.client.post(service.path).headers["PAYMENT-REQUIRED"]
 
-    required = decoded(header)
+    required = decode_header(header)
     block = required["extensions"]["bazaar"]
     read = PaymentRequired.model_validate(required).model_dump(mode="json", by_alias=True, exclude_none=True)
-    assert len(header) <= MOST_HEADER
+    assert len(header) <= MAX_OFFER_HEADER
     assert read["extensions"] == required["extensions"]
     assert validate_discovery_extension_spec(block).errors == []
     assert validate_discovery_extension(block).errors == []
@@ -160,21 +164,21 @@ def test_an_offer_is_signed_once_and_not_for_each_who_asks(shop: httpx.Client) -
     headers = {shop.post(PHISHING).headers["PAYMENT-REQUIRED"] for _ in range(20)}
 
     ends = {
-        decoded(each)["extensions"]["offer-receipt"]["info"]["offers"][0]["payload"]["validUntil"]
+        decode_header(each)["extensions"]["offer-receipt"]["info"]["offers"][0]["payload"]["validUntil"]
         for each in headers
     }
     assert len(headers) == len(ends) <= 2
-    assert {(each - WINDOW) % OFFER_KEPT for each in ends} == {0}
+    assert {(each - WINDOW) % OFFER_REUSE_SECONDS for each in ends} == {0}
 
 
 def test_a_402_with_a_reason_is_as_short_and_carries_the_offer(shop: httpx.Client, buyer: Buyer) -> None:
-    payment = encoded(payload_for(shop, buyer, validBefore="1"))
+    payment = encode_header(sign_payload(shop, buyer, validBefore="1"))
 
     response = pay(shop, payment)
 
-    required = decoded(response.headers["PAYMENT-REQUIRED"])
+    required = decode_header(response.headers["PAYMENT-REQUIRED"])
     assert required["error"] == "invalid_exact_evm_payload_authorization_valid_before"
-    assert len(response.headers["PAYMENT-REQUIRED"]) <= MOST_HEADER
+    assert len(response.headers["PAYMENT-REQUIRED"]) <= MAX_OFFER_HEADER
     (offer,) = required["extensions"]["offer-receipt"]["info"]["offers"]
     assert signer_of("Offer", "x402 offer", OFFER, offer) == SIGNER
 
@@ -182,9 +186,9 @@ def test_a_402_with_a_reason_is_as_short_and_carries_the_offer(shop: httpx.Clien
 def test_a_delivery_carries_a_receipt(shop: httpx.Client, buyer: Buyer) -> None:
     before = int(time.time())
 
-    response = pay(shop, payment_for(shop, buyer))
+    response = pay(shop, sign_payment(shop, buyer))
 
-    settled = decoded(response.headers["PAYMENT-RESPONSE"])
+    settled = decode_header(response.headers["PAYMENT-RESPONSE"])
     receipt = receipt_of(response)
     issued = receipt["payload"]["issuedAt"]
     assert signer_of("Receipt", "x402 receipt", RECEIPT, receipt) == SIGNER
@@ -201,7 +205,7 @@ def test_a_delivery_carries_a_receipt(shop: httpx.Client, buyer: Buyer) -> None:
 
 
 def test_the_bytes_of_the_answer_are_signed_for(shop: httpx.Client, buyer: Buyer) -> None:
-    response = pay(shop, payment_for(shop, buyer))
+    response = pay(shop, sign_payment(shop, buyer))
 
     answer = answer_of(response)
     message = message_of("Receipt", "x402 receipt", RECEIPT, receipt_of(response)["payload"])
@@ -214,24 +218,26 @@ def test_the_bytes_of_the_answer_are_signed_for(shop: httpx.Client, buyer: Buyer
 
 
 def test_that_nothing_is_known_is_an_answer_with_a_receipt(
-    shop: httpx.Client, moods: Moods, buyer: Buyer
+    shop: httpx.Client, moods: ServiceFailures, buyer: Buyer
 ) -> None:
-    moods.then(partial(NoData, "nobody knows"))
+    moods.raise_next(partial(NoData, "nobody knows"))
 
-    response = pay(shop, payment_for(shop, buyer, MOODY, WHY), MOODY, WHY)
+    response = pay(
+        shop, sign_payment(shop, buyer, FAILING_SERVICE, FAILING_QUERY), FAILING_SERVICE, FAILING_QUERY
+    )
 
     assert response.json()["error"]["code"] == "no_data"
     assert signer_of("Receipt", "x402 receipt", RECEIPT, receipt_of(response)) == SIGNER
     assert answer_of(response)["payload"]["bodySha256"] == "0x" + sha256(response.content).hexdigest()
 
 
-def test_a_refused_payment_has_no_receipt(house: House, buyer: Buyer) -> None:
-    house.facilitator.next.append(refused("insufficient_funds"))
+def test_a_refused_payment_has_no_receipt(house: ServedApi, buyer: Buyer) -> None:
+    house.facilitator.next.append(refuse_with("insufficient_funds"))
 
-    response = pay(house.client, payment_for(house.client, buyer))
+    response = pay(house.client, sign_payment(house.client, buyer))
 
     assert response.status_code == 402
-    assert "extensions" not in decoded(response.headers["PAYMENT-RESPONSE"])
+    assert "extensions" not in decode_header(response.headers["PAYMENT-RESPONSE"])
 
 
 @pytest.fixture
@@ -241,7 +247,7 @@ def replicas(
     """Clients of two APIs that sign and share a journal."""
     changes = {"database_url": database_url, "receipt_key": KEY, "public_url": URL}
     with ExitStack() as opened:
-        settings = settings_in(tmp_path, facilitator.url, **changes)
+        settings = build_settings(tmp_path, facilitator.url, **changes)
         urls = [opened.enter_context(run_in_thread(settings)) for _ in range(2)]
         yield [opened.enter_context(httpx.Client(base_url=url, timeout=30)) for url in urls]
 
@@ -249,7 +255,7 @@ def replicas(
 def test_a_repetition_gets_the_same_receipt_from_any_replica(
     replicas: list[httpx.Client], buyer: Buyer
 ) -> None:
-    payment = payment_for(replicas[0], buyer)
+    payment = sign_payment(replicas[0], buyer)
     first = pay(replicas[0], payment)
 
     again = [pay(replica, payment) for replica in replicas]
@@ -269,18 +275,18 @@ def test_who_signs_is_published(shop: httpx.Client) -> None:
 
 
 def test_without_a_key_nothing_is_signed(client: httpx.Client, buyer: Buyer) -> None:
-    payload = payload_for(client, buyer)
+    payload = sign_payload(client, buyer)
 
-    response = pay(client, encoded(payload))
+    response = pay(client, encode_header(payload))
 
-    assert decoded(response.headers["PAYMENT-RESPONSE"]) == {
+    assert decode_header(response.headers["PAYMENT-RESPONSE"]) == {
         "success": True,
         "payer": buyer.address.lower(),
         "transaction": payload["payload"]["authorization"]["nonce"],
         "network": "eip155:84532",
         "amount": "10000",
     }
-    required = decoded(client.post(PHISHING, json=QUESTION).headers["PAYMENT-REQUIRED"])
+    required = decode_header(client.post(PHISHING, json=QUESTION).headers["PAYMENT-REQUIRED"])
     assert list(required["extensions"]) == ["bazaar", "payment-identifier"]
     assert "output" in required["extensions"]["bazaar"]["info"]
     assert "receiptSigner" not in client.get("/.well-known/x402").json()

@@ -11,16 +11,23 @@ from functools import partial
 from typing import Any
 
 import pytest
-from entered import KEEP, LAPSED, NOW, Row, enter, random_rows, row
+from entered import NOW, REDEEM_CUTOFF, RETENTION, Row, insert_rows, make_random_rows, payment_row
 
 from centgate.payments.entries import ViewSettings, daily_entry, payment_entry
 from centgate.payments.periods import format_age, format_iso, parse_time
-from centgate.payments.records import STATES, Record, Wanted, every, named, newest
+from centgate.payments.records import (
+    FILTER_STATES,
+    PaymentFilter,
+    PaymentRecord,
+    find_by_reference,
+    iterate_payments,
+    list_newest,
+)
 from centgate.payments.store import Store, open_store
 from centgate.payments.summaries import DAY_SECONDS, read_daily_totals, sum_totals
 
-OUTLOOK = ViewSettings(NOW, KEEP, {})
-EVERYTHING = Wanted()
+OUTLOOK = ViewSettings(NOW, RETENTION, {})
+EVERYTHING = PaymentFilter()
 
 
 @asynccontextmanager
@@ -32,22 +39,22 @@ async def opened(url: str) -> AsyncGenerator[Store]:
         await store.close()
 
 
-async def all_of(store: Store, wanted: Wanted = EVERYTHING, page: int = 7) -> list[Record]:
-    return [record async for record in every(store, wanted, LAPSED, page_size=page)]
+async def all_of(store: Store, wanted: PaymentFilter = EVERYTHING, page: int = 7) -> list[PaymentRecord]:
+    return [record async for record in iterate_payments(store, wanted, REDEEM_CUTOFF, page_size=page)]
 
 
-def stands(record: Record) -> set[str]:
+def stands(record: PaymentRecord) -> set[str]:
     """The words a payment must be found by, counted out by hand."""
     words: set[str] = {record.state}
     if record.state == "settled":
-        late = "refundable" if record.updated_at < LAPSED else "redeemable"
+        late = "refundable" if record.updated_at < REDEEM_CUTOFF else "redeemable"
         words.add("refunded" if record.refund else late)
-    if record.state == "settling" and (record.attempts or not record.busy):
+    if record.state == "settling" and (record.attempts or not record.is_claimed):
         words.add("open")
     return words
 
 
-def figures_of(records: list[Record]) -> dict[tuple[str, str, str], Counter[str]]:
+def figures_of(records: list[PaymentRecord]) -> dict[tuple[str, str, str], Counter[str]]:
     """The summary, counted from the rows."""
     figures: dict[tuple[str, str, str], Counter[str]] = {}
     for record in records:
@@ -66,18 +73,18 @@ def figures_of(records: list[Record]) -> dict[tuple[str, str, str], Counter[str]
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
 async def test_pages_words_and_sums_add_up_with_the_rows(database_url: str, seed: int) -> None:
-    rows, refunds, workers = random_rows(seed, 150)
-    await enter(database_url, payments=rows, refunds=refunds, workers=workers)
+    rows, refunds, workers = make_random_rows(seed, 150)
+    await insert_rows(database_url, payments=rows, refunds=refunds, workers=workers)
     async with opened(database_url) as store:
         records = await all_of(store)
-        found = {word: await all_of(store, Wanted(word)) for word in STATES}
-        pages = await paged(store, Wanted(), 11)
-        lines = await store.read(partial(read_daily_totals, 0, 9e9, LAPSED))
+        found = {word: await all_of(store, PaymentFilter(word)) for word in FILTER_STATES}
+        pages = await paged(store, PaymentFilter(), 11)
+        lines = await store.read(partial(read_daily_totals, 0, 9e9, REDEEM_CUTOFF))
 
     assert sorted(map(key_of, rows)) == sorted(record.key.nonce for record in records)
-    assert [record.place for record in records] == sorted(record.place for record in records)
+    assert [record.sort_key for record in records] == sorted(record.sort_key for record in records)
     assert pages == records[::-1]
-    for word in STATES:
+    for word in FILTER_STATES:
         assert found[word] == [record for record in records if word in stands(record)], word
     counted = {
         (format_iso(each.day * DAY_SECONDS)[:10], each.network, each.asset): each.figures
@@ -97,22 +104,24 @@ def key_of(paid: Row) -> str:
     return paid["nonce"]
 
 
-async def paged(store: Store, wanted: Wanted, limit: int) -> list[Record]:
+async def paged(store: Store, wanted: PaymentFilter, limit: int) -> list[PaymentRecord]:
     """The newest, page by page until there is no more."""
-    found = await store.read(partial(newest, wanted, LAPSED, limit=limit))
+    found = await store.read(partial(list_newest, wanted, REDEEM_CUTOFF, limit=limit))
     pages = list(found)
     while found:
-        found = await store.read(partial(newest, wanted, LAPSED, limit=limit, past=found[-1].place))
+        found = await store.read(
+            partial(list_newest, wanted, REDEEM_CUTOFF, limit=limit, after=found[-1].sort_key)
+        )
         pages += found
     return pages
 
 
 async def test_a_period_begins_with_its_first_moment_and_ends_before_its_last(database_url: str) -> None:
-    await enter(database_url, payments=[row(each, created_at=NOW + each) for each in range(5)])
-    period = Wanted(since=NOW + 1, until=NOW + 4)
+    await insert_rows(database_url, payments=[payment_row(each, created_at=NOW + each) for each in range(5)])
+    period = PaymentFilter(since=NOW + 1, until=NOW + 4)
     async with opened(database_url) as store:
         forwards, backwards = await all_of(store, period), await paged(store, period, 2)
-        lines = await store.read(partial(read_daily_totals, NOW + 1, NOW + 4, LAPSED))
+        lines = await store.read(partial(read_daily_totals, NOW + 1, NOW + 4, REDEEM_CUTOFF))
 
     assert [record.created_at - NOW for record in forwards] == [1, 2, 3]
     assert backwards == forwards[::-1]
@@ -122,17 +131,22 @@ async def test_a_period_begins_with_its_first_moment_and_ends_before_its_last(da
 @pytest.mark.parametrize(
     ("wanted", "expected"),
     [
-        (Wanted(service="neuralweb-search"), {1}),
-        (Wanted(payer=f"0x{2:040x}"), {2}),
-        (Wanted(transaction=f"0x{3 + (1 << 200):064x}"), {3}),
-        (Wanted(state="delivered", payer=f"0x{4:040x}"), set[int]()),
+        (PaymentFilter(service="neuralweb-search"), {1}),
+        (PaymentFilter(payer=f"0x{2:040x}"), {2}),
+        (PaymentFilter(transaction=f"0x{3 + (1 << 200):064x}"), {3}),
+        (PaymentFilter(state="delivered", payer=f"0x{4:040x}"), set[int]()),
     ],
     ids=["service", "payer", "transaction", "two at once"],
 )
-async def test_filters_hold_together(database_url: str, wanted: Wanted, expected: set[int]) -> None:
-    rows = [row(1, service="neuralweb-search"), row(2), row(3), row(4, "settled")]
+async def test_filters_hold_together(database_url: str, wanted: PaymentFilter, expected: set[int]) -> None:
+    rows = [
+        payment_row(1, service="neuralweb-search"),
+        payment_row(2),
+        payment_row(3),
+        payment_row(4, "settled"),
+    ]
     rows[2]["transaction"] = rows[2]["transaction"].replace("0x", "0X")  # as a facilitator may spell it
-    await enter(database_url, payments=rows)
+    await insert_rows(database_url, payments=rows)
     async with opened(database_url) as store:
         found = await all_of(store, wanted)
 
@@ -155,33 +169,37 @@ async def test_filters_hold_together(database_url: str, wanted: Wanted, expected
     ids=["nonce", "payer and nonce", "transaction", "request id", "short", "both short", "%", "_", "nothing"],
 )
 async def test_a_payment_is_found_by_each_of_its_names(database_url: str, name: str, expected: int) -> None:
-    shared = row(7)["transaction"]  # one transaction can settle several payments
-    await enter(database_url, payments=[row(7), row(8, "settled", transaction=shared), row(9)])
+    shared = payment_row(7)["transaction"]  # one transaction can settle several payments
+    await insert_rows(
+        database_url, payments=[payment_row(7), payment_row(8, "settled", transaction=shared), payment_row(9)]
+    )
     async with opened(database_url) as store:
-        assert len(await store.read(partial(named, name))) == expected
+        assert len(await store.read(partial(find_by_reference, name))) == expected
 
 
 async def test_what_comes_while_all_are_read_is_left_to_the_next_reading(database_url: str) -> None:
-    await enter(database_url, payments=[row(each, "refused", created_at=NOW + each) for each in range(6)])
+    await insert_rows(
+        database_url, payments=[payment_row(each, "refused", created_at=NOW + each) for each in range(6)]
+    )
     seen: list[str] = []
     async with opened(database_url) as store:
-        async for record in every(store, Wanted(), LAPSED, page_size=2):
+        async for record in iterate_payments(store, PaymentFilter(), REDEEM_CUTOFF, page_size=2):
             seen.append(record.key.nonce)
             if len(seen) == 1:
-                await enter(database_url, payments=[row(99, created_at=NOW + 99)])
+                await insert_rows(database_url, payments=[payment_row(99, created_at=NOW + 99)])
 
     assert seen == [f"0x{each:064x}" for each in range(6)]
 
 
 async def test_reading_all_holds_up_no_payment(database_url: str) -> None:
-    await enter(database_url, payments=[row(each, created_at=NOW + each) for each in range(20)])
+    await insert_rows(database_url, payments=[payment_row(each, created_at=NOW + each) for each in range(20)])
     async with opened(database_url) as reader:
-        reading = every(reader, Wanted(), LAPSED, page_size=3)
+        reading = iterate_payments(reader, PaymentFilter(), REDEEM_CUTOFF, page_size=3)
         first = await anext(reading)
-        await asyncio.wait_for(enter(database_url, payments=[row(50, created_at=NOW + 50)]), 20)
+        await asyncio.wait_for(insert_rows(database_url, payments=[payment_row(50, created_at=NOW + 50)]), 20)
         rest = [record async for record in reading]
 
-    assert [first, *rest] == sorted([first, *rest], key=lambda record: record.place)
+    assert [first, *rest] == sorted([first, *rest], key=lambda record: record.sort_key)
     assert len(rest) == 19
 
 
@@ -199,7 +217,9 @@ def test_an_entry_has_every_column_and_no_secret() -> None:
 
 
 async def test_an_entry_says_money_with_all_decimals_and_time_in_utc(database_url: str) -> None:
-    await enter(database_url, payments=[row(1, "settled", amount="1234567", created_at=NOW + 0.25)])
+    await insert_rows(
+        database_url, payments=[payment_row(1, "settled", amount="1234567", created_at=NOW + 0.25)]
+    )
     async with opened(database_url) as store:
         [record] = await all_of(store)
     told: dict[str, Any] = payment_entry(record, OUTLOOK)

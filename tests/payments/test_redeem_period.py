@@ -8,10 +8,21 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from buyer import Api, Buyer, decoded, encoded, identified, note, pay, payload_for, payment_for, terms_of
-from facilitators import StubFacilitator, settings_in
-from moods import MOODY, WHY, Moods, moody_on_the_shelf
-from pasts import presented, pruned
+from buyer import (
+    ApiFactory,
+    Buyer,
+    decode_header,
+    encode_header,
+    fetch_terms,
+    pay,
+    payment_note,
+    sign_payload,
+    sign_payment,
+    with_identifier,
+)
+from facilitators import StubFacilitator, build_settings
+from moods import FAILING_QUERY, FAILING_SERVICE, ServiceFailures, install_failing_service
+from pasts import prune_answers, record_payment
 
 from centgate.errors import ProviderError
 from centgate.settings import ProviderSettings, Settings
@@ -20,41 +31,41 @@ down = partial(ProviderError, "oracle", "the oracle is down")
 
 
 @pytest.fixture
-def moods() -> Generator[Moods]:
+def moods() -> Generator[ServiceFailures]:
     """A service that fails as a test says."""
-    with moody_on_the_shelf() as moods:
+    with install_failing_service() as moods:
         yield moods
 
 
 def test_it_is_redeemed_by_a_server_started_later(
-    moods: Moods, api: Api, settings: Settings, buyer: Buyer, facilitator: StubFacilitator
+    moods: ServiceFailures, api: ApiFactory, settings: Settings, buyer: Buyer, facilitator: StubFacilitator
 ) -> None:
     first, second = api(settings), api(settings)
-    payment = payment_for(first, buyer, MOODY, WHY)
-    moods.then(down)
-    pay(first, payment, MOODY, WHY)
+    payment = sign_payment(first, buyer, FAILING_SERVICE, FAILING_QUERY)
+    moods.raise_next(down)
+    pay(first, payment, FAILING_SERVICE, FAILING_QUERY)
 
-    response = pay(second, payment, MOODY, WHY)
+    response = pay(second, payment, FAILING_SERVICE, FAILING_QUERY)
 
     assert response.status_code == 200
     assert facilitator.asked == 1
 
 
 def test_after_the_redeem_period_a_payment_is_used(
-    moods: Moods, api: Api, settings: Settings, buyer: Buyer, facilitator: StubFacilitator
+    moods: ServiceFailures, api: ApiFactory, settings: Settings, buyer: Buyer, facilitator: StubFacilitator
 ) -> None:
     brief = api(settings.model_copy(update={"redeem_hours": 1e-9}))
-    payment = payment_for(brief, buyer, MOODY, WHY)
-    moods.then(down)
-    pay(brief, payment, MOODY, WHY)
+    payment = sign_payment(brief, buyer, FAILING_SERVICE, FAILING_QUERY)
+    moods.raise_next(down)
+    pay(brief, payment, FAILING_SERVICE, FAILING_QUERY)
 
-    response = pay(brief, payment, MOODY, WHY)
+    response = pay(brief, payment, FAILING_SERVICE, FAILING_QUERY)
 
     assert (response.status_code, response.json()["error"]["details"]["reason"]) == (
         402,
         "payment_already_used",
     )
-    assert note(response) | {"transaction": ""} == {
+    assert payment_note(response) | {"transaction": ""} == {
         "state": "settled",
         "charged": True,
         "retry": "new_payment",
@@ -64,58 +75,58 @@ def test_after_the_redeem_period_a_payment_is_used(
 
 
 async def test_an_answer_that_is_no_longer_kept_is_not_worked_out_again(
-    moods: Moods, api: Api, settings: Settings, buyer: Buyer, facilitator: StubFacilitator
+    moods: ServiceFailures, api: ApiFactory, settings: Settings, buyer: Buyer, facilitator: StubFacilitator
 ) -> None:
     brief = api(settings.model_copy(update={"redeem_hours": 1e-9}))
-    payment = payment_for(brief, buyer, MOODY, WHY)
-    pay(brief, payment, MOODY, WHY)
-    await pruned(settings)
+    payment = sign_payment(brief, buyer, FAILING_SERVICE, FAILING_QUERY)
+    pay(brief, payment, FAILING_SERVICE, FAILING_QUERY)
+    await prune_answers(settings)
 
-    response = pay(brief, payment, MOODY, WHY)
+    response = pay(brief, payment, FAILING_SERVICE, FAILING_QUERY)
 
     assert (response.status_code, response.json()["error"]["details"]["reason"]) == (
         402,
         "payment_already_used",
     )
-    assert note(response)["state"] == "delivered"
+    assert payment_note(response)["state"] == "delivered"
     assert (moods.asked, facilitator.asked) == (["why"], 1)
 
 
 async def test_a_key_whose_answer_is_no_longer_kept_leaves_a_new_payment_untouched(
-    api: Api, settings: Settings, buyer: Buyer, facilitator: StubFacilitator
+    api: ApiFactory, settings: Settings, buyer: Buyer, facilitator: StubFacilitator
 ) -> None:
     client = api(settings)
-    pay(client, identified(payload_for(client, buyer), "one-key-of-a-buyer"))
-    await pruned(settings)
+    pay(client, with_identifier(sign_payload(client, buyer), "one-key-of-a-buyer"))
+    await prune_answers(settings)
 
-    response = pay(client, identified(payload_for(client, buyer), "one-key-of-a-buyer"))
+    response = pay(client, with_identifier(sign_payload(client, buyer), "one-key-of-a-buyer"))
 
-    assert (response.status_code, note(response)["state"]) == (409, "unused")
+    assert (response.status_code, payment_note(response)["state"]) == (409, "unused")
     assert facilitator.asked == 1
 
 
 async def test_a_settled_payment_is_good_after_its_own_window(
-    api: Api, settings: Settings, buyer: Buyer, facilitator: StubFacilitator
+    api: ApiFactory, settings: Settings, buyer: Buyer, facilitator: StubFacilitator
 ) -> None:
     client = api(settings)
     an_hour_ago = int(time.time()) - 3600
-    payment = encoded(buyer.payload(terms_of(client), now=an_hour_ago))
-    await presented(settings, payment, an_hour_ago, transaction="0x" + "ab" * 32)
+    payment = encode_header(buyer.payload(fetch_terms(client), now=an_hour_ago))
+    await record_payment(settings, payment, an_hour_ago, transaction="0x" + "ab" * 32)
 
     response = pay(client, payment)
 
     assert response.status_code == 200
-    assert decoded(response.headers["PAYMENT-RESPONSE"])["transaction"] == "0x" + "ab" * 32
+    assert decode_header(response.headers["PAYMENT-RESPONSE"])["transaction"] == "0x" + "ab" * 32
     assert facilitator.asked == 0
 
 
 async def test_a_settled_payment_is_not_good_for_ever(
-    api: Api, settings: Settings, buyer: Buyer, facilitator: StubFacilitator
+    api: ApiFactory, settings: Settings, buyer: Buyer, facilitator: StubFacilitator
 ) -> None:
     client = api(settings)
     two_days_ago = int(time.time()) - 48 * 3600
-    payment = encoded(buyer.payload(terms_of(client), now=two_days_ago))
-    await presented(settings, payment, two_days_ago, transaction="0x" + "ab" * 32)
+    payment = encode_header(buyer.payload(fetch_terms(client), now=two_days_ago))
+    await record_payment(settings, payment, two_days_ago, transaction="0x" + "ab" * 32)
 
     response = pay(client, payment)
 
@@ -126,12 +137,12 @@ async def test_a_settled_payment_is_not_good_for_ever(
 
 
 def test_what_was_delivered_is_still_given_when_its_source_is_switched_off(
-    api: Api, tmp_path: Path, facilitator: StubFacilitator, buyer: Buyer
+    api: ApiFactory, tmp_path: Path, facilitator: StubFacilitator, buyer: Buyer
 ) -> None:
-    with_list = api(settings_in(tmp_path, facilitator.url))
+    with_list = api(build_settings(tmp_path, facilitator.url))
     off = {"phishinglist": ProviderSettings(enabled=False)}
-    without = api(settings_in(tmp_path, facilitator.url, providers=off))
-    payment = payment_for(with_list, buyer)
+    without = api(build_settings(tmp_path, facilitator.url, providers=off))
+    payment = sign_payment(with_list, buyer)
     first = pay(with_list, payment)
 
     again = pay(without, payment)
@@ -140,17 +151,17 @@ def test_what_was_delivered_is_still_given_when_its_source_is_switched_off(
 
 
 def test_what_was_settled_is_still_owed_when_its_source_is_switched_off(
-    moods: Moods, api: Api, tmp_path: Path, facilitator: StubFacilitator, buyer: Buyer
+    moods: ServiceFailures, api: ApiFactory, tmp_path: Path, facilitator: StubFacilitator, buyer: Buyer
 ) -> None:
-    with_list = api(settings_in(tmp_path, facilitator.url))
+    with_list = api(build_settings(tmp_path, facilitator.url))
     off = {"phishinglist": ProviderSettings(enabled=False)}
-    without = api(settings_in(tmp_path, facilitator.url, providers=off))
-    payment = payment_for(with_list, buyer, MOODY, WHY)
-    moods.then(down)
-    pay(with_list, payment, MOODY, WHY)
+    without = api(build_settings(tmp_path, facilitator.url, providers=off))
+    payment = sign_payment(with_list, buyer, FAILING_SERVICE, FAILING_QUERY)
+    moods.raise_next(down)
+    pay(with_list, payment, FAILING_SERVICE, FAILING_QUERY)
 
-    response = pay(without, payment, MOODY, WHY)
+    response = pay(without, payment, FAILING_SERVICE, FAILING_QUERY)
 
     assert response.status_code == 503
-    assert note(response)["state"] == "settled"
-    assert pay(with_list, payment, MOODY, WHY).status_code == 200
+    assert payment_note(response)["state"] == "settled"
+    assert pay(with_list, payment, FAILING_SERVICE, FAILING_QUERY).status_code == 200

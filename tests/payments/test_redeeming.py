@@ -7,10 +7,10 @@ from functools import partial
 
 import httpx
 import pytest
-from buyer import Buyer, decoded, encoded, note, pay, payload_for, payment_for
+from buyer import Buyer, decode_header, encode_header, pay, payment_note, sign_payload, sign_payment
 from facilitators import StubFacilitator
-from houses import House, open_house
-from moods import MOODY, WHY, Moods, moody_on_the_shelf
+from houses import ServedApi, serve_api
+from moods import FAILING_QUERY, FAILING_SERVICE, ServiceFailures, install_failing_service
 
 from centgate.errors import (
     CentgateError,
@@ -25,34 +25,34 @@ down = partial(ProviderError, "oracle", "the oracle is down")
 
 
 @pytest.fixture(scope="module")
-def shelved() -> Generator[Moods]:
+def shelved() -> Generator[ServiceFailures]:
     """A service that fails as a test says."""
-    with moody_on_the_shelf() as moods:
+    with install_failing_service() as moods:
         yield moods
 
 
 @pytest.fixture
-def moods(shelved: Moods) -> Moods:
+def moods(shelved: ServiceFailures) -> ServiceFailures:
     """The same, with nothing in mind."""
-    shelved.forget()
+    shelved.reset()
     return shelved
 
 
 @pytest.fixture(scope="module")
-def house(shelved: Moods, tmp_path_factory: pytest.TempPathFactory) -> Generator[House]:
+def house(shelved: ServiceFailures, tmp_path_factory: pytest.TempPathFactory) -> Generator[ServedApi]:
     """An API that has it."""
-    with open_house(tmp_path_factory.mktemp("house")) as house:
+    with serve_api(tmp_path_factory.mktemp("house")) as house:
         yield house
 
 
 @pytest.fixture
-def shop(house: House) -> httpx.Client:
+def shop(house: ServedApi) -> httpx.Client:
     """A client of it."""
     return house.client
 
 
 @pytest.fixture
-def facilitator(house: House) -> StubFacilitator:
+def facilitator(house: ServedApi) -> StubFacilitator:
     """Its facilitator, with counters at zero."""
     house.facilitator.asked = 0
     return house.facilitator
@@ -70,15 +70,20 @@ each_failure = pytest.mark.parametrize(("mood", "status", "code"), FAILURES.valu
 
 @each_failure
 def test_a_failure_after_the_payment_says_so(
-    shop: httpx.Client, moods: Moods, buyer: Buyer, mood: Callable[[], Exception], status: int, code: str
+    shop: httpx.Client,
+    moods: ServiceFailures,
+    buyer: Buyer,
+    mood: Callable[[], Exception],
+    status: int,
+    code: str,
 ) -> None:
-    payload = payload_for(shop, buyer, MOODY)
-    moods.then(mood)
+    payload = sign_payload(shop, buyer, FAILING_SERVICE)
+    moods.raise_next(mood)
 
-    response = pay(shop, encoded(payload), MOODY, WHY)
+    response = pay(shop, encode_header(payload), FAILING_SERVICE, FAILING_QUERY)
 
     assert (response.status_code, response.json()["error"]["code"]) == (status, code)
-    assert note(response) == {
+    assert payment_note(response) == {
         "state": "settled",
         "charged": True,
         "retry": "same_payment",
@@ -88,11 +93,18 @@ def test_a_failure_after_the_payment_says_so(
 
 @each_failure
 def test_a_failure_after_the_payment_asks_for_no_other_payment(
-    shop: httpx.Client, moods: Moods, buyer: Buyer, mood: Callable[[], Exception], status: int, code: str
+    shop: httpx.Client,
+    moods: ServiceFailures,
+    buyer: Buyer,
+    mood: Callable[[], Exception],
+    status: int,
+    code: str,
 ) -> None:
-    moods.then(mood)
+    moods.raise_next(mood)
 
-    response = pay(shop, payment_for(shop, buyer, MOODY, WHY), MOODY, WHY)
+    response = pay(
+        shop, sign_payment(shop, buyer, FAILING_SERVICE, FAILING_QUERY), FAILING_SERVICE, FAILING_QUERY
+    )
 
     assert "PAYMENT-REQUIRED" not in response.headers
     assert "secret" not in response.text
@@ -101,34 +113,37 @@ def test_a_failure_after_the_payment_asks_for_no_other_payment(
 @each_failure
 def test_the_same_payment_buys_the_answer_later(
     shop: httpx.Client,
-    moods: Moods,
+    moods: ServiceFailures,
     buyer: Buyer,
     facilitator: StubFacilitator,
     mood: Callable[[], Exception],
     status: int,
     code: str,
 ) -> None:
-    payment = payment_for(shop, buyer, MOODY, WHY)
-    moods.then(mood, mood)
-    failed = [pay(shop, payment, MOODY, WHY), pay(shop, payment, MOODY, WHY)]
+    payment = sign_payment(shop, buyer, FAILING_SERVICE, FAILING_QUERY)
+    moods.raise_next(mood, mood)
+    failed = [
+        pay(shop, payment, FAILING_SERVICE, FAILING_QUERY),
+        pay(shop, payment, FAILING_SERVICE, FAILING_QUERY),
+    ]
 
-    response = pay(shop, payment, MOODY, WHY)
+    response = pay(shop, payment, FAILING_SERVICE, FAILING_QUERY)
 
     assert [one.status_code for one in failed] == [status, status]
     assert response.json()["data"] == {"answer": "why, the 3. time"}
-    assert decoded(response.headers["PAYMENT-RESPONSE"])["success"] is True
+    assert decode_header(response.headers["PAYMENT-RESPONSE"])["success"] is True
     assert facilitator.asked == 1
 
 
 def test_what_was_redeemed_is_delivered_again_as_it_was(
-    shop: httpx.Client, moods: Moods, buyer: Buyer
+    shop: httpx.Client, moods: ServiceFailures, buyer: Buyer
 ) -> None:
-    payment = payment_for(shop, buyer, MOODY, WHY)
-    moods.then(down)
-    pay(shop, payment, MOODY, WHY)
-    redeemed = pay(shop, payment, MOODY, WHY)
+    payment = sign_payment(shop, buyer, FAILING_SERVICE, FAILING_QUERY)
+    moods.raise_next(down)
+    pay(shop, payment, FAILING_SERVICE, FAILING_QUERY)
+    redeemed = pay(shop, payment, FAILING_SERVICE, FAILING_QUERY)
 
-    again = pay(shop, payment, MOODY, WHY)
+    again = pay(shop, payment, FAILING_SERVICE, FAILING_QUERY)
 
     assert again.content == redeemed.content
     assert "Idempotent-Replayed" not in redeemed.headers
@@ -136,28 +151,30 @@ def test_what_was_redeemed_is_delivered_again_as_it_was(
 
 
 def test_a_payment_that_waits_to_be_redeemed_buys_nothing_else(
-    shop: httpx.Client, moods: Moods, buyer: Buyer
+    shop: httpx.Client, moods: ServiceFailures, buyer: Buyer
 ) -> None:
-    payment = payment_for(shop, buyer, MOODY, WHY)
-    moods.then(down)
-    pay(shop, payment, MOODY, WHY)
+    payment = sign_payment(shop, buyer, FAILING_SERVICE, FAILING_QUERY)
+    moods.raise_next(down)
+    pay(shop, payment, FAILING_SERVICE, FAILING_QUERY)
 
-    response = pay(shop, payment, MOODY, {"question": "when"})
+    response = pay(shop, payment, FAILING_SERVICE, {"question": "when"})
 
     assert response.json()["error"]["details"]["reason"] == "payment_already_used"
-    assert note(response)["state"] == "settled"
+    assert payment_note(response)["state"] == "settled"
     assert moods.asked == ["why"]
 
 
-def test_nothing_known_is_an_answer_and_is_charged(shop: httpx.Client, moods: Moods, buyer: Buyer) -> None:
-    payload = payload_for(shop, buyer, MOODY)
-    moods.then(partial(NoData, "nobody knows"))
+def test_nothing_known_is_an_answer_and_is_charged(
+    shop: httpx.Client, moods: ServiceFailures, buyer: Buyer
+) -> None:
+    payload = sign_payload(shop, buyer, FAILING_SERVICE)
+    moods.raise_next(partial(NoData, "nobody knows"))
 
-    response = pay(shop, encoded(payload), MOODY, WHY)
+    response = pay(shop, encode_header(payload), FAILING_SERVICE, FAILING_QUERY)
 
     assert (response.status_code, response.json()["error"]["code"]) == (404, "no_data")
-    assert decoded(response.headers["PAYMENT-RESPONSE"])["success"] is True
-    assert note(response) == {
+    assert decode_header(response.headers["PAYMENT-RESPONSE"])["success"] is True
+    assert payment_note(response) == {
         "state": "delivered",
         "charged": True,
         "retry": "none",
@@ -166,13 +183,13 @@ def test_nothing_known_is_an_answer_and_is_charged(shop: httpx.Client, moods: Mo
 
 
 def test_nothing_known_is_delivered_again_as_it_was(
-    shop: httpx.Client, moods: Moods, buyer: Buyer, facilitator: StubFacilitator
+    shop: httpx.Client, moods: ServiceFailures, buyer: Buyer, facilitator: StubFacilitator
 ) -> None:
-    payment = payment_for(shop, buyer, MOODY, WHY)
-    moods.then(partial(NoData, "nobody knows"))
-    first = pay(shop, payment, MOODY, WHY)
+    payment = sign_payment(shop, buyer, FAILING_SERVICE, FAILING_QUERY)
+    moods.raise_next(partial(NoData, "nobody knows"))
+    first = pay(shop, payment, FAILING_SERVICE, FAILING_QUERY)
 
-    again = pay(shop, payment, MOODY, WHY)
+    again = pay(shop, payment, FAILING_SERVICE, FAILING_QUERY)
 
     assert (again.status_code, again.content) == (404, first.content)
     assert again.headers["X-Request-Id"] == first.headers["X-Request-Id"]
@@ -180,15 +197,15 @@ def test_nothing_known_is_delivered_again_as_it_was(
 
 
 def test_a_refusal_inside_a_service_leaves_the_payment_redeemable(
-    shop: httpx.Client, moods: Moods, buyer: Buyer
+    shop: httpx.Client, moods: ServiceFailures, buyer: Buyer
 ) -> None:
     class Odd(CentgateError):
         code = "internal_error"
 
-    payment = payment_for(shop, buyer, MOODY, WHY)
-    moods.then(partial(Odd, "odd"))
+    payment = sign_payment(shop, buyer, FAILING_SERVICE, FAILING_QUERY)
+    moods.raise_next(partial(Odd, "odd"))
 
-    failed = pay(shop, payment, MOODY, WHY)
+    failed = pay(shop, payment, FAILING_SERVICE, FAILING_QUERY)
 
-    assert note(failed)["state"] == "settled"
-    assert pay(shop, payment, MOODY, WHY).status_code == 200
+    assert payment_note(failed)["state"] == "settled"
+    assert pay(shop, payment, FAILING_SERVICE, FAILING_QUERY).status_code == 200

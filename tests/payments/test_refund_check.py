@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from audits import fresh, nonce_of, settle
-from buyer import Buyer, encoded
-from deeds import reverted_transaction, transfer
-from entered import Row, enter, row
-from pasts import presented
-from payments_shell import run
+from audits import get_nonce, settle_on_chain, sign_unsubmitted
+from buyer import Buyer, encode_header
+from deeds import send_reverted_transfer, transfer_tokens
+from entered import Row, insert_rows, payment_row
+from pasts import record_payment
+from payments_shell import run_payments_command
 from typer.testing import Result
 
 from centgate.devchain.accounts import BUYERS
@@ -30,13 +30,15 @@ def owed(devchain: DevChain, number: int, **changes: Any) -> Row:
     """A payment of the development chain that was settled three days ago and never delivered."""
     at = time.time() - 3 * DAY
     token = devchain.token.lower()
-    return row(number, "settled", network="eip155:84532", asset=token, payer=PAYER, created_at=at, **changes)
+    return payment_row(
+        number, "settled", network="eip155:84532", asset=token, payer=PAYER, created_at=at, **changes
+    )
 
 
 def journal(folder: Path, *rows: Row) -> str:
     """The address of a journal with these payments."""
     url = f"sqlite:///{folder / 'journal.db'}"
-    asyncio.run(enter(url, payments=rows))
+    asyncio.run(insert_rows(url, payments=rows))
     return url
 
 
@@ -44,18 +46,18 @@ def refunded(url: str, paid: Row, transaction: str, *more: str, node: str) -> Re
     """Enter a refund."""
     given = {"CENTGATE_RPC_84532_URL": node, "CENTGATE_RPC_84532_ENABLED": "true"}
     name = f"{paid['payer']}:{paid['nonce']}"
-    return run("refunded", name, "--in", transaction, *more, url=url, settings=given)
+    return run_payments_command("refunded", name, "--in", transaction, *more, url=url, settings=given)
 
 
 def events(url: str, nonce: str) -> list[str]:
-    shown = run("show", nonce, "--json", url=url)
+    shown = run_payments_command("show", nonce, "--json", url=url)
     return [each["what"] for each in json.loads(shown.stdout)["payments"][0]["events"]]
 
 
 def test_refund_that_the_chain_shows_is_entered(tmp_path: Path, devchain: DevChain) -> None:
     paid = owed(devchain, 1)
     url = journal(tmp_path, paid)
-    transaction = transfer(devchain, Buyer(2), PAYER, 10_000)
+    transaction = transfer_tokens(devchain, Buyer(2), PAYER, 10_000)
 
     shown = refunded(url, paid, transaction, node=devchain.rpc_url)
 
@@ -68,7 +70,7 @@ def test_one_transaction_pays_back_as_many_payments_as_it_has_money_for(
 ) -> None:
     payments = [owed(devchain, number) for number in range(3)]
     url = journal(tmp_path, *payments)
-    transaction = transfer(devchain, Buyer(2), PAYER, 29_999)
+    transaction = transfer_tokens(devchain, Buyer(2), PAYER, 29_999)
 
     shown = [refunded(url, each, transaction, node=devchain.rpc_url) for each in payments]
 
@@ -90,7 +92,7 @@ def test_transaction_that_does_not_pay_back_is_refused(
     paid = owed(devchain, 1)
     url = journal(tmp_path, paid)
 
-    shown = refunded(url, paid, transfer(devchain, Buyer(2), to, amount), node=devchain.rpc_url)
+    shown = refunded(url, paid, transfer_tokens(devchain, Buyer(2), to, amount), node=devchain.rpc_url)
 
     assert (shown.exit_code, why in shown.stderr) == (1, True), shown.output
 
@@ -99,7 +101,7 @@ def test_payers_own_transfer_to_himself_is_no_refund(tmp_path: Path, devchain: D
     paid = owed(devchain, 1)
     url = journal(tmp_path, paid)
 
-    shown = refunded(url, paid, transfer(devchain, Buyer(3), PAYER, 10_000), node=devchain.rpc_url)
+    shown = refunded(url, paid, transfer_tokens(devchain, Buyer(3), PAYER, 10_000), node=devchain.rpc_url)
 
     assert (shown.exit_code, "moved 0.000000 test dollars" in shown.stderr) == (1, True), shown.output
 
@@ -109,7 +111,7 @@ def test_transaction_that_is_not_there_or_failed_is_refused(tmp_path: Path, devc
     url = journal(tmp_path, paid)
 
     missing = refunded(url, paid, UNKNOWN, node=devchain.rpc_url)
-    failed = refunded(url, paid, reverted_transaction(devchain, paid["nonce"]), node=devchain.rpc_url)
+    failed = refunded(url, paid, send_reverted_transfer(devchain, paid["nonce"]), node=devchain.rpc_url)
 
     assert (missing.exit_code, "there is no transaction" in missing.stderr) == (1, True)
     assert (failed.exit_code, "was reverted" in failed.stderr) == (1, True)
@@ -122,8 +124,8 @@ def test_without_an_answering_node_a_refund_is_entered_unchecked_only(
     url = journal(tmp_path, paid)
 
     unreachable = refunded(url, paid, UNKNOWN, node="http://127.0.0.1:9")
-    nowhere = run("refunded", paid["nonce"], "--in", UNKNOWN, url=url)
-    unchecked = run("refunded", paid["nonce"], "--in", UNKNOWN, "--unchecked", url=url)
+    nowhere = run_payments_command("refunded", paid["nonce"], "--in", UNKNOWN, url=url)
+    unchecked = run_payments_command("refunded", paid["nonce"], "--in", UNKNOWN, "--unchecked", url=url)
 
     assert [each.exit_code for each in (unreachable, nowhere, unchecked)] == [1, 1, 0]
     assert "could not be checked" in unreachable.stderr
@@ -136,15 +138,15 @@ def test_refused_payment_that_was_taken_can_be_entered_as_paid_back(
     tmp_path: Path, devchain: DevChain, chain_settings: Settings
 ) -> None:
     buyer = Buyer(3)
-    payload = fresh(chain_settings, buyer)
-    asyncio.run(presented(chain_settings, encoded(payload), int(time.time())))
+    payload = sign_unsubmitted(chain_settings, buyer)
+    asyncio.run(record_payment(chain_settings, encode_header(payload), int(time.time())))
     url = chain_settings.database_url
     refuse(tmp_path / "journal.db")
-    paid = {"payer": PAYER, "nonce": nonce_of(payload)}
-    back = transfer(devchain, Buyer(2), PAYER, 10_000)
+    paid = {"payer": PAYER, "nonce": get_nonce(payload)}
+    back = transfer_tokens(devchain, Buyer(2), PAYER, 10_000)
 
     before = refunded(url, paid, back, node=devchain.rpc_url)
-    settle(devchain, payload)
+    settle_on_chain(devchain, payload)
     after = refunded(url, paid, back, node=devchain.rpc_url)
 
     assert (before.exit_code, "the payment is refused" in before.stderr) == (1, True)

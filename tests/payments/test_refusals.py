@@ -10,8 +10,8 @@ from typing import Any
 
 import httpx
 import pytest
-from buyer import PHISHING, QUESTION, Buyer, decoded, encoded, note, pay, payload_for
-from houses import House, open_house
+from buyer import PHISHING, QUESTION, Buyer, decode_header, encode_header, pay, payment_note, sign_payload
+from houses import ServedApi, serve_api
 
 Payload = dict[str, Any]
 ORDER = 0xFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFEBAAEDCE6AF48A03BBFD25E8CD0364141
@@ -28,9 +28,9 @@ WINDOW = "invalid_exact_evm_payload_authorization_valid_before"
 
 
 @pytest.fixture(scope="module")
-def house(tmp_path_factory: pytest.TempPathFactory) -> Generator[House]:
+def house(tmp_path_factory: pytest.TempPathFactory) -> Generator[ServedApi]:
     """An API that takes payments."""
-    with open_house(tmp_path_factory.mktemp("house")) as house:
+    with serve_api(tmp_path_factory.mktemp("house")) as house:
         yield house
 
 
@@ -63,7 +63,7 @@ MALFORMED = {
 
 
 @pytest.mark.parametrize(("header", "reason"), MALFORMED.values(), ids=MALFORMED.keys())
-def test_a_malformed_header_is_a_402(house: House, header: bytes, reason: str) -> None:
+def test_a_malformed_header_is_a_402(house: ServedApi, header: bytes, reason: str) -> None:
     asked = house.facilitator.asked
 
     response = _post(house.client, header)
@@ -194,13 +194,13 @@ ALTERED: dict[str, tuple[Callable[[Payload], None], str]] = {
 
 @pytest.mark.parametrize(("change", "reason"), ALTERED.values(), ids=ALTERED.keys())
 def test_a_payment_altered_after_it_was_signed_is_refused(
-    house: House, change: Callable[[Payload], object], reason: str
+    house: ServedApi, change: Callable[[Payload], object], reason: str
 ) -> None:
-    payload = payload_for(house.client, Buyer())
+    payload = sign_payload(house.client, Buyer())
     change(payload)
     asked = house.facilitator.asked
 
-    response = pay(house.client, encoded(payload))
+    response = pay(house.client, encode_header(payload))
 
     _is_refused(response, reason)
     assert house.facilitator.asked == asked
@@ -221,12 +221,12 @@ SIGNED = {
 
 @pytest.mark.parametrize(("signed", "reason"), SIGNED.values(), ids=SIGNED.keys())
 def test_a_payment_signed_for_something_else_is_refused(
-    house: House, signed: dict[str, str], reason: str
+    house: ServedApi, signed: dict[str, str], reason: str
 ) -> None:
-    payload = payload_for(house.client, Buyer(), **signed)
+    payload = sign_payload(house.client, Buyer(), **signed)
     asked = house.facilitator.asked
 
-    response = pay(house.client, encoded(payload))
+    response = pay(house.client, encode_header(payload))
 
     _is_refused(response, reason)
     assert house.facilitator.asked == asked
@@ -241,8 +241,8 @@ def _is_refused(response: httpx.Response, reason: str) -> None:
     error = response.json()["error"]
     assert (response.status_code, error["code"]) == (402, "payment_required")
     assert error["details"]["reason"] == reason
-    offer = decoded(response.headers["PAYMENT-REQUIRED"])
+    offer = decode_header(response.headers["PAYMENT-REQUIRED"])
     assert offer["error"] == reason
     assert error["details"]["accepts"] == offer["accepts"]
-    assert note(response) == {"state": "unused", "charged": False, "retry": "new_payment"}
+    assert payment_note(response) == {"state": "unused", "charged": False, "retry": "new_payment"}
     assert "PAYMENT-RESPONSE" not in response.headers

@@ -9,10 +9,10 @@ from typing import Any
 
 import httpx
 import pytest
-from buyer import PHISHING, Buyer, decoded, pay, payment_for
+from buyer import PHISHING, Buyer, decode_header, pay, sign_payment
 from databases import Postgres
-from facilitators import StubFacilitator, settings_in, stub_facilitator
-from houses import Process, running_pair
+from facilitators import StubFacilitator, build_settings, open_stub_facilitator
+from houses import ApiProcess, run_api_processes
 from starlette.responses import JSONResponse, Response
 
 from centgate.dev import MERCHANT
@@ -29,7 +29,7 @@ def facilitator(devchain: DevChain) -> Generator[StubFacilitator]:
             response = await client.post(devchain.facilitator_url + "/settle", json=body)
         return JSONResponse(response.json(), response.status_code)
 
-    with stub_facilitator() as counting:
+    with open_stub_facilitator() as counting:
         counting.usually = passed_on
         yield counting
 
@@ -40,11 +40,11 @@ def replicas(
     facilitator: StubFacilitator,
     devchain: DevChain,
     tmp_path_factory: pytest.TempPathFactory,
-) -> Generator[tuple[Process, Process]]:
+) -> Generator[tuple[ApiProcess, ApiProcess]]:
     """Two servers that ask the chain as well."""
-    settings = settings_in(tmp_path_factory.mktemp("replicas"), facilitator.url)
+    settings = build_settings(tmp_path_factory.mktemp("replicas"), facilitator.url)
     node = {f"RPC_{devchain.chain_id}_URL": devchain.rpc_url}
-    with running_pair(settings, DATABASE_URL=postgres.new_database(), **node) as processes:
+    with run_api_processes(settings, DATABASE_URL=postgres.new_database(), **node) as processes:
         yield processes
 
 
@@ -72,14 +72,14 @@ def transactions_since(devchain: DevChain, block: int) -> list[Any]:
 
 
 def test_a_burst_over_both_is_one_transaction_and_none_that_fails(
-    replicas: tuple[Process, Process],
+    replicas: tuple[ApiProcess, ApiProcess],
     client: httpx.Client,
     facilitator: StubFacilitator,
     devchain: DevChain,
     buyer: Buyer,
 ) -> None:
     addresses = [replica.url + PHISHING for replica in replicas]
-    payment = payment_for(client, buyer, addresses[0])
+    payment = sign_payment(client, buyer, addresses[0])
     asked, block, before = facilitator.asked, height(devchain), devchain.balance(MERCHANT)
 
     with ThreadPoolExecutor(50) as pool:
@@ -91,14 +91,17 @@ def test_a_burst_over_both_is_one_transaction_and_none_that_fails(
     assert facilitator.asked == asked + 1
     assert [mined["status"] for mined in transactions_since(devchain, block)] == ["0x1"]
     assert devchain.balance(MERCHANT) == before + 10_000
-    assert decoded(burst[0].headers["PAYMENT-RESPONSE"])["success"] is True
+    assert decode_header(burst[0].headers["PAYMENT-RESPONSE"])["success"] is True
 
 
 def test_payments_of_several_buyers_over_both_are_each_settled_once(
-    replicas: tuple[Process, Process], client: httpx.Client, facilitator: StubFacilitator, devchain: DevChain
+    replicas: tuple[ApiProcess, ApiProcess],
+    client: httpx.Client,
+    facilitator: StubFacilitator,
+    devchain: DevChain,
 ) -> None:
     addresses = [replica.url + PHISHING for replica in replicas]
-    payments = [payment_for(client, Buyer(number), addresses[0]) for number in range(5)]
+    payments = [sign_payment(client, Buyer(number), addresses[0]) for number in range(5)]
     asked, block, before = facilitator.asked, height(devchain), devchain.balance(MERCHANT)
     sent = [payment for payment in payments for _ in range(8)]
 

@@ -15,16 +15,16 @@ from typing import Any
 
 import httpx
 import pytest
-from buyer import Api, Buyer, note, pay, payment_for
-from buyer import encoded as header
-from deeds import cancel, settling_on, spend_elsewhere
-from facilitators import StubFacilitator, refused, said, settings_in
-from houses import running
-from pasts import PATIENCE, left_open, row_of, row_when, terms_in
+from buyer import ApiFactory, Buyer, pay, payment_note, sign_payment
+from buyer import encode_header as header
+from deeds import cancel_authorization, pay_other_recipient, settle_then_reply
+from facilitators import StubFacilitator, build_settings, refuse_with, reply_with
+from houses import run_api_process
+from pasts import PATIENCE, encode_terms, read_row, record_open_payment, wait_for_row
 
 from centgate.devchain.house import DevChain
 from centgate.devchain.node import ask
-from centgate.payments.upkeep import reconcile
+from centgate.payments.upkeep import reconcile_all
 from centgate.settings import Settings
 
 HASH = "0x" + "ab" * 32
@@ -34,7 +34,7 @@ DAY = 86400
 @pytest.fixture
 def deployment(tmp_path: Path, facilitator: StubFacilitator, database_url: str) -> Settings:
     """A deployment with a journal on each kind of database."""
-    return settings_in(tmp_path, facilitator.url, database_url=database_url)
+    return build_settings(tmp_path, facilitator.url, database_url=database_url)
 
 
 @pytest.fixture
@@ -47,7 +47,7 @@ def stubbed(chain_settings: Settings, facilitator: StubFacilitator) -> Settings:
 def held(facilitator: StubFacilitator) -> Generator[tuple[threading.Event, threading.Event]]:
     """The facilitator's next answer is held back: set when it is asked for, and to let it go."""
     arrived, release = threading.Event(), threading.Event()
-    facilitator.next.append(facilitator.held(arrived, release))
+    facilitator.next.append(facilitator.reply_when_released(arrived, release))
     yield arrived, release
     release.set()
 
@@ -72,12 +72,12 @@ def reached(arrived: threading.Event) -> None:
 
 
 async def test_an_open_payment_is_settled_without_its_buyer_who_then_redeems_it(
-    api: Api, deployment: Settings, facilitator: StubFacilitator, buyer: Buyer
+    api: ApiFactory, deployment: Settings, facilitator: StubFacilitator, buyer: Buyer
 ) -> None:
-    payload = await left_open(deployment, buyer)
+    payload = await record_open_payment(deployment, buyer)
     client = api(deployment)
 
-    row = await row_when(deployment, payload, lambda row: is_settled(row) and row["owner"] is None)
+    row = await wait_for_row(deployment, payload, lambda row: is_settled(row) and row["owner"] is None)
     served, again = (pay(client, header(payload)) for _ in range(2))
 
     assert row["signed"] is None
@@ -88,9 +88,9 @@ async def test_an_open_payment_is_settled_without_its_buyer_who_then_redeems_it(
 async def test_what_it_presents_is_what_the_buyer_signed(
     deployment: Settings, facilitator: StubFacilitator, buyer: Buyer
 ) -> None:
-    payload = await left_open(deployment, buyer)
+    payload = await record_open_payment(deployment, buyer)
 
-    await reconcile(deployment)
+    await reconcile_all(deployment)
 
     assert facilitator.body["paymentPayload"]["payload"] == payload["payload"]
     assert facilitator.body["paymentPayload"]["accepted"] == payload["accepted"]
@@ -101,11 +101,11 @@ async def test_two_replicas_ask_once_about_each(
     settings: Settings, postgres_url: str, facilitator: StubFacilitator
 ) -> None:
     deployment = settings.model_copy(update={"database_url": postgres_url})
-    payloads = [await left_open(deployment, Buyer(number % 10)) for number in range(12)]
+    payloads = [await record_open_payment(deployment, Buyer(number % 10)) for number in range(12)]
 
-    with running(deployment), running(deployment):
+    with run_api_process(deployment), run_api_process(deployment):
         for payload in payloads:
-            await row_when(deployment, payload, is_settled)
+            await wait_for_row(deployment, payload, is_settled)
 
     assert facilitator.asked == len(payloads)
     assert set(facilitator.moved.values()) == {1}
@@ -115,34 +115,34 @@ async def test_the_duty_passes_on_when_the_process_that_has_it_is_killed(
     settings: Settings, postgres_url: str, facilitator: StubFacilitator, buyer: Buyer
 ) -> None:
     deployment = settings.model_copy(update={"database_url": postgres_url})
-    facilitator.usually = said(500, "")
-    payload = await left_open(deployment, buyer)
-    with running(deployment) as on_duty:
-        await row_when(deployment, payload, lambda row: row["attempts"] > 0)
-        with running(deployment):
+    facilitator.usually = reply_with(500, "")
+    payload = await record_open_payment(deployment, buyer)
+    with run_api_process(deployment) as on_duty:
+        await wait_for_row(deployment, payload, lambda row: row["attempts"] > 0)
+        with run_api_process(deployment):
             on_duty.kill()
             facilitator.usually = facilitator.settle
 
-            row = await row_when(deployment, payload, is_settled)
+            row = await wait_for_row(deployment, payload, is_settled)
 
     assert row["transaction"] == nonce_of(payload)
 
 
 async def test_a_buyer_who_comes_while_it_is_looked_into_waits_and_is_served(
-    api: Api,
+    api: ApiFactory,
     settings: Settings,
     facilitator: StubFacilitator,
     buyer: Buyer,
     held: tuple[threading.Event, threading.Event],
 ) -> None:
-    payload = await left_open(settings, buyer)
+    payload = await record_open_payment(settings, buyer)
     client = api(settings)
     arrived, release = held
     reached(arrived)
 
     with ThreadPoolExecutor(1) as pool:
         waiting = pool.submit(pay, client, header(payload))
-        other = pay(client, payment_for(client, Buyer(1)))
+        other = pay(client, sign_payment(client, Buyer(1)))
         assert not waiting.done()
         release.set()
 
@@ -154,14 +154,14 @@ async def test_a_buyer_who_comes_while_it_is_looked_into_waits_and_is_served(
 async def test_what_is_still_open_is_asked_about_ever_more_seldom(
     settings: Settings, facilitator: StubFacilitator, buyer: Buyer
 ) -> None:
-    payload = await left_open(settings, buyer)
-    facilitator.usually = said(500, "")
+    payload = await record_open_payment(settings, buyer)
+    facilitator.usually = reply_with(500, "")
     pauses: list[float] = []
 
     for attempt in range(1, 10):
         now = time.time()
-        await reconcile(settings)
-        row = await row_of(settings, payload)
+        await reconcile_all(settings)
+        row = await read_row(settings, payload)
         pauses.append(row["retry_at"] - now)
         assert row["attempts"] == attempt
 
@@ -171,20 +171,20 @@ async def test_what_is_still_open_is_asked_about_ever_more_seldom(
 
 
 async def test_what_is_not_due_yet_is_left_alone(
-    api: Api, settings: Settings, facilitator: StubFacilitator, buyer: Buyer
+    api: ApiFactory, settings: Settings, facilitator: StubFacilitator, buyer: Buyer
 ) -> None:
-    facilitator.usually = said(500, "")
-    early, late = await left_open(settings, buyer), await left_open(settings, Buyer(1))
-    await reconcile(settings)
+    facilitator.usually = reply_with(500, "")
+    early, late = await record_open_payment(settings, buyer), await record_open_payment(settings, Buyer(1))
+    await reconcile_all(settings)
     facilitator.usually = facilitator.settle
     asked = facilitator.asked
-    third = await left_open(settings, Buyer(2))
+    third = await record_open_payment(settings, Buyer(2))
 
     api(settings)
-    await row_when(settings, third, is_settled)
+    await wait_for_row(settings, third, is_settled)
 
     assert facilitator.asked == asked + 1
-    assert [(await row_of(settings, each))["state"] for each in (early, late)] == ["settling"] * 2
+    assert [(await read_row(settings, each))["state"] for each in (early, late)] == ["settling"] * 2
 
 
 async def test_a_facilitator_that_never_answers_holds_up_neither_requests_nor_the_end(
@@ -193,33 +193,33 @@ async def test_a_facilitator_that_never_answers_holds_up_neither_requests_nor_th
     buyer: Buyer,
     held: tuple[threading.Event, threading.Event],
 ) -> None:
-    payload = await left_open(settings, buyer)
-    with running(settings) as process:
+    payload = await record_open_payment(settings, buyer)
+    with run_api_process(settings) as process:
         reached(held[0])
 
         async with httpx.AsyncClient() as client:
             healthy = await client.get(process.url + "/health")
         began = time.monotonic()
-        ended = process.end()
+        ended = process.stop()
 
     assert healthy.status_code == 200
     assert ended in (0, -signal.SIGTERM)
     assert time.monotonic() - began < 15
-    row = await row_of(settings, payload)
+    row = await read_row(settings, payload)
     assert (row["state"], row["owner"]) == ("settling", None)
 
 
 async def test_one_that_cannot_be_understood_does_not_hold_up_the_others(
-    api: Api, settings: Settings, facilitator: StubFacilitator
+    api: ApiFactory, settings: Settings, facilitator: StubFacilitator
 ) -> None:
-    spoilt = [await left_open(settings, Buyer(number % 10), ago=600) for number in range(25)]
-    good = await left_open(settings, Buyer(9))
+    spoilt = [await record_open_payment(settings, Buyer(number % 10), ago=600) for number in range(25)]
+    good = await record_open_payment(settings, Buyer(9))
     enter(settings, "UPDATE payments SET signed = '{}' WHERE nonce <> ?", nonce_of(good))
 
     api(settings)
-    await row_when(settings, good, is_settled)
+    await wait_for_row(settings, good, is_settled)
 
-    row = await row_of(settings, spoilt[0])
+    row = await read_row(settings, spoilt[0])
     assert (row["state"], row["attempts"]) == ("settling", 1)
     assert facilitator.asked == 1
 
@@ -227,39 +227,39 @@ async def test_one_that_cannot_be_understood_does_not_hold_up_the_others(
 async def test_what_a_process_died_with_is_taken_up(
     settings: Settings, facilitator: StubFacilitator, buyer: Buyer
 ) -> None:
-    payload = await left_open(settings, buyer)
+    payload = await record_open_payment(settings, buyer)
     enter(settings, "UPDATE payments SET owner = 'elsewhere:1/2/3/upkeep'")
 
-    (resolution,) = await reconcile(settings)
+    (resolution,) = await reconcile_all(settings)
 
-    assert (resolution.before, resolution.after) == ("settling", "settled")
-    assert (await row_of(settings, payload))["owner"] is None
+    assert (resolution.state_before, resolution.state_after) == ("settling", "settled")
+    assert (await read_row(settings, payload))["owner"] is None
 
 
 async def test_what_a_living_process_works_on_is_left_to_it(
     settings: Settings, facilitator: StubFacilitator, buyer: Buyer
 ) -> None:
-    await left_open(settings, buyer)
+    await record_open_payment(settings, buyer)
     enter(settings, "UPDATE payments SET owner = 'elsewhere:1/2/3/upkeep'")
     enter(settings, "INSERT INTO workers VALUES ('elsewhere:1/2/3', 1e12)")
 
-    assert await reconcile(settings) == []
+    assert await reconcile_all(settings) == []
     assert facilitator.asked == 0
 
 
 # what the facilitator says when a payment is presented again, no node being set, and what that means
 REPLIES = {
     "success": (None, "settled"),
-    "nonce used": (refused("invalid_exact_evm_nonce_already_used"), "settling"),
-    "expired": (refused("invalid_exact_evm_payload_authorization_valid_before"), "settling"),
-    "no balance": (refused("insufficient_funds"), "settling"),
+    "nonce used": (refuse_with("invalid_exact_evm_nonce_already_used"), "settling"),
+    "expired": (refuse_with("invalid_exact_evm_payload_authorization_valid_before"), "settling"),
+    "no balance": (refuse_with("insufficient_funds"), "settling"),
     "pending": (
-        said(
+        reply_with(
             200, {"success": False, "errorReason": "settlement_pending", "transaction": HASH, "network": ""}
         ),
         "settling",
     ),
-    "nonsense": (said(502, "<html>"), "settling"),
+    "nonsense": (reply_with(502, "<html>"), "settling"),
 }
 
 
@@ -267,64 +267,64 @@ REPLIES = {
 async def test_without_a_node_the_facilitator_s_word_counts(
     settings: Settings, facilitator: StubFacilitator, buyer: Buyer, reply: Any, after: str
 ) -> None:
-    payload = await left_open(settings, buyer)
+    payload = await record_open_payment(settings, buyer)
     facilitator.usually = reply or facilitator.settle
 
-    (resolution,) = await reconcile(settings)
+    (resolution,) = await reconcile_all(settings)
 
-    row = await row_of(settings, payload)
-    assert (resolution.before, resolution.after, row["state"]) == ("settling", after, after)
+    row = await read_row(settings, payload)
+    assert (resolution.state_before, resolution.state_after, row["state"]) == ("settling", after, after)
     assert (resolution.reason is None) == (after == "settled")
     assert resolution.key.nonce == nonce_of(payload)
 
 
 async def test_what_was_paid_on_chain_is_settled_and_served(
-    api: Api, stubbed: Settings, devchain: DevChain, facilitator: StubFacilitator, buyer: Buyer
+    api: ApiFactory, stubbed: Settings, devchain: DevChain, facilitator: StubFacilitator, buyer: Buyer
 ) -> None:
     client = api(stubbed)
-    paid = payment_for(client, buyer)
-    facilitator.next.append(settling_on(devchain, said(502, "")))
+    paid = sign_payment(client, buyer)
+    facilitator.next.append(settle_then_reply(devchain, reply_with(502, "")))
     assert pay(client, paid).status_code == 502
 
-    (resolution,) = await reconcile(stubbed)
+    (resolution,) = await reconcile_all(stubbed)
 
-    assert resolution.after == "settled"
+    assert resolution.state_after == "settled"
     assert ask(devchain.rpc_url, "eth_getTransactionReceipt", resolution.transaction)["status"] == "0x1"
     assert facilitator.asked == 1
     assert pay(client, paid).status_code == 200
 
 
 async def test_what_expired_unused_is_refused_and_its_buyer_may_sign_anew(
-    api: Api, stubbed: Settings, devchain: DevChain, facilitator: StubFacilitator, buyer: Buyer
+    api: ApiFactory, stubbed: Settings, devchain: DevChain, facilitator: StubFacilitator, buyer: Buyer
 ) -> None:
-    payload = await left_open(stubbed, buyer, ago=3600)
-    cancel(
-        devchain, Buyer(8), nonce_of(await left_open(stubbed, Buyer(8), ago=3600))
+    payload = await record_open_payment(stubbed, buyer, ago=3600)
+    cancel_authorization(
+        devchain, Buyer(8), nonce_of(await record_open_payment(stubbed, Buyer(8), ago=3600))
     )  # a block after its end
 
-    found = {each.key.payer: each for each in await reconcile(stubbed)}
+    found = {each.key.payer: each for each in await reconcile_all(stubbed)}
     again = pay(api(stubbed), header(payload))
 
     expired = found[buyer.address.lower()]
-    assert (expired.after, expired.reason) == (
+    assert (expired.state_after, expired.reason) == (
         "refused",
         "invalid_exact_evm_payload_authorization_valid_before",
     )
     assert found[Buyer(8).address.lower()].reason == "invalid_transaction_state"
     assert again.status_code == 402
-    assert note(again) == {"state": "refused", "charged": False, "retry": "new_payment"}
+    assert payment_note(again) == {"state": "refused", "charged": False, "retry": "new_payment"}
     assert facilitator.asked == 0
 
 
 async def test_a_nonce_spent_on_somebody_else_is_refused(
     stubbed: Settings, devchain: DevChain, facilitator: StubFacilitator, buyer: Buyer
 ) -> None:
-    payload = await left_open(stubbed, buyer)
-    spend_elsewhere(devchain, terms_in(stubbed), buyer, nonce_of(payload))
+    payload = await record_open_payment(stubbed, buyer)
+    pay_other_recipient(devchain, encode_terms(stubbed), buyer, nonce_of(payload))
 
-    (resolution,) = await reconcile(stubbed)
+    (resolution,) = await reconcile_all(stubbed)
 
-    assert (resolution.after, resolution.reason) == ("refused", "invalid_transaction_state")
+    assert (resolution.state_after, resolution.reason) == ("refused", "invalid_transaction_state")
     assert facilitator.asked == 0
 
 
@@ -332,36 +332,36 @@ async def test_a_payment_on_another_network_is_not_looked_for_on_today_s(
     stubbed: Settings, devchain: DevChain, facilitator: StubFacilitator, buyer: Buyer
 ) -> None:
     before = stubbed.model_copy(update={"network": "eip155:8453", "providers": {}})
-    payload = await left_open(before, buyer, ago=DAY)
-    facilitator.usually = refused("insufficient_funds")
+    payload = await record_open_payment(before, buyer, ago=DAY)
+    facilitator.usually = refuse_with("insufficient_funds")
 
-    (resolution,) = await reconcile(stubbed)
+    (resolution,) = await reconcile_all(stubbed)
 
-    assert resolution.after == "settling"
+    assert resolution.state_after == "settling"
     assert facilitator.body["paymentRequirements"] == payload["accepted"]
 
 
 async def test_it_goes_on_where_payments_are_no_longer_taken(
     stubbed: Settings, devchain: DevChain, facilitator: StubFacilitator, buyer: Buyer
 ) -> None:
-    await left_open(stubbed, buyer, ago=3600)
-    cancel(devchain, Buyer(8), "0x" + secrets.token_hex(32))
+    await record_open_payment(stubbed, buyer, ago=3600)
+    cancel_authorization(devchain, Buyer(8), "0x" + secrets.token_hex(32))
     closed = stubbed.model_copy(update={"pay_to": None})
 
-    (resolution,) = await reconcile(closed)
+    (resolution,) = await reconcile_all(closed)
 
-    assert resolution.after == "refused"
+    assert resolution.state_after == "refused"
 
 
 async def test_a_journal_that_comes_back_is_looked_after_again(
-    api: Api, settings: Settings, facilitator: StubFacilitator, buyer: Buyer
+    api: ApiFactory, settings: Settings, facilitator: StubFacilitator, buyer: Buyer
 ) -> None:
-    payload = await left_open(settings, buyer)
+    payload = await record_open_payment(settings, buyer)
     enter(settings, "ALTER TABLE duties RENAME TO gone")
     assert api(settings).get("/health").status_code == 200
-    assert (await row_of(settings, payload))["state"] == "settling"
+    assert (await read_row(settings, payload))["state"] == "settling"
     enter(settings, "ALTER TABLE gone RENAME TO duties")
 
-    await row_when(settings, payload, is_settled)
+    await wait_for_row(settings, payload, is_settled)
 
     assert facilitator.asked == 1

@@ -10,9 +10,9 @@ from pathlib import Path
 import go_replies
 import httpx
 import pytest
-from buyer import Api, Buyer, decoded, pay, payload_for, payment_for
+from buyer import ApiFactory, Buyer, decode_header, pay, sign_payload, sign_payment
 from facilitators import Reply, StubFacilitator
-from sdk_facilitators import python_facilitator, typescript_facilitator
+from sdk_facilitators import open_python_facilitator, open_typescript_facilitator
 from x402.schemas import SettleResponse
 
 from centgate.devchain.house import DevChain
@@ -43,34 +43,34 @@ def sdk_url(request: pytest.FixtureRequest, devchain: DevChain) -> Generator[str
 @contextmanager
 def _facilitator(request: pytest.FixtureRequest, devchain: DevChain) -> Generator[str]:
     if request.param == "python":
-        with python_facilitator(devchain) as url:
+        with open_python_facilitator(devchain) as url:
             yield url
     else:
         packages: Path = request.getfixturevalue("typescript_sdk")
-        with typescript_facilitator(packages, devchain) as url:
+        with open_typescript_facilitator(packages, devchain) as url:
             yield url
 
 
 def test_payment_moves_one_cent_through_the_sdks_facilitator(
-    api: Api, chain_settings: Settings, devchain: DevChain, buyer: Buyer, sdk_url: str
+    api: ApiFactory, chain_settings: Settings, devchain: DevChain, buyer: Buyer, sdk_url: str
 ) -> None:
     settings = chain_settings.model_copy(update={"facilitator_url": sdk_url})
     client = api(settings)
     before = devchain.balance(buyer.address), devchain.balance(settings.pay_to or "")
 
-    response = pay(client, payment_for(client, buyer))
+    response = pay(client, sign_payment(client, buyer))
 
     after = devchain.balance(buyer.address), devchain.balance(settings.pay_to or "")
-    receipt = decoded(response.headers["PAYMENT-RESPONSE"])
+    receipt = decode_header(response.headers["PAYMENT-RESPONSE"])
     assert response.status_code == 200, response.text
     assert (receipt["success"], len(receipt["transaction"])) == (True, 66)
     assert (before[0] - after[0], after[1] - before[1]) == (CENT, CENT)
 
 
 def test_second_settlement_by_the_sdks_facilitator_is_a_reason_in_doubt(
-    api: Api, chain_settings: Settings, devchain: DevChain, buyer: Buyer, sdk_url: str
+    api: ApiFactory, chain_settings: Settings, devchain: DevChain, buyer: Buyer, sdk_url: str
 ) -> None:
-    payload = payload_for(api(chain_settings), buyer)
+    payload = sign_payload(api(chain_settings), buyer)
     body = {"x402Version": 2, "paymentPayload": payload, "paymentRequirements": payload["accepted"]}
     with httpx.Client(base_url=sdk_url, timeout=30) as client:
         first = client.post("/settle", json=body).json()
@@ -82,13 +82,13 @@ def test_second_settlement_by_the_sdks_facilitator_is_a_reason_in_doubt(
 
 
 def test_typescript_facilitator_without_a_node_says_that_the_signature_is_wrong(
-    api: Api, chain_settings: Settings, devchain: DevChain, buyer: Buyer, typescript_sdk: Path
+    api: ApiFactory, chain_settings: Settings, devchain: DevChain, buyer: Buyer, typescript_sdk: Path
 ) -> None:
-    payload = payload_for(api(chain_settings), buyer)
+    payload = sign_payload(api(chain_settings), buyer)
     body = {"x402Version": 2, "paymentPayload": payload, "paymentRequirements": payload["accepted"]}
     without_node = replace(devchain, rpc_url="http://127.0.0.1:9")
 
-    with typescript_facilitator(typescript_sdk, without_node) as url:
+    with open_typescript_facilitator(typescript_sdk, without_node) as url:
         answer = httpx.post(f"{url}/settle", json=body, timeout=30).json()
 
     assert (answer["success"], answer["errorReason"]) == (False, "invalid_exact_evm_signature")
@@ -96,13 +96,13 @@ def test_typescript_facilitator_without_a_node_says_that_the_signature_is_wrong(
 
 
 def test_typescript_facilitator_says_of_a_settled_payment_that_its_simulation_failed(
-    api: Api, chain_settings: Settings, devchain: DevChain, buyer: Buyer, typescript_sdk: Path
+    api: ApiFactory, chain_settings: Settings, devchain: DevChain, buyer: Buyer, typescript_sdk: Path
 ) -> None:
-    payload = payload_for(api(chain_settings), buyer)
+    payload = sign_payload(api(chain_settings), buyer)
     body = {"x402Version": 2, "paymentPayload": payload, "paymentRequirements": payload["accepted"]}
 
     with (
-        typescript_facilitator(typescript_sdk, devchain, simulate_in_settle=True) as url,
+        open_typescript_facilitator(typescript_sdk, devchain, simulate_in_settle=True) as url,
         httpx.Client(base_url=url, timeout=30) as client,
     ):
         first, second = (client.post("/settle", json=body).json() for _ in range(2))
@@ -116,7 +116,7 @@ def test_typescript_facilitator_says_of_a_settled_payment_that_its_simulation_fa
 async def test_go_reply_is_a_settlement_in_doubt(
     client: httpx.Client, facilitator: StubFacilitator, buyer: Buyer, make: Callable[[], Reply]
 ) -> None:
-    payload = payload_for(client, buyer)
+    payload = sign_payload(client, buyer)
     body = {"x402Version": 2, "paymentPayload": payload, "paymentRequirements": payload["accepted"]}
 
     reply = await make()(body)

@@ -13,7 +13,7 @@ from x402.mechanisms.evm import asset_cache, settle_receipt
 from x402.mechanisms.evm.exact import eip3009_utils, facilitator
 from x402.mechanisms.evm.exact.v1 import facilitator as facilitator_v1
 
-from centgate.payments.settle_reasons import CDP, REASONS, SOURCES, classify_reason
+from centgate.payments.settle_reasons import CDP, SETTLE_REASONS, SOURCES, classify_reason
 from centgate.payments.settle_reasons_page import render_page
 
 ROOT = Path(__file__).parent.parent.parent
@@ -50,7 +50,7 @@ def test_reason_said_after_sending_is_in_doubt(reason: str) -> None:
     assert classify_reason(reason) == "in_doubt"
 
 
-@pytest.mark.parametrize("reason", [name for name in REASONS if classify_reason(name) != "in_doubt"])
+@pytest.mark.parametrize("reason", [name for name in SETTLE_REASONS if classify_reason(name) != "in_doubt"])
 def test_reason_similar_to_a_certain_one_is_in_doubt(reason: str) -> None:
     similar = (reason + "_x", "x_" + reason, reason.upper(), f" {reason}", reason[:-1])
 
@@ -83,16 +83,16 @@ def test_every_reason_of_the_installed_sdk_is_listed() -> None:
     emitted = set[str]().union(*map(reasons_of, SDK))
 
     assert len(emitted) > 20
-    assert emitted - set(REASONS) == set()
+    assert emitted - set(SETTLE_REASONS) == set()
 
 
 def test_every_reason_has_a_listed_source() -> None:
-    assert [name for name, reason in REASONS.items() if not reason.sources] == []
-    assert {source for reason in REASONS.values() for source in reason.sources} == set(SOURCES)
+    assert [name for name, reason in SETTLE_REASONS.items() if not reason.sources] == []
+    assert {source for reason in SETTLE_REASONS.values() for source in reason.sources} == set(SOURCES)
 
 
 def test_reason_that_only_a_closed_service_names_is_about_the_payload_or_in_doubt() -> None:
-    alone = {name: reason.certainty for name, reason in REASONS.items() if reason.sources == (CDP,)}
+    alone = {name: reason.certainty for name, reason in SETTLE_REASONS.items() if reason.sources == (CDP,)}
 
     assert {name for name, certainty in alone.items() if certainty == "chain_state"} == {
         "preflight_validation_failed"

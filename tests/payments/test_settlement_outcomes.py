@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from centgate.payments.onchain import Paid
+from centgate.payments.onchain import OnchainPayment
 from centgate.payments.settlement_outcomes_page import CHAIN_STATES, REPLIES, find_outcomes, render_page
 
 PAGE = Path(__file__).parents[2] / "docs" / "settlement-outcomes.md"
@@ -22,7 +22,7 @@ async def test_only_success_or_proof_serves() -> None:
         for reply, row in zip(REPLIES, rows, strict=True):
             for state, cell in zip(CHAIN_STATES, row, strict=True):
                 success = reply is REPLIES[0] and (not repeated or state.status in ("no node", "unused"))
-                assert cell.word != "served" or success or isinstance(state.status, Paid)
+                assert cell.word != "served" or success or isinstance(state.status, OnchainPayment)
 
 
 async def test_only_certain_refusals_ask_for_a_new_payment_without_a_node() -> None:

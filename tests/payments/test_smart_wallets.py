@@ -12,9 +12,9 @@ from typing import Any
 
 import httpx
 import pytest
-from buyer import Buyer, encoded, note, pay, payload_for
+from buyer import Buyer, encode_header, pay, payment_note, sign_payload
 from eth_account import Account
-from wallets import Contracts, contracts_on, signature_over
+from wallets import Contracts, deploy_contracts, sign_authorization
 
 from centgate.dev import paid_on
 from centgate.devchain.house import DevChain
@@ -35,9 +35,9 @@ class Shop:
 
     def payment(self, payer: str, sign: Sign) -> str:
         """A payment of a payer; `sign` makes the bytes for its authorization."""
-        payload = payload_for(self.client, Buyer(), **{"from": payer})
+        payload = sign_payload(self.client, Buyer(), **{"from": payer})
         payload["payload"]["signature"] = "0x" + sign(payload["payload"]["authorization"]).hex()
-        return encoded(payload)
+        return encode_header(payload)
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +45,7 @@ def shop(devchain: DevChain, tmp_path_factory: pytest.TempPathFactory) -> Genera
     """An API that takes payments."""
     settings = paid_on(devchain, Settings(port=0), tmp_path_factory.mktemp("shop"))
     with (
-        contracts_on(devchain) as contracts,
+        deploy_contracts(devchain) as contracts,
         run_in_thread(settings) as url,
         httpx.Client(base_url=url, timeout=30) as client,
     ):
@@ -54,14 +54,14 @@ def shop(devchain: DevChain, tmp_path_factory: pytest.TempPathFactory) -> Genera
 
 def plainly(key: Any) -> Sign:
     """A key's own signature."""
-    return partial(signature_over, key)
+    return partial(sign_authorization, key)
 
 
 def of_wallet(key: Any) -> Sign:
     """Return the signature that the wallet accepts from its owner."""
 
     def sign(authorization: dict[str, Any]) -> bytes:
-        return b"\1" + signature_over(key, authorization)
+        return b"\1" + sign_authorization(key, authorization)
 
     return sign
 
@@ -70,7 +70,7 @@ def counterfactual(shop: Shop, owner: Any) -> Sign:
     """Return the signature of an owner whose wallet is not deployed yet."""
 
     def sign(authorization: dict[str, Any]) -> bytes:
-        return shop.contracts.counterfactual(owner.address, of_wallet(owner)(authorization))
+        return shop.contracts.sign_counterfactual(owner.address, of_wallet(owner)(authorization))
 
     return sign
 
@@ -78,7 +78,7 @@ def counterfactual(shop: Shop, owner: Any) -> Sign:
 def test_a_wallet_with_code_buys_one_answer(shop: Shop) -> None:
     owner = Account.create()
     wallet = shop.contracts.make_wallet(owner.address)
-    shop.contracts.fund(wallet)
+    shop.contracts.fund_payer(wallet)
     payment = shop.payment(wallet, of_wallet(owner))
 
     first, again = pay(shop.client, payment), pay(shop.client, payment)
@@ -91,32 +91,32 @@ def test_a_wallet_with_code_buys_one_answer(shop: Shop) -> None:
 def test_what_the_wallet_does_not_accept_buys_nothing(shop: Shop, by: str) -> None:
     owner, stranger = Account.create(), Account.create()
     wallet = shop.contracts.make_wallet(owner.address)
-    shop.contracts.fund(wallet)
+    shop.contracts.fund_payer(wallet)
     key = owner if "owner" in by else stranger
     sign = of_wallet(key) if by == "a stranger" else plainly(key)
 
     response = pay(shop.client, shop.payment(wallet, sign))
 
     assert response.status_code == 402
-    assert note(response) == {"state": "refused", "charged": False, "retry": "new_payment"}
+    assert payment_note(response) == {"state": "refused", "charged": False, "retry": "new_payment"}
     assert shop.chain.balance(wallet) == 20_000
 
 
 def test_a_wallet_that_the_facilitator_will_not_make_buys_nothing(shop: Shop) -> None:
     owner = Account.create()
-    wallet = shop.contracts.wallet_to_be(owner.address)
-    shop.contracts.fund(wallet)
+    wallet = shop.contracts.predict_wallet(owner.address)
+    shop.contracts.fund_payer(wallet)
 
     response = pay(shop.client, shop.payment(wallet, counterfactual(shop, owner)))
 
     assert response.json()["error"]["details"]["reason"] == "eip6492_factory_not_allowed"
-    assert note(response)["charged"] is False
+    assert payment_note(response)["charged"] is False
     assert shop.chain.balance(wallet) == 20_000
 
 
 def test_an_account_that_delegates_to_code_which_takes_its_key_buys(shop: Shop) -> None:
-    key = shop.contracts.delegated(shop.contracts.delegate)
-    shop.contracts.fund(key.address)
+    key = shop.contracts.delegate_account(shop.contracts.delegate)
+    shop.contracts.fund_payer(key.address)
 
     response = pay(shop.client, shop.payment(key.address, plainly(key)))
 
@@ -125,11 +125,11 @@ def test_an_account_that_delegates_to_code_which_takes_its_key_buys(shop: Shop) 
 
 
 def test_an_account_that_delegates_to_code_which_does_not_buys_nothing(shop: Shop) -> None:
-    key = shop.contracts.delegated(shop.contracts.wallet)
-    shop.contracts.fund(key.address)
+    key = shop.contracts.delegate_account(shop.contracts.wallet)
+    shop.contracts.fund_payer(key.address)
 
     response = pay(shop.client, shop.payment(key.address, plainly(key)))
 
     assert response.status_code == 402
-    assert note(response)["charged"] is False
+    assert payment_note(response)["charged"] is False
     assert shop.chain.balance(key.address) == 20_000

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from houses import running
+from houses import run_api_process
 
 from centgate.settings import Settings
 
@@ -28,7 +28,7 @@ def test_start_log_names_the_nodes(
 ) -> None:
     log = tmp_path / "log"
 
-    with running(settings, log=log, **more):
+    with run_api_process(settings, log=log, **more):
         written: list[dict[str, Any]] = [json.loads(line) for line in log.read_text().splitlines()]
 
     told = [(line["level"], line["nodes"]) for line in written if line["event"] == event]

@@ -16,9 +16,9 @@ from urllib.parse import urlsplit
 
 import httpx
 import pytest
-from buyer import PHISHING, Buyer, encoded, pay, terms_of
-from facilitators import StubFacilitator, settings_in
-from houses import Process, running
+from buyer import PHISHING, Buyer, encode_header, fetch_terms, pay
+from facilitators import StubFacilitator, build_settings
+from houses import ApiProcess, run_api_process
 
 from centgate.settings import Settings
 
@@ -32,7 +32,7 @@ def connect(url: str) -> socket.socket:
     return socket.create_connection((parts.hostname or "", parts.port or 0), timeout=30)
 
 
-def idle(process: Process) -> socket.socket:
+def idle(process: ApiProcess) -> socket.socket:
     """A connection that was used once and is kept open."""
     connection = connect(process.url)
     connection.sendall(b"GET /livez HTTP/1.1\r\nHost: a\r\n\r\n")
@@ -40,14 +40,14 @@ def idle(process: Process) -> socket.socket:
     return connection
 
 
-def half_asked(process: Process) -> socket.socket:
+def half_asked(process: ApiProcess) -> socket.socket:
     """A request that does not come to its end."""
     connection = connect(process.url)
     connection.sendall(f"POST {PHISHING} HTTP/1.1\r\nHost: a\r\nContent-Length: 50\r\n\r\n".encode())
     return connection
 
 
-def not_reading(process: Process) -> socket.socket:
+def not_reading(process: ApiProcess) -> socket.socket:
     """A reader who asks for more than fits in the network's buffers, and reads none of it."""
     connection = connect(process.url)
     with suppress(TimeoutError):
@@ -62,11 +62,11 @@ HANGERS = {"an idle connection": idle, "half a request": half_asked, "a reader w
 @pytest.fixture
 def settings(database_url: str, tmp_path: Path, facilitator: StubFacilitator) -> Settings:
     """A deployment whose facilitator can be made to wait."""
-    return settings_in(tmp_path, facilitator.url, database_url=database_url)
+    return build_settings(tmp_path, facilitator.url, database_url=database_url)
 
 
 @contextmanager
-def ending(process: Process) -> Generator[None]:
+def ending(process: ApiProcess) -> Generator[None]:
     """Ask it to end, and let things happen meanwhile; it must have ended in time, by itself."""
     asked = time.monotonic()
     process.popen.terminate()
@@ -88,10 +88,10 @@ def test_a_server_ends_whatever_hangs_on_it(
 ) -> None:
     """An idle connection, half a request, a reader who does not read, a facilitator that does not answer."""
     release = threading.Event()
-    facilitator.usually = facilitator.held(threading.Event(), release)
-    settings = settings_in(tmp_path, facilitator.url)
+    facilitator.usually = facilitator.reply_when_released(threading.Event(), release)
+    settings = build_settings(tmp_path, facilitator.url)
 
-    with ExitStack() as hanging, running(settings, WORKERS="2") as process:
+    with ExitStack() as hanging, run_api_process(settings, WORKERS="2") as process:
         client = hanging.enter_context(client_of(process))
         payments = _payments(client, buyer, AT_ONCE)
         for hang in HANGERS.values():
@@ -106,16 +106,16 @@ def test_a_server_ends_whatever_hangs_on_it(
 
     facilitator.usually = facilitator.settle
     assert all(status == 0 or _retry(content) == "same_payment" for status, content in answers)
-    with running(settings) as process, client_of(process) as client:
+    with run_api_process(settings) as process, client_of(process) as client:
         assert {pay(client, payment).status_code for payment in payments} == {200}
     assert set(facilitator.moved.values()) == {1}
 
 
 def test_a_hundred_in_flight_are_finished_first(settings: Settings, facilitator: StubFacilitator) -> None:
     release = threading.Event()
-    facilitator.usually = facilitator.held(threading.Event(), release)
+    facilitator.usually = facilitator.reply_when_released(threading.Event(), release)
 
-    with running(settings) as process, client_of(process) as client, ThreadPoolExecutor(100) as pool:
+    with run_api_process(settings) as process, client_of(process) as client, ThreadPoolExecutor(100) as pool:
         payments = _payments(client, Buyer(), 100)
         paid = [pool.submit(asked_for, client, payment) for payment in payments]
         _wait_until(lambda: facilitator.asked == len(payments))
@@ -128,7 +128,7 @@ def test_a_hundred_in_flight_are_finished_first(settings: Settings, facilitator:
     assert facilitator.moved.total() == len(payments)
 
 
-def client_of(process: Process) -> httpx.Client:
+def client_of(process: ApiProcess) -> httpx.Client:
     """A client with a connection for each request."""
     limits = httpx.Limits(max_connections=None)
     return httpx.Client(base_url=process.url, timeout=60, limits=limits)
@@ -144,8 +144,8 @@ def refuses(url: str) -> bool:
 
 
 def _payments(client: httpx.Client, buyer: Buyer, count: int) -> list[str]:
-    terms = terms_of(client)
-    return [encoded(buyer.payload(terms, now=int(time.time()))) for _ in range(count)]
+    terms = fetch_terms(client)
+    return [encode_header(buyer.payload(terms, now=int(time.time()))) for _ in range(count)]
 
 
 def _wait_until(happened: Callable[[], bool]) -> None:

@@ -18,12 +18,12 @@ from centgate.errors import NotFound
 from centgate.meter import NullMeter
 from centgate.payments import queries, sqlite
 from centgate.payments.sqlite import CHECKPOINT_EVERY, MAX_UNITS_PER_COMMIT, PROBE_AFTER_COMMITS, SqliteStore
-from centgate.payments.statements import Ask, Asking, Statement, statement
-from centgate.payments.store import BadAddress, JournalUnavailable, Store, Unit, open_store
+from centgate.payments.statements import BoundStatement, CompiledStatement, UnitOfWork, compile_statement
+from centgate.payments.store import InvalidDatabaseUrl, JournalUnavailable, Store, UnitFactory, open_store
 from centgate.payments.tables import workers
 
 NOW = 1_800_000_000.0
-ENTER = statement(insert(workers))
+ENTER = compile_statement(insert(workers))
 
 
 @asynccontextmanager
@@ -35,12 +35,12 @@ async def opened(file: Path) -> AsyncGenerator[Store]:
         await store.close()
 
 
-def enter(worker: str) -> Asking[str]:
-    yield Ask(ENTER, {"id": worker, "seen_at": NOW})
+def enter(worker: str) -> UnitOfWork[str]:
+    yield BoundStatement(ENTER, {"id": worker, "seen_at": NOW})
     return worker
 
 
-def entered_then(worker: str, fail: Callable[[], Any]) -> Asking[None]:
+def entered_then(worker: str, fail: Callable[[], Any]) -> UnitOfWork[None]:
     yield from enter(worker)
     fail()
 
@@ -49,7 +49,7 @@ def stumble() -> None:
     raise ZeroDivisionError
 
 
-def refuse() -> Asking[None]:
+def refuse() -> UnitOfWork[None]:
     yield from queries.find_by_identifier("nobody", "nothing")
     raise NotFound("no such thing")
 
@@ -81,12 +81,12 @@ async def test_each_is_on_the_disk_when_it_is_said_to_be(tmp_path: Path) -> None
 
 
 async def test_the_database_is_durable_and_shared(tmp_path: Path) -> None:
-    def pragmas() -> Asking[list[Any]]:
+    def pragmas() -> UnitOfWork[list[Any]]:
         names = ("journal_mode", "synchronous")
-        asked = [Statement((f"PRAGMA {name}",), "", ()) for name in names]
+        asked = [CompiledStatement((f"PRAGMA {name}",), "", ()) for name in names]
         answers: list[Any] = []
         for name, pragma in zip(names, asked, strict=True):
-            answers.append((yield Ask(pragma, {}))[0][name])
+            answers.append((yield BoundStatement(pragma, {}))[0][name])
         return answers
 
     async with opened(tmp_path / "journal.db") as store:
@@ -95,7 +95,7 @@ async def test_the_database_is_durable_and_shared(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("place", [0, 5, 9])
 async def test_a_unit_that_fails_takes_no_other_with_it(tmp_path: Path, place: int) -> None:
-    units: list[Unit[Any]] = [partial(enter, f"worker {number}") for number in range(9)]
+    units: list[UnitFactory[Any]] = [partial(enter, f"worker {number}") for number in range(9)]
     units.insert(place, partial(entered_then, "the one that fails", stumble))
     async with opened(tmp_path / "journal.db") as store:
         results = await asyncio.gather(*map(store.run, units), return_exceptions=True)
@@ -116,7 +116,7 @@ async def test_a_unit_the_database_refuses_takes_no_other_with_it(tmp_path: Path
 
 
 async def test_a_refusal_is_the_result_of_its_unit_alone(tmp_path: Path) -> None:
-    units: list[Unit[Any]] = [partial(enter, "one"), refuse, partial(enter, "two")]
+    units: list[UnitFactory[Any]] = [partial(enter, "one"), refuse, partial(enter, "two")]
     async with opened(tmp_path / "journal.db") as store:
         results = await asyncio.gather(*map(store.run, units), return_exceptions=True)
 
@@ -248,8 +248,8 @@ async def test_the_log_is_moved_into_the_file_beside_the_commits(tmp_path: Path)
                 await store.run(enter_again)
 
 
-def enter_again() -> Asking[None]:
-    yield from queries.beat("the first")
+def enter_again() -> UnitOfWork[None]:
+    yield from queries.record_heartbeat("the first")
 
 
 async def test_a_file_that_nobody_has_used_can_be_read(tmp_path: Path) -> None:
@@ -266,7 +266,7 @@ async def test_a_name_may_hold_what_means_something_in_an_address(tmp_path: Path
 
 
 def test_a_journal_in_memory_is_refused() -> None:
-    with pytest.raises(BadAddress, match="name a file"):
+    with pytest.raises(InvalidDatabaseUrl, match="name a file"):
         open_store("sqlite:///:memory:")
 
 

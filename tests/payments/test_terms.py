@@ -10,8 +10,8 @@ from typing import Any
 
 import jsonschema
 import pytest
-from buyer import PHISHING, decoded
-from houses import House, open_house
+from buyer import PHISHING, decode_header
+from houses import ServedApi, serve_api
 from x402.extensions.bazaar import (
     validate_discovery_extension,
     validate_discovery_extension_spec,
@@ -33,18 +33,18 @@ each_service = pytest.mark.parametrize("service", all_services(), ids=lambda ser
 
 
 @pytest.fixture(scope="module")
-def house(tmp_path_factory: pytest.TempPathFactory) -> Generator[House]:
+def house(tmp_path_factory: pytest.TempPathFactory) -> Generator[ServedApi]:
     """An API that takes payments, known to buyers by a name."""
-    with open_house(tmp_path_factory.mktemp("house"), public_url="https://api.test/") as house:
+    with serve_api(tmp_path_factory.mktemp("house"), public_url="https://api.test/") as house:
         yield house
 
 
-def offer_of(house: House, service: AnyService) -> Any:
-    return decoded(house.client.post(service.path).headers["PAYMENT-REQUIRED"])
+def offer_of(house: ServedApi, service: AnyService) -> Any:
+    return decode_header(house.client.post(service.path).headers["PAYMENT-REQUIRED"])
 
 
 @each_service
-def test_every_service_costs_one_cent_up_front(house: House, service: AnyService) -> None:
+def test_every_service_costs_one_cent_up_front(house: ServedApi, service: AnyService) -> None:
     offer = offer_of(house, service)
 
     assert offer["accepts"] == [
@@ -61,7 +61,7 @@ def test_every_service_costs_one_cent_up_front(house: House, service: AnyService
 
 
 @each_service
-def test_the_terms_name_what_is_bought(house: House, service: AnyService) -> None:
+def test_the_terms_name_what_is_bought(house: ServedApi, service: AnyService) -> None:
     offer = offer_of(house, service)
 
     assert offer["x402Version"] == 2
@@ -72,7 +72,7 @@ def test_the_terms_name_what_is_bought(house: House, service: AnyService) -> Non
 
 
 @each_service
-def test_the_terms_are_x402s(house: House, service: AnyService) -> None:
+def test_the_terms_are_x402s(house: ServedApi, service: AnyService) -> None:
     offer = offer_of(house, service)
 
     read = PaymentRequired.model_validate(offer).model_dump(mode="json", by_alias=True, exclude_none=True)
@@ -82,14 +82,14 @@ def test_the_terms_are_x402s(house: House, service: AnyService) -> None:
 
 
 @each_service
-def test_the_terms_fit_into_a_header(house: House, service: AnyService) -> None:
+def test_the_terms_fit_into_a_header(house: ServedApi, service: AnyService) -> None:
     header = house.client.post(service.path).headers["PAYMENT-REQUIRED"]
 
     assert len(header) < MOST
 
 
 @each_service
-def test_service_names_and_tags_keep_to_x402s_lengths(house: House, service: AnyService) -> None:
+def test_service_names_and_tags_keep_to_x402s_lengths(house: ServedApi, service: AnyService) -> None:
     resource = offer_of(house, service)["resource"]
 
     assert len(resource["serviceName"]) <= 32
@@ -98,7 +98,7 @@ def test_service_names_and_tags_keep_to_x402s_lengths(house: House, service: Any
 
 
 @each_service
-def test_directories_can_list_the_service(house: House, service: AnyService) -> None:
+def test_directories_can_list_the_service(house: ServedApi, service: AnyService) -> None:
     block = offer_of(house, service)["extensions"]["bazaar"]
 
     assert validate_discovery_extension_spec(block).errors == []
@@ -107,7 +107,9 @@ def test_directories_can_list_the_service(house: House, service: AnyService) -> 
 
 
 @each_service
-def test_the_example_a_directory_shows_is_one_the_service_takes(house: House, service: AnyService) -> None:
+def test_the_example_a_directory_shows_is_one_the_service_takes(
+    house: ServedApi, service: AnyService
+) -> None:
     block = offer_of(house, service)["extensions"]["bazaar"]
 
     example = block["info"]["input"]["body"]
@@ -116,7 +118,7 @@ def test_the_example_a_directory_shows_is_one_the_service_takes(house: House, se
 
 
 @each_service
-def test_idempotency_keys_are_offered_as_the_sdk_offers_them(house: House, service: AnyService) -> None:
+def test_idempotency_keys_are_offered_as_the_sdk_offers_them(house: ServedApi, service: AnyService) -> None:
     offer = offer_of(house, service)
 
     assert offer["extensions"]["payment-identifier"] == declare_payment_identifier_extension()
@@ -126,10 +128,10 @@ def test_idempotency_keys_are_offered_as_the_sdk_offers_them(house: House, servi
 def test_the_token_of_each_known_network_is_signed_for_under_its_own_name(
     tmp_path_factory: pytest.TempPathFactory, network: str
 ) -> None:
-    with open_house(tmp_path_factory.mktemp("network"), network=network) as house:
+    with serve_api(tmp_path_factory.mktemp("network"), network=network) as house:
         response = house.client.post(PHISHING)
 
-    (wanted,) = decoded(response.headers["PAYMENT-REQUIRED"])["accepts"]
+    (wanted,) = decode_header(response.headers["PAYMENT-REQUIRED"])["accepts"]
     token = USDC[network]
     assert (wanted["network"], wanted["asset"], wanted["extra"]["name"]) == (
         network,
@@ -139,7 +141,7 @@ def test_the_token_of_each_known_network_is_signed_for_under_its_own_name(
 
 
 def test_the_window_is_the_operators(tmp_path_factory: pytest.TempPathFactory) -> None:
-    with open_house(tmp_path_factory.mktemp("window"), payment_window=45) as house:
+    with serve_api(tmp_path_factory.mktemp("window"), payment_window=45) as house:
         response = house.client.post(PHISHING)
 
-    assert decoded(response.headers["PAYMENT-REQUIRED"])["accepts"][0]["maxTimeoutSeconds"] == 45
+    assert decode_header(response.headers["PAYMENT-REQUIRED"])["accepts"][0]["maxTimeoutSeconds"] == 45

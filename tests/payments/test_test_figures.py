@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from entered import TOKENS, enter, row
+from entered import TOKENS, insert_rows, payment_row
 from typer.testing import CliRunner
 
 from centgate.cli import app
@@ -23,7 +23,7 @@ MAIN, _, TEST = TOKENS
 def settled(number: int, token: tuple[str, str], amount: int) -> Any:
     """A payment that is to be paid back."""
     at = time.time() - 3 * DAY
-    return row(number, "settled", created_at=at, network=token[0], asset=token[1], amount=str(amount))
+    return payment_row(number, "settled", created_at=at, network=token[0], asset=token[1], amount=str(amount))
 
 
 @pytest.fixture(scope="module")
@@ -31,7 +31,7 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> str:
     """A journal with a payment of a main network and one of a test network."""
     folder: Path = tmp_path_factory.mktemp("mixed")
     url = f"sqlite:///{folder / 'journal.db'}"
-    asyncio.run(enter(url, payments=[settled(1, MAIN, 10_000), settled(2, TEST, 20_000)]))
+    asyncio.run(insert_rows(url, payments=[settled(1, MAIN, 10_000), settled(2, TEST, 20_000)]))
     return url
 
 
@@ -69,8 +69,8 @@ def test_show_speaks_of_test_dollars(url: str) -> None:
 
 def test_show_says_that_test_money_is_not_redeemed_on_a_main_network(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path / 'journal.db'}"
-    young = row(3, "settled", created_at=time.time(), network=TEST[0], asset=TEST[1])
-    asyncio.run(enter(url, payments=[young]))
+    young = payment_row(3, "settled", created_at=time.time(), network=TEST[0], asset=TEST[1])
+    asyncio.run(insert_rows(url, payments=[young]))
 
     (told,) = json.loads(run(url, "show", young["nonce"], "--json"))["payments"]
 

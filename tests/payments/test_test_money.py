@@ -10,12 +10,12 @@ from typing import Any
 
 import httpx
 import pytest
-from buyer import Buyer, encoded, identified, note, pay, payload_for
-from facilitators import StubFacilitator, settings_in, stub_facilitator
-from pasts import presented, terms_in
+from buyer import Buyer, encode_header, pay, payment_note, sign_payload, with_identifier
+from facilitators import StubFacilitator, build_settings, open_stub_facilitator
+from pasts import encode_terms, record_payment
 
 from centgate.payments.claiming import StoredAnswer
-from centgate.payments.terms import terms_of
+from centgate.payments.terms import build_terms
 from centgate.server import run_in_thread
 from centgate.services.phishing_check import phishing_check
 from centgate.settings import Settings
@@ -35,12 +35,14 @@ class Switched:
 
     async def record_earlier_payment(self, payload: dict[str, Any], header: str = "", **came: Any) -> None:
         """Enter a payment from before the switch, and what came of it."""
-        terms = terms_of(phishing_check, self.before)
-        await presented(self.before, header or encoded(payload), int(time.time()), terms=terms, **came)
+        terms = build_terms(phishing_check, self.before)
+        await record_payment(
+            self.before, header or encode_header(payload), int(time.time()), terms=terms, **came
+        )
 
     def payload_before(self, buyer: Buyer) -> dict[str, Any]:
         """A payment on the terms from before the switch."""
-        return buyer.payload(terms_in(self.before), now=int(time.time()))
+        return buyer.payload(encode_terms(self.before), now=int(time.time()))
 
 
 @pytest.fixture(
@@ -50,8 +52,8 @@ def switched(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
     """A deployment after the switch."""
     folder: Path = tmp_path_factory.mktemp("switched")
     before, after = request.param
-    with stub_facilitator() as stub:
-        was, now = (settings_in(folder, stub.url, network=network) for network in (before, after))
+    with open_stub_facilitator() as stub:
+        was, now = (build_settings(folder, stub.url, network=network) for network in (before, after))
         with run_in_thread(now) as url, httpx.Client(base_url=url, timeout=30) as client:
             yield Switched(was, client, stub)
 
@@ -62,11 +64,11 @@ async def test_a_settled_payment_of_the_other_kind_of_network_is_not_redeemed(
     payload = switched.payload_before(buyer)
     await switched.record_earlier_payment(payload, transaction=HASH)
 
-    response = pay(switched.client, encoded(payload))
+    response = pay(switched.client, encode_header(payload))
 
     assert response.status_code == 402
     assert response.json()["error"]["details"]["reason"] == "network_mismatch"
-    assert note(response) == {
+    assert payment_note(response) == {
         "state": "settled",
         "charged": True,
         "retry": "new_payment",
@@ -82,22 +84,22 @@ async def test_an_open_payment_of_the_other_kind_of_network_is_not_taken(
     await switched.record_earlier_payment(payload)
     asked = switched.facilitator.asked
 
-    response = pay(switched.client, encoded(payload))
+    response = pay(switched.client, encode_header(payload))
 
     assert response.json()["error"]["details"]["reason"] == "network_mismatch"
-    assert note(response)["state"] == "in_flight"
+    assert payment_note(response)["state"] == "in_flight"
     assert switched.facilitator.asked == asked
 
 
 async def test_a_key_of_the_other_kind_of_network_redeems_nothing(switched: Switched, buyer: Buyer) -> None:
     key = "a-key-from-before-the-switch"
     earlier = switched.payload_before(buyer)
-    await switched.record_earlier_payment(earlier, identified(earlier, key), transaction=HASH)
+    await switched.record_earlier_payment(earlier, with_identifier(earlier, key), transaction=HASH)
     asked = switched.facilitator.asked
 
-    response = pay(switched.client, identified(payload_for(switched.client, buyer), key))
+    response = pay(switched.client, with_identifier(sign_payload(switched.client, buyer), key))
 
-    assert (response.status_code, note(response)["state"]) == (409, "unused")
+    assert (response.status_code, payment_note(response)["state"]) == (409, "unused")
     assert switched.facilitator.asked == asked
 
 
@@ -107,6 +109,6 @@ async def test_a_delivered_answer_is_repeated_on_the_other_kind_of_network(
     payload = switched.payload_before(buyer)
     await switched.record_earlier_payment(payload, transaction=HASH, answer=ANSWER)
 
-    response = pay(switched.client, encoded(payload))
+    response = pay(switched.client, encode_header(payload))
 
     assert (response.status_code, response.content) == (200, ANSWER.body)

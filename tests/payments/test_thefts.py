@@ -8,9 +8,9 @@ from typing import Any
 
 import orjson
 import pytest
-from buyer import Api, Buyer, encoded, note, pay, payload_for, terms_of
-from deeds import reverted_transaction, settling_on, spend
-from facilitators import Reply, StubFacilitator, refused, said
+from buyer import ApiFactory, Buyer, encode_header, fetch_terms, pay, payment_note, sign_payload
+from deeds import send_reverted_transfer, settle_elsewhere, settle_then_reply
+from facilitators import Reply, StubFacilitator, refuse_with, reply_with
 from fronts import forward_to_node, start_proxy
 from standins import FakeUpstreams
 
@@ -33,14 +33,14 @@ def without_node(stubbed: Settings) -> Settings:
 def strict(body: dict[str, Any]) -> Any:
     """A facilitator that reads what it is sent: 400 without a version, else the nonce is used."""
     complete = body["paymentPayload"].get("x402Version") == 2
-    return (refused(NONCE_USED) if complete else said(400, {}))(body)
+    return (refuse_with(NONCE_USED) if complete else reply_with(400, {}))(body)
 
 
 FIRST: dict[str, Reply] = {
-    "a 400": said(400, {}),
-    "a 429": said(429, {}),
-    "a 500": said(500, ""),
-    "a nonce that is used": refused(NONCE_USED),
+    "a 400": reply_with(400, {}),
+    "a 429": reply_with(429, {}),
+    "a 500": reply_with(500, ""),
+    "a nonce that is used": refuse_with(NONCE_USED),
     "no version": strict,
 }
 each_first = pytest.mark.parametrize("first", FIRST.values(), ids=FIRST.keys())
@@ -49,7 +49,7 @@ each_first = pytest.mark.parametrize("first", FIRST.values(), ids=FIRST.keys())
 @each_first
 @pytest.mark.parametrize("node", ["node", "no node"])
 def test_nonce_spent_before_its_claim_buys_nothing(
-    api: Api,
+    api: ApiFactory,
     stubbed: Settings,
     without_node: Settings,
     devchain: DevChain,
@@ -59,91 +59,91 @@ def test_nonce_spent_before_its_claim_buys_nothing(
     node: str,
 ) -> None:
     client = api(stubbed if node == "node" else without_node)
-    payload = payload_for(client, buyer)
-    spend(devchain, payload)
+    payload = sign_payload(client, buyer)
+    settle_elsewhere(devchain, payload)
     facilitator.next.append(first)
-    facilitator.usually = refused(NONCE_USED)
+    facilitator.usually = refuse_with(NONCE_USED)
     del payload["x402Version"]
 
-    responses = [pay(client, encoded(payload)) for _ in range(3)]
+    responses = [pay(client, encode_header(payload)) for _ in range(3)]
 
     assert 200 not in [response.status_code for response in responses]
     if node == "node":
-        assert note(responses[-1])["state"] == "refused"
+        assert payment_note(responses[-1])["state"] == "refused"
 
 
 @pytest.mark.parametrize("node", ["node", "no node"])
 def test_junk_signature_for_used_nonce_of_contract_buys_nothing(
-    api: Api, stubbed: Settings, without_node: Settings, facilitator: StubFacilitator, node: str
+    api: ApiFactory, stubbed: Settings, without_node: Settings, facilitator: StubFacilitator, node: str
 ) -> None:
     client = api(stubbed if node == "node" else without_node)
-    payload = payload_for(client, Buyer(), **{"from": TOKEN})
+    payload = sign_payload(client, Buyer(), **{"from": TOKEN})
     payload["payload"]["signature"] = JUNK
-    facilitator.next.append(said(500, ""))
-    facilitator.usually = refused(NONCE_USED)
+    facilitator.next.append(reply_with(500, ""))
+    facilitator.usually = refuse_with(NONCE_USED)
 
-    responses = [pay(client, encoded(payload)) for _ in range(3)]
+    responses = [pay(client, encode_header(payload)) for _ in range(3)]
 
     assert 200 not in [response.status_code for response in responses]
 
 
 def test_long_signature_of_account_without_code_is_refused_here(
-    api: Api, stubbed: Settings, facilitator: StubFacilitator
+    api: ApiFactory, stubbed: Settings, facilitator: StubFacilitator
 ) -> None:
     client = api(stubbed)
-    payload = payload_for(client, Buyer(), **{"from": Buyer(1).address})
+    payload = sign_payload(client, Buyer(), **{"from": Buyer(1).address})
     payload["payload"]["signature"] = JUNK
 
-    response = pay(client, encoded(payload))
+    response = pay(client, encode_header(payload))
 
     assert response.json()["error"]["details"]["reason"] == "invalid_exact_evm_payload_signature"
     assert facilitator.asked == 0
 
 
 def test_long_signature_of_wallet_to_be_deployed_is_left_to_the_facilitator(
-    api: Api, stubbed: Settings, facilitator: StubFacilitator
+    api: ApiFactory, stubbed: Settings, facilitator: StubFacilitator
 ) -> None:
     client = api(stubbed)
-    payload = payload_for(client, Buyer(), **{"from": Buyer(1).address})
+    payload = sign_payload(client, Buyer(), **{"from": Buyer(1).address})
     wrapper = f"{1:064x}{96:064x}{128:064x}{0:064x}{65:064x}" + ("5a" * 65).ljust(192, "0")
     payload["payload"]["signature"] = "0x" + wrapper + "6492" * 16
 
-    pay(client, encoded(payload))
+    pay(client, encode_header(payload))
 
     assert facilitator.asked == 1
 
 
 def test_payment_of_another_deployment_is_not_served_when_its_repetition_reverts(
-    api: Api, stubbed: Settings, devchain: DevChain, facilitator: StubFacilitator, buyer: Buyer
+    api: ApiFactory, stubbed: Settings, devchain: DevChain, facilitator: StubFacilitator, buyer: Buyer
 ) -> None:
     client = api(stubbed)
-    payload = payload_for(client, buyer)
-    spend(devchain, payload)
+    payload = sign_payload(client, buyer)
+    settle_elsewhere(devchain, payload)
     reverted = {"success": False, "errorReason": "transaction_failed", "network": "eip155:84532"}
     nonce = payload["payload"]["authorization"]["nonce"]
-    facilitator.usually = said(200, reverted | {"transaction": reverted_transaction(devchain, nonce)})
+    facilitator.usually = reply_with(200, reverted | {"transaction": send_reverted_transfer(devchain, nonce)})
 
-    responses = [pay(client, encoded(payload)) for _ in range(2)]
+    responses = [pay(client, encode_header(payload)) for _ in range(2)]
 
     assert [response.status_code for response in responses] == [402, 402]
 
 
 def test_payment_made_after_its_claim_is_served(
-    api: Api, stubbed: Settings, devchain: DevChain, facilitator: StubFacilitator, buyer: Buyer
+    api: ApiFactory, stubbed: Settings, devchain: DevChain, facilitator: StubFacilitator, buyer: Buyer
 ) -> None:
     """The facilitator broadcasts, and a proxy in front of it repeats the request."""
     client = api(stubbed)
-    payload = payload_for(client, buyer)
-    facilitator.next.append(settling_on(devchain, refused(NONCE_USED)))
+    payload = sign_payload(client, buyer)
+    facilitator.next.append(settle_then_reply(devchain, refuse_with(NONCE_USED)))
 
-    response = pay(client, encoded(payload))
+    response = pay(client, encode_header(payload))
 
     assert response.status_code == 200
 
 
 @pytest.mark.parametrize("ahead", [-600, 600])
 def test_clock_of_the_server_does_not_decide_what_is_younger(
-    api: Api,
+    api: ApiFactory,
     stubbed: Settings,
     devchain: DevChain,
     facilitator: StubFacilitator,
@@ -155,17 +155,17 @@ def test_clock_of_the_server_does_not_decide_what_is_younger(
     client = api(
         stubbed.model_copy(update={"providers": {"rpc_84532": _shifted(upstreams, devchain, ahead)}})
     )
-    early, honest = payload_for(client, buyer), payload_for(client, buyer)
-    spend(devchain, early)
-    facilitator.next += [refused(NONCE_USED), settling_on(devchain, refused(NONCE_USED))]
+    early, honest = sign_payload(client, buyer), sign_payload(client, buyer)
+    settle_elsewhere(devchain, early)
+    facilitator.next += [refuse_with(NONCE_USED), settle_then_reply(devchain, refuse_with(NONCE_USED))]
 
-    stolen, served = pay(client, encoded(early)), pay(client, encoded(honest))
+    stolen, served = pay(client, encode_header(early)), pay(client, encode_header(honest))
 
     assert (stolen.status_code, served.status_code) == (402, 200)
 
 
 def test_transfer_in_an_older_block_is_no_proof(
-    api: Api,
+    api: ApiFactory,
     stubbed: Settings,
     devchain: DevChain,
     facilitator: StubFacilitator,
@@ -175,16 +175,16 @@ def test_transfer_in_an_older_block_is_no_proof(
     """After a reorganisation the transfer is in a block below the claim's: the remaining risk of a buyer."""
     node = _after_reorganisation(upstreams, devchain)
     client = api(stubbed.model_copy(update={"providers": {"rpc_84532": node}}))
-    payload = payload_for(client, buyer)
-    facilitator.next.append(settling_on(devchain, refused(NONCE_USED)))
+    payload = sign_payload(client, buyer)
+    facilitator.next.append(settle_then_reply(devchain, refuse_with(NONCE_USED)))
 
-    response = pay(client, encoded(payload))
+    response = pay(client, encode_header(payload))
 
-    assert (response.status_code, note(response)["state"]) == (402, "refused")
+    assert (response.status_code, payment_note(response)["state"]) == (402, "refused")
 
 
 def test_refused_payment_that_comes_again_keeps_the_block_of_its_claim(
-    api: Api,
+    api: ApiFactory,
     stubbed: Settings,
     devchain: DevChain,
     facilitator: StubFacilitator,
@@ -195,20 +195,20 @@ def test_refused_payment_that_comes_again_keeps_the_block_of_its_claim(
     node = start_proxy(upstreams, "node", devchain.rpc_url, _without_newest_block) + "/"
     restarted = stubbed.model_copy(update={"providers": {"rpc_84532": ProviderSettings(url=node)}})
     client, later = api(stubbed), api(restarted)
-    payload = payload_for(client, buyer)
-    spend(devchain, payload)
-    facilitator.usually = refused(NONCE_USED)
+    payload = sign_payload(client, buyer)
+    settle_elsewhere(devchain, payload)
+    facilitator.usually = refuse_with(NONCE_USED)
 
-    responses = [pay(each, encoded(payload)) for each in (client, later)]
+    responses = [pay(each, encode_header(payload)) for each in (client, later)]
 
     assert [response.status_code for response in responses] == [402, 402]
 
 
 def test_nothing_of_the_buyers_object_is_relayed(
-    api: Api, without_node: Settings, facilitator: StubFacilitator, buyer: Buyer
+    api: ApiFactory, without_node: Settings, facilitator: StubFacilitator, buyer: Buyer
 ) -> None:
     client = api(without_node)
-    payload = payload_for(client, buyer)
+    payload = sign_payload(client, buyer)
     payload["resource"] = {"url": "https://elsewhere.example/", "note": "planted"}
     payload["accepted"] = payload["accepted"] | {"planted": True}
     payload["planted"] = "planted"
@@ -216,7 +216,7 @@ def test_nothing_of_the_buyers_object_is_relayed(
     payload["payload"]["authorization"]["planted"] = "planted"
     payload["extensions"] = {"planted": {"info": "planted"}, "bazaar": {"info": "planted"}}
 
-    pay(client, encoded(payload))
+    pay(client, encode_header(payload))
 
     sent = facilitator.contents[-1]
     relayed = orjson.loads(sent)["paymentPayload"]
@@ -228,28 +228,28 @@ def test_nothing_of_the_buyers_object_is_relayed(
 
 @pytest.mark.parametrize("echoes", [True, False], ids=["extensions echoed", "no extensions"])
 def test_all_presentations_send_the_same_bytes(
-    api: Api, without_node: Settings, facilitator: StubFacilitator, buyer: Buyer, *, echoes: bool
+    api: ApiFactory, without_node: Settings, facilitator: StubFacilitator, buyer: Buyer, *, echoes: bool
 ) -> None:
     client = api(without_node)
-    payload = payload_for(client, buyer)
+    payload = sign_payload(client, buyer)
     if echoes:
         identifier = {"info": {"required": False, "id": "an-identifier-" + secrets.token_hex(8)}}
         payload["extensions"] = {"bazaar": {}, "payment-identifier": identifier}
-    facilitator.next += [said(500, "")] * 2
+    facilitator.next += [reply_with(500, "")] * 2
 
-    responses = [pay(client, encoded(payload)) for _ in range(3)]
+    responses = [pay(client, encode_header(payload)) for _ in range(3)]
 
     assert responses[-1].status_code == 200
     assert len(set(facilitator.contents)) == 1
 
 
 def test_authorization_that_ends_too_late_is_refused_here(
-    api: Api, stubbed: Settings, facilitator: StubFacilitator, buyer: Buyer
+    api: ApiFactory, stubbed: Settings, facilitator: StubFacilitator, buyer: Buyer
 ) -> None:
     client = api(stubbed)
-    payload = buyer.payload(terms_of(client), now=int(time.time()), seconds=120 + 660)
+    payload = buyer.payload(fetch_terms(client), now=int(time.time()), seconds=120 + 660)
 
-    response = pay(client, encoded(payload))
+    response = pay(client, encode_header(payload))
 
     reason = "invalid_exact_evm_payload_authorization_valid_before"
     assert response.json()["error"]["details"]["reason"] == reason

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import httpx
 import pytest
-from buyer import PHISHING, QUESTION, Buyer, note, pay, payment_for
+from buyer import PHISHING, QUESTION, Buyer, pay, payment_note, sign_payment
 from databases import Postgres
-from facilitators import StubFacilitator, said, settings_in, stub_facilitator
-from houses import Process, running_pair
+from facilitators import StubFacilitator, build_settings, open_stub_facilitator, reply_with
+from houses import ApiProcess, run_api_processes
 
 OTHER = {"url": "https://example.com/"}
 
@@ -23,7 +23,7 @@ OTHER = {"url": "https://example.com/"}
 class Pair:
     """Two processes on one database, and who settles for both."""
 
-    processes: tuple[Process, Process]
+    processes: tuple[ApiProcess, ApiProcess]
     facilitator: StubFacilitator
     client: httpx.Client
 
@@ -43,8 +43,8 @@ def shared_pair(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPat
         postgres: Postgres = request.getfixturevalue("postgres")
         url = postgres.new_database()
     with (
-        stub_facilitator() as facilitator,
-        running_pair(settings_in(folder, facilitator.url), DATABASE_URL=url) as processes,
+        open_stub_facilitator() as facilitator,
+        run_api_processes(build_settings(folder, facilitator.url), DATABASE_URL=url) as processes,
         httpx.Client(timeout=30) as client,
     ):
         yield Pair(processes, facilitator, client)
@@ -65,7 +65,7 @@ def test_both_are_ready_although_they_started_at_once(pair: Pair) -> None:
 
 
 def test_a_hundred_requests_with_one_payment_over_both_are_settled_once(pair: Pair, buyer: Buyer) -> None:
-    payment = payment_for(pair.client, buyer, pair.addresses[0])
+    payment = sign_payment(pair.client, buyer, pair.addresses[0])
 
     with ThreadPoolExecutor(50) as pool:
         responses = list(pool.map(partial(pay, pair.client, payment), pair.addresses * 50))
@@ -77,9 +77,9 @@ def test_a_hundred_requests_with_one_payment_over_both_are_settled_once(pair: Pa
 
 def test_one_waits_for_the_answer_the_other_works_on(pair: Pair, buyer: Buyer) -> None:
     one, other = pair.addresses
-    payment = payment_for(pair.client, buyer, one)
+    payment = sign_payment(pair.client, buyer, one)
     arrived, release = threading.Event(), threading.Event()
-    pair.facilitator.next.append(pair.facilitator.held(arrived, release))
+    pair.facilitator.next.append(pair.facilitator.reply_when_released(arrived, release))
 
     with ThreadPoolExecutor(2) as pool:
         first = pool.submit(pay, pair.client, payment, one)
@@ -88,15 +88,15 @@ def test_one_waits_for_the_answer_the_other_works_on(pair: Pair, buyer: Buyer) -
         different = pay(pair.client, payment, other, OTHER)
         release.set()
 
-    assert (different.status_code, note(different)["state"]) == (402, "in_flight")
+    assert (different.status_code, payment_note(different)["state"]) == (402, "in_flight")
     assert second.result().content == first.result().content
     assert pair.facilitator.asked == 1
 
 
 def test_what_one_leaves_open_the_other_takes_up_at_once(pair: Pair, buyer: Buyer) -> None:
     one, other = pair.addresses
-    payment = payment_for(pair.client, buyer, one)
-    pair.facilitator.next.append(said(500, ""))
+    payment = sign_payment(pair.client, buyer, one)
+    pair.facilitator.next.append(reply_with(500, ""))
     pay(pair.client, payment, one)
 
     response = pair.client.post(other, json=QUESTION, headers={"PAYMENT-SIGNATURE": payment}, timeout=2)
@@ -107,7 +107,7 @@ def test_what_one_leaves_open_the_other_takes_up_at_once(pair: Pair, buyer: Buye
 
 def test_what_one_delivered_the_other_delivers_again(pair: Pair, buyer: Buyer) -> None:
     one, other = pair.addresses
-    payment = payment_for(pair.client, buyer, one)
+    payment = sign_payment(pair.client, buyer, one)
     first = pay(pair.client, payment, one)
 
     again = pay(pair.client, payment, other)

@@ -10,22 +10,22 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
-from buyer import Buyer, encoded, identified
-from facilitators import settings_in
+from buyer import Buyer, encode_header, with_identifier
+from facilitators import build_settings
 
 from centgate.payments import queries
 from centgate.payments.authorization import Payment, read_payment
-from centgate.payments.claiming import Order, StoredAnswer
+from centgate.payments.claiming import RequestBinding, StoredAnswer
 from centgate.payments.journal import Journal
-from centgate.payments.statements import Asking
-from centgate.payments.store import JournalUnavailable, Store, Unit, open_store
-from centgate.payments.terms import terms_of
-from centgate.payments.upkeep import beating
+from centgate.payments.statements import UnitOfWork
+from centgate.payments.store import JournalUnavailable, Store, UnitFactory, open_store
+from centgate.payments.terms import build_terms
+from centgate.payments.upkeep import keep_alive
 from centgate.payments.worker import Worker
 from centgate.services.phishing_check import phishing_check
 
 T = TypeVar("T")
-ORDER = Order(phishing_check.slug, "binding")
+ORDER = RequestBinding(phishing_check.slug, "binding")
 HASH = "0x" + "ab" * 32
 
 
@@ -40,7 +40,7 @@ class Wayward:
         """Raised when the next units are through."""
         self.runs = 0
 
-    async def run(self, unit: Unit[T]) -> T:
+    async def run(self, unit: UnitFactory[T]) -> T:
         self.runs += 1
         done = await self._store.run(unit)
         if self.deaf:
@@ -49,7 +49,7 @@ class Wayward:
             raise self.failing.pop(0)
         return done
 
-    async def read(self, unit: Unit[T]) -> T:
+    async def read(self, unit: UnitFactory[T]) -> T:
         return await self._store.read(unit)
 
     async def check(self) -> None:
@@ -75,9 +75,9 @@ def journal_in(store: Store) -> Journal:
 
 def payment_of(buyer: Buyer, key: str | None = None, payload: Any = None) -> tuple[Payment, Any]:
     """A payment and its payload; the same one again for a payload."""
-    terms = terms_of(phishing_check, settings_in(Path(), "http://127.0.0.1:9"))
+    terms = build_terms(phishing_check, build_settings(Path(), "http://127.0.0.1:9"))
     payload = payload or buyer.payload(terms.header, now=int(time.time()))
-    header = identified(payload, key) if key else encoded(payload)
+    header = with_identifier(payload, key) if key else encode_header(payload)
     return read_payment(header, terms, time.time()), payload
 
 
@@ -87,17 +87,17 @@ async def test_each_entry_may_be_made_twice(store: Wayward, buyer: Buyer) -> Non
     payment, _ = payment_of(buyer)
 
     async with journal.claim(payment, ORDER) as claim:
-        fresh = not claim.doubtful
-        await journal.refused(claim, "insufficient_funds")
+        fresh = not claim.outcome_unknown
+        await journal.record_refused(claim, "insufficient_funds")
     async with journal.claim(payment, ORDER) as claim:
-        fresh = fresh and not claim.doubtful
-        await journal.pending(claim, HASH, None)
-    async with journal.take_up(payment.key) as claim:
+        fresh = fresh and not claim.outcome_unknown
+        await journal.record_transaction(claim, HASH, None)
+    async with journal.claim_unresolved(payment.key) as claim:
         assert claim is not None
-        await journal.later(claim, 1.0)
-        await journal.settled(claim, HASH)
+        await journal.schedule_retry(claim, 1.0)
+        await journal.record_settled(claim, HASH)
     async with journal.claim(payment, ORDER) as claim:
-        await journal.delivered(claim, StoredAnswer(200, b"{}", "req_1", "receipt"))
+        await journal.record_delivered(claim, StoredAnswer(200, b"{}", "req_1", "receipt"))
 
     assert fresh
     assert claim.state == "delivered"
@@ -110,30 +110,30 @@ async def test_what_was_taken_unheard_is_let_go_of_for_another_server(
     elsewhere = Worker("elsewhere", "elsewhere")
     one, other = Journal(store, keep_seconds=3600, worker=elsewhere), journal_in(store)
     payment, _ = payment_of(buyer)
-    await one.beat()
+    await one.heartbeat()
     if doubted:
         async with one.claim(payment, ORDER):
             pass
     store.failing.append(JournalUnavailable(OSError("gone")))
     with pytest.raises(JournalUnavailable):
-        async with one.take_up(payment.key) if doubted else one.claim(payment, ORDER):
+        async with one.claim_unresolved(payment.key) if doubted else one.claim(payment, ORDER):
             pytest.fail("it was not heard")
 
-    await one.beat()
+    await one.heartbeat()
 
-    async with beating(one), asyncio.timeout(20), other.claim(payment, ORDER) as claim:
-        assert claim.doubtful
+    async with keep_alive(one), asyncio.timeout(20), other.claim(payment, ORDER) as claim:
+        assert claim.outcome_unknown
 
 
 async def test_a_paid_call_asks_the_database_for_no_time(store: Wayward, buyer: Buyer) -> None:
     journal = journal_in(store)
     payment, _ = payment_of(buyer)
-    await journal.beat()
+    await journal.heartbeat()
     before = store.runs
 
     async with journal.claim(payment, ORDER) as claim:
-        await journal.settled(claim, HASH)
-        await journal.delivered(claim, StoredAnswer(200, b"{}", "req_1", "receipt"))
+        await journal.record_settled(claim, HASH)
+        await journal.record_delivered(claim, StoredAnswer(200, b"{}", "req_1", "receipt"))
 
     assert store.runs - before == 3
 
@@ -153,10 +153,10 @@ async def test_two_requests_of_one_server_never_work_on_one_row(store: Wayward, 
     async with journal.claim(again, ORDER) as claim:
         second = asyncio.create_task(bought())
         for _ in range(3):
-            await journal.note(again)
+            await journal.find_note(again)
         early = second.done()
-        await journal.settled(claim, HASH)
-        await journal.delivered(claim, StoredAnswer(200, b"{}", "req_1", "receipt"))
+        await journal.record_settled(claim, HASH)
+        await journal.record_delivered(claim, StoredAnswer(200, b"{}", "req_1", "receipt"))
     answer = await second
 
     assert not early
@@ -168,7 +168,7 @@ async def test_a_sign_of_life_goes_on_after_a_failure_that_nobody_foresaw(store:
     journal = journal_in(store)
     store.failing.append(ZeroDivisionError())
 
-    async with beating(journal), asyncio.timeout(20):
+    async with keep_alive(journal), asyncio.timeout(20):
         while store.runs < 3:  # noqa: ASYNC110 - it is said once a second
             await asyncio.sleep(0.1)
 
@@ -182,21 +182,21 @@ async def test_what_another_server_has_entered_meanwhile_is_looked_at_again(
     tries: list[int] = []
     store = open_store(postgres_url)
 
-    def collides_once() -> Asking[int]:
+    def collides_once() -> UnitOfWork[int]:
         tries.append(1)
         values = {"identifier": "one-key-of-a-buyer" if len(tries) == 1 else "another-key-of-a-buyer"}
-        row = yield from queries.find(other.key)
+        row = yield from queries.find_payment(other.key)
         assert row is not None
-        yield from queries.change_seen(row, values)
+        yield from queries.update_if_unchanged(row, values)
         return len(tries)
 
     journal = journal_in(store)
     for payment in (one, other):
         async with journal.claim(payment, ORDER):
             pass
-    row = await store.run(partial(queries.find, one.key))
+    row = await store.run(partial(queries.find_payment, one.key))
     assert row is not None
-    await store.run(partial(queries.change_seen, row, {"identifier": "one-key-of-a-buyer"}))
+    await store.run(partial(queries.update_if_unchanged, row, {"identifier": "one-key-of-a-buyer"}))
 
     assert await store.run(collides_once) == 2
     await store.close()

@@ -8,9 +8,9 @@ from typing import Any
 
 import httpx
 import pytest
-from buyer import Buyer, encoded, note, pay, payload_for, payment_for
-from facilitators import Reply, StubFacilitator, refused, said
-from houses import House, open_house
+from buyer import Buyer, encode_header, pay, payment_note, sign_payload, sign_payment
+from facilitators import Reply, StubFacilitator, refuse_with, reply_with
+from houses import ServedApi, serve_api
 from starlette.responses import Response
 
 HASH = "0x" + "ab" * 32
@@ -19,16 +19,16 @@ NONCE_USED = "invalid_exact_evm_nonce_already_used"
 
 
 @pytest.fixture(scope="module")
-def house(tmp_path_factory: pytest.TempPathFactory) -> Generator[House]:
+def house(tmp_path_factory: pytest.TempPathFactory) -> Generator[ServedApi]:
     """An API that takes payments and has no node to ask."""
-    with open_house(tmp_path_factory.mktemp("house")) as house:
+    with serve_api(tmp_path_factory.mktemp("house")) as house:
         yield house
 
 
 @pytest.fixture(scope="module")
-def hasty(tmp_path_factory: pytest.TempPathFactory) -> Generator[House]:
+def hasty(tmp_path_factory: pytest.TempPathFactory) -> Generator[ServedApi]:
     """An API that waits for its facilitator for half a second."""
-    with open_house(tmp_path_factory.mktemp("hasty"), facilitator_timeout=0.5) as house:
+    with serve_api(tmp_path_factory.mktemp("hasty"), facilitator_timeout=0.5) as house:
         yield house
 
 
@@ -38,7 +38,7 @@ def answer(**changes: Any) -> dict[str, Any]:
 
 
 def open_reason(reason: str, **more: Any) -> Reply:
-    return said(200, answer(success=False, errorReason=reason, transaction="") | more)
+    return reply_with(200, answer(success=False, errorReason=reason, transaction="") | more)
 
 
 def cut(_body: dict[str, Any]) -> Any:
@@ -52,29 +52,29 @@ def cut(_body: dict[str, Any]) -> Any:
 
 # what the facilitator answers that says nothing certain of the money
 REPLIES: dict[str, Reply] = {
-    "status 500": said(500, ""),
-    "status 502 and a page": said(502, "<html><body>Bad Gateway</body></html>"),
-    "status 503 and a success": said(503, answer()),
-    "status 400": said(400, {"error": "invalid_payload"}),
-    "status 500 and a success": said(500, answer()),
-    "a redirect": said(307, "", Location="/settle"),
-    "a page": said(200, "<html>welcome</html>"),
-    "nothing": said(200, ""),
-    "null": said(200, "null"),
-    "a list": said(200, [answer()]),
-    "an empty object": said(200, {}),
+    "status 500": reply_with(500, ""),
+    "status 502 and a page": reply_with(502, "<html><body>Bad Gateway</body></html>"),
+    "status 503 and a success": reply_with(503, answer()),
+    "status 400": reply_with(400, {"error": "invalid_payload"}),
+    "status 500 and a success": reply_with(500, answer()),
+    "a redirect": reply_with(307, "", Location="/settle"),
+    "a page": reply_with(200, "<html>welcome</html>"),
+    "nothing": reply_with(200, ""),
+    "null": reply_with(200, "null"),
+    "a list": reply_with(200, [answer()]),
+    "an empty object": reply_with(200, {}),
     "an answer cut off": cut,
-    "an answer without end": said(200, answer(extra={"padding": "x" * 1_000_000})),
-    "success in a word": said(200, answer(success="true")),
-    "success in a number": said(200, answer(success=1)),
-    "success without a transaction": said(200, answer(transaction="")),
-    "success with null for a transaction": said(200, answer(transaction=None)),
-    "success with a tale for a transaction": said(200, answer(transaction="it is on its way")),
-    "success of another payer": said(200, answer(payer="0x" + "11" * 20)),
-    "success on another network": said(200, answer(network="eip155:8453")),
-    "success on no network": said(200, answer(network="")),
-    "success of another amount": said(200, answer(amount="1")),
-    "failure without a reason": said(200, {"success": False}),
+    "an answer without end": reply_with(200, answer(extra={"padding": "x" * 1_000_000})),
+    "success in a word": reply_with(200, answer(success="true")),
+    "success in a number": reply_with(200, answer(success=1)),
+    "success without a transaction": reply_with(200, answer(transaction="")),
+    "success with null for a transaction": reply_with(200, answer(transaction=None)),
+    "success with a tale for a transaction": reply_with(200, answer(transaction="it is on its way")),
+    "success of another payer": reply_with(200, answer(payer="0x" + "11" * 20)),
+    "success on another network": reply_with(200, answer(network="eip155:8453")),
+    "success on no network": reply_with(200, answer(network="")),
+    "success of another amount": reply_with(200, answer(amount="1")),
+    "failure without a reason": reply_with(200, {"success": False}),
     "a refusal without end": open_reason("invalid_" + "x" * 200),
     "failure in other words": open_reason("something went wrong"),
     "settlement_pending": open_reason("settlement_pending"),
@@ -94,41 +94,45 @@ each_reply = pytest.mark.parametrize("reply", REPLIES.values(), ids=REPLIES.keys
 
 
 @each_reply
-def test_the_buyer_is_told_to_send_the_same_payment_again(house: House, buyer: Buyer, reply: Reply) -> None:
+def test_the_buyer_is_told_to_send_the_same_payment_again(
+    house: ServedApi, buyer: Buyer, reply: Reply
+) -> None:
     house.facilitator.next.append(reply)
 
-    response = pay(house.client, payment_for(house.client, buyer))
+    response = pay(house.client, sign_payment(house.client, buyer))
 
     _is_open(response, 502, "provider_error")
 
 
 @each_reply
-def test_it_is_served_once_when_the_money_had_moved(house: House, buyer: Buyer, reply: Reply) -> None:
-    payload = payload_for(house.client, buyer)
-    house.facilitator.next.append(house.facilitator.then(reply))
-    pay(house.client, encoded(payload))
+def test_it_is_served_once_when_the_money_had_moved(house: ServedApi, buyer: Buyer, reply: Reply) -> None:
+    payload = sign_payload(house.client, buyer)
+    house.facilitator.next.append(house.facilitator.move_then_reply(reply))
+    pay(house.client, encode_header(payload))
 
-    first, again = (pay(house.client, encoded(payload)) for _ in range(2))
+    first, again = (pay(house.client, encode_header(payload)) for _ in range(2))
 
     assert (first.status_code, again.content) == (200, first.content)
     assert _moved(house.facilitator, payload) == 1
 
 
 @each_reply
-def test_it_is_served_once_when_the_money_had_not_moved(house: House, buyer: Buyer, reply: Reply) -> None:
-    payload = payload_for(house.client, buyer)
+def test_it_is_served_once_when_the_money_had_not_moved(house: ServedApi, buyer: Buyer, reply: Reply) -> None:
+    payload = sign_payload(house.client, buyer)
     house.facilitator.next.append(reply)
-    pay(house.client, encoded(payload))
+    pay(house.client, encode_header(payload))
 
-    first, again = (pay(house.client, encoded(payload)) for _ in range(2))
+    first, again = (pay(house.client, encode_header(payload)) for _ in range(2))
 
     assert (first.status_code, again.content) == (200, first.content)
     assert _moved(house.facilitator, payload) == 1
 
 
 @each_reply
-def test_it_stays_open_for_as_long_as_nothing_certain_comes(house: House, buyer: Buyer, reply: Reply) -> None:
-    payment = payment_for(house.client, buyer)
+def test_it_stays_open_for_as_long_as_nothing_certain_comes(
+    house: ServedApi, buyer: Buyer, reply: Reply
+) -> None:
+    payment = sign_payment(house.client, buyer)
     house.facilitator.next += [reply] * 3
 
     responses = [pay(house.client, payment) for _ in range(3)]
@@ -139,28 +143,28 @@ def test_it_stays_open_for_as_long_as_nothing_certain_comes(house: House, buyer:
 
 @pytest.mark.parametrize("moves", [True, False], ids=["and settled", "and did not settle"])
 def test_a_facilitator_that_answers_too_late_is_a_timeout(
-    hasty: House,
+    hasty: ServedApi,
     buyer: Buyer,
     moves: bool,  # noqa: FBT001 - a parameter of the test
 ) -> None:
-    payload = payload_for(hasty.client, buyer)
-    hasty.facilitator.next.append(hasty.facilitator.slow(1.0, None if moves else said(500, "")))
+    payload = sign_payload(hasty.client, buyer)
+    hasty.facilitator.next.append(hasty.facilitator.reply_slowly(1.0, None if moves else reply_with(500, "")))
 
-    late = pay(hasty.client, encoded(payload))
-    served = pay(hasty.client, encoded(payload))
+    late = pay(hasty.client, encode_header(payload))
+    served = pay(hasty.client, encode_header(payload))
 
     _is_open(late, 504, "provider_timeout")
     assert served.status_code == 200
     assert _moved(hasty.facilitator, payload) == 1
 
 
-def test_a_facilitator_that_never_answers_is_a_timeout(hasty: House, buyer: Buyer) -> None:
-    payload = payload_for(hasty.client, buyer)
+def test_a_facilitator_that_never_answers_is_a_timeout(hasty: ServedApi, buyer: Buyer) -> None:
+    payload = sign_payload(hasty.client, buyer)
     never, release = threading.Event(), threading.Event()
-    hasty.facilitator.next += [hasty.facilitator.held(never, release) for _ in range(2)]
+    hasty.facilitator.next += [hasty.facilitator.reply_when_released(never, release) for _ in range(2)]
 
-    unanswered = [pay(hasty.client, encoded(payload)) for _ in range(2)]
-    served = pay(hasty.client, encoded(payload))
+    unanswered = [pay(hasty.client, encode_header(payload)) for _ in range(2)]
+    served = pay(hasty.client, encode_header(payload))
     release.set()
 
     for response in unanswered:
@@ -168,66 +172,68 @@ def test_a_facilitator_that_never_answers_is_a_timeout(hasty: House, buyer: Buye
     assert served.status_code == 200
 
 
-def test_a_redirect_is_not_followed(house: House, buyer: Buyer) -> None:
+def test_a_redirect_is_not_followed(house: ServedApi, buyer: Buyer) -> None:
     asked = house.facilitator.asked
-    house.facilitator.next.append(said(307, "", Location=house.facilitator.url + "/settle"))
+    house.facilitator.next.append(reply_with(307, "", Location=house.facilitator.url + "/settle"))
 
-    pay(house.client, payment_for(house.client, buyer))
+    pay(house.client, sign_payment(house.client, buyer))
 
     assert house.facilitator.asked == asked + 1
 
 
-def test_the_buyer_hears_of_the_transaction_that_is_pending(house: House, buyer: Buyer) -> None:
-    payment = payment_for(house.client, buyer)
-    house.facilitator.next += [open_reason("settlement_pending", transaction=HASH), said(500, "")]
+def test_the_buyer_hears_of_the_transaction_that_is_pending(house: ServedApi, buyer: Buyer) -> None:
+    payment = sign_payment(house.client, buyer)
+    house.facilitator.next += [open_reason("settlement_pending", transaction=HASH), reply_with(500, "")]
 
     responses = [pay(house.client, payment) for _ in range(2)]
 
-    assert [note(response)["transaction"] for response in responses] == [HASH, HASH]
+    assert [payment_note(response)["transaction"] for response in responses] == [HASH, HASH]
 
 
-def test_what_the_facilitator_says_is_not_passed_on(house: House, buyer: Buyer) -> None:
-    house.facilitator.next.append(said(500, "<html>the key is hunter2</html>"))
+def test_what_the_facilitator_says_is_not_passed_on(house: ServedApi, buyer: Buyer) -> None:
+    house.facilitator.next.append(reply_with(500, "<html>the key is hunter2</html>"))
 
-    response = pay(house.client, payment_for(house.client, buyer))
+    response = pay(house.client, sign_payment(house.client, buyer))
 
     assert "hunter2" not in response.text
 
 
-def test_what_is_open_buys_nothing_else(house: House, buyer: Buyer) -> None:
-    payment = payment_for(house.client, buyer)
-    house.facilitator.next.append(said(500, ""))
+def test_what_is_open_buys_nothing_else(house: ServedApi, buyer: Buyer) -> None:
+    payment = sign_payment(house.client, buyer)
+    house.facilitator.next.append(reply_with(500, ""))
     pay(house.client, payment)
     asked = house.facilitator.asked
 
     response = pay(house.client, payment, body={"url": "https://example.com/"})
 
     assert response.json()["error"]["details"]["reason"] == "payment_already_used"
-    assert note(response)["state"] == "in_flight"
+    assert payment_note(response)["state"] == "in_flight"
     assert house.facilitator.asked == asked
 
 
 @pytest.mark.parametrize(
     "first",
-    [said(500, ""), said(429, {}), refused(NONCE_USED)],
+    [reply_with(500, ""), reply_with(429, {}), refuse_with(NONCE_USED)],
     ids=["after an error", "after a refusal to read it", "at once"],
 )
-def test_a_used_nonce_without_a_node_serves_nothing(house: House, buyer: Buyer, first: Reply) -> None:
-    payment = payment_for(house.client, buyer)
-    house.facilitator.next += [first, *[refused(NONCE_USED)] * 3]
+def test_a_used_nonce_without_a_node_serves_nothing(house: ServedApi, buyer: Buyer, first: Reply) -> None:
+    payment = sign_payment(house.client, buyer)
+    house.facilitator.next += [first, *[refuse_with(NONCE_USED)] * 3]
 
     responses = [pay(house.client, payment) for _ in range(4)]
 
     assert [response.status_code for response in responses] == [502] * 4
-    assert note(responses[-1])["state"] == "in_flight"
+    assert payment_note(responses[-1])["state"] == "in_flight"
 
 
 @pytest.mark.parametrize(
     "reason", ["insufficient_funds", "invalid_exact_evm_insufficient_balance", "unsupported_scheme"]
 )
-def test_another_refusal_says_nothing_of_the_first_attempt(house: House, buyer: Buyer, reason: str) -> None:
-    payment = payment_for(house.client, buyer)
-    house.facilitator.next += [said(500, ""), refused(reason)]
+def test_another_refusal_says_nothing_of_the_first_attempt(
+    house: ServedApi, buyer: Buyer, reason: str
+) -> None:
+    payment = sign_payment(house.client, buyer)
+    house.facilitator.next += [reply_with(500, ""), refuse_with(reason)]
     pay(house.client, payment)
 
     response = pay(house.client, payment)
@@ -243,7 +249,7 @@ def _is_open(response: httpx.Response, status: int, code: str) -> None:
     assert int(response.headers["Retry-After"]) > 0
     assert "PAYMENT-REQUIRED" not in response.headers
     assert "PAYMENT-RESPONSE" not in response.headers
-    assert {name: note(response)[name] for name in OPEN} == OPEN
+    assert {name: payment_note(response)[name] for name in OPEN} == OPEN
 
 
 def _moved(facilitator: StubFacilitator, payload: dict[str, Any]) -> int:

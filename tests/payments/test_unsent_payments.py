@@ -9,10 +9,10 @@ from contextlib import closing
 
 import httpx
 import pytest
-from buyer import Buyer, encoded, note, pay, payload_for, payment_for
-from facilitators import StubFacilitator, refused, said
-from houses import House, open_house
-from pasts import pruned_rows, row_of
+from buyer import Buyer, encode_header, pay, payment_note, sign_payload, sign_payment
+from facilitators import StubFacilitator, refuse_with, reply_with
+from houses import ServedApi, serve_api
+from pasts import prune_rows, read_row
 
 from centgate.settings import Settings
 
@@ -21,19 +21,19 @@ NOT_SENT = (401, 403, 404, 405, 411, 413, 414, 415, 429, 431)
 
 
 @pytest.fixture(scope="module")
-def house(tmp_path_factory: pytest.TempPathFactory) -> Generator[House]:
+def house(tmp_path_factory: pytest.TempPathFactory) -> Generator[ServedApi]:
     """An API that takes payments and has no node to ask."""
-    with open_house(tmp_path_factory.mktemp("house")) as house:
+    with serve_api(tmp_path_factory.mktemp("house")) as house:
         yield house
 
 
 @pytest.mark.parametrize("status", NOT_SENT)
 def test_status_that_refuses_the_request_leaves_payment_unused(
-    house: House, buyer: Buyer, status: int
+    house: ServedApi, buyer: Buyer, status: int
 ) -> None:
-    house.facilitator.next.append(said(status, {"errorType": "rate_limit_exceeded"}))
+    house.facilitator.next.append(reply_with(status, {"errorType": "rate_limit_exceeded"}))
 
-    response = pay(house.client, payment_for(house.client, buyer))
+    response = pay(house.client, sign_payment(house.client, buyer))
 
     _is_unused(response)
 
@@ -48,23 +48,23 @@ def test_unreachable_facilitator_leaves_payment_unused(
 ) -> None:
     with closing(_server_without_tls()) as port_of:
         address = url.format(port=port_of.getsockname()[1])
-        with open_house(tmp_path_factory.mktemp("alone"), facilitator_url=address) as house:
-            response = pay(house.client, payment_for(house.client, buyer))
+        with serve_api(tmp_path_factory.mktemp("alone"), facilitator_url=address) as house:
+            response = pay(house.client, sign_payment(house.client, buyer))
 
     _is_unused(response)
 
 
-def test_bare_400_leaves_payment_in_doubt(house: House, buyer: Buyer) -> None:
-    house.facilitator.next.append(said(400, {"errorType": "invalid_request"}))
+def test_bare_400_leaves_payment_in_doubt(house: ServedApi, buyer: Buyer) -> None:
+    house.facilitator.next.append(reply_with(400, {"errorType": "invalid_request"}))
 
-    response = pay(house.client, payment_for(house.client, buyer))
+    response = pay(house.client, sign_payment(house.client, buyer))
 
-    assert note(response)["state"] == "in_flight"
+    assert payment_note(response)["state"] == "in_flight"
 
 
-def test_unused_payment_buys_another_request(house: House, buyer: Buyer) -> None:
-    payment = payment_for(house.client, buyer)
-    house.facilitator.next.append(said(429, {}))
+def test_unused_payment_buys_another_request(house: ServedApi, buyer: Buyer) -> None:
+    payment = sign_payment(house.client, buyer)
+    house.facilitator.next.append(reply_with(429, {}))
     pay(house.client, payment)
 
     response = pay(house.client, payment, body=OTHER)
@@ -72,26 +72,26 @@ def test_unused_payment_buys_another_request(house: House, buyer: Buyer) -> None
     assert response.status_code == 200
 
 
-def test_unused_payment_may_be_refused(house: House, buyer: Buyer) -> None:
-    payment = payment_for(house.client, buyer)
-    house.facilitator.next += [said(429, {}), refused("insufficient_funds")]
+def test_unused_payment_may_be_refused(house: ServedApi, buyer: Buyer) -> None:
+    payment = sign_payment(house.client, buyer)
+    house.facilitator.next += [reply_with(429, {}), refuse_with("insufficient_funds")]
     pay(house.client, payment)
 
     response = pay(house.client, payment)
 
-    assert (response.status_code, note(response)["state"]) == (402, "refused")
+    assert (response.status_code, payment_note(response)["state"]) == (402, "refused")
 
 
 async def test_unused_payment_keeps_its_first_presentation(
     client: httpx.Client, settings: Settings, facilitator: StubFacilitator, buyer: Buyer
 ) -> None:
-    payload = payload_for(client, buyer)
-    facilitator.usually = said(429, {})
-    pay(client, encoded(payload))
-    first = await row_of(settings, payload)
-    pay(client, encoded(payload))
+    payload = sign_payload(client, buyer)
+    facilitator.usually = reply_with(429, {})
+    pay(client, encode_header(payload))
+    first = await read_row(settings, payload)
+    pay(client, encode_header(payload))
 
-    again = await row_of(settings, payload)
+    again = await read_row(settings, payload)
 
     assert (first["state"], again["state"]) == ("unused", "unused")
     assert again["created_at"] == first["created_at"]
@@ -101,11 +101,11 @@ async def test_unused_payment_keeps_its_first_presentation(
 async def test_unused_payment_is_pruned_after_its_end(
     client: httpx.Client, settings: Settings, facilitator: StubFacilitator, buyer: Buyer
 ) -> None:
-    facilitator.usually = said(429, {})
-    pay(client, payment_for(client, buyer))
+    facilitator.usually = reply_with(429, {})
+    pay(client, sign_payment(client, buyer))
 
-    early = await pruned_rows(settings, "unused")
-    late = await pruned_rows(settings, "unused", ended=True)
+    early = await prune_rows(settings, "unused")
+    late = await prune_rows(settings, "unused", ended=True)
 
     assert (early, late) == (0, 1)
 
@@ -113,7 +113,7 @@ async def test_unused_payment_is_pruned_after_its_end(
 def _is_unused(response: httpx.Response) -> None:
     assert response.status_code in (502, 504)
     assert response.json()["error"]["provider"] == "facilitator"
-    assert note(response) == {"state": "unused", "charged": False, "retry": "same_payment"}
+    assert payment_note(response) == {"state": "unused", "charged": False, "retry": "same_payment"}
     assert int(response.headers["Retry-After"]) >= 1
     assert "PAYMENT-REQUIRED" not in response.headers
 

@@ -6,19 +6,19 @@ import asyncio
 import time
 
 import pytest
-from buyer import QUESTION, Buyer, encoded
-from pasts import journal_of, terms_in
+from buyer import QUESTION, Buyer, encode_header
+from pasts import encode_terms, open_journal_store
 
 from centgate.errors import PaymentRequired
 from centgate.payments.authorization import Payment, read_payment
-from centgate.payments.claiming import Order
+from centgate.payments.claiming import RequestBinding
 from centgate.payments.journal import Journal
-from centgate.payments.terms import terms_of
+from centgate.payments.terms import build_terms
 from centgate.pipeline import request_digest
 from centgate.services.phishing_check import PhishingCheckRequest, phishing_check
 from centgate.settings import Settings
 
-ORDER = Order(phishing_check.slug, request_digest(phishing_check, PhishingCheckRequest(**QUESTION)))
+ORDER = RequestBinding(phishing_check.slug, request_digest(phishing_check, PhishingCheckRequest(**QUESTION)))
 
 
 @pytest.fixture
@@ -28,22 +28,22 @@ def deployment(database_url: str, settings: Settings) -> Settings:
 
 
 def payment_of(settings: Settings, buyer: Buyer) -> Payment:
-    payload = buyer.payload(terms_in(settings), now=int(time.time()))
-    return read_payment(encoded(payload), terms_of(phishing_check, settings), time.time())
+    payload = buyer.payload(encode_terms(settings), now=int(time.time()))
+    return read_payment(encode_header(payload), build_terms(phishing_check, settings), time.time())
 
 
 async def test_duplicate_at_another_server_is_refused_as_the_first_was(
     deployment: Settings, buyer: Buyer
 ) -> None:
     payment = payment_of(deployment, buyer)
-    async with journal_of(deployment) as store:
+    async with open_journal_store(deployment) as store:
         await store.migrate()
         one, other = (Journal(store, keep_seconds=3600) for _ in range(2))
 
         async with one.claim(payment, ORDER) as claim:
             duplicate = asyncio.create_task(_claim(other, payment))
             await asyncio.sleep(0.3)  # until it waits
-            await one.refused(claim, "insufficient_funds")
+            await one.record_refused(claim, "insufficient_funds")
 
         with pytest.raises(PaymentRequired) as error:
             await duplicate
@@ -55,11 +55,11 @@ async def test_duplicate_at_another_server_is_refused_as_the_first_was(
 
 async def test_refused_payment_that_comes_later_is_claimed(deployment: Settings, buyer: Buyer) -> None:
     payment = payment_of(deployment, buyer)
-    async with journal_of(deployment) as store:
+    async with open_journal_store(deployment) as store:
         await store.migrate()
         one, other = (Journal(store, keep_seconds=3600) for _ in range(2))
         async with one.claim(payment, ORDER) as claim:
-            await one.refused(claim, "insufficient_funds")
+            await one.record_refused(claim, "insufficient_funds")
 
         state = await _claim(other, payment)
 

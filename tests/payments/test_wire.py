@@ -14,13 +14,13 @@ import pytest
 from certificates import Authority
 
 from centgate.payments import wire
-from centgate.payments.wire import NoResponse, NotConnected, Response, Wire
+from centgate.payments.wire import FacilitatorPool, FacilitatorResponse, NoResponse, NotConnected
 
 MOST = 1000
 WHOLE = b'HTTP/1.1 200 OK\r\ncontent-length: 4\r\n\r\n{"a"'
 CHUNKED = b'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n3;x=y\r\n{"a\r\n1\r\n"\r\n0\r\nx: y\r\n\r\n'
 ENDLESS = b'HTTP/1.1 200 OK\r\n\r\n{"a"'
-ANSWER = Response(200, b'{"a"')
+ANSWER = FacilitatorResponse(200, b'{"a"')
 
 Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Coroutine[Any, Any, None]]
 
@@ -80,11 +80,11 @@ async def listening(serve: Serve, tls: ssl.SSLContext | None = None) -> AsyncGen
 @asynccontextmanager
 async def serving(
     *says: bytes | None, hangs_up: bool = False, tls: ssl.SSLContext | None = None
-) -> AsyncGenerator[tuple[Server, Wire]]:
+) -> AsyncGenerator[tuple[Server, FacilitatorPool]]:
     """A server and a wire to it."""
     server = Server(list(says), hangs_up)
     async with listening(server.serve, tls) as server.url:
-        with closing(Wire(server.url, MOST)) as there:
+        with closing(FacilitatorPool(server.url, MOST)) as there:
             yield server, there
 
 
@@ -102,7 +102,7 @@ async def test_a_request_is_what_the_server_gets() -> None:
 
 async def test_credentials_in_the_address_are_sent_as_such() -> None:
     async with serving(WHOLE) as (server, _):
-        with closing(Wire(server.url.replace("//", "//us%40er:pass@"), MOST)) as there:
+        with closing(FacilitatorPool(server.url.replace("//", "//us%40er:pass@"), MOST)) as there:
             await there.post(b"{}", {})
 
     assert b"\r\nAuthorization: Basic dXNAZXI6cGFzcw==\r\n" in server.requests[0]
@@ -148,7 +148,7 @@ async def test_a_response_may_come_byte_by_byte(said: bytes) -> None:
         writer.close()
 
     async with listening(trickle) as url:
-        with closing(Wire(url, MOST)) as there:
+        with closing(FacilitatorPool(url, MOST)) as there:
             assert await there.post(b"", {}) == ANSWER
 
 
@@ -204,7 +204,7 @@ async def test_what_comes_while_nobody_asks_is_nobodys_answer() -> None:
         writer.close()
 
     async with listening(talkative) as url:
-        with closing(Wire(url, MOST)) as there:
+        with closing(FacilitatorPool(url, MOST)) as there:
             first = await there.post(b"", {})
             await went.wait()
             await asyncio.sleep(0.05)
@@ -276,7 +276,7 @@ async def test_a_server_that_is_not_there_cannot_be_reached() -> None:
     async with serving(WHOLE) as (server, _):
         pass
     with (
-        closing(Wire(server.url, MOST)) as there,
+        closing(FacilitatorPool(server.url, MOST)) as there,
         pytest.raises(NotConnected, match="ConnectionRefusedError"),
     ):
         await there.post(b"{}", {})

@@ -80,21 +80,21 @@ class Contracts:
 
     def make_wallet(self, owner: str) -> str:
         """Deploy a wallet and return its address."""
-        address = self.wallet_to_be(owner)
+        address = self.predict_wallet(owner)
         _send_call(self.w3, self.factory.functions.deploy(self.wallet, owner))
         return address
 
-    def wallet_to_be(self, owner: str) -> str:
+    def predict_wallet(self, owner: str) -> str:
         """Return the future address of a wallet."""
         return self.factory.functions.deploy(self.wallet, owner).call()
 
-    def counterfactual(self, owner: str, signature: bytes) -> bytes:
+    def sign_counterfactual(self, owner: str, signature: bytes) -> bytes:
         """Return a signature by a wallet that must be deployed first."""
         make = bytes.fromhex(self.factory.encode_abi("deploy", [self.wallet, owner]).removeprefix("0x"))
         parts = encode(["address", "bytes", "bytes"], [self.factory.address, make, signature])
         return parts + COUNTERFACTUAL
 
-    def delegated(self, to: str) -> Any:
+    def delegate_account(self, to: str) -> Any:
         """Create a key whose account delegates to a contract."""
         key = Account.create()
         signed = key.sign_authorization({"chainId": CHAIN_ID, "address": to, "nonce": 0})
@@ -104,14 +104,14 @@ class Contracts:
         )
         return key
 
-    def fund(self, payer: str) -> None:
+    def fund_payer(self, payer: str) -> None:
         """Send a payer the price of two calls."""
         token = self.w3.eth.contract(address=Web3.to_checksum_address(TOKEN), abi=artefact()["abi"])
         _send_call(self.w3, token.functions.transfer(payer, 20_000))
 
 
 @contextmanager
-def contracts_on(devchain: DevChain) -> Generator[Contracts]:
+def deploy_contracts(devchain: DevChain) -> Generator[Contracts]:
     """Compile the contracts and deploy them."""
     with requests.Session() as session:
         session.trust_env = False
@@ -120,7 +120,7 @@ def contracts_on(devchain: DevChain) -> Generator[Contracts]:
         yield Contracts(w3, factory, wallet.address, delegate.address)
 
 
-def signature_over(key: Any, authorization: dict[str, Any]) -> bytes:
+def sign_authorization(key: Any, authorization: dict[str, Any]) -> bytes:
     """Sign an authorization with a key (65 bytes), regardless of its payer."""
     digest = transfer_digest(
         domain_separator("USDC", "2", CHAIN_ID, TOKEN),

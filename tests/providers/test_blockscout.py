@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from facilitators import settings_in
+from facilitators import build_settings
 from pydantic import SecretStr
 from standins import FAULTS, FakeUpstreams, Fault, load_recording, open_provider
 
@@ -124,7 +124,7 @@ async def test_one_chain_can_have_a_host_of_its_own_which_gets_no_key(
         "blockscout": ProviderSettings(key=SecretStr(KEY), url="http://elsewhere"),
         f"blockscout_{chain_id}": ProviderSettings(url="http://here"),
     }
-    blockscout = Blockscout(settings_in(tmp_path, "http://127.0.0.1:9", providers=given))
+    blockscout = Blockscout(build_settings(tmp_path, "http://127.0.0.1:9", providers=given))
 
     await blockscout.published(chain_id, CONTRACT)
 
@@ -139,7 +139,7 @@ async def test_it_covers_five_chains_and_what_is_set_up(tmp_path: Path):
 
     assert covered == {*HOSTS}
     off = {"blockscout_10": ProviderSettings(enabled=False)}
-    assert not Blockscout(settings_in(tmp_path, "http://127.0.0.1:9", providers=off)).supports_chain(10)
+    assert not Blockscout(build_settings(tmp_path, "http://127.0.0.1:9", providers=off)).supports_chain(10)
 
 
 async def test_a_key_allows_more_calls(tmp_path: Path):

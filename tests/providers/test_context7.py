@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
-from facilitators import settings_in
+from facilitators import build_settings
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import SecretStr
@@ -511,7 +511,7 @@ async def test_being_asked_to_slow_down_is_told_apart(upstreams: FakeUpstreams, 
 def set_up(folder: Path, **given: Any) -> Context7:
     """Build the provider with these settings."""
     settings = {"context7": ProviderSettings(**given)} if given else {}
-    return Context7(settings_in(folder, "http://127.0.0.1:9", providers=settings))
+    return Context7(build_settings(folder, "http://127.0.0.1:9", providers=settings))
 
 
 @pytest.mark.parametrize(

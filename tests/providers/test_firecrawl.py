@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
-from facilitators import settings_in
+from facilitators import build_settings
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import SecretStr
@@ -172,7 +172,7 @@ async def test_its_own_deadline_is_shorter_than_ours(upstreams: FakeUpstreams, t
 def set_up(folder: Path, **given: Any) -> Firecrawl:
     """Build the provider with these settings."""
     given = {"firecrawl": ProviderSettings(**given)} if given else {}
-    return Firecrawl(settings_in(folder, "http://127.0.0.1:9", providers=given))
+    return Firecrawl(build_settings(folder, "http://127.0.0.1:9", providers=given))
 
 
 @pytest.mark.parametrize(

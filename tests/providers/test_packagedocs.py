@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from facilitators import settings_in
+from facilitators import build_settings
 from package_registry import PackageRegistry, package_registry, zipped
 
 from centgate.errors import NoData, ProviderError, ProviderRateLimited, ProviderTimeout
@@ -85,7 +85,7 @@ def opened(registry: PackageRegistry, tmp_path: Path) -> Open:
             "packagedocs_npm": url,
             "packagedocs": ProviderSettings(**given),
         }
-        settings = settings_in(tmp_path, "http://127.0.0.1:9", providers=providers)
+        settings = build_settings(tmp_path, "http://127.0.0.1:9", providers=providers)
         settings = settings.model_copy(update={"packagedocs_folder": tmp_path / "docs"})
         async with open_resources(settings) as resources:
             yield PackageDocs(settings, resources)

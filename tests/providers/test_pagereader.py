@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from facilitators import settings_in
+from facilitators import build_settings
 from small_site import open_resources_with
 
 from centgate.errors import NoData, PageUnread, ProviderUnconfigured
@@ -90,7 +90,7 @@ def reader(site: Site, readers: Sandbox, tmp_path: Path) -> Reader:
 
     @asynccontextmanager
     async def opened(**given: Any) -> AsyncGenerator[PageReader]:
-        settings = settings_in(tmp_path, "http://127.0.0.1:9").model_copy(update={**changes, **given})
+        settings = build_settings(tmp_path, "http://127.0.0.1:9").model_copy(update={**changes, **given})
         async with open_resources_with(readers, settings) as resources:
             yield PageReader(settings, resources).bind(RequestTrace())
 

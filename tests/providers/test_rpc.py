@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from facilitators import settings_in
+from facilitators import build_settings
 from fronts import Interceptor, block_span, forward_to_node, limit_log_range, rpc_error, start_proxy
 from onchain.world import MULTICALL, Builder, Person, call, compiled, person, place
 from standins import FAULTS, FakeUpstreams, Fault, RecordedRequest, load_recording
@@ -88,7 +88,7 @@ async def reading(
         "rpc": ProviderSettings(timeout=seconds),
         f"rpc_{chain}": ProviderSettings(url=",".join(urls)),
     }
-    settings = settings_in(folder, "http://127.0.0.1:9", providers=providers)
+    settings = build_settings(folder, "http://127.0.0.1:9", providers=providers)
     async with open_resources(settings) as resources:
         yield Rpc(settings, resources).bind(RequestTrace())
 
@@ -1020,7 +1020,7 @@ async def test_what_a_node_says_is_cleaned_and_cut(upstreams: FakeUpstreams, tmp
 
 def nodes_of(folder: Path, **providers: ProviderSettings) -> Rpc:
     """Provider that is never called."""
-    return Rpc(settings_in(folder, "http://127.0.0.1:9", providers=providers))
+    return Rpc(build_settings(folder, "http://127.0.0.1:9", providers=providers))
 
 
 def test_the_six_chains_have_public_nodes_and_the_development_chain_has_none(tmp_path: Path):
@@ -1048,7 +1048,7 @@ async def test_a_gateway_is_asked_for_the_chains_that_have_no_address(
         "rpc_8453": ProviderSettings(url=node),
     }
 
-    settings = settings_in(tmp_path, "http://127.0.0.1:9", providers=providers)
+    settings = build_settings(tmp_path, "http://127.0.0.1:9", providers=providers)
     async with open_resources(settings) as resources:
         rpc = Rpc(settings, resources)
         found = [await rpc.nonces(chain, [PAYER.address]) for chain in (1, 10, 8453)]

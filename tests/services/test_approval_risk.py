@@ -10,7 +10,7 @@ from typing import Any, cast
 
 import httpx
 import pytest
-from buyer import Api, Buyer
+from buyer import ApiFactory, Buyer
 from eth_abi.abi import decode, encode
 from eth_account import Account as Wallet
 from standins import (
@@ -218,7 +218,7 @@ class Shop:
 
 
 @pytest.fixture
-def shop(api: Api, settings: Settings, upstreams: FakeUpstreams) -> Shop:
+def shop(api: ApiFactory, settings: Settings, upstreams: FakeUpstreams) -> Shop:
     """An index and a node that know nothing yet."""
     node = Node()
     made = Shop(upstreams, lambda: httpx.Client(), node)
@@ -950,7 +950,7 @@ def test_all_six_chains_are_answered_by_index_and_by_logs(shop: Shop):
 
 
 def test_where_the_index_is_switched_off_event_logs_are_read(
-    api: Api, settings: Settings, upstreams: FakeUpstreams
+    api: ApiFactory, settings: Settings, upstreams: FakeUpstreams
 ):
     node = Node(logs=[event(29_999_990, 7)], tokens={USDC: Token({ROUTER: 7})})
     upstreams.set_response_function("rpc", "/", node, method="POST")
@@ -963,7 +963,7 @@ def test_where_the_index_is_switched_off_event_logs_are_read(
     assert len(response.json()["data"]["approvals"]) == 1
 
 
-def test_without_either_source_nothing_is_charged(api: Api, settings: Settings):
+def test_without_either_source_nothing_is_charged(api: ApiFactory, settings: Settings):
     off = {"goplus": ProviderSettings(enabled=False), "rpc": ProviderSettings(enabled=False)}
     client = api(configure_providers(settings, off))
 
@@ -975,7 +975,7 @@ def test_without_either_source_nothing_is_charged(api: Api, settings: Settings):
 
 
 def test_where_only_the_node_is_switched_off_the_index_answers_alone(
-    api: Api, settings: Settings, upstreams: FakeUpstreams
+    api: ApiFactory, settings: Settings, upstreams: FakeUpstreams
 ):
     off = {"rpc": ProviderSettings(enabled=False), **upstreams.provider_settings("goplus")}
     upstreams.set_response(
@@ -1041,7 +1041,7 @@ def approve(chain: DevChain, number: int, spender: str, amount: int) -> None:
 
 
 def test_on_the_development_chain_every_block_is_read(
-    api: Api, chain_settings: Settings, devchain: DevChain, upstreams: FakeUpstreams
+    api: ApiFactory, chain_settings: Settings, devchain: DevChain, upstreams: FakeUpstreams
 ):
     owner = BUYERS[7].address.lower()
     approve(devchain, 7, VAULT, 25)

@@ -9,7 +9,7 @@ from typing import Any, cast
 
 import httpx
 import pytest
-from buyer import Api, Buyer, note, pay, payment_for
+from buyer import ApiFactory, Buyer, pay, payment_note, sign_payment
 from jsonschema import Draft202012Validator
 from pydantic import SecretStr
 from standins import FAULTS, FakeUpstreams, Fault, RecordedRequest, configure_providers, send_paid
@@ -154,7 +154,7 @@ def world(upstreams: FakeUpstreams, settings: Settings) -> World:
 
 
 @pytest.fixture
-def ask(world: World, api: Api) -> Any:
+def ask(world: World, api: ApiFactory) -> Any:
     """Buys an answer: `ask(chain_id=…, key=…)`."""
 
     def ask(chain_id: int = 8453, *, key: bool = True, **more: ProviderSettings) -> httpx.Response:
@@ -610,13 +610,13 @@ def test_when_all_registries_fail_the_first_is_named(world: World, ask: Any, fau
     status, code = FAULTS[fault]
     assert (response.status_code, response.json()["error"]["code"]) == (status, code)
     assert response.json()["error"]["provider"] == "etherscan"
-    assert note(response)["retry"] == "same_payment"
+    assert payment_note(response)["retry"] == "same_payment"
 
 
-def test_the_same_payment_gets_the_answer_once_the_registries_are_back(world: World, api: Api):
+def test_the_same_payment_gets_the_answer_once_the_registries_are_back(world: World, api: ApiFactory):
     client = api(configure_providers(world.settings, world.providers()))
     body = {"chainId": 8453, "contractAddress": CONTRACT}
-    payment = payment_for(client, Buyer(), PATH, body)
+    payment = sign_payment(client, Buyer(), PATH, body)
     world.upstreams.faults |= dict.fromkeys(REGISTRIES, "500")
     first = pay(client, payment, PATH, body)
     world.upstreams.faults.clear()
@@ -705,7 +705,7 @@ def test_an_explorer_of_ones_own_explains_a_development_chain(world: World, ask:
     assert (data["verified"], data["contractName"]) == (True, "Vault")
 
 
-def test_without_any_source_nothing_is_charged(world: World, api: Api):
+def test_without_any_source_nothing_is_charged(world: World, api: ApiFactory):
     off = ProviderSettings(enabled=False)
     names = (*REGISTRIES, "rpc", "rpc_8453")
     client = api(configure_providers(world.settings, world.providers(**dict.fromkeys(names, off))))
@@ -713,7 +713,7 @@ def test_without_any_source_nothing_is_charged(world: World, api: Api):
     response = send_paid(client, PATH, {"chainId": 8453, "contractAddress": CONTRACT})
 
     assert (response.status_code, response.json()["error"]["code"]) == (503, "provider_unconfigured")
-    assert note(response)["charged"] is False
+    assert payment_note(response)["charged"] is False
 
 
 @pytest.mark.parametrize(
@@ -725,7 +725,7 @@ def test_without_any_source_nothing_is_charged(world: World, api: Api):
         {"chainId": 1, "contractAddress": "0x"},
     ],
 )
-def test_what_cannot_be_asked_is_refused_for_free(world: World, api: Api, body: Body):
+def test_what_cannot_be_asked_is_refused_for_free(world: World, api: ApiFactory, body: Body):
     client = api(configure_providers(world.settings, world.providers()))
 
     response = client.post(PATH, json=body)
@@ -733,7 +733,7 @@ def test_what_cannot_be_asked_is_refused_for_free(world: World, api: Api, body: 
     assert (response.status_code, response.json()["error"]["code"]) == (400, "validation_error")
 
 
-def test_the_same_question_is_answered_from_the_cache(world: World, api: Api):
+def test_the_same_question_is_answered_from_the_cache(world: World, api: ApiFactory):
     world.rows[CONTRACT] = row()
     client = api(configure_providers(world.settings, world.providers()))
     body = {"chainId": 8453, "contractAddress": CONTRACT}

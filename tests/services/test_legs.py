@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 import httpx
 import pytest
-from buyer import Api
+from buyer import ApiFactory
 from jsonschema import Draft202012Validator
 from pydantic import SecretStr
 from standins import FAULTS, FakeUpstreams, Fault, configure_providers, send_paid
@@ -201,7 +201,7 @@ def standing(upstreams: FakeUpstreams) -> None:
 
 
 @pytest.fixture
-def deploy(api: Api, settings: Settings, upstreams: FakeUpstreams) -> Deploy:
+def deploy(api: ApiFactory, settings: Settings, upstreams: FakeUpstreams) -> Deploy:
     """Serves an API: `deploy(*names)` with keys for these, `**more` further settings."""
 
     def start(*keyed: str, pinned: tuple[str, ...] = (), off: tuple[str, ...] = ()) -> httpx.Client:

@@ -11,8 +11,8 @@ from typing import Any, cast
 
 import httpx
 import pytest
-from buyer import Api, Buyer, note, pay, payment_for
-from facilitators import StubFacilitator, refused
+from buyer import ApiFactory, Buyer, pay, payment_note, sign_payment
+from facilitators import StubFacilitator, refuse_with
 from pydantic import SecretStr
 from standins import FakeUpstreams, RecordedRequest, configure_providers, send_paid
 from test_legs import registries
@@ -64,7 +64,7 @@ class Shop:
         return send_paid(self.client, SERVICES[slug].path, body)
 
     def sign(self, slug: str, body: Any) -> str:
-        return payment_for(self.client, Buyer(), SERVICES[slug].path, body)
+        return sign_payment(self.client, Buyer(), SERVICES[slug].path, body)
 
     def send(self, slug: str, body: Any, payment: str) -> httpx.Response:
         return pay(self.client, payment, SERVICES[slug].path, body)
@@ -78,7 +78,7 @@ class Shop:
         for _ in range(ENOUGH):
             response = self.buy(slug, body)
             assert response.status_code == 502, response.text
-            if not note(response)["charged"]:
+            if not payment_note(response)["charged"]:
                 return response
         raise AssertionError(f"{slug} charged {ENOUGH} buyers while its sources were down")
 
@@ -88,7 +88,7 @@ Open = Callable[..., Shop]
 
 @pytest.fixture
 def shop(
-    api: Api, settings: Settings, facilitator: StubFacilitator, upstreams: FakeUpstreams, clock: Clock
+    api: ApiFactory, settings: Settings, facilitator: StubFacilitator, upstreams: FakeUpstreams, clock: Clock
 ) -> Open:
     """Opens a shop whose sources of these names are stand-ins, with keys; `off` are switched off."""
 
@@ -144,7 +144,7 @@ def test_new_payment_while_all_sources_are_down_is_not_settled(
     error = response.json()["error"]
     assert (response.status_code, error["code"]) == (502, "provider_error")
     assert error["provider"] == networked(service)[0].info.name
-    assert note(response) == note(first) == UNUSED
+    assert payment_note(response) == payment_note(first) == UNUSED
     assert 1 <= int(response.headers["Retry-After"]) <= 60
     assert open_shop.facilitator.asked == charged
 
@@ -153,7 +153,7 @@ def test_new_payment_while_all_sources_are_down_is_not_settled(
     after = open_shop.send(service.slug, service.input_example, payment)
 
     assert open_shop.facilitator.asked == charged + 1
-    assert after.status_code == 200 or note(after)["charged"]
+    assert after.status_code == 200 or payment_note(after)["charged"]
 
 
 def safe_token() -> dict[str, Any]:
@@ -176,7 +176,7 @@ def test_payment_refused_in_an_outage_buys_the_answer_after_it(shop: Open, clock
     clock.end_pause()
     after = open_shop.send("token-risk", body, payment)
 
-    assert note(before) == UNUSED
+    assert payment_note(before) == UNUSED
     assert after.status_code == 200, after.text
     assert open_shop.facilitator.asked == charged + 1
 
@@ -252,7 +252,7 @@ def test_settled_payment_runs_in_an_outage(shop: Open, clock: Clock) -> None:
     clock.end_pause()
     after = open_shop.send("pool-snapshot", of_token(TOKENS[0]), payment)
 
-    assert (note(during)["state"], note(during)["charged"]) == ("settled", True)
+    assert (payment_note(during)["state"], payment_note(during)["charged"]) == ("settled", True)
     assert after.status_code == 200, after.text
 
 
@@ -277,14 +277,14 @@ def test_payment_refused_by_the_facilitator_before_is_new_in_an_outage(shop: Ope
     open_shop = shop("exa", off=("searxng", "brave"))
     open_shop.fail("exa")
     payment = open_shop.sign("neuralweb-search", {"query": "kumquat"})
-    open_shop.facilitator.next.append(refused("insufficient_funds"))
+    open_shop.facilitator.next.append(refuse_with("insufficient_funds"))
     open_shop.send("neuralweb-search", {"query": "kumquat"}, payment)
     open_shop.refusal("neuralweb-search", {"query": "kumquat"})
     charged = open_shop.facilitator.asked
 
     response = open_shop.send("neuralweb-search", {"query": "kumquat"}, payment)
 
-    assert note(response) == UNUSED
+    assert payment_note(response) == UNUSED
     assert open_shop.facilitator.asked == charged
 
 
@@ -329,7 +329,7 @@ def test_built_in_reader_answers_while_the_keyed_source_is_down(shop: Open) -> N
     ]
 
     assert len(open_shop.upstreams.requests_of("firecrawl")) == CircuitBreaker.FAILURE_LIMIT
-    assert {note(response)["charged"] for response in responses} == {True}
+    assert {payment_note(response)["charged"] for response in responses} == {True}
 
 
 def empty_chain(asked: RecordedRequest) -> tuple[int, Any]:
@@ -367,7 +367,7 @@ def test_contract_explain_is_answered_by_the_chain_where_no_registry_is_set_up(s
     same_chain = open_shop.buy("contract-explain", body)
 
     assert other_chain.status_code == 200, other_chain.text
-    assert note(same_chain) == UNUSED
+    assert payment_note(same_chain) == UNUSED
 
 
 def test_protocol_in_the_kept_directory_is_sold_in_an_outage(shop: Open) -> None:
@@ -401,7 +401,7 @@ def test_package_of_a_registry_that_is_up_is_sold_while_the_other_is_down(shop: 
     response = open_shop.buy("libdocs-query-docs", {"libraryId": "/npm/kumquat"})
 
     assert response.status_code == 404, response.text
-    assert note(response)["charged"]
+    assert payment_note(response)["charged"]
 
 
 def test_documentation_that_is_indexed_is_sold_in_an_outage(shop: Open) -> None:
@@ -434,12 +434,12 @@ def test_trial_is_one_buyer_however_many_come(down: Shop, clock: Clock) -> None:
     body = {"query": "kumquat"}
     payments = [down.sign("neuralweb-search", body) for _ in range(12)]
     charged = down.facilitator.asked
-    down.facilitator.usually = down.facilitator.slow(0.3)
+    down.facilitator.usually = down.facilitator.reply_slowly(0.3)
     clock.end_pause()
 
     responses = buy_at_once(down, payments, body)
 
-    assert sorted(note(response)["charged"] for response in responses) == [False] * 11 + [True]
+    assert sorted(payment_note(response)["charged"] for response in responses) == [False] * 11 + [True]
     assert down.facilitator.asked == charged + 1
 
 
@@ -448,7 +448,7 @@ def test_trial_sent_twice_is_one_flight(down: Shop, clock: Clock) -> None:
     payment = down.sign("neuralweb-search", body)
     down.upstreams.faults.clear()
     down.upstreams.set_response("exa", "/search", {"results": []}, method="POST")
-    down.facilitator.usually = down.facilitator.slow(0.3)
+    down.facilitator.usually = down.facilitator.reply_slowly(0.3)
     clock.end_pause()
 
     responses = buy_at_once(down, [payment] * 4, body)
@@ -459,7 +459,7 @@ def test_trial_sent_twice_is_one_flight(down: Shop, clock: Clock) -> None:
 def test_trial_whose_payment_fails_delays_the_next_by_one_pause(down: Shop, clock: Clock) -> None:
     down.upstreams.faults.clear()
     down.upstreams.set_response("exa", "/search", {"results": []}, method="POST")
-    broke = refused("insufficient_funds")
+    broke = refuse_with("insufficient_funds")
     down.facilitator.next += [broke, broke]
     clock.end_pause()
 

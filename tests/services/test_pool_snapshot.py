@@ -9,7 +9,7 @@ from typing import Any
 
 import httpx
 import pytest
-from buyer import Api, note
+from buyer import ApiFactory, payment_note
 from jsonschema import Draft202012Validator
 from standins import FAULTS, FakeUpstreams, configure_providers, load_recording, send_paid
 
@@ -138,7 +138,7 @@ def nobody_knows(upstreams: FakeUpstreams, at: str) -> None:
 
 
 @pytest.fixture
-def client(api: Api, settings: Settings, upstreams: FakeUpstreams) -> httpx.Client:
+def client(api: ApiFactory, settings: Settings, upstreams: FakeUpstreams) -> httpx.Client:
     """An API whose sources are stand-ins."""
     return api(
         configure_providers(
@@ -347,7 +347,7 @@ def test_what_the_first_source_does_not_know_the_second_may(
 
 
 def test_the_fallback_answers_where_the_first_source_is_switched_off(
-    api: Api, settings: Settings, upstreams: FakeUpstreams
+    api: ApiFactory, settings: Settings, upstreams: FakeUpstreams
 ) -> None:
     geckoterminal_tells(upstreams, address(4), pool(4))
     off = {"dexscreener": ProviderSettings(url=upstreams.url_of("dexscreener"), enabled=False)}
@@ -373,7 +373,7 @@ def test_when_both_fail_the_first_ones_failure_is_told_and_the_payment_stays_goo
 
         assert (response.status_code, response.json()["error"]["code"]) == FAULTS[fault]
         assert response.json()["error"]["provider"] == "dexscreener"
-        assert note(response)["retry"] == "same_payment"
+        assert payment_note(response)["retry"] == "same_payment"
 
 
 @pytest.mark.parametrize(
@@ -419,12 +419,12 @@ def test_that_nothing_is_known_is_not_said_while_a_source_is_down(
 
     assert response.status_code == 502
     assert response.json()["error"]["provider"] == failing
-    assert note(response)["retry"] == "same_payment"
+    assert payment_note(response)["retry"] == "same_payment"
 
 
 @pytest.mark.parametrize("off", ["dexscreener", "geckoterminal"])
 def test_a_source_that_is_switched_off_leaves_the_others_word_certain(
-    off: str, api: Api, settings: Settings, upstreams: FakeUpstreams
+    off: str, api: ApiFactory, settings: Settings, upstreams: FakeUpstreams
 ) -> None:
     nobody_knows(upstreams, TOKEN)
     there = upstreams.provider_settings("dexscreener", "geckoterminal")
@@ -537,7 +537,7 @@ def test_a_broken_row_is_left_out_with_a_warning(client: httpx.Client, upstreams
 
 
 def test_without_any_source_the_deployment_says_so_before_it_takes_money(
-    api: Api, settings: Settings, upstreams: FakeUpstreams
+    api: ApiFactory, settings: Settings, upstreams: FakeUpstreams
 ) -> None:
     client = api(
         configure_providers(
@@ -549,7 +549,7 @@ def test_without_any_source_the_deployment_says_so_before_it_takes_money(
 
     assert response.status_code == 503
     assert response.json()["error"]["code"] == "provider_unconfigured"
-    assert note(response)["charged"] is False
+    assert payment_note(response)["charged"] is False
 
 
 def test_wrong_requests_are_refused_for_free(client: httpx.Client, upstreams: FakeUpstreams) -> None:
@@ -560,7 +560,9 @@ def test_wrong_requests_are_refused_for_free(client: httpx.Client, upstreams: Fa
     assert upstreams.requests == []
 
 
-def test_the_recorded_pair_is_answered(api: Api, settings: Settings, replayed: str, tmp_path: Path) -> None:
+def test_the_recorded_pair_is_answered(
+    api: ApiFactory, settings: Settings, replayed: str, tmp_path: Path
+) -> None:
     names = ("dexscreener", "geckoterminal")
     client = api(
         configure_providers(settings, {name: ProviderSettings(url=f"{replayed}/{name}") for name in names})
@@ -576,7 +578,7 @@ def test_the_recorded_pair_is_answered(api: Api, settings: Settings, replayed: s
 
 
 def test_the_recorded_pools_of_weth_are_answered_from_the_fallback(
-    api: Api, settings: Settings, replayed: str, upstreams: FakeUpstreams
+    api: ApiFactory, settings: Settings, replayed: str, upstreams: FakeUpstreams
 ) -> None:
     upstreams.faults["dexscreener"] = "503"
     there = {"geckoterminal": ProviderSettings(url=f"{replayed}/geckoterminal")}

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import httpx
 import pytest
-from buyer import Api
+from buyer import ApiFactory
 from jsonschema import Draft202012Validator
 from pydantic import SecretStr
 from standins import FAULTS, FakeUpstreams, Fault, configure_providers, send_paid
@@ -55,7 +55,7 @@ def answering(upstreams: FakeUpstreams, *slugs: str) -> None:
         )
 
 
-def client_of(api: Api, settings: Settings, upstreams: FakeUpstreams, **more: Any) -> httpx.Client:
+def client_of(api: ApiFactory, settings: Settings, upstreams: FakeUpstreams, **more: Any) -> httpx.Client:
     """A client of an API whose directory is the stand-in."""
     providers = {**upstreams.provider_settings("defillama", **more), **upstreams.provider_settings("exa")}
     return api(configure_providers(settings, providers))
@@ -70,7 +70,7 @@ def sources(response: httpx.Response) -> Mapping[str, tuple[RoleName, str]]:
 
 
 def test_a_protocol_has_category_chains_value_fees_and_links(
-    api: Api, settings: Settings, upstreams: FakeUpstreams
+    api: ApiFactory, settings: Settings, upstreams: FakeUpstreams
 ) -> None:
     answering(upstreams, "aave-v3")
 
@@ -103,7 +103,9 @@ def test_a_protocol_has_category_chains_value_fees_and_links(
     validator.validate(answer["data"])
 
 
-def test_a_parent_is_the_sum_of_its_children(api: Api, settings: Settings, upstreams: FakeUpstreams) -> None:
+def test_a_parent_is_the_sum_of_its_children(
+    api: ApiFactory, settings: Settings, upstreams: FakeUpstreams
+) -> None:
     answering(upstreams, "aave")
 
     data = ask(client_of(api, settings, upstreams), "aave").json()["data"]
@@ -114,7 +116,7 @@ def test_a_parent_is_the_sum_of_its_children(api: Api, settings: Settings, upstr
     assert data["urls"][-1]["url"] == "https://defillama.com/protocol/aave"
 
 
-def test_a_match_by_symbol_is_said(api: Api, settings: Settings, upstreams: FakeUpstreams) -> None:
+def test_a_match_by_symbol_is_said(api: ApiFactory, settings: Settings, upstreams: FakeUpstreams) -> None:
     answering(upstreams, "lido")
 
     answer = ask(client_of(api, settings, upstreams), "LDO").json()
@@ -131,7 +133,9 @@ def unmeasured(slug: str) -> list[str]:
     ]
 
 
-def test_a_match_by_a_similar_name_is_said(api: Api, settings: Settings, upstreams: FakeUpstreams) -> None:
+def test_a_match_by_a_similar_name_is_said(
+    api: ApiFactory, settings: Settings, upstreams: FakeUpstreams
+) -> None:
     upstreams.set_response("defillama", "/protocols", [{"slug": "pancakeswap", "name": "PancakeSwap"}])
     upstreams.set_response("defillama", "/protocol/pancakeswapp", "Protocol not found", status=400)
 
@@ -151,7 +155,7 @@ def test_a_match_by_a_similar_name_is_said(api: Api, settings: Settings, upstrea
 
 
 def test_fees_that_are_not_measured_are_null_with_the_reason_and_no_failure(
-    api: Api, settings: Settings, upstreams: FakeUpstreams
+    api: ApiFactory, settings: Settings, upstreams: FakeUpstreams
 ) -> None:
     answering(upstreams)
     upstreams.set_response("defillama", "/summary/fees/lido", "Fees for lido not found", status=400)
@@ -164,7 +168,7 @@ def test_fees_that_are_not_measured_are_null_with_the_reason_and_no_failure(
 
 
 def test_revenue_that_is_not_measured_is_null_with_the_reason(
-    api: Api, settings: Settings, upstreams: FakeUpstreams
+    api: ApiFactory, settings: Settings, upstreams: FakeUpstreams
 ) -> None:
     answering(upstreams)
     upstreams.set_response_function(
@@ -186,7 +190,7 @@ def test_revenue_that_is_not_measured_is_null_with_the_reason(
     ("status", "said"), [(502, "error"), (429, "rate_limited"), (503, "error"), (504, "timeout")]
 )
 def test_fees_that_fail_are_a_degradation(
-    api: Api, settings: Settings, upstreams: FakeUpstreams, status: int, said: str
+    api: ApiFactory, settings: Settings, upstreams: FakeUpstreams, status: int, said: str
 ) -> None:
     answering(upstreams)
     upstreams.set_response("defillama", "/summary/fees/lido", {"error": "injected"}, status=status)
@@ -203,7 +207,9 @@ def test_fees_that_fail_are_a_degradation(
     assert sources(response)["defillama"] == ("primary", said)
 
 
-def test_which_of_the_two_fails_is_said(api: Api, settings: Settings, upstreams: FakeUpstreams) -> None:
+def test_which_of_the_two_fails_is_said(
+    api: ApiFactory, settings: Settings, upstreams: FakeUpstreams
+) -> None:
     answering(upstreams)
     upstreams.set_response_function(
         "defillama",
@@ -223,7 +229,7 @@ def test_which_of_the_two_fails_is_said(api: Api, settings: Settings, upstreams:
 
 
 def test_fees_that_end_in_a_bare_500_are_null_with_the_reason_and_no_failure(
-    api: Api, settings: Settings, upstreams: FakeUpstreams
+    api: ApiFactory, settings: Settings, upstreams: FakeUpstreams
 ) -> None:
     answering(upstreams)
     upstreams.set_response(
@@ -241,7 +247,7 @@ def test_fees_that_end_in_a_bare_500_are_null_with_the_reason_and_no_failure(
 
 
 def test_a_name_with_an_ending_more_is_found_and_said(
-    api: Api, settings: Settings, upstreams: FakeUpstreams
+    api: ApiFactory, settings: Settings, upstreams: FakeUpstreams
 ) -> None:
     answering(upstreams, "lido", "aave")
     for missing in ("lido-finance", "aave.com"):
@@ -255,7 +261,7 @@ def test_a_name_with_an_ending_more_is_found_and_said(
 
 
 def test_fees_that_were_not_updated_are_a_warning(
-    api: Api, settings: Settings, upstreams: FakeUpstreams
+    api: ApiFactory, settings: Settings, upstreams: FakeUpstreams
 ) -> None:
     answering(upstreams)
     upstreams.set_response(
@@ -270,7 +276,9 @@ def test_fees_that_were_not_updated_are_a_warning(
     ]
 
 
-def test_a_span_that_is_not_measured_is_named(api: Api, settings: Settings, upstreams: FakeUpstreams) -> None:
+def test_a_span_that_is_not_measured_is_named(
+    api: ApiFactory, settings: Settings, upstreams: FakeUpstreams
+) -> None:
     answering(upstreams)
     upstreams.set_response("defillama", "/summary/fees/lido", {"total24h": 1, "total7d": 7})
 
@@ -284,7 +292,7 @@ def test_a_span_that_is_not_measured_is_named(api: Api, settings: Settings, upst
 
 
 def test_what_the_list_does_not_have_is_asked_for_by_itself(
-    api: Api, settings: Settings, upstreams: FakeUpstreams
+    api: ApiFactory, settings: Settings, upstreams: FakeUpstreams
 ) -> None:
     answering(upstreams)
     body = {"name": "New One", "currentChainTvls": {"Base": 5, "borrowed": 3}, "url": "https://new.example"}
@@ -301,7 +309,7 @@ def test_what_the_list_does_not_have_is_asked_for_by_itself(
 
 
 def test_without_the_list_a_slug_is_asked_for_by_itself(
-    api: Api, settings: Settings, upstreams: FakeUpstreams
+    api: ApiFactory, settings: Settings, upstreams: FakeUpstreams
 ) -> None:
     upstreams.set_response("defillama", "/protocols", "<html>", status=502)
     upstreams.set_response(
@@ -322,7 +330,7 @@ def test_without_the_list_a_slug_is_asked_for_by_itself(
 
 @pytest.mark.parametrize("status", [400, 502])
 def test_an_unknown_protocol_is_no_data_with_what_may_have_been_meant(
-    api: Api, settings: Settings, upstreams: FakeUpstreams, status: int
+    api: ApiFactory, settings: Settings, upstreams: FakeUpstreams, status: int
 ) -> None:
     answering(upstreams)
     upstreams.set_response(
@@ -340,7 +348,7 @@ def test_an_unknown_protocol_is_no_data_with_what_may_have_been_meant(
 
 
 def test_what_is_no_name_is_no_data_and_reaches_no_other_path(
-    api: Api, settings: Settings, upstreams: FakeUpstreams
+    api: ApiFactory, settings: Settings, upstreams: FakeUpstreams
 ) -> None:
     answering(upstreams)
     client = client_of(api, settings, upstreams)
@@ -353,7 +361,7 @@ def test_what_is_no_name_is_no_data_and_reaches_no_other_path(
 
 
 def test_an_unknown_protocol_is_no_final_answer_while_the_list_cannot_be_had(
-    api: Api, settings: Settings, upstreams: FakeUpstreams
+    api: ApiFactory, settings: Settings, upstreams: FakeUpstreams
 ) -> None:
     upstreams.set_response("defillama", "/protocols", {"error": "injected"}, status=500)
     upstreams.set_response(
@@ -366,7 +374,9 @@ def test_an_unknown_protocol_is_no_final_answer_while_the_list_cannot_be_had(
     assert response.json()["error"]["provider"] == "defillama"
 
 
-def test_a_page_that_fails_is_no_final_answer(api: Api, settings: Settings, upstreams: FakeUpstreams) -> None:
+def test_a_page_that_fails_is_no_final_answer(
+    api: ApiFactory, settings: Settings, upstreams: FakeUpstreams
+) -> None:
     answering(upstreams)
     upstreams.set_response("defillama", "/protocol/unheard-of", {"error": "injected"}, status=500)
 
@@ -377,7 +387,7 @@ def test_a_page_that_fails_is_no_final_answer(api: Api, settings: Settings, upst
 
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_directory_that_fails_is_said_as_it_is(
-    api: Api, settings: Settings, upstreams: FakeUpstreams, fault: Fault
+    api: ApiFactory, settings: Settings, upstreams: FakeUpstreams, fault: Fault
 ) -> None:
     upstreams.faults["defillama"] = fault
     patience = 0.2 if fault == "timeout" else 5
@@ -391,7 +401,7 @@ def test_a_directory_that_fails_is_said_as_it_is(
 
 
 def test_a_directory_that_is_switched_off_is_said_before_money_is_taken(
-    api: Api, settings: Settings, upstreams: FakeUpstreams
+    api: ApiFactory, settings: Settings, upstreams: FakeUpstreams
 ) -> None:
     client = api(
         configure_providers(
@@ -408,7 +418,7 @@ def test_a_directory_that_is_switched_off_is_said_before_money_is_taken(
 
 
 def test_the_list_is_asked_for_once_and_the_second_answer_comes_from_the_cache(
-    api: Api, settings: Settings, upstreams: FakeUpstreams
+    api: ApiFactory, settings: Settings, upstreams: FakeUpstreams
 ) -> None:
     answering(upstreams, "aave-v3", "lido")
     client = client_of(api, settings, upstreams)
@@ -419,7 +429,7 @@ def test_the_list_is_asked_for_once_and_the_second_answer_comes_from_the_cache(
     assert sum(call.path == "/protocols" for call in upstreams.requests) == 1
 
 
-def test_the_recorded_list_is_answered_from(api: Api, settings: Settings, replayed: str) -> None:
+def test_the_recorded_list_is_answered_from(api: ApiFactory, settings: Settings, replayed: str) -> None:
     providers = {"defillama": ProviderSettings(url=f"{replayed}/defillama")}
 
     answer = ask(api(configure_providers(settings, providers)), "EigenLayer").json()
@@ -438,7 +448,7 @@ STANDS_IN = (
 
 
 def searching(
-    api: Api, settings: Settings, upstreams: FakeUpstreams, *urls: Any, enabled: bool = True
+    api: ApiFactory, settings: Settings, upstreams: FakeUpstreams, *urls: Any, enabled: bool = True
 ) -> httpx.Client:
     """A client of an API whose directory knows no Aave V4, and whose web search finds these."""
     answering(upstreams)
@@ -452,7 +462,7 @@ def searching(
 
 
 def test_links_of_a_web_search_stand_in_for_a_protocol_that_the_directory_does_not_know(
-    api: Api, settings: Settings, upstreams: FakeUpstreams
+    api: ApiFactory, settings: Settings, upstreams: FakeUpstreams
 ) -> None:
     urls = ("https://aave.com/v4", "http://aave.com/insecure", "javascript:x", "https://docs.aave.com/")
     client = searching(api, settings, upstreams, *urls)
@@ -480,7 +490,7 @@ def test_links_of_a_web_search_stand_in_for_a_protocol_that_the_directory_does_n
 
 
 def test_one_search_is_made_and_only_for_what_the_directory_does_not_know(
-    api: Api, settings: Settings, upstreams: FakeUpstreams
+    api: ApiFactory, settings: Settings, upstreams: FakeUpstreams
 ) -> None:
     client = searching(api, settings, upstreams, "https://aave.com/v4")
 
@@ -495,7 +505,7 @@ def test_one_search_is_made_and_only_for_what_the_directory_does_not_know(
 
 @pytest.mark.parametrize("urls", [(), ("http://aave.com/insecure", None)])
 def test_a_protocol_that_neither_knows_is_no_data_with_what_may_have_been_meant(
-    api: Api, settings: Settings, upstreams: FakeUpstreams, urls: tuple[Any, ...]
+    api: ApiFactory, settings: Settings, upstreams: FakeUpstreams, urls: tuple[Any, ...]
 ) -> None:
     response = ask(searching(api, settings, upstreams, *urls), "Aave V4")
 
@@ -506,7 +516,7 @@ def test_a_protocol_that_neither_knows_is_no_data_with_what_may_have_been_meant(
 
 @pytest.mark.parametrize("fault", sorted(FAULTS.keys() - {"timeout", "50 MB"}))
 def test_a_web_search_that_fails_leaves_open_what_is_known(
-    api: Api, settings: Settings, upstreams: FakeUpstreams, fault: Fault
+    api: ApiFactory, settings: Settings, upstreams: FakeUpstreams, fault: Fault
 ) -> None:
     client = searching(api, settings, upstreams, "https://aave.com/v4")
     upstreams.faults["exa"] = fault
@@ -519,7 +529,7 @@ def test_a_web_search_that_fails_leaves_open_what_is_known(
 
 
 def test_a_directory_that_fails_is_a_failure_that_no_web_search_hides(
-    api: Api, settings: Settings, upstreams: FakeUpstreams
+    api: ApiFactory, settings: Settings, upstreams: FakeUpstreams
 ) -> None:
     client = searching(api, settings, upstreams, "https://aave.com/v4")
     upstreams.faults["defillama"] = "500"
@@ -532,7 +542,7 @@ def test_a_directory_that_fails_is_a_failure_that_no_web_search_hides(
 
 @pytest.mark.parametrize(("urls", "status"), [(("https://aave.com/v4",), 200), ((), 404)])
 def test_without_a_directory_a_web_search_is_all_there_is(
-    api: Api, settings: Settings, upstreams: FakeUpstreams, urls: tuple[Any, ...], status: int
+    api: ApiFactory, settings: Settings, upstreams: FakeUpstreams, urls: tuple[Any, ...], status: int
 ) -> None:
     response = ask(searching(api, settings, upstreams, *urls, enabled=False), "Aave V4")
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import httpx
 import pytest
-from buyer import Api
+from buyer import ApiFactory
 from jsonschema import Draft202012Validator
 from pydantic import SecretStr
 from standins import FAULTS, FakeUpstreams, Fault, configure_providers, load_recording, send_paid
@@ -45,13 +45,13 @@ def no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def client(api: Api, settings: Settings, upstreams: FakeUpstreams) -> httpx.Client:
+def client(api: ApiFactory, settings: Settings, upstreams: FakeUpstreams) -> httpx.Client:
     """A deployment whose four sources are stand-ins."""
     return api(configure_providers(settings, upstreams.provider_settings(*NAMES, timeout=5)))
 
 
 @pytest.fixture
-def suffering(api: Api, settings: Settings, upstreams: FakeUpstreams, fault: Fault) -> httpx.Client:
+def suffering(api: ApiFactory, settings: Settings, upstreams: FakeUpstreams, fault: Fault) -> httpx.Client:
     """Such a deployment in the test of a fault, which does not wait long for what never comes."""
     timeout = 0.8 if fault == "timeout" else 5
     return api(configure_providers(settings, upstreams.provider_settings(*NAMES, timeout=timeout)))
@@ -387,7 +387,9 @@ def test_nothing_known_beside_a_failure_can_be_asked_again(
     assert (response.status_code, response.json()["error"]["provider"]) == (502, failing)
 
 
-def test_a_simulation_that_is_switched_off_is_named(api: Api, settings: Settings, upstreams: FakeUpstreams):
+def test_a_simulation_that_is_switched_off_is_named(
+    api: ApiFactory, settings: Settings, upstreams: FakeUpstreams
+):
     Market(upstreams)
     off = upstreams.provider_settings(*NAMES) | upstreams.provider_settings("honeypotis", enabled=False)
 
@@ -399,7 +401,7 @@ def test_a_simulation_that_is_switched_off_is_named(api: Api, settings: Settings
 
 
 def test_what_is_switched_off_is_no_failure_of_an_unknown_token(
-    api: Api, settings: Settings, upstreams: FakeUpstreams
+    api: ApiFactory, settings: Settings, upstreams: FakeUpstreams
 ):
     market = Market(upstreams)
     market.goplus_says(NOTHING)
@@ -410,7 +412,9 @@ def test_what_is_switched_off_is_no_failure_of_an_unknown_token(
     assert ask(api(configure_providers(settings, off))).status_code == 404
 
 
-def test_without_the_flags_set_up_nothing_is_charged(api: Api, settings: Settings, upstreams: FakeUpstreams):
+def test_without_the_flags_set_up_nothing_is_charged(
+    api: ApiFactory, settings: Settings, upstreams: FakeUpstreams
+):
     off = upstreams.provider_settings(*NAMES) | upstreams.provider_settings("goplus", enabled=False)
 
     response = ask(api(configure_providers(settings, off)))
@@ -425,7 +429,9 @@ def test_the_flags_do_not_cover_a_development_chain(client: httpx.Client):
     assert (response.status_code, response.json()["error"]["code"]) == (503, "provider_unconfigured")
 
 
-def test_a_key_goes_along_and_never_into_an_answer(api: Api, settings: Settings, upstreams: FakeUpstreams):
+def test_a_key_goes_along_and_never_into_an_answer(
+    api: ApiFactory, settings: Settings, upstreams: FakeUpstreams
+):
     Market(upstreams)
     upstreams.faults["goplus"] = "403 page"
     keyed = upstreams.provider_settings(*NAMES) | upstreams.provider_settings(
@@ -602,7 +608,7 @@ def test_a_well_known_token_with_an_issuer_is_low(client: httpx.Client, upstream
 
 
 @pytest.fixture
-def replaying(api: Api, settings: Settings, replayed: str) -> httpx.Client:
+def replaying(api: ApiFactory, settings: Settings, replayed: str) -> httpx.Client:
     """A deployment that is answered by recordings."""
     folders = {"goplus": "goplus_token_security", "honeypotis": "honeypot_is"}
     recorded_at = {name: ProviderSettings(url=f"{replayed}/{folders.get(name, name)}") for name in NAMES}
@@ -619,7 +625,7 @@ def replaying(api: Api, settings: Settings, replayed: str) -> httpx.Client:
     ],
 )
 def test_recorded_tokens(
-    api: Api,
+    api: ApiFactory,
     settings: Settings,
     upstreams: FakeUpstreams,
     replaying: httpx.Client,

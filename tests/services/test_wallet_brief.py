@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import httpx
 import pytest
-from buyer import Api, Buyer
+from buyer import ApiFactory, Buyer
 from pydantic import SecretStr
 from standins import FAULTS, FakeUpstreams, Fault, RecordedRequest, configure_providers, send_paid
 
@@ -302,7 +302,9 @@ def statuses(answer: dict[str, Any]) -> dict[str, str]:
     return {each["name"]: each["status"] for each in answer["providers"]}
 
 
-def test_with_a_key_alchemy_tells_it_all(api: Api, settings: Settings, upstreams: FakeUpstreams) -> None:
+def test_with_a_key_alchemy_tells_it_all(
+    api: ApiFactory, settings: Settings, upstreams: FakeUpstreams
+) -> None:
     alchemy(
         upstreams,
         {SPAM: 10**24, GEM: 5 * 10**18, USDC[1]: 42_500_000},
@@ -350,7 +352,7 @@ def test_with_a_key_alchemy_tells_it_all(api: Api, settings: Settings, upstreams
     assert len(upstreams.requests_of("defillama")) == 1
 
 
-def test_poisoned_history_is_marked(api: Api, settings: Settings, upstreams: FakeUpstreams) -> None:
+def test_poisoned_history_is_marked(api: ApiFactory, settings: Settings, upstreams: FakeUpstreams) -> None:
     nothing = {"value": "0x0", "address": USDC[1], "decimal": "0x6"}
     counterfeit = {"value": hex(10**9), "address": SPAM, "decimal": "0x6"}
     alchemy(
@@ -376,7 +378,7 @@ def test_poisoned_history_is_marked(api: Api, settings: Settings, upstreams: Fak
     assert notes[3] == {}
 
 
-def test_ten_of_each_the_best_first(api: Api, settings: Settings, upstreams: FakeUpstreams) -> None:
+def test_ten_of_each_the_best_first(api: ApiFactory, settings: Settings, upstreams: FakeUpstreams) -> None:
     tokens = [f"0x{number:040x}" for number in range(0x2000, 0x2000 + 15)]
     alchemy(
         upstreams,
@@ -404,7 +406,7 @@ def test_ten_of_each_the_best_first(api: Api, settings: Settings, upstreams: Fak
 
 
 def test_tokens_that_nobody_looked_at_are_counted(
-    api: Api, settings: Settings, upstreams: FakeUpstreams
+    api: ApiFactory, settings: Settings, upstreams: FakeUpstreams
 ) -> None:
     tokens = [f"0x{number:040x}" for number in range(0x2000, 0x2000 + 40)]
     alchemy(
@@ -423,7 +425,7 @@ def test_tokens_that_nobody_looked_at_are_counted(
     assert [len(batch) for batch in batches] == [30]
 
 
-def test_no_amount_breaks_anything(api: Api, settings: Settings, upstreams: FakeUpstreams) -> None:
+def test_no_amount_breaks_anything(api: ApiFactory, settings: Settings, upstreams: FakeUpstreams) -> None:
     tokens: dict[str, int | None] = {GEM: 0, SPAM: 255, FRIEND: None}
     alchemy(
         upstreams,
@@ -443,7 +445,7 @@ def test_no_amount_breaks_anything(api: Api, settings: Settings, upstreams: Fake
 
 
 def test_without_a_key_blockscout_tells_it_all_and_the_node_the_balance(
-    api: Api, settings: Settings, upstreams: FakeUpstreams
+    api: ApiFactory, settings: Settings, upstreams: FakeUpstreams
 ) -> None:
     Node(upstreams)
     blockscout(
@@ -504,7 +506,7 @@ def test_without_a_key_blockscout_tells_it_all_and_the_node_the_balance(
 
 
 def test_of_a_wallet_that_blockscout_never_saw_nothing_is_made_up(
-    api: Api, settings: Settings, upstreams: FakeUpstreams
+    api: ApiFactory, settings: Settings, upstreams: FakeUpstreams
 ) -> None:
     at = f"/api/v2/addresses/{WALLET}"
     for path in (at, f"{at}/tokens", f"{at}/token-transfers", f"{at}/transactions"):
@@ -522,7 +524,7 @@ def test_of_a_wallet_that_blockscout_never_saw_nothing_is_made_up(
 
 
 def test_on_bsc_the_chain_itself_is_read_and_coverage_is_said(
-    api: Api, settings: Settings, upstreams: FakeUpstreams
+    api: ApiFactory, settings: Settings, upstreams: FakeUpstreams
 ) -> None:
     node = Node(upstreams)
     node.balances = {USDC[56]: 25 * 10**17, GEM: 10**18, SPAM: 10**18}
@@ -556,7 +558,7 @@ def test_on_bsc_the_chain_itself_is_read_and_coverage_is_said(
 
 
 def test_a_node_without_logs_still_tells_the_known_tokens(
-    api: Api, settings: Settings, upstreams: FakeUpstreams
+    api: ApiFactory, settings: Settings, upstreams: FakeUpstreams
 ) -> None:
     node = Node(upstreams)
     node.balances = {USDC[56]: 25 * 10**17}
@@ -573,7 +575,7 @@ def test_a_node_without_logs_still_tells_the_known_tokens(
 
 
 def test_every_chain_is_answered_from_its_node_alone(
-    api: Api, settings: Settings, upstreams: FakeUpstreams
+    api: ApiFactory, settings: Settings, upstreams: FakeUpstreams
 ) -> None:
     node = Node(upstreams)
     client = api(standing(upstreams, settings, "rpc", "defillama"))
@@ -590,7 +592,7 @@ def test_every_chain_is_answered_from_its_node_alone(
 
 @pytest.mark.parametrize("fault", SOME_FAULTS)
 def test_a_lead_that_fails_hands_over_to_the_next(
-    api: Api, settings: Settings, upstreams: FakeUpstreams, fault: Fault
+    api: ApiFactory, settings: Settings, upstreams: FakeUpstreams, fault: Fault
 ) -> None:
     upstreams.faults["alchemy"] = fault
     Node(upstreams)
@@ -611,7 +613,7 @@ def test_a_lead_that_fails_hands_over_to_the_next(
 
 
 def test_transfers_alone_are_handed_over_when_they_alone_fail(
-    api: Api, settings: Settings, upstreams: FakeUpstreams
+    api: ApiFactory, settings: Settings, upstreams: FakeUpstreams
 ) -> None:
     def refused(_params: list[Any]) -> Any:
         raise Refused("too expensive")
@@ -629,7 +631,7 @@ def test_transfers_alone_are_handed_over_when_they_alone_fail(
 
 @pytest.mark.parametrize("fault", SOME_FAULTS)
 def test_prices_are_done_without(
-    api: Api, settings: Settings, upstreams: FakeUpstreams, fault: Fault
+    api: ApiFactory, settings: Settings, upstreams: FakeUpstreams, fault: Fault
 ) -> None:
     upstreams.faults["defillama"] = fault
     alchemy(upstreams, {USDC[1]: 5})
@@ -644,7 +646,7 @@ def test_prices_are_done_without(
 
 @pytest.mark.parametrize("fault", SOME_FAULTS)
 def test_when_all_fail_the_first_failure_is_told_and_the_payment_stays_good(
-    api: Api, settings: Settings, upstreams: FakeUpstreams, fault: Fault
+    api: ApiFactory, settings: Settings, upstreams: FakeUpstreams, fault: Fault
 ) -> None:
     upstreams.faults |= {"alchemy": fault, "blockscout": "500", "rpc": "500"}
     client = api(standing(upstreams, settings, "alchemy", "blockscout", "rpc", "defillama", **QUICK))
@@ -659,7 +661,7 @@ def test_when_all_fail_the_first_failure_is_told_and_the_payment_stays_good(
 
 
 def test_with_nobody_to_ask_it_is_unconfigured_and_free(
-    api: Api, settings: Settings, upstreams: FakeUpstreams
+    api: ApiFactory, settings: Settings, upstreams: FakeUpstreams
 ) -> None:
     client = api(standing(upstreams, settings, "defillama"))
 
@@ -670,7 +672,7 @@ def test_with_nobody_to_ask_it_is_unconfigured_and_free(
 
 
 def test_a_second_question_comes_from_the_cache(
-    api: Api, settings: Settings, upstreams: FakeUpstreams
+    api: ApiFactory, settings: Settings, upstreams: FakeUpstreams
 ) -> None:
     alchemy(upstreams)
     prices(upstreams, 1, {})
@@ -699,7 +701,7 @@ def test_a_bad_request_is_free(client: httpx.Client) -> None:
 
 
 def test_on_the_development_chain_a_buyer_sees_the_payment(
-    api: Api, chain_settings: Settings, devchain: DevChain
+    api: ApiFactory, chain_settings: Settings, devchain: DevChain
 ) -> None:
     client = api(chain_settings)
     chain, buyer = chain_settings.chain_id, Buyer(3)
@@ -729,7 +731,7 @@ def test_on_the_development_chain_a_buyer_sees_the_payment(
 
 
 def test_a_node_that_answers_what_was_not_asked_breaks_nothing(
-    api: Api, settings: Settings, upstreams: FakeUpstreams
+    api: ApiFactory, settings: Settings, upstreams: FakeUpstreams
 ) -> None:
     node = Node(upstreams)
     node.emits(GEM, FRIEND, WALLET, 10**18, block=59_000)
@@ -763,7 +765,7 @@ def test_a_node_that_answers_what_was_not_asked_breaks_nothing(
 
 
 def test_a_balance_that_no_chain_has_is_a_failure(
-    api: Api, settings: Settings, upstreams: FakeUpstreams
+    api: ApiFactory, settings: Settings, upstreams: FakeUpstreams
 ) -> None:
     Node(upstreams).wei = 2**20_000
     client = api(standing(upstreams, settings, "rpc", **QUICK))
@@ -774,7 +776,7 @@ def test_a_balance_that_no_chain_has_is_a_failure(
 
 
 def test_the_coin_that_a_source_lists_among_the_tokens_is_not_counted_twice(
-    api: Api, settings: Settings, upstreams: FakeUpstreams
+    api: ApiFactory, settings: Settings, upstreams: FakeUpstreams
 ) -> None:
     coin = "0x0000000000000000000000000000000000001010"
     alchemy(upstreams, {coin: 125 * 10**16, USDC[137]: 5})
@@ -788,7 +790,7 @@ def test_the_coin_that_a_source_lists_among_the_tokens_is_not_counted_twice(
 
 
 def test_a_balance_that_nobody_knows_is_no_zero(
-    api: Api, settings: Settings, upstreams: FakeUpstreams
+    api: ApiFactory, settings: Settings, upstreams: FakeUpstreams
 ) -> None:
     blockscout(upstreams, [listed(USDC[8453], 5)])
     upstreams.set_response(
@@ -805,7 +807,7 @@ def test_a_balance_that_nobody_knows_is_no_zero(
 
 
 def test_names_that_cannot_be_had_are_said_with_the_checks_they_were_for(
-    api: Api, settings: Settings, upstreams: FakeUpstreams
+    api: ApiFactory, settings: Settings, upstreams: FakeUpstreams
 ) -> None:
     def busy(_params: list[Any]) -> Any:
         raise Refused("429 too many requests")
@@ -820,7 +822,7 @@ def test_names_that_cannot_be_had_are_said_with_the_checks_they_were_for(
 
 
 def test_tokens_whose_metadata_is_null_are_said(
-    api: Api, settings: Settings, upstreams: FakeUpstreams
+    api: ApiFactory, settings: Settings, upstreams: FakeUpstreams
 ) -> None:
     alchemy(upstreams, {GEM: 5}, names={GEM: (None, None, None)})
     prices(upstreams, 1, {})
@@ -836,7 +838,7 @@ def test_tokens_whose_metadata_is_null_are_said(
 
 
 def test_notes_are_bounded_and_the_rest_is_counted(
-    api: Api, settings: Settings, upstreams: FakeUpstreams
+    api: ApiFactory, settings: Settings, upstreams: FakeUpstreams
 ) -> None:
     scams = [listed(f"0x{number:040x}", 1, reputation="scam") for number in range(0x2000, 0x2000 + 60)]
     Node(upstreams)
@@ -851,7 +853,7 @@ def test_notes_are_bounded_and_the_rest_is_counted(
 
 
 def test_no_number_of_a_source_breaks_the_answer(
-    api: Api, settings: Settings, upstreams: FakeUpstreams
+    api: ApiFactory, settings: Settings, upstreams: FakeUpstreams
 ) -> None:
     alchemy(upstreams, transfers=[moved(2**64), moved(7)])
     prices(upstreams, 1, {ZERO: 3000})
@@ -863,7 +865,7 @@ def test_no_number_of_a_source_breaks_the_answer(
 
 
 def test_a_genuine_token_named_after_its_site_is_listed_where_it_trades(
-    api: Api, settings: Settings, upstreams: FakeUpstreams
+    api: ApiFactory, settings: Settings, upstreams: FakeUpstreams
 ) -> None:
     alchemy(
         upstreams,
@@ -880,7 +882,7 @@ def test_a_genuine_token_named_after_its_site_is_listed_where_it_trades(
 
 
 def test_two_counterparties_that_look_alike_are_pointed_out_whatever_they_moved(
-    api: Api, settings: Settings, upstreams: FakeUpstreams
+    api: ApiFactory, settings: Settings, upstreams: FakeUpstreams
 ) -> None:
     gem = {"value": hex(10**21), "address": GEM, "decimal": None}
     alchemy(

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, cast
 
 import httpx
-from facilitators import settings_in, stub_facilitator
+from facilitators import build_settings, open_stub_facilitator
 from lxml import html
 from markdown_it import MarkdownIt
 
@@ -47,8 +47,8 @@ class Reading:
 @contextmanager
 def reading(folder: Path, **changes: object) -> Generator[Reading]:
     """Serve an API with changed settings and generate its website."""
-    with stub_facilitator() as stub:
-        settings = settings_in(folder, stub.url).model_copy(update={"public_url": API, **changes})
+    with open_stub_facilitator() as stub:
+        settings = build_settings(folder, stub.url).model_copy(update={"public_url": API, **changes})
         with run_in_thread(settings) as url, httpx.Client(base_url=url, timeout=30) as api:
             deployment = read_deployment(url, SITE)
             yield Reading(deployment, all_files(deployment), api)

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 import pytest
-from buyer import decoded
+from buyer import decode_header
 from eth_account import Account
 from eth_account.messages import encode_defunct
 from readings import API, SITE, Reading, addresses, code, ids, links, picked, reading
@@ -272,7 +272,7 @@ def test_the_terms_that_are_explained_are_those_of_the_402(paid: Reading) -> Non
 
     shown = paid.text("/paying.md").split("```json\n")[1].split("```")[0]
 
-    assert json.loads(shown) == decoded(header)["accepts"][0]
+    assert json.loads(shown) == decode_header(header)["accepts"][0]
 
 
 def test_what_costs_nothing_is_what_the_error_table_says(paid: Reading) -> None:
@@ -294,7 +294,7 @@ def test_the_caps_that_are_told_are_those_of_the_client(paid: Reading) -> None:
 @pytest.mark.parametrize("page", ["/agents.md", "/start.md", "/.well-known/agent-skills/centgate/SKILL.md"])
 def test_what_pays_names_the_network_that_is_charged_on(paid: Reading, page: str) -> None:
     header = paid.api.post("/services/token-risk").headers["PAYMENT-REQUIRED"]
-    network = decoded(header)["accepts"][0]["network"]
+    network = decode_header(header)["accepts"][0]["network"]
 
     text = paid.text(page)
 
@@ -304,7 +304,7 @@ def test_what_pays_names_the_network_that_is_charged_on(paid: Reading, page: str
 
 def test_who_is_paid_is_whom_the_402_names(paid: Reading) -> None:
     header = paid.api.post("/services/token-risk").headers["PAYMENT-REQUIRED"]
-    terms = decoded(header)["accepts"][0]
+    terms = decode_header(header)["accepts"][0]
 
     text = paid.text("/trust.md")
 

@@ -23,7 +23,7 @@ from urllib.parse import urlsplit
 import httpx
 import pytest
 import yaml
-from buyer import decoded
+from buyer import decode_header
 from lxml import etree
 from markdown_it import MarkdownIt
 from protego import Protego
@@ -113,7 +113,7 @@ def test_the_prices_of_llms_txt_are_those_of_the_catalogue_and_of_the_402(told: 
     catalogue = told.api.get("/services").json()["services"]
     assert offered == [(each["method"], each["path"], str(each["price"])[1:]) for each in catalogue]
     for _, path, price in offered:
-        terms = decoded(told.api.post(path).headers["PAYMENT-REQUIRED"])["accepts"][0]
+        terms = decode_header(told.api.post(path).headers["PAYMENT-REQUIRED"])["accepts"][0]
         assert Decimal(price) * 10**6 == int(terms["amount"])
 
 

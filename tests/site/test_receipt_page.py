@@ -9,8 +9,8 @@ from typing import Any
 
 import httpx
 import pytest
-from buyer import Buyer, pay, payment_for
-from facilitators import settings_in, stub_facilitator
+from buyer import Buyer, pay, sign_payment
+from facilitators import build_settings, open_stub_facilitator
 from playwright.sync_api import Browser, Page, expect
 from pydantic import SecretStr
 from readings import Reading, picked, reading
@@ -27,8 +27,8 @@ KEY = "5e" * 32
 def shop_api(tmp_path_factory: pytest.TempPathFactory) -> Generator[httpx.Client]:
     """An API that signs."""
     with (
-        stub_facilitator() as stub,
-        run_in_thread(settings_in(tmp_path_factory.mktemp("signing"), stub.url, receipt_key=KEY)) as url,
+        open_stub_facilitator() as stub,
+        run_in_thread(build_settings(tmp_path_factory.mktemp("signing"), stub.url, receipt_key=KEY)) as url,
         httpx.Client(base_url=url, timeout=30) as client,
     ):
         yield client
@@ -81,7 +81,7 @@ def states(page: Page) -> list[str]:
 
 
 def test_a_receipt_of_this_api_is_checked(visitor: Page, shop_api: httpx.Client) -> None:
-    response = pay(shop_api, payment_for(shop_api, Buyer()))
+    response = pay(shop_api, sign_payment(shop_api, Buyer()))
 
     check(visitor, response.headers["PAYMENT-RESPONSE"], body=response.content)
 

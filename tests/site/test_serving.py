@@ -19,7 +19,7 @@ import httpx
 import pytest
 import typer
 import uvicorn
-from facilitators import StubFacilitator, settings_in
+from facilitators import StubFacilitator, build_settings
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from starlette.applications import Starlette
@@ -306,7 +306,7 @@ def test_a_failure_of_its_own_is_an_apology(shop: Site, monkeypatch: pytest.Monk
 def test_pages_stay_when_the_api_goes_and_say_since_when(
     tmp_path: Path, facilitator: StubFacilitator
 ) -> None:
-    with run_in_thread(settings_in(tmp_path, facilitator.url)) as api:
+    with run_in_thread(build_settings(tmp_path, facilitator.url)) as api:
         deployment = read_deployment(api, "https://site.example")
         assert "**up**" in page(api, deployment)
 
@@ -319,7 +319,7 @@ def test_pages_stay_when_the_api_goes_and_say_since_when(
 
 
 def test_an_api_that_comes_back_is_up_again(tmp_path: Path, facilitator: StubFacilitator) -> None:
-    api_settings = settings_in(tmp_path, facilitator.url)
+    api_settings = build_settings(tmp_path, facilitator.url)
     with run_in_thread(api_settings) as api:
         deployment = read_deployment(api, "https://site.example")
     port = int(api.rpartition(":")[2])

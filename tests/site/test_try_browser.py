@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import pytest
-from buyer import decoded, encoded
+from buyer import decode_header, encode_header
 from playwright.sync_api import Browser, Page, Route, expect
 from visitors import Poor, Site, Wallet, give, open_site, violations
 
@@ -434,10 +434,12 @@ def test_terms_that_hide_their_price_behind_another_are_not_signed(page: Page) -
 
     def dearer(route: Route) -> None:
         response = route.fetch()
-        terms = decoded(response.headers["payment-required"])
+        terms = decode_header(response.headers["payment-required"])
         terms["accepts"][0] |= {"amount": "9000000"}
         terms["accepts"][0]["extra"] |= {"amount": "10000"}
-        route.fulfill(response=response, headers={**response.headers, "payment-required": encoded(terms)})
+        route.fulfill(
+            response=response, headers={**response.headers, "payment-required": encode_header(terms)}
+        )
 
     page.goto(PHISHING)
     page.route("**/services/**", dearer)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Generator
 
 import pytest
-from facilitators import StubFacilitator, refused, said, settings_in, stub_facilitator
-from payments.moods import MOODY, Moods, moody_on_the_shelf
+from facilitators import StubFacilitator, build_settings, open_stub_facilitator, refuse_with, reply_with
+from payments.moods import FAILING_SERVICE, ServiceFailures, install_failing_service
 from playwright.sync_api import Page, expect
 from visitors import Site, Wallet, give, open_site
 
@@ -20,37 +20,37 @@ HOSTILE = '<img src="x" onerror="document.title = \'broken in\'">'
 @pytest.fixture(scope="module")
 def stub() -> Generator[StubFacilitator]:
     """A facilitator that does what a test says."""
-    with stub_facilitator() as stub:
+    with open_stub_facilitator() as stub:
         yield stub
 
 
 @pytest.fixture(scope="module")
-def catalogue() -> Generator[Moods]:
+def catalogue() -> Generator[ServiceFailures]:
     """A service more, which fails when a test says so."""
-    with moody_on_the_shelf() as moods:
+    with install_failing_service() as moods:
         yield moods
 
 
 @pytest.fixture
-def moods(catalogue: Moods, stub: StubFacilitator) -> Moods:
+def moods(catalogue: ServiceFailures, stub: StubFacilitator) -> ServiceFailures:
     """The same, in no mood yet."""
-    catalogue.forget()
+    catalogue.reset()
     stub.next.clear()
     return catalogue
 
 
 @pytest.fixture(scope="module")
 def site(
-    catalogue: Moods, stub: StubFacilitator, tmp_path_factory: pytest.TempPathFactory
+    catalogue: ServiceFailures, stub: StubFacilitator, tmp_path_factory: pytest.TempPathFactory
 ) -> Generator[Site]:
     """The website of an API with the moody service and that facilitator."""
-    settings = settings_in(tmp_path_factory.mktemp("trouble"), stub.url)
+    settings = build_settings(tmp_path_factory.mktemp("trouble"), stub.url)
     with run_in_thread(settings) as api, open_site(api) as site:
         yield site
 
 
 @pytest.fixture
-def wallet(page: Page, moods: Moods) -> Wallet:
+def wallet(page: Page, moods: ServiceFailures) -> Wallet:
     """The visitor's wallet."""
     wallet = Wallet()
     give(page, wallet)
@@ -59,7 +59,7 @@ def wallet(page: Page, moods: Moods) -> Wallet:
 
 def buy(page: Page, site: Site, question: str = "why") -> None:
     """Ask the moody service, and pay."""
-    page.goto(site.url + MOODY)
+    page.goto(site.url + FAILING_SERVICE)
     page.locator("[name=question]").fill(question)
     page.get_by_role("button", name="See the price").click()
     page.get_by_role("button", name="Pay with wallet").click()
@@ -72,9 +72,9 @@ def send_again(page: Page) -> None:
 
 
 def test_a_service_that_fails_after_the_payment_answers_the_same_payment_later(
-    page: Page, site: Site, wallet: Wallet, moods: Moods
+    page: Page, site: Site, wallet: Wallet, moods: ServiceFailures
 ) -> None:
-    moods.then(lambda: ProviderError("moon", "it is dark there"))
+    moods.raise_next(lambda: ProviderError("moon", "it is dark there"))
     buy(page, site)
     expect(page.locator("#try-said")).to_contain_text("it is dark there")
     expect(page.locator("#try-said")).to_contain_text(STATES["settled"][0])
@@ -88,7 +88,7 @@ def test_a_service_that_fails_after_the_payment_answers_the_same_payment_later(
 def test_an_open_settlement_is_sent_again_when_the_api_wants_it(
     page: Page, site: Site, wallet: Wallet, stub: StubFacilitator
 ) -> None:
-    stub.next.append(stub.then(said(502, "<h1>Bad Gateway</h1>")))
+    stub.next.append(stub.move_then_reply(reply_with(502, "<h1>Bad Gateway</h1>")))
     buy(page, site)
     expect(page.locator("#try-said")).to_contain_text("send it again in 5 seconds")
     expect(page.get_by_role("button", name="Send the same payment again")).to_be_disabled()
@@ -101,9 +101,9 @@ def test_an_open_settlement_is_sent_again_when_the_api_wants_it(
 
 
 def test_a_payment_that_waits_is_sent_again_after_a_reload(
-    page: Page, site: Site, wallet: Wallet, moods: Moods
+    page: Page, site: Site, wallet: Wallet, moods: ServiceFailures
 ) -> None:
-    moods.then(lambda: ProviderError("moon", "it is dark there"))
+    moods.raise_next(lambda: ProviderError("moon", "it is dark there"))
     buy(page, site)
     expect(page.locator("#try-waiting")).to_be_visible()
 
@@ -117,7 +117,7 @@ def test_a_payment_that_waits_is_sent_again_after_a_reload(
 def test_a_refused_payment_is_explained(
     page: Page, site: Site, wallet: Wallet, stub: StubFacilitator
 ) -> None:
-    stub.next.append(refused("insufficient_funds"))
+    stub.next.append(refuse_with("insufficient_funds"))
 
     buy(page, site)
 
@@ -126,8 +126,10 @@ def test_a_refused_payment_is_explained(
     expect(page.locator("#try-waiting")).to_be_hidden()
 
 
-def test_that_nothing_is_known_is_a_paid_answer(page: Page, site: Site, wallet: Wallet, moods: Moods) -> None:
-    moods.then(lambda: NoData("nobody knows why"))
+def test_that_nothing_is_known_is_a_paid_answer(
+    page: Page, site: Site, wallet: Wallet, moods: ServiceFailures
+) -> None:
+    moods.raise_next(lambda: NoData("nobody knows why"))
 
     buy(page, site)
 
@@ -146,7 +148,7 @@ def test_text_of_strangers_stays_text(page: Page, site: Site, wallet: Wallet) ->
 
 
 def test_an_api_that_cannot_be_reached_is_told_before_anything_is_signed(page: Page, site: Site) -> None:
-    page.goto(site.url + MOODY)
+    page.goto(site.url + FAILING_SERVICE)
     page.route("**/services/**", lambda route: route.abort())
 
     page.get_by_role("button", name="See the price").click()

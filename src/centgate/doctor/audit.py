@@ -6,13 +6,13 @@ import time
 
 from centgate.doctor.check import Finding, ok, skipped, warning
 from centgate.doctor.deployment import Deployment
-from centgate.payments.audit import ADVICE, KINDS, describe_counts
-from centgate.payments.audit_queries import LastAudit, last_audit
+from centgate.payments.audit import FINDING_ADVICE, FINDING_KINDS, describe_counts
+from centgate.payments.audit_queries import LastAudit, find_last_audit
 from centgate.payments.looking import describe_error, open_readonly
 from centgate.payments.migrations import SchemaMismatch
-from centgate.payments.nodes import payment_nodes
+from centgate.payments.nodes import select_nodes
 from centgate.payments.periods import format_age, format_iso
-from centgate.payments.store import BadAddress, JournalUnavailable
+from centgate.payments.store import InvalidDatabaseUrl, JournalUnavailable
 
 OVERDUE = 3 * 3600
 """Seconds after which the last audit is overdue."""
@@ -23,11 +23,11 @@ async def audit(deployment: Deployment) -> Finding:
     settings = deployment.settings
     try:
         async with open_readonly(settings.database_url) as books:
-            last = None if books.missing_message else await books.reader.read(last_audit)
-    except (JournalUnavailable, SchemaMismatch, BadAddress) as error:
+            last = None if books.missing_message else await books.reader.read(find_last_audit)
+    except (JournalUnavailable, SchemaMismatch, InvalidDatabaseUrl) as error:
         return skipped(f"the journal cannot be read: {describe_error(error)}")
     if last is None:
-        nodes = payment_nodes(settings, settings.network)
+        nodes = select_nodes(settings, settings.network)
         why = "a server runs one minutes after its start" if nodes.urls else nodes.description
         return skipped(f"no audit yet: {why}", "or run `centgate payments audit`")
     return _evaluate(last)
@@ -36,7 +36,7 @@ async def audit(deployment: Deployment) -> Finding:
 def _evaluate(last: LastAudit) -> Finding:
     when = f"the audit of {format_iso(last.completed_at)[:19]}Z"
     if last.findings:
-        advice = [ADVICE[kind] for kind in KINDS if last.findings.get(kind)]
+        advice = [FINDING_ADVICE[kind] for kind in FINDING_KINDS if last.findings.get(kind)]
         what = f"{when} found differences between journal and chain: {describe_counts(last.findings)}"
         return warning(what, f"see `centgate payments audit`; {'; '.join(advice)}")
     since = time.time() - last.completed_at

@@ -8,7 +8,7 @@ import orjson
 
 from centgate.doctor.check import Finding, failed, ok, warning
 from centgate.doctor.deployment import Deployment, Reply, Unreached, host, in_the_clear
-from centgate.payments.facilitator import authorize
+from centgate.payments.facilitator import build_auth_headers
 from centgate.payments.terms import SCHEME, X402_VERSION
 
 SLOW = 2.0
@@ -46,7 +46,7 @@ async def facilitator(deployment: Deployment) -> Finding:
 async def ask_facilitator(deployment: Deployment) -> Reply:
     """Send `GET /supported`. Raises Unreached, and ValueError for an invalid signing key."""
     url = deployment.settings.facilitator + "/supported"
-    return await deployment.ask(url, headers=authorize(deployment.settings, url, method="GET"))
+    return await deployment.ask(url, headers=build_auth_headers(deployment.settings, url, method="GET"))
 
 
 def _check_status(url: str, reply: Reply) -> Finding | None:
@@ -85,7 +85,7 @@ async def _check_key(deployment: Deployment, seconds: float) -> Finding:
     """Check that `POST /verify` accepts the key; the body contains no payment."""
     settings = deployment.settings
     url = settings.facilitator + "/verify"
-    headers = {"Content-Type": "application/json", **authorize(settings, url)}
+    headers = {"Content-Type": "application/json", **build_auth_headers(settings, url)}
     try:
         reply = await deployment.ask(url, method="POST", headers=headers, body=b"{}")
     except Unreached as why:

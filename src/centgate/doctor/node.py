@@ -11,7 +11,7 @@ from centgate.doctor.deployment import MEGABYTE, Deployment, host, in_the_clear
 from centgate.errors import ProviderFailure
 from centgate.evm import keccak
 from centgate.jsonrpc.nodes import Node
-from centgate.payments.nodes import NodeSet, payment_nodes
+from centgate.payments.nodes import NodeSet, select_nodes
 from centgate.payments.onchain import CONFIRMATIONS, SPAN
 from centgate.upstream import Upstream
 
@@ -45,7 +45,7 @@ class _NodeProblem:
 async def node(deployment: Deployment) -> Finding:
     """The nodes that resolve unknown outcomes are on the right chain, are up to date, and return the logs
     needed for payments that a facilitator left open."""
-    return await check_nodes(deployment, payment_nodes(deployment.settings, deployment.settings.network))
+    return await check_nodes(deployment, select_nodes(deployment.settings, deployment.settings.network))
 
 
 async def check_nodes(deployment: Deployment, nodes: NodeSet) -> Finding:

@@ -11,7 +11,7 @@ import orjson
 from centgate.catalog import all_services
 from centgate.doctor.check import Finding, failed, ok, skipped, warning
 from centgate.doctor.deployment import Deployment, Reply, Unreached, in_the_clear, is_loopback
-from centgate.payments.terms import ASKED, Terms, terms_of
+from centgate.payments.terms import PAYMENT_REQUIRED_MESSAGE, RouteTerms, build_terms
 
 GOOD, MOST = 3 * 1024, 8 * 1024
 """Header sizes in bytes: accepted everywhere, and the limit of common proxies and clients."""
@@ -61,16 +61,16 @@ def _check_url(deployment: Deployment) -> Finding | None:
     return None
 
 
-def _longest_terms(deployment: Deployment) -> Terms:
+def _longest_terms(deployment: Deployment) -> RouteTerms:
     """Return the longest terms of all services: if these pass the proxy, all do."""
     return max(_all_terms(deployment), key=lambda terms: len(terms.header))
 
 
-def _all_terms(deployment: Deployment) -> list[Terms]:
-    return [terms_of(service, deployment.settings) for service in all_services()]
+def _all_terms(deployment: Deployment) -> list[RouteTerms]:
+    return [build_terms(service, deployment.settings) for service in all_services()]
 
 
-def _compare_terms(terms: Terms, reply: Reply) -> Finding | None:
+def _compare_terms(terms: RouteTerms, reply: Reply) -> Finding | None:
     """Compare a 402 response with this deployment's terms. Returns the problem, or None."""
     if reply.status != 402:
         return failed(
@@ -182,7 +182,9 @@ def _check_payment_header(reply: Reply) -> Finding | None:
             "allow headers of 16 KB at the proxy",
         )
     offer = _decode_offer(reply.headers.get("PAYMENT-REQUIRED", "")) or {}
-    if reply.status != 402 or offer.get("error", ASKED) == ASKED:  # another error: the server read the header
+    if (
+        reply.status != 402 or offer.get("error", PAYMENT_REQUIRED_MESSAGE) == PAYMENT_REQUIRED_MESSAGE
+    ):  # another error: the server read the header
         return failed(
             "PAYMENT-SIGNATURE does not reach the server: payments fail",
             "configure the proxy to forward this request header",
@@ -206,7 +208,7 @@ async def header_size(deployment: Deployment) -> Finding:
     return ok(what)
 
 
-async def _arrives_complete(deployment: Deployment, terms: Terms) -> bool:
+async def _arrives_complete(deployment: Deployment, terms: RouteTerms) -> bool:
     if deployment.settings.public_url is None:
         return False
     try:

@@ -18,8 +18,8 @@ from typing import Any
 
 from centgate.doctor.check import Finding, failed, ok, skipped, warning
 from centgate.doctor.deployment import Deployment, host
-from centgate.payments.migrations import HEAD
-from centgate.payments.store import BadAddress
+from centgate.payments.migrations import HEAD_REVISION
+from centgate.payments.store import InvalidDatabaseUrl
 
 CONNECT_SECONDS = 5
 OLDEST_POSTGRESQL = 14
@@ -49,9 +49,9 @@ async def clock_of_database(deployment: Deployment) -> float | None:
     url = deployment.settings.database_url
     if url.startswith("sqlite:"):
         return None
-    from centgate.payments.postgresql import connected
+    from centgate.payments.postgresql import connect
 
-    connection = await connected(url)
+    connection = await connect(url)
     try:
         before = time.time()
         database_time = float(await connection.fetchval("SELECT extract(epoch FROM clock_timestamp())"))
@@ -63,11 +63,11 @@ async def clock_of_database(deployment: Deployment) -> float | None:
 async def _check_postgresql(deployment: Deployment) -> Finding:
     import asyncpg
 
-    from centgate.payments.postgresql import connected
+    from centgate.payments.postgresql import connect
 
     try:
-        connection = await connected(deployment.settings.database_url)
-    except BadAddress as error:
+        connection = await connect(deployment.settings.database_url)
+    except InvalidDatabaseUrl as error:
         return failed(str(error), "fix CENTGATE_DATABASE_URL: the server cannot start with it")
     except (OSError, asyncpg.PostgresError, asyncpg.InterfaceError) as error:
         return failed(
@@ -126,23 +126,24 @@ async def _check_server(connection: Any, deployment: Deployment, version: str) -
             f"one server uses up to {used_connections} connections, PostgreSQL allows {max_connections}",
             "lower CENTGATE_DATABASE_CONNECTIONS, or raise max_connections",
         )
-    return ok(f"PostgreSQL {version}, schema {HEAD}, durable")
+    return ok(f"PostgreSQL {version}, schema {HEAD_REVISION}, durable")
 
 
 def _check_schema(revision: str | None) -> Finding | None:
     """Compare the schema revision with this version's. Returns the problem, or None."""
-    if revision == HEAD:
+    if revision == HEAD_REVISION:
         return None
     if revision is None:
         return warning(
             "the database is empty", "run `centgate migrate`, or let the first start create tables"
         )
-    if revision < HEAD:
+    if revision < HEAD_REVISION:
         return failed(
-            f"the database has schema {revision}, this version needs {HEAD}", "run `centgate migrate`"
+            f"the database has schema {revision}, this version needs {HEAD_REVISION}",
+            "run `centgate migrate`",
         )
     return failed(
-        f"the database has schema {revision} of a newer version; this one supports {HEAD}",
+        f"the database has schema {revision} of a newer version; this one supports {HEAD_REVISION}",
         "upgrade this installation",
     )
 
@@ -196,7 +197,7 @@ def _check_file(path: Path) -> Finding:
             mode = db.execute("PRAGMA journal_mode").fetchone()[0]
     except sqlite3.Error as error:
         return failed(f"{path} is not writable: {error}", "check the file's owner and integrity")
-    return ok(f"SQLite, schema {HEAD}, {mode} mode")
+    return ok(f"SQLite, schema {HEAD_REVISION}, {mode} mode")
 
 
 def filesystem(folder: Path) -> str:

@@ -39,7 +39,7 @@ from centgate.log import configure_logging
 from centgate.meter import NULL_METER, Meter
 from centgate.metrics.starting import create_worker_meter
 from centgate.payments.claiming import StoredAnswer
-from centgate.payments.gate import receipt_header
+from centgate.payments.gate import encode_receipt_header
 from centgate.pipeline import PaidCall, process_request
 from centgate.runtime import Runtime, open_runtime
 from centgate.service import AnyService
@@ -288,7 +288,7 @@ async def _handle_livez(_request: Request) -> Response:
 
 async def _handle_readyz(request: Request) -> Response:
     runtime = _get_runtime(request)
-    ready = not runtime.single_flight.landing and await _is_database_writable(runtime)
+    ready = not runtime.single_flight.draining and await _is_database_writable(runtime)
     content = {"status": "ready" if ready else "unavailable"}
     if runtime.shared is not None:  # the server stays ready without the shared cache
         content["cache"] = "shared" if runtime.shared.is_up else "local"
@@ -298,7 +298,7 @@ async def _handle_readyz(request: Request) -> Response:
 async def _is_database_writable(runtime: Runtime) -> bool:
     """Return True if the journal is writable; tests it with a write."""
     try:
-        await runtime.journal.beat()
+        await runtime.journal.heartbeat()
     except CentgateError:
         return False
     return True
@@ -339,9 +339,9 @@ async def _error_response(request: Request, error: Exception) -> Response:
 def _add_payment_terms(request: Request, error: PaymentRequired, headers: dict[str, str]) -> dict[str, Any]:
     """Add the payment terms to the headers of a 402 and return the same terms for the error's details."""
     terms = _get_runtime(request).gate.terms[request.state.notes["service"]]
-    headers["PAYMENT-REQUIRED"] = terms.header_saying(error.reason) if error.reason else terms.header
+    headers["PAYMENT-REQUIRED"] = terms.header_with_error(error.reason) if error.reason else terms.header
     if error.settlement:
-        headers["PAYMENT-RESPONSE"] = receipt_header(error.settlement)
+        headers["PAYMENT-RESPONSE"] = encode_receipt_header(error.settlement)
     return {"accepts": [terms.requirements]}
 
 

@@ -25,7 +25,7 @@ from centgate.errors import (
     RateLimited,
     UnsupportedOptions,
 )
-from centgate.payments.gate import unpaid, unsold
+from centgate.payments.gate import payment_required, payments_disabled
 
 REQUEST_ID = "req_5b1c0d2e9f7a4836c1d0e2f3"
 TRANSACTION = "0x" + "4c" * 32
@@ -36,13 +36,13 @@ def error_examples(accepts: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
     settled = PaymentNote("settled", charged=True, retry="same_payment", transaction=TRANSACTION)
     delivered = PaymentNote("delivered", charged=True, retry="none", transaction=TRANSACTION)
     unused = PaymentNote("unused", charged=False, retry="none")
-    challenge = unpaid()
+    challenge = payment_required()
     challenge.details["accepts"] = accepts
     errors: tuple[CentgateError, ...] = (
         InvalidRequest([Issue("tokenAddress", "must be 0x and 40 hexadecimal digits")]),
         UnsupportedOptions(["scrapeOptions"], ["query", "limit"]),
         challenge,
-        unsold(),
+        payments_disabled(),
         NotFound("no route '/services/unknown'; see GET /services and GET /openapi.json"),
         NoData("no source knows this token", payment=delivered),
         MethodNotAllowed("DELETE", ("GET", "HEAD", "POST")),

@@ -11,7 +11,7 @@ from centgate.envelope import ERROR_SPECS, PROVIDER_SCHEMA, success_schema
 from centgate.errors import PaymentState, Retry
 from centgate.faces.error_examples import REQUEST_ID, error_examples
 from centgate.faces.wellknown import receipt_signer
-from centgate.payments.terms import terms_of
+from centgate.payments.terms import build_terms
 from centgate.schema import iterate_objects
 from centgate.service import AnyService
 from centgate.settings import Settings
@@ -38,7 +38,7 @@ def openapi(catalog: tuple[AnyService, ...], settings: Settings) -> dict[str, An
         "Provider": PROVIDER_SCHEMA,
         "PaymentRequirements": _REQUIREMENTS_SCHEMA,
     }
-    accepts = [terms_of(catalog[0], settings).requirements] if settings.pay_to else []
+    accepts = [build_terms(catalog[0], settings).requirements] if settings.pay_to else []
     paths = {
         **_free_paths(catalog),
         **{service.path: _build_paid_path(service, settings, schemas) for service in catalog},

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from centgate.payments.terms import terms_of
+from centgate.payments.terms import build_terms
 from centgate.receipts.signer import signer_of
 from centgate.service import AnyService
 from centgate.settings import Settings
@@ -34,5 +34,5 @@ def _product_entry(service: AnyService, settings: Settings) -> dict[str, Any]:
         "method": "POST",
         "price": f"${service.price}",
         "description": service.summary,
-        "accepts": [terms_of(service, settings).requirements] if settings.pay_to else [],
+        "accepts": [build_terms(service, settings).requirements] if settings.pay_to else [],
     }

@@ -15,9 +15,16 @@ from sqlalchemy.sql.elements import ColumnElement
 from centgate.errors import CentgateError
 from centgate.metrics import declared
 from centgate.metrics.families import create_gauge
-from centgate.payments.audit import KINDS
-from centgate.payments.audit_queries import LastAudit, last_audit
-from centgate.payments.statements import Ask, Asking, Row, ago, now, statement
+from centgate.payments.audit import FINDING_KINDS
+from centgate.payments.audit_queries import LastAudit, find_last_audit
+from centgate.payments.statements import (
+    BoundStatement,
+    ResultRow,
+    UnitOfWork,
+    compile_statement,
+    now,
+    seconds_ago,
+)
 from centgate.payments.store import Store
 from centgate.payments.tables import UNDELIVERED, payments
 
@@ -29,7 +36,7 @@ def _literal(word: str) -> ColumnElement[str]:
     return literal_column(f"'{word}'", String)
 
 
-_COUNT = statement(
+_COUNT = compile_statement(
     union_all(
         select(
             _literal("settling").label("state"),
@@ -40,7 +47,7 @@ _COUNT = statement(
         select(_literal("redeemable"), func.count(), func.min(payments.c.updated_at), now()).where(
             UNDELIVERED,
             payments.c.state == _literal("settled"),
-            payments.c.updated_at >= ago("keep"),
+            payments.c.updated_at >= seconds_ago("keep"),
         ),
     )
 )
@@ -54,13 +61,13 @@ class OpenPaymentCount:
     age: float
 
 
-def count_open_payments(keep: float) -> Asking[dict[str, OpenPaymentCount]]:
+def count_open_payments(keep: float) -> UnitOfWork[dict[str, OpenPaymentCount]]:
     """Count open payments: `settling`, and `redeemable` if settled in the last `keep` seconds."""
-    rows = yield Ask(_COUNT, {"keep": keep})
+    rows = yield BoundStatement(_COUNT, {"keep": keep})
     return {row["state"]: OpenPaymentCount(row["number"], _age(row)) for row in rows}
 
 
-def _age(row: Row) -> float:
+def _age(row: ResultRow) -> float:
     """Return the seconds since the oldest payment of a row entered its state; 0 without one."""
     return max(0.0, row["now"] - (row["oldest"] or row["now"]))
 
@@ -98,14 +105,14 @@ class OpenPaymentsCollector(Collector):
         yield from _audit_metrics(self._audit)
 
 
-def _read_metrics(keep: float) -> Asking[tuple[dict[str, OpenPaymentCount], LastAudit | None]]:
+def _read_metrics(keep: float) -> UnitOfWork[tuple[dict[str, OpenPaymentCount], LastAudit | None]]:
     found = yield from count_open_payments(keep)
-    return found, (yield from last_audit())
+    return found, (yield from find_last_audit())
 
 
 def _audit_metrics(audit: LastAudit | None) -> Iterable[Metric]:
     findings = create_gauge(declared.AUDIT_FINDINGS)
-    for kind in KINDS if audit else ():
+    for kind in FINDING_KINDS if audit else ():
         findings.add_metric([kind], audit.findings.get(kind, 0) if audit else 0)
     yield findings
     yield create_gauge(declared.AUDITED_AT, audit and audit.completed_at)

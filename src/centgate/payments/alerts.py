@@ -23,7 +23,7 @@ import aiohttp
 import structlog
 
 from centgate.payments.audit import describe_counts
-from centgate.payments.facilitator import REVERTED, Outcome, Unresolved, Unsent
+from centgate.payments.facilitator import REVERTED, SettlementNotSent, SettlementOutcome, SettlementUnknown
 from centgate.payments.journal import Journal
 from centgate.payments.periods import format_age
 from centgate.settings import Settings
@@ -35,7 +35,7 @@ WINDOW_SIZE = 20
 """Number of settlements in the window: if half of them failed, an alert is raised too."""
 WINDOW_SECONDS = 900.0
 """Age in seconds after which a settlement leaves the window."""
-FIRST_REMINDER = 1800.0
+FIRST_REMINDER_AFTER = 1800.0
 """Seconds until the first reminder; the interval doubles with each further one."""
 MAX_REMINDER_INTERVAL = 86400.0
 """Maximum seconds between two reminders."""
@@ -51,11 +51,11 @@ LEADER_LEASE = 60.0
 BUYER_REASONS = frozenset({REVERTED, "invalid_exact_evm_nonce_already_used", "invalid_transaction_state"})
 """Reasons that a buyer can cause by using the nonce elsewhere."""
 
-Kind = Literal["settlements_failing", "payments_unresolved", "audit_findings"]
+AlertKind = Literal["settlements_failing", "payments_unresolved", "audit_findings"]
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class AlertCondition:
     """Current condition of one alert kind."""
 
     trouble: bool
@@ -94,19 +94,19 @@ class Alerts:
         self._clock = clock
         self._latest = deque[tuple[float, bool]](maxlen=WINDOW_SIZE)
         """Time of each of the latest settlements, and True if it failed."""
-        self._states: dict[Kind, _AlertState] = {kind: _AlertState() for kind in get_args(Kind)}
-        self._audit: Finding | None = None
+        self._states: dict[AlertKind, _AlertState] = {kind: _AlertState() for kind in get_args(AlertKind)}
+        self._audit: AlertCondition | None = None
         """Condition after the last audit; None before the first."""
 
-    def notice(self, outcome: Outcome) -> None:
+    def record_settlement(self, outcome: SettlementOutcome) -> None:
         """Record a settlement outcome.
 
         Failures that buyers can cause do not count against the facilitator.
         """
-        doubtful = isinstance(outcome, Unresolved) and outcome.reason not in BUYER_REASONS
-        self._latest.append((self._clock(), doubtful or isinstance(outcome, Unsent)))
+        doubtful = isinstance(outcome, SettlementUnknown) and outcome.reason not in BUYER_REASONS
+        self._latest.append((self._clock(), doubtful or isinstance(outcome, SettlementNotSent)))
 
-    async def settlements(self) -> None:
+    async def report_settlements(self) -> None:
         """Report failing settlements, or their end; one server reports for all. Raises JournalUnavailable."""
         if self._settings.alert_webhook is None:
             return
@@ -114,31 +114,31 @@ class Alerts:
         finding = self._settlement_condition(already=state.times > 0)
         if not finding.trouble and not state.times:
             return
-        if not await self._journal.take_duty("settlement alerts", LEADER_LEASE):
+        if not await self._journal.acquire_leadership("settlement alerts", LEADER_LEASE):
             return
         await self._update_alert("settlements_failing", finding)
         if not self._states["settlements_failing"].times:  # it is over
             self._latest.clear()
-            await self._journal.give_up_duty("settlement alerts")
+            await self._journal.release_leadership("settlement alerts")
 
-    async def unresolved(self) -> None:
+    async def report_unresolved(self) -> None:
         """Report payments that stay unresolved, or their end. Raises JournalUnavailable."""
         if self._settings.alert_webhook is None:
             return
         now = await self._journal.now()
-        count, oldest = await self._journal.unresolved_since(now - 60 * self._settings.alert_minutes)
+        count, oldest = await self._journal.count_unresolved(now - 60 * self._settings.alert_minutes)
         await self._update_alert("payments_unresolved", _unresolved_condition(count, now - oldest))
 
-    def notice_audit(self, counts: Mapping[str, int]) -> None:
+    def record_audit(self, counts: Mapping[str, int]) -> None:
         """Record the number of findings of an audit by kind."""
         self._audit = _audit_condition(counts)
 
-    async def audit_findings(self) -> None:
+    async def report_audit_findings(self) -> None:
         """Report the findings of the last audit, or that no findings remain."""
         if self._settings.alert_webhook is not None and self._audit is not None:
             await self._update_alert("audit_findings", self._audit)
 
-    def _settlement_condition(self, *, already: bool) -> Finding:
+    def _settlement_condition(self, *, already: bool) -> AlertCondition:
         recent = [failed for at, failed in self._latest if at > self._clock() - WINDOW_SECONDS]
         failed = sum(recent)
         if already:
@@ -146,20 +146,20 @@ class Alerts:
         else:
             trouble = 2 * failed >= WINDOW_SIZE or (len(recent) >= STREAK and all(recent[-STREAK:]))
         if not trouble:
-            return Finding(trouble, "settlements succeed again")
+            return AlertCondition(trouble, "settlements succeed again")
         message = (
             f"{failed} of the last {len(recent)} settlements failed: the facilitator does not work reliably"
         )
-        return Finding(trouble, message, failed)
+        return AlertCondition(trouble, message, failed)
 
-    async def _update_alert(self, kind: Kind, finding: Finding) -> None:
+    async def _update_alert(self, kind: AlertKind, finding: AlertCondition) -> None:
         """Send `raised`, `reminder` or `over` for a condition; failed deliveries are retried."""
         state, now = self._states[kind], self._clock()
         if now < state.wait_until:
             return
         if finding.trouble and now >= state.remind_at:
             if await self._post_to_webhook(kind, "reminder" if state.times else "raised", finding):
-                pause = min(FIRST_REMINDER * 2 ** min(state.times, 10), MAX_REMINDER_INTERVAL)
+                pause = min(FIRST_REMINDER_AFTER * 2 ** min(state.times, 10), MAX_REMINDER_INTERVAL)
                 self._states[kind] = _AlertState(state.times + 1, remind_at=now + pause)
             else:
                 state.wait_until = now + RETRY_INTERVAL
@@ -169,7 +169,7 @@ class Alerts:
             if await self._post_to_webhook(kind, "over", finding) or state.failed == MAX_OVER_ATTEMPTS:
                 self._states[kind] = _AlertState()
 
-    async def _post_to_webhook(self, kind: Kind, state: str, finding: Finding) -> bool:
+    async def _post_to_webhook(self, kind: AlertKind, state: str, finding: AlertCondition) -> bool:
         """Send an alert; return True if the webhook accepted it."""
         network = self._settings.network
         content: dict[str, Any] = {
@@ -201,22 +201,22 @@ class Alerts:
         return is_accepted
 
 
-def _unresolved_condition(count: int, oldest: float) -> Finding:
+def _unresolved_condition(count: int, oldest: float) -> AlertCondition:
     if not count:
-        return Finding(trouble=False, message="no payment has been unresolved for too long any more")
+        return AlertCondition(trouble=False, message="no payment has been unresolved for too long any more")
     subject = "1 payment is" if count == 1 else f"{count} payments are"
     message = (
         f"{subject} unresolved, the oldest for {format_age(oldest)}: it is not known whether the money moved"
     )
-    return Finding(trouble=True, message=message, count=count, oldest_seconds=int(oldest))
+    return AlertCondition(trouble=True, message=message, count=count, oldest_seconds=int(oldest))
 
 
-def _audit_condition(counts: Mapping[str, int]) -> Finding:
+def _audit_condition(counts: Mapping[str, int]) -> AlertCondition:
     total = sum(counts.values())
     if not total:
-        return Finding(trouble=False, message="journal and chain agree again")
+        return AlertCondition(trouble=False, message="journal and chain agree again")
     message = (
         f"journal and chain differ over {'1 payment' if total == 1 else f'{total} payments'} "
         f"({describe_counts(counts)}): see `centgate payments audit`"
     )
-    return Finding(trouble=True, message=message, count=total)
+    return AlertCondition(trouble=True, message=message, count=total)

@@ -15,23 +15,23 @@ from typing import Literal, get_args
 from centgate.payments import audit_queries
 from centgate.payments.audit_queries import AuditPosition, Recipient
 from centgate.payments.authorization import PaymentKey
-from centgate.payments.onchain import CLOCK_ALLOWANCE, SPAN, Chain, PaymentQuery
+from centgate.payments.onchain import CLOCK_ALLOWANCE, SPAN, ChainClient, PaymentQuery
 from centgate.payments.queries import key_of
-from centgate.payments.records import Reader
-from centgate.payments.statements import Row
+from centgate.payments.records import JournalReader
+from centgate.payments.statements import ResultRow
 from centgate.payments.store import Store
-from centgate.payments.transfer_reader import FoundTransfer, TransferReader, retried
+from centgate.payments.transfer_reader import FoundTransfer, TransferReader, call_with_retry
 from centgate.settings import Settings
 
 FindingKind = Literal["refused", "open", "unknown", "not_on_chain"]
-KINDS: tuple[FindingKind, ...] = get_args(FindingKind)
-MEANINGS: Mapping[FindingKind, str] = {
+FINDING_KINDS: tuple[FindingKind, ...] = get_args(FindingKind)
+FINDING_MEANINGS: Mapping[FindingKind, str] = {
     "refused": "paid on the chain, but refused here: the buyer's response says that no money moved",
     "open": "paid on the chain, and not settled here yet",
     "unknown": "paid on the chain, and not by a payment of this journal",
     "not_on_chain": "settled here, and not paid on the chain",
 }
-ADVICE: Mapping[FindingKind, str] = {
+FINDING_ADVICE: Mapping[FindingKind, str] = {
     "refused": "refund it by a plain transfer, and record that with `centgate payments refunded`",
     "open": "run `centgate payments reconcile`",
     "unknown": "another seller uses this address, or rows are missing: deployments that share a payTo must "
@@ -99,51 +99,55 @@ class AuditResult:
     def counts(self) -> dict[str, int]:
         """Number of findings by kind, without zeros."""
         counted = Counter(finding.kind for finding in self.findings)
-        return {kind: counted[kind] for kind in KINDS if counted[kind]}
+        return {kind: counted[kind] for kind in FINDING_KINDS if counted[kind]}
 
 
 def describe_counts(counts: Mapping[str, int]) -> str:
     """Describe the number of findings by kind in a sentence."""
-    return "; ".join(f"{count} {MEANINGS[kind]}" for kind in KINDS if (count := counts.get(kind, 0)))
+    return "; ".join(
+        f"{count} {FINDING_MEANINGS[kind]}" for kind in FINDING_KINDS if (count := counts.get(kind, 0))
+    )
 
 
-async def range_by_time(chain: Chain, since: float, until: float, *, after: int | None = None) -> BlockRange:
+async def find_range_by_time(
+    chain: ChainClient, since: float, until: float, *, after: int | None = None
+) -> BlockRange:
     """Return the safe blocks of a period, and all those after a block. Raises ChainUnreachable."""
     blocks = await _safe_range(chain)
-    first = await chain.first_block_since(since, blocks.safe)
+    first = await chain.find_first_block_since(since, blocks.safe)
     first = first if after is None else min(first, after + 1)
-    last = await chain.first_block_since(until, blocks.safe) - 1
+    last = await chain.find_first_block_since(until, blocks.safe) - 1
     return replace(blocks, first=first, last=last, since=since, until=min(until, blocks.complete_time))
 
 
-async def range_by_blocks(chain: Chain, first: int, last: int | None) -> BlockRange:
+async def find_range_by_blocks(chain: ChainClient, first: int, last: int | None) -> BlockRange:
     """Return the safe blocks from one to another, None for the newest. Raises ChainUnreachable."""
     blocks = await _safe_range(chain)
     if first > blocks.safe:
         return replace(blocks, first=first)
-    since = await chain.block_time(first)
+    since = await chain.read_block_time(first)
     if last is None or last >= blocks.safe:
         return replace(blocks, first=first, since=since)
-    until = min(await chain.block_time(last + 1), blocks.complete_time)
+    until = min(await chain.read_block_time(last + 1), blocks.complete_time)
     return replace(blocks, first=first, last=last, since=since, until=until)
 
 
-async def _safe_range(chain: Chain) -> BlockRange:
+async def _safe_range(chain: ChainClient) -> BlockRange:
     """Return an empty range that ends at the newest safe block."""
-    safe = await chain.safe_block()
-    complete = float(await chain.block_time(safe) - SETTLED_WITHIN)
-    complete_block = await chain.first_block_since(complete, safe) - 1
+    safe = await chain.read_safe_block()
+    complete = float(await chain.read_block_time(safe) - SETTLED_WITHIN)
+    complete_block = await chain.find_first_block_since(complete, safe) - 1
     return BlockRange(safe + 1, safe, complete, complete, safe, complete_block, complete)
 
 
 class Auditor:
     """Compares the payments of a journal with those on the chain."""
 
-    def __init__(self, journal: Reader, *, span: int = SPAN) -> None:
+    def __init__(self, journal: JournalReader, *, span: int = SPAN) -> None:
         self._journal = journal
         self._reader = TransferReader(span)
 
-    async def audit(self, chain: Chain, result: AuditResult, blocks: BlockRange) -> None:
+    async def audit(self, chain: ChainClient, result: AuditResult, blocks: BlockRange) -> None:
         """Audit the payments of one recipient; `result` is updated after each span.
 
         Raises ChainUnreachable and JournalUnavailable.
@@ -165,29 +169,29 @@ class Auditor:
             since, earlier_transfers = max(since, span_end), transfers
 
     async def _read_transfers(
-        self, chain: Chain, recipient: Recipient, blocks: BlockRange, first: int, last: int
+        self, chain: ChainClient, recipient: Recipient, blocks: BlockRange, first: int, last: int
     ) -> list[FoundTransfer]:
         if first > last:
             return []
-        return await self._reader.read(chain, recipient, first, last, final=blocks.complete_block)
+        return await self._reader.read_span(chain, recipient, first, last, final=blocks.complete_block)
 
-    async def _find_end_time(self, chain: Chain, blocks: BlockRange, last: int) -> float:
+    async def _find_end_time(self, chain: ChainClient, blocks: BlockRange, last: int) -> float:
         """Return the time up to which payments are compared once a block was read."""
         if last >= blocks.last:
             return blocks.until
-        return min(blocks.until, await retried(chain, partial(chain.block_time, last)))
+        return min(blocks.until, await call_with_retry(chain, partial(chain.read_block_time, last)))
 
-    async def _read_rows(self, recipient: Recipient, since: float, until: float) -> list[Row]:
+    async def _read_rows(self, recipient: Recipient, since: float, until: float) -> list[ResultRow]:
         if since >= until:
             return []
-        return await self._journal.read(partial(audit_queries.paid_payments, recipient, since, until))
+        return await self._journal.read(partial(audit_queries.list_settled_payments, recipient, since, until))
 
     async def _compare_transfers(
-        self, chain: Chain, recipient: Recipient, transfers: list[FoundTransfer]
+        self, chain: ChainClient, recipient: Recipient, transfers: list[FoundTransfer]
     ) -> list[AuditFinding]:
         """Return the transfers that are not settled in the journal."""
         keys = [each.key for each in transfers]
-        rows = await self._journal.read(partial(audit_queries.find_all, keys)) if keys else {}
+        rows = await self._journal.read(partial(audit_queries.find_payments, keys)) if keys else {}
         findings: list[AuditFinding] = []
         for each in transfers:
             row = rows.get(each.key)
@@ -196,7 +200,7 @@ class Auditor:
         return findings
 
     async def _classify_transfer(
-        self, chain: Chain, transfer: FoundTransfer, row: Row | None
+        self, chain: ChainClient, transfer: FoundTransfer, row: ResultRow | None
     ) -> FindingKind | None:
         """Return the kind of finding for a transfer, None if it matches the journal."""
         if row is None:
@@ -209,7 +213,9 @@ class Auditor:
             case _:
                 return None
 
-    async def _was_submitted_before(self, chain: Chain, transfer: FoundTransfer, row: Row) -> bool:
+    async def _was_submitted_before(
+        self, chain: ChainClient, transfer: FoundTransfer, row: ResultRow
+    ) -> bool:
         """Return True if a payment had been submitted here before it was paid.
 
         One that was paid earlier has bought something elsewhere. A refused payment that was submitted once
@@ -218,20 +224,27 @@ class Auditor:
         claim_block: int | None = row["claim_block"]
         if claim_block is not None and transfer.block > claim_block:
             return True
-        first_event = await self._journal.read(partial(audit_queries.first_event, row))
+        first_event = await self._journal.read(partial(audit_queries.find_first_event_time, row))
         submitted_at = row["created_at"] if first_event is None else min(row["created_at"], first_event)
         allowance = BLOCK_TIME_ALLOWANCE if claim_block is None else 0
-        return await retried(chain, partial(chain.block_time, transfer.block)) >= submitted_at - allowance
+        return (
+            await call_with_retry(chain, partial(chain.read_block_time, transfer.block))
+            >= submitted_at - allowance
+        )
 
     async def _compare_rows(
-        self, chain: Chain, rows: list[Row], transfers: Mapping[PaymentKey, FoundTransfer], safe: int
+        self,
+        chain: ChainClient,
+        rows: list[ResultRow],
+        transfers: Mapping[PaymentKey, FoundTransfer],
+        safe: int,
     ) -> list[AuditFinding]:
         """Return findings for payments that are settled here but not paid on the chain since their claim."""
         return [
             _build_unpaid_finding(row)
             for row in rows
             if not _is_paid_by(transfers.get(key_of(row)), row)
-            and await retried(chain, partial(chain.find_payment, _build_query(row), safe)) is None
+            and await call_with_retry(chain, partial(chain.find_payment, _build_query(row), safe)) is None
         ]
 
 
@@ -249,13 +262,13 @@ def _comparison_position(blocks: BlockRange, last: int, end: float) -> tuple[int
     return blocks.complete_block, blocks.complete_time
 
 
-def _is_paid_by(transfer: FoundTransfer | None, row: Row) -> bool:
+def _is_paid_by(transfer: FoundTransfer | None, row: ResultRow) -> bool:
     if transfer is None or transfer.amount != int(row["amount"]):
         return False
     return row["claim_block"] is None or transfer.block > row["claim_block"]
 
 
-def _build_query(row: Row) -> PaymentQuery:
+def _build_query(row: ResultRow) -> PaymentQuery:
     """Build the on-chain query for a payment, which was paid before it was recorded as settled."""
     end = min(row["valid_before"], int(row["settled_at"] or row["updated_at"]) + CLOCK_ALLOWANCE)
     amount = int(row["amount"])
@@ -263,7 +276,7 @@ def _build_query(row: Row) -> PaymentQuery:
 
 
 def _build_transfer_finding(
-    kind: FindingKind, recipient: Recipient, transfer: FoundTransfer, row: Row | None
+    kind: FindingKind, recipient: Recipient, transfer: FoundTransfer, row: ResultRow | None
 ) -> AuditFinding:
     return AuditFinding(
         kind=kind,
@@ -278,7 +291,7 @@ def _build_transfer_finding(
     )
 
 
-def _build_unpaid_finding(row: Row) -> AuditFinding:
+def _build_unpaid_finding(row: ResultRow) -> AuditFinding:
     return AuditFinding(
         kind="not_on_chain",
         key=key_of(row),
@@ -292,14 +305,14 @@ def _build_unpaid_finding(row: Row) -> AuditFinding:
     )
 
 
-def own_recipient(settings: Settings) -> Recipient | None:
+def configured_recipient(settings: Settings) -> Recipient | None:
     """Return the recipient in the current settings, None if no payments are accepted."""
     if settings.pay_to is None:
         return None
     return Recipient(settings.network, settings.token.address.lower(), settings.pay_to.lower())
 
 
-async def save_position(store: Store, result: AuditResult, before: AuditPosition | None) -> None:
+async def save_audit_position(store: Store, result: AuditResult, before: AuditPosition | None) -> None:
     """Store the position of an audit, if it continues where the previous one ended.
 
     Raises JournalUnavailable.
@@ -307,4 +320,4 @@ async def save_position(store: Store, result: AuditResult, before: AuditPosition
     if result.blocks is None or result.position is None or result.position[0] < result.blocks.first:
         return
     if before is None or before.block is None or result.blocks.first <= before.block + 1:
-        await store.run(partial(audit_queries.enter_position, result.recipient, *result.position))
+        await store.run(partial(audit_queries.record_position, result.recipient, *result.position))

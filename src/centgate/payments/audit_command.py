@@ -14,17 +14,17 @@ from rich.table import Table
 from centgate.client.shell.printing import console, line
 from centgate.payments import audit_queries
 from centgate.payments.audit import (
-    ADVICE,
-    KINDS,
-    MEANINGS,
+    FINDING_ADVICE,
+    FINDING_KINDS,
+    FINDING_MEANINGS,
     AuditFinding,
     Auditor,
     AuditResult,
     BlockRange,
-    own_recipient,
-    range_by_blocks,
-    range_by_time,
-    save_position,
+    configured_recipient,
+    find_range_by_blocks,
+    find_range_by_time,
+    save_audit_position,
 )
 from centgate.payments.audit_queries import AuditPosition, Recipient
 from centgate.payments.desk import (
@@ -36,8 +36,8 @@ from centgate.payments.desk import (
     print_renderable,
 )
 from centgate.payments.entries import format_dollars, format_dollars_cell
-from centgate.payments.nodes import payment_nodes
-from centgate.payments.onchain import Chain, Chains, ChainUnreachable
+from centgate.payments.nodes import select_nodes
+from centgate.payments.onchain import ChainClient, ChainClients, ChainUnreachable
 from centgate.payments.periods import format_iso, parse_time
 from centgate.payments.records import FOREVER
 from centgate.payments.store import Store
@@ -96,10 +96,10 @@ async def audit_now(context: CommandContext, *, period: AuditPeriod, output_form
     if store is None:
         context.print_empty("there is no journal")
         return 1
-    positions = {each.recipient: each for each in await store.read(audit_queries.positions)}
+    positions = {each.recipient: each for each in await store.read(audit_queries.list_positions)}
     recipients = await _find_recipients(context, period, positions, since, until)
     async with aiohttp.ClientSession(trust_env=False) as session:
-        command = _Command(context, store, Chains(session, context.settings), period)
+        command = _Command(context, store, ChainClients(session, context.settings), period)
         results = [await command.run(each, positions.get(each)) for each in recipients]
     _print_results(results, output_format)
     for result in results:
@@ -107,11 +107,11 @@ async def audit_now(context: CommandContext, *, period: AuditPeriod, output_form
         if (
             before is not None or period.resume or period == AuditPeriod()
         ):  # a short period is not a start for --resume
-            await save_position(store, result, before)
+            await save_audit_position(store, result, before)
     complete = all(result.problem is None for result in results)
     if results and complete and period == AuditPeriod():
         await store.run(
-            partial(audit_queries.enter_results, {each.recipient: each.counts for each in results})
+            partial(audit_queries.record_results, {each.recipient: each.counts for each in results})
         )
     return 0 if complete and not any(result.findings for result in results) else 1
 
@@ -124,12 +124,15 @@ async def _find_recipients(
     until: float,
 ) -> list[Recipient]:
     """Return the payee of the current settings, and those of payments in the period."""
-    own = own_recipient(context.settings)
+    own = configured_recipient(context.settings)
     if period.resume:
         since = min([since, *(each.block_time for each in positions.values() if each.block_time is not None)])
     if period.has_blocks:
         since, until = 0.0, FOREVER
-    recipients = {own, *await context.journal.reader.read(partial(audit_queries.recipients, since, until))}
+    recipients = {
+        own,
+        *await context.journal.reader.read(partial(audit_queries.list_recipients, since, until)),
+    }
     network = context.settings.network if period.has_blocks else None
     return sorted(each for each in recipients if each and network in (None, each.network))
 
@@ -140,23 +143,23 @@ class _Command:
 
     desk: CommandContext
     store: Store
-    chains: Chains
+    chains: ChainClients
     period: AuditPeriod
     is_interrupted: bool = False
 
     async def run(self, recipient: Recipient, before: AuditPosition | None) -> AuditResult:
         """Audit one recipient; findings before an interruption are kept."""
         result = AuditResult(recipient)
-        chain = self.chains.of(recipient.network)
+        chain = self.chains.for_network(recipient.network)
         if self.is_interrupted:
             result.problem = "interrupted"
         elif chain is None:
-            result.problem = payment_nodes(self.desk.settings, recipient.network).description
+            result.problem = select_nodes(self.desk.settings, recipient.network).description
         else:
             await self._audit(chain, result, before)
         return result
 
-    async def _audit(self, chain: Chain, result: AuditResult, before: AuditPosition | None) -> None:
+    async def _audit(self, chain: ChainClient, result: AuditResult, before: AuditPosition | None) -> None:
         try:
             await Auditor(self.store).audit(chain, result, await self._block_range(chain, before))
         except ChainUnreachable as error:
@@ -165,13 +168,13 @@ class _Command:
             self.is_interrupted = True
             result.problem = "interrupted"
 
-    async def _block_range(self, chain: Chain, before: AuditPosition | None) -> BlockRange:
+    async def _block_range(self, chain: ChainClient, before: AuditPosition | None) -> BlockRange:
         if self.period.from_block is not None:
-            return await range_by_blocks(chain, self.period.from_block, self.period.to_block)
+            return await find_range_by_blocks(chain, self.period.from_block, self.period.to_block)
         since, until = self.period.to_times(self.desk.view.now)
         if self.period.resume and before is not None and before.block_time is not None:
-            return await range_by_time(chain, before.block_time, until, after=before.block)
-        return await range_by_time(chain, since, until)
+            return await find_range_by_time(chain, before.block_time, until, after=before.block)
+        return await find_range_by_time(chain, since, until)
 
 
 def _print_results(results: Sequence[AuditResult], output_format: OutputFormat) -> None:
@@ -181,10 +184,12 @@ def _print_results(results: Sequence[AuditResult], output_format: OutputFormat) 
         return
     if findings:
         print_renderable(_findings_table(findings, console().width))
-        for kind in KINDS:
+        for kind in FINDING_KINDS:
             if any(finding.kind == kind for finding in findings):
                 print_renderable(
-                    line(f"\n{kind}: {MEANINGS[kind]}. {ADVICE[kind][0].upper()}{ADVICE[kind][1:]}.")
+                    line(
+                        f"\n{kind}: {FINDING_MEANINGS[kind]}. {FINDING_ADVICE[kind][0].upper()}{FINDING_ADVICE[kind][1:]}."
+                    )
                 )
     for result in results:
         print_renderable(line(f"\n{_describe_result(result)}" if findings else _describe_result(result)))
@@ -242,8 +247,8 @@ def _finding_entry(finding: AuditFinding) -> dict[str, Any]:
         "state": finding.state,
         "service": finding.service,
         "time": None if finding.presented_at is None else format_iso(finding.presented_at),
-        "meaning": MEANINGS[finding.kind],
-        "toDo": ADVICE[finding.kind],
+        "meaning": FINDING_MEANINGS[finding.kind],
+        "toDo": FINDING_ADVICE[finding.kind],
     }
 
 

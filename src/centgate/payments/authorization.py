@@ -24,15 +24,15 @@ from centgate.payments.terms import (
     PAYMENT_IDENTIFIER,
     SCHEME,
     X402_VERSION,
-    Terms,
-    idempotency_key,
-    payment_identifier,
+    RouteTerms,
+    parse_idempotency_key,
+    parse_payment_identifier,
 )
 
 MAX_HEADER = 16 * 1024
 """Maximum size of `PAYMENT-SIGNATURE` in bytes; an ordinary one has one to three thousand."""
 
-MARGIN = 6
+MIN_REMAINING_SECONDS = 6
 """Minimum remaining validity of an authorization in seconds, as the official facilitator requires."""
 
 MAX_EXTRA_WINDOW = 600
@@ -57,7 +57,7 @@ SignatureForm = Literal["key", "contract", "counterfactual"]
 """Kind of account that could have made a signature, by its length and suffix: `contract` is ERC-1271."""
 
 
-class SignedPayment(TypedDict):
+class ResubmissionData(TypedDict):
     """Parts of a payment besides key, recipient and amount, stored to submit it again byte for byte."""
 
     signature: str
@@ -75,7 +75,7 @@ class SignedPayment(TypedDict):
     """The relayed payment identifier, if any."""
 
 
-class Authorization(BaseModel):
+class TransferAuthorization(BaseModel):
     """EIP-3009's fields as x402 carries them: numbers are decimal strings."""
 
     model_config = ConfigDict(strict=True)
@@ -92,7 +92,7 @@ class _ExactPayload(BaseModel):
     model_config = ConfigDict(strict=True)
 
     signature: str = Field(pattern=r"^0x([0-9a-fA-F]{2})+$")
-    authorization: Authorization
+    authorization: TransferAuthorization
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,19 +110,19 @@ class Payment:
     """A decoded payment, checked as far as possible without network or journal."""
 
     key: PaymentKey
-    terms: Terms
+    terms: RouteTerms
     """The terms it was signed for: the current ones, or possible earlier ones if it has a `rejection`."""
-    kept: SignedPayment
+    resubmission: ResubmissionData
     """The members from which every request to the facilitator is built."""
-    signed: str
+    resubmission_json: str
     """`resubmission` as JSON."""
     valid_before: int
-    unfit: PaymentRequired | None
+    rejection: PaymentRequired | None
     """The error if it cannot be settled now; it can still fetch an answer that it paid for earlier."""
-    signer_known: bool
+    is_signer_verified: bool
     """True if the payer's own key was recovered from the signature; else only the facilitator can check."""
     signature_form: SignatureForm
-    proof: str
+    signature_digest: str
     """SHA-256 of the signature. If the signer is not verified, a repeated payment must have the same one."""
     identifier: str | None
     """The buyer's idempotency key, if any; only used if the signer is verified.
@@ -130,11 +130,13 @@ class Payment:
     None for terms that are not the current ones: the recipient of such a payment has the signature too,
     without being the payer.
     """
-    asks_test_money: bool
+    is_on_test_network: bool
     """True if the route's current terms are on a test network, whatever the payment was signed for."""
 
 
-def read_payment(header: str, terms: Terms, now: float, *, key: str | None = None) -> Payment:
+def read_payment(
+    header: str, terms: RouteTerms, now: float, *, idempotency_header: str | None = None
+) -> Payment:
     """Decode a payment and compare it with the route's terms; `key` is the `Idempotency-Key` header.
 
     Raises `PaymentRequired` with x402's reason for anything that does not match. An authorization past its
@@ -153,8 +155,8 @@ def read_payment(header: str, terms: Terms, now: float, *, key: str | None = Non
         reason = "invalid_exact_evm_failed_to_parse_signature"
         raise _build_rejection("the signature has the ERC-6492 suffix but not its encoding", reason)
     try:
-        payload_identifier = payment_identifier(payload.extensions)
-        identifier = idempotency_key(payload_identifier, key)
+        payload_identifier = parse_payment_identifier(payload.extensions)
+        identifier = parse_idempotency_key(payload_identifier, idempotency_header)
     except ValueError as error:
         raise _build_rejection(str(error), "invalid_payload") from error
     resubmission = _build_resubmission(
@@ -168,37 +170,38 @@ def read_payment(header: str, terms: Terms, now: float, *, key: str | None = Non
             authorization.nonce.lower(),
         ),
         terms=signed_terms,
-        kept=resubmission,
-        signed=orjson.dumps(resubmission).decode(),
+        resubmission=resubmission,
+        resubmission_json=orjson.dumps(resubmission).decode(),
         valid_before=min(int(authorization.valid_before), 2**62),
-        unfit=mismatch or _window_problem(authorization, signed_terms, now),
-        signer_known=_recover_signer(authorization, signed_terms, signature) == authorization.payer.lower(),
+        rejection=mismatch or _window_problem(authorization, signed_terms, now),
+        is_signer_verified=_recover_signer(authorization, signed_terms, signature)
+        == authorization.payer.lower(),
         signature_form=_signature_form(signature),
-        proof=sha256(signature).hexdigest(),
+        signature_digest=sha256(signature).hexdigest(),
         identifier=None if mismatch else identifier,
-        asks_test_money=is_test_network(terms.network),
+        is_on_test_network=is_test_network(terms.network),
     )
 
 
-def rebuild_payment(key: PaymentKey, terms: Terms, signed: str) -> Payment:
+def rebuild_payment(key: PaymentKey, terms: RouteTerms, resubmission_json: str) -> Payment:
     """Rebuild a payment as it was first submitted, from its stored members.
 
     `terms` are those it was signed for, `signed` is its `Payment.resubmission_json`.
     """
-    resubmission = _parse_resubmission(signed, terms)
+    resubmission = _parse_resubmission(resubmission_json, terms)
     signature = bytes.fromhex(resubmission["signature"][2:])
     return Payment(
         key=key,
         terms=terms,
-        kept=resubmission,
-        signed=signed,
+        resubmission=resubmission,
+        resubmission_json=resubmission_json,
         valid_before=min(int(resubmission["validBefore"]), 2**62),
-        unfit=None,
-        signer_known=False,
+        rejection=None,
+        is_signer_verified=False,
         signature_form=_signature_form(signature),
-        proof=sha256(signature).hexdigest(),
+        signature_digest=sha256(signature).hexdigest(),
         identifier=None,
-        asks_test_money=is_test_network(terms.network),
+        is_on_test_network=is_test_network(terms.network),
     )
 
 
@@ -209,7 +212,7 @@ def build_settle_request(payment: Payment) -> bytes:
     server's own, authorization and signature were validated. Raises TermsChanged if the route's discovery
     block has changed since the first submission.
     """
-    key, terms, resubmission = payment.key, payment.terms, payment.kept
+    key, terms, resubmission = payment.key, payment.terms, payment.resubmission
     requirements = {
         "scheme": SCHEME,
         "network": key.network,
@@ -243,7 +246,7 @@ class TermsChanged(Exception):
     """The discovery block of a route differs from the one that was relayed with a payment."""
 
 
-def _resource_to_relay(resubmission: SignedPayment, terms: Terms) -> dict[str, Any]:
+def _resource_to_relay(resubmission: ResubmissionData, terms: RouteTerms) -> dict[str, Any]:
     """Return the resource to relay: in full if the buyer's client echoed the discovery block."""
     if "listing" not in resubmission:
         return {"url": resubmission["url"]}
@@ -252,7 +255,7 @@ def _resource_to_relay(resubmission: SignedPayment, terms: Terms) -> dict[str, A
     return terms.resource
 
 
-def _extensions_to_relay(resubmission: SignedPayment, terms: Terms) -> dict[str, Any]:
+def _extensions_to_relay(resubmission: ResubmissionData, terms: RouteTerms) -> dict[str, Any]:
     """Return the extensions to relay: the payment identifier, and the discovery block if it was echoed."""
     extensions: dict[str, Any] = {}
     if "identifier" in resubmission:
@@ -262,7 +265,7 @@ def _extensions_to_relay(resubmission: SignedPayment, terms: Terms) -> dict[str,
     return extensions
 
 
-def _parse_resubmission(signed: str, terms: Terms) -> SignedPayment:
+def _parse_resubmission(signed: str, terms: RouteTerms) -> ResubmissionData:
     """Parse `Payment.resubmission_json`; members that earlier versions did not store come from the terms."""
     missing = {
         "window": terms.window,
@@ -270,15 +273,15 @@ def _parse_resubmission(signed: str, terms: Terms) -> SignedPayment:
         "version": terms.asset.version,
         "url": terms.url,
     }
-    return cast(SignedPayment, missing | orjson.loads(signed))
+    return cast(ResubmissionData, missing | orjson.loads(signed))
 
 
 def _build_resubmission(
-    exact_payload: _ExactPayload, terms: Terms, identifier: str | None, *, is_listed: bool
-) -> SignedPayment:
+    exact_payload: _ExactPayload, terms: RouteTerms, identifier: str | None, *, is_listed: bool
+) -> ResubmissionData:
     """Return the stored members of a payment; `is_listed` if the client echoed the discovery block."""
     authorization = exact_payload.authorization
-    resubmission: SignedPayment = {
+    resubmission: ResubmissionData = {
         "signature": exact_payload.signature,
         "validAfter": authorization.valid_after,
         "validBefore": authorization.valid_before,
@@ -314,22 +317,24 @@ def _is_erc6492_wrapper(signature: bytes) -> bool:
     )
 
 
-def require_fit(payment: Payment) -> None:
+def raise_if_rejected(payment: Payment) -> None:
     """Raise the payment's rejection, if it has one."""
-    if payment.unfit:
-        raise payment.unfit
+    if payment.rejection:
+        raise payment.rejection
 
 
-def bad_signature() -> PaymentRequired:
+def signature_rejection() -> PaymentRequired:
     """Return the error for a signature that is not the payer's."""
     return _build_rejection("the signature is not the payer's", "invalid_exact_evm_payload_signature")
 
 
-def _window_problem(authorization: Authorization, terms: Terms, now: float) -> PaymentRequired | None:
+def _window_problem(
+    authorization: TransferAuthorization, terms: RouteTerms, now: float
+) -> PaymentRequired | None:
     """Return the error for an authorization that ends too early or too late, None if it does neither."""
     reason = "invalid_exact_evm_payload_authorization_valid_before"
     end = int(authorization.valid_before)
-    if end < now + MARGIN:
+    if end < now + MIN_REMAINING_SECONDS:
         return _build_rejection("the payment has expired", reason)
     if end > now + terms.window + MAX_EXTRA_WINDOW:
         limit = terms.window + MAX_EXTRA_WINDOW
@@ -361,7 +366,7 @@ def _decode_header(header: str) -> tuple[PaymentPayload, _ExactPayload]:
         ) from error
 
 
-def _terms_mismatch(accepted: PaymentRequirements, terms: Terms) -> PaymentRequired | None:
+def _terms_mismatch(accepted: PaymentRequirements, terms: RouteTerms) -> PaymentRequired | None:
     """Return the error for accepted terms that are not the route's, None if they are."""
     if accepted.scheme != SCHEME:
         return _build_rejection("only scheme exact is accepted", "unsupported_scheme")
@@ -384,7 +389,7 @@ def _terms_mismatch(accepted: PaymentRequirements, terms: Terms) -> PaymentRequi
     )
 
 
-def _may_be_earlier_terms(accepted: PaymentRequirements, authorization: Authorization) -> bool:
+def _may_be_earlier_terms(accepted: PaymentRequirements, authorization: TransferAuthorization) -> bool:
     """Return True if these may be terms from before the operator changed them and match the signature."""
     return (
         accepted.scheme == SCHEME
@@ -395,8 +400,8 @@ def _may_be_earlier_terms(accepted: PaymentRequirements, authorization: Authoriz
     )
 
 
-def _accepted_terms(terms: Terms, accepted: PaymentRequirements) -> Terms:
-    return earlier_terms(
+def _accepted_terms(terms: RouteTerms, accepted: PaymentRequirements) -> RouteTerms:
+    return terms_when_signed(
         terms,
         network=accepted.network,
         asset=accepted.asset,
@@ -405,7 +410,7 @@ def _accepted_terms(terms: Terms, accepted: PaymentRequirements) -> Terms:
     )
 
 
-def earlier_terms(terms: Terms, *, network: str, asset: str, pay_to: str, amount: int) -> Terms:
+def terms_when_signed(terms: RouteTerms, *, network: str, asset: str, pay_to: str, amount: int) -> RouteTerms:
     """Return a route's possible earlier terms; an unknown token has an empty name."""
     current_asset = terms.asset if network == terms.network else None
     known_assets = (
@@ -422,7 +427,7 @@ def earlier_terms(terms: Terms, *, network: str, asset: str, pay_to: str, amount
     )
 
 
-def _require_matching_transfer(authorization: Authorization, terms: Terms, now: float) -> None:
+def _require_matching_transfer(authorization: TransferAuthorization, terms: RouteTerms, now: float) -> None:
     """Raise PaymentRequired unless the signed transfer matches the terms and is valid already."""
     if authorization.to.lower() != terms.pay_to.lower():
         raise _build_rejection(
@@ -439,7 +444,7 @@ def _require_matching_transfer(authorization: Authorization, terms: Terms, now: 
         )
 
 
-def _recover_signer(authorization: Authorization, terms: Terms, signature: bytes) -> str | None:
+def _recover_signer(authorization: TransferAuthorization, terms: RouteTerms, signature: bytes) -> str | None:
     """Recover the signer's address; None for a token whose EIP-712 domain is unknown."""
     if not terms.asset.name:
         return None

@@ -35,8 +35,17 @@ from centgate.payments.entries import (
 from centgate.payments.looking import sqlite_path
 from centgate.payments.periods import format_iso, parse_time
 from centgate.payments.queries import find_answer, find_events
-from centgate.payments.records import FOREVER, STATES, Place, Record, Wanted, every, named, newest
-from centgate.payments.statements import Row
+from centgate.payments.records import (
+    FILTER_STATES,
+    FOREVER,
+    PaymentFilter,
+    PaymentRecord,
+    SortKey,
+    find_by_reference,
+    iterate_payments,
+    list_newest,
+)
+from centgate.payments.statements import ResultRow
 from centgate.payments.summaries import read_daily_totals, sum_totals
 from centgate.settings import Settings
 from centgate.terminal import print_message
@@ -53,17 +62,17 @@ class PaymentFilterOptions:
     since: str | None = None
     until: str | None = None
 
-    def to_filter(self, now: float) -> Wanted:
+    def to_filter(self, now: float) -> PaymentFilter:
         """Convert the options to a filter for the journal. Raises BadArgument."""
-        if self.state and self.state not in STATES:
-            raise InvalidArgument(f"--state is one of {', '.join(STATES)}, not {self.state!r}")
+        if self.state and self.state not in FILTER_STATES:
+            raise InvalidArgument(f"--state is one of {', '.join(FILTER_STATES)}, not {self.state!r}")
         try:
             since = parse_time(self.since, now) if self.since else 0.0
             until = parse_time(self.until, now) if self.until else FOREVER
         except ValueError as error:
             raise InvalidArgument(str(error)) from error
         payer, transaction = (text.lower() if text else None for text in (self.payer, self.transaction))
-        return Wanted(self.state, self.service, payer, transaction, since, until)
+        return PaymentFilter(self.state, self.service, payer, transaction, since, until)
 
 
 async def list_payments(
@@ -76,10 +85,10 @@ async def list_payments(
 ) -> ExitCode:
     """Show a page of the newest payments that match."""
     wanted, place = options.to_filter(context.view.now), _decode_cursor(after)
-    unit = partial(newest, wanted, context.view.redemption_cutoff, limit=limit + 1, past=place)
+    unit = partial(list_newest, wanted, context.view.redemption_cutoff, limit=limit + 1, after=place)
     rows = await context.journal.reader.read(unit)
     records, has_more = rows[:limit], len(rows) > limit
-    next_cursor = _encode_cursor(records[-1].place) if has_more else None
+    next_cursor = _encode_cursor(records[-1].sort_key) if has_more else None
     if output_format == "json":
         print_json({"payments": [payment_entry(each, context.view) for each in records], "next": next_cursor})
     elif records:
@@ -97,7 +106,7 @@ async def show_payment(
     context: CommandContext, name: str, *, include_body: bool, output_format: OutputFormat
 ) -> ExitCode:
     """Show all details of the payments with a name."""
-    records = await context.journal.reader.read(partial(named, name))
+    records = await context.journal.reader.read(partial(find_by_reference, name))
     if not records:
         context.print_empty(
             f"no payment found for {name!r}: give a transaction, a nonce, a request id or payer:nonce"
@@ -172,19 +181,24 @@ async def show_summary(
     return 0
 
 
-async def _iterate_entries(context: CommandContext, wanted: Wanted) -> AsyncGenerator[ExportEntry]:
-    async for record in every(context.journal.reader, wanted, context.view.redemption_cutoff):
+async def _iterate_entries(context: CommandContext, wanted: PaymentFilter) -> AsyncGenerator[ExportEntry]:
+    async for record in iterate_payments(context.journal.reader, wanted, context.view.redemption_cutoff):
         yield payment_entry(record, context.view)
 
 
-async def _iterate_days(context: CommandContext, wanted: Wanted) -> AsyncGenerator[dict[str, Any]]:
+async def _iterate_days(context: CommandContext, wanted: PaymentFilter) -> AsyncGenerator[dict[str, Any]]:
     unit = partial(read_daily_totals, wanted.since, wanted.until, context.view.redemption_cutoff)
     for each in await context.journal.reader.read(unit):
         yield daily_entry(each)
 
 
 def _payment_details(
-    record: Record, context: CommandContext, answer: Row | None, history: Sequence[Row], *, body: bool
+    record: PaymentRecord,
+    context: CommandContext,
+    answer: ResultRow | None,
+    history: Sequence[ResultRow],
+    *,
+    body: bool,
 ) -> dict[str, Any]:
     """Return a payment as JSON with its events, what is owed and what to do."""
     return {
@@ -200,7 +214,7 @@ def _payment_details(
     }
 
 
-def _answer_entry(answer: Row, *, body: bool) -> dict[str, Any]:
+def _answer_entry(answer: ResultRow, *, body: bool) -> dict[str, Any]:
     summary = {
         "status": answer["status"],
         "bytes": len(answer["body"]),
@@ -209,15 +223,15 @@ def _answer_entry(answer: Row, *, body: bool) -> dict[str, Any]:
     return {**summary, "body": _decode_body(answer)} if body else summary
 
 
-def _decode_body(answer: Row) -> str:
+def _decode_body(answer: ResultRow) -> str:
     return bytes(answer["body"]).decode("utf-8", "backslashreplace")
 
 
-def _encode_cursor(place: Place) -> str:
+def _encode_cursor(place: SortKey) -> str:
     return urlsafe_b64encode(orjson.dumps(place)).decode().rstrip("=")
 
 
-def _decode_cursor(cursor: str | None) -> Place | None:
+def _decode_cursor(cursor: str | None) -> SortKey | None:
     """Parse the cursor of the previous page. Raises BadArgument."""
     if cursor is None:
         return None

@@ -20,7 +20,7 @@ LIFETIME = 120
 """Lifetime of a token in seconds."""
 
 
-def cdp_token(key_id: str, secret: str, method: str, url: str) -> str:
+def create_cdp_token(key_id: str, secret: str, method: str, url: str) -> str:
     """Return a bearer token for one request. Raises ValueError for a secret that is no key of either kind."""
     key = _parse_private_key(secret)
     parts = urlsplit(url)

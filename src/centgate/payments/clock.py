@@ -29,11 +29,11 @@ class DatabaseClock:
             raise RuntimeError("the database's time has not been read yet")
         return self.monotonic() + self._offset
 
-    def correct(self, told: float, *, asked_at: float) -> None:
+    def synchronize(self, database_time: float, *, asked_at: float) -> None:
         """Synchronise with the database's time, read between `asked_at` and now on the monotonic clock.
 
         The round trip allows a range of offsets. An offset within it is kept, so that the clock does not jump
         back and forth with the network's latency.
         """
-        lowest, highest = told - self.monotonic(), told - asked_at
+        lowest, highest = database_time - self.monotonic(), database_time - asked_at
         self._offset = lowest if self._offset is None else min(max(self._offset, lowest), highest)

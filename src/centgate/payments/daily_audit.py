@@ -15,13 +15,13 @@ from centgate.payments.audit import (
     Auditor,
     AuditResult,
     BlockRange,
-    own_recipient,
-    range_by_time,
-    save_position,
+    configured_recipient,
+    find_range_by_time,
+    save_audit_position,
 )
 from centgate.payments.audit_queries import AuditPosition, Recipient
-from centgate.payments.nodes import networks_with_nodes
-from centgate.payments.onchain import Chain, Chains, ChainUnreachable
+from centgate.payments.nodes import list_networks_with_nodes
+from centgate.payments.onchain import ChainClient, ChainClients, ChainUnreachable
 from centgate.payments.store import Store
 from centgate.settings import Settings
 
@@ -40,9 +40,9 @@ class DailyAudit:
     def __init__(self, settings: Settings, store: Store, session: aiohttp.ClientSession) -> None:
         self._settings = settings
         self._store = store
-        self._chains = Chains(session, settings)
+        self._chains = ChainClients(session, settings)
         self._auditor = Auditor(store)
-        self.networks = networks_with_nodes(settings)
+        self.networks = list_networks_with_nodes(settings)
 
     async def run(self) -> Mapping[str, int] | None:
         """Audit, unless another process just has; return the number of findings by kind.
@@ -51,8 +51,8 @@ class DailyAudit:
         JournalUnavailable.
         """
         now = await self._store.read(queries.read_time) or time.time()
-        positions = {each.recipient: each for each in await self._store.read(audit_queries.positions)}
-        last = await self._store.read(audit_queries.last_audit)
+        positions = {each.recipient: each for each in await self._store.read(audit_queries.list_positions)}
+        last = await self._store.read(audit_queries.find_last_audit)
         if last is not None and last.completed_at > now - REUSE_SECONDS:
             return last.findings
         results = [
@@ -63,20 +63,20 @@ class DailyAudit:
             return None
         complete = {each.recipient: each.counts for each in results if each.problem is None}
         if len(complete) == len(results):
-            await self._store.run(partial(audit_queries.enter_results, complete))
+            await self._store.run(partial(audit_queries.record_results, complete))
         counts = _sum_counts(each.counts for each in results)
         return counts if counts or len(complete) == len(results) else None
 
     async def _list_recipients(self, now: float) -> list[Recipient]:
         """Return current recipients, and those of the last day, on networks that have nodes."""
-        own = own_recipient(self._settings)
-        recent = await self._store.read(partial(audit_queries.recipients, now - DAY, now))
+        own = configured_recipient(self._settings)
+        recent = await self._store.read(partial(audit_queries.list_recipients, now - DAY, now))
         return sorted(each for each in {own, *recent} if each and each.network in self.networks)
 
     async def _audit_recipient(
         self, recipient: Recipient, now: float, before: AuditPosition | None
     ) -> AuditResult:
-        chain, result = self._chains.of(recipient.network), AuditResult(recipient)
+        chain, result = self._chains.for_network(recipient.network), AuditResult(recipient)
         assert chain is not None
         if before and (before.block_time or 0) < now - LONGEST_PERIOD:
             before = None  # the gap is too long to read
@@ -87,15 +87,15 @@ class DailyAudit:
             structlog.get_logger().warning(
                 "the audit is not complete", pay_to=recipient.pay_to, error=str(error)
             )
-        await save_position(self._store, result, before)
+        await save_audit_position(self._store, result, before)
         return result
 
 
-async def _find_range(chain: Chain, now: float, before: AuditPosition | None) -> BlockRange:
+async def _find_range(chain: ChainClient, now: float, before: AuditPosition | None) -> BlockRange:
     """Return the blocks of the last day, and the unaudited ones before it."""
     if before is None or before.block_time is None:
-        return await range_by_time(chain, now - FIRST_PERIOD, now)
-    return await range_by_time(chain, min(now - DAY, before.block_time), now, after=before.block)
+        return await find_range_by_time(chain, now - FIRST_PERIOD, now)
+    return await find_range_by_time(chain, min(now - DAY, before.block_time), now, after=before.block)
 
 
 def _sum_counts(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:

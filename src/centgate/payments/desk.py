@@ -19,7 +19,7 @@ from centgate.payments.entries import ViewSettings
 from centgate.payments.looking import ReadOnlyJournal, describe_error, open_readonly
 from centgate.payments.migrations import SchemaMismatch
 from centgate.payments.queries import read_time
-from centgate.payments.store import BadAddress, JournalUnavailable
+from centgate.payments.store import InvalidDatabaseUrl, JournalUnavailable
 from centgate.settings import Settings
 from centgate.terminal import load_settings, print_message
 
@@ -50,7 +50,7 @@ def run_command(work: Callable[[CommandContext], Awaitable[ExitCode]]) -> ExitCo
     configure_logging("error")
     try:
         return asyncio.run(_run_in_context(settings, work))
-    except (InvalidArgument, BadAddress) as error:
+    except (InvalidArgument, InvalidDatabaseUrl) as error:
         print_message(str(error))
         return 2
     except SchemaMismatch as error:

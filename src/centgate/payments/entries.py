@@ -17,7 +17,7 @@ import orjson
 
 from centgate.dollars import is_test_network
 from centgate.payments.periods import format_iso
-from centgate.payments.records import Record
+from centgate.payments.records import PaymentRecord
 from centgate.payments.summaries import DAY_SECONDS, DailyTotals
 
 ExportEntry = dict[str, str | int | bool | None]
@@ -67,7 +67,7 @@ def format_dollars_cell(amount: int, network: str) -> str:
     return f"{format_dollars(amount)} test" if is_test_network(network) else format_dollars(amount)
 
 
-def payment_entry(record: Record, view: ViewSettings) -> ExportEntry:
+def payment_entry(record: PaymentRecord, view: ViewSettings) -> ExportEntry:
     """Return a payment with all COLUMNS."""
     is_owed = record.state == "settled" and not record.refund
     return {
@@ -75,7 +75,7 @@ def payment_entry(record: Record, view: ViewSettings) -> ExportEntry:
         "service": record.service,
         "route": view.routes.get(record.service, f"/services/{record.service}"),
         "state": record.state,
-        "standing": record.standing(view.redemption_cutoff),
+        "standing": record.follow_up_status(view.redemption_cutoff),
         "price": format_dollars(record.amount),
         "amount": str(record.amount),
         "asset": record.key.asset,
@@ -96,7 +96,7 @@ def payment_entry(record: Record, view: ViewSettings) -> ExportEntry:
     }
 
 
-def refund_entry(record: Record, view: ViewSettings) -> ExportEntry:
+def refund_entry(record: PaymentRecord, view: ViewSettings) -> ExportEntry:
     """Return a payment to be refunded with all OWED columns."""
     since = record.settled_at or record.updated_at
     return {**payment_entry(record, view), "ageSeconds": max(0, int(view.now - since))}

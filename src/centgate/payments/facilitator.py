@@ -17,10 +17,10 @@ import orjson
 
 from centgate.payments.authorization import Payment, PaymentKey, TermsChanged, build_settle_request
 from centgate.payments.settle_reasons import classify_reason
-from centgate.payments.wire import NoResponse, NotConnected, Wire
+from centgate.payments.wire import FacilitatorPool, NoResponse, NotConnected
 from centgate.settings import Settings
 
-NAME = "facilitator"
+FACILITATOR_NAME = "facilitator"
 MAX_ANSWER = 64 * 1024
 """Maximum size of a response body in bytes."""
 
@@ -42,14 +42,14 @@ _TRANSACTION_ID = re.compile(r"[!-~]{1,200}")
 
 
 @dataclass(frozen=True, slots=True)
-class Settled:
+class SettlementConfirmed:
     """The money moved; `receipt` is x402's SettleResponse for `PAYMENT-RESPONSE`."""
 
     receipt: dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class NotSettled:
+class SettlementRefused:
     """The submission was refused, and no transaction was sent."""
 
     reason: str
@@ -59,7 +59,7 @@ class NotSettled:
 
 
 @dataclass(frozen=True, slots=True)
-class Unsent:
+class SettlementNotSent:
     """The submission never reached the facilitator: no transaction was sent."""
 
     kind: Literal["timeout", "error"]
@@ -67,7 +67,7 @@ class Unsent:
 
 
 @dataclass(frozen=True, slots=True)
-class Unresolved:
+class SettlementUnknown:
     """The money may or may not have moved."""
 
     kind: Literal["timeout", "error"]
@@ -78,56 +78,58 @@ class Unresolved:
     """The facilitator's reason, if it refused."""
 
 
-Outcome = Settled | NotSettled | Unsent | Unresolved
+SettlementOutcome = SettlementConfirmed | SettlementRefused | SettlementNotSent | SettlementUnknown
 
 
-class Facilitator:
+class FacilitatorClient:
     """A facilitator's HTTP interface (x402 version 2, section 7)."""
 
-    def __init__(self, settings: Settings, *, notice: Callable[[Outcome], None] = lambda _: None) -> None:
+    def __init__(
+        self, settings: Settings, *, on_outcome: Callable[[SettlementOutcome], None] = lambda _: None
+    ) -> None:
         self._settings = settings
-        self._on_outcome = notice
+        self._on_outcome = on_outcome
         """Callback for the outcome of each settlement."""
         self._settle_url = settings.facilitator + "/settle"
-        self._pool = Wire(self._settle_url, MAX_ANSWER)
+        self._pool = FacilitatorPool(self._settle_url, MAX_ANSWER)
 
     def close(self) -> None:
         """Close its connections."""
         self._pool.close()
 
-    async def settle(self, payment: Payment) -> Outcome:
+    async def settle(self, payment: Payment) -> SettlementOutcome:
         """Submit a payment for settlement. Never raises for anything the facilitator does."""
         result = await self._settle(payment)
         self._on_outcome(result)
         return result
 
-    async def _settle(self, payment: Payment) -> Outcome:
+    async def _settle(self, payment: Payment) -> SettlementOutcome:
         try:
             body = build_settle_request(payment)
         except TermsChanged:
-            return Unresolved("error", "the payment was submitted by another version of this server")
-        headers = authorize(self._settings, self._settle_url)
+            return SettlementUnknown("error", "the payment was submitted by another version of this server")
+        headers = build_auth_headers(self._settings, self._settle_url)
         try:
             response = await self._pool.post(body, headers, max_wait=self._settings.facilitator_timeout)
         except NotConnected as error:
             kind = "timeout" if error.timed_out else "error"
-            return Unsent(kind, f"the facilitator could not be reached: {error}")
+            return SettlementNotSent(kind, f"the facilitator could not be reached: {error}")
         except NoResponse as error:
-            return Unresolved("error", f"the facilitator {error}")
+            return SettlementUnknown("error", f"the facilitator {error}")
         except TimeoutError:
-            return Unresolved("timeout", "the facilitator did not respond in time")
+            return SettlementUnknown("timeout", "the facilitator did not respond in time")
         return interpret_response(payment, response.status, response.content)
 
 
-def authorize(settings: Settings, url: str, *, method: str = "POST") -> dict[str, str]:
+def build_auth_headers(settings: Settings, url: str, *, method: str = "POST") -> dict[str, str]:
     """Return the facilitator's authentication header, if any. Raises ValueError for an unusable key."""
     if settings.cdp_api_key_id and settings.cdp_api_key_secret:
         from centgate.payments.cdp import (
-            cdp_token,
+            create_cdp_token,
         )  # imports a cryptography library that few deployments need
 
         secret = settings.cdp_api_key_secret.get_secret_value()
-        return {"Authorization": f"Bearer {cdp_token(settings.cdp_api_key_id, secret, method, url)}"}
+        return {"Authorization": f"Bearer {create_cdp_token(settings.cdp_api_key_id, secret, method, url)}"}
     if settings.facilitator_token:
         return {"Authorization": f"Bearer {settings.facilitator_token.get_secret_value()}"}
     return {}
@@ -150,25 +152,25 @@ class _SettleResponse:
         return self.transaction if _HASH.fullmatch(self.transaction) else None
 
 
-def interpret_response(payment: Payment, status: int, content: bytes) -> Outcome:
+def interpret_response(payment: Payment, status: int, content: bytes) -> SettlementOutcome:
     """Map a response of `/settle` to the outcome of this submission."""
     response = _parse_response(content)
     if response is None:
         if status in NOT_SENT_STATUSES:
-            return Unsent("error", f"the facilitator rejected the request with status {status}")
+            return SettlementNotSent("error", f"the facilitator rejected the request with status {status}")
         if status == 200:
-            return Unresolved("error", "the facilitator's response is not an x402 settlement")
-        return Unresolved("error", f"the facilitator returned status {status}")
+            return SettlementUnknown("error", "the facilitator's response is not an x402 settlement")
+        return SettlementUnknown("error", f"the facilitator returned status {status}")
     if response.success:
         if not 200 <= status < 300:
-            return Unresolved("error", f"the facilitator returned status {status}", response.hash)
+            return SettlementUnknown("error", f"the facilitator returned status {status}", response.hash)
         return _interpret_success(payment, response)
     certainty = classify_reason(response.reason)
     if certainty == "in_doubt" or response.hash:
         reason = response.reason[:MAX_REASON] or "no reason given"
         message = f"the facilitator left the settlement unresolved: {reason}"
-        return Unresolved("error", message, response.hash, reason)
-    return NotSettled(response.reason, certainty)
+        return SettlementUnknown("error", message, response.hash, reason)
+    return SettlementRefused(response.reason, certainty)
 
 
 def _parse_response(content: bytes) -> _SettleResponse | None:
@@ -192,7 +194,7 @@ def _parse_response(content: bytes) -> _SettleResponse | None:
     return _SettleResponse(success, reason, transaction, network, payer, amount)
 
 
-def _interpret_success(payment: Payment, response: _SettleResponse) -> Outcome:
+def _interpret_success(payment: Payment, response: _SettleResponse) -> SettlementOutcome:
     """Map a success to an outcome: it must name a transaction and be about this payment."""
     is_this_payment = (
         response.network == payment.terms.network
@@ -200,13 +202,15 @@ def _interpret_success(payment: Payment, response: _SettleResponse) -> Outcome:
         and (response.amount or str(payment.terms.amount)) == str(payment.terms.amount)
     )
     if not is_this_payment:
-        return Unresolved("error", "the facilitator's response is about another payment", response.hash)
+        return SettlementUnknown(
+            "error", "the facilitator's response is about another payment", response.hash
+        )
     if not _TRANSACTION_ID.fullmatch(response.transaction):
-        return Unresolved("error", "the facilitator named no transaction")
-    return Settled(receipt(payment.key, payment.terms.amount, response.transaction))
+        return SettlementUnknown("error", "the facilitator named no transaction")
+    return SettlementConfirmed(build_settle_response(payment.key, payment.terms.amount, response.transaction))
 
 
-def receipt(key: PaymentKey, amount: int, transaction: str) -> dict[str, Any]:
+def build_settle_response(key: PaymentKey, amount: int, transaction: str) -> dict[str, Any]:
     """Build x402's SettleResponse for a settled payment."""
     return {
         "success": True,
@@ -217,7 +221,7 @@ def receipt(key: PaymentKey, amount: int, transaction: str) -> dict[str, Any]:
     }
 
 
-def refusal(key: PaymentKey, reason: str) -> dict[str, Any]:
+def build_refusal_response(key: PaymentKey, reason: str) -> dict[str, Any]:
     """Build x402's SettleResponse for a refused payment."""
     return {
         "success": False,

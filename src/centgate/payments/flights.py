@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from centgate.errors import InternalError, PaymentNote
-from centgate.payments.authorization import Payment, PaymentKey, bad_signature
-from centgate.payments.claiming import Order, StoredAnswer
+from centgate.payments.authorization import Payment, PaymentKey, signature_rejection
+from centgate.payments.claiming import RequestBinding, StoredAnswer
 
 RETRY_AFTER = 5
 """Seconds after which a stopped server is likely to be running again."""
@@ -21,7 +21,7 @@ RETRY_AFTER = 5
 CANCEL_TIMEOUT = 1
 """Seconds that cancelled work gets to release its claim in the journal."""
 
-FlightKey = tuple[PaymentKey | tuple[str, str], Order]
+FlightKey = tuple[PaymentKey | tuple[str, str], RequestBinding]
 """Key of a flight: the payment's key, or its payer with the idempotency key, and the request."""
 
 
@@ -31,33 +31,33 @@ class _Flight:
     task: asyncio.Task[StoredAnswer]
 
 
-class Flights:
+class SingleFlight:
     """Runs the work on each payment once for all concurrent requests, even if the buyer disconnects."""
 
     def __init__(self) -> None:
         self._flights: dict[FlightKey, _Flight] = {}
-        self.landing = False
+        self.draining = False
         """True while the process is stopping and should receive no new requests."""
 
-    async def join(
-        self, payment: Payment, order: Order, work: Callable[[], Coroutine[Any, Any, StoredAnswer]]
+    async def run(
+        self, payment: Payment, request: RequestBinding, work: Callable[[], Coroutine[Any, Any, StoredAnswer]]
     ) -> StoredAnswer:
         """Return the result of the work on this payment, starting it unless it is running.
 
         Raises what the work raises, and PaymentRequired for a signature that differs from the one in flight
         and is not verified as the payer's.
         """
-        keys = _flight_keys(payment, order)
+        keys = _flight_keys(payment, request)
         flight = next((self._flights[key] for key in keys if key in self._flights), None)
         if flight is None:
             return await _await_result(self._start(payment, keys, work))
-        if not payment.signer_known and flight.payment.proof != payment.proof:
-            raise bad_signature()
+        if not payment.is_signer_verified and flight.payment.signature_digest != payment.signature_digest:
+            raise signature_rejection()
         return replace(await _await_result(flight.task), replayed=True)
 
-    def is_under_way(self, payment: Payment, order: Order) -> bool:
+    def is_in_flight(self, payment: Payment, request: RequestBinding) -> bool:
         """True if this process works on the payment for this order."""
-        return any(key in self._flights for key in _flight_keys(payment, order))
+        return any(key in self._flights for key in _flight_keys(payment, request))
 
     def _start(
         self, payment: Payment, keys: list[FlightKey], work: Callable[[], Coroutine[Any, Any, StoredAnswer]]
@@ -74,13 +74,13 @@ class Flights:
         task.add_done_callback(on_done)
         return task
 
-    async def land(self, seconds: float) -> None:
+    async def drain(self, max_wait: float) -> None:
         """Wait for running work, then cancel it; cancelled payments stay resolvable in the journal."""
-        self.landing = True
+        self.draining = True
         tasks = {flight.task for flight in self._flights.values()}
         if not tasks:
             return
-        _, unfinished = await asyncio.wait(tasks, timeout=seconds)
+        _, unfinished = await asyncio.wait(tasks, timeout=max_wait)
         for task in unfinished:
             task.cancel()
         if unfinished:
@@ -99,7 +99,7 @@ async def _await_result(task: asyncio.Task[StoredAnswer]) -> StoredAnswer:
         ) from None
 
 
-def _flight_keys(payment: Payment, order: Order) -> list[FlightKey]:
-    if payment.identifier is None or not payment.signer_known:
+def _flight_keys(payment: Payment, order: RequestBinding) -> list[FlightKey]:
+    if payment.identifier is None or not payment.is_signer_verified:
         return [(payment.key, order)]
     return [(payment.key, order), ((payment.key.payer, payment.identifier), order)]

@@ -24,27 +24,34 @@ from centgate.meter import SettlementLabel
 from centgate.payments.authorization import (
     Payment,
     PaymentKey,
-    bad_signature,
-    earlier_terms,
     read_payment,
     rebuild_payment,
+    signature_rejection,
+    terms_when_signed,
 )
 from centgate.payments.claiming import Claim
 from centgate.payments.facilitator import (
-    NAME,
+    FACILITATOR_NAME,
     REVERTED,
-    Facilitator,
-    NotSettled,
-    Outcome,
-    Settled,
-    Unresolved,
-    Unsent,
-    receipt,
-    refusal,
+    FacilitatorClient,
+    SettlementConfirmed,
+    SettlementNotSent,
+    SettlementOutcome,
+    SettlementRefused,
+    SettlementUnknown,
+    build_refusal_response,
+    build_settle_response,
 )
 from centgate.payments.journal import Journal
-from centgate.payments.onchain import TIMEOUT, Chains, ChainUnreachable, OnchainStatus, Paid, PaymentQuery
-from centgate.payments.terms import ASKED, Terms, terms_of
+from centgate.payments.onchain import (
+    TIMEOUT,
+    ChainClients,
+    ChainUnreachable,
+    OnchainPayment,
+    OnchainStatus,
+    PaymentQuery,
+)
+from centgate.payments.terms import PAYMENT_REQUIRED_MESSAGE, RouteTerms, build_terms
 from centgate.service import AnyService
 from centgate.settings import Settings
 
@@ -57,53 +64,61 @@ RETRY_AFTER = 5
 """`Retry-After` in seconds for a payment with an unknown outcome."""
 
 
-def unpaid() -> PaymentRequired:
+def payment_required() -> PaymentRequired:
     """Return the 402 error for a request without a payment."""
-    return PaymentRequired(f"{ASKED}: sign the terms in PAYMENT-REQUIRED and send the request again")
+    return PaymentRequired(
+        f"{PAYMENT_REQUIRED_MESSAGE}: sign the terms in PAYMENT-REQUIRED and send the request again"
+    )
 
 
-def unsold() -> PaymentNotConfigured:
+def payments_disabled() -> PaymentNotConfigured:
     """Return the error for a deployment without an address to be paid at."""
     return PaymentNotConfigured(
         "this deployment accepts no payments, and paid routes are not served without one"
     )
 
 
-def open_gate(
+def build_gate(
     settings: Settings,
     catalog: Sequence[AnyService],
     journal: Journal,
-    facilitator: Facilitator,
+    facilitator: FacilitatorClient,
     session: aiohttp.ClientSession,
-) -> Gate:
+) -> PaymentGate:
     """Build the payment gate of a deployment; RPC nodes are queried over the session."""
     priced = catalog if settings.pay_to else ()
-    return Gate(
-        terms={service.slug: terms_of(service, settings) for service in priced},
+    return PaymentGate(
+        terms={service.slug: build_terms(service, settings) for service in priced},
         journal=journal,
         facilitator=facilitator,
-        chains=Chains(session, settings),
+        chains=ChainClients(session, settings),
     )
 
 
-class Gate:
+class PaymentGate:
     """Terms of every route, and settlement of payments by the facilitator and by the chain."""
 
     def __init__(
-        self, terms: dict[str, Terms], journal: Journal, facilitator: Facilitator, chains: Chains
+        self,
+        terms: dict[str, RouteTerms],
+        journal: Journal,
+        facilitator: FacilitatorClient,
+        chains: ChainClients,
     ) -> None:
         self.terms = terms
         self._journal = journal
         self._facilitator = facilitator
         self._chains = chains
 
-    def asking(self, slug: str) -> PaymentNotConfigured | PaymentRequired:
+    def challenge(self, slug: str) -> PaymentNotConfigured | PaymentRequired:
         """Return the error for an unpaid request: 402, or that no payments are accepted."""
         if slug not in self.terms:
-            return unsold()
-        return unpaid()
+            return payments_disabled()
+        return payment_required()
 
-    async def demand(self, slug: str, header: str | None, *, key: str | None = None) -> Payment:
+    async def verify(
+        self, slug: str, header: str | None, *, idempotency_header: str | None = None
+    ) -> Payment:
         """Return a request's payment, verified as far as possible without settling it.
 
         `key` is the `Idempotency-Key` header.
@@ -112,17 +127,19 @@ class Gate:
         accepted. One that is in the journal already is accepted, whatever the current terms are.
         """
         if header is None or slug not in self.terms:
-            raise self.asking(slug)
-        payment = read_payment(header, self.terms[slug], await self._journal.now(), key=key)
-        problem = payment.unfit or await self._signature_problem(payment) or self._overload_error()
-        if problem and await self._journal.note(payment) is None:
+            raise self.challenge(slug)
+        payment = read_payment(
+            header, self.terms[slug], await self._journal.now(), idempotency_header=idempotency_header
+        )
+        problem = payment.rejection or await self._signature_problem(payment) or self._overload_error()
+        if problem and await self._journal.find_note(payment) is None:
             raise problem
         return payment
 
-    async def newest_block(self, payment: Payment) -> int | None:
+    async def find_newest_block(self, payment: Payment) -> int | None:
         """Return the newest known block number of the payment's network, None if unknown."""
-        chain = self._chains.of(payment.key.network)
-        return await chain.newest_block() if chain else None
+        chain = self._chains.for_network(payment.key.network)
+        return await chain.find_newest_block() if chain else None
 
     async def settle(self, payment: Payment, claim: Claim) -> dict[str, Any]:
         """Return the receipt of a settled payment: settled now, or found to be settled before.
@@ -131,24 +148,24 @@ class Gate:
         facilitator if its outcome is unknown or the facilitator was not reached.
         """
         if claim.state == "settled":
-            return receipt(claim.key, claim.amount, claim.transaction or "")
-        if claim.signed is None and claim.key == payment.key:  # the row is older than the column
-            claim.signed = payment.signed
+            return build_settle_response(claim.key, claim.amount, claim.transaction or "")
+        if claim.resubmission_json is None and claim.key == payment.key:  # the row is older than the column
+            claim.resubmission_json = payment.resubmission_json
         result = await (
-            self._find_outcome(claim, TIMEOUT) if claim.doubtful else self._settle_new(payment, claim)
+            self._find_outcome(claim, TIMEOUT) if claim.outcome_unknown else self._settle_new(payment, claim)
         )
         await self._record(claim, result)
         match result:
-            case Settled(settlement):
+            case SettlementConfirmed(settlement):
                 return settlement
-            case NotSettled(reason):
+            case SettlementRefused(reason):
                 raise _refused_error(claim.key, reason)
-            case Unsent():
+            case SettlementNotSent():
                 raise _unsent_error(result)
-            case Unresolved():
+            case SettlementUnknown():
                 raise _unresolved_error(result, claim.transaction)
 
-    async def resolve(self, claim: Claim, *, max_wait: float) -> Outcome:
+    async def reconcile(self, claim: Claim, *, max_wait: float) -> SettlementOutcome:
         """Find the outcome of an unresolved payment and record it, without its buyer.
 
         `max_wait`: time limit for the nodes, in seconds.
@@ -157,22 +174,22 @@ class Gate:
         await self._record(claim, result)
         return result
 
-    async def _record(self, claim: Claim, result: Outcome) -> None:
+    async def _record(self, claim: Claim, result: SettlementOutcome) -> None:
         match result:
-            case Settled(settlement):
-                await self._journal.settled(claim, settlement["transaction"])
-            case NotSettled(reason):
-                await self._journal.refused(claim, reason)
-            case Unsent(_, message):
-                await self._journal.unsent(claim, message)
-            case Unresolved():
+            case SettlementConfirmed(settlement):
+                await self._journal.record_settled(claim, settlement["transaction"])
+            case SettlementRefused(reason):
+                await self._journal.record_refused(claim, reason)
+            case SettlementNotSent(_, message):
+                await self._journal.record_unsent(claim, message)
+            case SettlementUnknown():
                 await self._record_transaction(claim, result)
 
-    async def _record_transaction(self, claim: Claim, result: Unresolved) -> None:
+    async def _record_transaction(self, claim: Claim, result: SettlementUnknown) -> None:
         if result.transaction and result.transaction != claim.transaction:
-            await self._journal.pending(claim, result.transaction, result.reason)
+            await self._journal.record_transaction(claim, result.transaction, result.reason)
 
-    async def _settle_new(self, payment: Payment, claim: Claim) -> Outcome:
+    async def _settle_new(self, payment: Payment, claim: Claim) -> SettlementOutcome:
         """Settle a payment that was not submitted before.
 
         A refusal because of the chain's state, or one that is possible after sending, may be caused by a
@@ -181,15 +198,15 @@ class Gate:
         """
         result = await self._settle_with_facilitator(payment)
         match result:
-            case NotSettled(_, "chain_state"):
+            case SettlementRefused(_, "chain_state"):
                 return await self._check_refusal(claim, result)
-            case Unresolved(transaction=transaction, reason=reason) if transaction or reason:
+            case SettlementUnknown(transaction=transaction, reason=reason) if transaction or reason:
                 await self._record_transaction(claim, result)
                 return await self._check_unresolved(claim, result)
             case _:
                 return result
 
-    async def _check_refusal(self, claim: Claim, refused: NotSettled) -> Outcome:
+    async def _check_refusal(self, claim: Claim, refused: SettlementRefused) -> SettlementOutcome:
         """Return the refusal if the nodes show the nonce unused, or if none responds."""
         try:
             status = await self._payment_status(claim, TIMEOUT)
@@ -200,19 +217,19 @@ class Gate:
             )
         return refused if status in (None, *_UNUSED_STATUSES) else _outcome_from_chain(status, claim)
 
-    async def _check_unresolved(self, claim: Claim, unresolved: Unresolved) -> Outcome:
+    async def _check_unresolved(self, claim: Claim, unresolved: SettlementUnknown) -> SettlementOutcome:
         """Return the on-chain outcome of a first submission that was refused but may have been sent."""
         try:
             status = await self._payment_status(claim, TIMEOUT)
             if status in ("unused", "expired_unsafe") and await self._is_reverted(claim):
-                return NotSettled(unresolved.reason or REVERTED)
+                return SettlementRefused(unresolved.reason or REVERTED)
         except ChainUnreachable:
             return unresolved
         return (
             unresolved if status in (None, "unused", "expired_unsafe") else _outcome_from_chain(status, claim)
         )
 
-    async def _find_outcome(self, claim: Claim, max_wait: float) -> Outcome:
+    async def _find_outcome(self, claim: Claim, max_wait: float) -> SettlementOutcome:
         """Return the outcome of an earlier, unresolved attempt: from the chain, else from the facilitator.
 
         While nodes show the nonce unused, a transaction that the facilitator named may still be mined, so
@@ -222,7 +239,7 @@ class Gate:
             status = await self._payment_status(claim, max_wait)
             if status == "unused" and claim.transaction:
                 if await self._is_reverted(claim):
-                    return NotSettled(REVERTED)
+                    return SettlementRefused(REVERTED)
                 if claim.presentations == 1:
                     return _unknown_outcome("the transaction that the facilitator named is not mined yet")
         except ChainUnreachable:
@@ -233,20 +250,20 @@ class Gate:
 
     async def _payment_status(self, claim: Claim, max_wait: float) -> OnchainStatus | None:
         """Return the on-chain status of a payment, None without a node. Raises ChainUnreachable."""
-        chain = self._chains.of(claim.key.network)
+        chain = self._chains.for_network(claim.key.network)
         query = PaymentQuery(
-            claim.key, claim.pay_to, claim.amount, claim.valid_before, claim.since, claim.claim_block
+            claim.key, claim.pay_to, claim.amount, claim.valid_before, claim.presented_at, claim.claim_block
         )
-        return await chain.payment_status(query, max_wait=max_wait) if chain else None
+        return await chain.read_payment_status(query, max_wait=max_wait) if chain else None
 
     async def _is_reverted(self, claim: Claim) -> bool:
         """Return True if the only submission of a payment named a transaction, and that was reverted."""
-        chain = self._chains.of(claim.key.network)
+        chain = self._chains.for_network(claim.key.network)
         if chain is None or claim.transaction is None or claim.presentations > 1:
             return False
-        return await chain.transaction_status(claim.transaction, claim.key) == "reverted"
+        return await chain.read_transaction_status(claim.transaction, claim.key) == "reverted"
 
-    async def _resettle(self, claim: Claim) -> Outcome:
+    async def _resettle(self, claim: Claim) -> SettlementOutcome:
         """Submit a payment once more that may be settled already: the data of its first submission.
 
         The authorization can move money only once, so this never charges twice. The facilitator's success
@@ -254,29 +271,31 @@ class Gate:
         proves nothing, since it may have been used before the payment was first submitted here.
         """
         terms = self._find_terms(claim)
-        if claim.signed is None or terms is None or not terms.asset.name:
+        if claim.resubmission_json is None or terms is None or not terms.asset.name:
             return _unknown_outcome("the payment was signed for terms that cannot be submitted again")
-        await self._journal.presenting(claim)
-        result = await self._settle_with_facilitator(rebuild_payment(claim.key, terms, claim.signed))
+        await self._journal.record_presentation(claim)
+        result = await self._settle_with_facilitator(
+            rebuild_payment(claim.key, terms, claim.resubmission_json)
+        )
         match result:
-            case NotSettled(reason):
+            case SettlementRefused(reason):
                 return _unknown_outcome(f"the facilitator refused a payment that is still open: {reason}")
-            case Unsent(kind, message):
-                return Unresolved(kind, message)
+            case SettlementNotSent(kind, message):
+                return SettlementUnknown(kind, message)
             case _:
                 return result
 
-    async def _settle_with_facilitator(self, payment: Payment) -> Outcome:
+    async def _settle_with_facilitator(self, payment: Payment) -> SettlementOutcome:
         """Submit a payment to the facilitator and record the metric."""
         started = time.perf_counter()
         result = await self._facilitator.settle(payment)
         self._journal.meter.record_settlement(_metric_label(result), time.perf_counter() - started)
         return result
 
-    def _find_terms(self, claim: Claim) -> Terms | None:
+    def _find_terms(self, claim: Claim) -> RouteTerms | None:
         """Return the terms a payment was signed for; any route's will do if its own was removed."""
         terms = self.terms.get(claim.service) or next(iter(self.terms.values()), None)
-        return terms and earlier_terms(
+        return terms and terms_when_signed(
             terms,
             network=claim.key.network,
             asset=to_checksum_address(claim.key.asset),
@@ -290,56 +309,56 @@ class Gate:
         A signature that is not by the payer's own key needs code at the payer's address (ERC-1271), or
         deploys it (ERC-6492). If nodes are configured and none responds, the facilitator decides.
         """
-        if payment.signer_known or payment.signature_form == "counterfactual":
+        if payment.is_signer_verified or payment.signature_form == "counterfactual":
             return None
-        chain = self._chains.of(payment.key.network)
+        chain = self._chains.for_network(payment.key.network)
         try:
             may_be = (
                 await chain.has_code(payment.key.payer) if chain else payment.signature_form == "contract"
             )
         except ChainUnreachable:
             return None
-        return None if may_be else bad_signature()
+        return None if may_be else signature_rejection()
 
     def _overload_error(self) -> ProviderError | None:
         """Return the error for new payments while too many are open, None if there is room."""
         if self._journal.open_count < MAX_OPEN:
             return None
         return ProviderError(
-            NAME,
+            FACILITATOR_NAME,
             "too many payments are open with the facilitator: send the same payment again later",
             payment=UNCHARGED_RESEND,
             retry_after=OVERLOAD_RETRY_AFTER,
         )
 
 
-def _metric_label(result: Outcome) -> SettlementLabel:
+def _metric_label(result: SettlementOutcome) -> SettlementLabel:
     match result:
-        case Settled():
+        case SettlementConfirmed():
             return "settled"
-        case NotSettled():
+        case SettlementRefused():
             return "refused"
-        case Unsent():
+        case SettlementNotSent():
             return "unsent"
-        case Unresolved():
+        case SettlementUnknown():
             return "unresolved"
 
 
-def _outcome_from_chain(status: OnchainStatus | None, claim: Claim) -> Outcome:
+def _outcome_from_chain(status: OnchainStatus | None, claim: Claim) -> SettlementOutcome:
     """Map an on-chain status to a settlement outcome."""
     match status:
-        case Paid(transaction):
-            return Settled(receipt(claim.key, claim.amount, transaction))
+        case OnchainPayment(transaction):
+            return SettlementConfirmed(build_settle_response(claim.key, claim.amount, transaction))
         case "spent":
-            return NotSettled("invalid_transaction_state")
+            return SettlementRefused("invalid_transaction_state")
         case "expired":
-            return NotSettled("invalid_exact_evm_payload_authorization_valid_before")
+            return SettlementRefused("invalid_exact_evm_payload_authorization_valid_before")
         case "spent_unsafe" | "expired_unsafe" | "unused" | None:
             return _unknown_outcome("no safe block shows the outcome of the payment yet")
 
 
-def _unknown_outcome(message: str) -> Unresolved:
-    return Unresolved("error", message)
+def _unknown_outcome(message: str) -> SettlementUnknown:
+    return SettlementUnknown("error", message)
 
 
 def _refused_error(key: PaymentKey, reason: str) -> PaymentRequired:
@@ -347,32 +366,32 @@ def _refused_error(key: PaymentKey, reason: str) -> PaymentRequired:
         f"the payment was refused: {reason}",
         reason=reason,
         payment=PaymentNote("refused", charged=False, retry="new_payment"),
-        settlement=refusal(key, reason),
+        settlement=build_refusal_response(key, reason),
     )
 
 
-def _unsent_error(result: Unsent) -> CentgateError:
+def _unsent_error(result: SettlementNotSent) -> CentgateError:
     """Return the error for a payment that is still valid: never a new 402."""
     kind = ProviderTimeout if result.kind == "timeout" else ProviderError
     return kind(
-        NAME,
+        FACILITATOR_NAME,
         f"{result.message}; the payment was not forwarded: send the same payment again",
         payment=UNCHARGED_RESEND,
         retry_after=RETRY_AFTER,
     )
 
 
-def _unresolved_error(result: Unresolved, transaction: str | None) -> CentgateError:
+def _unresolved_error(result: SettlementUnknown, transaction: str | None) -> CentgateError:
     """Return the error for a payment that may have moved: never a 402, or a buyer would pay again."""
     kind = ProviderTimeout if result.kind == "timeout" else ProviderError
     return kind(
-        NAME,
+        FACILITATOR_NAME,
         f"{result.message}; whether the payment moved is not known yet: send the same payment again",
         payment=PaymentNote("in_flight", charged=False, retry="same_payment", transaction=transaction),
         retry_after=RETRY_AFTER,
     )
 
 
-def receipt_header(settlement: dict[str, Any]) -> str:
+def encode_receipt_header(settlement: dict[str, Any]) -> str:
     """Encode x402's SettleResponse as the `PAYMENT-RESPONSE` header."""
     return b64encode(orjson.dumps(settlement)).decode()

@@ -27,10 +27,17 @@ from centgate.errors import UNCHARGED_RESEND, CentgateError, PaymentNote
 from centgate.meter import NULL_METER, Meter
 from centgate.payments import claiming, queries
 from centgate.payments.authorization import Payment, PaymentKey
-from centgate.payments.claiming import LEASE, Attempt, Claim, Order, State, StoredAnswer
+from centgate.payments.claiming import (
+    LEASE_SECONDS,
+    Claim,
+    ClaimAttempt,
+    PaymentState,
+    RequestBinding,
+    StoredAnswer,
+)
 from centgate.payments.clock import DatabaseClock
-from centgate.payments.store import JournalUnavailable, Store, Unit
-from centgate.payments.worker import Worker, new_worker
+from centgate.payments.store import JournalUnavailable, Store, UnitFactory
+from centgate.payments.worker import Worker, create_worker
 
 POLL_INTERVAL = 0.05
 """Seconds between two checks of a payment that another process works on."""
@@ -61,26 +68,26 @@ class Journal:
         self._retention = keep_seconds
         self._clock = clock or DatabaseClock()
         self.meter = meter
-        self.worker = worker or new_worker()
+        self.worker = worker or create_worker()
         self.open_count = 0
         """Payments with an unknown outcome that can still be settled, at the last count."""
         self._claim_numbers = count(1)
         self._pending_releases: set[tuple[PaymentKey, Worker]] = set()
         """Claims without a worker whose release failed, or may have failed, in the journal."""
 
-    def part(self, name: str) -> Journal:
+    def for_component(self, name: str) -> Journal:
         """Return a journal for a component of this process that claims payments on its own."""
         return Journal(
             self._store,
             keep_seconds=self._retention,
-            worker=self.worker.part(name),
+            worker=self.worker.for_component(name),
             clock=self._clock,
             meter=self.meter,
         )
 
     @asynccontextmanager
     async def claim(
-        self, payment: Payment, order: Order, *, claim_block: int | None = None
+        self, payment: Payment, request: RequestBinding, *, claim_block: int | None = None
     ) -> AsyncGenerator[Claim]:
         """Claim a payment for a request, waiting while another process works on it.
 
@@ -91,7 +98,7 @@ class Journal:
         JournalUnavailable if the journal cannot be written. On exit an undelivered claim is released for the
         next request.
         """
-        claim = await self._acquire_claim(payment, order, claim_block)
+        claim = await self._acquire_claim(payment, request, claim_block)
         try:
             yield claim
         finally:
@@ -99,7 +106,7 @@ class Journal:
                 await self._release(claim)
 
     @asynccontextmanager
-    async def take_up(self, key: PaymentKey) -> AsyncGenerator[Claim | None]:
+    async def claim_unresolved(self, key: PaymentKey) -> AsyncGenerator[Claim | None]:
         """Claim a payment with an unknown outcome; None if it is resolved or another worker has it.
 
         Raises JournalUnavailable.
@@ -107,35 +114,35 @@ class Journal:
         worker = self._new_claim_worker()
         await self.now()
         with self._release_on_failure({key}, worker):
-            claim = await self._store.run(partial(claiming.taken_up, key, worker))
+            claim = await self._store.run(partial(claiming.claim_unresolved, key, worker))
         try:
             yield claim
         finally:
             if claim and claim.state in ("settling", "settled"):
                 await self._release(claim)
 
-    async def open_payments(self, limit: int, *, due_at: float = inf) -> list[PaymentKey]:
+    async def list_open_payments(self, limit: int, *, due_at: float = inf) -> list[PaymentKey]:
         """Return payments with an unknown outcome and no worker, longest overdue first.
 
         Only those whose next attempt is due until `due_at`. Raises JournalUnavailable.
         """
-        return await self._store.read(partial(queries.open_payments, due_at, LEASE, limit))
+        return await self._store.read(partial(queries.list_open_payments, due_at, LEASE_SECONDS, limit))
 
-    async def later(self, claim: Claim, retry_at: float) -> None:
+    async def schedule_retry(self, claim: Claim, retry_at: float) -> None:
         """Record the time of the next attempt to reconcile a payment that is still open."""
         claim.attempts += 1
         values = {"attempts": claim.attempts, "retry_at": retry_at}
-        await self._store.run(partial(claiming.change, claim.key, claim.worker, values))
+        await self._store.run(partial(claiming.update_claimed, claim.key, claim.worker, values))
 
-    async def unresolved_since(self, before: float) -> tuple[int, float]:
+    async def count_unresolved(self, before: float) -> tuple[int, float]:
         """Count unresolved payments submitted before a time; returns the count and the oldest time."""
-        return await self._store.read(partial(queries.unresolved, before))
+        return await self._store.read(partial(queries.count_unresolved, before))
 
     async def now(self) -> float:
         """Return the database's time, in seconds since 1970. Raises JournalUnavailable."""
         if isinstance(self._clock, DatabaseClock) and not self._clock.is_set:
             try:
-                await self.beat()  # before the first claim, so that this process counts as alive
+                await self.heartbeat()  # before the first claim, so that this process counts as alive
             except JournalUnavailable as error:
                 error.payment = UNCHARGED_RESEND
                 raise
@@ -149,22 +156,22 @@ class Journal:
         refused_retention = max(self._retention, REFUSED_RETENTION)
         unaudited_retention = max(self._retention, UNAUDITED_RETENTION)
         return max(
-            await self._store.run(partial(queries.forget_answers, self._retention)),
+            await self._store.run(partial(queries.prune_answers, self._retention)),
             await self._store.run(
                 partial(queries.prune_refused, refused_retention, unaudited_retention, audited_networks)
             ),
             await self._store.run(queries.prune_unused),
         )
 
-    async def take_duty(self, name: str, seconds: float) -> bool:
+    async def acquire_leadership(self, name: str, seconds: float) -> bool:
         """Acquire or renew leadership of a background job for some seconds; False while another has it."""
-        return await self._store.run(partial(queries.take_duty, name, self.worker.name, seconds))
+        return await self._store.run(partial(queries.acquire_leadership, name, self.worker.name, seconds))
 
-    async def give_up_duty(self, name: str) -> None:
+    async def release_leadership(self, name: str) -> None:
         """Release leadership of a background job, so that another process can acquire it."""
-        await self.take_duty(name, -1)
+        await self.acquire_leadership(name, -1)
 
-    async def settled(self, claim: Claim, transaction: str) -> None:
+    async def record_settled(self, claim: Claim, transaction: str) -> None:
         """Record that the money was received and the answer is owed."""
         settled_at = await self.now()
         await self._update(
@@ -175,68 +182,68 @@ class Journal:
         test_network = is_test_network(claim.key.network)
         self.meter.record_revenue(claim.service, claim.amount, test_network=test_network)
 
-    async def refused(self, claim: Claim, reason: str) -> None:
+    async def record_refused(self, claim: Claim, reason: str) -> None:
         """Record that no money moved and none will."""
         event = {"event": "refused", "reason": reason, "transaction": claim.transaction}
         values = {"transaction": None, "reason": reason, "owner": None, "signed": None}
         await self._update_with_event(claim, "refused", values, event)
         self.meter.record_payment_state("refused", claim.service)
 
-    async def unsent(self, claim: Claim, reason: str) -> None:
+    async def record_unsent(self, claim: Claim, reason: str) -> None:
         """Record that the payment never reached the facilitator and is still valid."""
         await self._update(claim, "unused", reason=reason, owner=None, signed=None)
         self.meter.record_payment_state("unused", claim.service)
 
-    async def presenting(self, claim: Claim) -> None:
+    async def record_presentation(self, claim: Claim) -> None:
         """Record a repeated submission, before it is made."""
         await self._update(claim, "settling", presentations=claim.presentations + 1)
         claim.presentations += 1
 
-    async def pending(self, claim: Claim, transaction: str, reason: str | None) -> None:
+    async def record_transaction(self, claim: Claim, transaction: str, reason: str | None) -> None:
         """Record the transaction that the facilitator named for a settlement with an unknown outcome."""
         event = {"event": "in_doubt", "reason": reason, "transaction": transaction}
         await self._update_with_event(claim, "settling", {"transaction": transaction}, event)
         claim.transaction = transaction
 
-    async def count_open(self, most: int) -> None:
+    async def count_open(self, limit: int) -> None:
         """Count open payments that can still be settled, up to a limit. Raises JournalUnavailable."""
-        self.open_count = await self._store.read(partial(queries.count_open, most))
+        self.open_count = await self._store.read(partial(queries.count_open, limit))
 
-    async def delivered(self, claim: Claim, answer: StoredAnswer) -> None:
+    async def record_delivered(self, claim: Claim, answer: StoredAnswer) -> None:
         """Store the answer; from now on every repetition of the request gets it."""
-        entry = partial(claiming.deliver, claim.key, claim.worker, answer, await self.now())
+        entry = partial(claiming.store_answer, claim.key, claim.worker, answer, await self.now())
         await self._run_unit(
             entry, PaymentNote("settled", charged=True, retry="same_payment", transaction=claim.transaction)
         )
         claim.state = "delivered"
         self.meter.record_payment_state("delivered", claim.service)
 
-    async def note(self, payment: Payment) -> PaymentNote | None:
+    async def find_note(self, payment: Payment) -> PaymentNote | None:
         """Return the note on a payment that is in the journal, None if it is not."""
-        return await self._run_unit(partial(claiming.known, payment), UNCHARGED_RESEND)
+        return await self._run_unit(partial(claiming.find_payment_note, payment), UNCHARGED_RESEND)
 
-    async def beat(self) -> None:
+    async def heartbeat(self) -> None:
         """Record a heartbeat of this process, synchronise the clock, and retry failed releases."""
         asked_at = time.monotonic()
-        database_time = await self._run_unit(partial(claiming.beat, self.worker), UNCHARGED_RESEND)
+        database_time = await self._run_unit(partial(claiming.heartbeat, self.worker), UNCHARGED_RESEND)
         if isinstance(self._clock, DatabaseClock):
-            self._clock.correct(database_time, asked_at=asked_at)
-        await self.release_again()
+            self._clock.synchronize(database_time, asked_at=asked_at)
+        await self.retry_releases()
 
-    async def release_again(self) -> None:
+    async def retry_releases(self) -> None:
         """Retry releasing claims whose release failed earlier."""
         batch = tuple(islice(self._pending_releases, RELEASE_BATCH))
-        await asyncio.gather(*(self._store.run(partial(claiming.release, *each)) for each in batch))
+        await asyncio.gather(*(self._store.run(partial(claiming.release_claim, *each)) for each in batch))
         self._pending_releases.difference_update(batch)
 
-    async def leave(self) -> None:
+    async def deregister(self) -> None:
         """Deregister this process at its end, so that no other waits for it."""
         with suppress(CentgateError):
-            await self._store.run(partial(queries.leave, self.worker.process))
+            await self._store.run(partial(queries.remove_worker, self.worker.process))
 
     def _new_claim_worker(self) -> Worker:
         """Return a worker with a unique name for one claim."""
-        return self.worker.part(str(next(self._claim_numbers)))
+        return self.worker.for_component(str(next(self._claim_numbers)))
 
     @contextmanager
     def _release_on_failure(self, keys: set[PaymentKey], worker: Worker) -> Generator[None]:
@@ -249,13 +256,13 @@ class Journal:
 
     async def _release(self, claim: Claim) -> None:
         try:
-            await self._store.run(partial(claiming.release, claim.key, claim.worker))
+            await self._store.run(partial(claiming.release_claim, claim.key, claim.worker))
         except CentgateError:  # the row keeps its owner, which blocks all others
             self._pending_releases.add((claim.key, claim.worker))
 
-    async def _update(self, claim: Claim, state: State, **values: Any) -> None:
+    async def _update(self, claim: Claim, state: PaymentState, **values: Any) -> None:
         changed = {"state": state, "updated_at": await self.now(), **values}
-        entry = partial(claiming.change, claim.key, claim.worker, changed)
+        entry = partial(claiming.update_claimed, claim.key, claim.worker, changed)
         await self._run_unit(
             entry,
             PaymentNote("in_flight", charged=False, retry="same_payment", transaction=claim.transaction),
@@ -263,18 +270,20 @@ class Journal:
         claim.state = state
 
     async def _update_with_event(
-        self, claim: Claim, state: State, values: dict[str, Any], event: dict[str, Any]
+        self, claim: Claim, state: PaymentState, values: dict[str, Any], event: dict[str, Any]
     ) -> None:
         now = await self.now()
         changed = {"state": state, "updated_at": now, **values}
-        entry = partial(claiming.change_with_event, claim.key, claim.worker, changed, {"at": now, **event})
+        entry = partial(
+            claiming.update_claimed_with_event, claim.key, claim.worker, changed, {"at": now, **event}
+        )
         await self._run_unit(
             entry,
             PaymentNote("in_flight", charged=False, retry="same_payment", transaction=claim.transaction),
         )
         claim.state = state
 
-    async def _run_unit(self, unit: Unit[T], note_on_failure: PaymentNote) -> T:
+    async def _run_unit(self, unit: UnitFactory[T], note_on_failure: PaymentNote) -> T:
         """Run a unit; if the database fails, the error carries the given payment note."""
         try:
             return await self._store.run(unit)
@@ -282,13 +291,13 @@ class Journal:
             error.payment = note_on_failure
             raise
 
-    async def _acquire_claim(self, payment: Payment, order: Order, claim_block: int | None) -> Claim:
+    async def _acquire_claim(self, payment: Payment, order: RequestBinding, claim_block: int | None) -> Claim:
         worker, possibly_claimed = self._new_claim_worker(), set[PaymentKey]()
         waiting_since: float | None = None
         with self._release_on_failure(possibly_claimed, worker):
             while True:
                 now = await self.now()
-                attempt = Attempt(
+                attempt = ClaimAttempt(
                     payment,
                     order,
                     worker,
@@ -298,11 +307,11 @@ class Journal:
                     waiting_since,
                     possibly_claimed,
                 )
-                result = await self._run_unit(partial(claiming.taken, attempt), UNCHARGED_RESEND)
+                result = await self._run_unit(partial(claiming.claim_payment, attempt), UNCHARGED_RESEND)
                 if isinstance(result, Claim):
                     break
                 waiting_since = waiting_since or now
                 await asyncio.sleep(POLL_INTERVAL)
-        if result.state == "settling" and not result.doubtful:
+        if result.state == "settling" and not result.outcome_unknown:
             self.meter.record_payment_state("settling", result.service)
         return result

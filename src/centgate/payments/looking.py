@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar, cast
 
-from centgate.payments.migrations import require_current
-from centgate.payments.records import Reader
-from centgate.payments.statements import Asking
-from centgate.payments.store import JournalUnavailable, Store, Unit, open_store
+from centgate.payments.migrations import require_current_revision
+from centgate.payments.records import JournalReader
+from centgate.payments.statements import UnitOfWork
+from centgate.payments.store import JournalUnavailable, Store, UnitFactory, open_store
 
 T = TypeVar("T")
 
@@ -26,7 +26,7 @@ DATABASE_TIMEOUT = 10
 class ReadOnlyJournal:
     """A journal opened for reading."""
 
-    reader: Reader
+    reader: JournalReader
     store: Store | None
     """Store for the commands that write; None if there is no journal."""
     missing_message: str | None
@@ -40,7 +40,7 @@ async def open_readonly(url: str) -> AsyncGenerator[ReadOnlyJournal]:
     if version is None:
         yield ReadOnlyJournal(_EmptyReader(), None, f"there is no journal yet: {_describe_location(url)}")
         return
-    require_current(version)
+    require_current_revision(version)
     store = open_store(url, connections=1)
     try:
         yield ReadOnlyJournal(store, store, None)
@@ -69,8 +69,8 @@ def describe_error(error: BaseException) -> str:
 class _EmptyReader:
     """Reader of a missing journal: every query returns no rows."""
 
-    async def read(self, unit: Unit[T]) -> T:
-        asking: Asking[T] = unit()
+    async def read(self, unit: UnitFactory[T]) -> T:
+        asking: UnitOfWork[T] = unit()
         try:
             next(asking)
             while True:
@@ -104,10 +104,10 @@ def _read_sqlite_schema(path: Path) -> str | None:
 async def _read_postgresql_schema(url: str) -> str | None:
     import asyncpg
 
-    from centgate.payments.postgresql import connected
+    from centgate.payments.postgresql import connect
 
     try:
-        connection = await connected(url)
+        connection = await connect(url)
         try:
             return await connection.fetchval(_VERSION, timeout=DATABASE_TIMEOUT)
         finally:

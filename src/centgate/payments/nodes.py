@@ -77,7 +77,7 @@ class NodeSet:
                 return f"no node of {self.network}"
 
 
-def payment_nodes(settings: Settings, network: str) -> NodeSet:
+def select_nodes(settings: Settings, network: str) -> NodeSet:
     """Return the nodes for payment checks on a network.
 
     `CENTGATE_RPC_<CHAINID>_URL` replaces the public ones, `CENTGATE_RPC_<CHAINID>_ENABLED=false` disables
@@ -95,12 +95,12 @@ def payment_nodes(settings: Settings, network: str) -> NodeSet:
     return NodeSet(network, PUBLIC_NODES[network], PUBLIC_QUORUM, "public")
 
 
-def networks_with_nodes(settings: Settings) -> frozenset[str]:
+def list_networks_with_nodes(settings: Settings) -> frozenset[str]:
     """Return the networks (CAIP-2) that have nodes for payment checks."""
     chain_ids = (name.removeprefix("rpc_") for name in settings.providers if name.startswith("rpc_"))
     configured = {f"eip155:{chain_id}" for chain_id in chain_ids if chain_id.isdecimal()}
     networks = {settings.network, *PUBLIC_NODES, *configured}
-    return frozenset(network for network in networks if payment_nodes(settings, network).urls)
+    return frozenset(network for network in networks if select_nodes(settings, network).urls)
 
 
 def _is_development_chain(settings: Settings, network: str) -> bool:

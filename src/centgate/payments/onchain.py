@@ -26,7 +26,7 @@ from cachetools import TTLCache
 
 from centgate.evm import keccak
 from centgate.payments.authorization import PaymentKey
-from centgate.payments.nodes import NodeSet, payment_nodes
+from centgate.payments.nodes import NodeSet, select_nodes
 from centgate.settings import Settings
 
 T = TypeVar("T")
@@ -96,13 +96,13 @@ class PaymentQuery:
 
 
 @dataclass(frozen=True, slots=True)
-class Paid:
+class OnchainPayment:
     """The payment reached `pay_to` in `transaction`, after the claim."""
 
     transaction: str
 
 
-OnchainStatus = Paid | Literal["unused", "expired_unsafe", "expired", "spent_unsafe", "spent"]
+OnchainStatus = OnchainPayment | Literal["unused", "expired_unsafe", "expired", "spent_unsafe", "spent"]
 """`unused`: can still be settled; `expired`: can never be settled; `spent`: the nonce was used for anything
 but this payment after the claim.
 
@@ -123,7 +123,7 @@ class AuthorizedTransfer:
     amount: int
 
 
-def authorized_transfers(receipt: dict[str, Any], asset: str) -> tuple[AuthorizedTransfer, ...]:
+def parse_authorized_transfers(receipt: dict[str, Any], asset: str) -> tuple[AuthorizedTransfer, ...]:
     """Parse the transfers of a token by authorization from a transaction receipt, in order.
 
     The token's next event after `AuthorizationUsed(payer, nonce)` must be a `Transfer` from that payer.
@@ -142,23 +142,23 @@ def authorized_transfers(receipt: dict[str, Any], asset: str) -> tuple[Authorize
     )
 
 
-class Chains:
+class ChainClients:
     """Chain clients by network, created on first use."""
 
     def __init__(self, session: aiohttp.ClientSession, settings: Settings) -> None:
         self._session = session
         self._settings = settings
-        self._chains: dict[str, Chain | None] = {}
+        self._chains: dict[str, ChainClient | None] = {}
 
-    def of(self, network: str) -> Chain | None:
+    def for_network(self, network: str) -> ChainClient | None:
         """Return the client of a network (CAIP-2), None if there is no node for it."""
         if network not in self._chains:
-            nodes = payment_nodes(self._settings, network)
-            self._chains[network] = Chain(self._session, nodes) if nodes.urls else None
+            nodes = select_nodes(self._settings, network)
+            self._chains[network] = ChainClient(self._session, nodes) if nodes.urls else None
         return self._chains[network]
 
 
-class Node:
+class PaymentNode:
     """Client of one JSON-RPC node; checks that the node is on the configured chain."""
 
     def __init__(self, session: aiohttp.ClientSession, url: str, chain_id: int) -> None:
@@ -168,7 +168,7 @@ class Node:
         self._timeout = aiohttp.ClientTimeout(total=10)
         self._chain_checked = False
 
-    async def ask(self, method: str, *params: Any) -> Any:
+    async def call(self, method: str, *params: Any) -> Any:
         """Call a JSON-RPC method and return its result, None for `null`. Raises ChainUnreachable."""
         if not self._chain_checked:
             if _parse_quantity(await self._post("eth_chainId")) != self._chain_id:
@@ -176,9 +176,9 @@ class Node:
             self._chain_checked = True
         return await self._post(method, *params)
 
-    async def block(self, number: str) -> dict[str, Any]:
+    async def read_block(self, number: str) -> dict[str, Any]:
         """Return a block by its hexadecimal number or its tag. Raises ChainUnreachable."""
-        block = await self.ask("eth_getBlockByNumber", number, WITHOUT_TRANSACTIONS)
+        block = await self.call("eth_getBlockByNumber", number, WITHOUT_TRANSACTIONS)
         if block is None:
             raise ChainUnreachable(f"the node does not have block {number}")
         return cast(dict[str, Any], block)
@@ -186,14 +186,14 @@ class Node:
     async def is_for_development(self) -> bool:
         """Return True for a local development chain: no reorganisations, few blocks without transactions."""
         try:
-            version = await self.ask("web3_clientVersion")
+            version = await self.call("web3_clientVersion")
         except ChainUnreachable:
             return False
         return str(version).lower().startswith(_DEVELOPMENT)
 
-    async def timestamp(self, number: int) -> int:
+    async def read_block_time(self, number: int) -> int:
         """Return the time of a block in seconds since 1970. Raises ChainUnreachable."""
-        return _parse_quantity((await self.block(hex(number)))["timestamp"])
+        return _parse_quantity((await self.read_block(hex(number)))["timestamp"])
 
     async def _post(self, method: str, *params: Any) -> Any:
         body = orjson.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params})
@@ -212,12 +212,12 @@ class Node:
             raise ChainUnreachable(f"{method} failed") from error
 
 
-class Chain:
+class ChainClient:
     """Client of one network over several nodes; as many nodes as the quorum must agree."""
 
     def __init__(self, session: aiohttp.ClientSession, nodes: NodeSet) -> None:
         chain_id = int(nodes.network.removeprefix("eip155:"))
-        self._nodes = [Node(session, url, chain_id) for url in nodes.urls]
+        self._nodes = [PaymentNode(session, url, chain_id) for url in nodes.urls]
         self.is_public = nodes.origin == "public"
         self._quorum = nodes.quorum
         self._code = TTLCache[str, bool](CODE_CACHE_SIZE, CODE_TTL)
@@ -237,7 +237,7 @@ class Chain:
         (self._code if has_code else self._no_code)[address] = has_code
         return has_code
 
-    async def payment_status(self, query: PaymentQuery, *, max_wait: float = TIMEOUT) -> OnchainStatus:
+    async def read_payment_status(self, query: PaymentQuery, *, max_wait: float = TIMEOUT) -> OnchainStatus:
         """Return the status of a payment.
 
         Raises ChainUnreachable, with `spent_unsafe` among its answers for each node on which the nonce is
@@ -249,11 +249,11 @@ class Chain:
         except ChainUnreachable as error:
             raise ChainUnreachable(str(error), (*error.answers, *used)) from error
 
-    async def transaction_status(self, transaction: str, key: PaymentKey) -> TransactionStatus:
+    async def read_transaction_status(self, transaction: str, key: PaymentKey) -> TransactionStatus:
         """Return the status of a transaction of a payment by its hash. Raises ChainUnreachable."""
         return await self._query_quorum(lambda node: _transaction_status(node, transaction, key), TIMEOUT)
 
-    async def received(
+    async def read_received_amount(
         self, transaction: str, asset: str, recipient: str
     ) -> int | Literal["reverted", "unknown"]:
         """Return the amount of a token that a transaction moved to an address; `unknown` without a receipt.
@@ -266,14 +266,14 @@ class Chain:
             lambda node: _read_received_amount(node, transaction, asset, recipient), TIMEOUT
         )
 
-    async def find_payment(self, query: PaymentQuery, last: int) -> Paid | None:
+    async def find_payment(self, query: PaymentQuery, last: int) -> OnchainPayment | None:
         """Return the payment if it reached `pay_to` after the claim and up to a block, None if it did not.
 
         Raises ChainUnreachable.
         """
         return await self._query_quorum(lambda node: _find_payment(node, query, last), BACKGROUND_TIMEOUT)
 
-    async def transactions_to(
+    async def find_transactions_to(
         self, asset: str, pay_to: str, first: int, last: int
     ) -> tuple[tuple[int, str], ...]:
         """Return block and hash of each transaction that moved a token to an address, in order.
@@ -284,13 +284,13 @@ class Chain:
             lambda node: _transactions_to(node, asset, pay_to, first, last), BACKGROUND_TIMEOUT
         )
 
-    async def authorized_transfers(self, transaction: str, asset: str) -> tuple[AuthorizedTransfer, ...]:
+    async def read_authorized_transfers(self, transaction: str, asset: str) -> tuple[AuthorizedTransfer, ...]:
         """Return the transfers by authorization in a transaction. Raises ChainUnreachable."""
         return await self._query_quorum(
             lambda node: _read_authorized_transfers(node, transaction, asset), TIMEOUT
         )
 
-    async def safe_block(self) -> int:
+    async def read_safe_block(self) -> int:
         """Return the newest safe block number that a quorum of nodes has reached.
 
         Raises ChainUnreachable.
@@ -300,22 +300,22 @@ class Chain:
             raise ChainUnreachable("too few nodes respond")
         return numbers[self._quorum - 1]
 
-    async def first_block_since(self, earliest: float, latest: int) -> int:
+    async def find_first_block_since(self, earliest: float, latest: int) -> int:
         """Return the first block up to `latest` that is not older than a time, else the one after `latest`.
 
         Raises ChainUnreachable.
         """
         return await self._query_quorum(lambda node: _first_since(node, earliest, latest), BACKGROUND_TIMEOUT)
 
-    async def block_time(self, number: int) -> int:
+    async def read_block_time(self, number: int) -> int:
         """Return the time of a block in seconds since 1970. Raises ChainUnreachable."""
-        return await self._query_quorum(lambda node: node.timestamp(number), TIMEOUT)
+        return await self._query_quorum(lambda node: node.read_block_time(number), TIMEOUT)
 
-    async def decimals(self, token: str) -> int:
+    async def read_decimals(self, token: str) -> int:
         """Return the decimals of a token. Raises ChainUnreachable."""
         return await self._query_quorum(lambda node: _read_decimals(node, token), TIMEOUT)
 
-    async def newest_block(self) -> int | None:
+    async def find_newest_block(self) -> int | None:
         """Return the newest known block number, None if unknown; after a pause it waits at most a second."""
         now = time.monotonic()
         if now - self._block_at >= BLOCK_REFRESH and now - self._refreshed_at >= BLOCK_REFRESH:
@@ -327,7 +327,7 @@ class Chain:
 
     async def _read_block(self) -> None:
         """Read the newest block number: the highest that a quorum of nodes has reached."""
-        tasks = [asyncio.create_task(_parse_or_none(node.ask("eth_blockNumber"))) for node in self._nodes]
+        tasks = [asyncio.create_task(_parse_or_none(node.call("eth_blockNumber"))) for node in self._nodes]
         numbers: list[int] = []
         for answer in asyncio.as_completed(tasks):
             number = await answer
@@ -337,13 +337,13 @@ class Chain:
             if len(numbers) >= self._quorum:
                 self._block, self._block_at = numbers[self._quorum - 1], time.monotonic()
 
-    async def _collect_numbers(self, question: Callable[[Node], Awaitable[Any]]) -> list[int]:
+    async def _collect_numbers(self, question: Callable[[PaymentNode], Awaitable[Any]]) -> list[int]:
         """Return one number from each node, highest first; nodes that fail are left out."""
         calls = (_parse_or_none(_query_node(question, node)) for node in self._nodes)
         numbers = [each for each in await asyncio.gather(*calls) if each is not None]
         return sorted((each for each in numbers if 0 <= each < MAX_BLOCK), reverse=True)
 
-    async def _query_quorum(self, question: Callable[[Node], Awaitable[T]], max_wait: float) -> T:
+    async def _query_quorum(self, question: Callable[[PaymentNode], Awaitable[T]], max_wait: float) -> T:
         """Return the answer that a quorum of nodes gives; nodes that fail or are slow are replaced."""
         answers: list[T] = []
         try:
@@ -352,7 +352,9 @@ class Chain:
         except TimeoutError as error:
             raise ChainUnreachable("the nodes did not respond in time", tuple(answers)) from error
 
-    async def _query_until_quorum(self, question: Callable[[Node], Awaitable[T]], answers: list[T]) -> T:
+    async def _query_until_quorum(
+        self, question: Callable[[PaymentNode], Awaitable[T]], answers: list[T]
+    ) -> T:
         remaining = iter(self._nodes)
         tasks = {
             asyncio.ensure_future(_query_node(question, node)) for node in islice(remaining, self._quorum)
@@ -379,7 +381,7 @@ class Chain:
         raise ChainUnreachable("the nodes do not agree" if answers else str(failure), tuple(answers))
 
 
-async def _query_node(question: Callable[[Node], Awaitable[T]], node: Node) -> T:
+async def _query_node(question: Callable[[PaymentNode], Awaitable[T]], node: PaymentNode) -> T:
     """Query one node. Raises ChainUnreachable, also for an unexpected response format."""
     try:
         return await question(node)
@@ -394,19 +396,19 @@ async def _parse_or_none(number: Awaitable[Any]) -> int | None:
         return None
 
 
-async def _has_code(node: Node, address: str) -> bool:
-    return (await node.ask("eth_getCode", address, "latest")) not in (None, "", "0x")
+async def _has_code(node: PaymentNode, address: str) -> bool:
+    return (await node.call("eth_getCode", address, "latest")) not in (None, "", "0x")
 
 
-async def _read_decimals(node: Node, token: str) -> int:
-    answer = await node.ask("eth_call", {"to": token, "data": _DECIMALS}, "latest")
+async def _read_decimals(node: PaymentNode, token: str) -> int:
+    answer = await node.call("eth_call", {"to": token, "data": _DECIMALS}, "latest")
     if not isinstance(answer, str) or not _UINT8.fullmatch(answer):
         raise ChainUnreachable("the token did not return its decimals")
     return int(answer, 16)
 
 
-async def _transaction_status(node: Node, transaction: str, key: PaymentKey) -> TransactionStatus:
-    receipt = await node.ask("eth_getTransactionReceipt", transaction)
+async def _transaction_status(node: PaymentNode, transaction: str, key: PaymentKey) -> TransactionStatus:
+    receipt = await node.call("eth_getTransactionReceipt", transaction)
     if receipt is None:
         return "unknown"
     if _parse_quantity(receipt["status"]) == 1:
@@ -417,21 +419,21 @@ async def _transaction_status(node: Node, transaction: str, key: PaymentKey) -> 
     return "unknown" if await _is_used(node, key, receipt["blockNumber"]) else "reverted"
 
 
-async def _holds_nonce(node: Node, transaction: str, key: PaymentKey) -> bool:
+async def _holds_nonce(node: PaymentNode, transaction: str, key: PaymentKey) -> bool:
     """Return True if a payment's nonce is in a transaction's data: facilitators may name a wrong hash."""
-    data = cast(dict[str, Any] | None, await node.ask("eth_getTransactionByHash", transaction))
+    data = cast(dict[str, Any] | None, await node.call("eth_getTransactionByHash", transaction))
     return data is not None and key.nonce[2:] in str(data["input"]).lower()
 
 
-async def _safe_block_number(node: Node) -> Any:
-    latest = await node.ask("eth_blockNumber")
+async def _safe_block_number(node: PaymentNode) -> Any:
+    latest = await node.call("eth_blockNumber")
     return (await _safe_block(node, _parse_quantity(latest)))["number"]
 
 
 async def _read_received_amount(
-    node: Node, transaction: str, asset: str, recipient: str
+    node: PaymentNode, transaction: str, asset: str, recipient: str
 ) -> int | Literal["reverted", "unknown"]:
-    receipt = await node.ask("eth_getTransactionReceipt", transaction)
+    receipt = await node.call("eth_getTransactionReceipt", transaction)
     if receipt is None:
         return "unknown"
     if _parse_quantity(receipt["status"]) != 1:
@@ -446,7 +448,7 @@ async def _read_received_amount(
 
 
 async def _transactions_to(
-    node: Node, asset: str, pay_to: str, first: int, last: int
+    node: PaymentNode, asset: str, pay_to: str, first: int, last: int
 ) -> tuple[tuple[int, str], ...]:
     topic = "0x" + _encode_address(pay_to)
     logs_filter = {
@@ -455,7 +457,7 @@ async def _transactions_to(
         "toBlock": hex(last),
         "topics": [_TRANSFER, None, topic],
     }
-    logs = cast(list[dict[str, Any]], await node.ask("eth_getLogs", logs_filter))
+    logs = cast(list[dict[str, Any]], await node.call("eth_getLogs", logs_filter))
     found = {
         (number, str(log["transactionHash"]).lower())
         for log in logs
@@ -469,24 +471,24 @@ async def _transactions_to(
 
 
 async def _read_authorized_transfers(
-    node: Node, transaction: str, asset: str
+    node: PaymentNode, transaction: str, asset: str
 ) -> tuple[AuthorizedTransfer, ...]:
-    return authorized_transfers(await _successful_receipt(node, transaction), asset)
+    return parse_authorized_transfers(await _successful_receipt(node, transaction), asset)
 
 
-async def _find_payment(node: Node, query: PaymentQuery, last: int) -> Paid | None:
+async def _find_payment(node: PaymentNode, query: PaymentQuery, last: int) -> OnchainPayment | None:
     """Search for the payment from the claim to the end of its authorization."""
     first = await _first_block(node, query, last)
     log = await _find_event(node, query, first, min(last, await _first_since(node, query.valid_before, last)))
     if log is None:
         return None
     transaction = str(log["transactionHash"]).lower()
-    return Paid(transaction) if await _is_payment(node, query, transaction) else None
+    return OnchainPayment(transaction) if await _is_payment(node, query, transaction) else None
 
 
-async def _payment_status(node: Node, query: PaymentQuery, used: list[OnchainStatus]) -> OnchainStatus:
+async def _payment_status(node: PaymentNode, query: PaymentQuery, used: list[OnchainStatus]) -> OnchainStatus:
     """Return the status of a payment on one node; appends to `used` if the nonce is used there."""
-    latest = await node.block("latest")
+    latest = await node.read_block("latest")
     number = _parse_quantity(latest["number"])
     if not await _is_used(node, query.key, "latest"):
         if query.claim_block is not None and number < query.claim_block:
@@ -502,14 +504,14 @@ async def _payment_status(node: Node, query: PaymentQuery, used: list[OnchainSta
         return await _status_of_earlier_use(node, query, first - 1, number)
     transaction = str(log["transactionHash"]).lower()
     if _parse_quantity(log["blockNumber"]) >= first and await _is_payment(node, query, transaction):
-        return Paid(transaction)
+        return OnchainPayment(transaction)
     safe = await _safe_block(node, number)
     return (
         "spent" if _parse_quantity(log["blockNumber"]) <= _parse_quantity(safe["number"]) else "spent_unsafe"
     )
 
 
-async def _expiry_status(node: Node, query: PaymentQuery, latest: int) -> OnchainStatus:
+async def _expiry_status(node: PaymentNode, query: PaymentQuery, latest: int) -> OnchainStatus:
     """Return `expired` if the nonce is unused in a safe block past the end of the authorization."""
     safe = await _safe_block(node, latest)
     if _parse_quantity(safe["timestamp"]) < query.valid_before or await _is_used(
@@ -519,7 +521,9 @@ async def _expiry_status(node: Node, query: PaymentQuery, latest: int) -> Onchai
     return "expired"
 
 
-async def _status_of_earlier_use(node: Node, query: PaymentQuery, before: int, latest: int) -> OnchainStatus:
+async def _status_of_earlier_use(
+    node: PaymentNode, query: PaymentQuery, before: int, latest: int
+) -> OnchainStatus:
     """Return the status of a used nonce that has no event since the claim.
 
     A node may lack events, so the state of block `before` must show the nonce as used. Raises
@@ -531,22 +535,22 @@ async def _status_of_earlier_use(node: Node, query: PaymentQuery, before: int, l
     return "spent" if before <= safe or await _is_used(node, query.key, hex(safe)) else "spent_unsafe"
 
 
-async def _safe_block(node: Node, latest: int) -> dict[str, Any]:
+async def _safe_block(node: PaymentNode, latest: int) -> dict[str, Any]:
     """Return the newest `safe` block: on a rollup, one whose data is on its base layer."""
     if await node.is_for_development():
-        return await node.block(hex(latest))
+        return await node.read_block(hex(latest))
     try:
-        return await node.block("safe")
+        return await node.read_block("safe")
     except ChainUnreachable:
-        return await node.block(hex(max(0, latest - CONFIRMATIONS)))
+        return await node.read_block(hex(max(0, latest - CONFIRMATIONS)))
 
 
-async def _is_used(node: Node, key: PaymentKey, block: str) -> bool:
+async def _is_used(node: PaymentNode, key: PaymentKey, block: str) -> bool:
     data = f"0x{_AUTHORIZATION_STATE}{_encode_address(key.payer)}{key.nonce[2:]}"
-    return _parse_quantity(await node.ask("eth_call", {"to": key.asset, "data": data}, block)) != 0
+    return _parse_quantity(await node.call("eth_call", {"to": key.asset, "data": data}, block)) != 0
 
 
-async def _first_block(node: Node, query: PaymentQuery, latest: int) -> int:
+async def _first_block(node: PaymentNode, query: PaymentQuery, latest: int) -> int:
     """Return the first block in which a transfer counts: the one after the claim.
 
     If no block number was known then, time decides: the first block that is at most `CLOCK_ALLOWANCE` older
@@ -557,21 +561,23 @@ async def _first_block(node: Node, query: PaymentQuery, latest: int) -> int:
     return await _first_since(node, query.presented_at - CLOCK_ALLOWANCE, latest)
 
 
-async def _first_since(node: Node, earliest: float, latest: int) -> int:
+async def _first_since(node: PaymentNode, earliest: float, latest: int) -> int:
     """Return the first block up to `latest` that is not older than a time, else the one after `latest`."""
     high, low = latest + 1, max(0, latest - SPAN)
-    while low > 0 and await node.timestamp(low) >= earliest:
+    while low > 0 and await node.read_block_time(low) >= earliest:
         high, low = low, max(0, low - 2 * (latest - low))
     while low < high:
         middle = (low + high) // 2
-        if await node.timestamp(middle) >= earliest:
+        if await node.read_block_time(middle) >= earliest:
             high = middle
         else:
             low = middle + 1
     return low
 
 
-async def _find_event(node: Node, query: PaymentQuery, first: int, latest: int) -> dict[str, Any] | None:
+async def _find_event(
+    node: PaymentNode, query: PaymentQuery, first: int, latest: int
+) -> dict[str, Any] | None:
     """Return the event that used or cancelled the nonce, None if there is no event since `first`.
 
     Raises ChainUnreachable if there are more blocks than `MAX_SPANS` spans.
@@ -589,7 +595,7 @@ async def _find_event(node: Node, query: PaymentQuery, first: int, latest: int) 
                 query.key.nonce,
             ],
         }
-        logs = cast(list[dict[str, Any]], await node.ask("eth_getLogs", logs_filter))
+        logs = cast(list[dict[str, Any]], await node.call("eth_getLogs", logs_filter))
         for log in logs:
             in_range = first <= _parse_quantity(log["blockNumber"]) <= latest
             if in_range and _ends_authorization(log, query) and not log.get("removed"):
@@ -597,17 +603,17 @@ async def _find_event(node: Node, query: PaymentQuery, first: int, latest: int) 
     return None
 
 
-async def _is_payment(node: Node, query: PaymentQuery, transaction: str) -> bool:
+async def _is_payment(node: PaymentNode, query: PaymentQuery, transaction: str) -> bool:
     receipt = await _successful_receipt(node, transaction)
     if not any(_ends_authorization(log, query) for log in receipt["logs"]):
         raise ChainUnreachable("the node has an event that is missing in its transaction")
     expected = AuthorizedTransfer(query.key.payer, query.key.nonce, query.pay_to.lower(), query.amount)
-    return expected in authorized_transfers(receipt, query.key.asset)
+    return expected in parse_authorized_transfers(receipt, query.key.asset)
 
 
-async def _successful_receipt(node: Node, transaction: str) -> dict[str, Any]:
+async def _successful_receipt(node: PaymentNode, transaction: str) -> dict[str, Any]:
     """Return the receipt of a transaction from a node with its event. Raises ChainUnreachable without one."""
-    receipt = cast(dict[str, Any] | None, await node.ask("eth_getTransactionReceipt", transaction))
+    receipt = cast(dict[str, Any] | None, await node.call("eth_getTransactionReceipt", transaction))
     if receipt is None or _parse_quantity(receipt["status"]) != 1:
         raise ChainUnreachable("the node has an event without its transaction")
     return receipt

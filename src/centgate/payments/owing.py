@@ -22,9 +22,9 @@ from centgate.payments.desk import (
 )
 from centgate.payments.entries import EntryWriter, ViewSettings, format_dollars, format_money, refund_entry
 from centgate.payments.periods import format_iso
-from centgate.payments.records import Record, Wanted, every, named
-from centgate.payments.refund_check import refund_problem, was_taken
-from centgate.payments.refunds import Refund, enter_refund
+from centgate.payments.records import PaymentFilter, PaymentRecord, find_by_reference, iterate_payments
+from centgate.payments.refund_check import find_refund_problem, was_received
+from centgate.payments.refunds import Refund, record_refund
 from centgate.payments.store import Store
 from centgate.terminal import print_message
 
@@ -68,11 +68,11 @@ async def mark_refunded(context: CommandContext, name: str, transaction: str, *,
         return 1
     refund = Refund(transaction.lower(), context.view.now, "unchecked" if unchecked else None)
     was_settled = (
-        record.state in ("refused", "unused") and not record.refund and await was_taken(context, record)
+        record.state in ("refused", "unused") and not record.refund and await was_received(context, record)
     )
     objection = None if was_settled else _refund_objection(record, context.view, refund.transaction)
     if not objection and not record.refund and not unchecked:
-        objection = await refund_problem(context, record, refund.transaction)
+        objection = await find_refund_problem(context, record, refund.transaction)
     if objection:
         print_message(objection)
         return 1
@@ -89,18 +89,24 @@ async def mark_refunded(context: CommandContext, name: str, transaction: str, *,
 
 
 async def _record_refund(
-    store: Store, view: ViewSettings, record: Record, refund: Refund, *, was_settled: bool
+    store: Store, view: ViewSettings, record: PaymentRecord, refund: Refund, *, was_settled: bool
 ) -> bool:
-    return await enter_refund(store, record.key, refund, lapsed=view.redemption_cutoff, was_taken=was_settled)
+    return await record_refund(
+        store, record.key, refund, redeem_cutoff=view.redemption_cutoff, was_received=was_settled
+    )
 
 
-async def _iterate_owed(context: CommandContext, *, include_redeemable: bool) -> AsyncGenerator[Record]:
+async def _iterate_owed(
+    context: CommandContext, *, include_redeemable: bool
+) -> AsyncGenerator[PaymentRecord]:
     for state in ("refundable", "redeemable") if include_redeemable else ("refundable",):
-        async for record in every(context.journal.reader, Wanted(state), context.view.redemption_cutoff):
+        async for record in iterate_payments(
+            context.journal.reader, PaymentFilter(state), context.view.redemption_cutoff
+        ):
             yield record
 
 
-def _owed_totals(records: list[Record]) -> list[dict[str, Any]]:
+def _owed_totals(records: list[PaymentRecord]) -> list[dict[str, Any]]:
     """Return the sum of the owed payments for each token."""
     sums: dict[tuple[str, str], list[int]] = {}
     for each in records:
@@ -118,9 +124,9 @@ def _owed_totals(records: list[Record]) -> list[dict[str, Any]]:
     ]
 
 
-async def _find_single(context: CommandContext, name: str) -> Record | None:
+async def _find_single(context: CommandContext, name: str) -> PaymentRecord | None:
     """Return the one payment with a name; otherwise print the reason and return None."""
-    records = await context.journal.reader.read(partial(named, name))
+    records = await context.journal.reader.read(partial(find_by_reference, name))
     if len(records) == 1:
         return records[0]
     if records:
@@ -131,7 +137,7 @@ async def _find_single(context: CommandContext, name: str) -> Record | None:
     return None
 
 
-def _refund_objection(record: Record, view: ViewSettings, transaction: str) -> str | None:
+def _refund_objection(record: PaymentRecord, view: ViewSettings, transaction: str) -> str | None:
     """Return the reason why a transaction cannot be recorded as a payment's refund; None if it can."""
     match "refunded" if record.refund else telling.status_label(record, view):
         case "refundable":

@@ -22,17 +22,22 @@ from sqlalchemy.ext.asyncio import create_async_engine
 from sqlalchemy.pool import NullPool
 
 from centgate.meter import NULL_METER, Meter
-from centgate.payments.migrations import SchemaMismatch, bring_up_to_date, require_current, version
-from centgate.payments.statements import Ask, Asking, Row
-from centgate.payments.store import BadAddress, JournalUnavailable, Unit
+from centgate.payments.migrations import (
+    SchemaMismatch,
+    read_revision,
+    require_current_revision,
+    upgrade_schema,
+)
+from centgate.payments.statements import BoundStatement, ResultRow, UnitOfWork
+from centgate.payments.store import InvalidDatabaseUrl, JournalUnavailable, UnitFactory
 
 T = TypeVar("T")
 
-PATIENCE = 5
+TIMEOUT = 5
 """Timeout in seconds for a connection, for a statement, and for a server that restarts."""
 RELEASE_TIMEOUT = 1
 """Seconds to wait for the server when a statement is cancelled; then the connection is closed."""
-READING = 300
+READ_TIMEOUT = 300
 """Timeout in seconds of a read that blocks no payment."""
 RETRY_INTERVAL = 0.1
 """Seconds between two attempts to reach an unavailable server."""
@@ -50,7 +55,7 @@ _TRANSIENT_ERRORS = (
     asyncpg.UniqueViolationError,  # another process inserted the row after it was looked for
 )
 """The server or the connection is lost or about to be, or two statements conflicted."""
-_PERMANENT_ERRORS = (asyncpg.PostgresError, SQLAlchemyError, SchemaMismatch, BadAddress)
+_PERMANENT_ERRORS = (asyncpg.PostgresError, SQLAlchemyError, SchemaMismatch, InvalidDatabaseUrl)
 """Errors that a retry does not fix."""
 
 
@@ -64,7 +69,7 @@ class PostgresStore:
         self._pool: Any = None
         self._opening: asyncio.Task[Any] | None = None
 
-    async def run(self, unit: Unit[T]) -> T:
+    async def run(self, unit: UnitFactory[T]) -> T:
         """Run one unit; each of its statements is durable once it has returned.
 
         Retries for a few seconds while the server is unavailable.
@@ -74,12 +79,14 @@ class PostgresStore:
         self._meter.record_commit(time.perf_counter() - started, 1)
         return result
 
-    async def read(self, unit: Unit[T]) -> T:
+    async def read(self, unit: UnitFactory[T]) -> T:
         """Run a read-only unit on a separate connection, in one snapshot of the database."""
         return await self._run_with_retry(unit, self._run_snapshot)
 
-    async def _run_with_retry(self, unit: Unit[T], run_once: Callable[[Unit[T]], Awaitable[T]]) -> T:
-        give_up = asyncio.get_running_loop().time() + PATIENCE
+    async def _run_with_retry(
+        self, unit: UnitFactory[T], run_once: Callable[[UnitFactory[T]], Awaitable[T]]
+    ) -> T:
+        give_up = asyncio.get_running_loop().time() + TIMEOUT
         while True:
             try:
                 return await run_once(unit)
@@ -98,7 +105,7 @@ class PostgresStore:
 
     async def migrate(self) -> str | None:
         """Bring the schema up to date."""
-        return await self._run_migration(bring_up_to_date)
+        return await self._run_migration(upgrade_schema)
 
     async def close(self) -> None:
         """Wait for running work, and close the connections."""
@@ -107,28 +114,28 @@ class PostgresStore:
         if self._pool is None:
             return
         try:
-            await asyncio.wait_for(self._pool.close(), PATIENCE)
+            await asyncio.wait_for(self._pool.close(), TIMEOUT)
         except (TimeoutError, *_TRANSIENT_ERRORS, asyncpg.PostgresError):
             self._pool.terminate()
 
-    async def _run_pooled(self, unit: Unit[T]) -> T:
+    async def _run_pooled(self, unit: UnitFactory[T]) -> T:
         pool = self._pool or await self._get_pool()
-        connection = await pool.acquire(timeout=PATIENCE)
+        connection = await pool.acquire(timeout=TIMEOUT)
         try:
-            return await _run_unit(unit(), connection, PATIENCE)
+            return await _run_unit(unit(), connection, TIMEOUT)
         finally:
             # a cancelled statement is also cancelled on the server, which may not respond; a TimeoutError
             # from here would replace the cancellation
             with suppress(TimeoutError):
                 await pool.release(connection, timeout=RELEASE_TIMEOUT)
 
-    async def _run_snapshot(self, unit: Unit[T]) -> T:
+    async def _run_snapshot(self, unit: UnitFactory[T]) -> T:
         if self._pool is None:
             await self._get_pool()
-        connection = await connected(self._url)
+        connection = await connect(self._url)
         try:
             async with connection.transaction(isolation="repeatable_read", readonly=True):
-                return await _run_unit(unit(), connection, READING)
+                return await _run_unit(unit(), connection, READ_TIMEOUT)
         finally:
             connection.terminate()
 
@@ -137,7 +144,7 @@ class PostgresStore:
         if self._opening is None:
             self._opening = asyncio.create_task(self._open_pool())
             self._opening.add_done_callback(self._on_opening_done)
-        return await asyncio.wait_for(asyncio.shield(self._opening), PATIENCE)
+        return await asyncio.wait_for(asyncio.shield(self._opening), TIMEOUT)
 
     def _on_opening_done(self, attempt: asyncio.Task[Any]) -> None:
         self._opening = None
@@ -150,7 +157,7 @@ class PostgresStore:
             self._url,
             min_size=0,
             max_size=self._connections,
-            timeout=PATIENCE,
+            timeout=TIMEOUT,
             init=_make_durable,
             reset=_skip_reset,
         )
@@ -165,7 +172,7 @@ class PostgresStore:
     async def _with_schema(self, work: Callable[[Connection], T]) -> T:
         """Run migration work on a SQLAlchemy connection."""
         engine = create_async_engine(
-            "postgresql+asyncpg://", async_creator=partial(connected, self._url), poolclass=NullPool
+            "postgresql+asyncpg://", async_creator=partial(connect, self._url), poolclass=NullPool
         )
         try:
             async with engine.connect() as connection:
@@ -174,16 +181,16 @@ class PostgresStore:
             await engine.dispose()
 
 
-async def connected(url: str) -> Any:
+async def connect(url: str) -> Any:
     """Open a connection. Raises BadAddress for an invalid URL; the message does not quote it."""
     try:
-        return await asyncpg.connect(url, timeout=PATIENCE)
+        return await asyncpg.connect(url, timeout=TIMEOUT)
     except asyncpg.ClientConfigurationError as error:
-        raise BadAddress(str(error).replace("\n", " ")) from error
+        raise InvalidDatabaseUrl(str(error).replace("\n", " ")) from error
     except asyncpg.UndefinedObjectError as error:  # parameters unknown to the driver are sent to the server
-        raise BadAddress(f"{error}; remove it") from error
+        raise InvalidDatabaseUrl(f"{error}; remove it") from error
     except (ValueError, OverflowError):
-        raise BadAddress(
+        raise InvalidDatabaseUrl(
             "invalid URL; the format is postgresql://user:password@host:5432/database, with every character "
             "except letters and digits in user, password or database name written as %XX"
         ) from None
@@ -212,16 +219,16 @@ _ADVANCE_SEQUENCE = text(
 def _set_up_schema(connection: Connection) -> None:
     """Create the tables of an empty database; an older schema may be in use by others and is not changed."""
     with connection.begin():
-        found = version(connection)
+        found = read_revision(connection)
     if found is None:
-        bring_up_to_date(connection)
+        upgrade_schema(connection)
     else:
-        require_current(found)
+        require_current_revision(found)
         with connection.begin():
             connection.execute(_ADVANCE_SEQUENCE)
 
 
-async def _run_unit(unit: Asking[T], connection: Any, statement_timeout: float) -> T:
+async def _run_unit(unit: UnitOfWork[T], connection: Any, statement_timeout: float) -> T:
     """Run a unit of work to completion and return its result."""
     try:
         statement = next(unit)
@@ -231,6 +238,6 @@ async def _run_unit(unit: Asking[T], connection: Any, statement_timeout: float) 
         return cast(T, end.value)
 
 
-async def _fetch_rows(bound: Ask, connection: Any, statement_timeout: float) -> list[Row]:
+async def _fetch_rows(bound: BoundStatement, connection: Any, statement_timeout: float) -> list[ResultRow]:
     values = [bound.parameters[name] for name in bound.statement.names]
     return await connection.fetch(bound.statement.postgresql, *values, timeout=statement_timeout)

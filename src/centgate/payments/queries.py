@@ -28,15 +28,15 @@ from sqlalchemy.sql.elements import ColumnElement, and_
 
 from centgate.payments.authorization import PaymentKey
 from centgate.payments.statements import (
-    HIT,
-    Ask,
-    Asking,
-    Row,
-    Statement,
-    ago,
-    change_then_insert,
+    AFFECTED_ROW,
+    BoundStatement,
+    CompiledStatement,
+    ResultRow,
+    UnitOfWork,
+    compile_statement,
+    compile_update_then_insert,
     now,
-    statement,
+    seconds_ago,
 )
 from centgate.payments.tables import (
     KEY,
@@ -50,7 +50,7 @@ from centgate.payments.tables import (
     workers,
 )
 
-FORGET_AT_ONCE = 100
+PRUNE_BATCH = 100
 """Maximum rows removed by one statement, so that the write lock is held only briefly."""
 FIRST_RETRY = 10
 """Seconds after which an open payment is first reconciled without its buyer."""
@@ -64,23 +64,23 @@ def _key_parameters(key: PaymentKey) -> dict[str, Any]:
     return {"at_network": key.network, "at_asset": key.asset, "at_payer": key.payer, "at_nonce": key.nonce}
 
 
-def key_of(row: Row) -> PaymentKey:
+def key_of(row: ResultRow) -> PaymentKey:
     """Return the key of the payment in a row."""
     return PaymentKey(row["network"], row["asset"], row["payer"], row["nonce"])
 
 
-_INSERT_PAYMENT = statement(
+_INSERT_PAYMENT = compile_statement(
     insert(payments)
     .values({column.name: bindparam(column.name) for column in payments.c if not column.primary_key})
     .on_conflict_do_nothing()
-    .returning(HIT)
+    .returning(AFFECTED_ROW)
 )
 _ROW = select(
     payments,
     exists().where(refunds.c.payment == payments.c.id).label("refunded"),
 )
-_FIND = statement(_ROW.where(_AT))
-_FIND_BY_IDENTIFIER = statement(
+_FIND = compile_statement(_ROW.where(_AT))
+_FIND_BY_IDENTIFIER = compile_statement(
     _ROW.where(payments.c.payer == bindparam("of"), payments.c.identifier == bindparam("identified"))
 )
 _OWNER_MATCHES = payments.c.owner.is_not_distinct_from(bindparam("owner_is"))
@@ -89,13 +89,13 @@ _IS_UNCHANGED = and_(
     payments.c.state == bindparam("in_state"),
     payments.c.updated_at == bindparam("last_changed"),
 )
-_ENTER_REFUND = change_then_insert(
+_ENTER_REFUND = compile_update_then_insert(
     update(payments).where(_AT, _IS_UNCHANGED).values(owner=bindparam("to_owner")),
     _AT,
     refunds,
     ("transaction", "at"),
 )
-_DELIVER = change_then_insert(
+_DELIVER = compile_update_then_insert(
     update(payments)
     .where(_AT, _OWNER_MATCHES)
     .values(
@@ -109,20 +109,22 @@ _DELIVER = change_then_insert(
     answers,
     ("status", "request_id", "receipt", "body", "stored_at"),
 )
-_FIND_ANSWER = statement(select(answers).join(payments, answers.c.payment == payments.c.id).where(_AT))
+_FIND_ANSWER = compile_statement(
+    select(answers).join(payments, answers.c.payment == payments.c.id).where(_AT)
+)
 _OLD = answers.alias("old")
-_FORGET_ANSWERS = statement(
+_FORGET_ANSWERS = compile_statement(
     delete(answers)
     .where(
         answers.c.payment.in_(
             select(_OLD.c.payment)
-            .where(_OLD.c.stored_at < ago("keep"))
+            .where(_OLD.c.stored_at < seconds_ago("keep"))
             .order_by(_OLD.c.stored_at)
-            .limit(literal_column(str(FORGET_AT_ONCE)))
+            .limit(literal_column(str(PRUNE_BATCH)))
             .offset(literal_column("0"))
         ),
     )
-    .returning(HIT)
+    .returning(AFFECTED_ROW)
 )
 
 
@@ -140,7 +142,7 @@ _HAS_LIVE_OWNER = exists().where(
     _is_process_of(payments.c.owner),
     workers.c.seen_at > now() - bindparam("lease", type_=Float),
 )
-_OPEN_PAYMENTS = statement(
+_OPEN_PAYMENTS = compile_statement(
     select(*KEY)
     .where(_UNRESOLVED, bindparam("due_at", type_=Float) >= _DUE_AT)
     .where(or_(payments.c.owner.is_(None), ~_HAS_LIVE_OWNER))
@@ -148,21 +150,21 @@ _OPEN_PAYMENTS = statement(
     .limit(bindparam("limit", type_=BigInteger))
     .offset(literal_column("0"))
 )
-_COUNT_UNRESOLVED = statement(
+_COUNT_UNRESOLVED = compile_statement(
     select(func.count().label("count"), func.min(payments.c.created_at).label("oldest")).where(
         _UNRESOLVED, payments.c.created_at < bindparam("before", type_=Float)
     )
 )
-_COUNT_OPEN = statement(
+_COUNT_OPEN = compile_statement(
     select(func.count().label("count")).select_from(
-        select(HIT)
+        select(AFFECTED_ROW)
         .where(_UNRESOLVED, payments.c.valid_before > now())
         .limit(bindparam("limit", type_=BigInteger))
         .offset(literal_column("0"))
         .subquery()
     )
 )
-_EVENTS = statement(
+_EVENTS = compile_statement(
     select(payment_events)
     .join(payments, payment_events.c.payment == payments.c.id)
     .where(_AT)
@@ -171,7 +173,7 @@ _EVENTS = statement(
 _WAS_REFUNDED = exists().where(
     payment_events.c.payment == payments.c.id, payment_events.c.event == literal_column("'refunded'")
 )
-_ENTER_REFUND_EVENT = statement(
+_ENTER_REFUND_EVENT = compile_statement(
     insert(payment_events)
     .from_select(
         ["payment", "event", "at", "reason", "transaction"],
@@ -183,9 +185,9 @@ _ENTER_REFUND_EVENT = statement(
             bindparam("transaction", type_=String),
         ).where(_AT, ~_WAS_REFUNDED),
     )
-    .returning(HIT)
+    .returning(AFFECTED_ROW)
 )
-_REFUNDED_AMOUNTS = statement(
+_REFUNDED_AMOUNTS = compile_statement(
     select(payments.c.amount)
     .join(refunds, refunds.c.payment == payments.c.id)
     .where(
@@ -210,40 +212,47 @@ _MAY_BE_PRUNED = or_(
 )
 _PRUNABLE = (
     select(_OLD_PAYMENTS.c.id)
-    .where(_OLD_PAYMENTS.c.updated_at < ago("keep"))
+    .where(_OLD_PAYMENTS.c.updated_at < seconds_ago("keep"))
     .where(_OLD_PAYMENTS.c.valid_before < now())
     .where(~exists().where(refunds.c.payment == _OLD_PAYMENTS.c.id))
     .order_by(_OLD_PAYMENTS.c.updated_at)
-    .limit(literal_column(str(FORGET_AT_ONCE)))
+    .limit(literal_column(str(PRUNE_BATCH)))
     .offset(literal_column("0"))
 )
 _PRUNE_REFUSED, _PRUNE_UNUSED = (
-    statement(delete(payments).where(payments.c.id.in_(prunable)).returning(payments.c.id))
+    compile_statement(delete(payments).where(payments.c.id.in_(prunable)).returning(payments.c.id))
     for prunable in (
         _PRUNABLE.where(UNDELIVERED, _OLD_PAYMENTS.c.state == literal_column("'refused'"), _MAY_BE_PRUNED),
         _PRUNABLE.where(UNDELIVERED, _OLD_PAYMENTS.c.state == literal_column("'unused'")),
     )
 )
-_FORGET_EVENTS = statement(
-    delete(payment_events).where(payment_events.c.payment == bindparam("payment")).returning(HIT)
+_FORGET_EVENTS = compile_statement(
+    delete(payment_events).where(payment_events.c.payment == bindparam("payment")).returning(AFFECTED_ROW)
 )
-_SECONDS_SINCE_HEARTBEAT = statement(
+_SECONDS_SINCE_HEARTBEAT = compile_statement(
     select((now() - workers.c.seen_at).label("seconds")).where(
         _is_process_of(bindparam("worker", type_=String))
     )
 )
-_RECORD_HEARTBEAT = statement(
+_RECORD_HEARTBEAT = compile_statement(
     insert(workers)
-    .from_select(["id", "seen_at"], select(bindparam("worker", type_=String), now()).where(HIT == HIT))
+    .from_select(
+        ["id", "seen_at"],
+        select(bindparam("worker", type_=String), now()).where(AFFECTED_ROW == AFFECTED_ROW),
+    )
     .on_conflict_do_update(index_elements=[workers.c.id], set_={"seen_at": now()})
     .returning(now().label("now"))
 )
-_TIME = statement(select(now().label("now")))
-_REMOVE_WORKER = statement(delete(workers).where(workers.c.id == bindparam("worker")).returning(HIT))
-_FORGET_WORKERS = statement(
-    delete(workers).where(workers.c.seen_at < now() - bindparam("seconds", type_=Float)).returning(HIT)
+_TIME = compile_statement(select(now().label("now")))
+_REMOVE_WORKER = compile_statement(
+    delete(workers).where(workers.c.id == bindparam("worker")).returning(AFFECTED_ROW)
 )
-_ACQUIRE_LEADERSHIP = statement(
+_FORGET_WORKERS = compile_statement(
+    delete(workers)
+    .where(workers.c.seen_at < now() - bindparam("seconds", type_=Float))
+    .returning(AFFECTED_ROW)
+)
+_ACQUIRE_LEADERSHIP = compile_statement(
     insert(duties)
     .from_select(
         ["name", "worker", "until"],
@@ -251,7 +260,7 @@ _ACQUIRE_LEADERSHIP = statement(
             bindparam("duty", type_=String),
             bindparam("worker", type_=String),
             now() + bindparam("seconds", type_=Float),
-        ).where(HIT == HIT),
+        ).where(AFFECTED_ROW == AFFECTED_ROW),
     )
     .on_conflict_do_update(
         index_elements=[duties.c.name],
@@ -261,77 +270,77 @@ _ACQUIRE_LEADERSHIP = statement(
         },
         where=or_(duties.c.worker == bindparam("worker"), duties.c.until < now()),
     )
-    .returning(HIT)
+    .returning(AFFECTED_ROW)
 )
 
 
 @cache
 def _update_statement(columns: tuple[str, ...], condition: ColumnElement[bool]) -> Any:
     values: dict[str, Any] = {column: bindparam(f"to_{column}") for column in columns}
-    return statement(update(payments).where(_AT, condition).values(values).returning(HIT))
+    return compile_statement(update(payments).where(_AT, condition).values(values).returning(AFFECTED_ROW))
 
 
 @cache
 def _update_with_event_statement(columns: tuple[str, ...]) -> Any:
     values: dict[str, Any] = {column: bindparam(f"to_{column}") for column in columns}
     changed = update(payments).where(_AT, _OWNER_MATCHES).values(values)
-    return change_then_insert(changed, _AT, payment_events, ("event", "at", "reason", "transaction"))
+    return compile_update_then_insert(changed, _AT, payment_events, ("event", "at", "reason", "transaction"))
 
 
-def insert_payment(key: PaymentKey, values: dict[str, Any]) -> Asking[bool]:
+def insert_payment(key: PaymentKey, values: dict[str, Any]) -> UnitOfWork[bool]:
     """Insert a payment; False if its key, or its payer's idempotency key, exists already."""
     row = {"network": key.network, "asset": key.asset, "payer": key.payer, "nonce": key.nonce, **values}
-    return bool((yield Ask(_INSERT_PAYMENT, row)))
+    return bool((yield BoundStatement(_INSERT_PAYMENT, row)))
 
 
-def find(key: PaymentKey) -> Asking[Row | None]:
+def find_payment(key: PaymentKey) -> UnitOfWork[ResultRow | None]:
     """Return the row of a payment, with the extra column `refunded`; None if not found."""
-    rows = yield Ask(_FIND, _key_parameters(key))
+    rows = yield BoundStatement(_FIND, _key_parameters(key))
     return rows[0] if rows else None
 
 
-def find_by_identifier(payer: str, identifier: str) -> Asking[Row | None]:
+def find_by_identifier(payer: str, identifier: str) -> UnitOfWork[ResultRow | None]:
     """Return the row of the payer's payment under an idempotency key, None if not found."""
-    rows = yield Ask(_FIND_BY_IDENTIFIER, {"of": payer, "identified": identifier})
+    rows = yield BoundStatement(_FIND_BY_IDENTIFIER, {"of": payer, "identified": identifier})
     return rows[0] if rows else None
 
 
-def change(key: PaymentKey, worker: str, values: dict[str, Any]) -> Asking[bool]:
+def update_owned(key: PaymentKey, worker: str, values: dict[str, Any]) -> UnitOfWork[bool]:
     """Update a payment's row if `worker` still owns it."""
     parameters = {**_key_parameters(key), "owner_is": worker, **_new_value_parameters(values)}
-    return bool((yield Ask(_update_statement(tuple(values), _OWNER_MATCHES), parameters)))
+    return bool((yield BoundStatement(_update_statement(tuple(values), _OWNER_MATCHES), parameters)))
 
 
-def change_seen(seen: Row, values: dict[str, Any]) -> Asking[bool]:
+def update_if_unchanged(seen: ResultRow, values: dict[str, Any]) -> UnitOfWork[bool]:
     """Update a payment's row if its owner, state and time of change are as in `seen`."""
     parameters = {**_seen_parameters(seen), **_new_value_parameters(values)}
-    return bool((yield Ask(_update_statement(tuple(values), _IS_UNCHANGED), parameters)))
+    return bool((yield BoundStatement(_update_statement(tuple(values), _IS_UNCHANGED), parameters)))
 
 
-def enter_refund(seen: Row, worker: str, transaction: str, at: float) -> Asking[bool]:
+def record_refund(seen: ResultRow, worker: str, transaction: str, at: float) -> UnitOfWork[bool]:
     """Record a refund if the payment's row is still as in `seen`.
 
     `worker` becomes the owner: another worker that read the row without the refund can no longer claim it.
     """
     entry = {"to_owner": worker, "transaction": transaction, "at": at}
-    return bool((yield Ask(_ENTER_REFUND, {**_seen_parameters(seen), **entry})))
+    return bool((yield BoundStatement(_ENTER_REFUND, {**_seen_parameters(seen), **entry})))
 
 
-def enter_refund_event(key: PaymentKey, transaction: str, at: float, reason: str | None) -> Asking[None]:
+def record_refund_event(key: PaymentKey, transaction: str, at: float, reason: str | None) -> UnitOfWork[None]:
     """Append the event of a refund, unless it exists already."""
     event = {"transaction": transaction, "at": at, "reason": reason}
-    yield Ask(_ENTER_REFUND_EVENT, {**_key_parameters(key), **event})
+    yield BoundStatement(_ENTER_REFUND_EVENT, {**_key_parameters(key), **event})
 
 
-def refunded_amount(key: PaymentKey, transaction: str) -> Asking[int]:
+def sum_refunds(key: PaymentKey, transaction: str) -> UnitOfWork[int]:
     """Return the amount recorded as refunded to a payer in a transaction, in base units."""
     parameters = {**_key_parameters(key), "transaction": transaction}
     del parameters["at_nonce"]
-    rows = yield Ask(_REFUNDED_AMOUNTS, parameters)
+    rows = yield BoundStatement(_REFUNDED_AMOUNTS, parameters)
     return sum(int(row["amount"]) for row in rows)
 
 
-def _seen_parameters(seen: Row) -> dict[str, Any]:
+def _seen_parameters(seen: ResultRow) -> dict[str, Any]:
     return {
         **_key_parameters(key_of(seen)),
         "owner_is": seen["owner"],
@@ -344,25 +353,25 @@ def _new_value_parameters(values: dict[str, Any]) -> dict[str, Any]:
     return {f"to_{column}": value for column, value in values.items()}
 
 
-def change_with_event(
+def update_owned_with_event(
     key: PaymentKey, worker: str, values: dict[str, Any], event: dict[str, Any]
-) -> Asking[bool]:
+) -> UnitOfWork[bool]:
     """Update a payment's row if `worker` still owns it, and append an event (columns of `payment_events`)."""
     parameters = {**_key_parameters(key), "owner_is": worker, **_new_value_parameters(values), **event}
-    return bool((yield Ask(_update_with_event_statement(tuple(values)), parameters)))
+    return bool((yield BoundStatement(_update_with_event_statement(tuple(values)), parameters)))
 
 
-def find_events(key: PaymentKey) -> Asking[list[Row]]:
+def find_events(key: PaymentKey) -> UnitOfWork[list[ResultRow]]:
     """Return the events of a payment, oldest first."""
-    return (yield Ask(_EVENTS, _key_parameters(key)))
+    return (yield BoundStatement(_EVENTS, _key_parameters(key)))
 
 
-def count_open(most: int) -> Asking[int]:
+def count_open(limit: int) -> UnitOfWork[int]:
     """Count payments with an unknown outcome that can still be settled, up to a limit."""
-    return (yield Ask(_COUNT_OPEN, {"limit": most}))[0]["count"]
+    return (yield BoundStatement(_COUNT_OPEN, {"limit": limit}))[0]["count"]
 
 
-def prune_refused(keep: float, unaudited: float, audited_networks: Collection[str]) -> Asking[int]:
+def prune_refused(keep: float, unaudited: float, audited_networks: Collection[str]) -> UnitOfWork[int]:
     """Remove some payments that were refused more than `keep` seconds ago; return the number.
 
     Those of audited networks stay until they were audited, for at most `unaudited` seconds.
@@ -372,75 +381,77 @@ def prune_refused(keep: float, unaudited: float, audited_networks: Collection[st
     return (yield from _prune_payments(_PRUNE_REFUSED, parameters))
 
 
-def prune_unused() -> Asking[int]:
+def prune_unused() -> UnitOfWork[int]:
     """Remove some payments that never reached the facilitator and have expired; return the number."""
     return (yield from _prune_payments(_PRUNE_UNUSED, {"keep": 0.0}))
 
 
-def _prune_payments(pruning: Statement, parameters: dict[str, Any]) -> Asking[int]:
+def _prune_payments(pruning: CompiledStatement, parameters: dict[str, Any]) -> UnitOfWork[int]:
     """Remove payments, then their events: SQLite reuses the id of a removed row."""
-    rows = yield Ask(pruning, parameters)
+    rows = yield BoundStatement(pruning, parameters)
     for row in rows:
-        yield Ask(_FORGET_EVENTS, {"payment": row["id"]})
+        yield BoundStatement(_FORGET_EVENTS, {"payment": row["id"]})
     return len(rows)
 
 
-def deliver(key: PaymentKey, worker: str, answer: dict[str, Any]) -> Asking[bool]:
+def record_answer(key: PaymentKey, worker: str, answer: dict[str, Any]) -> UnitOfWork[bool]:
     """Store an answer if `worker` still owns the payment; `answer` has the columns of `answers`."""
-    return bool((yield Ask(_DELIVER, {**_key_parameters(key), "owner_is": worker, **answer})))
+    return bool((yield BoundStatement(_DELIVER, {**_key_parameters(key), "owner_is": worker, **answer})))
 
 
-def find_answer(key: PaymentKey) -> Asking[Row | None]:
+def find_answer(key: PaymentKey) -> UnitOfWork[ResultRow | None]:
     """Return the stored answer of a payment, None if not stored or already pruned."""
-    rows = yield Ask(_FIND_ANSWER, _key_parameters(key))
+    rows = yield BoundStatement(_FIND_ANSWER, _key_parameters(key))
     return rows[0] if rows else None
 
 
-def forget_answers(keep: float) -> Asking[int]:
+def prune_answers(keep: float) -> UnitOfWork[int]:
     """Remove some answers that were stored more than `keep` seconds ago; return the number."""
-    return len((yield Ask(_FORGET_ANSWERS, {"keep": keep})))
+    return len((yield BoundStatement(_FORGET_ANSWERS, {"keep": keep})))
 
 
-def open_payments(due_at: float, lease: float, most: int) -> Asking[list[PaymentKey]]:
+def list_open_payments(due_at: float, lease: float, limit: int) -> UnitOfWork[list[PaymentKey]]:
     """Return payments with an unknown outcome, due until `due_at` and not owned by a live process."""
-    rows = yield Ask(_OPEN_PAYMENTS, {"due_at": due_at, "lease": lease, "limit": most})
+    rows = yield BoundStatement(_OPEN_PAYMENTS, {"due_at": due_at, "lease": lease, "limit": limit})
     return [key_of(row) for row in rows]
 
 
-def unresolved(before: float) -> Asking[tuple[int, float]]:
+def count_unresolved(before: float) -> UnitOfWork[tuple[int, float]]:
     """Count unresolved payments submitted before a time; returns the count and the oldest time."""
-    rows = yield Ask(_COUNT_UNRESOLVED, {"before": before})
+    rows = yield BoundStatement(_COUNT_UNRESOLVED, {"before": before})
     return rows[0]["count"], rows[0]["oldest"] or before
 
 
-def unseen_for(worker: str) -> Asking[float | None]:
+def seconds_since_heartbeat(worker: str) -> UnitOfWork[float | None]:
     """Return the seconds since the last heartbeat of a worker's process; None for an unknown one."""
-    rows = yield Ask(_SECONDS_SINCE_HEARTBEAT, {"worker": worker})
+    rows = yield BoundStatement(_SECONDS_SINCE_HEARTBEAT, {"worker": worker})
     return cast(float, rows[0]["seconds"]) if rows else None
 
 
-def beat(worker: str) -> Asking[float]:
+def record_heartbeat(worker: str) -> UnitOfWork[float]:
     """Record a heartbeat of a process; returns the database's time."""
-    rows = yield Ask(_RECORD_HEARTBEAT, {"worker": worker})
+    rows = yield BoundStatement(_RECORD_HEARTBEAT, {"worker": worker})
     return cast(float, rows[0]["now"])
 
 
-def read_time() -> Asking[float | None]:
+def read_time() -> UnitOfWork[float | None]:
     """Return the database's time, in seconds since 1970; None without a database."""
-    rows = yield Ask(_TIME, {})
+    rows = yield BoundStatement(_TIME, {})
     return cast(float, rows[0]["now"]) if rows else None
 
 
-def leave(worker: str) -> Asking[None]:
+def remove_worker(worker: str) -> UnitOfWork[None]:
     """Remove a process that has ended."""
-    yield Ask(_REMOVE_WORKER, {"worker": worker})
+    yield BoundStatement(_REMOVE_WORKER, {"worker": worker})
 
 
-def forget_workers(seconds: float) -> Asking[None]:
+def prune_workers(seconds: float) -> UnitOfWork[None]:
     """Remove processes without a heartbeat for some seconds."""
-    yield Ask(_FORGET_WORKERS, {"seconds": seconds})
+    yield BoundStatement(_FORGET_WORKERS, {"seconds": seconds})
 
 
-def take_duty(name: str, worker: str, seconds: float) -> Asking[bool]:
+def acquire_leadership(name: str, worker: str, seconds: float) -> UnitOfWork[bool]:
     """Acquire or renew leadership of a background job; False while another worker has it."""
-    return bool((yield Ask(_ACQUIRE_LEADERSHIP, {"duty": name, "worker": worker, "seconds": seconds})))
+    return bool(
+        (yield BoundStatement(_ACQUIRE_LEADERSHIP, {"duty": name, "worker": worker, "seconds": seconds}))
+    )

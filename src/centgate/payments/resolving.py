@@ -16,7 +16,7 @@ from centgate.payments.desk import (
     print_renderable,
 )
 from centgate.payments.entries import payment_entry
-from centgate.payments.records import Record, Wanted, every
+from centgate.payments.records import PaymentFilter, PaymentRecord, iterate_payments
 from centgate.settings import ProviderSettings, Settings
 from centgate.terminal import print_message
 
@@ -27,16 +27,22 @@ async def reconcile_now(
     """Look up once, now, the outcome of every open payment."""
     settings = _with_node(context.settings, rpc)
     before = [
-        each async for each in every(context.journal.reader, Wanted("open"), context.view.redemption_cutoff)
+        each
+        async for each in iterate_payments(
+            context.journal.reader, PaymentFilter("open"), context.view.redemption_cutoff
+        )
     ]
     if dry_run:
         return _show_open(context, before, output_format=output_format)
     from centgate.payments import upkeep
 
-    resolutions = await upkeep.reconcile(settings) if before else []
+    resolutions = await upkeep.reconcile_all(settings) if before else []
     checked = {each.key for each in resolutions}
     after = [
-        each async for each in every(context.journal.reader, Wanted("open"), context.view.redemption_cutoff)
+        each
+        async for each in iterate_payments(
+            context.journal.reader, PaymentFilter("open"), context.view.redemption_cutoff
+        )
     ]
     if output_format == "json":
         resolved = [_resolution_entry(each) for each in resolutions]
@@ -54,7 +60,9 @@ async def reconcile_now(
     return 1 if after else 0
 
 
-def _show_open(context: CommandContext, before: list[Record], *, output_format: OutputFormat) -> ExitCode:
+def _show_open(
+    context: CommandContext, before: list[PaymentRecord], *, output_format: OutputFormat
+) -> ExitCode:
     if output_format == "json":
         print_json({"wouldAsk": [payment_entry(each, context.view) for each in before]})
     elif before:

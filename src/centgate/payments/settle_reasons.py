@@ -30,7 +30,7 @@ class ReasonSource:
 
 
 @dataclass(frozen=True, slots=True)
-class Reason:
+class SettleReason:
     """Certainty and meaning of one reason, and the sources that name it."""
 
     certainty: ReasonCertainty
@@ -80,23 +80,23 @@ SOURCES = (PYTHON, TYPESCRIPT, GO, GO_OLD, GO_V1, CDP, SPECIFICATION, MIDDLEWARE
 
 def classify_reason(reason: str) -> ReasonCertainty:
     """Return the certainty of a refusal with this reason; unknown reasons are in doubt."""
-    entry = REASONS.get(reason)
+    entry = SETTLE_REASONS.get(reason)
     return entry.certainty if entry else "in_doubt"
 
 
-def _payload(meaning: str, *sources: ReasonSource) -> Reason:
-    return Reason("payload", meaning, sources)
+def _payload(meaning: str, *sources: ReasonSource) -> SettleReason:
+    return SettleReason("payload", meaning, sources)
 
 
-def _chain_state(meaning: str, *sources: ReasonSource) -> Reason:
-    return Reason("chain_state", meaning, sources)
+def _chain_state(meaning: str, *sources: ReasonSource) -> SettleReason:
+    return SettleReason("chain_state", meaning, sources)
 
 
-def _in_doubt(meaning: str, *sources: ReasonSource) -> Reason:
-    return Reason("in_doubt", meaning, sources)
+def _in_doubt(meaning: str, *sources: ReasonSource) -> SettleReason:
+    return SettleReason("in_doubt", meaning, sources)
 
 
-REASONS: Mapping[str, Reason] = MappingProxyType(
+SETTLE_REASONS: Mapping[str, SettleReason] = MappingProxyType(
     {
         # scheme, network and version
         "invalid_scheme": _payload("The scheme is not supported.", SPECIFICATION, CDP),

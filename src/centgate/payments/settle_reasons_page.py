@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from centgate.payments.settle_reasons import REASONS, SOURCES, ReasonCertainty
+from centgate.payments.settle_reasons import SETTLE_REASONS, SOURCES, ReasonCertainty
 
 _INTRODUCTION = """# Reasons of facilitators
 
@@ -44,7 +44,7 @@ def render_page() -> str:
 def _render_section(certainty: ReasonCertainty) -> str:
     rows = "".join(
         f"| `{name}` | {reason.meaning} | {', '.join(source.name for source in reason.sources)} |\n"
-        for name, reason in REASONS.items()
+        for name, reason in SETTLE_REASONS.items()
         if reason.certainty == certainty
     )
     return f"\n## {_HEADS[certainty]}\n\n| reason | meaning | named by |\n| --- | --- | --- |\n{rows}"

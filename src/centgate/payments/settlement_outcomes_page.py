@@ -14,18 +14,30 @@ import orjson
 
 from centgate.catalog import all_services
 from centgate.errors import CentgateError, PaymentNote
-from centgate.payments.authorization import Payment, PaymentKey, SignedPayment
-from centgate.payments.claiming import Order
-from centgate.payments.facilitator import Facilitator, Outcome, Unresolved, Unsent, interpret_response
-from centgate.payments.gate import Gate
+from centgate.payments.authorization import Payment, PaymentKey, ResubmissionData
+from centgate.payments.claiming import RequestBinding
+from centgate.payments.facilitator import (
+    FacilitatorClient,
+    SettlementNotSent,
+    SettlementOutcome,
+    SettlementUnknown,
+    interpret_response,
+)
+from centgate.payments.gate import PaymentGate
 from centgate.payments.journal import Journal
-from centgate.payments.onchain import Chains, ChainUnreachable, OnchainStatus, Paid, TransactionStatus
+from centgate.payments.onchain import (
+    ChainClients,
+    ChainUnreachable,
+    OnchainPayment,
+    OnchainStatus,
+    TransactionStatus,
+)
 from centgate.payments.store import open_store
-from centgate.payments.terms import Terms, terms_of
+from centgate.payments.terms import RouteTerms, build_terms
 from centgate.settings import Settings
 
 _HASH = "0x" + "ab" * 32
-_RESUBMISSION: SignedPayment = {
+_RESUBMISSION: ResubmissionData = {
     "signature": "0x" + "11" * 65,
     "validAfter": "0",
     "validBefore": "2000000000",
@@ -47,9 +59,9 @@ class _FacilitatorReply:
     label: str
     status: int = 200
     body: Any = None
-    instead: Outcome | None = None
+    instead: SettlementOutcome | None = None
 
-    def interpret(self, payment: Payment) -> Outcome:
+    def interpret(self, payment: Payment) -> SettlementOutcome:
         return self.instead or interpret_response(payment, self.status, orjson.dumps(self.body))
 
 
@@ -81,9 +93,9 @@ REPLIES: Sequence[_FacilitatorReply] = (
         "transaction_failed", _HASH
     )),
     _FacilitatorReply("401, 403, 404, 405, 411, 413, 414, 415, 429 or 431 without such a body", 429),
-    _FacilitatorReply("no connection: DNS, refused, TLS, timeout", instead=Unsent("error", "")),
+    _FacilitatorReply("no connection: DNS, refused, TLS, timeout", instead=SettlementNotSent("error", "")),
     _FacilitatorReply("400 or any other status without such a body", 400),
-    _FacilitatorReply("timeout, or an incomplete response", instead=Unresolved("timeout", "")),
+    _FacilitatorReply("timeout, or an incomplete response", instead=SettlementUnknown("timeout", "")),
 )  # fmt: skip
 
 CHAIN_STATES: Sequence[_ChainState] = (
@@ -91,7 +103,7 @@ CHAIN_STATES: Sequence[_ChainState] = (
     _ChainState("nonce unused", "unused"),
     _ChainState("nonce unused, named transaction reverted", "unused", "reverted"),
     _ChainState("nonce unused in a safe block past `validBefore`", "expired"),
-    _ChainState("paid to the seller in a block after the claim", Paid(_HASH), "succeeded"),
+    _ChainState("paid to the seller in a block after the claim", OnchainPayment(_HASH), "succeeded"),
     _ChainState("nonce used otherwise or before the claim, not safe yet", "spent_unsafe"),
     _ChainState("the same in a safe block", "spent"),
 )
@@ -132,7 +144,7 @@ class _ScriptedFacilitator:
     def __init__(self, reply: _FacilitatorReply) -> None:
         self.reply = reply
 
-    async def settle(self, payment: Payment) -> Outcome:
+    async def settle(self, payment: Payment) -> SettlementOutcome:
         return self.reply.interpret(payment)
 
 
@@ -140,15 +152,15 @@ class _ScriptedChains:
     def __init__(self, state: _ChainState) -> None:
         self.state = state
 
-    def of(self, _network: str) -> _ScriptedChains | None:
+    def for_network(self, _network: str) -> _ScriptedChains | None:
         return None if self.state.status == "no node" else self
 
-    async def payment_status(self, *_: Any, **__: Any) -> OnchainStatus:
+    async def read_payment_status(self, *_: Any, **__: Any) -> OnchainStatus:
         if self.state.status in ("no node", "no answer"):
             raise ChainUnreachable("scripted")
         return self.state.status
 
-    async def transaction_status(self, *_: Any) -> TransactionStatus:
+    async def read_transaction_status(self, *_: Any) -> TransactionStatus:
         return self.state.transaction
 
 
@@ -156,7 +168,7 @@ async def find_outcomes() -> tuple[list[list[_DocumentedOutcome]], list[list[_Do
     """Return the outcomes of first and of repeated submissions, a row for each reply."""
     service = all_services()[0]
     settings = Settings(pay_to="0x" + "22" * 20)
-    terms = terms_of(service, settings)
+    terms = build_terms(service, settings)
     with tempfile.TemporaryDirectory() as folder:
         store = open_store(f"sqlite:///{Path(folder) / 'journal.db'}")
         try:
@@ -175,7 +187,7 @@ async def find_outcomes() -> tuple[list[list[_DocumentedOutcome]], list[list[_Do
 class _OutcomeRunner:
     """Settles one payment after the other, with a separate journal."""
 
-    def __init__(self, journal: Journal, terms: Terms) -> None:
+    def __init__(self, journal: Journal, terms: RouteTerms) -> None:
         self._journal = journal
         self._terms = terms
         self._nonces = count(1)
@@ -184,7 +196,7 @@ class _OutcomeRunner:
         self, reply: _FacilitatorReply, state: _ChainState, *, repeated: bool = False
     ) -> _DocumentedOutcome:
         payment = self._payment(next(self._nonces))
-        order = Order(self._terms.service.slug, "binding")
+        order = RequestBinding(self._terms.service.slug, "binding")
         if repeated:
             has_transaction = state.transaction == "reverted"
             earlier = (
@@ -194,18 +206,18 @@ class _OutcomeRunner:
             )
             await self._settle(payment, order, earlier, _ChainState("", "no node"))
         error = await self._settle(payment, order, reply, state)
-        note = await self._journal.note(payment)
+        note = await self._journal.find_note(payment)
         return _describe_outcome(error, note)
 
     async def _settle(
-        self, payment: Payment, order: Order, reply: _FacilitatorReply, state: _ChainState
+        self, payment: Payment, order: RequestBinding, reply: _FacilitatorReply, state: _ChainState
     ) -> CentgateError | None:
         facilitator, chains = _ScriptedFacilitator(reply), _ScriptedChains(state)
-        gate = Gate(
+        gate = PaymentGate(
             {self._terms.service.slug: self._terms},
             self._journal,
-            cast(Facilitator, facilitator),
-            cast(Chains, chains),
+            cast(FacilitatorClient, facilitator),
+            cast(ChainClients, chains),
         )
         try:
             async with self._journal.claim(payment, order) as claim:
@@ -220,15 +232,15 @@ class _OutcomeRunner:
         return Payment(
             key=key,
             terms=terms,
-            kept=_RESUBMISSION,
-            signed=orjson.dumps(_RESUBMISSION).decode(),
+            resubmission=_RESUBMISSION,
+            resubmission_json=orjson.dumps(_RESUBMISSION).decode(),
             valid_before=2_000_000_000,
-            unfit=None,
-            signer_known=True,
+            rejection=None,
+            is_signer_verified=True,
             signature_form="key",
-            proof="proof",
+            signature_digest="proof",
             identifier=None,
-            asks_test_money=False,
+            is_on_test_network=False,
         )
 
 

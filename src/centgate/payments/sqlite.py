@@ -26,9 +26,9 @@ from sqlalchemy.pool import NullPool
 
 from centgate.errors import CentgateError
 from centgate.meter import NULL_METER, Meter
-from centgate.payments.migrations import SchemaMismatch, bring_up_to_date, require_known, version
-from centgate.payments.statements import Ask, Asking, Row
-from centgate.payments.store import BadAddress, JournalUnavailable, Unit
+from centgate.payments.migrations import SchemaMismatch, read_revision, require_known_revision, upgrade_schema
+from centgate.payments.statements import BoundStatement, ResultRow, UnitOfWork
+from centgate.payments.store import InvalidDatabaseUrl, JournalUnavailable, UnitFactory
 
 T = TypeVar("T")
 
@@ -55,7 +55,7 @@ MAX_LOG_PAGES = 8000
 
 @dataclass(slots=True)
 class _Job:
-    unit: Unit[Any]
+    unit: UnitFactory[Any]
     done: asyncio.Future[Any]
     result: Any = None
     error: BaseException | None = None
@@ -67,7 +67,7 @@ class SqliteStore:
     def __init__(self, url: str, meter: Meter = NULL_METER) -> None:
         self._path = Path(url.removeprefix("sqlite:///"))
         if str(self._path) == ":memory:":
-            raise BadAddress("an in-memory journal would lose all payments at exit; use a file")
+            raise InvalidDatabaseUrl("an in-memory journal would lose all payments at exit; use a file")
         self._meter = meter
         self._waiting = deque[_Job]()
         self._running: asyncio.Future[float | None] | None = None
@@ -87,7 +87,7 @@ class SqliteStore:
         self._fastest_thread_commit = inf
         """Seconds of the fastest of them."""
 
-    async def run(self, unit: Unit[T]) -> T:
+    async def run(self, unit: UnitFactory[T]) -> T:
         """Run one unit; it is durable when this returns."""
         if self._closed:
             raise JournalUnavailable(RuntimeError("the server has stopped"))
@@ -99,7 +99,7 @@ class SqliteStore:
             loop.call_soon(self._commit_waiting)  # other units of this turn of the loop share the commit
         return await job.done
 
-    async def read(self, unit: Unit[T]) -> T:
+    async def read(self, unit: UnitFactory[T]) -> T:
         """Run a read-only unit on a separate connection, in one snapshot of the file."""
         return await asyncio.to_thread(self._read, unit)
 
@@ -229,7 +229,7 @@ class SqliteStore:
                 self._connection.close()
         self._connection = None
 
-    def _read(self, unit: Unit[T]) -> T:
+    def _read(self, unit: UnitFactory[T]) -> T:
         def read(path: Path) -> T:
             is_migrated = self._connection or self._is_schema_checked
             with closing(_connect(path) if is_migrated else _open_migrated(path)) as connection:
@@ -278,7 +278,7 @@ def _run_job_in_savepoint(job: _Job, connection: sqlite3.Connection) -> None:
     connection.execute("RELEASE unit")
 
 
-def _run_unit(unit: Asking[T], connection: sqlite3.Connection) -> T:
+def _run_unit(unit: UnitOfWork[T], connection: sqlite3.Connection) -> T:
     """Run a unit of work to completion and return its result."""
     try:
         statement = next(unit)
@@ -288,8 +288,8 @@ def _run_unit(unit: Asking[T], connection: sqlite3.Connection) -> T:
         return cast(T, end.value)
 
 
-def _fetch_rows(bound: Ask, connection: sqlite3.Connection) -> list[Row]:
-    rows: list[Row] = []
+def _fetch_rows(bound: BoundStatement, connection: sqlite3.Connection) -> list[ResultRow]:
+    rows: list[ResultRow] = []
     for text in bound.statement.sqlite:
         rows = connection.execute(text, bound.parameters).fetchall()
         if not rows:
@@ -354,10 +354,10 @@ def _require_known_schema(path: Path) -> None:
     """Raise SchemaMismatch for a file of a newer version; a missing file is accepted."""
     if not path.exists():
         return
-    engine = sqlite_engine(path)
+    engine = create_sqlite_engine(path)
     try:
         with engine.connect() as connection, connection.begin():
-            require_known(version(connection))
+            require_known_revision(read_revision(connection))
     finally:
         engine.dispose()
 
@@ -365,15 +365,15 @@ def _require_known_schema(path: Path) -> None:
 def _migrate(path: Path) -> str | None:
     """Bring a file's schema up to date; returns the version it had, None for an empty file."""
     _connect(path).close()
-    engine = sqlite_engine(path)
+    engine = create_sqlite_engine(path)
     try:
         with engine.connect() as connection:
-            return bring_up_to_date(connection)
+            return upgrade_schema(connection)
     finally:
         engine.dispose()
 
 
-def sqlite_engine(path: Path) -> Engine:
+def create_sqlite_engine(path: Path) -> Engine:
     """Create a SQLAlchemy engine for a file, for migrations."""
     engine = create_engine(
         URL.create(

@@ -20,18 +20,18 @@ from sqlalchemy.sql.expression import ClauseElement, FunctionElement
 
 T = TypeVar("T")
 
-HIT: ColumnElement[Any] = literal_column("1")
+AFFECTED_ROW: ColumnElement[Any] = literal_column("1")
 """Constant that a change returns for each affected row."""
 
 
-class Row(Protocol):
+class ResultRow(Protocol):
     """A result row, with its columns by name."""
 
     def __getitem__(self, column: str, /) -> Any: ...
 
 
 @dataclass(frozen=True, slots=True)
-class Statement:
+class CompiledStatement:
     """One atomic query or change, compiled for both databases; it returns rows."""
 
     sqlite: tuple[str, ...]
@@ -43,25 +43,25 @@ class Statement:
 
 
 @dataclass(frozen=True, slots=True)
-class Ask:
+class BoundStatement:
     """A statement with its parameters."""
 
-    statement: Statement
+    statement: CompiledStatement
     parameters: Mapping[str, Any]
 
 
-Asking = Generator[Ask, list[Row], T]
+UnitOfWork = Generator[BoundStatement, list[ResultRow], T]
 """A database-independent unit of work: a generator that yields statements and receives their rows."""
 
 
-def statement(clause: ClauseElement) -> Statement:
+def compile_statement(clause: ClauseElement) -> CompiledStatement:
     """Compile a SQLAlchemy statement for both databases."""
-    return Statement((_compile_sqlite(clause),), *_compile_postgresql(clause))
+    return CompiledStatement((_compile_sqlite(clause),), *_compile_postgresql(clause))
 
 
-def change_then_insert(
+def compile_update_then_insert(
     change: Update, row: ColumnElement[bool], into: Table, values: tuple[str, ...]
-) -> Statement:
+) -> CompiledStatement:
     """Compile an update of one row and, if it affected one, an insert whose `payment` is the row's `id`.
 
     `row` is a condition for the changed row that holds before and after. `values` are the columns of the new
@@ -72,8 +72,11 @@ def change_then_insert(
     changed_row = change.returning(change.table.c.id).cte("changed")
     both = insert(into).from_select(columns, select(changed_row.c.id, *parameters))
     after = insert(into).from_select(columns, select(change.table.c.id, *parameters).where(row))
-    sqlite_texts = (_compile_sqlite(change.returning(HIT)), _compile_sqlite(after.returning(HIT)))
-    return Statement(sqlite_texts, *_compile_postgresql(both.returning(HIT)))
+    sqlite_texts = (
+        _compile_sqlite(change.returning(AFFECTED_ROW)),
+        _compile_sqlite(after.returning(AFFECTED_ROW)),
+    )
+    return CompiledStatement(sqlite_texts, *_compile_postgresql(both.returning(AFFECTED_ROW)))
 
 
 def _compile_sqlite(clause: ClauseElement) -> str:
@@ -103,7 +106,7 @@ def _postgresql_now(*_: Any, **__: Any) -> str:  # pyright: ignore[reportUnusedF
     return "CAST(extract(epoch FROM clock_timestamp()) AS double precision)"
 
 
-def ago(seconds: str) -> ColumnElement[float]:
+def seconds_ago(seconds: str) -> ColumnElement[float]:
     """Return an expression for the database's time minus a parameter in seconds.
 
     A scalar subquery is evaluated once, and an index can be searched by it.

@@ -7,10 +7,10 @@ from typing import Protocol, TypeVar
 
 from centgate.errors import InternalError
 from centgate.meter import NULL_METER, Meter
-from centgate.payments.statements import Asking
+from centgate.payments.statements import UnitOfWork
 
 T = TypeVar("T")
-Unit = Callable[[], Asking[T]]
+UnitFactory = Callable[[], UnitOfWork[T]]
 """Factory of a unit of work; it may be called again when the database fails in between.
 
 Each of its statements is atomic and durable when the unit has ended; other work may run between two of them.
@@ -27,25 +27,25 @@ class JournalUnavailable(InternalError):
         super().__init__("the payment journal cannot be read or written", retry_after=RETRY_AFTER)
         self.__cause__ = cause
         message = str(getattr(cause, "orig", cause)) or "no response in time"
-        self.why = message.splitlines()[0]
+        self.detail = message.splitlines()[0]
         """The cause, for the operator."""
 
 
-class BadAddress(ValueError):
+class InvalidDatabaseUrl(ValueError):
     """`CENTGATE_DATABASE_URL` is invalid, so that a retry does not help."""
 
-    def __init__(self, why: str) -> None:
-        super().__init__(f"CENTGATE_DATABASE_URL: {why}")
+    def __init__(self, detail: str) -> None:
+        super().__init__(f"CENTGATE_DATABASE_URL: {detail}")
 
 
 class Store(Protocol):
     """A database that runs units of work."""
 
-    async def run(self, unit: Unit[T]) -> T:
+    async def run(self, unit: UnitFactory[T]) -> T:
         """Run one unit, durable when this returns. Raises JournalUnavailable if the database fails."""
         ...
 
-    async def read(self, unit: Unit[T]) -> T:
+    async def read(self, unit: UnitFactory[T]) -> T:
         """Run a read-only unit, which may take long, without blocking writers."""
         ...
 

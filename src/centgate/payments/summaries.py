@@ -11,8 +11,8 @@ from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.elements import ColumnElement, literal_column
 from sqlalchemy.sql.expression import FunctionElement
 
-from centgate.payments.records import STANDS, is_state
-from centgate.payments.statements import Ask, Asking, statement
+from centgate.payments.records import STATE_CONDITIONS, is_state
+from centgate.payments.statements import BoundStatement, UnitOfWork, compile_statement
 from centgate.payments.tables import payments, refunds
 
 DAY_SECONDS = 86_400
@@ -62,12 +62,12 @@ class DailyTotals:
     figures: PaymentTotals
 
 
-def read_daily_totals(since: float, until: float, cutoff: float) -> Asking[list[DailyTotals]]:
+def read_daily_totals(since: float, until: float, cutoff: float) -> UnitOfWork[list[DailyTotals]]:
     """Return the figures of each day on which payments were presented, oldest first.
 
     A payment belongs to the day it was presented on; payments settled before `lapsed` cannot be redeemed.
     """
-    rows = yield Ask(_DAILY, {"since": since, "until": until, "lapsed": cutoff})
+    rows = yield BoundStatement(_DAILY, {"since": since, "until": until, "lapsed": cutoff})
     return [
         DailyTotals(
             int(row["day"]),
@@ -116,11 +116,11 @@ _CONDITIONS: dict[str, ColumnElement[bool]] = {
         is_state("delivered"),
         payments.c.updated_at - payments.c.settled_at >= literal_column(f"{LATE_SECONDS}.0"),
     ),
-    **{name: STANDS[name] for name in ("redeemable", "refundable", "refunded")},
+    **{name: STATE_CONDITIONS[name] for name in ("redeemable", "refundable", "refunded")},
 }
 _AMOUNT = func.sum(cast(payments.c.amount, Numeric)).filter(_IS_CHARGED)
 _PRESENTED_DAY = _day(payments.c.created_at)
-_DAILY = statement(
+_DAILY = compile_statement(
     select(
         _PRESENTED_DAY.label("day"),
         payments.c.network,

@@ -13,12 +13,12 @@ from rich.text import Text
 from centgate.client.shell.printing import plain, styled
 from centgate.payments.entries import ViewSettings, daily_entry, format_dollars_cell, format_money
 from centgate.payments.periods import format_age, format_iso
-from centgate.payments.records import Record
-from centgate.payments.statements import Row
+from centgate.payments.records import PaymentRecord
+from centgate.payments.statements import ResultRow
 from centgate.payments.summaries import TOTAL_NAMES, DailyTotals
 
 if TYPE_CHECKING:
-    from centgate.payments.upkeep import Resolution
+    from centgate.payments.upkeep import ReconcileResult
 
 FULL_NAME_WIDTH = 190
 """Terminal width in characters from which addresses and transactions are not shortened."""
@@ -33,7 +33,7 @@ _ALL_FIGURES_MIN_WIDTH = 120
 _LABEL_WIDTH = 26
 
 
-def payments_table(records: Iterable[Record], view: ViewSettings, width: int) -> Table:
+def payments_table(records: Iterable[PaymentRecord], view: ViewSettings, width: int) -> Table:
     """Render a line for each payment, with the columns that fit the terminal's width."""
     names = ["time", "service", "state", "dollars", "payer", "id"]
     table = _create_table([name for name in names if width >= _MIN_WIDTHS.get(name, 0)])
@@ -50,7 +50,7 @@ def payments_table(records: Iterable[Record], view: ViewSettings, width: int) ->
     return table
 
 
-def refunds_table(records: Iterable[Record], view: ViewSettings, width: int) -> Table:
+def refunds_table(records: Iterable[PaymentRecord], view: ViewSettings, width: int) -> Table:
     """Render a line for each payment to refund; the payer's address is complete."""
     room = {"transaction": _FULL_PAYER_MIN_WIDTH, "state": _PAYER_MIN_WIDTH}
     names = ["payer", "dollars", "age", "state", "transaction"]
@@ -89,19 +89,21 @@ def summary_table(lines: Sequence[DailyTotals], sums: Sequence[DailyTotals], wid
     return table
 
 
-def resolutions_table(rows: Iterable[Resolution], width: int) -> Table:
+def resolutions_table(rows: Iterable[ReconcileResult], width: int) -> Table:
     """Render the new state of each open payment, and the reason."""
     table = _create_table(["payment", "is now", "why"])
     for row in rows:
         payment = f"{shorten_name(row.key.payer, width)}:{shorten_name(row.key.nonce, width)}"
         why = row.reason or (f"in {shorten_name(row.transaction, width)}" if row.transaction else "")
-        table.add_row(payment, styled("open" if row.after == "settling" else row.after), plain(why))
+        table.add_row(
+            payment, styled("open" if row.state_after == "settling" else row.state_after), plain(why)
+        )
     return table
 
 
-def status_label(record: Record, view: ViewSettings) -> str:
+def status_label(record: PaymentRecord, view: ViewSettings) -> str:
     """Return the status of a payment as one word."""
-    return record.standing(view.redemption_cutoff) or record.state
+    return record.follow_up_status(view.redemption_cutoff) or record.state
 
 
 def shorten_name(name: str, width: int) -> str:
@@ -110,12 +112,12 @@ def shorten_name(name: str, width: int) -> str:
     return name if width >= FULL_NAME_WIDTH or len(name) <= 16 else f"{name[:8]}…{name[-4:]}"
 
 
-def payment_reference(record: Record) -> str:
+def payment_reference(record: PaymentRecord) -> str:
     """Return the unique reference of a payment."""
     return f"{record.key.payer}:{record.key.nonce}"
 
 
-def list_events(record: Record, history: Sequence[Row] = ()) -> list[tuple[float, str]]:
+def list_events(record: PaymentRecord, history: Sequence[ResultRow] = ()) -> list[tuple[float, str]]:
     """Return the events of a payment in order: a time in seconds since 1970, and a sentence.
 
     `history` are rows of `payment_events`, which hold what the payment's own row does not.
@@ -147,7 +149,7 @@ def list_events(record: Record, history: Sequence[Row] = ()) -> list[tuple[float
     return sorted([*result, *((row["at"], _describe_event(row)) for row in history)], key=itemgetter(0))
 
 
-def _describe_event(row: Row) -> str:
+def _describe_event(row: ResultRow) -> str:
     """Describe an event of a payment."""
     reason, transaction = row["reason"], row["transaction"]
     because = f" ({reason})" if reason else ""
@@ -168,7 +170,7 @@ def _describe_event(row: Row) -> str:
             return f"It was {event.replace('_', ' ')}{named}{because}."
 
 
-def describe_owed(record: Record, view: ViewSettings) -> str:
+def describe_owed(record: PaymentRecord, view: ViewSettings) -> str:
     """Describe what is owed to the buyer."""
     match status_label(record, view):
         case "settling":
@@ -189,7 +191,7 @@ def describe_owed(record: Record, view: ViewSettings) -> str:
             return "Nothing."
 
 
-def describe_next_step(record: Record, view: ViewSettings) -> str:
+def describe_next_step(record: PaymentRecord, view: ViewSettings) -> str:
     """Describe what the operator can do."""
     match status_label(record, view):
         case "settling":
@@ -209,7 +211,7 @@ def describe_next_step(record: Record, view: ViewSettings) -> str:
             return "Nothing."
 
 
-def describe_refund(record: Record | None = None) -> str:
+def describe_refund(record: PaymentRecord | None = None) -> str:
     """Describe how to refund a payment; this program cannot do it, since it holds no key."""
     name = payment_reference(record) if record else "PAYER:NONCE"
     amount = (
@@ -225,11 +227,11 @@ def describe_refund(record: Record | None = None) -> str:
 
 
 def render_payment(
-    record: Record,
+    record: PaymentRecord,
     view: ViewSettings,
     answer: dict[str, Any] | None,
     width: int,
-    history: Sequence[Row] = (),
+    history: Sequence[ResultRow] = (),
 ) -> Text:
     """Render one payment in sentences; hashes are never wrapped, so that they can be copied."""
     name = status_label(record, view)
@@ -257,7 +259,7 @@ def _render_paragraph(label: str, sentence: str, width: int) -> Text:
     return Text.assemble((f"{label:<{_LABEL_WIDTH}}", "cyan"), f"\n{' ' * _LABEL_WIDTH}".join(lines))
 
 
-def _describe_attempts(record: Record, view: ViewSettings) -> str:
+def _describe_attempts(record: PaymentRecord, view: ViewSettings) -> str:
     verb = "expired" if record.valid_before < view.now else "expires"
     ends = f"its authorization {verb} {_format_end(record)}"
     if not record.attempts:
@@ -266,12 +268,12 @@ def _describe_attempts(record: Record, view: ViewSettings) -> str:
     return f"Checked {record.attempts} times{next_check}; {ends}."
 
 
-def _format_end(record: Record) -> str:
+def _format_end(record: PaymentRecord) -> str:
     """Format the end of the authorization; a buyer can set any number there."""
     return format_iso(record.valid_before) if record.valid_before < 253_402_300_800 else "never"
 
 
-def _rpc_setting(record: Record) -> str:
+def _rpc_setting(record: PaymentRecord) -> str:
     return f"CENTGATE_RPC_{record.key.network.removeprefix('eip155:')}_URL"
 
 

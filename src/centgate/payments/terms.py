@@ -26,12 +26,12 @@ from centgate.settings import Settings
 
 X402_VERSION = 2
 SCHEME = "exact"
-ASKED = "Payment required"
-OFFER_KEPT = 30
+PAYMENT_REQUIRED_MESSAGE = "Payment required"
+OFFER_REUSE_SECONDS = 30
 """Seconds for which a signed offer is reused; all servers with the same key return the same offer."""
-MOST_HEADER = 3072
+MAX_OFFER_HEADER = 3072
 """Maximum bytes of `PAYMENT-REQUIRED` with a signed offer: some facilitators reject longer ones."""
-_MAX_OFFER_BYTES = MOST_HEADER // 4 * 3 - 48
+_MAX_OFFER_BYTES = MAX_OFFER_HEADER // 4 * 3 - 48
 """Maximum bytes of JSON in such a header, minus room for the longest of x402's reasons as `error`."""
 
 PAYMENT_IDENTIFIER = "payment-identifier"
@@ -50,7 +50,7 @@ _IDENTIFIER_EXTENSION: dict[str, Any] = {
 
 
 @dataclass(frozen=True)
-class Terms:
+class RouteTerms:
     """Terms of one route: recipient, amount, token and network, and the service that is paid for."""
 
     service: AnyService
@@ -92,15 +92,15 @@ class Terms:
         """`PAYMENT-REQUIRED` header for a request without a payment."""
         return self._header_cache(self._offer_expiry())
 
-    def header_saying(self, error: str) -> str:
+    def header_with_error(self, error: str) -> str:
         """Return the `PAYMENT-REQUIRED` header with x402's `error` set."""
-        return _encode_header(self.offer_saying(error))
+        return _encode_header(self.offer_with_error(error))
 
-    def offer_saying(self, error: str) -> dict[str, Any]:
+    def offer_with_error(self, error: str) -> dict[str, Any]:
         """Return x402's PaymentRequired with its `error` set."""
         return {**self._offer_cache(self._offer_expiry()), "error": error}
 
-    def delivered(self, settlement: dict[str, Any], body: bytes) -> dict[str, Any]:
+    def settle_response(self, settlement: dict[str, Any], body: bytes) -> dict[str, Any]:
         """Return x402's SettleResponse of a delivered answer, with a signed receipt if there is a signer."""
         if self.signer is None:
             return settlement
@@ -111,7 +111,7 @@ class Terms:
         """Return the expiry of an offer made now, in seconds since 1970: not before a payment signed now."""
         if self.signer is None:
             return 0
-        return (int(time.time()) // OFFER_KEPT + 1) * OFFER_KEPT + self.window
+        return (int(time.time()) // OFFER_REUSE_SECONDS + 1) * OFFER_REUSE_SECONDS + self.window
 
     @cached_property
     def _header_cache(self) -> Callable[[int], str]:
@@ -143,7 +143,7 @@ class Terms:
     def _payment_required(self, extensions: dict[str, Any]) -> dict[str, Any]:
         return {
             "x402Version": X402_VERSION,
-            "error": ASKED,
+            "error": PAYMENT_REQUIRED_MESSAGE,
             "resource": self.resource,
             "accepts": [self.requirements],
             "extensions": extensions,
@@ -268,22 +268,22 @@ def _excerpt_fields(sample: dict[str, Any], room: int = 400) -> dict[str, Any]:
     return excerpt
 
 
-def idempotency_key(inside: str | None, header: str | None) -> str | None:
+def parse_idempotency_key(identifier: str | None, header: str | None) -> str | None:
     """Return the buyer's idempotency key: the payment's own identifier, or the `Idempotency-Key` header.
 
     The header may be quoted, as the IETF's draft has it (draft-ietf-httpapi-idempotency-key-header).
     Raises ValueError for a malformed key, and for two that differ.
     """
     if header is None:
-        return inside
+        return identifier
     is_quoted = len(header) > 1 and header[0] == header[-1] == '"'
     header_key = _validate_identifier(header[1:-1] if is_quoted else header, "Idempotency-Key")
-    if inside not in (None, header_key):
+    if identifier not in (None, header_key):
         raise ValueError("Idempotency-Key and the payment identifier differ; send one of them")
     return header_key
 
 
-def payment_identifier(extensions: dict[str, Any] | None) -> str | None:
+def parse_payment_identifier(extensions: dict[str, Any] | None) -> str | None:
     """Return the payment identifier of a payload's extensions. Raises ValueError for a malformed one."""
     extension = extensions.get(PAYMENT_IDENTIFIER) if extensions else None
     info = cast(dict[str, Any], extension).get("info") if isinstance(extension, dict) else None
@@ -300,12 +300,12 @@ def _validate_identifier(value: Any, name: str) -> str:
     return value
 
 
-def terms_of(service: AnyService, settings: Settings) -> Terms:
+def build_terms(service: AnyService, settings: Settings) -> RouteTerms:
     """Build the terms of one route. Raises ValueError for a deployment without an address to be paid at."""
     if settings.pay_to is None:
         raise ValueError("payment terms need an address to be paid at")
     token = settings.token
-    return Terms(
+    return RouteTerms(
         service=service,
         network=settings.network,
         asset=token,

@@ -7,7 +7,7 @@ import asyncio
 import aiohttp
 
 from centgate.dollars import USDC
-from centgate.payments.onchain import Chains, ChainUnreachable
+from centgate.payments.onchain import ChainClients, ChainUnreachable
 from centgate.settings import PREFIX, Settings
 
 
@@ -41,8 +41,8 @@ def _is_well_known(settings: Settings) -> bool:
 async def _read_decimals(settings: Settings) -> int | None:
     """Read the decimals from the nodes of the payment network; None if they do not respond in time."""
     async with aiohttp.ClientSession(trust_env=False) as session:
-        chain = Chains(session, settings).of(settings.network)
+        chain = ChainClients(session, settings).for_network(settings.network)
         try:
-            return await chain.decimals(settings.token.address) if chain else None
+            return await chain.read_decimals(settings.token.address) if chain else None
         except ChainUnreachable:
             return None

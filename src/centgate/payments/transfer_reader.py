@@ -12,7 +12,7 @@ from cachetools import TTLCache
 
 from centgate.payments.audit_queries import Recipient
 from centgate.payments.authorization import PaymentKey
-from centgate.payments.onchain import SPAN, Chain, ChainUnreachable
+from centgate.payments.onchain import SPAN, ChainClient, ChainUnreachable
 
 T = TypeVar("T")
 
@@ -44,8 +44,8 @@ class TransferReader:
         self.span = span
         self._cache = TTLCache[tuple[Recipient, int], list[FoundTransfer]](CACHE_SIZE, CACHE_TTL)
 
-    async def read(
-        self, chain: Chain, recipient: Recipient, first: int, last: int, *, final: int
+    async def read_span(
+        self, chain: ChainClient, recipient: Recipient, first: int, last: int, *, final: int
     ) -> list[FoundTransfer]:
         """Return the transfers to a recipient in blocks of one span, oldest first.
 
@@ -60,7 +60,7 @@ class TransferReader:
         return [each for each in self._cache[recipient, span_start] if first <= each.block <= last]
 
     async def _read_span(
-        self, chain: Chain, recipient: Recipient, first: int, last: int
+        self, chain: ChainClient, recipient: Recipient, first: int, last: int
     ) -> list[FoundTransfer]:
         transactions = await self._find_transactions(chain, recipient, first, last)
         transfers: list[FoundTransfer] = []
@@ -72,12 +72,12 @@ class TransferReader:
         return transfers
 
     async def _find_transactions(
-        self, chain: Chain, recipient: Recipient, first: int, last: int
+        self, chain: ChainClient, recipient: Recipient, first: int, last: int
     ) -> list[tuple[int, str]]:
         """Return the transactions that paid a recipient; halves the range if nodes refuse it."""
         await asyncio.sleep(pause_seconds(chain))
         try:
-            return list(await chain.transactions_to(recipient.asset, recipient.pay_to, first, last))
+            return list(await chain.find_transactions_to(recipient.asset, recipient.pay_to, first, last))
         except ChainUnreachable:
             if last - first < SHORTEST_SPAN:
                 raise
@@ -86,12 +86,12 @@ class TransferReader:
         return earlier + await self._find_transactions(chain, recipient, middle + 1, last)
 
 
-def pause_seconds(chain: Chain) -> float:
+def pause_seconds(chain: ChainClient) -> float:
     """Return the seconds between two calls."""
     return PUBLIC_PAUSE if chain.is_public else OWN_PAUSE
 
 
-async def retried(chain: Chain, question: Callable[[], Awaitable[T]]) -> T:
+async def call_with_retry(chain: ChainClient, question: Callable[[], Awaitable[T]]) -> T:
     """Call with a few retries, since nodes have rate limits. Raises ChainUnreachable."""
     for attempt in range(1, TRIES):
         try:
@@ -102,9 +102,11 @@ async def retried(chain: Chain, question: Callable[[], Awaitable[T]]) -> T:
 
 
 async def _read_transaction(
-    chain: Chain, recipient: Recipient, block: int, transaction: str
+    chain: ChainClient, recipient: Recipient, block: int, transaction: str
 ) -> list[FoundTransfer]:
-    transfers = await retried(chain, partial(chain.authorized_transfers, transaction, recipient.asset))
+    transfers = await call_with_retry(
+        chain, partial(chain.read_authorized_transfers, transaction, recipient.asset)
+    )
     return [
         FoundTransfer(
             PaymentKey(recipient.network, recipient.asset, each.payer, each.nonce),

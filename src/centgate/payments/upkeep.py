@@ -21,13 +21,19 @@ from centgate.catalog import all_services
 from centgate.errors import CentgateError
 from centgate.payments.alerts import Alerts
 from centgate.payments.authorization import PaymentKey
-from centgate.payments.claiming import LEASE, Claim, LostClaim, State
+from centgate.payments.claiming import LEASE_SECONDS, Claim, ClaimLost, PaymentState
 from centgate.payments.daily_audit import DailyAudit
-from centgate.payments.facilitator import Facilitator, NotSettled, Outcome, Unresolved, Unsent
-from centgate.payments.gate import MAX_OPEN, Gate, open_gate
+from centgate.payments.facilitator import (
+    FacilitatorClient,
+    SettlementNotSent,
+    SettlementOutcome,
+    SettlementRefused,
+    SettlementUnknown,
+)
+from centgate.payments.gate import MAX_OPEN, PaymentGate, build_gate
 from centgate.payments.journal import Journal
 from centgate.payments.onchain import BACKGROUND_TIMEOUT
-from centgate.payments.queries import FIRST_RETRY, FORGET_AT_ONCE
+from centgate.payments.queries import FIRST_RETRY, PRUNE_BATCH
 from centgate.payments.store import JournalUnavailable, Store, open_store
 from centgate.service import AnyService
 from centgate.settings import Settings
@@ -56,37 +62,39 @@ COUNT_EVERY = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Resolution:
+class ReconcileResult:
     """Result of one attempt to reconcile an open payment."""
 
     key: PaymentKey
-    before: State
-    after: State
+    state_before: PaymentState
+    state_after: PaymentState
     """Still `settling` if the outcome is not certain."""
     transaction: str | None
     reason: str | None
     """Reason of the refusal, or why it is still open; None once it is settled."""
 
 
-def open_upkeep(
+def build_background_work(
     settings: Settings,
     catalog: Sequence[AnyService],
     journal: Journal,
-    facilitator: Facilitator,
+    facilitator: FacilitatorClient,
     session: aiohttp.ClientSession,
     *,
     store: Store,
     alerts: Alerts,
     first_audit: tuple[float, float] = FIRST_AUDIT,
-) -> Upkeep:
+) -> BackgroundWork:
     """Build the background work of a server, not started yet; `journal` is its journal in `store`."""
-    component = journal.part("upkeep")
-    gate = open_gate(settings, catalog, component, facilitator, session)
+    component = journal.for_component("upkeep")
+    gate = build_gate(settings, catalog, component, facilitator, session)
     daily_audit = DailyAudit(settings, store, session)
-    return Upkeep(component, Resolver(component, gate), alerts, daily_audit, first_audit=first_audit)
+    return BackgroundWork(
+        component, Reconciler(component, gate), alerts, daily_audit, first_audit=first_audit
+    )
 
 
-async def reconcile(settings: Settings) -> list[Resolution]:
+async def reconcile_all(settings: Settings) -> list[ReconcileResult]:
     """Reconcile all open payments once, now, regardless of their next attempt; longest overdue first.
 
     Opens and closes the store and sessions itself. Payments with a live worker are skipped. Raises
@@ -95,18 +103,18 @@ async def reconcile(settings: Settings) -> list[Resolution]:
     store = open_store(settings.database_url, connections=settings.database_connections)
     journal = Journal(store, keep_seconds=settings.redeem_hours * 3600)
     try:
-        async with aiohttp.ClientSession(trust_env=False) as session, beating(journal):
-            component = journal.part("reconcile")
-            with closing(Facilitator(settings)) as facilitator:
-                gate = open_gate(settings, all_services(), component, facilitator, session)
-                return await Resolver(component, gate).resolve_all()
+        async with aiohttp.ClientSession(trust_env=False) as session, keep_alive(journal):
+            component = journal.for_component("reconcile")
+            with closing(FacilitatorClient(settings)) as facilitator:
+                gate = build_gate(settings, all_services(), component, facilitator, session)
+                return await Reconciler(component, gate).reconcile_all()
     finally:
-        await journal.leave()
+        await journal.deregister()
         await store.close()
 
 
 @asynccontextmanager
-async def beating(journal: Journal) -> AsyncGenerator[None]:
+async def keep_alive(journal: Journal) -> AsyncGenerator[None]:
     """Send heartbeats of this process to the journal while the context is open."""
     task = asyncio.create_task(_send_heartbeats(journal))
     try:
@@ -120,66 +128,68 @@ async def _send_heartbeats(journal: Journal) -> None:
     log = structlog.get_logger()
     for number in count():
         try:
-            await journal.beat()
+            await journal.heartbeat()
             if number % COUNT_EVERY == 0:
                 await journal.count_open(MAX_OPEN)
         except CentgateError as error:
             log.warning("the journal cannot be written", error=str(error.__cause__ or error))
         except Exception:
             log.exception("the heartbeat failed")
-        await asyncio.sleep(LEASE / 3)
+        await asyncio.sleep(LEASE_SECONDS / 3)
 
 
-class Resolver:
+class Reconciler:
     """Finds the outcome of open payments, without their buyers."""
 
-    def __init__(self, journal: Journal, gate: Gate) -> None:
+    def __init__(self, journal: Journal, gate: PaymentGate) -> None:
         self._journal = journal
         """Journal of a component of this process, so that its claims differ from those of requests."""
         self._gate = gate
         self._slots = asyncio.Semaphore(CONCURRENCY)
 
-    async def resolve_due(self) -> bool:
+    async def reconcile_due(self) -> bool:
         """Reconcile a batch of due payments; returns True if there may be more. Raises JournalUnavailable."""
-        keys = await self._journal.open_payments(BATCH_SIZE, due_at=await self._journal.now())
+        keys = await self._journal.list_open_payments(BATCH_SIZE, due_at=await self._journal.now())
         await self._reconcile_each(keys)
         return len(keys) == BATCH_SIZE
 
-    async def resolve_all(self) -> list[Resolution]:
+    async def reconcile_all(self) -> list[ReconcileResult]:
         """Reconcile all open payments without another worker. Raises JournalUnavailable."""
-        return await self._reconcile_each(await self._journal.open_payments(NO_LIMIT))
+        return await self._reconcile_each(await self._journal.list_open_payments(NO_LIMIT))
 
-    async def _reconcile_each(self, keys: list[PaymentKey]) -> list[Resolution]:
+    async def _reconcile_each(self, keys: list[PaymentKey]) -> list[ReconcileResult]:
         # results are recorded one by one, even if other payments fail
         results = await asyncio.gather(*map(self._reconcile, keys), return_exceptions=True)
         for failure in results:
             if isinstance(failure, BaseException):
                 raise failure
-        return [resolution for resolution in results if isinstance(resolution, Resolution)]
+        return [resolution for resolution in results if isinstance(resolution, ReconcileResult)]
 
-    async def _reconcile(self, key: PaymentKey) -> Resolution | None:
-        with suppress(LostClaim):  # the worker that claimed it continues
-            async with self._slots, self._journal.take_up(key) as claim:
+    async def _reconcile(self, key: PaymentKey) -> ReconcileResult | None:
+        with suppress(ClaimLost):  # the worker that claimed it continues
+            async with self._slots, self._journal.claim_unresolved(key) as claim:
                 return claim and await self._reconcile_claimed(claim)
         return None
 
-    async def _reconcile_claimed(self, claim: Claim) -> Resolution:
+    async def _reconcile_claimed(self, claim: Claim) -> ReconcileResult:
         before = claim.state
         result = await self._find_outcome(claim)
-        if isinstance(result, Unresolved):
-            await self._journal.later(claim, await self._journal.now() + _retry_delay(claim.attempts))
+        if isinstance(result, SettlementUnknown):
+            await self._journal.schedule_retry(
+                claim, await self._journal.now() + _retry_delay(claim.attempts)
+            )
         else:
             structlog.get_logger().info("payment resolved", service=claim.service, state=claim.state)
-        return Resolution(claim.key, before, claim.state, claim.transaction, _outcome_reason(result))
+        return ReconcileResult(claim.key, before, claim.state, claim.transaction, _outcome_reason(result))
 
-    async def _find_outcome(self, claim: Claim) -> Outcome:
+    async def _find_outcome(self, claim: Claim) -> SettlementOutcome:
         try:
-            return await self._gate.resolve(claim, max_wait=BACKGROUND_TIMEOUT)
+            return await self._gate.reconcile(claim, max_wait=BACKGROUND_TIMEOUT)
         except CentgateError:
             raise
         except Exception:  # noqa: BLE001 - an unexpected failure of one payment must not block the others
             structlog.get_logger().exception("a payment cannot be resolved", service=claim.service)
-            return Unresolved("error", "reconciling the payment failed unexpectedly")
+            return SettlementUnknown("error", "reconciling the payment failed unexpectedly")
 
 
 def _retry_delay(attempts: int) -> float:
@@ -187,23 +197,23 @@ def _retry_delay(attempts: int) -> float:
     return min(FIRST_RETRY * 2 ** min(attempts, 20), MAX_RETRY_INTERVAL) * random.uniform(0.8, 1.2)
 
 
-def _outcome_reason(result: Outcome) -> str | None:
+def _outcome_reason(result: SettlementOutcome) -> str | None:
     match result:
-        case NotSettled(reason):
+        case SettlementRefused(reason):
             return reason
-        case Unresolved(_, message) | Unsent(_, message):
+        case SettlementUnknown(_, message) | SettlementNotSent(_, message):
             return message
         case _:
             return None
 
 
-class Upkeep:
+class BackgroundWork:
     """Background tasks of a server, isolated from its requests."""
 
     def __init__(
         self,
         journal: Journal,
-        resolver: Resolver,
+        resolver: Reconciler,
         alerts: Alerts,
         daily_audit: DailyAudit,
         *,
@@ -240,7 +250,7 @@ class Upkeep:
 
     async def _acquire_leadership(self) -> None:
         try:
-            is_acquired = await self._journal.take_duty("upkeep", LEADER_LEASE)
+            is_acquired = await self._journal.acquire_leadership("upkeep", LEADER_LEASE)
         except JournalUnavailable:
             self._is_leader.clear()
             raise
@@ -249,30 +259,30 @@ class Upkeep:
         elif not self._is_leader.is_set():
             structlog.get_logger().debug("this process is the leader for background work")
             self._is_leader.set()
-        await self._journal.release_again()
+        await self._journal.retry_releases()
 
     async def _release_leadership(self) -> None:
         if self._is_leader.is_set():
             with suppress(CentgateError):
-                await self._journal.give_up_duty("upkeep")
+                await self._journal.release_leadership("upkeep")
 
     async def _reconcile(self) -> None:
-        while await self._is_leader.wait() and await self._resolver.resolve_due():
+        while await self._is_leader.wait() and await self._resolver.reconcile_due():
             pass
 
     async def _prune(self) -> None:
         """Prune in small batches, leaving most of the time to payments."""
-        removed = FORGET_AT_ONCE
-        while await self._is_leader.wait() and removed == FORGET_AT_ONCE:
+        removed = PRUNE_BATCH
+        while await self._is_leader.wait() and removed == PRUNE_BATCH:
             started = time.monotonic()
             removed = await self._journal.prune(self._daily_audit.networks)
             await asyncio.sleep(4 * (time.monotonic() - started))
 
     async def _send_alerts(self) -> None:
-        await self._alerts.settlements()
+        await self._alerts.report_settlements()
         if self._is_leader.is_set():
-            await self._alerts.unresolved()
-            await self._alerts.audit_findings()
+            await self._alerts.report_unresolved()
+            await self._alerts.report_audit_findings()
 
     async def _audit(self) -> None:
         """Wait for the next audit time, then compare the last day with the chain."""
@@ -281,7 +291,7 @@ class Upkeep:
         await self._is_leader.wait()
         counts = await self._daily_audit.run()
         if counts is not None:
-            self._alerts.notice_audit(counts)
+            self._alerts.record_audit(counts)
 
 
 async def _run_repeatedly(work: Callable[[], Awaitable[None]], interval: float) -> None:

@@ -42,17 +42,17 @@ class NotConnected(OSError):
 
 
 @dataclass(frozen=True, slots=True)
-class Response:
+class FacilitatorResponse:
     """Status and body of a response."""
 
     status: int
     content: bytes
 
 
-class Wire:
+class FacilitatorPool:
     """Posts JSON to one URL; opens a connection for each concurrent request and reuses idle ones."""
 
-    def __init__(self, url: str, most: int) -> None:
+    def __init__(self, url: str, max_bytes: int) -> None:
         """Create a pool that accepts response bodies up to a size limit.
 
         Raises ValueError for an invalid URL.
@@ -61,7 +61,7 @@ class Wire:
         self._host, self._port = address.raw_host or "", address.port or 0
         self._host.encode("idna")  # name resolution does it too, but too late for a clear error
         self._tls = ssl.create_default_context() if address.scheme == "https" else None
-        self._max_bytes = most
+        self._max_bytes = max_bytes
         self._start = (
             f"POST {address.raw_path_qs} HTTP/1.1\r\nHost: {address.raw_authority.rpartition('@')[2]}\r\n"
             f"User-Agent: {AGENT}\r\nContent-Type: application/json\r\n"
@@ -74,7 +74,9 @@ class Wire:
         """Idle connections with the time of their last use, most recently used last."""
         self._closed = False
 
-    async def post(self, body: bytes, headers: Mapping[str, str], *, max_wait: float = 30.0) -> Response:
+    async def post(
+        self, body: bytes, headers: Mapping[str, str], *, max_wait: float = 30.0
+    ) -> FacilitatorResponse:
         """Post a body and return the response.
 
         Raises NotConnected if nothing was sent, else TimeoutError after `max_wait` seconds in total, or
@@ -87,7 +89,7 @@ class Wire:
         connection = self._take_idle() or await self._connect(deadline)
         try:
             async with asyncio.timeout_at(deadline):
-                return await connection.ask(head + body)
+                return await connection.send(head + body)
         finally:
             if connection.reusable and not self._closed:
                 self._idle.append((asyncio.get_running_loop().time(), connection))
@@ -149,10 +151,10 @@ class Wire:
 class _Connection(asyncio.Protocol):
     """One connection, which handles one request and response at a time."""
 
-    def __init__(self, most: int) -> None:
-        self._max_bytes = most
+    def __init__(self, max_bytes: int) -> None:
+        self._max_bytes = max_bytes
         self._transport: asyncio.WriteTransport | None = None
-        self._response: asyncio.Future[Response] | None = None
+        self._response: asyncio.Future[FacilitatorResponse] | None = None
         self._has_headers = self._has_length = False
         self._is_keep_alive = False
         """True if the server keeps the connection open and has sent nothing unexpected."""
@@ -165,7 +167,7 @@ class _Connection(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.WriteTransport, transport)  # uvloop's transport has another base class
 
-    async def ask(self, request: bytes) -> Response:
+    async def send(self, request: bytes) -> FacilitatorResponse:
         """Send a request and return the response. Raises NoResponse if it is not complete."""
         assert self._transport
         self._is_keep_alive = False
@@ -228,7 +230,9 @@ class _Connection(asyncio.Protocol):
 
     def _complete(self) -> None:
         if self._response and self._is_waiting:
-            self._response.set_result(Response(self._parser.get_status_code(), bytes(self._content)))
+            self._response.set_result(
+                FacilitatorResponse(self._parser.get_status_code(), bytes(self._content))
+            )
 
     def _fail(self, why: str) -> None:
         if self._response and self._is_waiting:

@@ -15,16 +15,16 @@ class Worker:
     name: str
     """The process, then its components, separated by slashes."""
 
-    def part(self, name: str) -> Worker:
+    def for_component(self, name: str) -> Worker:
         """Return the identity of a component, which lives as long as its process."""
         return Worker(self.process, f"{self.name}/{name}")
 
-    def shares_process(self, other: str) -> bool:
+    def is_same_process(self, other: str) -> bool:
         """Return True if the worker of that name belongs to the same process."""
         return other == self.process or other.startswith(self.process + "/")
 
 
-def new_worker() -> Worker:
+def create_worker() -> Worker:
     """Return a new identity for this process."""
     process = secrets.token_hex(16)
     return Worker(process, process)

@@ -44,7 +44,7 @@ from centgate.faces.mcp.mounting import refusal
 from centgate.faces.mcp.tools import RECEIPT, REPLAYED, REQUEST_ID, Context, result_of, server_of, tools_of
 from centgate.payments.authorization import MAX_HEADER
 from centgate.payments.claiming import StoredAnswer
-from centgate.payments.terms import ASKED
+from centgate.payments.terms import PAYMENT_REQUIRED_MESSAGE
 from centgate.pipeline import PaidCall, process_request
 from centgate.service import AnyService
 from centgate.settings import Settings
@@ -216,5 +216,5 @@ def _error_result(request: Request, error: CentgateError) -> CallToolResult:
     if error.settlement:
         meta[RECEIPT] = error.settlement
     terms = request.app.state.runtime.gate.terms[notes["service"]]
-    offer = orjson.dumps(terms.offer_saying(error.reason or ASKED))
+    offer = orjson.dumps(terms.offer_saying(error.reason or PAYMENT_REQUIRED_MESSAGE))
     return result_of(offer, is_error=True, meta=meta)

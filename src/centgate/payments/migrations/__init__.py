@@ -9,7 +9,7 @@ from typing import Any
 
 from sqlalchemy import Connection, inspect, text
 
-HEAD = "0006"
+HEAD_REVISION = "0006"
 """Schema version that this version of Centgate needs."""
 
 _LOCK = 0x43656E74
@@ -23,7 +23,7 @@ class SchemaMismatch(ValueError):
     """The schema version of the database differs from `HEAD` and cannot be migrated by this version."""
 
 
-def bring_up_to_date(connection: Connection) -> str | None:
+def upgrade_schema(connection: Connection) -> str | None:
     """Bring the database to `HEAD` in one transaction; fast if it is there already.
 
     Returns the version it had, None if it was empty. Raises SchemaMismatch for a schema of a newer version.
@@ -31,25 +31,25 @@ def bring_up_to_date(connection: Connection) -> str | None:
     with connection.begin():
         if connection.dialect.name == "postgresql":
             connection.execute(text(f"SELECT pg_advisory_xact_lock({_LOCK})"))
-        found = version(connection)
-        if found == HEAD:
+        found = read_revision(connection)
+        if found == HEAD_REVISION:
             return found
-        require_known(found)
+        require_known_revision(found)
         from alembic import command
 
         with _ALEMBIC:
-            command.upgrade(config(connection), HEAD)
+            command.upgrade(build_alembic_config(connection), HEAD_REVISION)
         return found
 
 
-def version(connection: Connection) -> str | None:
+def read_revision(connection: Connection) -> str | None:
     """Read the schema version of a database, None for an empty one."""
     if not inspect(connection).has_table("alembic_version"):
         return None
     return connection.execute(text("SELECT version_num FROM alembic_version")).scalar()
 
 
-def require_known(found: str | None) -> None:
+def require_known_revision(found: str | None) -> None:
     """Raise SchemaMismatch for a version that this Centgate cannot migrate."""
     if found is None or found in _list_versions():
         return
@@ -58,17 +58,17 @@ def require_known(found: str | None) -> None:
             f"the database belongs to another program (schema {found}); use a separate database for Centgate"
         )
     raise SchemaMismatch(
-        f"the database was created by a newer Centgate (schema {found}, this version knows {HEAD})"
+        f"the database was created by a newer Centgate (schema {found}, this version knows {HEAD_REVISION})"
         ": run that version or a newer one"
     )
 
 
-def require_current(found: str) -> None:
+def require_current_revision(found: str) -> None:
     """Raise SchemaMismatch for any version but `HEAD`."""
-    require_known(found)
-    if found != HEAD:
+    require_known_revision(found)
+    if found != HEAD_REVISION:
         raise SchemaMismatch(
-            f"the database has schema {found}, this Centgate needs {HEAD}: run `centgate migrate`"
+            f"the database has schema {found}, this Centgate needs {HEAD_REVISION}: run `centgate migrate`"
         )
 
 
@@ -77,7 +77,7 @@ def _list_versions() -> set[str]:
     return {path.name.partition("_")[0] for path in (Path(__file__).parent / "versions").glob("0*.py")}
 
 
-def config(connection: Connection) -> Any:
+def build_alembic_config(connection: Connection) -> Any:
     """Build Alembic's configuration for a connection inside a transaction."""
     # imported here because its import takes as long as the rest of a start and is rarely needed
     from alembic.config import Config

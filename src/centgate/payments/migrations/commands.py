@@ -18,22 +18,22 @@ app = typer.Typer()
 @app.command()
 def migrate() -> None:
     """Update the schema of the database of CENTGATE_DATABASE_URL; servers may be running."""
-    from centgate.payments.migrations import HEAD
+    from centgate.payments.migrations import HEAD_REVISION
     from centgate.payments.store import JournalUnavailable
 
     settings = load_settings()
     try:
         previous = asyncio.run(_run_migration(settings))
     except JournalUnavailable as error:
-        exit_with_error(f"the database is not available: {error.why}")
+        exit_with_error(f"the database is not available: {error.detail}")
     except ValueError as error:
         exit_with_error(str(error))
     if previous is None:
-        print(f"the database was empty: created schema {HEAD}")
-    elif previous == HEAD:
-        print(f"the database is up to date: schema {HEAD}")
+        print(f"the database was empty: created schema {HEAD_REVISION}")
+    elif previous == HEAD_REVISION:
+        print(f"the database is up to date: schema {HEAD_REVISION}")
     else:
-        print(f"the database is updated from schema {previous} to {HEAD}")
+        print(f"the database is updated from schema {previous} to {HEAD_REVISION}")
 
 
 def check_database(settings: Settings) -> None:
@@ -47,7 +47,7 @@ def check_database(settings: Settings) -> None:
         asyncio.run(_check_schema(settings))
     except JournalUnavailable as error:
         print_message(
-            f"the database is not available yet ({error.why}): no payments are accepted until it is"
+            f"the database is not available yet ({error.detail}): no payments are accepted until it is"
         )
 
 
