@@ -229,7 +229,7 @@ async def main() -> None:
 
 async def measure_library(packagedocs: PackageDocs, name: str, folder: Path) -> Report:
     """Resolve a name and ask its questions."""
-    found = (await packagedocs.bind(RequestTrace()).libraries(name))[0]
+    found = (await packagedocs.bind(RequestTrace()).find_libraries(name))[0]
     start, busy = time.perf_counter(), child_cpu_seconds()
     await build_index(packagedocs, found.id)
     seconds, worked = time.perf_counter() - start, child_cpu_seconds() - busy
@@ -252,7 +252,7 @@ async def build_index(packagedocs: PackageDocs, library_id: str) -> None:
     """Build the index, however long that takes."""
     while True:
         with suppress(ProviderTimeout):
-            await packagedocs.bind(RequestTrace()).docs(library_id, None, BUDGET)
+            await packagedocs.bind(RequestTrace()).query_docs(library_id, None, BUDGET)
             return
 
 
@@ -261,7 +261,7 @@ async def ask_question(packagedocs: PackageDocs, library_id: str, question: str,
     snippets: list[Snippet] = []
     for _ in range(REPEATS):
         start = time.perf_counter()
-        snippets = await packagedocs.bind(RequestTrace()).docs(library_id, question, BUDGET)
+        snippets = await packagedocs.bind(RequestTrace()).query_docs(library_id, question, BUDGET)
         times.append((time.perf_counter() - start) * 1000)
     shown = "\n".join(f"{each.title}\n{each.text}\n{each.code}" for each in snippets)
     return Answer(

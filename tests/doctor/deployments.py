@@ -27,7 +27,7 @@ from centgate.doctor.checks import chosen
 from centgate.doctor.deployment import open_deployment
 from centgate.phishing.rules import Rules
 from centgate.phishing.snapshot import packed, snapshot_of
-from centgate.providers.rpc import PUBLIC
+from centgate.providers.rpc import PUBLIC_NODES
 from centgate.settings import ProviderSettings, Settings
 
 NETWORK = "eip155:84532"
@@ -99,7 +99,7 @@ def stood_in(upstreams: FakeUpstreams) -> dict[str, ProviderSettings]:
     )
     upstreams.set_response("goplus", "/api/v1/supported_chains", {"code": 1, "result": []})
     upstreams.set_response("searxng", "/search", {"error": "No query"}, status=400)
-    for chain in PUBLIC:
+    for chain in PUBLIC_NODES:
         upstreams.set_response_function("rpc", f"/{chain}", _chain_id_handler(chain), method="POST")
     names = [name for name, kind in all_providers(all_services()).items() if kind.info.url]
     settings = {name: ProviderSettings(url=upstreams.url_of(name)) for name in [*names, "searxng"]}

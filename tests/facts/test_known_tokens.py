@@ -8,7 +8,7 @@ import pytest
 
 from centgate.chains import CHAINS
 from centgate.dollars import TEST_NETWORKS, USDC
-from centgate.facts.known_tokens import KNOWN_TOKENS, NATIVE_AS_TOKEN, known_token
+from centgate.facts.known_tokens import KNOWN_TOKENS, NATIVE_COIN_ADDRESSES, find_known_token
 
 
 def test_every_chain_has_its_own() -> None:
@@ -23,18 +23,18 @@ def test_each_is_at_a_proper_address(chain: int) -> None:
     for address, token in KNOWN_TOKENS[chain].items():
         assert re.fullmatch("0x[0-9a-f]{40}", address)
         assert token.address == address
-        assert address not in NATIVE_AS_TOKEN
+        assert address not in NATIVE_COIN_ADDRESSES
         assert 2 <= token.decimals <= 18
-        assert known_token(chain, address) is token
+        assert find_known_token(chain, address) is token
 
 
 @pytest.mark.parametrize("network", [name for name in USDC if int(name[7:]) in KNOWN_TOKENS])
 def test_the_money_that_payments_are_made_in_is_known(network: str) -> None:
-    token = known_token(int(network[7:]), USDC[network].address.lower())
+    token = find_known_token(int(network[7:]), USDC[network].address.lower())
 
     assert token
     assert (token.symbol, token.decimals) == ("USDC", 6)
 
 
 def test_an_unknown_chain_knows_none() -> None:
-    assert known_token(7, "0x" + "00" * 20) is None
+    assert find_known_token(7, "0x" + "00" * 20) is None

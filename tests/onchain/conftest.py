@@ -10,7 +10,7 @@ from typing import Any
 
 import httpx
 import pytest
-from onchain.world import ELSEWHERE, World, open_world
+from onchain.world import OFFCHAIN_SOURCES, World, open_world
 from standins import FakeUpstreams, configure_providers, fake_upstreams, send_paid
 
 from centgate.dev import paid_on
@@ -48,7 +48,7 @@ def shop(world: World, tmp_path_factory: pytest.TempPathFactory) -> Generator[Sh
             patch.delenv(name)
         patch.chdir(folder)
         settings = configure_providers(
-            paid_on(world.chain, Settings(port=0), folder), elsewhere.provider_settings(*ELSEWHERE)
+            paid_on(world.chain, Settings(port=0), folder), elsewhere.provider_settings(*OFFCHAIN_SOURCES)
         )
         with run_in_thread(settings) as url, httpx.Client(base_url=url, timeout=30) as client:
             yield Shop(client, elsewhere)

@@ -41,7 +41,7 @@ def safe_proxy() -> bytes:
     return _ended(f"{start}{_LOAD_CALL}{_ARGUMENTS}5f54{_DELEGATE}")
 
 
-def minimal(address: str) -> bytes:
+def minimal_proxy(address: str) -> bytes:
     """EIP-1167."""
     return bytes.fromhex(f"363d3d373d3d3d363d73{address[2:]}5af43d82803e903d91602b57fd5bf3")
 
@@ -58,7 +58,7 @@ def minimal_vyper(address: str) -> bytes:
 
 def minimal_with_arguments(address: str, arguments: bytes) -> bytes:
     """EIP-1167 with immutable arguments behind it, as OpenZeppelin's Clones write it."""
-    return minimal(address) + arguments
+    return minimal_proxy(address) + arguments
 
 
 def clone_with_arguments(address: str, arguments: bytes) -> bytes:

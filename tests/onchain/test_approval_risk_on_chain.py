@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from onchain.world import ENDLESS, Approved, World
+from onchain.world import UNLIMITED, ChainApproval, World
 
 from centgate.text import format_timestamp
 
@@ -22,7 +22,7 @@ def risk(world: World, answered: Answered) -> dict[str, Any]:
     return answered("approval-risk", walletAddress=world.people["approver"].address)
 
 
-def row(answer: dict[str, Any], approved: Approved) -> dict[str, Any]:
+def row(answer: dict[str, Any], approved: ChainApproval) -> dict[str, Any]:
     """Return the entry of an approval."""
     (found,) = [
         each for each in answer["data"]["approvals"] if pair(each) == (approved.token, approved.spender)
@@ -63,7 +63,7 @@ def test_an_allowance_that_the_token_does_not_tell_is_as_its_event_says_and_not_
     untold = row(risk, world.approvals["untold"])
 
     assert untold["allowance"]["live"] is False
-    assert untold["allowance"]["amountBaseUnits"] == str(ENDLESS)
+    assert untold["allowance"]["amountBaseUnits"] == str(UNLIMITED)
     assert "unread" in findings(untold)
     assert risk["data"]["coverage"]["callsFailed"] == 1
 

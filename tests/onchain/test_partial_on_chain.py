@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from buyer import ApiFactory
 from fronts import limit_log_range, start_proxy
-from onchain.world import ELSEWHERE, World
+from onchain.world import OFFCHAIN_SOURCES, World
 from standins import FakeUpstreams, configure_providers, send_paid
 
 from centgate.devchain.node import ask
@@ -30,7 +30,7 @@ def by_two(world: World, world_settings: Settings, upstreams: FakeUpstreams) -> 
 
     url = start_proxy(upstreams, "node", world.chain.rpc_url, change)
     node = {f"rpc_{world.chain.chain_id}": ProviderSettings(url=url)}
-    return configure_providers(world_settings, {**node, **upstreams.provider_settings(*ELSEWHERE)})
+    return configure_providers(world_settings, {**node, **upstreams.provider_settings(*OFFCHAIN_SOURCES)})
 
 
 def data_of(api: ApiFactory, settings: Settings, world: World, service: str, wallet: str) -> dict[str, Any]:

@@ -8,9 +8,9 @@ from pathlib import Path
 
 from facilitators import build_settings
 from onchain import proxycode
-from onchain.world import World, call
+from onchain.world import World, encode_call
 
-from centgate.providers.rpc import Call, Rpc
+from centgate.providers.rpc import ContractCall, Rpc
 from centgate.resources import open_resources
 from centgate.settings import ProviderSettings
 
@@ -35,7 +35,7 @@ async def test_code_tells_contracts_wallets_and_delegated_wallets_apart(world: W
     people, box = world.people, world.contracts["box"]
 
     async with reading(world, tmp_path) as rpc:
-        contract, wallet, delegated = await rpc.codes(
+        contract, wallet, delegated = await rpc.contract_codes(
             world.chain.chain_id, [box, people["holder"].address, people["delegator"].address]
         )
 
@@ -47,7 +47,7 @@ async def test_slots_of_a_proxy_hold_its_implementation_and_admin(world: World, 
     slots = [f"0x{slot:064x}" for slot in (proxycode.IMPLEMENTATION_SLOT, proxycode.ADMIN_SLOT, 7)]
 
     async with reading(world, tmp_path) as rpc:
-        words = await rpc.slots(world.chain.chain_id, proxy.address, slots)
+        words = await rpc.storage_slots(world.chain.chain_id, proxy.address, slots)
 
     assert [word[-20:].hex() for word in words[:2]] == [proxy.implementations[0][2:], (proxy.admin or "")[2:]]
     assert words[2] == bytes(32)
@@ -56,13 +56,13 @@ async def test_slots_of_a_proxy_hold_its_implementation_and_admin(world: World, 
 async def test_one_bundle_reads_tokens_of_every_kind(world: World, tmp_path: Path):
     holder = world.people["holder"].address
     asked = {
-        (name, question): Call(world.tokens[name], call(question, *values))
+        (name, question): ContractCall(world.tokens[name], encode_call(question, *values))
         for name in ("plain", "bytes32", "shy", "lying")
         for question, values in {"balanceOf(address)": (holder,), "decimals()": (), "symbol()": ()}.items()
     }
 
     async with reading(world, tmp_path) as rpc:
-        answers = await rpc.calls(world.chain.chain_id, list(asked.values()))
+        answers = await rpc.call_contracts(world.chain.chain_id, list(asked.values()))
 
     found = dict(zip(asked, answers, strict=True))
     assert found["shy", "decimals()"] is None
@@ -77,7 +77,7 @@ async def test_all_approvals_of_a_wallet_are_found_without_naming_a_token(world:
 
     async with reading(world, tmp_path) as rpc:
         latest = await rpc.latest_block(world.chain.chain_id)
-        logs = await rpc.logs(
+        logs = await rpc.event_logs(
             world.chain.chain_id, [APPROVAL, topic(owner)], to_block=latest.number, blocks=100_000
         )
 
@@ -93,6 +93,6 @@ async def test_blocks_have_the_time_they_were_made(world: World, tmp_path: Path)
     numbers = [0, max(world.times)]
 
     async with reading(world, tmp_path) as rpc:
-        blocks = await rpc.blocks(world.chain.chain_id, numbers)
+        blocks = await rpc.block_headers(world.chain.chain_id, numbers)
 
     assert [block.timestamp for block in blocks] == [world.times[number] for number in numbers]

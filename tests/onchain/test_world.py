@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from onchain import proxycode as code
-from onchain.world import DAY, DAYS_AGO, ETHER, MULTICALL, World, call
+from onchain.world import DAY, DAYS_AGO, ETHER, MULTICALL, World, encode_call
 
 from centgate.devchain.node import NodeFailed, ask
 
@@ -23,8 +23,10 @@ CODE_ONLY = ("diamond",)
 def test_every_proxy_runs_the_code_that_is_said_to_be_behind_it(world: World):
     running = [proxy for name, proxy in world.proxies.items() if name not in CODE_ONLY]
 
-    found = {proxy.address: read(world, proxy.address, call("answer()"))[:66] for proxy in running}
-    here = {proxy.address: read(world, proxy.address, call("whereabouts()"))[26:66] for proxy in running}
+    found = {proxy.address: read(world, proxy.address, encode_call("answer()"))[:66] for proxy in running}
+    here = {
+        proxy.address: read(world, proxy.address, encode_call("whereabouts()"))[26:66] for proxy in running
+    }
 
     assert set(found.values()) == {f"0x{42:064x}"}
     assert here == {proxy.address: proxy.address[2:] for proxy in running}
@@ -33,19 +35,21 @@ def test_every_proxy_runs_the_code_that_is_said_to_be_behind_it(world: World):
 
 @pytest.mark.parametrize("name", ["empty target", "nothing"])
 def test_what_is_no_proxy_runs_nothing(world: World, name: str):
-    assert read(world, world.contracts[name], call("answer()")) == "0x"
+    assert read(world, world.contracts[name], encode_call("answer()")) == "0x"
 
 
 def test_what_answers_everything_answers_this(world: World):
-    assert read(world, world.contracts["ones"], call("answer()")) == "0x" + "ff" * 64
-    assert len(read(world, world.contracts["zeros"], call("facetAddresses()"))) == 2 + 2 * (64 + 3000 * 32)
+    assert read(world, world.contracts["ones"], encode_call("answer()")) == "0x" + "ff" * 64
+    assert len(read(world, world.contracts["zeros"], encode_call("facetAddresses()"))) == 2 + 2 * (
+        64 + 3000 * 32
+    )
 
 
 def test_the_factory_carries_the_pattern_of_what_it_makes(world: World):
     made = ask(world.chain.rpc_url, "eth_getCode", world.proxies["factory's"].address, "latest")
     factory = ask(world.chain.rpc_url, "eth_getCode", world.contracts["factory"], "latest")
 
-    assert made == "0x" + code.minimal(world.contracts["box"]).hex()
+    assert made == "0x" + code.minimal_proxy(world.contracts["box"]).hex()
     assert "363d3d373d3d3d363d73" in factory
 
 
@@ -56,7 +60,7 @@ def test_the_delegated_wallet_has_the_code_that_its_authorization_gave_it(world:
 
 
 def test_the_safe_names_its_master_copy(world: World):
-    found = read(world, world.proxies["safe"].address, call("masterCopy()"))
+    found = read(world, world.proxies["safe"].address, encode_call("masterCopy()"))
 
     assert found[26:] == world.contracts["box"][2:]
 
@@ -79,7 +83,9 @@ def test_allowances_are_as_they_are_said_to_be(world: World):
     for name, approved in world.approvals.items():
         if approved.allowance is None:
             continue
-        found = read(world, approved.token, call("allowance(address,address)", approver, approved.spender))
+        found = read(
+            world, approved.token, encode_call("allowance(address,address)", approver, approved.spender)
+        )
         assert int(found, 16) == approved.allowance, name
 
 
@@ -96,7 +102,9 @@ def test_the_holder_has_what_the_transfers_left(world: World):
     assert tokens["tax"] == 95 * ETHER
     for name, amount in tokens.items():
         if name != "lying":
-            assert int(read(world, world.tokens[name], call("balanceOf(address)", holder)), 16) == amount
+            assert (
+                int(read(world, world.tokens[name], encode_call("balanceOf(address)", holder)), 16) == amount
+            )
     coin = int(ask(world.chain.rpc_url, "eth_getBalance", holder, "latest"), 16)
     assert 0 < 100 * ETHER + held["coin"] - coin < ETHER // 100
 

@@ -28,18 +28,18 @@ from centgate.devchain.token import CHAIN_ID, TOKEN, runtime_code
 CONTRACTS = Path(__file__).with_name("contracts")
 MULTICALL = "0xca11bde05977b3631167028862be2a173976ca11"
 PERMIT2 = "0x000000000022d473030f116ddee9f6b43ac78ba3"
-ENDLESS = 2**256 - 1
+UNLIMITED = 2**256 - 1
 ETHER = 10**18
 DAY = 86_400
 DAYS_AGO = 200
 """Age of the first block, in days."""
-ELSEWHERE = ("alchemy", "blockscout", "defillama", "etherscan", "goplus", "sourcify")
+OFFCHAIN_SOURCES = ("alchemy", "blockscout", "defillama", "etherscan", "goplus", "sourcify")
 """Sources without data on a development chain, which must not be queried about it."""
 BAIT = "Visit \u202ehttps://claim-\u200breward.example\u202c to claim\u2066 your bonus\u2069"
 
 
 @dataclass(frozen=True)
-class Person:
+class TestWallet:
     """Test wallet whose key is derived from its name."""
 
     address: str
@@ -61,7 +61,7 @@ class Proxy:
 
 
 @dataclass(frozen=True)
-class Moved:
+class ChainTransfer:
     """Transfer on the chain; `token` is None for the native coin."""
 
     transaction: str
@@ -73,7 +73,7 @@ class Moved:
 
 
 @dataclass(frozen=True)
-class Approved:
+class ChainApproval:
     """Final state of an allowance."""
 
     token: str
@@ -88,13 +88,13 @@ class World:
     """Contents of the chain; addresses are lower case."""
 
     chain: DevChain
-    people: dict[str, Person]
+    people: dict[str, TestWallet]
     contracts: dict[str, str]
     tokens: dict[str, str]
     proxies: dict[str, Proxy]
-    transfers: list[Moved]
+    transfers: list[ChainTransfer]
     """Transfers of the holder, oldest first."""
-    approvals: dict[str, Approved]
+    approvals: dict[str, ChainApproval]
     """Approvals of the approver, by their special property."""
     times: dict[int, int]
     """Block times by number, in seconds since 1970."""
@@ -117,7 +117,7 @@ class Builder:
         self.chain = chain
         self._nonces: dict[str, int] = {}
 
-    def send(self, sender: Person, to: str | None, data: bytes = b"", **more: Any) -> str:
+    def send(self, sender: TestWallet, to: str | None, data: bytes = b"", **more: Any) -> str:
         """Send and mine a transaction, which must succeed, and return its hash."""
         nonce = self._nonces.get(sender.address, 0)
         self._nonces[sender.address] = nonce + 1
@@ -134,17 +134,17 @@ class Builder:
         assert self.chain.mined[sent].receipt.state_root == b"\x01", "a transaction of the world failed"
         return "0x" + sent.hex()
 
-    def deploy(self, deployer: Person, contract: str, types: str = "", *values: Any) -> str:
+    def deploy(self, deployer: TestWallet, contract: str, types: str = "", *values: Any) -> str:
         """Deploy a contract and return its address."""
         content = encode([each for each in types.split(",") if each], values) if types else b""
-        sent = self.send(deployer, None, compiled(contract)["bytecode"] + content)
+        sent = self.send(deployer, None, compile_contract(contract)["bytecode"] + content)
         created = self.chain.mined[bytes.fromhex(sent[2:])].created
         assert created
         return "0x" + created.hex()
 
 
 @cache
-def compiled(contract: str) -> dict[str, bytes]:
+def compile_contract(contract: str) -> dict[str, bytes]:
     """Compile a contract to `bytecode` and `runtime`; all of them take about a second."""
     vyper: Any = import_module("vyper")  # it has no useful types
     source = (CONTRACTS / f"{contract}.vy").read_text()
@@ -155,26 +155,26 @@ def compiled(contract: str) -> dict[str, bytes]:
     }
 
 
-def person(name: str) -> Person:
+def test_wallet(name: str) -> TestWallet:
     """Return the test wallet of a name."""
     key = sha256(f"somebody called {name}".encode()).digest()
-    return Person(Wallet.from_key(key).address.lower(), key)
+    return TestWallet(Wallet.from_key(key).address.lower(), key)
 
 
-def place(name: str) -> str:
+def unowned_address(name: str) -> str:
     """Return the address of a name, without a known key."""
     return "0x" + sha256(f"the place of {name}".encode()).digest()[:20].hex()
 
 
-def call(signature: str, *values: Any) -> bytes:
+def encode_call(signature: str, *values: Any) -> bytes:
     """Encode call data for a function, `name(type,…)`."""
     types = signature.partition("(")[2].removesuffix(")")
     return keccak(text=signature)[:4] + encode([each for each in types.split(",") if each], values)
 
 
-def lookalike(address: str) -> str:
+def lookalike_address(address: str) -> str:
     """Return another address with the same first and last six characters."""
-    return address[:8] + place("a forger")[8:-6] + address[-6:]
+    return address[:8] + unowned_address("a forger")[8:-6] + address[-6:]
 
 
 @contextmanager
@@ -183,7 +183,7 @@ def open_world() -> Generator[World]:
     clock = Clock(DAYS_AGO)
     chain = Chain(CHAIN_ID, _seeds(), clock=clock)
     build = Builder(chain)
-    people = {name: person(name) for name in PEOPLE}
+    people = {name: test_wallet(name) for name in PEOPLE}
     tokens, contracts = _tokens(build, people), _contracts(build, people)
     old = _stale_approval(build, people, tokens, contracts)
     clock.days = 0
@@ -213,35 +213,35 @@ _POOR = ("newcomer",)
 def _seeds() -> dict[str, Seed]:
     usdc = Seed(code=bytes.fromhex(runtime_code()[2:]), storage=buyers_storage())
     rich = {account.address: Seed(GAS_MONEY) for account in (*BUYERS, FACILITATOR)}
-    people = {person(name).address: Seed(100 * ETHER) for name in PEOPLE if name not in _POOR}
-    box = compiled("box")["runtime"]
+    people = {test_wallet(name).address: Seed(100 * ETHER) for name in PEOPLE if name not in _POOR}
+    box = compile_contract("box")["runtime"]
     fixed = {
         TOKEN: usdc,
-        MULTICALL: Seed(code=compiled("multicall3")["runtime"]),
+        MULTICALL: Seed(code=compile_contract("multicall3")["runtime"]),
         PERMIT2: Seed(code=box),
-        place("box"): Seed(code=box),
-        place("other box"): Seed(code=box),
-        place("uups box"): Seed(code=compiled("uups")["runtime"]),
-        place("burner"): Seed(code=b"\xfe"),
+        unowned_address("box"): Seed(code=box),
+        unowned_address("other box"): Seed(code=box),
+        unowned_address("uups box"): Seed(code=compile_contract("uups")["runtime"]),
+        unowned_address("burner"): Seed(code=b"\xfe"),
     }
     return rich | people | fixed | _seeded_proxies()
 
 
 def _seeded_proxies() -> dict[str, Seed]:
     """Proxies whose storage is simplest written before the first block."""
-    box, admin = int(place("box"), 16), int(person("admin").address, 16)
+    box, admin = int(unowned_address("box"), 16), int(test_wallet("admin").address, 16)
     eip1967 = code.slot_proxy(code.IMPLEMENTATION_SLOT)
     by_code = {
-        "eip1167": code.minimal(place("box")),
-        "eip1167 push0": code.minimal_push0(place("box")),
-        "eip1167 vyper": code.minimal_vyper(place("box")),
-        "eip1167 arguments": code.minimal_with_arguments(place("box"), b"\x01" * 40),
-        "clone arguments": code.clone_with_arguments(place("box"), b"\x02" * 32),
+        "eip1167": code.minimal_proxy(unowned_address("box")),
+        "eip1167 push0": code.minimal_push0(unowned_address("box")),
+        "eip1167 vyper": code.minimal_vyper(unowned_address("box")),
+        "eip1167 arguments": code.minimal_with_arguments(unowned_address("box"), b"\x01" * 40),
+        "clone arguments": code.clone_with_arguments(unowned_address("box"), b"\x02" * 32),
     }
     by_storage = {
         "eip1967": Seed(
             code=eip1967,
-            storage={code.IMPLEMENTATION_SLOT: box, code.ADMIN_SLOT: int(place("other box"), 16)},
+            storage={code.IMPLEMENTATION_SLOT: box, code.ADMIN_SLOT: int(unowned_address("other box"), 16)},
         ),
         "eip1967 wallet admin": Seed(
             code=eip1967, storage={code.IMPLEMENTATION_SLOT: box, code.ADMIN_SLOT: admin}
@@ -253,28 +253,34 @@ def _seeded_proxies() -> dict[str, Seed]:
             storage={code.ZEPPELIN_SLOT: box, code.ZEPPELIN_ADMIN_SLOT: admin},
         ),
         "safe": Seed(code=code.safe_proxy(), storage={0: box}),
-        "uups": Seed(code=eip1967, storage={code.IMPLEMENTATION_SLOT: int(place("uups box"), 16), 0: admin}),
+        "uups": Seed(
+            code=eip1967, storage={code.IMPLEMENTATION_SLOT: int(unowned_address("uups box"), 16), 0: admin}
+        ),
     }
     seeds = {name: Seed(code=runtime) for name, runtime in by_code.items()} | by_storage | _odd()
-    return {place(name): seed for name, seed in seeds.items()}
+    return {unowned_address(name): seed for name, seed in seeds.items()}
 
 
 def _odd() -> dict[str, Seed]:
     """Contracts that resemble proxies, or return values that no proxy returns."""
     eip1967, beacon = code.slot_proxy(code.IMPLEMENTATION_SLOT), code.beacon_proxy()
-    box = int(place("box"), 16)
+    box = int(unowned_address("box"), 16)
     return {
-        "empty target": Seed(code=eip1967, storage={code.IMPLEMENTATION_SLOT: int(place("nothing"), 16)}),
+        "empty target": Seed(
+            code=eip1967, storage={code.IMPLEMENTATION_SLOT: int(unowned_address("nothing"), 16)}
+        ),
         "dirty slot": Seed(code=eip1967, storage={code.IMPLEMENTATION_SLOT: box | 1 << 200}),
-        "own target": Seed(code=eip1967, storage={code.IMPLEMENTATION_SLOT: int(place("own target"), 16)}),
-        "beacon nowhere": Seed(code=beacon, storage={code.BEACON_SLOT: int(place("nothing"), 16)}),
+        "own target": Seed(
+            code=eip1967, storage={code.IMPLEMENTATION_SLOT: int(unowned_address("own target"), 16)}
+        ),
+        "beacon nowhere": Seed(code=beacon, storage={code.BEACON_SLOT: int(unowned_address("nothing"), 16)}),
         "beacon mute": Seed(code=beacon, storage={code.BEACON_SLOT: box}),
         "ones": Seed(code=code.ONES),
         "zeros": Seed(code=code.ZEROS),
     }
 
 
-def _tokens(build: Builder, people: dict[str, Person]) -> dict[str, str]:
+def _tokens(build: Builder, people: dict[str, TestWallet]) -> dict[str, str]:
     deployer = people["deployer"]
 
     def erc20(
@@ -297,17 +303,17 @@ def _tokens(build: Builder, people: dict[str, Person]) -> dict[str, str]:
     }
 
 
-def _contracts(build: Builder, people: dict[str, Person]) -> dict[str, str]:
+def _contracts(build: Builder, people: dict[str, TestWallet]) -> dict[str, str]:
     deployer = people["deployer"]
     placed = ("box", "other box", "burner", "nothing", *_odd())
-    return {name: place(name) for name in placed} | {
+    return {name: unowned_address(name) for name in placed} | {
         "spender": build.deploy(deployer, "spender"),
         "factory": build.deploy(deployer, "factory"),
-        "beacon": build.deploy(deployer, "beacon", "address", place("box")),
+        "beacon": build.deploy(deployer, "beacon", "address", unowned_address("box")),
     }
 
 
-def _proxies(build: Builder, people: dict[str, Person], contracts: dict[str, str]) -> dict[str, Proxy]:
+def _proxies(build: Builder, people: dict[str, TestWallet], contracts: dict[str, str]) -> dict[str, Proxy]:
     box, admin = contracts["box"], people["admin"].address
     seeds: dict[str, dict[str, Any]] = {
         "eip1167": {"kind": "eip1167", "upgradeable": False},
@@ -332,7 +338,9 @@ def _proxies(build: Builder, people: dict[str, Person], contracts: dict[str, str
         "zeppelinos": {"kind": "zeppelinos", "admin": admin, "admin_kind": "wallet", "upgradeable": True},
         "safe": {"kind": "safe"},
     }
-    return {name: Proxy(place(name), implementations=(box,), **facts) for name, facts in seeds.items()} | {
+    return {
+        name: Proxy(unowned_address(name), implementations=(box,), **facts) for name, facts in seeds.items()
+    } | {
         "factory's": Proxy(_cloned(build, people, contracts), "eip1167", (box,), upgradeable=False),
         "beacon": Proxy(
             _beacon_proxy(build, people, contracts),
@@ -343,7 +351,7 @@ def _proxies(build: Builder, people: dict[str, Person], contracts: dict[str, str
             beacon=contracts["beacon"],
             upgradeable=True,
         ),
-        "uups": Proxy(place("uups"), "eip1967", (place("uups box"),), upgradeable=True),
+        "uups": Proxy(unowned_address("uups"), "eip1967", (unowned_address("uups box"),), upgradeable=True),
         "diamond": Proxy(
             build.deploy(people["deployer"], "diamond", "address[]", [box, contracts["other box"]]),
             "eip2535",
@@ -353,14 +361,16 @@ def _proxies(build: Builder, people: dict[str, Person], contracts: dict[str, str
     }
 
 
-def _cloned(build: Builder, people: dict[str, Person], contracts: dict[str, str]) -> str:
-    sent = build.send(people["deployer"], contracts["factory"], call("clone(address)", contracts["box"]))
+def _cloned(build: Builder, people: dict[str, TestWallet], contracts: dict[str, str]) -> str:
+    sent = build.send(
+        people["deployer"], contracts["factory"], encode_call("clone(address)", contracts["box"])
+    )
     block = build.chain.mined[bytes.fromhex(sent[2:])].block.number
     state = build.chain.state(block)
     return "0x" + state.get_storage(_raw(contracts["factory"]), 0).to_bytes(20, "big").hex()
 
 
-def _beacon_proxy(build: Builder, people: dict[str, Person], contracts: dict[str, str]) -> str:
+def _beacon_proxy(build: Builder, people: dict[str, TestWallet], contracts: dict[str, str]) -> str:
     """Created by a constructor that writes the beacon's address into its slot."""
     runtime = code.beacon_proxy()
     # sstore(slot, beacon); codecopy(0, offset of the runtime, its size); return(0, its size)
@@ -373,7 +383,7 @@ def _beacon_proxy(build: Builder, people: dict[str, Person], contracts: dict[str
     return "0x" + created.hex()
 
 
-def _delegated(build: Builder, people: dict[str, Person], contract: str) -> str:
+def _delegated(build: Builder, people: dict[str, TestWallet], contract: str) -> str:
     """Delegate a wallet by EIP-7702, in a transaction of type 4 sent by another wallet."""
     delegator = people["delegator"]
     authorization: Any = Wallet.from_key(delegator.key).sign_authorization(
@@ -383,20 +393,20 @@ def _delegated(build: Builder, people: dict[str, Person], contract: str) -> str:
     return delegator.address
 
 
-def _transfers(build: Builder, people: dict[str, Person], tokens: dict[str, str]) -> list[Moved]:
+def _transfers(build: Builder, people: dict[str, TestWallet], tokens: dict[str, str]) -> list[ChainTransfer]:
     """Send the transfers from and to the holder's wallet."""
     deployer, holder, friend = people["deployer"], people["holder"], people["friend"]
-    forged = lookalike(friend.address)
-    moved: list[Moved] = []
+    forged = lookalike_address(friend.address)
+    moved: list[ChainTransfer] = []
 
     def note(sent: str, token: str | None, sender: str, receiver: str, amount: int) -> None:
         block = build.chain.mined[bytes.fromhex(sent[2:])].block.number
-        moved.append(Moved(sent, block, token, sender, receiver, amount))
+        moved.append(ChainTransfer(sent, block, token, sender, receiver, amount))
 
     def give(
-        sender: Person, receiver: Person, token: str, amount: int, *, arrives: int | None = None
+        sender: TestWallet, receiver: TestWallet, token: str, amount: int, *, arrives: int | None = None
     ) -> None:
-        content = call("transfer(address,uint256)", receiver.address, amount)
+        content = encode_call("transfer(address,uint256)", receiver.address, amount)
         sent = build.send(sender, tokens[token], content)
         arrived = amount if arrives is None else arrives
         note(sent, tokens[token], sender.address, receiver.address, arrived)
@@ -416,68 +426,70 @@ def _transfers(build: Builder, people: dict[str, Person], tokens: dict[str, str]
     )
     give(deployer, holder, "bait", 50_000 * ETHER)
     give(deployer, holder, "false usdc", 9_999_000_000)
-    lie = call("say_moved(address,address,uint256)", deployer.address, holder.address, 777)
+    lie = encode_call("say_moved(address,address,uint256)", deployer.address, holder.address, 777)
     note(build.send(deployer, tokens["lying"], lie), tokens["lying"], deployer.address, holder.address, 777)
     give(holder, friend, "plain", 40 * ETHER)
     note(
         build.send(holder, friend.address, value=ETHER // 2), None, holder.address, friend.address, ETHER // 2
     )
-    poison = call("transferFrom(address,address,uint256)", holder.address, forged, 0)
+    poison = encode_call("transferFrom(address,address,uint256)", holder.address, forged, 0)
     note(build.send(people["forger"], tokens["plain"], poison), tokens["plain"], holder.address, forged, 0)
-    poison = call("transferFrom(address,address,uint256)", forged, holder.address, 0)
+    poison = encode_call("transferFrom(address,address,uint256)", forged, holder.address, 0)
     note(build.send(people["forger"], tokens["plain"], poison), tokens["plain"], forged, holder.address, 0)
     return moved
 
 
-def _approve(build: Builder, owner: Person, token: str, spender: str, amount: int) -> Approved:
-    sent = build.send(owner, token, call("approve(address,uint256)", spender, amount))
-    return Approved(token, spender, amount, build.chain.mined[bytes.fromhex(sent[2:])].block.number)
+def _approve(build: Builder, owner: TestWallet, token: str, spender: str, amount: int) -> ChainApproval:
+    sent = build.send(owner, token, encode_call("approve(address,uint256)", spender, amount))
+    return ChainApproval(token, spender, amount, build.chain.mined[bytes.fromhex(sent[2:])].block.number)
 
 
 def _stale_approval(
-    build: Builder, people: dict[str, Person], tokens: dict[str, str], contracts: dict[str, str]
-) -> dict[str, Approved]:
-    stale = _approve(build, people["approver"], tokens["bytes32"], contracts["spender"], ENDLESS)
+    build: Builder, people: dict[str, TestWallet], tokens: dict[str, str], contracts: dict[str, str]
+) -> dict[str, ChainApproval]:
+    stale = _approve(build, people["approver"], tokens["bytes32"], contracts["spender"], UNLIMITED)
     return {"stale": stale}
 
 
 def _approvals(
-    build: Builder, people: dict[str, Person], tokens: dict[str, str], contracts: dict[str, str]
-) -> dict[str, Approved]:
+    build: Builder, people: dict[str, TestWallet], tokens: dict[str, str], contracts: dict[str, str]
+) -> dict[str, ChainApproval]:
     """Give the approver's allowances; the approver holds 100 of the plain and of the talking token."""
     deployer, approver = people["deployer"], people["approver"]
     for token in ("plain", "talking"):
-        give = call("transfer(address,uint256)", approver.address, 100 * 10**6)
+        give = encode_call("transfer(address,uint256)", approver.address, 100 * 10**6)
         build.send(deployer, tokens[token], give)
 
-    def approve(token: str, spender: str, amount: int) -> Approved:
+    def approve(token: str, spender: str, amount: int) -> ChainApproval:
         return _approve(build, approver, tokens[token], spender, amount)
 
     def pull(token: str, amount: int) -> None:
-        content = call("pull(address,address,uint256)", tokens[token], approver.address, amount)
+        content = encode_call("pull(address,address,uint256)", tokens[token], approver.address, amount)
         build.send(people["spender"], contracts["spender"], content)
 
     standing = {
-        "unlimited to wallet": approve("plain", people["spender"].address, ENDLESS),
-        "unlimited to nothing": approve("plain", place("an unused address"), ENDLESS),
-        "permit2": approve("plain", PERMIT2, ENDLESS),
+        "unlimited to wallet": approve("plain", people["spender"].address, UNLIMITED),
+        "unlimited to nothing": approve("plain", unowned_address("an unused address"), UNLIMITED),
+        "permit2": approve("plain", PERMIT2, UNLIMITED),
         "limited": approve("plain", contracts["box"], 500),
         "to delegated wallet": approve("tax", people["delegator"].address, 12 * ETHER),
         "revoked": approve("plain", contracts["other box"], 100),
         "used up": approve("plain", contracts["spender"], 50),
-        "partly spent": approve("talking", contracts["spender"], ENDLESS),
+        "partly spent": approve("talking", contracts["spender"], UNLIMITED),
     }
     standing["revoked"] = approve("plain", contracts["other box"], 0)
     pull("plain", 50)
     pull("talking", 10)
     spent = standing["partly spent"]
-    standing["partly spent"] = Approved(spent.token, spent.spender, ENDLESS - 10, build.chain.height)
-    standing["used up"] = Approved(tokens["plain"], contracts["spender"], 0, standing["used up"].block)
-    lie = call("say_approved(address,address,uint256)", approver.address, contracts["spender"], ENDLESS)
+    standing["partly spent"] = ChainApproval(spent.token, spent.spender, UNLIMITED - 10, build.chain.height)
+    standing["used up"] = ChainApproval(tokens["plain"], contracts["spender"], 0, standing["used up"].block)
+    lie = encode_call(
+        "say_approved(address,address,uint256)", approver.address, contracts["spender"], UNLIMITED
+    )
     build.send(deployer, tokens["lying"], lie)
-    standing["untold"] = Approved(tokens["lying"], contracts["spender"], None, build.chain.height)
-    build.send(deployer, tokens["nft"], call("mint(address,uint256)", approver.address, 1))
-    build.send(approver, tokens["nft"], call("approve(address,uint256)", contracts["spender"], 1))
+    standing["untold"] = ChainApproval(tokens["lying"], contracts["spender"], None, build.chain.height)
+    build.send(deployer, tokens["nft"], encode_call("mint(address,uint256)", approver.address, 1))
+    build.send(approver, tokens["nft"], encode_call("approve(address,uint256)", contracts["spender"], 1))
     return standing
 
 

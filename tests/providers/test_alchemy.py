@@ -14,7 +14,7 @@ from standins import FAULTS, FakeUpstreams, Fault, RecordedRequest, load_recordi
 
 from centgate.errors import ProviderFailure, ProviderRateLimited, ProviderRefused, ProviderUnconfigured
 from centgate.facts.wallets import Holding, Token
-from centgate.providers.alchemy import PAGES, Alchemy
+from centgate.providers.alchemy import MAX_PAGES, Alchemy
 
 KEY = "sk-alchemy-1234567890"
 WALLET = "0x" + "aa" * 20
@@ -127,7 +127,7 @@ async def test_pages_are_followed_as_far_as_allowed_and_the_rest_is_said(
     async with open_alchemy(upstreams, tmp_path) as alchemy:
         held = await alchemy.holdings(1, WALLET)
 
-    assert len(held) == len(upstreams.requests_of("alchemy")) == PAGES
+    assert len(held) == len(upstreams.requests_of("alchemy")) == MAX_PAGES
     assert upstreams.requests_of("alchemy")[1].body["params"] == [WALLET, "erc20", {"pageKey": "next"}]
     assert "more tokens than were read" in alchemy.record.warnings[0]
 

@@ -12,8 +12,8 @@ from pydantic import SecretStr
 from standins import FAULTS, FakeUpstreams, Fault, load_recording, open_provider
 
 from centgate.errors import NoData, ProviderError, ProviderFailure, ProviderRateLimited, ProviderRefused
-from centgate.facts.contracts import Created, NamedAddress, Published
-from centgate.providers.blockscout import HOSTS, Blockscout, ExploredAccount, redirected
+from centgate.facts.contracts import ContractCreation, NamedAddress, SourceRecord
+from centgate.providers.blockscout import HOSTS, Blockscout, ExplorerAccount, redirect_target
 from centgate.settings import ProviderSettings
 from centgate.upstream import RateLimit, UpstreamResponse
 
@@ -37,16 +37,16 @@ VERIFIED: dict[str, Any] = {
 }
 
 
-async def read(upstreams: FakeUpstreams, folder: Path, body: Any, status: int = 200) -> Published:
+async def read(upstreams: FakeUpstreams, folder: Path, body: Any, status: int = 200) -> SourceRecord:
     upstreams.set_response("blockscout", PATH, body, status=status)
     async with open_provider(Blockscout, folder, url=upstreams.url_of("blockscout"), timeout=5) as blockscout:
-        return await blockscout.published(1, CONTRACT)
+        return await blockscout.source_record(1, CONTRACT)
 
 
-async def account(upstreams: FakeUpstreams, folder: Path, body: Any, status: int = 200) -> ExploredAccount:
+async def account(upstreams: FakeUpstreams, folder: Path, body: Any, status: int = 200) -> ExplorerAccount:
     upstreams.set_response("blockscout", ACCOUNT, body, status=status)
     async with open_provider(Blockscout, folder, url=upstreams.url_of("blockscout"), timeout=5) as blockscout:
-        return await blockscout.account(1, CONTRACT)
+        return await blockscout.explorer_account(1, CONTRACT)
 
 
 class Noted:
@@ -89,7 +89,7 @@ async def test_without_a_key_each_chain_has_its_host(
 ):
     way = noted(monkeypatch, FOUND)
     async with open_provider(Blockscout, tmp_path) as blockscout:
-        await blockscout.published(chain_id, CONTRACT)
+        await blockscout.source_record(chain_id, CONTRACT)
 
     assert way.urls == [HOSTS[chain_id] + PATH]
     assert way.params == [{}]
@@ -98,7 +98,7 @@ async def test_without_a_key_each_chain_has_its_host(
 async def test_with_a_key_the_gateway_is_asked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
     way = noted(monkeypatch, FOUND)
     async with open_provider(Blockscout, tmp_path, key=SecretStr(KEY)) as blockscout:
-        await blockscout.published(8453, CONTRACT)
+        await blockscout.source_record(8453, CONTRACT)
 
     assert way.urls == [f"https://api.blockscout.com/8453{PATH}"]
     assert way.params == [{"apikey": KEY}]
@@ -110,7 +110,7 @@ async def test_an_address_of_the_operator_stands_in_for_both(
 ):
     way = noted(monkeypatch, FOUND)
     async with open_provider(Blockscout, tmp_path, key=key, url="http://here/x/") as blockscout:
-        await blockscout.published(8453, CONTRACT)
+        await blockscout.source_record(8453, CONTRACT)
 
     assert way.urls == [f"http://here/x{prefix}{PATH}"]
 
@@ -126,7 +126,7 @@ async def test_one_chain_can_have_a_host_of_its_own_which_gets_no_key(
     }
     blockscout = Blockscout(build_settings(tmp_path, "http://127.0.0.1:9", providers=given))
 
-    await blockscout.published(chain_id, CONTRACT)
+    await blockscout.source_record(chain_id, CONTRACT)
 
     assert blockscout.supports_chain(chain_id)
     assert way.urls == [f"http://here{PATH}"]
@@ -158,7 +158,7 @@ async def test_a_redirect_to_a_known_host_is_followed_once(
     onward = f"https://optimism.blockscout.com{PATH}"
     way = noted(monkeypatch, reply(status, Location=onward), FOUND)
     async with open_provider(Blockscout, tmp_path) as blockscout:
-        await blockscout.published(10, CONTRACT)
+        await blockscout.source_record(10, CONTRACT)
 
     assert way.urls[1] == onward
 
@@ -178,11 +178,11 @@ async def test_a_redirect_to_a_known_host_is_followed_once(
     ],
 )
 def test_no_redirect_leads_elsewhere(location: str | None):
-    assert redirected(HOSTS[1] + PATH, location) is None
+    assert redirect_target(HOSTS[1] + PATH, location) is None
 
 
 def test_a_redirect_within_the_host_is_trusted():
-    assert redirected(HOSTS[1] + "/x", "/api/y") == HOSTS[1] + "/api/y"
+    assert redirect_target(HOSTS[1] + "/x", "/api/y") == HOSTS[1] + "/api/y"
 
 
 async def test_a_redirect_elsewhere_is_a_failure(upstreams: FakeUpstreams, tmp_path: Path):
@@ -223,7 +223,7 @@ async def test_source_of_a_twin_is_no_verification(upstreams: FakeUpstreams, tmp
     twin = {"is_verified": False, "verified_twin_address_hash": LOGIC.upper().replace("0X", "0x")}
     found = await read(upstreams, tmp_path, {**VERIFIED, **twin})
 
-    assert (found.match, found.similar_address, found.verified) == ("similar", LOGIC, False)
+    assert (found.match, found.similar_address, found.is_verified) == ("similar", LOGIC, False)
 
 
 async def test_destroyed_and_changed_code_is_told(upstreams: FakeUpstreams, tmp_path: Path):
@@ -231,7 +231,7 @@ async def test_destroyed_and_changed_code_is_told(upstreams: FakeUpstreams, tmp_
         upstreams, tmp_path, {**VERIFIED, "is_self_destructed": True, "is_changed_bytecode": True}
     )
 
-    assert (found.self_destructed, found.changed) == (True, True)
+    assert (found.is_self_destructed, found.is_code_changed) == (True, True)
 
 
 async def test_an_older_server_tells_in_older_names(upstreams: FakeUpstreams, tmp_path: Path):
@@ -296,7 +296,7 @@ async def test_an_account_tells_who_created_it(upstreams: FakeUpstreams, tmp_pat
     }
     found = await account(upstreams, tmp_path, body)
 
-    assert found == ExploredAccount(True, "Vault", None, Created(LOGIC, TRANSACTION))  # noqa: FBT003
+    assert found == ExplorerAccount(True, "Vault", None, ContractCreation(LOGIC, TRANSACTION))  # noqa: FBT003
 
 
 async def test_an_address_it_never_saw_is_known_to_be_nothing(upstreams: FakeUpstreams, tmp_path: Path):
@@ -308,7 +308,9 @@ async def test_a_transaction_tells_its_time(upstreams: FakeUpstreams, tmp_path: 
     body = {"timestamp": "2026-11-02T10:15:47.000000Z"}
     upstreams.set_response("blockscout", f"/api/v2/transactions/{TRANSACTION}", body)
     async with open_provider(Blockscout, tmp_path, url=upstreams.url_of("blockscout")) as blockscout:
-        assert await blockscout.time_of(1, TRANSACTION) == datetime(2026, 11, 2, 10, 15, 47, tzinfo=UTC)
+        assert await blockscout.transaction_time(1, TRANSACTION) == datetime(
+            2026, 11, 2, 10, 15, 47, tzinfo=UTC
+        )
 
 
 @pytest.mark.parametrize(
@@ -327,7 +329,7 @@ async def test_a_time_that_is_none_is_a_failure(upstreams: FakeUpstreams, tmp_pa
     upstreams.set_response("blockscout", f"/api/v2/transactions/{TRANSACTION}", {"timestamp": odd})
     async with open_provider(Blockscout, tmp_path, url=upstreams.url_of("blockscout")) as blockscout:
         with pytest.raises(ProviderError):
-            await blockscout.time_of(1, TRANSACTION)
+            await blockscout.transaction_time(1, TRANSACTION)
 
 
 async def test_of_what_it_says_in_its_own_words_little_is_quoted(upstreams: FakeUpstreams, tmp_path: Path):
@@ -376,7 +378,7 @@ async def test_each_fault_is_a_failure_of_its_kind(upstreams: FakeUpstreams, tmp
 
     async with open_provider(Blockscout, tmp_path, **given) as blockscout:
         with pytest.raises(ProviderFailure) as failure:
-            await blockscout.published(1, CONTRACT)
+            await blockscout.source_record(1, CONTRACT)
 
     assert failure.value.code == FAULTS[fault][1]
     assert KEY not in failure.value.message
@@ -400,7 +402,7 @@ async def test_recorded_contracts(upstreams: FakeUpstreams, tmp_path: Path):
 async def test_a_recorded_address_that_nobody_used(upstreams: FakeUpstreams, tmp_path: Path):
     found = await account(upstreams, tmp_path, load_recording("blockscout_v2", "address_unknown_200_nulls"))
 
-    assert found == ExploredAccount(False, None, None, None)  # noqa: FBT003
+    assert found == ExplorerAccount(False, None, None, None)  # noqa: FBT003
 
 
 async def test_a_recorded_refusal(upstreams: FakeUpstreams, tmp_path: Path):
@@ -410,7 +412,7 @@ async def test_a_recorded_refusal(upstreams: FakeUpstreams, tmp_path: Path):
 
 async def test_a_path_without_a_key_is_that_of_the_recordings(replayed: str, tmp_path: Path):
     async with open_provider(Blockscout, tmp_path, url=f"{replayed}/blockscout_v2") as blockscout:
-        found = await blockscout.published(1, "0x0000000000000000000000000000000000000001")
+        found = await blockscout.source_record(1, "0x0000000000000000000000000000000000000001")
 
     assert found.match == "none"
 
@@ -420,4 +422,4 @@ async def test_a_path_with_a_key_is_that_of_the_recordings(replayed: str, tmp_pa
     given = {"url": f"{replayed}/blockscout_v2", "key": SecretStr(KEY)}
 
     async with open_provider(Blockscout, tmp_path, **given) as blockscout:
-        assert (await blockscout.time_of(8453, transaction)).tzinfo
+        assert (await blockscout.transaction_time(8453, transaction)).tzinfo

@@ -10,7 +10,7 @@ import pytest
 from standins import FAULTS, FakeUpstreams, Fault, load_recording, open_provider
 
 from centgate.errors import NoData, ProviderFailure
-from centgate.facts.wallets import Coin, Holding, Token
+from centgate.facts.wallets import Holding, NativeCoin, Token
 from centgate.providers.blockscout import Blockscout
 
 WALLET = "0x" + "aa" * 20
@@ -143,10 +143,10 @@ async def test_transfers_of_tokens_and_of_the_coin_are_read(upstreams: FakeUpstr
     moved(upstreams, [token_transfer()], [transaction()])
 
     async with open_provider(Blockscout, tmp_path, url=upstreams.url_of("blockscout")) as blockscout:
-        token, coin = await blockscout.movements(8453, WALLET)
+        token, coin = await blockscout.transfers(8453, WALLET)
 
     assert (token.sender, token.recipient, token.amount) == (FRIEND, WALLET, 1_500_000)
-    assert (token.token and token.token.address, token.block, token.place) == (USDC, 38400000, 12)
+    assert (token.token and token.token.address, token.block, token.position) == (USDC, 38400000, 12)
     assert token.transaction == "0x" + "1f" * 32
     assert token.at == datetime(2026, 11, 2, 10, 15, 47, tzinfo=UTC)
     assert (coin.sender, coin.recipient, coin.token, coin.amount) == (WALLET, FRIEND, None, 10**18)
@@ -159,9 +159,9 @@ async def test_the_fields_of_old_servers_are_read(upstreams: FakeUpstreams, tmp_
     moved(upstreams, [old], [transaction(block=7, block_number=None, result=None, status=None)])
 
     async with open_provider(Blockscout, tmp_path, url=upstreams.url_of("blockscout")) as blockscout:
-        token, coin = await blockscout.movements(8453, WALLET)
+        token, coin = await blockscout.transfers(8453, WALLET)
 
-    assert (token.transaction, token.place, token.block) == ("0x" + "3f" * 32, 9, None)
+    assert (token.transaction, token.position, token.block) == ("0x" + "3f" * 32, 9, None)
     assert coin.block == 7
 
 
@@ -179,7 +179,7 @@ async def test_what_failed_or_cannot_be_read_did_not_move(upstreams: FakeUpstrea
     )
 
     async with open_provider(Blockscout, tmp_path, url=upstreams.url_of("blockscout")) as blockscout:
-        assert await blockscout.movements(8453, WALLET) == []
+        assert await blockscout.transfers(8453, WALLET) == []
 
 
 @pytest.mark.parametrize("number", [2**53, 2**64, "1" + "0" * 30, -1, "x"])
@@ -189,7 +189,7 @@ async def test_a_block_that_no_chain_has_is_unknown(
     moved(upstreams, [token_transfer(block_number=number)], [])
 
     async with open_provider(Blockscout, tmp_path, url=upstreams.url_of("blockscout")) as blockscout:
-        (found,) = await blockscout.movements(8453, WALLET)
+        (found,) = await blockscout.transfers(8453, WALLET)
 
     assert found.block is None
 
@@ -198,7 +198,7 @@ async def test_a_created_contract_has_no_other_side(upstreams: FakeUpstreams, tm
     moved(upstreams, [], [transaction(to=None, created_contract={"hash": FRIEND})])
 
     async with open_provider(Blockscout, tmp_path, url=upstreams.url_of("blockscout")) as blockscout:
-        (creation,) = await blockscout.movements(8453, WALLET)
+        (creation,) = await blockscout.transfers(8453, WALLET)
 
     assert creation.counterparty(WALLET) is None
 
@@ -208,18 +208,18 @@ async def test_a_created_contract_has_no_other_side(upstreams: FakeUpstreams, tm
     [
         (
             {"coin_balance": "123456789012345678901", "exchange_rate": "1888.58"},
-            Coin(123456789012345678901, 1888.58),
+            NativeCoin(123456789012345678901, 1888.58),
         ),
-        ({"coin_balance": "0"}, Coin(0)),
+        ({"coin_balance": "0"}, NativeCoin(0)),
     ],
 )
 async def test_the_coin_is_read(
-    upstreams: FakeUpstreams, tmp_path: Path, body: dict[str, Any], coin: Coin
+    upstreams: FakeUpstreams, tmp_path: Path, body: dict[str, Any], coin: NativeCoin
 ) -> None:
     upstreams.set_response("blockscout", AT, {"hash": WALLET, **body})
 
     async with open_provider(Blockscout, tmp_path, url=upstreams.url_of("blockscout")) as blockscout:
-        assert await blockscout.coin(8453, WALLET) == coin
+        assert await blockscout.native_coin(8453, WALLET) == coin
 
 
 @pytest.mark.parametrize("body", [{"coin_balance": "much"}, {"hash": WALLET}, [], 7])
@@ -230,7 +230,7 @@ async def test_a_balance_that_is_none_is_a_failure(
 
     async with open_provider(Blockscout, tmp_path, url=upstreams.url_of("blockscout")) as blockscout:
         with pytest.raises(ProviderFailure):
-            await blockscout.coin(8453, WALLET)
+            await blockscout.native_coin(8453, WALLET)
 
 
 async def test_an_address_it_never_saw_has_no_tokens_and_an_unknown_balance(
@@ -241,9 +241,9 @@ async def test_an_address_it_never_saw_has_no_tokens_and_an_unknown_balance(
 
     async with open_provider(Blockscout, tmp_path, url=upstreams.url_of("blockscout")) as blockscout:
         with pytest.raises(NoData):
-            await blockscout.coin(8453, WALLET)
+            await blockscout.native_coin(8453, WALLET)
         assert await blockscout.holdings(8453, WALLET) == []
-        assert await blockscout.movements(8453, WALLET) == []
+        assert await blockscout.transfers(8453, WALLET) == []
 
     assert blockscout.trace.warnings == []
 
@@ -259,7 +259,7 @@ async def test_another_shape_is_a_failure_and_no_empty_wallet(
         with pytest.raises(ProviderFailure):
             await blockscout.holdings(8453, WALLET)
         with pytest.raises(ProviderFailure):
-            await blockscout.movements(8453, WALLET)
+            await blockscout.transfers(8453, WALLET)
 
 
 @pytest.mark.parametrize("fault", FAULTS)
@@ -269,9 +269,9 @@ async def test_every_fault_is_a_failure(upstreams: FakeUpstreams, tmp_path: Path
     given = {"url": upstreams.url_of("blockscout"), "timeout": 1, "per_minute": 6000}
     async with open_provider(Blockscout, tmp_path, **given) as blockscout:
         for asking in (
-            blockscout.coin(8453, WALLET),
+            blockscout.native_coin(8453, WALLET),
             blockscout.holdings(8453, WALLET),
-            blockscout.movements(8453, WALLET),
+            blockscout.transfers(8453, WALLET),
         ):
             with pytest.raises(ProviderFailure) as failed:
                 await asking
@@ -289,7 +289,7 @@ async def test_the_recorded_transfers_of_an_old_server_are_read(
     upstreams.set_response("blockscout", f"{AT}/transactions", listing())
 
     async with open_provider(Blockscout, tmp_path, url=upstreams.url_of("blockscout")) as blockscout:
-        found = await blockscout.movements(1, WALLET)
+        found = await blockscout.transfers(1, WALLET)
 
     first = found[0]
     assert first.transaction == "0x62d597ebcf3e8d60096dd0363bc2f0f5e2df27ba1dacd696c51aa7c9409f3193"
@@ -305,7 +305,7 @@ async def test_of_the_recorded_address_that_nobody_used_no_balance_is_known(
 
     async with open_provider(Blockscout, tmp_path, url=upstreams.url_of("blockscout")) as blockscout:
         with pytest.raises(NoData, match="no native balance"):
-            await blockscout.coin(1, WALLET)
+            await blockscout.native_coin(1, WALLET)
 
 
 async def test_the_recorded_refusal_of_an_address_is_a_failure(

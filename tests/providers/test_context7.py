@@ -26,7 +26,7 @@ from centgate.errors import (
     ProviderUnconfigured,
 )
 from centgate.facts.libraries import Documented, Snippet
-from centgate.providers.context7 import Context7, read_snippets
+from centgate.providers.context7 import Context7, parse_snippets
 from centgate.settings import ProviderSettings
 
 SPEC = "context7-v2-2.0.0.json"
@@ -73,7 +73,7 @@ async def known(upstreams: FakeUpstreams, folder: Path, body: Any, status: int =
     """Return the libraries parsed from these rows."""
     upstreams.set_response("context7", SEARCH, body, status=status)
     async with open_provider(Context7, folder, url=upstreams.url_of("context7"), key=SECRET) as context7:
-        return await context7.libraries("httpx")
+        return await context7.find_libraries("httpx")
 
 
 async def told(
@@ -82,7 +82,7 @@ async def told(
     """Return the snippets parsed from this body."""
     upstreams.set_response("context7", CONTEXT, body, status=status)
     async with open_provider(Context7, folder, url=upstreams.url_of("context7"), key=SECRET) as context7:
-        return await context7.docs(ID, "clients", budget)
+        return await context7.query_docs(ID, "clients", budget)
 
 
 async def test_a_library_is_told_in_our_words(upstreams: FakeUpstreams, tmp_path: Path) -> None:
@@ -260,7 +260,7 @@ async def test_documentation_is_asked_for_as_json_with_a_query(
     upstreams.set_response("context7", CONTEXT, {"codeSnippets": [code()], "infoSnippets": []})
 
     async with open_provider(Context7, tmp_path, url=upstreams.url_of("context7"), key=SECRET) as context7:
-        await context7.docs(identity, topic, 2500)
+        await context7.query_docs(identity, topic, 2500)
 
     (asked,) = upstreams.requests_of("context7")
     assert asked.params == {"libraryId": identity, "query": query, "type": "json"}
@@ -468,7 +468,7 @@ async def test_a_library_that_moved_is_followed_once(
     moves(upstreams, {identity: target})
 
     async with open_provider(Context7, tmp_path, url=upstreams.url_of("context7")) as context7:
-        snippets = await context7.docs(identity, "clients", 2500)
+        snippets = await context7.query_docs(identity, "clients", 2500)
 
     assert len(snippets) == 1
     assert [each.params["libraryId"] for each in upstreams.requests_of("context7")] == [identity, asked_next]
@@ -496,7 +496,7 @@ async def test_a_library_that_moves_on_or_nowhere_is_a_failure(
 
     async with open_provider(Context7, tmp_path, url=upstreams.url_of("context7")) as context7:
         with pytest.raises(ProviderError):
-            await context7.docs(ID, "clients", 2500)
+            await context7.query_docs(ID, "clients", 2500)
 
     assert len(upstreams.requests_of("context7")) <= 2
 
@@ -539,14 +539,14 @@ def test_an_address_with_a_path_is_taken_as_it_is_meant(base: str, tmp_path: Pat
 async def test_without_a_key_or_an_address_it_is_not_asked(tmp_path: Path) -> None:
     async with open_provider(Context7, tmp_path) as context7:
         with pytest.raises(ProviderUnconfigured):
-            await context7.libraries("httpx")
+            await context7.find_libraries("httpx")
 
 
 async def test_without_a_key_none_is_sent(upstreams: FakeUpstreams, tmp_path: Path) -> None:
     upstreams.set_response("context7", SEARCH, {"results": [library()]})
 
     async with open_provider(Context7, tmp_path, url=upstreams.url_of("context7")) as context7:
-        await context7.libraries("httpx")
+        await context7.find_libraries("httpx")
 
     assert "authorization" not in upstreams.requests_of("context7")[0].headers
 
@@ -572,8 +572,8 @@ async def test_a_fault_is_a_failure_of_its_kind(
 async def asked_of(context7: Context7, question: str) -> Any:
     """Return the result of a query, or its error."""
     if question == "libraries":
-        return await context7.libraries("httpx")
-    return await context7.docs(ID, "clients", 2500)
+        return await context7.find_libraries("httpx")
+    return await context7.query_docs(ID, "clients", 2500)
 
 
 @pytest.mark.parametrize("question", ["libraries", "docs"])
@@ -610,7 +610,7 @@ async def test_the_recorded_search_is_read(upstreams: FakeUpstreams, tmp_path: P
 
 async def test_the_recorded_documentation_is_read(replayed: str, tmp_path: Path) -> None:
     async with open_provider(Context7, tmp_path, url=f"{replayed}/context7", key=SECRET) as context7:
-        example, explanation = await context7.docs("/vercel/next.js", "middleware authentication", 2500)
+        example, explanation = await context7.query_docs("/vercel/next.js", "middleware authentication", 2500)
 
     assert example.title == "Middleware Authentication Example"
     assert (
@@ -699,7 +699,7 @@ JSON = st.recursive(
     st.dictionaries(st.sampled_from(sorted(info())), JSON),
 )
 def test_whatever_stands_in_a_snippet_it_says_something(odd: dict[str, Any], strange: dict[str, Any]) -> None:
-    snippets = read_snippets({"codeSnippets": [code(**odd), code()], "infoSnippets": [info(**strange)]})
+    snippets = parse_snippets({"codeSnippets": [code(**odd), code()], "infoSnippets": [info(**strange)]})
 
     assert any(each.title == "Open a client" for each in snippets)
     assert all(each.code or each.text for each in snippets)

@@ -16,7 +16,7 @@ from centgate.chains import CHAINS
 from centgate.errors import NoData, ProviderError, ProviderFailure, ProviderRateLimited, ProviderRefused
 from centgate.facts.wallets import Price
 from centgate.provider import RequestTrace
-from centgate.providers.defillama import DefiLlama, Totals
+from centgate.providers.defillama import DefiLlama, FlowTotals
 
 USDC = "0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913"
 NATIVE = "0x" + "0" * 40
@@ -24,7 +24,7 @@ ROW = {"slug": "aave-v3", "name": "Aave V3", "tvl": 5, "chains": ["Base"]}
 
 Question = Callable[[DefiLlama], Awaitable[Any]]
 QUESTIONS: Mapping[str, Question] = {
-    "prices": lambda llama: llama.prices(8453, [USDC]),
+    "prices": lambda llama: llama.token_prices(8453, [USDC]),
     "directory": lambda llama: llama.directory(),
     "protocol": lambda llama: llama.protocol("aave-v3"),
     "fees": lambda llama: llama.fees("aave-v3"),
@@ -52,7 +52,7 @@ async def test_prices_are_by_token_in_lower_case(upstreams: FakeUpstreams, tmp_p
     )
 
     async with open_provider(DefiLlama, tmp_path, url=upstreams.url_of("defillama")) as llama:
-        prices = await llama.prices(8453, [USDC.lower(), NATIVE, "0x" + "1" * 40])
+        prices = await llama.token_prices(8453, [USDC.lower(), NATIVE, "0x" + "1" * 40])
 
     seen = datetime(2026, 4, 1, 15, 43, 28, tzinfo=UTC)
     assert prices == {
@@ -69,7 +69,9 @@ async def test_tokens_are_asked_for_once_and_a_hundred_at_a_time(
         coins(upstreams, *((token, {"price": 2}) for token in tokens[start : start + 100]))
 
     async with open_provider(DefiLlama, tmp_path, url=upstreams.url_of("defillama")) as llama:
-        prices = await llama.prices(8453, [*tokens, *(token.upper().replace("X", "x") for token in tokens)])
+        prices = await llama.token_prices(
+            8453, [*tokens, *(token.upper().replace("X", "x") for token in tokens)]
+        )
 
     assert {*prices} == {*tokens}
     assert sorted(len(call.path.split(",")) for call in upstreams.requests_of("defillama")) == [50, 100, 100]
@@ -82,7 +84,7 @@ async def test_prices_are_known_on_all_six_chains(
     coins(upstreams, (USDC, {"price": 1}), chain=chain.slug)
 
     async with open_provider(DefiLlama, tmp_path, url=upstreams.url_of("defillama")) as llama:
-        prices = await llama.prices(chain.id, [USDC])
+        prices = await llama.token_prices(chain.id, [USDC])
 
     assert prices[USDC.lower()].usd == 1
 
@@ -107,14 +109,14 @@ async def test_what_is_no_price_is_absent(upstreams: FakeUpstreams, tmp_path: Pa
     )
 
     async with open_provider(DefiLlama, tmp_path, url=upstreams.url_of("defillama")) as llama:
-        prices = await llama.prices(8453, [USDC, NATIVE])
+        prices = await llama.token_prices(8453, [USDC, NATIVE])
 
     assert prices == {NATIVE: Price(2.5, None, None, None, None)}
 
 
 async def test_no_tokens_are_no_question(upstreams: FakeUpstreams, tmp_path: Path) -> None:
     async with open_provider(DefiLlama, tmp_path, url=upstreams.url_of("defillama")) as llama:
-        assert await llama.prices(1, []) == {}
+        assert await llama.token_prices(1, []) == {}
 
     assert upstreams.requests == []
 
@@ -123,7 +125,7 @@ async def test_a_development_chain_has_no_prices(upstreams: FakeUpstreams, tmp_p
     async with open_provider(DefiLlama, tmp_path, url=upstreams.url_of("defillama")) as llama:
         assert not llama.supports_chain(84532)
         with pytest.raises(NoData):
-            await llama.prices(84532, [USDC])
+            await llama.token_prices(84532, [USDC])
 
     assert upstreams.requests == []
 
@@ -133,15 +135,15 @@ async def test_a_part_of_the_prices_that_fails_is_a_failure(upstreams: FakeUpstr
 
     async with open_provider(DefiLlama, tmp_path, url=upstreams.url_of("defillama")) as llama:
         with pytest.raises(ProviderError):
-            await llama.prices(8453, [f"0x{number:040x}" for number in range(1, 200)])
+            await llama.token_prices(8453, [f"0x{number:040x}" for number in range(1, 200)])
 
 
 async def test_recorded_prices_are_read(replayed: str, tmp_path: Path) -> None:
     token = "0x3b7e1ce09afe2bb3a23919afb65a38e627cfbe97"
 
     async with open_provider(DefiLlama, tmp_path, url=f"{replayed}/defillama") as llama:
-        known = await llama.prices(137, [token])
-        unknown = await llama.prices(42161, ["0xd88F38F930b7952f2DB2432Cb002E7abbF3dD869"])
+        known = await llama.token_prices(137, [token])
+        unknown = await llama.token_prices(42161, ["0xd88F38F930b7952f2DB2432Cb002E7abbF3dD869"])
 
     seen = datetime(2025, 9, 10, 12, 58, 56, tzinfo=UTC)
     assert known == {token: Price(0.00085796, 0.99, "dst", 18, seen)}
@@ -165,7 +167,7 @@ async def test_the_recorded_list_is_read(replayed: str, tmp_path: Path) -> None:
     async with open_provider(DefiLlama, tmp_path, url=f"{replayed}/defillama") as llama:
         directory = await llama.directory()
 
-    assert {"eigenlayer", "eigenpie"} <= {*directory.slugs()}
+    assert {"eigenlayer", "eigenpie"} <= {*directory.all_slugs()}
 
 
 async def test_an_old_list_is_used_with_a_warning(upstreams: FakeUpstreams, tmp_path: Path) -> None:
@@ -174,10 +176,10 @@ async def test_an_old_list_is_used_with_a_warning(upstreams: FakeUpstreams, tmp_
     async with open_provider(DefiLlama, tmp_path, url=upstreams.url_of("defillama")) as llama:
         await llama.directory()
         upstreams.faults["defillama"] = "500"
-        llama.shelf.clock = lambda: time.monotonic() + 3600
+        llama.directory_cache.clock = lambda: time.monotonic() + 3600
         directory = await llama.directory()
 
-    assert [*directory.slugs()] == ["aave-v3"]
+    assert [*directory.all_slugs()] == ["aave-v3"]
     (warning,) = llama.trace.warnings
     assert "list of protocols cannot be refreshed now" in warning
 
@@ -303,7 +305,7 @@ async def test_totals_beyond_all_there_is_are_not_measured(upstreams: FakeUpstre
     async with open_provider(DefiLlama, tmp_path, url=upstreams.url_of("defillama")) as llama:
         fees = await llama.fees("odd")
 
-    assert fees == Totals(None, None, -5)
+    assert fees == FlowTotals(None, None, -5)
 
 
 @pytest.mark.parametrize("slug", ["../admin", "%2e%2e", "a b", "a?b#c", "\N{OCTOPUS}", "a&b=c"])
@@ -332,7 +334,7 @@ async def test_fees_and_revenue_are_asked_for_without_the_daily_figures(
     async with open_provider(DefiLlama, tmp_path, url=upstreams.url_of("defillama")) as llama:
         fees, revenue = await llama.fees("aave"), await llama.revenue("aave")
 
-    assert (fees, revenue) == (Totals(4, 28.5, None), Totals(-1, 7, 30))
+    assert (fees, revenue) == (FlowTotals(4, 28.5, None), FlowTotals(-1, 7, 30))
     assert all(
         call.params.items()
         >= {"excludeTotalDataChart": "true", "excludeTotalDataChartBreakdown": "true"}.items()
@@ -345,7 +347,7 @@ async def test_recorded_fees_of_a_parent_are_read(replayed: str, tmp_path: Path)
     async with open_provider(DefiLlama, tmp_path, url=f"{replayed}/defillama") as llama:
         fees = await llama.fees("hyperliquid")
 
-    assert fees == Totals(4_890_250, 26_184_696, None)
+    assert fees == FlowTotals(4_890_250, 26_184_696, None)
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 from standins import load_recording
 
-from centgate.facts.directory import Directory, Link, Protocol, letters, slugged
+from centgate.facts.directory import DefiProtocol, DirectoryLink, ProtocolDirectory, alphanumeric_key, to_slug
 from centgate.providers.defillama_directory import (
     SLICE_BYTES,
     SLICE_ROWS,
@@ -38,31 +38,31 @@ ROW: dict[str, Any] = {
 }
 
 
-async def directory_of(*rows: Any) -> Directory:
+async def directory_of(*rows: Any) -> ProtocolDirectory:
     return await parse_directory(json.dumps(rows).encode())
 
 
-async def read(**changes: Any) -> Protocol:
+async def read(**changes: Any) -> DefiProtocol:
     """Parse the row above with these changes."""
     directory = await directory_of({**ROW, **changes})
     (listing,) = directory.by_slug.values()
-    return directory.protocol(listing)
+    return directory.get_protocol(listing)
 
 
 async def test_a_row_gives_name_category_chains_value_and_links() -> None:
     protocol = await read()
 
-    assert protocol == Protocol(
+    assert protocol == DefiProtocol(
         slug="aave-v3",
         name="Aave V3",
         category="Lending",
         chains=("Ethereum", "Base"),
         tvl_usd=300.5,
         links=(
-            Link("website", "https://aave.com"),
-            Link("social", "https://x.com/aave"),
-            Link("code", "https://github.com/aave"),
-            Link("audit", "https://aave.com/security"),
+            DirectoryLink("website", "https://aave.com"),
+            DirectoryLink("social", "https://x.com/aave"),
+            DirectoryLink("code", "https://github.com/aave"),
+            DirectoryLink("audit", "https://aave.com/security"),
         ),
     )
 
@@ -98,7 +98,7 @@ async def test_a_number_out_of_range_costs_only_its_own_member() -> None:
 
     directory = await parse_directory(body)
 
-    assert directory.protocol(directory.by_slug["aave-v3"]).tvl_usd == 300.5
+    assert directory.get_protocol(directory.by_slug["aave-v3"]).tvl_usd == 300.5
 
 
 @pytest.mark.parametrize("broken", [None, 7, {}, [], [None, 4], "", " ", True])
@@ -206,7 +206,7 @@ async def test_chains_are_bounded() -> None:
     ]
 
     named, valued = await read(chains=[*many]), await read(chains=None, chainTvls=many)
-    parent = (await directory_of(*rows)).parent("aave")
+    parent = (await directory_of(*rows)).build_parent("aave")
 
     assert [len(each.chains) for each in (named, valued, parent)] == [200] * 3
 
@@ -215,7 +215,7 @@ async def test_a_sum_beyond_all_there_is_says_nothing() -> None:
     many = {f"Chain {number}": 1e15 for number in range(20)}
 
     protocol = await read(tvl=None, chainTvls=many)
-    parent = (await directory_of({**ROW, "tvl": 1e15}, {**ROW, "slug": "aave-v2", "tvl": 1e15})).parent(
+    parent = (await directory_of({**ROW, "tvl": 1e15}, {**ROW, "slug": "aave-v2", "tvl": 1e15})).build_parent(
         "aave"
     )
 
@@ -235,7 +235,7 @@ async def test_the_recorded_rows_are_read() -> None:
 
     directory = await directory_of(*rows)
 
-    eigenpie = directory.protocol(directory.by_slug["eigenpie"])
+    eigenpie = directory.get_protocol(directory.by_slug["eigenpie"])
     assert (eigenpie.category, eigenpie.chains) == ("Liquid Restaking", ("Zircuit", "Ethereum"))
     assert eigenpie.tvl_usd == pytest.approx(552_741_078.97)
     assert directory.by_slug["eigenlayer"].tvl_usd == pytest.approx(8_951_735_130.46)
@@ -258,7 +258,7 @@ async def test_a_parent_is_the_sum_of_its_children_without_those_that_do_not_cou
         {**ROW, "tvl": 5_000},
     )
 
-    parent = directory.parent("aave")
+    parent = directory.build_parent("aave")
 
     assert (parent.slug, parent.name, parent.category, parent.tvl_usd) == ("aave", "Aave", "Lending", 310.5)
     assert parent.chains == ("Ethereum", "Base", "Polygon")
@@ -268,7 +268,7 @@ async def test_a_parent_is_the_sum_of_its_children_without_those_that_do_not_cou
 async def test_a_parent_of_children_without_value_has_none() -> None:
     directory = await directory_of({**ROW, "tvl": None, "chainTvls": {}, "name": "Other", "slug": "other"})
 
-    parent = directory.parent("aave")
+    parent = directory.build_parent("aave")
 
     assert (parent.name, parent.tvl_usd) == ("Aave", None)
 
@@ -325,11 +325,11 @@ def test_what_is_no_page_of_a_protocol_is_refused(body: bytes) -> None:
 
 
 def test_slugs_are_made_as_the_directory_makes_them() -> None:
-    assert [slugged(name) for name in ("Aave V3", " Maker's  DAO_x", "Curve.fi", "A - B", "\uff21ave")] == [
+    assert [to_slug(name) for name in ("Aave V3", " Maker's  DAO_x", "Curve.fi", "A - B", "\uff21ave")] == [
         "aave-v3",
         "makers-dao-x",
         "curve.fi",
         "a-b",
         "aave",
     ]
-    assert letters("Aave-V3 \N{OCTOPUS}!") == "aavev3"
+    assert alphanumeric_key("Aave-V3 \N{OCTOPUS}!") == "aavev3"

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from standins import FAULTS, FakeUpstreams, Fault, load_recording, open_provider
 
 from centgate.errors import NoData, ProviderError, ProviderFailure, ProviderRateLimited
-from centgate.providers.dexscreener import NAMES, DexScreener, read_pair
+from centgate.providers.dexscreener import CHAIN_NAMES, DexScreener, parse_pair
 
 TOKEN = "0x833589fcd6edb6e08f4c7c32d4f71b54bda02913"
 WETH = "0x4200000000000000000000000000000000000006"
@@ -72,7 +72,7 @@ async def test_a_pair_is_told_in_our_words(upstreams: FakeUpstreams, tmp_path: P
     assert pair.url == f"https://dexscreener.com/base/{PAIR}"
 
 
-@pytest.mark.parametrize(("chain_id", "name"), NAMES.items())
+@pytest.mark.parametrize(("chain_id", "name"), CHAIN_NAMES.items())
 async def test_each_chain_is_asked_by_its_name(
     chain_id: int, name: str, upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
@@ -365,7 +365,7 @@ JSON = st.recursive(
 
 @given(st.dictionaries(st.sampled_from(sorted(row())), JSON | st.just({"h24": "-inf", "usd": math.nan})))
 def test_whatever_stands_in_a_row_its_figures_are_finite_or_null(odd: dict[str, Any]) -> None:
-    pair = read_pair(row(**odd), "base")
+    pair = parse_pair(row(**odd), "base")
 
     figures = [each for each in asdict(pair).values() if isinstance(each, float)] if pair else []
     assert all(math.isfinite(figure) and figure >= 0 for figure in figures)
@@ -375,7 +375,7 @@ def test_whatever_stands_in_a_row_its_figures_are_finite_or_null(odd: dict[str, 
 def test_the_price_of_the_quote_token_agrees_with_that_of_the_base_token(
     price_usd: float, in_quote: float
 ) -> None:
-    pair = read_pair(row(priceUsd=repr(price_usd), priceNative=repr(in_quote)), "base")
+    pair = parse_pair(row(priceUsd=repr(price_usd), priceNative=repr(in_quote)), "base")
 
     assert pair is not None
     assert pair.price_of(WETH) == price_usd

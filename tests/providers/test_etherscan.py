@@ -21,9 +21,9 @@ from centgate.errors import (
     ProviderTimeout,
     ProviderUnconfigured,
 )
-from centgate.facts.contracts import Created, NamedAddress, Published
+from centgate.facts.contracts import ContractCreation, NamedAddress, SourceRecord
 from centgate.provider import RequestTrace
-from centgate.providers.etherscan import Etherscan, page
+from centgate.providers.etherscan import Etherscan, explorer_page
 
 CONTRACT = "0x" + "ab" * 20
 MIDNIGHT = 20_000 * 86_400
@@ -67,20 +67,20 @@ WRONG: tuple[Any, ...] = (
 )
 
 
-async def asked(upstreams: FakeUpstreams, folder: Path, body: Any = None, **given: Any) -> Published:
+async def asked(upstreams: FakeUpstreams, folder: Path, body: Any = None, **given: Any) -> SourceRecord:
     if body is not None:
         upstreams.set_response("etherscan", "/v2/api", body)
     options = {"timeout": 5, "key": SecretStr(KEY), **given}
     async with open_provider(Etherscan, folder, url=upstreams.url_of("etherscan"), **options) as etherscan:
-        return await etherscan.published(8453, CONTRACT)
+        return await etherscan.source_record(8453, CONTRACT)
 
 
-async def created(upstreams: FakeUpstreams, folder: Path, body: Any) -> Created:
+async def created(upstreams: FakeUpstreams, folder: Path, body: Any) -> ContractCreation:
     upstreams.set_response("etherscan", "/v2/api", body)
     async with open_provider(
         Etherscan, folder, url=upstreams.url_of("etherscan"), key=SecretStr(KEY)
     ) as etherscan:
-        return await etherscan.creation(8453, CONTRACT)
+        return await etherscan.contract_creation(8453, CONTRACT)
 
 
 async def test_it_is_asked_by_chain_with_the_key(upstreams: FakeUpstreams, tmp_path: Path):
@@ -100,7 +100,7 @@ async def test_it_is_asked_by_chain_with_the_key(upstreams: FakeUpstreams, tmp_p
 async def test_what_is_verified_is_told_without_the_source(upstreams: FakeUpstreams, tmp_path: Path):
     found = await asked(upstreams, tmp_path, ok(VERIFIED))
 
-    assert found.verified
+    assert found.is_verified
     assert (found.match, found.name, found.language) == ("unspecified", "Vault", "Solidity")
     assert (found.compiler_version, found.license) == ("v0.8.17+commit.8df45f5f", "MIT")
     assert (found.source_available, found.abi_available) == (True, True)
@@ -116,7 +116,7 @@ async def test_what_is_verified_is_told_without_the_source(upstreams: FakeUpstre
 async def test_that_nothing_is_published_is_an_answer(upstreams: FakeUpstreams, tmp_path: Path, body: Any):
     found = await asked(upstreams, tmp_path, body)
 
-    assert (found.match, found.verified, found.name, found.proxy) == ("none", False, None, None)
+    assert (found.match, found.is_verified, found.name, found.proxy) == ("none", False, None, None)
     assert (found.source_available, found.abi_available) == (False, False)
 
 
@@ -125,7 +125,7 @@ async def test_source_of_another_contract_is_no_verification(upstreams: FakeUpst
         upstreams, tmp_path, ok({**VERIFIED, "SimilarMatch": TWIN.upper().replace("0X", "0x")})
     )
 
-    assert (found.match, found.similar_address, found.verified) == ("similar", TWIN, False)
+    assert (found.match, found.similar_address, found.is_verified) == ("similar", TWIN, False)
 
 
 @pytest.mark.parametrize(
@@ -145,7 +145,7 @@ async def test_every_form_of_source_is_read(
     row = {**VERIFIED, "SourceCode": source, "CompilerVersion": compiler}
     found = await asked(upstreams, tmp_path, ok(row))
 
-    assert found.verified
+    assert found.is_verified
     assert found.language == language
     assert found.compiler_version == (compiler.removeprefix("vyper:") or None)
 
@@ -173,7 +173,7 @@ async def test_broken_details_do_not_lose_the_answer(upstreams: FakeUpstreams, t
     row = {"SourceCode": "contract A {}", "ABI": "[broken", "ContractName": 7, "LicenseType": None}
     found = await asked(upstreams, tmp_path, ok(row))
 
-    assert found.verified
+    assert found.is_verified
     assert (found.name, found.license, found.abi_available) == (None, None, False)
 
 
@@ -188,7 +188,7 @@ async def test_a_name_that_hides_something_is_cleaned(upstreams: FakeUpstreams, 
 async def test_a_complaint_beside_usable_data_is_no_refusal(upstreams: FakeUpstreams, tmp_path: Path):
     message = "OK-Missing/Invalid API Key, rate limit of 1/5sec applied"
 
-    assert (await asked(upstreams, tmp_path, ok(VERIFIED, message=message))).verified
+    assert (await asked(upstreams, tmp_path, ok(VERIFIED, message=message))).is_verified
 
 
 @pytest.mark.parametrize(
@@ -226,17 +226,17 @@ async def test_a_used_up_day_is_not_asked_again_before_midnight(upstreams: FakeU
         Etherscan, tmp_path, url=upstreams.url_of("etherscan"), key=SecretStr(KEY)
     ) as etherscan:
         etherscan.clock = lambda: MIDNIGHT - 600.0
-        for ask in (etherscan.published, etherscan.bind(RequestTrace()).creation):
+        for ask in (etherscan.source_record, etherscan.bind(RequestTrace()).contract_creation):
             with pytest.raises(ProviderRateLimited, match="daily quota") as failure:
                 await ask(1, CONTRACT)
             assert failure.value.retry_after == 600
         asked_that_day = len(upstreams.requests_of("etherscan"))
         upstreams.set_response("etherscan", "/v2/api", ok(VERIFIED))
         etherscan.clock = lambda: MIDNIGHT + 1.0
-        found = await etherscan.published(1, CONTRACT)
+        found = await etherscan.source_record(1, CONTRACT)
 
     assert asked_that_day == 1
-    assert found.verified
+    assert found.is_verified
 
 
 async def test_a_busy_hour_is_worth_asking_again_in_a_minute(upstreams: FakeUpstreams, tmp_path: Path):
@@ -259,7 +259,7 @@ async def test_a_chain_beyond_the_plan_is_asked_for_source_once_an_hour(
         for later in (0, 3500, 3700):
             etherscan.clock = partial(float, now + later)
             with pytest.raises(ProviderRefused, match="does not serve chain 56"):
-                await etherscan.published(56, CONTRACT)
+                await etherscan.source_record(56, CONTRACT)
 
     assert len(upstreams.requests_of("etherscan")) == 2
 
@@ -300,13 +300,13 @@ async def test_creation_is_told_by_whom_and_when(upstreams: FakeUpstreams, tmp_p
     found = await created(upstreams, tmp_path, ok(CREATED))
 
     at = datetime.fromtimestamp(1763000000, UTC)
-    assert found == Created(creator=TWIN, transaction="0x" + "1f" * 32, at=at, block=38400000)
+    assert found == ContractCreation(creator=TWIN, transaction="0x" + "1f" * 32, at=at, block=38400000)
 
 
 async def test_creation_in_its_older_form_has_no_time(upstreams: FakeUpstreams, tmp_path: Path):
     row = {"contractAddress": CONTRACT, "contractCreator": TWIN, "txHash": "0x" + "1f" * 32}
 
-    assert await created(upstreams, tmp_path, ok(row)) == Created(TWIN, "0x" + "1f" * 32)
+    assert await created(upstreams, tmp_path, ok(row)) == ContractCreation(TWIN, "0x" + "1f" * 32)
 
 
 @pytest.mark.parametrize("odd", ["²", "9" * 15, "x", None, [], -1, "1e400"])
@@ -333,7 +333,7 @@ async def test_a_plan_without_creation_is_asked_for_it_once(upstreams: FakeUpstr
         record = RequestTrace()
         for chain_id in (56, 56, 1):
             with pytest.raises(NoData, match="under this plan"):
-                await etherscan.bind(record).creation(chain_id, CONTRACT)
+                await etherscan.bind(record).contract_creation(chain_id, CONTRACT)
 
     assert (record.warnings, record.providers["etherscan"]["status"]) == ([], "no_data")
     assert [call.params["chainid"] for call in upstreams.requests_of("etherscan")] == ["56", "1"]
@@ -351,14 +351,14 @@ async def test_a_plan_without_creation_is_asked_for_it_once(upstreams: FakeUpstr
     ],
 )
 def test_every_chain_has_its_page(chain_id: int, host: str):
-    assert page(chain_id, CONTRACT) == f"https://{host}/address/{CONTRACT}#code"
-    assert page(31337, CONTRACT) is None
+    assert explorer_page(chain_id, CONTRACT) == f"https://{host}/address/{CONTRACT}#code"
+    assert explorer_page(31337, CONTRACT) is None
 
 
 # recordings
 
 
-async def of(upstreams: FakeUpstreams, folder: Path, case: str) -> Published:
+async def of(upstreams: FakeUpstreams, folder: Path, case: str) -> SourceRecord:
     return await asked(upstreams, folder, load_recording("etherscan", case))
 
 
@@ -376,7 +376,7 @@ async def test_recorded_sources_are_read(
 ):
     found = await of(upstreams, tmp_path, case)
 
-    assert found.verified
+    assert found.is_verified
     assert (found.name, found.language, found.compiler_version) == (name, language, version)
     assert found.abi_available
 
@@ -422,6 +422,6 @@ async def test_recorded_absence_of_creation(upstreams: FakeUpstreams, tmp_path: 
 async def test_the_path_is_that_of_the_recordings(replayed: str, tmp_path: Path):
     url = f"{replayed}/etherscan"
     async with open_provider(Etherscan, tmp_path, url=url, key=SecretStr(KEY)) as etherscan:
-        found = await etherscan.published(1, "0x" + "0" * 39 + "1")
+        found = await etherscan.source_record(1, "0x" + "0" * 39 + "1")
 
     assert found.match == "none"

@@ -23,7 +23,7 @@ from centgate.errors import ProviderError, ProviderFailure, ProviderRefused
 from centgate.facts.web import Found, Hit, Page, Unread
 from centgate.log import configure_logging
 from centgate.providers.exa import Exa
-from centgate.providers.exa_pages import read_pages
+from centgate.providers.exa_pages import parse_pages
 from centgate.settings import Settings
 
 KEY = "exa-0123456789abcdef"
@@ -76,7 +76,7 @@ async def contents(
     """Parse pages from this response."""
     upstreams.set_response("exa", "/contents", body, method="POST")
     async with open_provider(Exa, folder, url=upstreams.url_of("exa"), key=SECRET) as exa:
-        return await exa.contents(urls, most)
+        return await exa.page_contents(urls, most)
 
 
 async def test_results_are_told_in_our_words(upstreams: FakeUpstreams, tmp_path: Path) -> None:
@@ -339,7 +339,7 @@ async def test_a_fault_is_a_failure_of_its_kind(
         searched = list(exa.trace.warnings)
         if fault != "timeout":
             with pytest.raises(ProviderFailure) as unread:
-                await exa.contents([A], 100)
+                await exa.page_contents([A], 100)
             assert unread.value.code == FAULTS[fault][1]
 
     assert caught.value.code == FAULTS[fault][1]
@@ -365,7 +365,7 @@ async def test_a_key_that_an_upstream_repeats_is_told_to_nobody(
     async with open_provider(Exa, tmp_path, url=upstreams.url_of("exa"), key=SECRET) as exa:
         with pytest.raises(ProviderError) as caught:
             await exa.search("rollups", 3)
-        unread = await exa.contents([A], 100)
+        unread = await exa.page_contents([A], 100)
 
     assert KEY not in repr([caught.value.message, exa.trace.warnings, unread])
 
@@ -410,7 +410,7 @@ async def test_terms_of_payment_of_the_upstream_go_no_further(tmp_path: Path) ->
             with pytest.raises(ProviderRefused) as searched:
                 await exa.search("rollups", 3)
             with pytest.raises(ProviderRefused) as read:
-                await exa.contents([A], 100)
+                await exa.page_contents([A], 100)
 
     for refused in (searched.value, read.value):
         assert refused.code == "provider_error"
@@ -727,7 +727,7 @@ def test_contents_that_the_description_allows_are_read(seed: int) -> None:
         if "results" not in body and "statuses" not in body:
             continue
         asked = [*{str(each.get("url")) for each in body.get("results", ())}, C]
-        pages = read_pages(asked, body, 100)
+        pages = parse_pages(asked, body, 100)
         read += sum(isinstance(page, Page) for page in pages.values())
         assert list(pages) == asked
         assert all(page.url == url for url, page in pages.items())
@@ -747,7 +747,7 @@ ROWS = st.dictionaries(st.sampled_from(["id", "url", "text", "status", "error", 
 def test_whatever_stands_in_the_lists_each_page_asked_for_has_an_answer(
     results: list[Any], statuses: list[Any]
 ) -> None:
-    pages = read_pages([A, B], {"results": results, "statuses": statuses}, 3)
+    pages = parse_pages([A, B], {"results": results, "statuses": statuses}, 3)
 
     assert [page.url for page in pages.values()] == [A, B]
     for page in pages.values():

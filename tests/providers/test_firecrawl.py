@@ -27,7 +27,7 @@ from centgate.errors import (
 )
 from centgate.facts.web import Found, Hit, Page
 from centgate.providers.firecrawl import Firecrawl
-from centgate.providers.firecrawl_pages import MOST_CHARACTERS, failure_reason, read_page
+from centgate.providers.firecrawl_pages import MAX_CHARACTERS, failure_reason, parse_page
 from centgate.settings import ProviderSettings
 
 SPEC = "firecrawl-v2.json"
@@ -151,7 +151,7 @@ async def test_a_map_is_asked_for_at_one_credit(
     upstreams.set_response("firecrawl", MAP, {"success": True, "links": [{"url": URL}]}, method="POST")
 
     async with open_provider(Firecrawl, tmp_path, url=upstreams.url_of("firecrawl"), key=SECRET) as firecrawl:
-        await firecrawl.links(URL, words, 100)
+        await firecrawl.site_links(URL, words, 100)
 
     (asked,) = upstreams.requests_of("firecrawl")
     assert asked.body == {"url": URL, "limit": 100, "timeout": 15_000, "includeSubdomains": False} | sent
@@ -240,7 +240,7 @@ async def test_sites_that_are_billed_thirtyfold_are_never_sent(
         with pytest.raises(ProviderError, match="not used"):
             await firecrawl.scrape(url, only_main_content=True)
         with pytest.raises(ProviderError, match="not used"):
-            await firecrawl.links(url, None, 100)
+            await firecrawl.site_links(url, None, 100)
 
     assert firecrawl.unsupported_options({"url": url, "onlyMainContent": True}) == ("url",)
     assert upstreams.requests == []
@@ -518,7 +518,7 @@ async def test_no_more_of_a_long_page_is_read_than_is_needed(
 
     read = await scraped(upstreams, tmp_path, body)
 
-    assert len(read.markdown) <= MOST_CHARACTERS
+    assert len(read.markdown) <= MAX_CHARACTERS
     assert read.length == 500_000
 
 
@@ -528,7 +528,7 @@ async def test_how_long_an_endless_page_is_is_not_known(upstreams: FakeUpstreams
 
     read = await scraped(upstreams, tmp_path, body)
 
-    assert len(read.markdown) <= MOST_CHARACTERS
+    assert len(read.markdown) <= MAX_CHARACTERS
     assert read.length is None
 
 
@@ -536,7 +536,7 @@ async def test_how_long_an_endless_page_is_is_not_known(upstreams: FakeUpstreams
     "hostile", ["![](data:" * 100_000, "![" * 200_000, "![a](" + " " * 400_000, "data:a/b;base64," * 30_000]
 )
 def test_hostile_markdown_is_read_in_no_time(hostile: str) -> None:
-    read = read_page(URL, {"markdown": hostile + " base64"})
+    read = parse_page(URL, {"markdown": hostile + " base64"})
 
     assert read
 
@@ -631,7 +631,7 @@ async def test_links_are_read_from_either_shape(body: Any, upstreams: FakeUpstre
     upstreams.set_response("firecrawl", MAP, body, method="POST")
 
     async with open_provider(Firecrawl, tmp_path, url=upstreams.url_of("firecrawl")) as firecrawl:
-        links = await firecrawl.links(URL, None, 100)
+        links = await firecrawl.site_links(URL, None, 100)
 
     assert [(link.url, link.title) for link in links] == [(URL, None), ("https://example.com/b", "B")]
 
@@ -651,7 +651,7 @@ async def test_links_are_distinct_and_at_most_as_many_as_asked(
     upstreams.set_response("firecrawl", MAP, {"success": True, "links": listed}, method="POST")
 
     async with open_provider(Firecrawl, tmp_path, url=upstreams.url_of("firecrawl")) as firecrawl:
-        links = await firecrawl.links(URL, None, 100)
+        links = await firecrawl.site_links(URL, None, 100)
 
     assert [link.url for link in links[:4]] == [
         f"{URL}?a=1",
@@ -667,7 +667,7 @@ async def test_a_site_without_links_is_no_data(upstreams: FakeUpstreams, tmp_pat
 
     async with open_provider(Firecrawl, tmp_path, url=upstreams.url_of("firecrawl")) as firecrawl:
         with pytest.raises(NoData):
-            await firecrawl.links(URL, None, 100)
+            await firecrawl.site_links(URL, None, 100)
 
 
 @pytest.mark.parametrize(
@@ -688,7 +688,7 @@ async def test_another_shape_of_a_map_is_a_failure(
 
     async with open_provider(Firecrawl, tmp_path, url=upstreams.url_of("firecrawl")) as firecrawl:
         with pytest.raises(ProviderError):
-            await firecrawl.links(URL, None, 100)
+            await firecrawl.site_links(URL, None, 100)
 
 
 async def test_a_site_that_cannot_be_mapped_says_why(upstreams: FakeUpstreams, tmp_path: Path) -> None:
@@ -697,7 +697,7 @@ async def test_a_site_that_cannot_be_mapped_says_why(upstreams: FakeUpstreams, t
 
     async with open_provider(Firecrawl, tmp_path, url=upstreams.url_of("firecrawl")) as firecrawl:
         with pytest.raises(PageUnread) as caught:
-            await firecrawl.links(URL, None, 100)
+            await firecrawl.site_links(URL, None, 100)
 
     assert caught.value.reason == "timeout"
 
@@ -728,7 +728,7 @@ async def asked(firecrawl: Firecrawl, question: str) -> Any:
         case "scrape":
             return await firecrawl.scrape(URL, only_main_content=True)
         case _:
-            return await firecrawl.links(URL, "words", 100)
+            return await firecrawl.site_links(URL, "words", 100)
 
 
 @pytest.mark.parametrize("question", ["search", "scrape", "links"])
@@ -776,7 +776,7 @@ async def test_the_recorded_page_is_read(upstreams: FakeUpstreams, tmp_path: Pat
 
 async def test_the_recorded_upstream_is_asked_in_words_that_it_knows(replayed: str, tmp_path: Path) -> None:
     async with open_provider(Firecrawl, tmp_path, url=f"{replayed}/firecrawl", key=SECRET) as firecrawl:
-        links = await firecrawl.links("https://firecrawl.dev", None, 100)
+        links = await firecrawl.site_links("https://firecrawl.dev", None, 100)
         with pytest.raises(PageUnread):
             await firecrawl.scrape("https://nonexistent.example", only_main_content=True)
         with pytest.raises(ProviderTimeout):
@@ -809,7 +809,7 @@ async def test_the_recorded_map_names_each_page_once(upstreams: FakeUpstreams, t
     upstreams.set_response("firecrawl", MAP, load_recording("firecrawl", "map-documented"), method="POST")
 
     async with open_provider(Firecrawl, tmp_path, url=upstreams.url_of("firecrawl")) as firecrawl:
-        links = await firecrawl.links("https://firecrawl.dev", None, 100)
+        links = await firecrawl.site_links("https://firecrawl.dev", None, 100)
 
     assert len(links) == 4
     assert links[0].title == "Scrape | Firecrawl"
@@ -886,7 +886,7 @@ JSON = st.recursive(
 
 @given(st.dictionaries(st.sampled_from(sorted(page(author="", canonical="")["data"]["metadata"])), JSON))
 def test_whatever_stands_in_the_metadata_a_page_is_read(odd: dict[str, Any]) -> None:
-    read = read_page(URL, page(**odd)["data"])
+    read = parse_page(URL, page(**odd)["data"])
 
     assert read is not None
     assert read.markdown == "# A guide\n\nBegin."

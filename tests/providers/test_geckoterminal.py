@@ -10,7 +10,7 @@ import pytest
 from standins import FAULTS, FakeUpstreams, Fault, load_recording, open_provider
 
 from centgate.errors import NoData, ProviderError, ProviderFailure
-from centgate.providers.geckoterminal import NAMES, GeckoTerminal
+from centgate.providers.geckoterminal import CHAIN_NAMES, GeckoTerminal
 
 TOKEN = "0x833589fcd6edb6e08f4c7c32d4f71b54bda02913"
 WETH = "0x4200000000000000000000000000000000000006"
@@ -85,7 +85,7 @@ async def test_the_version_is_asked_for(upstreams: FakeUpstreams, tmp_path: Path
     assert asked.headers["accept"] == "application/json;version=20230302"
 
 
-@pytest.mark.parametrize(("chain_id", "name"), NAMES.items())
+@pytest.mark.parametrize(("chain_id", "name"), CHAIN_NAMES.items())
 async def test_each_chain_is_asked_by_its_name(
     chain_id: int, name: str, upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:

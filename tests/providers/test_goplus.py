@@ -20,7 +20,7 @@ from standins import (
 )
 
 from centgate.errors import NoData, ProviderError, ProviderFailure, ProviderRateLimited, ProviderRefused
-from centgate.facts.tokens import FLAGS, Holder, TokenFlags
+from centgate.facts.tokens import GOPLUS_FIELDS, Holder, TokenFlags
 from centgate.provider import RequestTrace
 from centgate.providers.goplus import GoPlus
 
@@ -61,7 +61,7 @@ async def asked(upstreams: FakeUpstreams, folder: Path, token: str = TOKEN, **gi
     async with open_provider(
         GoPlus, folder, url=upstreams.url_of("goplus"), **{"timeout": 5, **given}
     ) as goplus:
-        return await goplus.token(1, token)
+        return await goplus.token_security(1, token)
 
 
 async def read(upstreams: FakeUpstreams, folder: Path, **fields: Any) -> TokenFlags:
@@ -87,13 +87,13 @@ async def test_a_flag_is_known_only_when_it_is_one_or_zero(upstreams: FakeUpstre
     assert (found.mintable, found.hidden_owner, found.gas_abuse, found.open_source) == (None,) * 4
 
 
-@pytest.mark.parametrize(("ours", "theirs"), [each for each in FLAGS.items() if "." not in each[1]])
+@pytest.mark.parametrize(("ours", "theirs"), [each for each in GOPLUS_FIELDS.items() if "." not in each[1]])
 async def test_each_flag_is_read_by_its_own_name(
     upstreams: FakeUpstreams, tmp_path: Path, ours: str, theirs: str
 ):
     found = await read(upstreams, tmp_path, **{theirs: "1"})
 
-    assert {name for name in FLAGS if getattr(found, name) is not None} == {ours}
+    assert {name for name in GOPLUS_FIELDS if getattr(found, name) is not None} == {ours}
     assert found.raw[theirs] == "1"
 
 
@@ -315,7 +315,7 @@ async def test_partial_data_is_used_with_a_warning(upstreams: FakeUpstreams, tmp
 
     async with open_provider(GoPlus, tmp_path, url=upstreams.url_of("goplus"), timeout=5) as plain:
         goplus = plain.bind(RequestTrace())
-        found = await goplus.token(1, TOKEN)
+        found = await goplus.token_security(1, TOKEN)
 
     assert (found.proxy, found.partial) == (False, True)
     assert any("partial" in warning for warning in goplus.trace.warnings)
@@ -364,8 +364,8 @@ async def test_an_app_signs_in_once_for_many_questions(upstreams: FakeUpstreams,
     async with open_provider(
         GoPlus, tmp_path, url=upstreams.url_of("goplus"), key=SecretStr("app:secret")
     ) as goplus:
-        await goplus.bind(RequestTrace()).token(1, TOKEN)
-        await goplus.bind(RequestTrace()).token(1, TOKEN)
+        await goplus.bind(RequestTrace()).token_security(1, TOKEN)
+        await goplus.bind(RequestTrace()).token_security(1, TOKEN)
 
     assert office.given == 1
 
@@ -378,8 +378,8 @@ async def test_an_access_token_that_expired_is_replaced_before_it_is_used(
     async with open_provider(
         GoPlus, tmp_path, url=upstreams.url_of("goplus"), key=SecretStr("app:secret")
     ) as goplus:
-        await goplus.token(1, TOKEN)
-        await goplus.token(1, TOKEN)
+        await goplus.token_security(1, TOKEN)
+        await goplus.token_security(1, TOKEN)
 
     assert office.given == 2
     assert len(upstreams.requests_of("goplus")) == 4
@@ -391,9 +391,9 @@ async def test_an_access_token_that_is_refused_is_replaced_once(upstreams: FakeU
     async with open_provider(
         GoPlus, tmp_path, url=upstreams.url_of("goplus"), key=SecretStr("app:secret")
     ) as goplus:
-        await goplus.token(1, TOKEN)
+        await goplus.token_security(1, TOKEN)
         office.good.clear()
-        found = await goplus.token(1, TOKEN)
+        found = await goplus.token_security(1, TOKEN)
 
     assert found.proxy is False
     assert office.given == 2

@@ -9,7 +9,7 @@ import pytest
 from standins import FAULTS, FakeUpstreams, Fault, load_recording, open_provider
 
 from centgate.errors import CentgateError, NoData, ProviderError, ProviderRateLimited, ProviderRefused
-from centgate.facts.approvals import UNLIMITED, ToldApproval, ToldApprovals
+from centgate.facts.approvals import UNLIMITED_ALLOWANCE, ReportedApproval, ReportedApprovals
 from centgate.providers.goplus import GoPlus
 from centgate.providers.goplus_approvals import parse_goplus_approvals
 
@@ -51,12 +51,12 @@ def row(*entries: Any, **fields: Any) -> dict[str, Any]:
     return own | fields
 
 
-def read(*entries: Any, **fields: Any) -> tuple[ToldApproval, ...]:
+def read(*entries: Any, **fields: Any) -> tuple[ReportedApproval, ...]:
     """Parse one row."""
     return parse_goplus_approvals([row(*entries, **fields)], partial=False).entries
 
 
-async def asked(upstreams: FakeUpstreams, folder: Path, body: Any, status: int = 200) -> ToldApprovals:
+async def asked(upstreams: FakeUpstreams, folder: Path, body: Any, status: int = 200) -> ReportedApprovals:
     """Query a provider whose upstream returns this."""
     upstreams.set_response("goplus", PATH, body, status=status)
     timeout = 1 if upstreams.faults.get("goplus") == "timeout" else 8
@@ -69,7 +69,11 @@ async def test_a_row_is_told_in_our_words(upstreams: FakeUpstreams, tmp_path: Pa
 
     (approval,) = told.entries
     assert approval.pair == (TOKEN, SPENDER)
-    assert (approval.amount, approval.said, approval.unlimited) == (12_500_000_000_000_000_000, "12.5", False)
+    assert (approval.amount, approval.amount_text, approval.unlimited) == (
+        12_500_000_000_000_000_000,
+        "12.5",
+        False,
+    )
     assert approval.changed_at == 1_737_626_832
     assert (approval.spender.name, approval.spender.is_contract, approval.spender.trusted) == (
         "Router",
@@ -83,7 +87,7 @@ async def test_a_row_is_told_in_our_words(upstreams: FakeUpstreams, tmp_path: Pa
 async def test_no_approvals_are_an_answer(upstreams: FakeUpstreams, tmp_path: Path):
     told = await asked(upstreams, tmp_path, {"code": 1, "message": "ok", "result": []})
 
-    assert told == ToldApprovals((), 0)
+    assert told == ReportedApprovals((), 0)
 
 
 @pytest.mark.parametrize("result", [[row(entry())], [], None])
@@ -127,8 +131,12 @@ async def test_rows_that_cannot_be_read_are_left_out_and_counted(upstreams: Fake
         (3, "6", 3_000_000),
         ("1e-7", 6, 0),
         ("1.5E+3", 2, 150_000),
-        ("1.157920892373162e+59", 18, UNLIMITED),
-        ("115792089237316195423570985008687907853269984665640564039457.584007913129639935", 18, UNLIMITED),
+        ("1.157920892373162e+59", 18, UNLIMITED_ALLOWANCE),
+        (
+            "115792089237316195423570985008687907853269984665640564039457.584007913129639935",
+            18,
+            UNLIMITED_ALLOWANCE,
+        ),
         ("0.1234567890123456789012345678901234567890", 40, 1234567890123456789012345678901234567890),
         *((said, 18, None) for said in NO_AMOUNTS),
         ("5", None, None),
@@ -169,7 +177,7 @@ def test_a_flag_is_a_number_or_its_text_or_unknown(said: Any, known: Any):
     (approval,) = read(entry(address_info={"trust_list": said, "is_contract": said, "doubt_list": said}))
 
     spender = approval.spender
-    assert (spender.trusted, spender.is_contract, spender.doubtful) == (known, known, known)
+    assert (spender.trusted, spender.is_contract, spender.is_doubtful) == (known, known, known)
 
 
 @pytest.mark.parametrize(
@@ -189,7 +197,7 @@ def test_a_spender_of_whom_nothing_is_said_is_unknown(info: Any):
     (approval,) = read(entry(address_info=info))
 
     spender = approval.spender
-    assert (spender.name, spender.project, spender.is_contract, spender.misdeeds) == (None, None, None, ())
+    assert (spender.name, spender.project, spender.is_contract, spender.misconduct) == (None, None, None, ())
 
 
 def test_names_and_misdeeds_are_strangers_text():
@@ -206,11 +214,11 @@ def test_names_and_misdeeds_are_strangers_text():
         approval.token.symbol,
         approval.spender.name,
         approval.spender.project,
-        *approval.spender.misdeeds,
+        *approval.spender.misconduct,
     ]
     assert len(texts) == 4
     assert all(text and text.startswith("Tether USD x") and len(text) <= 64 for text in texts)
-    assert len(approval.token.misdeeds) == 10
+    assert len(approval.token.misconduct) == 10
 
 
 def test_of_several_rows_for_one_token_and_spender_the_latest_counts():
@@ -221,7 +229,7 @@ def test_of_several_rows_for_one_token_and_spender_the_latest_counts():
 
     told = parse_goplus_approvals(rows, partial=False)
 
-    assert [approval.said for approval in told.entries] == ["2"]
+    assert [approval.amount_text for approval in told.entries] == ["2"]
     assert told.tokens == 1
 
 
@@ -269,7 +277,7 @@ async def test_the_recorded_router_is_read(replayed: str, tmp_path: Path):
     assert approval.amount is None
     assert approval.token.symbol == "USDT"
     assert (approval.spender.name, approval.spender.project) == ("PancakeRouter", "Pancakeswap")
-    assert (approval.spender.trusted, approval.spender.doubtful) == (True, False)
+    assert (approval.spender.trusted, approval.spender.is_doubtful) == (True, False)
     assert approval.spender.deployed_at == 1_600_000_000
 
 
@@ -287,6 +295,6 @@ def test_the_recorded_spender_with_doubts_is_read():
 
     (approval,) = read(entry(address_info=info))
 
-    assert approval.spender.doubtful
-    assert approval.spender.misdeeds == ("phishing_activities",)
+    assert approval.spender.is_doubtful
+    assert approval.spender.misconduct == ("phishing_activities",)
     assert approval.spender.project == "ALPACA"

@@ -41,7 +41,7 @@ async def asked(upstreams: FakeUpstreams, folder: Path, token: str = TOKEN, **gi
     async with open_provider(
         HoneypotIs, folder, url=upstreams.url_of("honeypotis"), **{"timeout": 5, **given}
     ) as honeypotis:
-        return await honeypotis.simulate(8453, token)
+        return await honeypotis.simulate_trade(8453, token)
 
 
 async def read(upstreams: FakeUpstreams, folder: Path, body: Any, token: str = TOKEN) -> Simulation:
@@ -235,7 +235,7 @@ async def test_a_pair_is_empty_when_nothing_stands_in_it(
     ],
 )
 def test_a_refused_transfer_is_told_from_a_lack_of_money(reason: str | None, blocked: Any):
-    assert Simulation(reason=reason).transfer_blocked is blocked
+    assert Simulation(reason=reason).is_transfer_blocked is blocked
 
 
 @pytest.mark.parametrize("fault", FAULTS)
@@ -264,7 +264,7 @@ async def test_a_token_with_a_tax(upstreams: FakeUpstreams, tmp_path: Path):
 async def test_a_pair_whose_liquidity_was_removed(upstreams: FakeUpstreams, tmp_path: Path):
     found = await of(upstreams, tmp_path, "eth_nitro_honeypot_liquidity_removed", NITRO)
 
-    assert (found.honeypot, found.pair_empty, found.transfer_blocked) == (True, True, False)
+    assert (found.honeypot, found.pair_empty, found.is_transfer_blocked) == (True, True, False)
     assert [flag.name for flag in found.flags] == ["extremely_high_taxes", "high_tax"]
 
 
@@ -278,7 +278,7 @@ async def test_a_honeypot_known_from_its_holders_alone(upstreams: FakeUpstreams,
     found = await of(upstreams, tmp_path, "documented_summary_honeypot_closed_source", TOKEN)
 
     assert (found.succeeded, found.honeypot, found.sell_tax, found.risk_level) == (False, True, None, 100)
-    assert found.flagged("high_fail_rate")
+    assert found.has_any_flag("high_fail_rate")
 
 
 async def test_recorded_errors(upstreams: FakeUpstreams, tmp_path: Path):

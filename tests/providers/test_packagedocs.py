@@ -98,7 +98,7 @@ async def test_a_name_is_resolved_in_both_registries(registry: PackageRegistry, 
     registry.javascript("quill", "0.0.2", TYPED, releases=2)
 
     async with opened() as packagedocs:
-        found = await packagedocs.libraries("quill")
+        found = await packagedocs.find_libraries("quill")
 
     assert [(each.id, each.title, each.version) for each in found] == [
         ("/pypi/quill", "Quill", "1.4.0"),
@@ -119,7 +119,7 @@ async def test_a_placeholder_comes_after_the_library_of_the_other_registry(
     registry.javascript("react", "19.3.1", TYPED, releases=90)
 
     async with opened() as packagedocs:
-        found = await packagedocs.libraries("react")
+        found = await packagedocs.find_libraries("react")
 
     assert found[0].id == "/npm/react"
 
@@ -132,7 +132,7 @@ async def test_a_nickname_means_its_library_before_a_namesake(
     registry.javascript("nextjs", "0.0.3", TYPED, releases=3)
 
     async with opened() as packagedocs:
-        found = await packagedocs.libraries(name)
+        found = await packagedocs.find_libraries(name)
 
     assert found[0].id == "/npm/next"
 
@@ -141,7 +141,7 @@ async def test_a_library_given_up_says_so(registry: PackageRegistry, opened: Ope
     registry.javascript("quill", "1.0.0", TYPED, deprecated="use ink")
 
     async with opened() as packagedocs:
-        (found,) = await packagedocs.libraries("quill")
+        (found,) = await packagedocs.find_libraries("quill")
 
     assert found.description == "Deprecated (use ink). What quill is for."
 
@@ -154,7 +154,7 @@ async def test_at_most_five_libraries_are_told(registry: PackageRegistry, opened
     registry.javascript("quill", "1.0.0", TYPED)
 
     async with opened() as packagedocs:
-        found = await packagedocs.libraries("my quill")
+        found = await packagedocs.find_libraries("my quill")
 
     assert 4 <= len(found) <= 5
 
@@ -163,7 +163,7 @@ async def test_at_most_five_libraries_are_told(registry: PackageRegistry, opened
 async def test_a_name_nobody_published_is_no_data(name: str, opened: Open) -> None:
     async with opened() as packagedocs:
         with pytest.raises(NoData, match="no library called"):
-            await packagedocs.libraries(name)
+            await packagedocs.find_libraries(name)
 
 
 async def test_a_name_that_is_nearly_right_finds_what_was_read_before(
@@ -172,8 +172,8 @@ async def test_a_name_that_is_nearly_right_finds_what_was_read_before(
     registry.python("calligraphy", "1.0", QUILL)
 
     async with opened() as packagedocs:
-        await packagedocs.docs("/pypi/calligraphy", None, 1000)
-        (found,) = await packagedocs.libraries("caligraphy")
+        await packagedocs.query_docs("/pypi/calligraphy", None, 1000)
+        (found,) = await packagedocs.find_libraries("caligraphy")
 
     assert found.id == "/pypi/calligraphy"
     assert "similar names" in packagedocs.trace.warnings[0]
@@ -184,7 +184,7 @@ async def test_one_registry_that_fails_is_a_warning(registry: PackageRegistry, o
     registry.bodies["/quill/latest"] = b"<html>down</html>"
 
     async with opened() as packagedocs:
-        (found,) = await packagedocs.libraries("quill")
+        (found,) = await packagedocs.find_libraries("quill")
 
     assert found.id == "/pypi/quill"
     assert packagedocs.trace.warnings == [
@@ -201,7 +201,7 @@ async def test_one_registry_in_another_shape_is_a_warning(
     registry.bodies["/pypi/quill/json"] = body
 
     async with opened() as packagedocs:
-        (found,) = await packagedocs.libraries("quill")
+        (found,) = await packagedocs.find_libraries("quill")
 
     assert found.id == "/npm/quill"
     assert len(packagedocs.trace.warnings) == 1
@@ -212,17 +212,17 @@ async def test_registries_that_fail_are_no_empty_answer(registry: PackageRegistr
 
     async with opened() as packagedocs:
         with pytest.raises(ProviderError, match="status 503"):
-            await packagedocs.libraries("quill")
+            await packagedocs.find_libraries("quill")
         with pytest.raises(ProviderError, match="status 503"):
-            await packagedocs.docs("/pypi/quill", None, 1000)
+            await packagedocs.query_docs("/pypi/quill", None, 1000)
 
 
 async def test_documentation_is_read_out_of_a_python_package(registry: PackageRegistry, opened: Open) -> None:
     registry.python("Quill", "1.4.0", QUILL)
 
     async with opened() as packagedocs:
-        snippets = await packagedocs.docs("/pypi/quill", "dip a pen", 1000)
-        (found,) = await packagedocs.libraries("quill")
+        snippets = await packagedocs.query_docs("/pypi/quill", "dip a pen", 1000)
+        (found,) = await packagedocs.find_libraries("quill")
 
     first = next(
         each
@@ -247,7 +247,7 @@ async def test_documentation_is_read_out_of_a_javascript_package_and_its_types(
     registry.javascript("@types/quill", "4.0.7", TYPED)
 
     async with opened() as packagedocs:
-        snippets = await packagedocs.docs("/npm/quill", "dip", 1000)
+        snippets = await packagedocs.query_docs("/npm/quill", "dip", 1000)
 
     assert any("dip(pen: string): boolean" in (each.code or "") for each in snippets)
     assert registry.count("/@types/quill/-/quill-4.0.7.tgz") == 1
@@ -262,7 +262,7 @@ async def test_types_are_those_of_the_same_major_version(registry: PackageRegist
     registry.bodies["/@types/quill"] = json.dumps(whole).encode()
 
     async with opened() as packagedocs:
-        await packagedocs.docs("/npm/quill", "dip", 1000)
+        await packagedocs.query_docs("/npm/quill", "dip", 1000)
 
     assert registry.count(".tgz") == 2
     assert registry.count("/@types/quill/-/quill-4.0.7.tgz") == 1
@@ -275,7 +275,7 @@ async def test_what_a_package_is_made_of_is_read_with_it(registry: PackageRegist
     registry.javascript("quill", "2.0.0", TYPED, types="x", dependencies={"@quill/core": "2.0.0", "ws": "8"})
 
     async with opened() as packagedocs:
-        snippets = await packagedocs.docs("/npm/quill", "openInkwell", 1000)
+        snippets = await packagedocs.query_docs("/npm/quill", "openInkwell", 1000)
 
     assert any("openInkwell" in (each.code or "") for each in snippets)
     assert registry.count("/ws/latest") == 0
@@ -286,11 +286,11 @@ async def test_an_index_is_made_once(registry: PackageRegistry, opened: Open) ->
 
     async with opened() as packagedocs:
         both = await asyncio.gather(
-            *(packagedocs.docs("/pypi/quill", topic, 1000) for topic in ("dip", "inkwell"))
+            *(packagedocs.query_docs("/pypi/quill", topic, 1000) for topic in ("dip", "inkwell"))
         )
-        again = await packagedocs.docs("/pypi/quill", "dip", 1000)
+        again = await packagedocs.query_docs("/pypi/quill", "dip", 1000)
     async with opened() as packagedocs:
-        later = await packagedocs.docs("/pypi/quill", "dip", 1000)
+        later = await packagedocs.query_docs("/pypi/quill", "dip", 1000)
 
     assert again == later == both[0]
     assert registry.count(".tar.gz") == 1
@@ -301,7 +301,7 @@ async def test_the_newest_version_is_asked_for_once(registry: PackageRegistry, o
 
     async with opened() as packagedocs:
         for _ in range(3):
-            await packagedocs.docs("/pypi/quill", "dip", 1000)
+            await packagedocs.query_docs("/pypi/quill", "dip", 1000)
 
     assert registry.count("/pypi/quill/json") == 1
 
@@ -309,11 +309,11 @@ async def test_the_newest_version_is_asked_for_once(registry: PackageRegistry, o
 async def test_a_new_version_is_read_when_it_is_known(registry: PackageRegistry, opened: Open) -> None:
     registry.python("quill", "1.4.0", QUILL)
     async with opened() as packagedocs:
-        await packagedocs.docs("/pypi/quill", None, 1000)
+        await packagedocs.query_docs("/pypi/quill", None, 1000)
     registry.python("quill", "1.5.0", saying("Now with fountain pens."))
 
     async with opened() as packagedocs:
-        snippets = await packagedocs.docs("/pypi/quill", "fountain", 1000)
+        snippets = await packagedocs.query_docs("/pypi/quill", "fountain", 1000)
 
     assert "fountain" in (snippets[0].text or "")
 
@@ -328,7 +328,7 @@ async def test_a_version_that_is_asked_for_is_read(
     registry.bodies["/pypi/quill/json"] = json.dumps(body).encode()
 
     async with opened() as packagedocs:
-        snippets = await packagedocs.docs(written, "goose feathers", 1000)
+        snippets = await packagedocs.query_docs(written, "goose feathers", 1000)
 
     assert "Only goose" in (snippets[0].text or "")
 
@@ -338,7 +338,7 @@ async def test_a_version_nobody_released_is_no_data(registry: PackageRegistry, o
 
     async with opened() as packagedocs:
         with pytest.raises(NoData, match=r"no version 9\.9 of /pypi/quill: the newest is 1\.4\.0"):
-            await packagedocs.docs("/pypi/quill/9.9", None, 1000)
+            await packagedocs.query_docs("/pypi/quill/9.9", None, 1000)
 
 
 @pytest.mark.parametrize("written", ["/encode/quill", "/Encode/Quill/1.4.0", "/encode/python-quill"])
@@ -350,7 +350,7 @@ async def test_the_id_of_a_repository_finds_its_package(
     registry.javascript("quill", "9.0.0", TYPED)
 
     async with opened() as packagedocs:
-        snippets = await packagedocs.docs(written, "dip", 1000)
+        snippets = await packagedocs.query_docs(written, "dip", 1000)
 
     assert any(each.language == "python" for each in snippets)
 
@@ -361,7 +361,7 @@ async def test_the_id_of_a_repository_that_has_moved_finds_its_package(
     registry.python("fastapi", "1.0.0", QUILL, project_urls={"Source": "https://github.com/fastapi/fastapi"})
 
     async with opened() as packagedocs:
-        snippets = await packagedocs.docs("/tiangolo/fastapi", "dip", 1000)
+        snippets = await packagedocs.query_docs("/tiangolo/fastapi", "dip", 1000)
 
     assert snippets
 
@@ -372,7 +372,7 @@ async def test_many_who_ask_at_once_cause_one_question_and_one_download(
     registry.python("quill", "1.4.0", QUILL)
 
     async with opened() as packagedocs:
-        asked = (packagedocs.docs("/pypi/quill", f"dip {number}", 1000) for number in range(50))
+        asked = (packagedocs.query_docs("/pypi/quill", f"dip {number}", 1000) for number in range(50))
         answers = await asyncio.gather(*asked)
 
     assert all(answers)
@@ -389,7 +389,7 @@ async def test_the_id_of_another_repository_is_no_data(registry: PackageRegistry
 
     async with opened() as packagedocs:
         with pytest.raises(NoData, match="/pypi/quill has such a name"):
-            await packagedocs.docs("/somebody/quill", None, 1000)
+            await packagedocs.query_docs("/somebody/quill", None, 1000)
 
 
 @pytest.mark.parametrize(
@@ -404,7 +404,7 @@ async def test_the_id_of_another_repository_is_no_data(registry: PackageRegistry
 async def test_an_unknown_id_is_no_data_with_a_hint(written: str, hint: str, opened: Open) -> None:
     async with opened() as packagedocs:
         with pytest.raises(NoData, match=hint):
-            await packagedocs.docs(written, None, 1000)
+            await packagedocs.query_docs(written, None, 1000)
 
 
 async def test_a_library_without_documentation_is_no_data(registry: PackageRegistry, opened: Open) -> None:
@@ -413,7 +413,7 @@ async def test_a_library_without_documentation_is_no_data(registry: PackageRegis
     async with opened() as packagedocs:
         for _ in range(2):
             with pytest.raises(NoData, match=r"no documentation in /pypi/quill 1\.4\.0"):
-                await packagedocs.docs("/pypi/quill", None, 1000)
+                await packagedocs.query_docs("/pypi/quill", None, 1000)
 
     assert registry.count(".tar.gz") == 1
 
@@ -426,7 +426,7 @@ async def test_a_source_without_documentation_is_made_up_for_by_the_wheel(
     registry.bodies["/pypi/quill/json"] = json.dumps(body).encode()
 
     async with opened() as packagedocs:
-        snippets = await packagedocs.docs("/pypi/quill", "dip", 1000)
+        snippets = await packagedocs.query_docs("/pypi/quill", "dip", 1000)
 
     assert any("dip" in (each.code or "") for each in snippets)
 
@@ -441,7 +441,7 @@ async def test_a_release_whose_archives_are_too_large_is_told_by_its_description
     registry.bodies["/pypi/quill/json"] = json.dumps(body).encode()
 
     async with opened() as packagedocs:
-        snippets = await packagedocs.docs("/pypi/quill", "pens", 1000)
+        snippets = await packagedocs.query_docs("/pypi/quill", "pens", 1000)
 
     assert "sixty megabytes" in (snippets[0].text or "")
     assert packagedocs.trace.warnings == [
@@ -455,7 +455,7 @@ async def test_an_archive_that_is_too_large_is_a_failure(registry: PackageRegist
 
     async with opened() as packagedocs:
         with pytest.raises(ProviderError, match="at most 60 MB"):
-            await packagedocs.docs("/npm/quill", None, 1000)
+            await packagedocs.query_docs("/npm/quill", None, 1000)
 
 
 async def test_an_archive_that_was_changed_on_its_way_is_a_failure(
@@ -467,7 +467,7 @@ async def test_an_archive_that_was_changed_on_its_way_is_a_failure(
 
     async with opened() as packagedocs:
         with pytest.raises(ProviderError, match="digest differs from the published one"):
-            await packagedocs.docs("/pypi/quill", None, 1000)
+            await packagedocs.query_docs("/pypi/quill", None, 1000)
 
 
 async def test_an_archive_elsewhere_is_not_fetched(registry: PackageRegistry, opened: Open) -> None:
@@ -478,7 +478,7 @@ async def test_an_archive_elsewhere_is_not_fetched(registry: PackageRegistry, op
 
         async with opened() as packagedocs:
             with pytest.raises(ProviderError):
-                await packagedocs.docs("/npm/quill", None, 1000)
+                await packagedocs.query_docs("/npm/quill", None, 1000)
 
     assert elsewhere.asked == []
 
@@ -490,7 +490,7 @@ async def test_an_archive_that_is_none_is_a_failure(registry: PackageRegistry, o
 
     async with opened() as packagedocs:
         with pytest.raises(ProviderError, match="not a valid archive of its kind"):
-            await packagedocs.docs("/pypi/quill", None, 1000)
+            await packagedocs.query_docs("/pypi/quill", None, 1000)
 
 
 async def test_a_topic_that_nothing_matches_is_answered_with_an_introduction(
@@ -499,7 +499,7 @@ async def test_a_topic_that_nothing_matches_is_answered_with_an_introduction(
     registry.python("quill", "1.4.0", QUILL)
 
     async with opened() as packagedocs:
-        snippets = await packagedocs.docs("/pypi/quill", "qwertzuiop", 1000)
+        snippets = await packagedocs.query_docs("/pypi/quill", "qwertzuiop", 1000)
 
     assert "Pens for people" in " ".join(each.text or "" for each in snippets)
     assert packagedocs.trace.warnings == ["nothing in quill 1.4.0 matches the topic: this is an introduction"]
@@ -508,11 +508,11 @@ async def test_a_topic_that_nothing_matches_is_answered_with_an_introduction(
 async def test_an_index_answers_while_its_registry_is_down(registry: PackageRegistry, opened: Open) -> None:
     registry.python("quill", "1.4.0", QUILL)
     async with opened() as packagedocs:
-        await packagedocs.docs("/pypi/quill", None, 1000)
+        await packagedocs.query_docs("/pypi/quill", None, 1000)
     registry.status = 503
 
     async with opened() as packagedocs:
-        snippets = await packagedocs.docs("/pypi/quill", "dip", 1000)
+        snippets = await packagedocs.query_docs("/pypi/quill", "dip", 1000)
 
     assert snippets
     assert packagedocs.trace.warnings == [
@@ -525,11 +525,11 @@ async def test_an_index_answers_while_its_registry_is_down(registry: PackageRegi
 async def test_a_version_on_the_shelf_needs_no_registry(registry: PackageRegistry, opened: Open) -> None:
     registry.python("quill", "1.4.0", QUILL)
     async with opened() as packagedocs:
-        await packagedocs.docs("/pypi/quill", None, 1000)
+        await packagedocs.query_docs("/pypi/quill", None, 1000)
     registry.asked.clear()
 
     async with opened() as packagedocs:
-        await packagedocs.docs("/pypi/quill/1.4.0", "dip", 1000)
+        await packagedocs.query_docs("/pypi/quill/1.4.0", "dip", 1000)
 
     assert registry.asked == []
     assert packagedocs.trace.warnings == []
@@ -541,7 +541,7 @@ async def test_a_reading_that_takes_long_goes_on(registry: PackageRegistry, open
 
     async with opened(timeout=2) as packagedocs:
         with pytest.raises(ProviderTimeout, match="same payment can be sent again") as late:
-            await packagedocs.docs("/pypi/quill", "dip", 1000)
+            await packagedocs.query_docs("/pypi/quill", "dip", 1000)
         registry.released.set()
         snippets = await _patiently(packagedocs, "/pypi/quill")
 
@@ -557,7 +557,7 @@ async def test_only_so_many_libraries_are_read_at_once(registry: PackageRegistry
     registry.released.clear()
 
     async with opened(timeout=2.5) as packagedocs:
-        tries = [asyncio.create_task(packagedocs.docs(f"/pypi/{name}", None, 1000)) for name in names]
+        tries = [asyncio.create_task(packagedocs.query_docs(f"/pypi/{name}", None, 1000)) for name in names]
         failures = await asyncio.gather(*tries, return_exceptions=True)
         registry.released.set()
 
@@ -573,7 +573,7 @@ async def test_a_reading_that_takes_too_long_is_ended_and_not_begun_again(
     async with opened() as packagedocs:
         for _ in range(2):
             with pytest.raises(ProviderError, match=r"cannot read /pypi/quill 1\.4\.0: it took more than"):
-                await packagedocs.docs("/pypi/quill", None, 1000)
+                await packagedocs.query_docs("/pypi/quill", None, 1000)
 
     assert registry.count(".tar.gz") == 1
 
@@ -582,11 +582,11 @@ async def test_a_broken_index_is_made_anew(registry: PackageRegistry, opened: Op
     registry.python("quill", "1.4.0", QUILL)
 
     async with opened() as packagedocs:
-        await packagedocs.docs("/pypi/quill", None, 1000)
+        await packagedocs.query_docs("/pypi/quill", None, 1000)
         _spoil(tmp_path)
         with pytest.raises(ProviderError, match="broken index"):
-            await packagedocs.docs("/pypi/quill", "dip", 1000)
-        snippets = await packagedocs.docs("/pypi/quill", "dip", 1000)
+            await packagedocs.query_docs("/pypi/quill", "dip", 1000)
+        snippets = await packagedocs.query_docs("/pypi/quill", "dip", 1000)
 
     assert snippets
 
@@ -599,7 +599,7 @@ async def test_a_folder_that_cannot_be_written_is_a_failure(
 
     async with opened() as packagedocs:
         with pytest.raises(ProviderError, match="cannot store its indexes"):
-            await packagedocs.docs("/pypi/quill", None, 1000)
+            await packagedocs.query_docs("/pypi/quill", None, 1000)
 
 
 def test_the_addresses_of_the_registries_are_settings(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -657,7 +657,7 @@ async def real(folder: Path) -> AsyncGenerator[PackageDocs]:
 )
 async def test_well_known_names_are_resolved(name: str, first: str, tmp_path: Path) -> None:
     async with real(tmp_path) as packagedocs:
-        found = await packagedocs.libraries(name)
+        found = await packagedocs.find_libraries(name)
 
     assert found[0].id == first
 
@@ -677,7 +677,7 @@ async def test_well_known_libraries_are_documented(
     library_id: str, topic: str, expected: str, tmp_path: Path
 ) -> None:
     async with real(tmp_path) as packagedocs:
-        snippets = await packagedocs.docs(library_id, topic, 2500)
+        snippets = await packagedocs.query_docs(library_id, topic, 2500)
 
     assert any(expected in f"{each.title} {each.code}" for each in snippets)
     assert sum(each.tokens for each in snippets) <= 2500
@@ -686,7 +686,7 @@ async def test_well_known_libraries_are_documented(
 async def _patiently(packagedocs: PackageDocs, library_id: str) -> Any:
     while True:
         try:
-            return await packagedocs.docs(library_id, "dip", 1000)
+            return await packagedocs.query_docs(library_id, "dip", 1000)
         except ProviderTimeout:
             continue
 

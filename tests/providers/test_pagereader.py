@@ -101,7 +101,7 @@ async def test_a_page_is_read_with_what_is_known_of_it(site: Site, reader: Reade
     url = site.says("/story", STORY)
 
     async with reader() as pagereader:
-        page = await pagereader.read(url, only_main_content=True)
+        page = await pagereader.read_page(url, only_main_content=True)
 
     assert page.markdown.startswith("# Story\n\nOnce there was")
     assert "Home" not in page.markdown
@@ -124,7 +124,7 @@ async def test_the_whole_page_is_read_when_it_is_asked_for(site: Site, reader: R
     url = site.says("/story", STORY)
 
     async with reader() as pagereader:
-        page = await pagereader.read(url, only_main_content=False)
+        page = await pagereader.read_page(url, only_main_content=False)
 
     assert f"[Home]({site.url}/)" in page.markdown
     assert page.markdown.endswith("Imprint")
@@ -137,8 +137,8 @@ async def test_a_page_that_only_sends_on_is_followed_once(site: Site, reader: Re
     circle = site.says("/circle", refresh.format("/circle") + "<p>Wait.")
 
     async with reader() as pagereader:
-        page = await pagereader.read(url, only_main_content=True)
-        again = await pagereader.read(circle, only_main_content=True)
+        page = await pagereader.read_page(url, only_main_content=True)
+        again = await pagereader.read_page(circle, only_main_content=True)
 
     assert page.markdown.startswith("# Story")
     assert page.final_url == f"{site.url}/story"
@@ -154,7 +154,7 @@ async def test_a_page_sends_nobody_where_nothing_may_be_fetched(
 
     async with reader() as pagereader:
         with pytest.raises(PageUnread) as unread:
-            await pagereader.read(url, only_main_content=True)
+            await pagereader.read_page(url, only_main_content=True)
 
     assert unread.value.reason == ("robots" if onward == "/secret" else "blocked_address")
 
@@ -164,7 +164,7 @@ async def test_links_start_from_where_redirects_lead(site: Site, reader: Reader)
     site.says("/new/place", "<p>text and a <a href=here>link</a>")
 
     async with reader() as pagereader:
-        page = await pagereader.read(f"{site.url}/old", only_main_content=True)
+        page = await pagereader.read_page(f"{site.url}/old", only_main_content=True)
 
     assert (page.url, page.final_url) == (f"{site.url}/old", f"{site.url}/new/place")
     assert f"[link]({site.url}/new/here)" in page.markdown
@@ -176,7 +176,7 @@ async def test_a_page_that_is_not_there_is_nothing_known(site: Site, reader: Rea
 
     async with reader() as pagereader:
         with pytest.raises(NoData, match=f"no page at this address: 127.0.0.1:.* {status}"):
-            await pagereader.read(url, only_main_content=True)
+            await pagereader.read_page(url, only_main_content=True)
 
         assert pagereader.trace.providers["pagereader"]["status"] == "no_data"
 
@@ -220,7 +220,7 @@ async def test_a_page_that_cannot_be_read_says_why(
 
     async with reader() as pagereader:
         with pytest.raises(PageUnread, match=said) as failure:
-            await pagereader.read(url, only_main_content=True)
+            await pagereader.read_page(url, only_main_content=True)
 
     assert failure.value.reason == reason
 
@@ -231,10 +231,10 @@ async def test_robots_are_heeded_unless_the_operator_says_otherwise(site: Site, 
 
     async with reader() as pagereader:
         with pytest.raises(PageUnread, match=r"robots\.txt") as failure:
-            await pagereader.read(url, only_main_content=True)
+            await pagereader.read_page(url, only_main_content=True)
         assert [path for path, _ in site.asked] == ["/robots.txt"]
     async with reader(fetch_robots=False) as pagereader:
-        page = await pagereader.read(url, only_main_content=True)
+        page = await pagereader.read_page(url, only_main_content=True)
 
     assert failure.value.reason == "robots"
     assert page.title == "Story"
@@ -244,7 +244,7 @@ async def test_a_shell_with_some_text_is_given_with_a_warning(site: Site, reader
     url = site.says("/app", "<body><div id=app>Loading the shop</div><script src=a.js></script>")
 
     async with reader() as pagereader:
-        page = await pagereader.read(url, only_main_content=True)
+        page = await pagereader.read_page(url, only_main_content=True)
 
     assert page.markdown == "Loading the shop"
     assert page.warnings == (
@@ -258,7 +258,7 @@ async def test_a_shell_with_some_text_is_given_with_a_warning(site: Site, reader
 async def test_addresses_that_must_not_be_fetched_are_not(site: Site, reader: Reader, url: str) -> None:
     async with reader() as pagereader:
         with pytest.raises(PageUnread) as failure:
-            await pagereader.read(url, only_main_content=True)
+            await pagereader.read_page(url, only_main_content=True)
 
     assert failure.value.reason == "blocked_address"
 
@@ -275,7 +275,7 @@ async def test_several_pages_are_read_at_once_and_fail_each_for_itself(site: Sit
     ]
 
     async with reader() as pagereader:
-        pages = await pagereader.contents(urls, 10_000)
+        pages = await pagereader.page_contents(urls, 10_000)
         status = pagereader.trace.providers["pagereader"]["status"]
 
     assert [page.url for page in pages] == urls
@@ -294,6 +294,6 @@ async def test_a_reader_that_is_switched_off_is_not_asked(site: Site, reader: Re
 
     async with reader(providers=off) as pagereader:
         with pytest.raises(ProviderUnconfigured):
-            await pagereader.read(site.url, only_main_content=True)
+            await pagereader.read_page(site.url, only_main_content=True)
 
     assert not site.asked

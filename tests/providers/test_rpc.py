@@ -14,7 +14,15 @@ from typing import Any
 import pytest
 from facilitators import build_settings
 from fronts import Interceptor, block_span, forward_to_node, limit_log_range, rpc_error, start_proxy
-from onchain.world import MULTICALL, Builder, Person, call, compiled, person, place
+from onchain.world import (
+    MULTICALL,
+    Builder,
+    TestWallet,
+    compile_contract,
+    encode_call,
+    test_wallet,
+    unowned_address,
+)
 from standins import FAULTS, FakeUpstreams, Fault, RecordedRequest, load_recording
 from structlog.testing import capture_logs
 
@@ -33,16 +41,16 @@ from centgate.errors import (
     ProviderUnconfigured,
 )
 from centgate.provider import RequestTrace
-from centgate.providers.rpc import PUBLIC, Call, Rpc
+from centgate.providers.rpc import PUBLIC_NODES, ContractCall, Rpc
 from centgate.resources import open_resources
 from centgate.settings import ProviderSettings
 
 TRANSFER = "0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef"
-PAYER = Person(BUYERS[0].address.lower(), bytes.fromhex(BUYERS[0].private_key[2:]))
-RECEIVER = person("receiver").address
+PAYER = TestWallet(BUYERS[0].address.lower(), bytes.fromhex(BUYERS[0].private_key[2:]))
+RECEIVER = test_wallet("receiver").address
 TRANSFERS = 30
 """One in each block, of 1, 2, 3 … units, to the same receiver."""
-BURNER = place("burner")
+BURNER = unowned_address("burner")
 RPC_FAULTS = [fault for fault in FAULTS if fault != "timeout"]
 """Faults that end immediately."""
 
@@ -50,7 +58,7 @@ RPC_FAULTS = [fault for fault in FAULTS if fault != "timeout"]
 @pytest.fixture(scope="module")
 def node() -> Generator[str]:
     """The address of a real chain: a token, thirty transfers, Multicall3, and code that burns all gas."""
-    with chain_with(Seed(code=compiled("multicall3")["runtime"])) as url:
+    with chain_with(Seed(code=compile_contract("multicall3")["runtime"])) as url:
         yield url
 
 
@@ -68,7 +76,7 @@ def chain_with(multicall: Seed) -> Any:
     chain = Chain(CHAIN_ID, seeds)
     build = Builder(chain)
     for amount in range(1, TRANSFERS + 1):
-        build.send(PAYER, TOKEN.lower(), call("transfer(address,uint256)", RECEIVER, amount))
+        build.send(PAYER, TOKEN.lower(), encode_call("transfer(address,uint256)", RECEIVER, amount))
     return served(rpc_app(chain), 0)
 
 
@@ -113,9 +121,9 @@ def topic(address: str) -> str:
     return "0x" + address[2:].rjust(64, "0")
 
 
-def balance_of(address: str) -> Call:
+def balance_of(address: str) -> ContractCall:
     """Encode a call for the token balance of an address."""
-    return Call(TOKEN.lower(), call("balanceOf(address)", address))
+    return ContractCall(TOKEN.lower(), encode_call("balanceOf(address)", address))
 
 
 RECEIVED = [TRANSFER, None, topic(RECEIVER)]
@@ -133,7 +141,7 @@ def nobody() -> str:
 
 async def test_code_is_read_and_is_empty_where_there_is_none(node: str, tmp_path: Path):
     async with reading(tmp_path, node) as rpc:
-        token, nothing = await rpc.codes(CHAIN_ID, [TOKEN, place("nowhere")])
+        token, nothing = await rpc.contract_codes(CHAIN_ID, [TOKEN, unowned_address("nowhere")])
 
     assert token.hex() == runtime_code()[2:]
     assert nothing == b""
@@ -143,7 +151,7 @@ async def test_slots_are_words(node: str, tmp_path: Path):
     (slot, held), *_ = buyers_storage().items()
 
     async with reading(tmp_path, node) as rpc:
-        words = await rpc.slots(CHAIN_ID, TOKEN, [f"0x{slot:064x}", "0x" + "0" * 64])
+        words = await rpc.storage_slots(CHAIN_ID, TOKEN, [f"0x{slot:064x}", "0x" + "0" * 64])
 
     assert held >= int.from_bytes(words[0], "big") > 0
     assert words[1] == bytes(32)
@@ -156,7 +164,7 @@ async def test_slots_are_words_however_many_zeros_are_told(
     url = saying(upstreams, "node", {"id": 0, "result": said})
 
     async with reading(tmp_path, url) as rpc:
-        (found,) = await rpc.slots(CHAIN_ID, TOKEN, ["0x0"])
+        (found,) = await rpc.storage_slots(CHAIN_ID, TOKEN, ["0x0"])
 
     assert found == word.to_bytes(32, "big")
 
@@ -167,15 +175,15 @@ async def test_a_node_whose_words_are_too_long_is_covered_by_the_next(
     bad = saying(upstreams, "bad", {"id": 0, "result": "0x" + "f" * 66})
 
     async with reading(tmp_path, bad, node) as rpc:
-        assert await rpc.slots(CHAIN_ID, TOKEN, ["0x" + "0" * 64]) == [bytes(32)]
+        assert await rpc.storage_slots(CHAIN_ID, TOKEN, ["0x" + "0" * 64]) == [bytes(32)]
 
 
 async def test_balance_nonces_and_blocks_are_numbers(node: str, tmp_path: Path):
     async with reading(tmp_path, node) as rpc:
         balance = await rpc.native_balance(CHAIN_ID, PAYER.address)
-        nonces = await rpc.nonces(CHAIN_ID, [PAYER.address, RECEIVER])
+        nonces = await rpc.transaction_counts(CHAIN_ID, [PAYER.address, RECEIVER])
         latest = await rpc.latest_block(CHAIN_ID)
-        first, last = await rpc.blocks(CHAIN_ID, [0, TRANSFERS])
+        first, last = await rpc.block_headers(CHAIN_ID, [0, TRANSFERS])
 
     assert GAS_MONEY - 10**16 < balance < GAS_MONEY
     assert nonces == [TRANSFERS, 0]
@@ -189,9 +197,9 @@ async def test_a_block_that_one_node_does_not_know_yet_is_asked_of_the_next(
     behind = start_proxy(upstreams, "behind", node, lambda _: (200, {"id": 0, "result": None}))
 
     async with reading(tmp_path, behind, node) as rpc:
-        (block,) = await rpc.blocks(CHAIN_ID, [TRANSFERS])
+        (block,) = await rpc.block_headers(CHAIN_ID, [TRANSFERS])
         with pytest.raises(ProviderError, match="returned no result for eth_getBlockByNumber"):
-            await rpc.blocks(CHAIN_ID, [TRANSFERS + 1])
+            await rpc.block_headers(CHAIN_ID, [TRANSFERS + 1])
 
     assert block.number == TRANSFERS
 
@@ -200,11 +208,11 @@ async def test_a_block_that_one_node_does_not_know_yet_is_asked_of_the_next(
 async def test_calls_are_answered_in_order_with_nothing_for_what_fails(
     which: str, request: pytest.FixtureRequest, tmp_path: Path
 ):
-    reverting = Call(TOKEN, call("transfer(address,uint256)", RECEIVER, 2**255))
-    empty = Call(place("nowhere"), call("balanceOf(address)", RECEIVER))
+    reverting = ContractCall(TOKEN, encode_call("transfer(address,uint256)", RECEIVER, 2**255))
+    empty = ContractCall(unowned_address("nowhere"), encode_call("balanceOf(address)", RECEIVER))
 
     async with reading(tmp_path, request.getfixturevalue(which)) as rpc:
-        found = await rpc.calls(
+        found = await rpc.call_contracts(
             CHAIN_ID, [balance_of(RECEIVER), reverting, empty, balance_of(BUYERS[3].address)]
         )
 
@@ -217,8 +225,8 @@ async def test_calls_are_answered_in_order_with_nothing_for_what_fails(
 
 async def test_calls_that_burn_all_gas_do_not_take_the_others_along(node: str, tmp_path: Path):
     async with reading(tmp_path, node) as rpc:
-        found = await rpc.calls(
-            CHAIN_ID, [balance_of(RECEIVER), *[Call(BURNER, b"")] * 3, balance_of(RECEIVER)]
+        found = await rpc.call_contracts(
+            CHAIN_ID, [balance_of(RECEIVER), *[ContractCall(BURNER, b"")] * 3, balance_of(RECEIVER)]
         )
 
     assert found[1:4] == [None] * 3
@@ -234,10 +242,10 @@ async def test_calls_that_return_megabytes_do_not_take_the_others_along(
         return (200, " " * 9_000_000) if BURNER[2:] in asked else None
 
     url = start_proxy(upstreams, "node", request.getfixturevalue(which), swollen)
-    asked = [balance_of(RECEIVER), Call(BURNER, b""), balance_of(PAYER.address)]
+    asked = [balance_of(RECEIVER), ContractCall(BURNER, b""), balance_of(PAYER.address)]
 
     async with reading(tmp_path, url) as rpc:
-        found = await rpc.calls(CHAIN_ID, asked)
+        found = await rpc.call_contracts(CHAIN_ID, asked)
 
     assert [returned is None for returned in found] == [False, True, False]
 
@@ -263,15 +271,15 @@ async def test_a_node_that_takes_no_batches_is_not_flooded(
     upstreams.set_response_function("node", "/", answer, method="POST")
 
     async with reading(tmp_path, upstreams.url_of("node")) as rpc:
-        assert len(await rpc.codes(CHAIN_ID, [TOKEN] * 90)) == 90
+        assert len(await rpc.contract_codes(CHAIN_ID, [TOKEN] * 90)) == 90
 
     assert 1 < most <= 10
 
 
 async def test_logs_are_those_with_the_topics_oldest_first(node: str, tmp_path: Path):
     async with reading(tmp_path, node) as rpc:
-        logs = await rpc.logs(CHAIN_ID, RECEIVED, to_block=TRANSFERS, blocks=1000)
-        others = await rpc.logs(CHAIN_ID, [TRANSFER, topic(RECEIVER)], to_block=TRANSFERS, blocks=1000)
+        logs = await rpc.event_logs(CHAIN_ID, RECEIVED, to_block=TRANSFERS, blocks=1000)
+        others = await rpc.event_logs(CHAIN_ID, [TRANSFER, topic(RECEIVER)], to_block=TRANSFERS, blocks=1000)
 
     assert [int(log.data, 16) for log in logs.entries] == list(range(1, TRANSFERS + 1))
     assert [log.block for log in logs.entries] == list(range(1, TRANSFERS + 1))
@@ -282,7 +290,7 @@ async def test_logs_are_those_with_the_topics_oldest_first(node: str, tmp_path: 
 
 async def test_only_the_blocks_asked_for_are_read(node: str, tmp_path: Path):
     async with reading(tmp_path, node) as rpc:
-        logs = await rpc.logs(CHAIN_ID, RECEIVED, to_block=20, blocks=5)
+        logs = await rpc.event_logs(CHAIN_ID, RECEIVED, to_block=20, blocks=5)
 
     assert [log.block for log in logs.entries] == [16, 17, 18, 19, 20]
     assert (logs.from_block, logs.to_block) == (16, 20)
@@ -290,8 +298,8 @@ async def test_only_the_blocks_asked_for_are_read(node: str, tmp_path: Path):
 
 async def test_asking_for_nothing_asks_nobody(tmp_path: Path):
     async with reading(tmp_path, nobody()) as rpc:
-        assert await rpc.codes(CHAIN_ID, []) == []
-        assert await rpc.calls(CHAIN_ID, []) == []
+        assert await rpc.contract_codes(CHAIN_ID, []) == []
+        assert await rpc.call_contracts(CHAIN_ID, []) == []
 
 
 # Batches and bundles
@@ -301,10 +309,10 @@ async def test_many_questions_go_in_batches_and_keep_their_order(
     node: str, upstreams: FakeUpstreams, tmp_path: Path
 ):
     url = start_proxy(upstreams, "node", node)
-    addresses = [each for number in range(60) for each in (place(str(number)), TOKEN)]
+    addresses = [each for number in range(60) for each in (unowned_address(str(number)), TOKEN)]
 
     async with reading(tmp_path, url) as rpc:
-        codes = await rpc.codes(CHAIN_ID, addresses)
+        codes = await rpc.contract_codes(CHAIN_ID, addresses)
 
     assert [bool(code) for code in codes] == [False, True] * 60
     assert sorted(len(each.body) for each in upstreams.requests_of("node")) == [20, 50, 50]
@@ -331,8 +339,8 @@ async def test_a_node_that_takes_no_batches_is_asked_one_by_one_from_then_on(
     upstreams.set_response_function("node", "/", answer, method="POST")
 
     async with reading(tmp_path, upstreams.url_of("node")) as rpc:
-        first = await rpc.codes(CHAIN_ID, [TOKEN, place("nowhere")])
-        second = await rpc.codes(CHAIN_ID, [TOKEN, place("nowhere")])
+        first = await rpc.contract_codes(CHAIN_ID, [TOKEN, unowned_address("nowhere")])
+        second = await rpc.contract_codes(CHAIN_ID, [TOKEN, unowned_address("nowhere")])
 
     assert [len(code) > 0 for code in first] == [True, False]
     assert first == second
@@ -347,7 +355,7 @@ async def test_a_batch_refused_for_the_rate_is_not_asked_again_one_by_one(
 
     async with reading(tmp_path, url) as rpc:
         with pytest.raises(ProviderRateLimited):
-            await rpc.codes(CHAIN_ID, [TOKEN, RECEIVER])
+            await rpc.contract_codes(CHAIN_ID, [TOKEN, RECEIVER])
 
     assert len(upstreams.requests_of("node")) == 1
 
@@ -364,7 +372,7 @@ async def test_a_failure_ends_what_else_is_under_way(node: str, upstreams: FakeU
     async with reading(tmp_path, upstreams.url_of("node")) as rpc:
         started = time.monotonic()
         with pytest.raises(ProviderError, match="status 500"):
-            await rpc.codes(CHAIN_ID, [TOKEN] * 70)
+            await rpc.contract_codes(CHAIN_ID, [TOKEN] * 70)
 
     assert time.monotonic() - started < 0.4
 
@@ -378,7 +386,9 @@ async def test_a_batch_may_be_answered_in_any_order_with_ids_as_text(
     upstreams.set_response_function("node", "/", answer, method="POST")
 
     async with reading(tmp_path, upstreams.url_of("node")) as rpc:
-        codes = await rpc.codes(CHAIN_ID, [TOKEN, place("nowhere"), place("elsewhere")])
+        codes = await rpc.contract_codes(
+            CHAIN_ID, [TOKEN, unowned_address("nowhere"), unowned_address("elsewhere")]
+        )
 
     assert [len(code) > 0 for code in codes] == [True, False, False]
 
@@ -387,7 +397,7 @@ async def test_calls_are_bundled_by_150(node: str, upstreams: FakeUpstreams, tmp
     url = start_proxy(upstreams, "node", node)
 
     async with reading(tmp_path, url) as rpc:
-        found = await rpc.calls(CHAIN_ID, [balance_of(RECEIVER)] * 151)
+        found = await rpc.call_contracts(CHAIN_ID, [balance_of(RECEIVER)] * 151)
 
     assert len(set(found)) == 1
     assert len(found) == 151
@@ -401,7 +411,9 @@ async def test_a_chain_without_multicall_is_asked_singly_from_then_on(
 
     async with reading(tmp_path, url) as rpc:
         for _ in range(2):
-            assert None not in await rpc.calls(CHAIN_ID, [balance_of(RECEIVER), balance_of(PAYER.address)])
+            assert None not in await rpc.call_contracts(
+                CHAIN_ID, [balance_of(RECEIVER), balance_of(PAYER.address)]
+            )
 
     assert [isinstance(each.body, list) for each in upstreams.requests_of("node")] == [False, True, True]
 
@@ -413,7 +425,7 @@ async def test_on_a_chain_known_to_have_multicall_its_absence_is_the_nodes_and_i
 
     async with reading(tmp_path, url, chain=1) as rpc:
         for _ in range(2):
-            assert None not in await rpc.calls(1, [balance_of(RECEIVER), balance_of(PAYER.address)])
+            assert None not in await rpc.call_contracts(1, [balance_of(RECEIVER), balance_of(PAYER.address)])
 
     assert [isinstance(each.body, list) for each in upstreams.requests_of("node")] == [False, True] * 2
 
@@ -426,7 +438,7 @@ async def test_a_bundle_answered_with_something_else_is_a_failure(
 
     async with reading(tmp_path, url) as rpc:
         with pytest.raises(ProviderError):
-            await rpc.calls(CHAIN_ID, [balance_of(RECEIVER)])
+            await rpc.call_contracts(CHAIN_ID, [balance_of(RECEIVER)])
 
 
 REVERTS = [
@@ -457,8 +469,8 @@ async def test_a_call_that_fails_on_the_chain_is_nothing(
     url = start_proxy(upstreams, "node", bare_node, fails)
 
     async with reading(tmp_path, url) as rpc:
-        await rpc.calls(CHAIN_ID, [balance_of(RECEIVER)])
-        assert await rpc.calls(CHAIN_ID, [Call(BURNER, b"")]) == [None]
+        await rpc.call_contracts(CHAIN_ID, [balance_of(RECEIVER)])
+        assert await rpc.call_contracts(CHAIN_ID, [ContractCall(BURNER, b"")]) == [None]
 
 
 async def test_a_recorded_revert_is_nothing(bare_node: str, upstreams: FakeUpstreams, tmp_path: Path):
@@ -471,7 +483,7 @@ async def test_a_recorded_revert_is_nothing(bare_node: str, upstreams: FakeUpstr
     )
 
     async with reading(tmp_path, url) as rpc:
-        assert await rpc.calls(CHAIN_ID, [Call(BURNER, b"")]) == [None]
+        assert await rpc.call_contracts(CHAIN_ID, [ContractCall(BURNER, b"")]) == [None]
 
 
 @pytest.mark.parametrize(
@@ -491,7 +503,7 @@ async def test_a_call_that_the_node_fails_at_is_a_failure(
 
     async with reading(tmp_path, url) as rpc:
         with pytest.raises(ProviderError, match=message):
-            await rpc.calls(CHAIN_ID, [balance_of(RECEIVER)])
+            await rpc.call_contracts(CHAIN_ID, [balance_of(RECEIVER)])
 
 
 # Logs, and how much of them nodes give
@@ -562,9 +574,13 @@ async def test_a_node_that_limits_the_range_is_asked_for_as_much_as_it_allows(
     )
 
     async with reading(tmp_path, upstreams.url_of("node")) as rpc:
-        logs = await rpc.logs(CHAIN_ID, RECEIVED, to_block=SHIFT + TRANSFERS, blocks=50_000, requests=12)
+        logs = await rpc.event_logs(
+            CHAIN_ID, RECEIVED, to_block=SHIFT + TRANSFERS, blocks=50_000, requests=12
+        )
         asked = spans(upstreams, "node")
-        again = await rpc.logs(CHAIN_ID, RECEIVED, to_block=SHIFT + TRANSFERS, blocks=50_000, requests=1)
+        again = await rpc.event_logs(
+            CHAIN_ID, RECEIVED, to_block=SHIFT + TRANSFERS, blocks=50_000, requests=1
+        )
 
     worked = asked[-1] if limit == 3000 else limit
     assert [int(log.data, 16) for log in logs.entries] == list(range(1, TRANSFERS + 1))
@@ -585,8 +601,8 @@ async def test_a_node_that_gives_ten_blocks_at_a_time_is_read_as_far_as_the_requ
     url = start_proxy(upstreams, "node", node, limit_log_range(10, said, -32600, 400))
 
     async with reading(tmp_path, url) as rpc:
-        all_of_them = await rpc.logs(CHAIN_ID, RECEIVED, to_block=TRANSFERS, blocks=1000)
-        some = await rpc.logs(CHAIN_ID, RECEIVED, to_block=TRANSFERS, blocks=1000, requests=2)
+        all_of_them = await rpc.event_logs(CHAIN_ID, RECEIVED, to_block=TRANSFERS, blocks=1000)
+        some = await rpc.event_logs(CHAIN_ID, RECEIVED, to_block=TRANSFERS, blocks=1000, requests=2)
 
     assert len(all_of_them.entries) == TRANSFERS
     assert [log.block for log in some.entries] == list(range(11, TRANSFERS + 1))
@@ -601,7 +617,7 @@ async def test_the_recorded_limit_of_1000_blocks_is_kept(node: str, upstreams: F
     )
 
     async with reading(tmp_path, upstreams.url_of("node")) as rpc:
-        logs = await rpc.logs(CHAIN_ID, RECEIVED, to_block=SHIFT + TRANSFERS, blocks=3000)
+        logs = await rpc.event_logs(CHAIN_ID, RECEIVED, to_block=SHIFT + TRANSFERS, blocks=3000)
 
     assert len(logs.entries) == TRANSFERS
     assert spans(upstreams, "node") == [3000, 1000, 1000, 1000]
@@ -611,7 +627,7 @@ async def test_recorded_logs_are_read(upstreams: FakeUpstreams, tmp_path: Path):
     url = saying(upstreams, "node", load_recording("json_rpc_approvals", "arbitrum_unlimited_two_tokens"))
 
     async with reading(tmp_path, url, chain=42161) as rpc:
-        logs = await rpc.logs(42161, [], to_block=400_000_000, blocks=10)
+        logs = await rpc.event_logs(42161, [], to_block=400_000_000, blocks=10)
 
     assert len(logs.entries) >= 2
     assert all(len(log.topics) == 3 for log in logs.entries)
@@ -625,8 +641,8 @@ async def test_too_many_results_shorten_this_question_only(
     )
 
     async with reading(tmp_path, url) as rpc:
-        logs = await rpc.logs(CHAIN_ID, RECEIVED, to_block=TRANSFERS, blocks=20)
-        await rpc.logs(CHAIN_ID, RECEIVED, to_block=TRANSFERS, blocks=12)
+        logs = await rpc.event_logs(CHAIN_ID, RECEIVED, to_block=TRANSFERS, blocks=20)
+        await rpc.event_logs(CHAIN_ID, RECEIVED, to_block=TRANSFERS, blocks=12)
 
     assert [log.block for log in logs.entries] == list(range(11, TRANSFERS + 1))
     assert spans(upstreams, "node") == [20, 10, 10, 12]
@@ -641,7 +657,7 @@ async def test_an_answer_too_long_to_read_is_asked_for_in_parts(
     url = start_proxy(upstreams, "node", node, swollen)
 
     async with reading(tmp_path, url) as rpc:
-        logs = await rpc.logs(CHAIN_ID, RECEIVED, to_block=TRANSFERS, blocks=20)
+        logs = await rpc.event_logs(CHAIN_ID, RECEIVED, to_block=TRANSFERS, blocks=20)
 
     assert len(logs.entries) == 20
 
@@ -653,11 +669,11 @@ async def test_a_node_that_gives_no_logs_at_all_is_a_failure(
 
     async with reading(tmp_path, url) as rpc:
         with pytest.raises(ProviderError, match="does not provide event logs, not even for a short"):
-            await rpc.logs(CHAIN_ID, RECEIVED, to_block=TRANSFERS, blocks=100_000)
+            await rpc.event_logs(CHAIN_ID, RECEIVED, to_block=TRANSFERS, blocks=100_000)
 
         asked = len(spans(upstreams, "node"))
         with pytest.raises(ProviderError, match="does not provide event logs"):
-            await rpc.logs(CHAIN_ID, RECEIVED, to_block=TRANSFERS, blocks=100_000)
+            await rpc.event_logs(CHAIN_ID, RECEIVED, to_block=TRANSFERS, blocks=100_000)
 
     assert asked <= 8
     assert len(spans(upstreams, "node")) == asked
@@ -668,7 +684,7 @@ async def test_logs_refused_for_the_rate_are_not_asked_for_in_parts(upstreams: F
 
     async with reading(tmp_path, url) as rpc:
         with pytest.raises(ProviderRateLimited):
-            await rpc.logs(CHAIN_ID, RECEIVED, to_block=TRANSFERS, blocks=100_000)
+            await rpc.event_logs(CHAIN_ID, RECEIVED, to_block=TRANSFERS, blocks=100_000)
 
     assert len(upstreams.requests_of("node")) == 1
 
@@ -678,7 +694,7 @@ async def test_where_one_node_gives_no_logs_another_does(node: str, upstreams: F
     with_logs = start_proxy(upstreams, "with", node)
 
     async with reading(tmp_path, without, with_logs) as rpc:
-        logs = await rpc.logs(CHAIN_ID, RECEIVED, to_block=TRANSFERS, blocks=100)
+        logs = await rpc.event_logs(CHAIN_ID, RECEIVED, to_block=TRANSFERS, blocks=100)
         assert await rpc.native_balance(CHAIN_ID, RECEIVER) == 0
 
     assert len(logs.entries) == TRANSFERS
@@ -694,7 +710,7 @@ async def test_a_range_that_the_node_has_not_reached_is_not_shortened_but_asked_
     behind = start_proxy(upstreams, "behind", node, limit_log_range(0, message))
 
     async with reading(tmp_path, behind, start_proxy(upstreams, "node", node)) as rpc:
-        logs = await rpc.logs(CHAIN_ID, RECEIVED, to_block=TRANSFERS, blocks=100)
+        logs = await rpc.event_logs(CHAIN_ID, RECEIVED, to_block=TRANSFERS, blocks=100)
 
     assert len(logs.entries) == TRANSFERS
     assert len(upstreams.requests_of("behind")) == 1
@@ -711,7 +727,7 @@ async def test_a_node_that_fails_halfway_is_followed_by_the_next(
     first = start_proxy(upstreams, "first", node, tired)
 
     async with reading(tmp_path, first, start_proxy(upstreams, "second", node)) as rpc:
-        logs = await rpc.logs(CHAIN_ID, RECEIVED, to_block=TRANSFERS, blocks=100)
+        logs = await rpc.event_logs(CHAIN_ID, RECEIVED, to_block=TRANSFERS, blocks=100)
 
     assert [log.block for log in logs.entries] == list(range(1, TRANSFERS + 1))
     assert spans(upstreams, "second") == [21]
@@ -728,7 +744,7 @@ async def test_what_was_read_before_the_node_failed_is_answered_with_a_warning(
     url = start_proxy(upstreams, "node", node, tired)
 
     async with reading(tmp_path, url) as rpc:
-        logs = await rpc.logs(CHAIN_ID, RECEIVED, to_block=TRANSFERS, blocks=100)
+        logs = await rpc.event_logs(CHAIN_ID, RECEIVED, to_block=TRANSFERS, blocks=100)
 
     assert [log.block for log in logs.entries] == list(range(11, TRANSFERS + 1))
     assert logs.from_block == 11
@@ -746,7 +762,7 @@ async def test_when_time_is_nearly_up_what_was_read_is_answered(
     upstreams.delay = 0.1
 
     async with reading(tmp_path, url, seconds=1) as rpc:
-        logs = await rpc.logs(CHAIN_ID, RECEIVED, to_block=TRANSFERS, blocks=100)
+        logs = await rpc.event_logs(CHAIN_ID, RECEIVED, to_block=TRANSFERS, blocks=100)
 
     assert 2 <= len(logs.entries) < TRANSFERS
     assert logs.entries[0].block == logs.from_block
@@ -759,7 +775,7 @@ async def test_enough_is_enough(node: str, upstreams: FakeUpstreams, tmp_path: P
     )
 
     async with reading(tmp_path, url) as rpc:
-        logs = await rpc.logs(CHAIN_ID, RECEIVED, to_block=TRANSFERS, blocks=100, limit=15)
+        logs = await rpc.event_logs(CHAIN_ID, RECEIVED, to_block=TRANSFERS, blocks=100, limit=15)
 
     assert logs.from_block == 11
     assert len(logs.entries) == 20
@@ -775,7 +791,7 @@ async def test_a_log_in_another_form_is_left_out_with_a_warning(upstreams: FakeU
     url = saying(upstreams, "node", {**body, "result": [*body["result"], *broken]})
 
     async with reading(tmp_path, url, chain=1) as rpc:
-        logs = await rpc.logs(1, [], to_block=30_000_000, blocks=10)
+        logs = await rpc.event_logs(1, [], to_block=30_000_000, blocks=10)
 
     assert len(logs.entries) == whole
     assert rpc.trace.warnings == ["10 event logs of the node could not be parsed"]
@@ -789,9 +805,9 @@ async def test_logs_that_were_not_asked_for_are_left_out(node: str, upstreams: F
     url = start_proxy(upstreams, "node", node, all_of_them)
 
     async with reading(tmp_path, url) as rpc:
-        received = await rpc.logs(CHAIN_ID, RECEIVED, to_block=TRANSFERS, blocks=100)
-        sent = await rpc.logs(CHAIN_ID, [TRANSFER, topic(RECEIVER)], to_block=TRANSFERS, blocks=100)
-        either = await rpc.logs(CHAIN_ID, [[TRANSFER, topic(RECEIVER)]], to_block=TRANSFERS, blocks=100)
+        received = await rpc.event_logs(CHAIN_ID, RECEIVED, to_block=TRANSFERS, blocks=100)
+        sent = await rpc.event_logs(CHAIN_ID, [TRANSFER, topic(RECEIVER)], to_block=TRANSFERS, blocks=100)
+        either = await rpc.event_logs(CHAIN_ID, [[TRANSFER, topic(RECEIVER)]], to_block=TRANSFERS, blocks=100)
 
     assert [len(logs.entries) for logs in (received, sent, either)] == [TRANSFERS, 0, TRANSFERS + 1]
     assert rpc.trace.warnings == []
@@ -801,10 +817,13 @@ async def test_logs_all_in_another_form_are_a_failure(node: str, upstreams: Fake
     bad = saying(upstreams, "bad", {"id": 0, "result": [{"topics": None}, 7]})
 
     async with reading(tmp_path, bad, node) as rpc:
-        assert len((await rpc.logs(CHAIN_ID, RECEIVED, to_block=TRANSFERS, blocks=100)).entries) == TRANSFERS
+        assert (
+            len((await rpc.event_logs(CHAIN_ID, RECEIVED, to_block=TRANSFERS, blocks=100)).entries)
+            == TRANSFERS
+        )
     async with reading(tmp_path, bad) as rpc:
         with pytest.raises(ProviderError, match="in a shape that is not known"):
-            await rpc.logs(CHAIN_ID, RECEIVED, to_block=TRANSFERS, blocks=100)
+            await rpc.event_logs(CHAIN_ID, RECEIVED, to_block=TRANSFERS, blocks=100)
 
 
 async def test_ten_thousand_logs_are_soon_read(node: str, upstreams: FakeUpstreams, tmp_path: Path):
@@ -816,7 +835,7 @@ async def test_ten_thousand_logs_are_soon_read(node: str, upstreams: FakeUpstrea
 
     async with reading(tmp_path, url) as rpc:
         started = time.process_time()
-        logs = await rpc.logs(CHAIN_ID, RECEIVED, to_block=TRANSFERS, blocks=10)
+        logs = await rpc.event_logs(CHAIN_ID, RECEIVED, to_block=TRANSFERS, blocks=10)
 
     assert len(logs.entries) == 10_000
     assert time.process_time() - started < 2
@@ -859,7 +878,7 @@ async def test_a_single_node_that_fails_is_a_failure_named_for_it(
 
     async with reading(tmp_path, upstreams.url_of("node"), seconds=1) as rpc:
         with pytest.raises(ProviderFailure) as failed:
-            await rpc.codes(CHAIN_ID, [TOKEN, RECEIVER])
+            await rpc.contract_codes(CHAIN_ID, [TOKEN, RECEIVER])
 
     assert failed.value.code == FAULTS[fault][1]
     assert failed.value.provider == "rpc"
@@ -882,7 +901,7 @@ async def test_the_recorded_rate_limit_is_one(upstreams: FakeUpstreams, tmp_path
 
     async with reading(tmp_path, url) as rpc:
         with pytest.raises(ProviderRateLimited):
-            await rpc.calls(CHAIN_ID, [balance_of(RECEIVER)])
+            await rpc.call_contracts(CHAIN_ID, [balance_of(RECEIVER)])
 
 
 @pytest.mark.parametrize("fault", FAULTS)
@@ -892,7 +911,7 @@ async def test_a_node_that_fails_is_covered_by_the_next_without_a_word(
     upstreams.faults["bad"] = fault
 
     async with reading(tmp_path, upstreams.url_of("bad"), node, seconds=5) as rpc:
-        token, nothing = await rpc.codes(CHAIN_ID, [TOKEN, RECEIVER])
+        token, nothing = await rpc.contract_codes(CHAIN_ID, [TOKEN, RECEIVER])
 
     assert (len(token) > 0, nothing) == (True, b"")
     assert rpc.trace.providers["rpc"]["status"] == "ok"
@@ -906,12 +925,12 @@ async def test_a_node_that_says_something_else_is_covered_by_the_next(
     bad = saying(upstreams, "bad", body, status)
 
     async with reading(tmp_path, bad, node) as rpc:
-        assert await rpc.nonces(CHAIN_ID, [PAYER.address]) == [TRANSFERS]
+        assert await rpc.transaction_counts(CHAIN_ID, [PAYER.address]) == [TRANSFERS]
 
 
 async def test_a_node_that_is_not_there_is_covered_by_the_next(node: str, tmp_path: Path):
     async with reading(tmp_path, nobody(), node) as rpc:
-        assert await rpc.nonces(CHAIN_ID, [PAYER.address]) == [TRANSFERS]
+        assert await rpc.transaction_counts(CHAIN_ID, [PAYER.address]) == [TRANSFERS]
 
 
 async def test_a_node_that_failed_is_asked_after_the_others_for_a_while(
@@ -951,9 +970,9 @@ async def test_a_node_that_hangs_leaves_the_others_their_share_of_the_time(
 
     async with reading(tmp_path, *urls, seconds=1.5) as rpc:
         started = time.monotonic()
-        logs = await rpc.logs(CHAIN_ID, RECEIVED, to_block=TRANSFERS, blocks=100)
+        logs = await rpc.event_logs(CHAIN_ID, RECEIVED, to_block=TRANSFERS, blocks=100)
         first = time.monotonic() - started
-        await rpc.calls(CHAIN_ID, [balance_of(RECEIVER)])
+        await rpc.call_contracts(CHAIN_ID, [balance_of(RECEIVER)])
         second = time.monotonic() - started - first
 
     assert len(logs.entries) == TRANSFERS
@@ -993,7 +1012,10 @@ async def test_a_key_in_an_address_is_told_to_nobody(
 
     with capture_logs() as logged:
         async with reading(tmp_path, address, address) as rpc:
-            for asking in (rpc.codes(CHAIN_ID, [TOKEN]), rpc.codes(CHAIN_ID, [TOKEN, RECEIVER])):
+            for asking in (
+                rpc.contract_codes(CHAIN_ID, [TOKEN]),
+                rpc.contract_codes(CHAIN_ID, [TOKEN, RECEIVER]),
+            ):
                 with pytest.raises(ProviderFailure) as failed:
                     await asking
                 assert key not in str(failed.value)
@@ -1026,7 +1048,7 @@ def nodes_of(folder: Path, **providers: ProviderSettings) -> Rpc:
 def test_the_six_chains_have_public_nodes_and_the_development_chain_has_none(tmp_path: Path):
     rpc = nodes_of(tmp_path)
 
-    assert all(rpc.supports_chain(chain) for chain in PUBLIC)
+    assert all(rpc.supports_chain(chain) for chain in PUBLIC_NODES)
     assert not rpc.supports_chain(CHAIN_ID)
     assert not rpc.supports_chain(5)
     assert not rpc.supports_chain(None)
@@ -1051,7 +1073,7 @@ async def test_a_gateway_is_asked_for_the_chains_that_have_no_address(
     settings = build_settings(tmp_path, "http://127.0.0.1:9", providers=providers)
     async with open_resources(settings) as resources:
         rpc = Rpc(settings, resources)
-        found = [await rpc.nonces(chain, [PAYER.address]) for chain in (1, 10, 8453)]
+        found = [await rpc.transaction_counts(chain, [PAYER.address]) for chain in (1, 10, 8453)]
 
     assert found == [[TRANSFERS]] * 3
     assert [each.path for each in upstreams.requests] == ["/1", "/10"]

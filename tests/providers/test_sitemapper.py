@@ -50,7 +50,7 @@ def mapped(reaching: OpenDeployment) -> Map:
         async with reaching(site, **changes) as (settings, resources):
             mapper = SiteMapper(settings, resources).bind(record)
             mapper.timeout = seconds
-            return Mapped(site, await mapper.links(site.url_of(path), search, 100), record)
+            return Mapped(site, await mapper.site_links(site.url_of(path), search, 100), record)
 
     return links
 
@@ -129,7 +129,7 @@ async def test_a_sitemap_may_lie_on_another_host_but_its_pages_may_not(
         site.robots(f"Sitemap: {store.url}/map.xml")
         store.sitemap("/map.xml", site.url_of("/new"), "/theirs")
         async with reaching(site, store) as (settings, resources):
-            hits = await SiteMapper(settings, resources).links(site.url, None, 100)
+            hits = await SiteMapper(settings, resources).site_links(site.url, None, 100)
 
     assert [hit.url for hit in hits] == [site.url_of(path) for path in [*LINKED, "/new"]]
 
@@ -356,7 +356,7 @@ async def test_an_address_inside_is_blocked(site: SmallSite, reaching: OpenDeplo
     record = RequestTrace.start()
     async with reaching() as (settings, resources):
         with pytest.raises(PageUnread) as caught:
-            await SiteMapper(settings, resources).bind(record).links(site.url, None, 100)
+            await SiteMapper(settings, resources).bind(record).site_links(site.url, None, 100)
 
     assert caught.value.reason == "blocked_address"
     assert record.providers["sitemapper"]["status"] == "error"
@@ -429,7 +429,7 @@ async def test_where_the_page_leads_is_listed_and_said(site: SmallSite, reaching
         moved.set_response("/", "<title>Moved</title><a href=/there>There</a>")
         record = RequestTrace.start()
         async with reaching(site, moved) as (settings, resources):
-            hits = await SiteMapper(settings, resources).bind(record).links(site.url_of("/"), None, 100)
+            hits = await SiteMapper(settings, resources).bind(record).site_links(site.url_of("/"), None, 100)
 
     assert [hit.url for hit in hits] == [moved.url_of("/"), moved.url_of("/there")]
     assert record.warnings == [f"the address leads to {moved.url_of('/')}, whose site is listed as well"]
@@ -464,4 +464,4 @@ async def test_without_resources_it_fails_as_not_set_up(reaching: OpenDeployment
         mapper = SiteMapper(settings)
 
     with pytest.raises(ProviderFailure):
-        await mapper.links(site.url, None, 100)
+        await mapper.site_links(site.url, None, 100)

@@ -9,7 +9,7 @@ import pytest
 from standins import FAULTS, FakeUpstreams, Fault, RecordedRequest, load_recording, open_provider
 
 from centgate.errors import ProviderError, ProviderFailure, ProviderRateLimited
-from centgate.facts.contracts import Created, NamedAddress, Published
+from centgate.facts.contracts import ContractCreation, NamedAddress, SourceRecord
 from centgate.providers.sourcify import FIELDS, Sourcify
 
 CONTRACT = "0x" + "ab" * 20
@@ -32,13 +32,13 @@ NONE = MINIMAL | {"match": None, "runtimeMatch": None}
 COMPLAINT = {"customCode": "invalid_parameter", "message": "Field does not exist", "errorId": "1"}
 
 
-async def asked(upstreams: FakeUpstreams, folder: Path, **given: Any) -> Published:
+async def asked(upstreams: FakeUpstreams, folder: Path, **given: Any) -> SourceRecord:
     options = {"timeout": 5, **given}
     async with open_provider(Sourcify, folder, url=upstreams.url_of("sourcify"), **options) as sourcify:
-        return await sourcify.published(1, CONTRACT)
+        return await sourcify.source_record(1, CONTRACT)
 
 
-async def read(upstreams: FakeUpstreams, folder: Path, body: Any, status: int = 200) -> Published:
+async def read(upstreams: FakeUpstreams, folder: Path, body: Any, status: int = 200) -> SourceRecord:
     upstreams.set_response("sourcify", PATH, body, status=status)
     return await asked(upstreams, folder)
 
@@ -55,7 +55,7 @@ async def test_what_is_verified_is_told_without_the_source(upstreams: FakeUpstre
 
     assert (found.match, found.name, found.language) == ("exact", "Vault", "Vyper")
     assert (found.compiler_version, found.source_available, found.abi_available) == ("0.3.10", True, True)
-    assert found.created == Created(block=4719568)
+    assert found.created == ContractCreation(block=4719568)
     assert found.proxy
     assert found.proxy.is_proxy is False
     assert found.url == "https://repo.sourcify.dev/1/0xABaBaBaBABabABabAbAbABAbABabababaBaBABaB"
@@ -64,7 +64,7 @@ async def test_what_is_verified_is_told_without_the_source(upstreams: FakeUpstre
 async def test_the_same_code_with_other_comments_is_verified(upstreams: FakeUpstreams, tmp_path: Path):
     found = await read(upstreams, tmp_path, {**FULL, "match": "match"})
 
-    assert (found.match, found.verified) == ("bytecode", True)
+    assert (found.match, found.is_verified) == ("bytecode", True)
 
 
 @pytest.mark.parametrize("status", [200, 404])
@@ -73,13 +73,13 @@ async def test_no_match_is_an_answer_under_either_status(
 ):
     found = await read(upstreams, tmp_path, NONE, status)
 
-    assert (found.match, found.verified, found.source_available) == ("none", False, False)
+    assert (found.match, found.is_verified, found.source_available) == ("none", False, False)
 
 
 async def test_a_short_answer_does_not_say_whether_there_is_an_abi(upstreams: FakeUpstreams, tmp_path: Path):
     found = await read(upstreams, tmp_path, MINIMAL)
 
-    assert found.verified
+    assert found.is_verified
     assert (found.abi_available, found.name, found.proxy, found.created) == (None, None, None, None)
 
 
@@ -89,7 +89,7 @@ async def test_a_list_of_fields_that_is_refused_is_left_out_once(upstreams: Fake
 
     upstreams.set_response_function("sourcify", PATH, answer)
 
-    assert (await asked(upstreams, tmp_path)).verified
+    assert (await asked(upstreams, tmp_path)).is_verified
     assert len(upstreams.requests_of("sourcify")) == 2
 
 
@@ -145,7 +145,7 @@ async def test_each_kind_of_proxy_has_our_word(
 async def test_a_broken_part_does_not_lose_the_answer(
     upstreams: FakeUpstreams, tmp_path: Path, part: str, broken: Any
 ):
-    assert (await read(upstreams, tmp_path, {**FULL, part: broken})).verified
+    assert (await read(upstreams, tmp_path, {**FULL, part: broken})).is_verified
 
 
 @pytest.mark.parametrize("body", [[], {}, {"match": "perhaps"}, {"error": "no recording"}, "text"])
@@ -187,14 +187,14 @@ async def test_of_what_it_says_in_its_own_words_little_is_quoted(upstreams: Fake
 
 async def test_a_recorded_match(replayed: str, tmp_path: Path):
     async with open_provider(Sourcify, tmp_path, url=f"{replayed}/sourcify") as sourcify:
-        found = await sourcify.published(1, "0xc02aaa39b223fe8d0a0e5c4f27ead9083c756cc2")
+        found = await sourcify.source_record(1, "0xc02aaa39b223fe8d0a0e5c4f27ead9083c756cc2")
 
     assert (found.match, found.name, found.compiler_version) == (
         "bytecode",
         "WETH9",
         "0.4.19+commit.c4cbbb05",
     )
-    assert found.created == Created(block=4719568)
+    assert found.created == ContractCreation(block=4719568)
     assert found.proxy
     assert found.proxy.is_proxy is False
 
@@ -218,7 +218,7 @@ async def test_a_recorded_failure_to_resolve_is_no_failure(upstreams: FakeUpstre
 async def test_a_recorded_full_answer(upstreams: FakeUpstreams, tmp_path: Path):
     found = await read(upstreams, tmp_path, load_recording("sourcify", "documented_full_response"))
 
-    assert (found.name, found.created) == ("MyContract", Created(block=21721660))
+    assert (found.name, found.created) == ("MyContract", ContractCreation(block=21721660))
 
 
 async def test_a_recorded_absence(upstreams: FakeUpstreams, tmp_path: Path):

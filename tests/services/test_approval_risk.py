@@ -29,9 +29,17 @@ from centgate.devchain.accounts import BUYERS
 from centgate.devchain.house import DevChain
 from centgate.devchain.token import CHAIN_ID, TOKEN
 from centgate.inquiries import allowances
-from centgate.inquiries.erc20 import ALLOWANCE, APPROVAL, BALANCE_OF, DECIMALS, SYMBOL, TOTAL_SUPPLY, topic
+from centgate.inquiries.erc20 import (
+    ALLOWANCE_SELECTOR,
+    APPROVAL_TOPIC,
+    BALANCE_OF_SELECTOR,
+    DECIMALS_SELECTOR,
+    SYMBOL_SELECTOR,
+    TOTAL_SUPPLY_SELECTOR,
+    encode_topic,
+)
 from centgate.providers.goplus import GoPlus
-from centgate.providers.rpc import AGGREGATE, MULTICALL
+from centgate.providers.rpc import AGGREGATE3_SELECTOR, MULTICALL
 from centgate.settings import ProviderSettings, Settings
 from centgate.verdicts.approval_rules import RULES_VERSION
 
@@ -71,15 +79,15 @@ class Token:
     def answer(self, data: bytes) -> bytes | None:
         """What its contract returns for call data."""
         match data[:4]:
-            case selector if selector == ALLOWANCE:
+            case selector if selector == ALLOWANCE_SELECTOR:
                 return _word(self.allowances.get("0x" + data[-20:].hex(), 0))
-            case selector if selector == BALANCE_OF:
+            case selector if selector == BALANCE_OF_SELECTOR:
                 return _word(self.balance)
-            case selector if selector == DECIMALS:
+            case selector if selector == DECIMALS_SELECTOR:
                 return _word(self.decimals)
-            case selector if selector == TOTAL_SUPPLY:
+            case selector if selector == TOTAL_SUPPLY_SELECTOR:
                 return _word(self.supply)
-            case selector if selector == SYMBOL and self.symbol is not None:
+            case selector if selector == SYMBOL_SELECTOR and self.symbol is not None:
                 return encode(["string"], [self.symbol])
             case _:
                 return None
@@ -148,7 +156,7 @@ class Node:
 
     def aggregate(self, data: bytes) -> bytes:
         """Multicall3's answer."""
-        assert data[:4] == AGGREGATE
+        assert data[:4] == AGGREGATE3_SELECTOR
         (calls,) = decode(["(address,bool,bytes)[]"], data[4:])
         returned = [self.tokens[to].answer(inner) if to in self.tokens else b"" for to, _, inner in calls]
         return encode(["(bool,bytes)[]"], [[(each is not None, each or b"") for each in returned]])
@@ -184,7 +192,7 @@ def event(
     """An Approval event, of the wallet's unless it says otherwise."""
     return {
         "address": token,
-        "topics": [APPROVAL, topic(owner), topic(spender)],
+        "topics": [APPROVAL_TOPIC, encode_topic(owner), encode_topic(spender)],
         "data": f"0x{value:064x}",
         "blockNumber": hex(block),
         "logIndex": hex(index),
@@ -749,7 +757,7 @@ def test_the_newest_event_of_a_token_and_spender_counts(shop: Shop):
 
 def test_nfts_and_what_is_no_approval_of_the_wallet_are_left_out(shop: Shop):
     nft = event(shop.node.head - 1, 0) | {
-        "topics": [APPROVAL, topic(WALLET), topic(ROUTER), "0x" + "00" * 31 + "09"],
+        "topics": [APPROVAL_TOPIC, encode_topic(WALLET), encode_topic(ROUTER), "0x" + "00" * 31 + "09"],
         "data": "0x",
     }
     broken = [
@@ -758,8 +766,8 @@ def test_nfts_and_what_is_no_approval_of_the_wallet_are_left_out(shop: Shop):
             {"data": "0x07"},
             {"data": "0x" + "zz" * 32},
             {"address": "0x12"},
-            {"topics": [APPROVAL, topic(WALLET)]},
-            {"topics": [APPROVAL, topic(WALLET), 7]},
+            {"topics": [APPROVAL_TOPIC, encode_topic(WALLET)]},
+            {"topics": [APPROVAL_TOPIC, encode_topic(WALLET), 7]},
             {"topics": [7, 7, 7]},
         )
     ]
@@ -1032,7 +1040,7 @@ def approve(chain: DevChain, number: int, spender: str, amount: int) -> None:
             asked = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
             return http.post(chain.rpc_url, json=asked).json()["result"]
 
-        data = "0x095ea7b3" + topic(spender.lower())[2:] + f"{amount:064x}"
+        data = "0x095ea7b3" + encode_topic(spender.lower())[2:] + f"{amount:064x}"
         fees = {"gas": 100_000, "maxFeePerGas": 10**9, "maxPriorityFeePerGas": 1, "chainId": CHAIN_ID}
         nonce = int(rpc("eth_getTransactionCount", account.address, "pending"), 16)
         call: Body = {"to": TOKEN, "data": data, "value": 0, "nonce": nonce}

@@ -90,12 +90,12 @@ class Market:
         self._upstreams.set_response("honeypotis", "/v2/IsHoneypot", body, status=404)
 
     def dexscreener(self, *usd: float) -> None:
-        name = dexscreener.NAMES[self.chain.id]
+        name = dexscreener.CHAIN_NAMES[self.chain.id]
         rows = [self._pair(name, number, each) for number, each in enumerate(usd or (400_000, 100_000))]
         self._upstreams.set_response("dexscreener", f"/token-pairs/v1/{name}/{TOKEN}", rows)
 
     def no_pairs(self) -> None:
-        name = dexscreener.NAMES[self.chain.id]
+        name = dexscreener.CHAIN_NAMES[self.chain.id]
         self._upstreams.set_response("dexscreener", f"/token-pairs/v1/{name}/{TOKEN}", [])
 
     @staticmethod
@@ -114,10 +114,10 @@ class Market:
 
     @property
     def _pools(self) -> str:
-        return f"/api/v2/networks/{geckoterminal.NAMES[self.chain.id]}/tokens/{TOKEN}/pools"
+        return f"/api/v2/networks/{geckoterminal.CHAIN_NAMES[self.chain.id]}/tokens/{TOKEN}/pools"
 
     def geckoterminal(self, usd: str = "300000.5") -> None:
-        network = geckoterminal.NAMES[self.chain.id]
+        network = geckoterminal.CHAIN_NAMES[self.chain.id]
         tokens = {"base_token": TOKEN, "quote_token": OTHER}
         row = {
             "id": f"{network}_{OTHER}",

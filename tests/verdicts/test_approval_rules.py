@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from centgate.chains import CHAIN_BY_ID
-from centgate.facts.approvals import ToldApproval, ToldSpender, ToldToken
+from centgate.facts.approvals import ReportedApproval, ReportedSpender, ReportedToken
 from centgate.readings import as_address
 from centgate.verdicts.approval_rules import (
     DAY,
@@ -35,12 +35,12 @@ MAX = 2**256 - 1
 
 def case(**known: Any) -> Evidence:
     """A bounded approval of yesterday to a contract, read in full; `known` says otherwise."""
-    token = ToldToken(known.pop("token", TOKEN), **known.pop("token_is", {}))
-    spender = ToldSpender(known.pop("spender", SPENDER), **known.pop("spender_is", {}))
+    token = ReportedToken(known.pop("token", TOKEN), **known.pop("token_is", {}))
+    spender = ReportedSpender(known.pop("spender", SPENDER), **known.pop("spender_is", {}))
     told: dict[str, Any] = {"source": "goplus", "amount": 500, "said": "500", "changed_at": NOW - DAY}
     told |= known.pop("told", {})
     read: dict[str, Any] = {"allowance": 500, "balance": 50, "supply": 10_000, "kind": "contract"}
-    return Evidence(ToldApproval(token, spender, **told), known.pop("chain_id", 1), NOW, **(read | known))
+    return Evidence(ReportedApproval(token, spender, **told), known.pop("chain_id", 1), NOW, **(read | known))
 
 
 def found(evidence: Evidence) -> dict[FindingId, Severity]:
@@ -185,7 +185,7 @@ def test_permit2_is_to_be_looked_at_however_old_and_unlimited_it_is():
 
 
 SPENDERS = st.builds(
-    ToldSpender,
+    ReportedSpender,
     st.sampled_from([SPENDER, PERMIT2, SUSHI, HIDING]),
     is_contract=st.sampled_from([True, False, None]),
     source_verified=st.sampled_from([True, False, None]),
@@ -195,7 +195,7 @@ SPENDERS = st.builds(
     deployed_at=st.sampled_from([None, NOW - DAY, NOW - 900 * DAY]),
 )
 TOKENS = st.builds(
-    ToldToken,
+    ReportedToken,
     st.sampled_from([TOKEN, UNI]),
     malicious=st.sampled_from([True, False, None]),
     misdeeds=st.sampled_from([(), ("reinit",)]),
@@ -204,7 +204,7 @@ AMOUNTS = st.one_of(
     st.none(), st.sampled_from([0, 1, 2**96 - 1, 2**160 - 1, 2**255, MAX]), st.integers(0, MAX)
 )
 APPROVALS = st.builds(
-    ToldApproval,
+    ReportedApproval,
     TOKENS,
     SPENDERS,
     st.sampled_from(["goplus", "rpc"]),

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from centgate.facts.directory import Directory
+from centgate.facts.directory import ProtocolDirectory
 from centgate.providers.defillama_directory import parse_directory
 from centgate.verdicts.protocol_names import Match, kindred, matched, near, similar, slug_in
 
@@ -49,7 +49,7 @@ ROWS: tuple[dict[str, Any], ...] = (
     {"slug": "pancakeswap", "name": "PancakeSwap", "symbol": "CAKE", "tvl": 7},
     {"slug": "lombard", "name": "\u041b\u043e\u043c\u0431\u0430\u0440\u0434", "tvl": 7},
 )
-DIRECTORY: Directory = asyncio.run(parse_directory(json.dumps(ROWS).encode()))
+DIRECTORY: ProtocolDirectory = asyncio.run(parse_directory(json.dumps(ROWS).encode()))
 
 
 def slug(match: Match | None) -> str | None:
@@ -169,7 +169,7 @@ KIN: tuple[dict[str, Any], ...] = (
     {"slug": "x-dex", "name": "X dot DEX", "tvl": 1},
     {"slug": "maker-labs", "name": "Something", "tvl": 1},
 )
-RELATIVES: Directory = asyncio.run(parse_directory(json.dumps(KIN).encode()))
+RELATIVES: ProtocolDirectory = asyncio.run(parse_directory(json.dumps(KIN).encode()))
 
 
 @pytest.mark.parametrize(

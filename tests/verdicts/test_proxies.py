@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from standins import load_recording
 
-from centgate.facts.contracts import MOST_NAMED, NamedAddress, ProxyClaim, Registry
+from centgate.facts.contracts import MAX_IMPLEMENTATIONS, NamedAddress, ProxyClaim, SourceRegistry
 from centgate.verdicts.bytecode import clone_of, delegate, opcodes, runs_others, selector, word_address
 from centgate.verdicts.proxies import (
     ADMIN_SLOT,
@@ -599,7 +599,7 @@ def test_that_nobody_knows_who_can_change_a_proxy_is_said(slot: str):
 
 
 def test_without_the_chain_the_registry_that_knows_the_kind_is_believed_first():
-    claims: list[tuple[Registry, ProxyClaim]] = [
+    claims: list[tuple[SourceRegistry, ProxyClaim]] = [
         ("etherscan", claim(OTHER)),
         ("sourcify", claim(LOGIC, kind="eip1967")),
     ]
@@ -611,11 +611,11 @@ def test_without_the_chain_the_registry_that_knows_the_kind_is_believed_first():
 
 def test_of_very_many_claimed_implementations_the_first_are_told():
     many = [NamedAddress(f"0x{number:040x}", None) for number in range(1, 20_001)]
-    told = ProxyClaim.told("eip2535", many, "proxyResolution", "DiamondProxy", is_proxy=True)
+    told = ProxyClaim.from_registry("eip2535", many, "proxyResolution", "DiamondProxy", is_proxy=True)
 
     found = with_claims(None, [("sourcify", told)])
 
-    assert len(found.implementations) == MOST_NAMED
+    assert len(found.implementations) == MAX_IMPLEMENTATIONS
     assert found.evidence[0].value
     assert found.evidence[0].value.endswith("and 19940 more")
     assert any("19940 more implementations" in note for note in found.notes)

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from centgate.facts.known_tokens import KNOWN_TOKENS, KnownToken
-from centgate.facts.wallets import Holding, Movement, Price, Token
+from centgate.facts.wallets import Holding, Price, Token, Transfer
 from centgate.text import MAX_NAME_LENGTH, clean_line
 from centgate.verdicts.suspicion import (
     RULES,
@@ -48,13 +48,13 @@ def called(name: str, symbol: str = "TKN") -> Token:
 COPY = {IMPOSTOR: Lookalike(FRIEND, copied=True)}
 
 
-def movement(side: str, amount: int | None, *, token: Token | None = None, out: bool = False) -> Movement:
+def movement(side: str, amount: int | None, *, token: Token | None = None, out: bool = False) -> Transfer:
     """A transfer between the wallet and another address."""
     pair = (WALLET, side) if out else (side, WALLET)
-    return Movement("0x" + "1f" * 32, *pair, token, amount, 7, datetime(2026, 11, 2, tzinfo=UTC))
+    return Transfer("0x" + "1f" * 32, *pair, token, amount, 7, datetime(2026, 11, 2, tzinfo=UTC))
 
 
-def light(each: Movement) -> Proof:
+def light(each: Transfer) -> Proof:
     """Weighed without prices."""
     return proof(each, WALLET, 1, None)
 
@@ -164,7 +164,7 @@ def test_a_link_alone_says_nothing_against_what_trades(name: str) -> None:
         called("Claim at ether.fi"),
         called("ether.fi\u200b"),
         called("ether.fi", "USDT"),
-        Token(STRANGE, "X", "ether.fi", accused="reputation: scam"),
+        Token(STRANGE, "X", "ether.fi", accusation="reputation: scam"),
     ],
 )
 def test_more_than_a_link_is_held_against_what_trades_too(token: Token) -> None:
@@ -175,7 +175,7 @@ def test_more_than_a_link_is_held_against_what_trades_too(token: Token) -> None:
 
 
 def test_what_a_source_holds_against_a_token_is_repeated() -> None:
-    (found,) = suspicions(Token(STRANGE, "OK", "Okay", 18, accused="reputation scam"), 1)
+    (found,) = suspicions(Token(STRANGE, "OK", "Okay", 18, accusation="reputation scam"), 1)
 
     assert (found.id, found.value) == ("flagged_by_source", "reputation scam")
 
@@ -207,7 +207,7 @@ def test_a_known_token_is_never_suspicious(
 ) -> None:
     chain, token = known
 
-    assert not suspicions(Token(token.address, symbol, name, 18, accused=accused), chain)
+    assert not suspicions(Token(token.address, symbol, name, 18, accusation=accused), chain)
 
 
 @pytest.mark.parametrize(("chain", "token"), TOKENS)
@@ -302,7 +302,7 @@ def test_a_counterfeit_token_from_a_look_alike_is_a_plant_whatever_its_amount() 
 )
 @pytest.mark.parametrize("amount", [500 * 10**6, 500_000])
 def test_a_look_alike_of_one_that_the_wallet_paid_is_a_copy_whatever_it_moves(
-    bait: Movement, amount: int
+    bait: Transfer, amount: int
 ) -> None:
     history = [movement(FRIEND, amount, token=USDC, out=True), bait]
 
@@ -319,7 +319,7 @@ def test_a_look_alike_of_one_that_the_wallet_paid_is_a_copy_whatever_it_moves(
     ],
 )
 def test_two_that_look_alike_and_cannot_be_told_apart_are_both_pointed_out(
-    one: Movement, other: Movement
+    one: Transfer, other: Transfer
 ) -> None:
     alike = lookalikes([one, other], WALLET, light)
 
@@ -388,6 +388,6 @@ def test_only_the_same_first_and_last_four_digits_look_alike() -> None:
     ],
 )
 def test_what_a_transfer_proves_of_its_other_side(
-    moved: Movement, price_of_it: Price | None, proved: Proof
+    moved: Transfer, price_of_it: Price | None, proved: Proof
 ) -> None:
     assert proof(moved, WALLET, 1, price_of_it) == proved

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from standins import load_recording
 
 from centgate.chains import is_burn_address
-from centgate.facts.pairs import Pair, Side
-from centgate.facts.tokens import FLAGS, DexPool, Holder, Simulation, SimulationFlag, TokenFlags
+from centgate.facts.pairs import Pair, PairToken
+from centgate.facts.tokens import GOPLUS_FIELDS, DexPool, Holder, Simulation, SimulationFlag, TokenFlags
 from centgate.providers.goplus_token import parse_token_security
 from centgate.verdicts.token_facts import DECISIVE, Facts, Liquidity, in_pairs, in_pools
 from centgate.verdicts.token_rules import RANK, RULES, RULES_VERSION
@@ -25,7 +25,7 @@ LEVELS: dict[Level, float] = {"low": 0, "unknown": 2, "medium": 2, "high": 3, "c
 """How grave they are: what nobody knows is as good a reason to keep off as a finding of weight."""
 
 GOOD = TokenFlags(
-    **dict.fromkeys(FLAGS, False) | dict.fromkeys(("open_source", "in_dex", "genuine"), True),  # pyright: ignore[reportArgumentType]
+    **dict.fromkeys(GOPLUS_FIELDS, False) | dict.fromkeys(("open_source", "in_dex", "genuine"), True),  # pyright: ignore[reportArgumentType]
     buy_tax=0,
     sell_tax=0,
     transfer_tax=0,
@@ -37,7 +37,9 @@ GOOD = TokenFlags(
     holders=(Holder(OTHER, None, contract=False, locked=False, percent=3),),
     lp_holders=(Holder(BURN, None, contract=False, locked=True, percent=60),),
     raw={
-        **dict.fromkeys([*FLAGS.values(), "buy_tax", "sell_tax", "transfer_tax", "owner_percent"], "0"),
+        **dict.fromkeys(
+            [*GOPLUS_FIELDS.values(), "buy_tax", "sell_tax", "transfer_tax", "owner_percent"], "0"
+        ),
         "owner_address": OWNER,
         "creator_percent": "0",
         "holder_count": "5000",
@@ -446,8 +448,8 @@ def test_burn_addresses(address: str, burned: int):
 PAIR = Pair(
     address="0x" + "33" * 20,
     dex="uniswap",
-    base=Side(OTHER, "A"),
-    quote=Side(OWNER, "B"),
+    base=PairToken(OTHER, "A"),
+    quote=PairToken(OWNER, "B"),
     price_usd=1.0,
     quote_price_usd=1.0,
     liquidity_usd=20_000.0,
@@ -556,7 +558,7 @@ HOLDERS: Any = st.none() | st.lists(
     max_size=3,
 ).map(tuple)
 SPECIAL: dict[str, Any] = {
-    **dict.fromkeys(FLAGS, UNSURE),
+    **dict.fromkeys(GOPLUS_FIELDS, UNSURE),
     **dict.fromkeys(("buy_tax", "sell_tax", "transfer_tax", "owner_percent", "creator_percent"), PERCENT),
     "owner_address": st.sampled_from([None, "", BURN, OWNER]),
     "creator_address": st.sampled_from([None, OTHER]),
@@ -599,7 +601,7 @@ ALL_FACTS = st.builds(
     no_simulation_reason=st.sampled_from([None, "chain_not_covered", "no_pair", "source_unavailable"]),
     liquidity=st.none() | LIQUIDITIES,
 )
-BAD_FLAGS = sorted({*FLAGS} - {"open_source", "in_dex", "genuine", "trusted", "cex_listed"})
+BAD_FLAGS = sorted({*GOPLUS_FIELDS} - {"open_source", "in_dex", "genuine", "trusted", "cex_listed"})
 BAD_SIMULATED: list[dict[str, Any]] = [
     {"honeypot": True},
     {"risk_level": 100.0},
@@ -701,7 +703,7 @@ def test_absent_flags_are_named_in_one_sentence():
 
 
 def test_facts_hold_every_flag_there_is():
-    assert {*FLAGS} <= {field.name for field in fields(TokenFlags)}
+    assert {*GOPLUS_FIELDS} <= {field.name for field in fields(TokenFlags)}
 
 
 # recordings

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from centgate.facts.pairs import Pair, Side
+from centgate.facts.pairs import Pair, PairToken
 from centgate.verdicts.top_pair import depth, disagreement, suspicions, top_pair
 
 TOKEN = "0x" + "a" * 40
@@ -25,8 +25,8 @@ def pair(number: int = 1, **more: Any) -> Pair:
     sound = Pair(
         address=f"0x{number:040x}",
         dex="uniswap",
-        base=Side(TOKEN, "TKN"),
-        quote=Side(OTHER, "WETH"),
+        base=PairToken(TOKEN, "TKN"),
+        quote=PairToken(OTHER, "WETH"),
         price_usd=MARKET,
         quote_price_usd=2000.0,
         liquidity_usd=100_000.0,

@@ -10,16 +10,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from centgate.facts.wallets import (
-    Coin,
     Holding,
-    Movement,
+    NativeCoin,
     Price,
     Token,
-    block_number,
-    finite,
-    newest_first,
-    scaled,
-    transaction_hash,
+    Transfer,
+    parse_block_number,
+    parse_transaction_hash,
+    sort_newest_first,
+    to_finite_float,
+    to_whole_units,
 )
 from centgate.readings import MAX_BASE_UNITS, MAX_USD, as_base_units, as_price, parse_iso_time
 from centgate.readings import as_decimals as token_decimals
@@ -90,17 +90,17 @@ def test_confident_first_then_doubtful_then_unpriced_by_symbol() -> None:
 
 
 def test_the_coin_has_eighteen_decimals() -> None:
-    assert coin_worth(Coin(125 * 10**16), priced(3000)) == (Quote(3000, 0.99, "defillama"), 3750)
-    assert coin_worth(Coin(10**18, 7.5), None) == (Quote(7.5, None, "blockscout"), 7.5)
-    assert coin_worth(Coin(10**18), None) is None
-    assert coin_worth(Coin(None), priced(3000)) is None
+    assert coin_worth(NativeCoin(125 * 10**16), priced(3000)) == (Quote(3000, 0.99, "defillama"), 3750)
+    assert coin_worth(NativeCoin(10**18, 7.5), None) == (Quote(7.5, None, "blockscout"), 7.5)
+    assert coin_worth(NativeCoin(10**18), None) is None
+    assert coin_worth(NativeCoin(None), priced(3000)) is None
 
 
 def test_amounts_are_scaled_exactly() -> None:
-    assert str(scaled(MAX_BASE_UNITS, 18)).replace(".", "") == str(MAX_BASE_UNITS)
-    assert str(scaled(1, 255)) == "1E-255"
-    assert scaled(5, 0) == 5
-    assert scaled(None, 18) is scaled(5, None) is None
+    assert str(to_whole_units(MAX_BASE_UNITS, 18)).replace(".", "") == str(MAX_BASE_UNITS)
+    assert str(to_whole_units(1, 255)) == "1E-255"
+    assert to_whole_units(5, 0) == 5
+    assert to_whole_units(None, 18) is to_whole_units(5, None) is None
 
 
 @often
@@ -113,7 +113,7 @@ def test_no_worth_is_beyond_all_that_is_owned(amount: int, decimals: int | None,
     found = valued(holding("X", amount, decimals), priced(usd))
 
     assert found.usd is None or found.usd <= MAX_USD
-    units = finite(scaled(amount, decimals))
+    units = to_finite_float(to_whole_units(amount, decimals))
     assert units is None or math.isfinite(units)
 
 
@@ -159,9 +159,9 @@ def test_a_time_that_no_calendar_has_is_unknown(value: object) -> None:
     assert parse_iso_time(value) is None
 
 
-def moved(name: str, block: int | None, second: int | None, place: int = 0) -> Movement:
+def moved(name: str, block: int | None, second: int | None, place: int = 0) -> Transfer:
     at = None if second is None else datetime(2026, 11, 2, 10, 0, second, tzinfo=UTC)
-    return Movement(name, "0x", "0x", None, 1, block, at, place)
+    return Transfer(name, "0x", "0x", None, 1, block, at, place)
 
 
 def test_the_latest_movement_comes_first_and_blocks_stand_in_for_times() -> None:
@@ -177,15 +177,15 @@ def test_the_latest_movement_comes_first_and_blocks_stand_in_for_times() -> None
     ]
     newest = ["newest", "fourth", "by time", "third", "second", "first", "oldest of all", "unknown"]
 
-    assert [each.transaction for each in newest_first(rows)] == newest
-    assert [each.transaction for each in newest_first(rows[::-1])] == newest
+    assert [each.transaction for each in sort_newest_first(rows)] == newest
+    assert [each.transaction for each in sort_newest_first(rows[::-1])] == newest
 
 
 @often
 @given(anything)
 def test_a_transaction_and_a_block_are_read_or_unknown(value: object) -> None:
-    number = block_number(value)
+    number = parse_block_number(value)
 
     assert number is None or 0 <= number < 2**53
-    assert transaction_hash(value) is None
-    assert transaction_hash("0x" + "AB" * 32) == "0x" + "ab" * 32
+    assert parse_transaction_hash(value) is None
+    assert parse_transaction_hash("0x" + "AB" * 32) == "0x" + "ab" * 32

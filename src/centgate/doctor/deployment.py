@@ -14,7 +14,7 @@ from urllib.parse import unquote, urlsplit
 import aiohttp
 from pydantic import SecretStr
 
-from centgate.jsonrpc.nodes import Node
+from centgate.jsonrpc.nodes import RpcNode
 from centgate.resources import Resources, open_resources
 from centgate.settings import PREFIX, Settings
 from centgate.upstream import Upstream
@@ -51,13 +51,13 @@ class Deployment:
     send_test_alert: bool = False
 
     @cached_property
-    def node(self) -> Node | None:
+    def node(self) -> RpcNode | None:
         """Node of the payment network for settlement lookups; None if none is set."""
         url = self.settings.rpc_url
         if url is None:
             return None
         session = self.resources.session
-        return Node(url, Upstream("node", "the node", session, max_bytes=4 * MEGABYTE, max_wait=5))
+        return RpcNode(url, Upstream("node", "the node", session, max_bytes=4 * MEGABYTE, max_wait=5))
 
     @cached_property
     def node_setting(self) -> str:

@@ -14,7 +14,7 @@ from centgate.dollars import USDC, Asset
 from centgate.eip3009 import domain_separator
 from centgate.errors import ProviderFailure
 from centgate.evm import keccak
-from centgate.jsonrpc.nodes import Node, RpcRefused
+from centgate.jsonrpc.nodes import CallFailure, RpcNode
 from centgate.settings import Settings, get_raw_value
 
 BURNS = frozenset(
@@ -78,7 +78,7 @@ async def pay_to_account(deployment: Deployment) -> Finding:
     if node is None:
         return without_node(deployment)
     try:
-        (code,) = await node.ask([("eth_getCode", [address, "latest"])], tolerant=False)
+        (code,) = await node.send_requests([("eth_getCode", [address, "latest"])], tolerant=False)
         token = deployment.settings.token.address
         blocked = await _call_contract(node, token, "isBlacklisted(address)", address)
     except ProviderFailure as failure:
@@ -148,12 +148,12 @@ def _check_domain(
     )
 
 
-async def _call_contract(node: Node, to: str, signature: str, address: str | None = None) -> bytes | None:
+async def _call_contract(node: RpcNode, to: str, signature: str, address: str | None = None) -> bytes | None:
     """Call a contract and return its output; None if it returns nothing or reverts."""
     data = keccak(signature.encode())[:4] + (bytes.fromhex(address[2:]).rjust(32, b"\0") if address else b"")
     call = {"to": to, "data": "0x" + data.hex()}
-    (answer,) = await node.ask([("eth_call", [call, "latest"])], tolerant=True)
-    if isinstance(answer, RpcRefused):
+    (answer,) = await node.send_requests([("eth_call", [call, "latest"])], tolerant=True)
+    if isinstance(answer, CallFailure):
         return None
     return bytes.fromhex(str(answer).removeprefix("0x")) or None
 

@@ -10,7 +10,7 @@ from centgate.doctor.check import Finding, failed, ok, skipped, warning
 from centgate.doctor.deployment import MEGABYTE, Deployment, host, in_the_clear
 from centgate.errors import ProviderFailure
 from centgate.evm import keccak
-from centgate.jsonrpc.nodes import Node
+from centgate.jsonrpc.nodes import RpcNode
 from centgate.payments.nodes import NodeSet, select_nodes
 from centgate.payments.onchain import CONFIRMATIONS, SPAN
 from centgate.upstream import Upstream
@@ -72,10 +72,10 @@ async def _query_with_timeout(deployment: Deployment, url: str) -> _NodeState | 
 async def _query_node(deployment: Deployment, url: str) -> _NodeState | _NodeProblem:
     """Query everything that payments need from one node."""
     session = deployment.resources.session
-    node_client = Node(url, Upstream("node", "the node", session, max_bytes=4 * MEGABYTE, max_wait=5))
+    node_client = RpcNode(url, Upstream("node", "the node", session, max_bytes=4 * MEGABYTE, max_wait=5))
     setting, chain_id = deployment.node_setting, deployment.settings.chain_id
     try:
-        chain, block = await node_client.ask(
+        chain, block = await node_client.send_requests(
             [("eth_chainId", []), ("eth_getBlockByNumber", ["latest", False])], tolerant=False
         )
         number, age = int(block["number"], 16), time.time() - int(block["timestamp"], 16)
@@ -83,7 +83,7 @@ async def _query_node(deployment: Deployment, url: str) -> _NodeState | _NodePro
             mend = f"set {setting} to a node of chain {chain_id}"
             return _NodeProblem(f"the node is on chain {int(chain, 16)}, payments are on {chain_id}", mend)
         floor = max(0, number - SPAN + 1)
-        _, start = await node_client.logs(
+        _, start = await node_client.get_logs(
             [AUTHORIZATION_USED, None, UNUSED_NONCE], floor, number, address=_token_address(deployment)
         )
         has_safe_block = await _has_safe_block(node_client)
@@ -97,9 +97,11 @@ async def _query_node(deployment: Deployment, url: str) -> _NodeState | _NodePro
     return _NodeState(number, age, has_safe_block)
 
 
-async def _has_safe_block(node_client: Node) -> bool:
+async def _has_safe_block(node_client: RpcNode) -> bool:
     try:
-        (block,) = await node_client.ask([("eth_getBlockByNumber", ["safe", False])], tolerant=False)
+        (block,) = await node_client.send_requests(
+            [("eth_getBlockByNumber", ["safe", False])], tolerant=False
+        )
         return int(block["number"], 16) >= 0
     except (ProviderFailure, ValueError, LookupError, TypeError):
         return False

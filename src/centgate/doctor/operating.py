@@ -97,7 +97,9 @@ async def _node_skew(deployment: Deployment) -> dict[str, float]:
     if deployment.node is None:
         return {}
     try:
-        (block,) = await deployment.node.ask([("eth_getBlockByNumber", ["latest", False])], tolerant=False)
+        (block,) = await deployment.node.send_requests(
+            [("eth_getBlockByNumber", ["latest", False])], tolerant=False
+        )
         ahead = int(block["timestamp"], 16) - time.time()
     except (ProviderFailure, ValueError, LookupError, TypeError):
         return {}

@@ -8,7 +8,7 @@ from centgate.catalog import all_providers, all_services
 from centgate.doctor.check import Finding, failed, ok, skipped, warning
 from centgate.doctor.deployment import Deployment, host
 from centgate.errors import CentgateError, ProviderFailure, ProviderRefused
-from centgate.jsonrpc.nodes import at_once
+from centgate.jsonrpc.nodes import run_concurrently
 from centgate.provider import Provider, RequestTrace, UnavailableProvider
 from centgate.service import AnyService
 from centgate.settings import PREFIX
@@ -84,7 +84,7 @@ async def _check_reachable(instance: Provider, deployment: Deployment) -> str:
     urls = _provider_urls(instance, deployment)
     if not urls:
         return "nothing to reach"
-    await at_once(instance.upstream.get(url, accept=ANYTHING) for url in urls)
+    await run_concurrently(instance.upstream.get(url, accept=ANYTHING) for url in urls)
     key = "; its key was not tested, because calls are metered" if instance.settings.key else ""
     return f"{', '.join(host(url) for url in urls)} responds{key}"
 

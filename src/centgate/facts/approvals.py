@@ -7,15 +7,15 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 ApprovalSource = Literal["goplus", "rpc"]
-Kind = Literal["contract", "wallet", "delegated", "unused"]
+SpenderKind = Literal["contract", "wallet", "delegated", "unused"]
 """Account at an address: code; no code; only a delegation (EIP-7702); no code and no transaction sent."""
 
-UNLIMITED = 2**256 - 1
+UNLIMITED_ALLOWANCE = 2**256 - 1
 """The largest possible allowance."""
 
 
 @dataclass(frozen=True, slots=True)
-class ToldToken:
+class ReportedToken:
     """Token of an approval. None where the source gives no value."""
 
     address: str
@@ -23,12 +23,12 @@ class ToldToken:
     symbol: str | None = None
     decimals: int | None = None
     malicious: bool | None = None
-    misdeeds: tuple[str, ...] = ()
+    misconduct: tuple[str, ...] = ()
     """Reported misconduct, in the source's words, such as `fake_standard_interface`."""
 
 
 @dataclass(frozen=True, slots=True)
-class ToldSpender:
+class ReportedSpender:
     """Address that may spend the token. None where the source gives no value."""
 
     address: str
@@ -39,28 +39,28 @@ class ToldSpender:
     is_contract: bool | None = None
     source_verified: bool | None = None
     trusted: bool | None = None
-    doubtful: bool | None = None
-    misdeeds: tuple[str, ...] = ()
+    is_doubtful: bool | None = None
+    misconduct: tuple[str, ...] = ()
     """Reported misconduct, in the source's words, such as `phishing_activities`."""
     deployed_at: int | None = None
     """Seconds since 1970."""
 
     @property
-    def judged(self) -> bool:
+    def is_assessed(self) -> bool:
         """True if the source assessed the spender; event logs only name an address."""
-        return (self.source_verified, self.trusted, self.doubtful) != (None, None, None)
+        return (self.source_verified, self.trusted, self.is_doubtful) != (None, None, None)
 
 
 @dataclass(frozen=True, slots=True)
-class ToldApproval:
+class ReportedApproval:
     """Permission for one spender to move one token."""
 
-    token: ToldToken
-    spender: ToldSpender
+    token: ReportedToken
+    spender: ReportedSpender
     source: ApprovalSource
     amount: int | None
     """In base units; None if the source says "unlimited", or the amount is unreadable."""
-    said: str | None
+    amount_text: str | None
     """Amount as the source gave it."""
     unlimited: bool = False
     """True if the source says so in words."""
@@ -76,10 +76,10 @@ class ToldApproval:
 
 
 @dataclass(frozen=True, slots=True)
-class ToldApprovals:
+class ReportedApprovals:
     """Approvals of a wallet reported by one source, each token and spender once."""
 
-    entries: tuple[ToldApproval, ...]
+    entries: tuple[ReportedApproval, ...]
     tokens: int
     """Number of tokens the source covers, including those whose approvals are all revoked."""
     partial: bool = False
@@ -89,13 +89,13 @@ class ToldApprovals:
 
 
 @dataclass(frozen=True, slots=True)
-class Scan:
+class ApprovalScan:
     """Approvals reported by the event logs of a range of blocks."""
 
-    told: ToldApprovals
+    approvals: ReportedApprovals
     from_block: int
     to_block: int
-    until: int
+    end_time: int
     """Time of the last block, in seconds since 1970."""
     revoked: int
     """Number of approvals whose latest event sets them to 0."""
@@ -105,13 +105,13 @@ class Scan:
     """Days between the first block and the last; None if the time of the first is unknown."""
 
     @property
-    def complete(self) -> bool:
+    def is_complete(self) -> bool:
         """True if the range starts at the first block of the chain."""
         return self.from_block == 0
 
 
 @dataclass(frozen=True, slots=True)
-class TokenNow:
+class CurrentToken:
     """Current state of a token contract. None where a call failed."""
 
     balance: int | None
@@ -123,20 +123,20 @@ class TokenNow:
 
 
 @dataclass(frozen=True, slots=True)
-class Live:
+class OnchainState:
     """Current on-chain state of reported approvals."""
 
     allowances: Mapping[tuple[str, str], int | None] = field(
         default_factory=dict[tuple[str, str], int | None]
     )
     """Allowance by token and spender, in base units, for those queried; None where the call failed."""
-    tokens: Mapping[str, TokenNow] = field(default_factory=dict[str, TokenNow])
-    kinds: Mapping[str, Kind] = field(default_factory=dict[str, Kind])
+    tokens: Mapping[str, CurrentToken] = field(default_factory=dict[str, CurrentToken])
+    kinds: Mapping[str, SpenderKind] = field(default_factory=dict[str, SpenderKind])
     """By spender."""
-    times: Mapping[int, int] = field(default_factory=dict[int, int])
+    block_times: Mapping[int, int] = field(default_factory=dict[int, int])
     """Block times by block number, in seconds since 1970."""
 
     @property
-    def failed(self) -> int:
+    def unreadable_count(self) -> int:
         """Number of allowances that were queried and could not be read."""
         return sum(allowance is None for allowance in self.allowances.values())

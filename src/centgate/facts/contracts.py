@@ -9,7 +9,7 @@ from typing import Any, Literal, cast
 
 from centgate.readings import as_address, as_clean_name
 
-Registry = Literal["etherscan", "sourcify", "blockscout"]
+SourceRegistry = Literal["etherscan", "sourcify", "blockscout"]
 ContractSource = Literal["etherscan", "sourcify", "blockscout", "rpc"]
 AccountKind = Literal["contract", "wallet", "delegated_wallet", "unknown"]
 MatchLevel = Literal["exact", "bytecode", "unspecified", "similar", "none"]
@@ -26,7 +26,7 @@ ProxyKind = Literal[
     "other",
 ]
 
-MOST_NAMED = 60
+MAX_IMPLEMENTATIONS = 60
 """Implementations of one proxy that are reported."""
 _SPDX = {
     "mit": "MIT",
@@ -65,23 +65,29 @@ class ProxyClaim:
     field: str
     """Name of the registry's own field."""
     value: str
-    left_out: int = 0
+    omitted_count: int = 0
     """Number of further implementations that the registry names."""
 
     @classmethod
-    def told(
-        cls, kind: ProxyKind | None, named: Sequence[NamedAddress], field: str, said: str, *, is_proxy: bool
+    def from_registry(
+        cls,
+        kind: ProxyKind | None,
+        implementations: Sequence[NamedAddress],
+        field: str,
+        registry_text: str,
+        *,
+        is_proxy: bool,
     ) -> ProxyClaim:
         """Build a claim with the first implementations; `value` lists them after the registry's own text."""
-        listed = tuple(named[:MOST_NAMED])
-        left_out = len(named) - len(listed)
-        value = ", ".join([said, *(each.address for each in listed)])
+        listed = tuple(implementations[:MAX_IMPLEMENTATIONS])
+        left_out = len(implementations) - len(listed)
+        value = ", ".join([registry_text, *(each.address for each in listed)])
         suffix = f", and {left_out} more" if left_out else ""
         return cls(is_proxy, kind, listed, field, value + suffix, left_out)
 
 
 @dataclass(frozen=True, slots=True)
-class Created:
+class ContractCreation:
     """Creation of a contract. None where the source gives no value."""
 
     creator: str | None = None
@@ -92,10 +98,10 @@ class Created:
 
 
 @dataclass(frozen=True, slots=True)
-class Published:
+class SourceRecord:
     """Record of one registry about the code at an address, without source and ABI themselves."""
 
-    registry: Registry
+    registry: SourceRegistry
     match: MatchLevel
     name: str | None = None
     similar_address: str | None = None
@@ -108,40 +114,40 @@ class Published:
     source_available: bool = False
     abi_available: bool | None = False
     proxy: ProxyClaim | None = None
-    created: Created | None = None
-    code_seen: bool = False
+    created: ContractCreation | None = None
+    has_code: bool = False
     """True if the registry has seen code at the address, verified or not."""
-    self_destructed: bool = False
-    changed: bool = False
+    is_self_destructed: bool = False
+    is_code_changed: bool = False
     """True if the code is no longer what was verified."""
 
     @property
-    def verified(self) -> bool:
+    def is_verified(self) -> bool:
         """True if source that matches the code at this very address is published."""
         return self.match not in ("similar", "none")
 
 
-def an_address(value: Any) -> str | None:
+def parse_nonzero_address(value: Any) -> str | None:
     """Parse an address, in lower case; None for anything else and for the zero address."""
     parsed = as_address(value)
     return parsed if parsed and int(parsed, 16) else None
 
 
-def licence(value: Any) -> str | None:
+def spdx_license(value: Any) -> str | None:
     """Return a licence by its SPDX name if it is a known one; None if none is stated."""
     license_name = as_clean_name(value)
     key = "".join(filter(str.isalnum, license_name or "")).lower()
     return None if key in ("", "none", "unknown") else _SPDX.get(key, license_name)
 
 
-def named(rows: Any, *keys: str) -> tuple[NamedAddress, ...]:
+def parse_named_addresses(rows: Any, *keys: str) -> tuple[NamedAddress, ...]:
     """Parse a list of objects with an address, under the first of `keys` that has one, and a name."""
     by_address: dict[str, NamedAddress] = {}
     for row in cast(list[Any], rows) if isinstance(rows, list) else []:
         if not isinstance(row, Mapping):
             continue
         entry = cast(Mapping[str, Any], row)
-        found_address = next(filter(None, (an_address(entry.get(key)) for key in keys)), None)
+        found_address = next(filter(None, (parse_nonzero_address(entry.get(key)) for key in keys)), None)
         if found_address:
             by_address.setdefault(
                 found_address, NamedAddress(found_address, as_clean_name(entry.get("name")))

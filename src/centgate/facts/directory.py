@@ -15,18 +15,18 @@ import msgspec
 from centgate.readings import as_usd
 from centgate.text import has_invisible
 
-MOST_SLUG = 100
+MAX_SLUG_LENGTH = 100
 """Characters; a longer text is not a slug."""
-MOST_CHAINS = 200
+MAX_CHAINS = 200
 """Chains of a protocol that are returned."""
-MOST_LINKS = {"website": 1, "social": 1, "code": 5, "audit": 10}
+MAX_LINKS = {"website": 1, "social": 1, "code": 5, "audit": 10}
 """Links of each kind that are returned, kinds in this order."""
 
 LinkKind = Literal["website", "social", "code", "audit"]
 
 
 @dataclass(frozen=True, slots=True)
-class Link:
+class DirectoryLink:
     """Page about a protocol, https only."""
 
     kind: LinkKind
@@ -34,7 +34,7 @@ class Link:
 
 
 @dataclass(frozen=True, slots=True)
-class Protocol:
+class DefiProtocol:
     """Full record of a protocol."""
 
     slug: str
@@ -44,88 +44,88 @@ class Protocol:
     """Chain names as the directory spells them."""
     tvl_usd: float | None
     """US dollars locked, without borrowed, staked and treasury assets."""
-    links: tuple[Link, ...]
+    links: tuple[DirectoryLink, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Listing:
+class ProtocolListing:
     """Row of the list: its names and TVL parsed, the rest raw."""
 
     slug: str
     name: str
     symbol: str | None
     gecko_id: str | None
-    parent: str | None
+    parent_slug: str | None
     """Slug of the parent protocol."""
     tvl_usd: float | None
-    counts: bool
+    counts_towards_parent: bool
     """True if its TVL counts towards that of its parent."""
     row: msgspec.Raw
 
 
 @dataclass(frozen=True, slots=True)
-class Directory:
+class ProtocolDirectory:
     """Index of listings by normalized names: `to_slug` for slugs, `alphanumeric_key` for names."""
 
-    parse_row: Callable[[Listing], Protocol]
+    parse_row: Callable[[ProtocolListing], DefiProtocol]
     """Parses a listing's row, in the directory's own format."""
-    by_slug: dict[str, Listing] = field(default_factory=dict[str, Listing])
-    by_name: dict[str, list[Listing]] = field(default_factory=dict[str, list[Listing]])
-    by_gecko_id: dict[str, list[Listing]] = field(default_factory=dict[str, list[Listing]])
-    by_symbol: dict[str, list[Listing]] = field(default_factory=dict[str, list[Listing]])
-    children: dict[str, list[Listing]] = field(default_factory=dict[str, list[Listing]])
+    by_slug: dict[str, ProtocolListing] = field(default_factory=dict[str, ProtocolListing])
+    by_name: dict[str, list[ProtocolListing]] = field(default_factory=dict[str, list[ProtocolListing]])
+    by_gecko_id: dict[str, list[ProtocolListing]] = field(default_factory=dict[str, list[ProtocolListing]])
+    by_symbol: dict[str, list[ProtocolListing]] = field(default_factory=dict[str, list[ProtocolListing]])
+    children: dict[str, list[ProtocolListing]] = field(default_factory=dict[str, list[ProtocolListing]])
     """Listings by the slug of their parent."""
 
-    def add(self, listing: Listing) -> None:
+    def add_listing(self, listing: ProtocolListing) -> None:
         """Add a listing; of two with one slug the first stays."""
-        if self.by_slug.setdefault(slugged(listing.slug), listing) is not listing:
+        if self.by_slug.setdefault(to_slug(listing.slug), listing) is not listing:
             return
         for index, key in (
-            (self.by_name, letters(listing.name)),
+            (self.by_name, alphanumeric_key(listing.name)),
             (self.by_gecko_id, listing.gecko_id),
             (self.by_symbol, listing.symbol),
-            (self.children, listing.parent),
+            (self.children, listing.parent_slug),
         ):
             if key:
                 index.setdefault(key, []).append(listing)
 
-    def slugs(self) -> Iterator[str]:
+    def all_slugs(self) -> Iterator[str]:
         """Yield every slug, those of parents included."""
         yield from self.by_slug
         yield from self.children.keys() - self.by_slug.keys()
 
-    def protocol(self, listing: Listing) -> Protocol:
+    def get_protocol(self, listing: ProtocolListing) -> DefiProtocol:
         """Return the full record of a listing."""
         return self.parse_row(listing)
 
-    def parent(self, slug: str) -> Protocol:
+    def build_parent(self, slug: str) -> DefiProtocol:
         """Build a parent, which has no row of its own, from its children."""
-        listings = sorted(self.children[slug], key=largest)
-        children = [self.protocol(listing) for listing in listings]
-        tvls = [listing.tvl_usd for listing in listings if listing.counts]
+        listings = sorted(self.children[slug], key=tvl_sort_key)
+        children = [self.get_protocol(listing) for listing in listings]
+        tvls = [listing.tvl_usd for listing in listings if listing.counts_towards_parent]
         known_tvls = [tvl for tvl in tvls if tvl is not None]
-        return Protocol(
+        return DefiProtocol(
             slug,
             _parent_name(slug, [child.name for child in children]),
             next((child.category for child in children if child.category), None),
-            tuple(dict.fromkeys(chain for child in children for chain in child.chains))[:MOST_CHAINS],
+            tuple(dict.fromkeys(chain for child in children for chain in child.chains))[:MAX_CHAINS],
             as_usd(math.fsum(known_tvls)) if known_tvls else None,
             select_links(link for child in children for link in child.links),
         )
 
 
-def largest(listing: Listing) -> tuple[float, str]:
+def tvl_sort_key(listing: ProtocolListing) -> tuple[float, str]:
     """Return a sort key that puts the highest TVL first."""
     return -(listing.tvl_usd or 0), listing.slug
 
 
-def slugged(name: str) -> str:
+def to_slug(name: str) -> str:
     """Convert a name to a slug as the directory does: lower case, hyphens, no apostrophes; dots stay."""
     normalized = name if name.isascii() else unicodedata.normalize("NFKC", name)
     return re.sub(r"[\s_-]+", "-", re.sub(r"['\u2019`]", "", normalized.lower())).strip("-")
 
 
-def letters(name: str) -> str:
+def alphanumeric_key(name: str) -> str:
     """Return the letters and digits of a name, in lower case."""
     normalized = name if name.isascii() else unicodedata.normalize("NFKC", name)
     return "".join(filter(str.isalnum, normalized.lower()))
@@ -133,15 +133,15 @@ def letters(name: str) -> str:
 
 def is_slug(text: str) -> bool:
     """True if a text can be a slug: short, without spaces or invisible characters."""
-    if len(text) > MOST_SLUG or " " in text or not letters(text):
+    if len(text) > MAX_SLUG_LENGTH or " " in text or not alphanumeric_key(text):
         return False
     return text.isprintable() if text.isascii() else not has_invisible(text)
 
 
-def select_links(links: Iterable[Link]) -> tuple[Link, ...]:
+def select_links(links: Iterable[DirectoryLink]) -> tuple[DirectoryLink, ...]:
     """Return the safe links, each once, at most MAX_LINKS of a kind."""
-    remaining = dict(MOST_LINKS)
-    selected: dict[str, Link] = {}
+    remaining = dict(MAX_LINKS)
+    selected: dict[str, DirectoryLink] = {}
     for link in links:
         if remaining[link.kind] and link.url not in selected and _is_safe_url(link.url):
             remaining[link.kind] -= 1
@@ -165,6 +165,6 @@ def _parent_name(slug: str, names: Sequence[str]) -> str:
     for name in names:
         words = name.split()
         for count in range(1, len(words) + 1):
-            if slugged(" ".join(words[:count])) == slug:
+            if to_slug(" ".join(words[:count])) == slug:
                 return " ".join(words[:count])
     return slug.replace("-", " ").title()

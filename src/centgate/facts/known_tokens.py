@@ -24,7 +24,7 @@ class KnownToken:
     name: str
 
 
-def known_token(chain_id: int, address: str) -> KnownToken | None:
+def find_known_token(chain_id: int, address: str) -> KnownToken | None:
     """Return the well-known token at an address (lower case), or None."""
     return KNOWN_TOKENS.get(chain_id, _NO_TOKENS).get(address)
 
@@ -36,7 +36,7 @@ def _build_table(*rows: tuple[str, str, int, str]) -> Mapping[str, KnownToken]:
 _NO_TOKENS: Mapping[str, KnownToken] = MappingProxyType({})
 _TEST_USDC = _build_table(("0x036cbd53842c5426634e7929541ec2318f3dcf7e", "USDC", 6, "USDC"))
 
-NATIVE_AS_TOKEN = frozenset(
+NATIVE_COIN_ADDRESSES = frozenset(
     {
         "0x0000000000000000000000000000000000000000",
         "0x0000000000000000000000000000000000001010",  # POL on polygon, as an ERC-20

@@ -14,7 +14,7 @@ FIRST_BLOCK = datetime(2015, 7, 30, tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
+class PairToken:
     """One of a pair's two tokens."""
 
     address: str | None
@@ -29,8 +29,8 @@ class Pair:
     address: str
     """Lower case; 32 bytes where the exchange's pools have no contract of their own."""
     dex: str | None
-    base: Side
-    quote: Side
+    base: PairToken
+    quote: PairToken
     price_usd: float | None
     """US dollars for one base token."""
     quote_price_usd: float | None
@@ -50,7 +50,7 @@ class Pair:
     url: str | None
     source: PairSource
 
-    def has(self, token: str) -> bool:
+    def has_token(self, token: str) -> bool:
         """True if a token (lower case) is one of the two."""
         return token in (self.base.address, self.quote.address)
 
@@ -67,13 +67,13 @@ class Pair:
         return min(known, default=None)
 
 
-def product(*figures: float | None) -> float | None:
+def multiply_known(*figures: float | None) -> float | None:
     """Multiply figures; None if one is missing."""
     known = [figure for figure in figures if figure is not None]
     return math.prod(known) if len(known) == len(figures) else None
 
 
-def listed_since(seconds: float) -> datetime | None:
+def pair_creation_time(seconds: float) -> datetime | None:
     """Convert seconds since 1970 to a creation time; None if no pair can be as old, or as new."""
     latest = datetime.now(UTC) + timedelta(days=1)
     if not FIRST_BLOCK.timestamp() <= seconds <= latest.timestamp():

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
-FLAGS: Mapping[str, str] = {
+GOPLUS_FIELDS: Mapping[str, str] = {
     "open_source": "is_open_source",
     "proxy": "is_proxy",
     "mintable": "is_mintable",
@@ -166,11 +166,11 @@ class Simulation:
     """The source's names of fields with impossible taxes."""
 
     @property
-    def transfer_blocked(self) -> bool:
+    def is_transfer_blocked(self) -> bool:
         """True if the token's transfer itself failed, judged by the reason for the failed sale."""
         reason = (self.reason or "").upper()
         return "TRANSFER" in reason and "INSUFFICIENT" not in reason
 
-    def flagged(self, *names: str) -> bool:
+    def has_any_flag(self, *names: str) -> bool:
         """True if any of these flags was raised."""
         return any(flag.name in names for flag in self.flags)

@@ -14,7 +14,7 @@ from centgate.readings import MAX_USD, as_base_units
 
 WalletSource = Literal["alchemy", "blockscout", "rpc"]
 
-CONFIDENT = 0.9
+MIN_CONFIDENCE = 0.9
 """Below this confidence (DefiLlama's own) a price is doubtful."""
 
 _EXACT = Context(prec=400)
@@ -34,12 +34,12 @@ class Token:
     decimals: int | None = None
     price_usd: float | None = None
     """Price of one unit according to the source itself."""
-    accused: str | None = None
+    accusation: str | None = None
     """Accusation by the source itself, in its words."""
     supply: int | None = None
     """Total supply, in base units."""
 
-    def completed(self, other: Token | None) -> Token:
+    def fill_missing(self, other: Token | None) -> Token:
         """Return a copy with missing values filled from another record of the token."""
         if other is None:
             return self
@@ -65,9 +65,9 @@ class Price:
     """Time of the quote."""
 
     @property
-    def confident(self) -> bool:
+    def is_confident(self) -> bool:
         """True if the source is confident enough to treat the token as traded."""
-        return self.confidence is not None and self.confidence >= CONFIDENT
+        return self.confidence is not None and self.confidence >= MIN_CONFIDENCE
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,7 @@ class Holding:
 
 
 @dataclass(frozen=True, slots=True)
-class Coin:
+class NativeCoin:
     """Balance of the native coin in a wallet."""
 
     amount: int | None
@@ -90,7 +90,7 @@ class Coin:
 
 
 @dataclass(frozen=True, slots=True)
-class Movement:
+class Transfer:
     """Transfer of a token or of the native coin."""
 
     transaction: str
@@ -103,7 +103,7 @@ class Movement:
     """In base units."""
     block: int | None
     at: datetime | None
-    place: int = 0
+    position: int = 0
     """Position among the transfers of its block, as far as the source gives it."""
 
     def counterparty(self, wallet: str) -> str | None:
@@ -114,51 +114,51 @@ class Movement:
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-def newest_first(movements: list[Movement]) -> list[Movement]:
+def sort_newest_first(transfers: list[Transfer]) -> list[Transfer]:
     """Sort transfers, the latest first.
 
     One without a time gets that of its block, or of the last block before it whose time is known.
     """
-    known_times = sorted((each.block, each.at) for each in movements if each.block is not None and each.at)
+    known_times = sorted((each.block, each.at) for each in transfers if each.block is not None and each.at)
     blocks = [block for block, _ in known_times]
 
-    def effective_time(each: Movement) -> datetime:
+    def effective_time(each: Transfer) -> datetime:
         if each.at or each.block is None:
             return each.at or _EPOCH
         position = bisect_right(blocks, each.block)
         return known_times[position - 1][1] if position else _EPOCH
 
     return sorted(
-        movements, key=lambda each: (effective_time(each), each.block or 0, each.place), reverse=True
+        transfers, key=lambda each: (effective_time(each), each.block or 0, each.position), reverse=True
     )
 
 
-def transaction_hash(value: Any) -> str | None:
+def parse_transaction_hash(value: Any) -> str | None:
     """Parse a transaction hash, in lower case; None for anything else."""
     lower = value.lower() if isinstance(value, str) else ""
     return lower if _TRANSACTION.fullmatch(lower) else None
 
 
-def block_number(value: Any) -> int | None:
+def parse_block_number(value: Any) -> int | None:
     """Parse a block number, decimal or hex; None if it is too large for any chain."""
     number = as_base_units(value)
     return number if number is not None and number <= _LAST_BLOCK else None
 
 
-def scaled(amount: int | None, decimals: int | None) -> Decimal | None:
+def to_whole_units(amount: int | None, decimals: int | None) -> Decimal | None:
     """Convert an amount to whole units, exactly; None if either is unknown."""
     if amount is None or decimals is None:
         return None
     return _EXACT.scaleb(Decimal(amount), -decimals)
 
 
-def worth(units: Decimal | None, price_usd: float) -> float | None:
+def usd_value(units: Decimal | None, price_usd: float) -> float | None:
     """Return the value of an amount in US dollars; None if unknown, or above MAX_USD."""
     usd = _EXACT.multiply(units, Decimal(repr(price_usd))) if units is not None else None
-    return finite(usd) if usd is not None and usd <= MAX_USD else None
+    return to_finite_float(usd) if usd is not None and usd <= MAX_USD else None
 
 
-def finite(number: Decimal | None) -> float | None:
+def to_finite_float(number: Decimal | None) -> float | None:
     """Convert to a float for JSON; None if it is missing or not finite."""
     if number is None:
         return None

@@ -10,10 +10,10 @@ from typing import ParamSpec, TypeVar
 
 from centgate.chains import CHAIN_BY_ID
 from centgate.errors import NoData, ProviderFailure
-from centgate.facts.contracts import Created, ProxyClaim, Published, Registry
-from centgate.providers.blockscout import Blockscout, ExploredAccount
+from centgate.facts.contracts import ContractCreation, ProxyClaim, SourceRecord, SourceRegistry
+from centgate.providers.blockscout import Blockscout, ExplorerAccount
 from centgate.providers.etherscan import Etherscan
-from centgate.providers.rpc import Call, Rpc
+from centgate.providers.rpc import ContractCall, Rpc
 from centgate.providers.sourcify import Sourcify
 from centgate.readings import from_unix_seconds
 from centgate.sources import attempt, open_task_group
@@ -23,31 +23,31 @@ P = ParamSpec("P")
 K = TypeVar("K", bound=Hashable)
 T = TypeVar("T")
 
-ROUNDS = 5
+MAX_READ_ROUNDS = 5
 """Rounds of concurrent chain reads; three are enough for most contracts."""
-MOST_IMPLEMENTATIONS = 3
+MAX_SOURCE_LOOKUPS = 3
 """Implementations whose source is looked up; each costs one more call."""
 
 
 @dataclass(frozen=True, slots=True)
-class Registered:
+class ContractSources:
     """Records of registries about an address, in the order of the queries."""
 
-    published: tuple[Published, ...]
-    account: ExploredAccount | None = None
-    created: Created | None = None
+    records: tuple[SourceRecord, ...]
+    account: ExplorerAccount | None = None
+    creation: ContractCreation | None = None
 
     @property
-    def best(self) -> Published | None:
+    def best_record(self) -> SourceRecord | None:
         """Best record of the source: of this very address, else of a contract with the same code."""
-        found = [each for each in self.published if each.match != "none"]
-        return next((each for each in found if each.verified), found[0] if found else None)
+        found = [each for each in self.records if each.match != "none"]
+        return next((each for each in found if each.is_verified), found[0] if found else None)
 
     @property
-    def claims(self) -> list[tuple[Registry, ProxyClaim]]:
+    def proxy_claims(self) -> list[tuple[SourceRegistry, ProxyClaim]]:
         """Statements of the registries about a proxy."""
-        claims: dict[Registry, ProxyClaim] = {
-            each.registry: each.proxy for each in self.published if each.proxy
+        claims: dict[SourceRegistry, ProxyClaim] = {
+            each.registry: each.proxy for each in self.records if each.proxy
         }
         if self.account and self.account.proxy:
             claims.setdefault("blockscout", self.account.proxy)
@@ -56,16 +56,16 @@ class Registered:
     @property
     def is_contract(self) -> bool | None:
         """True if there is or was a contract, as far as the registries know; None if unknown."""
-        if any(claim.kind == "eip7702" for _, claim in self.claims):
+        if any(claim.kind == "eip7702" for _, claim in self.proxy_claims):
             return False
-        if self.created or self.best or any(claim.is_proxy for _, claim in self.claims):
+        if self.creation or self.best_record or any(claim.is_proxy for _, claim in self.proxy_claims):
             return True
-        if any(each.code_seen for each in self.published):
+        if any(each.has_code for each in self.records):
             return True
         return self.account.is_contract if self.account else None
 
 
-class Registries:
+class SourceRegistries:
     """Source registries available for a chain, the best one first.
 
     Etherscan and Sourcify are queried concurrently: one knows most contracts, the other how closely their
@@ -86,103 +86,103 @@ class Registries:
         self._failed: dict[str, ProviderFailure | NoData] = {}
 
     @property
-    def any(self) -> bool:
+    def has_any(self) -> bool:
         """True if any registry is available."""
         return bool(self._available)
 
     @property
-    def failed(self) -> list[str]:
+    def unavailable_names(self) -> list[str]:
         """Names of the registries that failed."""
         return list(self._failed)
 
-    async def know(self, address: str) -> Registered:
+    async def fetch(self, address: str) -> ContractSources:
         """Fetch the records of an address. Raise the first failure if all fail on a supported chain."""
         async with open_task_group() as group:
-            published_task = group.create_task(self.published(address))
+            published_task = group.create_task(self.fetch_records(address))
             creation_task = group.create_task(self._fetch_creation(address))
         published, created = published_task.result(), creation_task.result()
         if self._available and not published and self._chain_id in CHAIN_BY_ID:
             raise next(iter(self._failed.values()))
         creations = [created, *(each.created for each in published)]
-        sources = Registered(published, created=_merge_creations([each for each in creations if each]))
+        sources = ContractSources(published, creation=_merge_creations([each for each in creations if each]))
         needs_account = any(each.registry == "blockscout" for each in published)
         return await self._with_account(sources, address) if needs_account else sources
 
-    async def published(self, address: str) -> tuple[Published, ...]:
+    async def fetch_records(self, address: str) -> tuple[SourceRecord, ...]:
         """Query every available registry."""
         found = await self._query_published(address, self._etherscan, self._sourcify)
-        if not any(each.verified for each in found):
+        if not any(each.is_verified for each in found):
             found += await self._query_published(address, self._blockscout)
         return tuple(found)
 
     async def _query_published(
         self, address: str, *registries: Etherscan | Sourcify | Blockscout
-    ) -> list[Published]:
+    ) -> list[SourceRecord]:
         """Query these registries concurrently."""
         queried = [each for each in registries if self._can_query(each)]
         answers = await asyncio.gather(
-            *(attempt(each.published, self._chain_id, address) for each in queried)
+            *(attempt(each.source_record, self._chain_id, address) for each in queried)
         )
         for registry, answer in zip(queried, answers, strict=True):
-            if not isinstance(answer, Published):
+            if not isinstance(answer, SourceRecord):
                 self._failed[registry.info.name] = answer
-        return [each for each in answers if isinstance(each, Published)]
+        return [each for each in answers if isinstance(each, SourceRecord)]
 
     def _can_query(self, registry: Etherscan | Sourcify | Blockscout) -> bool:
         return registry in self._available and registry.info.name not in self._failed
 
-    async def dated(self, sources: Registered, address: str, rpc: Rpc) -> Registered:
+    async def with_creation_time(self, sources: ContractSources, address: str, rpc: Rpc) -> ContractSources:
         """Add the time of creation, from its block or transaction where only those are known."""
         sources = await self._creation_time_from_block(sources, rpc)
-        if sources.created and sources.created.at:
+        if sources.creation and sources.creation.at:
             return sources
-        if not sources.created or not sources.created.transaction:
+        if not sources.creation or not sources.creation.transaction:
             sources = await self._with_account(sources, address)
-        transaction = sources.created and sources.created.transaction
+        transaction = sources.creation and sources.creation.transaction
         if not transaction or not self._can_query(self._blockscout):
             return sources
-        moment = await attempt(self._blockscout.time_of, self._chain_id, transaction)
+        moment = await attempt(self._blockscout.transaction_time, self._chain_id, transaction)
         return _with_time(sources, moment if isinstance(moment, datetime) else None)
 
-    async def _creation_time_from_block(self, sources: Registered, rpc: Rpc) -> Registered:
-        created = sources.created
+    async def _creation_time_from_block(self, sources: ContractSources, rpc: Rpc) -> ContractSources:
+        created = sources.creation
         if not created or created.at or created.block is None:
             return sources
         if not rpc.is_configured or not rpc.supports_chain(self._chain_id):
             return sources
-        blocks = await attempt(rpc.blocks, self._chain_id, [created.block])
+        blocks = await attempt(rpc.block_headers, self._chain_id, [created.block])
         return _with_time(
             sources, from_unix_seconds(blocks[0].timestamp) if isinstance(blocks, list) else None
         )
 
-    async def _with_account(self, sources: Registered, address: str) -> Registered:
+    async def _with_account(self, sources: ContractSources, address: str) -> ContractSources:
         """Add Blockscout's record of the address itself, if Blockscout is available."""
         if sources.account or not self._can_query(self._blockscout):
             return sources
-        account = await attempt(self._blockscout.account, self._chain_id, address)
-        if not isinstance(account, ExploredAccount):
+        account = await attempt(self._blockscout.explorer_account, self._chain_id, address)
+        if not isinstance(account, ExplorerAccount):
             return sources
-        creations = [each for each in (sources.created, account.created) if each]
+        creations = [each for each in (sources.creation, account.creation) if each]
         return replace(sources, account=account, created=_merge_creations(creations))
 
-    async def _fetch_creation(self, address: str) -> Created | None:
+    async def _fetch_creation(self, address: str) -> ContractCreation | None:
         """Fetch the creation, for which only Etherscan has a separate call."""
         if self._etherscan not in self._available:
             return None
-        answer = await attempt(self._etherscan.creation, self._chain_id, address)
-        return answer if isinstance(answer, Created) else None
+        answer = await attempt(self._etherscan.contract_creation, self._chain_id, address)
+        return answer if isinstance(answer, ContractCreation) else None
 
 
-def _with_time(sources: Registered, moment: datetime | None) -> Registered:
+def _with_time(sources: ContractSources, moment: datetime | None) -> ContractSources:
     """Set the time of creation."""
-    return replace(sources, created=replace(sources.created, at=moment)) if sources.created else sources
+    return replace(sources, created=replace(sources.creation, at=moment)) if sources.creation else sources
 
 
-def _merge_creations(creations: Sequence[Created]) -> Created | None:
+def _merge_creations(creations: Sequence[ContractCreation]) -> ContractCreation | None:
     """Merge records: each value from the first that has it."""
     if not creations:
         return None
-    return Created(
+    return ContractCreation(
         creator=next((each.creator for each in creations if each.creator), None),
         transaction=next((each.transaction for each in creations if each.transaction), None),
         at=next((each.at for each in creations if each.at), None),
@@ -190,12 +190,12 @@ def _merge_creations(creations: Sequence[Created]) -> Created | None:
     )
 
 
-async def look(rpc: Rpc, chain_id: int, address: str) -> tuple[Seen, ProviderFailure | None]:
+async def read_chain_state(rpc: Rpc, chain_id: int, address: str) -> tuple[Seen, ProviderFailure | None]:
     """Read the chain state of an address; the second value is the failure that ended reading early."""
     state = Seen(address)
     clock = asyncio.get_running_loop()
     start = clock.time()
-    for _ in range(ROUNDS):
+    for _ in range(MAX_READ_ROUNDS):
         next_reads = wanted(state)
         if not next_reads:
             break
@@ -208,15 +208,15 @@ async def look(rpc: Rpc, chain_id: int, address: str) -> tuple[Seen, ProviderFai
 
 async def _read_chain(rpc: Rpc, chain_id: int, state: Seen, reads: Wanted) -> ProviderFailure | None:
     """Run all reads concurrently and store the results; return the first failure, if any."""
-    calls = [Call(to, calldata(call)) for to, call in reads.calls]
+    calls = [ContractCall(to, calldata(call)) for to, call in reads.calls]
     pending: list[Awaitable[ProviderFailure | None]] = [
-        _read_into(state.slots, slots, rpc.slots, chain_id, contract, [slot for _, slot in slots])
+        _read_into(state.slots, slots, rpc.storage_slots, chain_id, contract, [slot for _, slot in slots])
         for contract, slots in _group_by_contract(reads.slots).items()
     ]
     if reads.codes:
-        pending.append(_read_into(state.codes, reads.codes, rpc.codes, chain_id, reads.codes))
+        pending.append(_read_into(state.codes, reads.codes, rpc.contract_codes, chain_id, reads.codes))
     if calls:
-        pending.append(_read_into(state.returned, reads.calls, rpc.calls, chain_id, calls))
+        pending.append(_read_into(state.returned, reads.calls, rpc.call_contracts, chain_id, calls))
     return next((failure for failure in await asyncio.gather(*pending) if failure), None)
 
 

@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 from centgate.chains import CHAIN_BY_ID
 from centgate.errors import NoData, ProviderFailure
 from centgate.facts.known_tokens import KNOWN_TOKENS
-from centgate.facts.wallets import Holding, Movement, Token, newest_first
+from centgate.facts.wallets import Holding, Token, Transfer, sort_newest_first
 from centgate.inquiries import erc20
-from centgate.providers.rpc import Log, Rpc
+from centgate.providers.rpc import EventLog, Rpc
 from centgate.readings import as_base_units, from_unix_seconds
 from centgate.sources import attempt, open_task_group
 
@@ -28,12 +28,12 @@ MAX_TIMED_TRANSFERS = 10
 
 @dataclass(frozen=True, slots=True)
 class _RecentLogs:
-    logs: tuple[Log, ...]
+    logs: tuple[EventLog, ...]
     from_block: int
     to_block: int
 
 
-class WalletOnChain:
+class OnchainWallet:
     """One wallet: its balances of known tokens, and its recent Transfer events (EIP-20)."""
 
     def __init__(self, rpc: Rpc, chain_id: int, wallet: str) -> None:
@@ -50,8 +50,10 @@ class WalletOnChain:
             *known_tokens,
             *[token for token in moved_tokens if token not in known_tokens][:MAX_MOVED_TOKENS],
         ]
-        calls = [erc20.balance_of(token, self._wallet) for token in tokens]
-        balances = [erc20.number(returned) for returned in await self._rpc.calls(self._chain_id, calls)]
+        calls = [erc20.balance_of_call(token, self._wallet) for token in tokens]
+        balances = [
+            erc20.decode_uint(returned) for returned in await self._rpc.call_contracts(self._chain_id, calls)
+        ]
         note = (
             f" and those that moved in blocks {recent.from_block} to {recent.to_block}"
             if isinstance(recent, _RecentLogs)
@@ -64,7 +66,7 @@ class WalletOnChain:
             Holding(Token(token), balance) for token, balance in zip(tokens, balances, strict=True) if balance
         ]
 
-    async def movements(self) -> list[Movement]:
+    async def transfers(self) -> list[Transfer]:
         """Return token transfers in the blocks that were read, the latest first; the first have a time."""
         recent = await self._transfer_logs()
         if not isinstance(recent, _RecentLogs):
@@ -73,9 +75,9 @@ class WalletOnChain:
             "coverage is partial: transfers were read from the chain itself, those of tokens in blocks "
             f"{recent.from_block} to {recent.to_block}, without those of the chain's own coin"
         )
-        movements = newest_first([_parse_transfer(log) for log in recent.logs])
+        movements = sort_newest_first([_parse_transfer(log) for log in recent.logs])
         numbers = sorted({each.block for each in movements[:MAX_TIMED_TRANSFERS] if each.block is not None})
-        blocks = await attempt(self._rpc.blocks, self._chain_id, numbers) if numbers else []
+        blocks = await attempt(self._rpc.block_headers, self._chain_id, numbers) if numbers else []
         if isinstance(blocks, NoData | ProviderFailure):
             return movements
         times = {block.number: from_unix_seconds(block.timestamp) for block in blocks}
@@ -84,18 +86,18 @@ class WalletOnChain:
         ]
         return [*with_times, *movements[MAX_TIMED_TRANSFERS:]]
 
-    async def tokens(self, tokens: Sequence[str]) -> dict[str, Token]:
+    async def token_metadata(self, tokens: Sequence[str]) -> dict[str, Token]:
         """Read symbol, name, decimals and supply of each token from its contract."""
-        getters = (erc20.symbol, erc20.name, erc20.decimals, erc20.total_supply)
+        getters = (erc20.symbol_call, erc20.name_call, erc20.decimals_call, erc20.total_supply_call)
         calls = [getter(token) for token in tokens for getter in getters]
-        answers = iter(await self._rpc.calls(self._chain_id, calls))
+        answers = iter(await self._rpc.call_contracts(self._chain_id, calls))
         return {
             token: Token(
                 token,
-                symbol=erc20.text(next(answers)),
-                name=erc20.text(next(answers)),
-                decimals=erc20.small(next(answers)),
-                supply=erc20.number(next(answers)),
+                symbol=erc20.decode_text(next(answers)),
+                name=erc20.decode_text(next(answers)),
+                decimals=erc20.decode_decimals(next(answers)),
+                supply=erc20.decode_uint(next(answers)),
             )
             for token in tokens
         }
@@ -112,15 +114,18 @@ class WalletOnChain:
     async def _read_logs(self) -> _RecentLogs:
         latest = (await self._rpc.latest_block(self._chain_id)).number
         blocks = LOG_BLOCKS if self._chain_id in CHAIN_BY_ID else DEVELOPMENT_BLOCKS
-        wallet_topic = erc20.topic(self._wallet)
+        wallet_topic = erc20.encode_topic(self._wallet)
         async with open_task_group() as group:
             tasks = [
                 group.create_task(
-                    self._rpc.logs(
+                    self._rpc.event_logs(
                         self._chain_id, topics, to_block=latest, blocks=blocks, requests=LOG_REQUESTS
                     )
                 )
-                for topics in ([erc20.TRANSFER, wallet_topic], [erc20.TRANSFER, None, wallet_topic])
+                for topics in (
+                    [erc20.TRANSFER_TOPIC, wallet_topic],
+                    [erc20.TRANSFER_TOPIC, None, wallet_topic],
+                )
             ]
         results = [task.result() for task in tasks]
         # a transfer to oneself is found in both directions; transfers of NFTs have a fourth topic
@@ -134,14 +139,14 @@ class WalletOnChain:
         )
 
 
-def _parse_transfer(log: Log) -> Movement:
-    return Movement(
+def _parse_transfer(log: EventLog) -> Transfer:
+    return Transfer(
         transaction=log.transaction,
-        sender=erc20.address_in(log.topics[1]),
-        recipient=erc20.address_in(log.topics[2]),
+        sender=erc20.decode_address(log.topics[1]),
+        recipient=erc20.decode_address(log.topics[2]),
         token=Token(log.address),
         amount=as_base_units(log.data[:66]),
         block=log.block,
         at=None,
-        place=log.index,
+        position=log.index,
     )

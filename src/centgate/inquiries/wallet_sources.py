@@ -9,9 +9,17 @@ from typing import TypeVar, cast
 
 from centgate.chains import CHAIN_BY_ID
 from centgate.errors import NoData, ProviderFailure, ProviderUnconfigured
-from centgate.facts.known_tokens import NATIVE_AS_TOKEN, known_token
-from centgate.facts.wallets import Coin, Holding, Movement, Price, Token, WalletSource, newest_first
-from centgate.inquiries.wallet_on_chain import WalletOnChain
+from centgate.facts.known_tokens import NATIVE_COIN_ADDRESSES, find_known_token
+from centgate.facts.wallets import (
+    Holding,
+    NativeCoin,
+    Price,
+    Token,
+    Transfer,
+    WalletSource,
+    sort_newest_first,
+)
+from centgate.inquiries.wallet_on_chain import OnchainWallet
 from centgate.provider import Provider
 from centgate.providers.alchemy import Alchemy
 from centgate.providers.blockscout import Blockscout
@@ -21,13 +29,13 @@ from centgate.readings import MAX_BASE_UNITS
 from centgate.sources import attempt, open_task_group
 from centgate.verdicts.valuation import ranked, valued
 
-NATIVE = "0x0000000000000000000000000000000000000000"
+NATIVE_COIN = "0x0000000000000000000000000000000000000000"
 """Address that stands for the native coin in price queries."""
 MAX_PRICED_TOKENS = 99
 """Tokens whose price is queried, in one call with that of the native coin."""
 MAX_METADATA_TOKENS = 30
 """Tokens whose metadata is queried."""
-RECENT = 10
+MAX_RECENT_TRANSFERS = 10
 """Transfers in a response."""
 
 T = TypeVar("T")
@@ -37,18 +45,18 @@ MetadataSource = Callable[[Sequence[str]], Awaitable[dict[str, Token]]]
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class WalletSnapshot:
     """Balance, holdings and transfers of a wallet, with their sources."""
 
     chain_id: int
     wallet: str
-    coin: Coin
+    coin: NativeCoin
     coin_source: WalletSource | None
     holdings: list[Holding]
     holdings_source: WalletSource
-    movements: list[Movement]
+    transfers: list[Transfer]
     """The latest first."""
-    movements_source: WalletSource
+    transfers_source: WalletSource
 
 
 class WalletSources:
@@ -59,10 +67,10 @@ class WalletSources:
     ) -> None:
         self._chain_id, self._wallet = chain_id, wallet
         self._alchemy, self._blockscout, self._rpc = alchemy, blockscout, rpc
-        self._on_chain = WalletOnChain(rpc, chain_id, wallet)
+        self._on_chain = OnchainWallet(rpc, chain_id, wallet)
         self._record = rpc.trace
 
-    async def seen(self) -> Seen:
+    async def fetch_snapshot(self) -> WalletSnapshot:
         """Return balance, tokens and transfers, each from the first source that has them.
 
         Raises the first source's failure if none returns the balance or the tokens. Missing transfers are
@@ -79,52 +87,54 @@ class WalletSources:
         movements = transfers_task.result()
         if isinstance(movements, NoData | ProviderFailure):
             self._record.add_warning("recent transfers are unknown: no source returned them")
-            movements = (list[Movement](), holdings_task.result()[1])
+            movements = (list[Transfer](), holdings_task.result()[1])
         return _build_snapshot(
             self._chain_id, self._wallet, coin_task.result(), holdings_task.result(), movements
         )
 
-    async def _fetch_native_balance(self) -> tuple[Coin, WalletSource | None]:
+    async def _fetch_native_balance(self) -> tuple[NativeCoin, WalletSource | None]:
         try:
             return await self._first_answer("the native balance is", self._balance_queries())
         except NoData:
             self._record.add_warning("the native balance is unknown: no source returned it")
-            return Coin(None), None
+            return NativeCoin(None), None
 
-    async def completed(self, seen: Seen, prices: Mapping[str, Price]) -> Seen:
+    async def add_metadata(self, snapshot: WalletSnapshot, prices: Mapping[str, Price]) -> WalletSnapshot:
         """Add symbols, names and decimals of the relevant tokens; warn of tokens that were skipped."""
-        in_order = ranked(valued(each, prices.get(each.token.address)) for each in seen.holdings)
+        in_order = ranked(valued(each, prices.get(each.token.address)) for each in snapshot.holdings)
         # tokens with a price come first even if their decimals, and so their value, are not known yet
         in_order.sort(key=lambda each: each.holding.token.address not in prices)
         unnamed = [each.holding.token.address for each in in_order if _is_unnamed(each.holding.token)]
-        source = self._metadata_source(seen.holdings_source)
+        source = self._metadata_source(snapshot.holdings_source)
         if source is None:
             unnamed = []
         metadata = await self._fetch_metadata(source, unnamed[:MAX_METADATA_TOKENS])
         moved_tokens = [
-            each.token.address for each in seen.movements[:RECENT] if each.token and _is_unnamed(each.token)
+            each.token.address
+            for each in snapshot.transfers[:MAX_RECENT_TRANSFERS]
+            if each.token and _is_unnamed(each.token)
         ]
         missing = [token for token in dict.fromkeys(moved_tokens) if token not in metadata]
-        metadata |= await self._fetch_metadata(self._metadata_source(seen.movements_source), missing)
+        metadata |= await self._fetch_metadata(self._metadata_source(snapshot.transfers_source), missing)
         if skipped := set(unnamed[MAX_METADATA_TOKENS:]) - metadata.keys():
             self._record.add_warning(f"{len(skipped)} further tokens of the wallet were not checked")
         holdings = [each.holding for each in in_order if each.holding.token.address not in skipped]
         complete = replace(
-            seen,
+            snapshot,
             holdings=[
-                replace(each, token=each.token.completed(metadata.get(each.token.address)))
+                replace(each, token=each.token.fill_missing(metadata.get(each.token.address)))
                 for each in holdings
             ],
-            movements=[_with_metadata(each, metadata) for each in seen.movements],
+            movements=[_with_metadata(each, metadata) for each in snapshot.transfers],
         )
         self._warn_unnamed(complete)
         return complete
 
-    def _warn_unnamed(self, snapshot: Seen) -> None:
+    def _warn_unnamed(self, snapshot: WalletSnapshot) -> None:
         """Warn of tokens whose names could not be checked."""
         tokens = [
             *(each.token for each in snapshot.holdings),
-            *(each.token for each in snapshot.movements[:RECENT] if each.token),
+            *(each.token for each in snapshot.transfers[:MAX_RECENT_TRANSFERS] if each.token),
         ]
         if unnamed := {token.address for token in tokens if _is_unnamed(token)}:
             self._record.add_warning(
@@ -139,15 +149,15 @@ class WalletSources:
     def _metadata_source(self, source: WalletSource) -> MetadataSource | None:
         """Return the metadata query for tokens that a source lists by address alone, or None."""
         if source == "alchemy":
-            return partial(self._alchemy.tokens, self._chain_id)
-        return self._on_chain.tokens if source == "rpc" else None
+            return partial(self._alchemy.token_metadata, self._chain_id)
+        return self._on_chain.token_metadata if source == "rpc" else None
 
-    def _balance_queries(self) -> list[SourceQuery[Coin]]:
+    def _balance_queries(self) -> list[SourceQuery[NativeCoin]]:
         # an explorer's balance can lag behind the chain
         return [
             (self._alchemy, partial(_fetch_native_balance, self._alchemy, self._chain_id, self._wallet)),
             (self._rpc, partial(_fetch_native_balance, self._rpc, self._chain_id, self._wallet)),
-            (self._blockscout, partial(self._blockscout.coin, self._chain_id, self._wallet)),
+            (self._blockscout, partial(self._blockscout.native_coin, self._chain_id, self._wallet)),
         ]
 
     def _holdings_queries(self) -> list[SourceQuery[list[Holding]]]:
@@ -157,11 +167,11 @@ class WalletSources:
             (self._rpc, self._on_chain.holdings),
         ]
 
-    def _transfer_queries(self) -> list[SourceQuery[list[Movement]]]:
+    def _transfer_queries(self) -> list[SourceQuery[list[Transfer]]]:
         return [
-            (self._alchemy, partial(self._alchemy.movements, self._chain_id, self._wallet)),
-            (self._blockscout, partial(self._blockscout.movements, self._chain_id, self._wallet)),
-            (self._rpc, self._on_chain.movements),
+            (self._alchemy, partial(self._alchemy.transfers, self._chain_id, self._wallet)),
+            (self._blockscout, partial(self._blockscout.transfers, self._chain_id, self._wallet)),
+            (self._rpc, self._on_chain.transfers),
         ]
 
     async def _first_answer(self, subject: str, queries: Sequence[SourceQuery[T]]) -> tuple[T, WalletSource]:
@@ -186,9 +196,9 @@ class WalletSources:
         )
 
 
-async def priced(seen: Seen, defillama: DefiLlama) -> Mapping[str, Price]:
+async def fetch_prices(snapshot: WalletSnapshot, defillama: DefiLlama) -> Mapping[str, Price]:
     """Fetch prices of the native coin (as the zero address), of tokens held and of tokens moved."""
-    if seen.chain_id not in CHAIN_BY_ID:
+    if snapshot.chain_id not in CHAIN_BY_ID:
         defillama.trace.add_warning("there are no prices on a development chain")
         return {}
     if not defillama.is_configured:
@@ -196,49 +206,51 @@ async def priced(seen: Seen, defillama: DefiLlama) -> Mapping[str, Price]:
             f"{defillama.info.label} is not configured on this deployment, so prices are missing"
         )
         return {}
-    moved_tokens = [each.token.address for each in seen.movements[:RECENT] if each.token]
-    held_tokens = [each.token.address for each in seen.holdings]
-    known_tokens = [token for token in held_tokens if known_token(seen.chain_id, token)]
+    moved_tokens = [each.token.address for each in snapshot.transfers[:MAX_RECENT_TRANSFERS] if each.token]
+    held_tokens = [each.token.address for each in snapshot.holdings]
+    known_tokens = [token for token in held_tokens if find_known_token(snapshot.chain_id, token)]
     tokens = [
         token
         for token in dict.fromkeys([*known_tokens, *moved_tokens, *held_tokens])
-        if token not in NATIVE_AS_TOKEN
+        if token not in NATIVE_COIN_ADDRESSES
     ]
-    prices = await attempt(defillama.prices, seen.chain_id, [NATIVE, *tokens[:MAX_PRICED_TOKENS]])
+    prices = await attempt(
+        defillama.token_prices, snapshot.chain_id, [NATIVE_COIN, *tokens[:MAX_PRICED_TOKENS]]
+    )
     if not isinstance(prices, dict):
         return {}
     if len(tokens) > MAX_PRICED_TOKENS:
         defillama.trace.add_warning(
             f"the prices of {len(tokens) - MAX_PRICED_TOKENS} tokens were not queried"
         )
-    if NATIVE not in prices and seen.coin.price_usd is None:
+    if NATIVE_COIN not in prices and snapshot.coin.price_usd is None:
         defillama.trace.add_warning(
             "the price of the native coin is unknown, and so is the value of the native balance"
         )
     return prices
 
 
-async def _fetch_native_balance(provider: Alchemy | Rpc, chain_id: int, wallet: str) -> Coin:
+async def _fetch_native_balance(provider: Alchemy | Rpc, chain_id: int, wallet: str) -> NativeCoin:
     amount = await provider.native_balance(chain_id, wallet)
     if not 0 <= amount <= MAX_BASE_UNITS:
         raise provider.invalid_response("returned an impossible balance")
-    return Coin(amount)
+    return NativeCoin(amount)
 
 
 def _build_snapshot(
     chain_id: int,
     wallet: str,
-    coin: tuple[Coin, WalletSource | None],
+    coin: tuple[NativeCoin, WalletSource | None],
     held: tuple[list[Holding], WalletSource],
-    moved: tuple[list[Movement], WalletSource],
-) -> Seen:
+    moved: tuple[list[Transfer], WalletSource],
+) -> WalletSnapshot:
     """Combine the results, with metadata of well-known tokens and of those held filled in."""
     by_token = {
         each.token.address: replace(
-            each, token=each.token.completed(_lookup_metadata(chain_id, each.token.address))
+            each, token=each.token.fill_missing(_lookup_metadata(chain_id, each.token.address))
         )
         for each in held[0]
-        if each.token.address not in NATIVE_AS_TOKEN
+        if each.token.address not in NATIVE_COIN_ADDRESSES
     }
     holdings = [*by_token.values()]
     metadata = {each.token.address: each.token for each in holdings}
@@ -247,17 +259,17 @@ def _build_snapshot(
         for each in moved[0]
         if each.token and (known := _lookup_metadata(chain_id, token := each.token.address))
     }
-    movements = [_with_metadata(each, metadata) for each in newest_first(moved[0])]
-    return Seen(chain_id, wallet, *coin, holdings, held[1], movements, moved[1])
+    movements = [_with_metadata(each, metadata) for each in sort_newest_first(moved[0])]
+    return WalletSnapshot(chain_id, wallet, *coin, holdings, held[1], movements, moved[1])
 
 
-def _with_metadata(movement: Movement, metadata: Mapping[str, Token]) -> Movement:
+def _with_metadata(movement: Transfer, metadata: Mapping[str, Token]) -> Transfer:
     token = movement.token
-    return replace(movement, token=token.completed(metadata.get(token.address))) if token else movement
+    return replace(movement, token=token.fill_missing(metadata.get(token.address))) if token else movement
 
 
 def _lookup_metadata(chain_id: int, address: str) -> Token | None:
-    known = known_token(chain_id, address)
+    known = find_known_token(chain_id, address)
     return Token(address, known.symbol, known.name, known.decimals) if known else None
 
 

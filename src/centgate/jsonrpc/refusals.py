@@ -61,7 +61,7 @@ _BLOCK_COUNT = re.compile(
 """A number in an error message, unless it counts something other than blocks."""
 
 
-def error_in(entry: dict[str, Any]) -> tuple[int, str]:
+def parse_error(entry: dict[str, Any]) -> tuple[int, str]:
     """Return code and original message of an error; some nodes give the cause only in its data."""
     error: Any = entry.get("error")
     if not isinstance(error, dict):
@@ -73,26 +73,26 @@ def error_in(entry: dict[str, Any]) -> tuple[int, str]:
     return int(code) if code.removeprefix("-").isdigit() else 0, full_message.strip()[:MAX_MESSAGE_LENGTH]
 
 
-def is_rate(code: int, message: str) -> bool:
+def is_rate_limit(code: int, message: str) -> bool:
     """True for a rate limit error."""
     return code in _RATE_CODES or any(words in message for words in _RATE_LIMIT_WORDS)
 
 
-def is_halt(code: int, message: str) -> bool:
+def is_execution_failure(code: int, message: str) -> bool:
     """True if the call itself fails, on every node."""
     return code == REVERTED or any(words in message for words in _EXECUTION_FAILURE_WORDS)
 
 
-def is_too_much(code: int, message: str) -> bool:
+def is_range_too_large(code: int, message: str) -> bool:
     """True if the node rejects a range of blocks, or the number of its logs, as too large."""
     return (
-        not is_rate(code, message)
+        not is_rate_limit(code, message)
         and any(words in message for words in _RANGE_WORDS)
         and not any(words in message for words in _UNKNOWN_BLOCK_WORDS)
     )
 
 
-def blocks_allowed(message: str, refused: int) -> int | None:
+def parse_block_limit(message: str, refused: int) -> int | None:
     """Parse the allowed number of blocks: the largest number in the message below the refused one."""
     numbers = (
         int(match[1].replace(",", "")) * (1000 if match[2] else 1) for match in _BLOCK_COUNT.finditer(message)

@@ -7,8 +7,8 @@ from typing import Any, cast
 from urllib.parse import quote
 
 from centgate.errors import ProviderFailure, ProviderRateLimited, ProviderRefused, ProviderTimeout
-from centgate.facts.wallets import Holding, Movement, Token, block_number, transaction_hash
-from centgate.jsonrpc.nodes import at_once
+from centgate.facts.wallets import Holding, Token, Transfer, parse_block_number, parse_transaction_hash
+from centgate.jsonrpc.nodes import run_concurrently
 from centgate.provider import Provider, ProviderInfo, instrumented
 from centgate.readings import as_address, as_base_units, as_decimals, as_text, parse_iso_time
 from centgate.sources import attempt, open_task_group
@@ -22,7 +22,7 @@ NETWORKS: Mapping[int, str] = {
     42161: "arb-mainnet",
     10: "opt-mainnet",
 }
-PAGES = 3
+MAX_PAGES = 3
 """Pages of token balances that are read, 100 tokens each."""
 MAX_TRANSFERS = 50
 """Transfers requested in each direction; a call costs the same for any number."""
@@ -62,7 +62,7 @@ class Alchemy(Provider):
         """Return ERC-20 balances of a wallet, tokens by address alone; warn if not all are read."""
         holdings: list[Holding] = []
         page_key: str | None = None
-        for _ in range(PAGES):
+        for _ in range(MAX_PAGES):
             params: list[Any] = [wallet, "erc20"]
             page = await self._call(
                 chain_id,
@@ -82,7 +82,7 @@ class Alchemy(Provider):
         return holdings
 
     @instrumented
-    async def tokens(self, chain_id: int, addresses: Sequence[str]) -> dict[str, Token]:
+    async def token_metadata(self, chain_id: int, addresses: Sequence[str]) -> dict[str, Token]:
         """Return symbol, name and decimals by token; tokens that cannot be read are missing."""
         requests = [("alchemy_getTokenMetadata", [token]) for token in addresses]
         answers = await self._call_each(chain_id, requests)
@@ -93,7 +93,7 @@ class Alchemy(Provider):
         }
 
     @instrumented
-    async def movements(self, chain_id: int, wallet: str) -> list[Movement]:
+    async def transfers(self, chain_id: int, wallet: str) -> list[Transfer]:
         """Return the latest transfers of tokens and of the native coin from and to a wallet, each once."""
         async with open_task_group() as group:
             tasks = [
@@ -151,7 +151,7 @@ class Alchemy(Provider):
             results = [batch.get(number) for number in range(len(requests))]
         else:
             calls = (attempt(self._call, chain_id, method, params) for method, params in requests)
-            results = await at_once(calls)
+            results = await run_concurrently(calls)
         failures = [each for each in results if isinstance(each, ProviderFailure)]
         if failures and len(failures) == len(requests):
             raise failures[0]
@@ -237,16 +237,16 @@ def _transfer_id(row: JsonObject) -> str:
     )
 
 
-def _parse_transfer(row: JsonObject) -> Movement | None:
+def _parse_transfer(row: JsonObject) -> Transfer | None:
     raw, sender, transaction = (
         _as_object(row.get("rawContract")),
         as_address(row.get("from")),
-        transaction_hash(row.get("hash")),
+        parse_transaction_hash(row.get("hash")),
     )
     token = as_address(raw.get("address"))
     if sender is None or transaction is None or (row.get("category") == "erc20" and token is None):
         return None
-    return Movement(
+    return Transfer(
         transaction=transaction,
         sender=sender,
         recipient=as_address(row.get("to")),
@@ -254,9 +254,9 @@ def _parse_transfer(row: JsonObject) -> Movement | None:
         if row.get("category") == "erc20" and token
         else None,
         amount=as_base_units(raw.get("value")),
-        block=block_number(row.get("blockNum")),
+        block=parse_block_number(row.get("blockNum")),
         at=parse_iso_time(_as_object(row.get("metadata")).get("blockTimestamp")),
-        place=_log_index(row),
+        position=_log_index(row),
     )
 
 

@@ -10,18 +10,18 @@ from urllib.parse import urljoin, urlsplit
 
 from centgate.errors import NoData, ProviderFailure
 from centgate.facts.contracts import (
-    Created,
+    ContractCreation,
     MatchLevel,
     NamedAddress,
     ProxyClaim,
     ProxyKind,
-    Published,
-    an_address,
-    licence,
-    named,
+    SourceRecord,
+    parse_named_addresses,
+    parse_nonzero_address,
+    spdx_license,
 )
-from centgate.facts.wallets import Coin, Holding, Movement
-from centgate.jsonrpc.nodes import at_once
+from centgate.facts.wallets import Holding, NativeCoin, Transfer
+from centgate.jsonrpc.nodes import run_concurrently
 from centgate.provider import Provider, ProviderInfo, instrumented
 from centgate.providers.blockscout_wallet import (
     JsonObject,
@@ -71,13 +71,13 @@ _PROXY_KINDS: dict[str, ProxyKind] = {
 
 
 @dataclass(frozen=True, slots=True)
-class ExploredAccount:
+class ExplorerAccount:
     """The explorer's record of an address itself."""
 
     is_contract: bool | None
     name: str | None
     proxy: ProxyClaim | None
-    created: Created | None
+    creation: ContractCreation | None
 
 
 class Blockscout(Provider):
@@ -127,7 +127,7 @@ class Blockscout(Provider):
         return (self.upstream if chain_id is None else self._hosts.get(chain_id, self.upstream),)
 
     @instrumented
-    async def published(self, chain_id: int, address: str) -> Published:
+    async def source_record(self, chain_id: int, address: str) -> SourceRecord:
         """Return the verified source of an address; match `none` also if no contract is known there."""
         try:
             contract = await self._get_json(chain_id, f"/smart-contracts/{address}")
@@ -138,12 +138,12 @@ class Blockscout(Provider):
         return _parse_contract(contract, self._explorer_page(chain_id, address))
 
     @instrumented
-    async def account(self, chain_id: int, address: str) -> ExploredAccount:
+    async def explorer_account(self, chain_id: int, address: str) -> ExplorerAccount:
         """Return the record of an address; NoData if it is unknown."""
         return _parse_account(await self._get_json(chain_id, f"/addresses/{address}"))
 
     @instrumented
-    async def time_of(self, chain_id: int, transaction: str) -> datetime:
+    async def transaction_time(self, chain_id: int, transaction: str) -> datetime:
         """Return the time at which a transaction was mined."""
         body = await self._get_json(chain_id, f"/transactions/{transaction}")
         mined_at = parse_iso_time(body["timestamp"])
@@ -152,7 +152,7 @@ class Blockscout(Provider):
         raise self.invalid_response("returned no time for a transaction")
 
     @instrumented
-    async def coin(self, chain_id: int, wallet: str) -> Coin:
+    async def native_coin(self, chain_id: int, wallet: str) -> NativeCoin:
         """Return the native balance of a wallet according to the explorer, which can lag behind the chain.
 
         NoData if it has no balance on record, which is not a balance of 0.
@@ -163,7 +163,7 @@ class Blockscout(Provider):
         balance = as_base_units(body["coin_balance"])
         if balance is None:
             raise self.invalid_response("returned a balance that is not a number")
-        return Coin(balance, as_price(body.get("exchange_rate")))
+        return NativeCoin(balance, as_price(body.get("exchange_rate")))
 
     @instrumented
     async def holdings(self, chain_id: int, wallet: str) -> list[Holding]:
@@ -180,7 +180,7 @@ class Blockscout(Provider):
         return [parsed for row in rows if (parsed := parse_holding(row))]
 
     @instrumented
-    async def movements(self, chain_id: int, wallet: str) -> list[Movement]:
+    async def transfers(self, chain_id: int, wallet: str) -> list[Transfer]:
         """Return the latest transfers of tokens and of the native coin from and to a wallet."""
         async with open_task_group() as group:
             tokens = group.create_task(
@@ -203,7 +203,7 @@ class Blockscout(Provider):
         endpoints = {*(self._endpoint(chain, "") for chain in self._chains if chain in self._hosts)}
         if len(self._hosts) < len(self._chains):
             endpoints.add((self.upstream, self.url("/")))
-        await at_once(upstream.get(url, accept=range(300, 500)) for upstream, url in endpoints)
+        await run_concurrently(upstream.get(url, accept=range(300, 500)) for upstream, url in endpoints)
         return f"answers for {len(self._chains)} chains" + ("; its key was not checked" if self.key else "")
 
     async def _get_json(self, chain_id: int, path: str, **params: Any) -> Any:
@@ -217,7 +217,7 @@ class Blockscout(Provider):
             query["apikey"] = self.key
         reply = await upstream.get(url, params=query, accept=_ACCEPTED)
         if reply.status in _REDIRECTS:
-            target = redirected(url, reply.headers.get("Location"))
+            target = redirect_target(url, reply.headers.get("Location"))
             if target is None:
                 raise self.invalid_response("redirects to a host that is not trusted")
             reply = await upstream.get(target, accept=(404, 422))
@@ -254,7 +254,7 @@ class Blockscout(Provider):
         return f"{host.rstrip('/')}/address/{address}" if host.startswith("https://") else None
 
 
-def redirected(url: str, location: str | None) -> str | None:
+def redirect_target(url: str, location: str | None) -> str | None:
     """Return the target of a redirect from `url`, or None if its host is not trusted."""
     target = urljoin(url, location) if location else ""
     parts = urlsplit(target)
@@ -281,33 +281,33 @@ def _error_message(reply: UpstreamResponse) -> str:
     return text if isinstance(text, str) else ""
 
 
-def _parse_contract(contract: dict[str, Any], page: str | None) -> Published:
+def _parse_contract(contract: dict[str, Any], page: str | None) -> SourceRecord:
     """Parse the body of `/smart-contracts/{address}`."""
     source = bool(contract.get("source_code"))
     compiler = as_clean_name(contract.get("compiler_version"))
-    return Published(
+    return SourceRecord(
         "blockscout",
         match := _match_level(contract),
         name=as_clean_name(contract.get("name")) if match != "none" else None,
-        similar_address=an_address(contract.get("verified_twin_address_hash"))
+        similar_address=parse_nonzero_address(contract.get("verified_twin_address_hash"))
         if match == "similar"
         else None,
         language=_parse_language(contract) if match != "none" else None,
         compiler_version=compiler,
-        license=licence(contract.get("license_type")),
+        license=spdx_license(contract.get("license_type")),
         url=page if match != "none" else None,
         source_available=source,
         abi_available=isinstance(contract.get("abi"), list),
         proxy=_parse_proxy(contract),
-        code_seen=any(contract.get(f"{what}_bytecode") for what in ("deployed", "creation")),
-        self_destructed=contract.get("is_self_destructed") is True,
-        changed=contract.get("is_changed_bytecode") is True,
+        has_code=any(contract.get(f"{what}_bytecode") for what in ("deployed", "creation")),
+        is_self_destructed=contract.get("is_self_destructed") is True,
+        is_code_changed=contract.get("is_changed_bytecode") is True,
     )
 
 
 def _match_level(contract: dict[str, Any]) -> MatchLevel:
     if contract.get("is_verified") is not True:
-        return "similar" if an_address(contract.get("verified_twin_address_hash")) else "none"
+        return "similar" if parse_nonzero_address(contract.get("verified_twin_address_hash")) else "none"
     if contract.get("is_fully_verified") is True:
         return "exact"
     return "bytecode" if contract.get("is_partially_verified") is True else "unspecified"
@@ -320,16 +320,16 @@ def _parse_language(contract: dict[str, Any]) -> str | None:
     return language[:1].upper() + language[1:] if language else None
 
 
-def _parse_account(body: dict[str, Any]) -> ExploredAccount:
+def _parse_account(body: dict[str, Any]) -> ExplorerAccount:
     is_contract = body["is_contract"]
-    creator = an_address(body.get("creator_address_hash"))
+    creator = parse_nonzero_address(body.get("creator_address_hash"))
     transaction = body.get("creation_transaction_hash") or body.get("creation_tx_hash")
     has_transaction = isinstance(transaction, str) and len(transaction) == 66
-    return ExploredAccount(
+    return ExplorerAccount(
         is_contract=is_contract if isinstance(is_contract, bool) else None,
         name=as_clean_name(body.get("name")),
         proxy=_parse_proxy(body),
-        created=Created(creator, transaction if has_transaction else None)
+        creation=ContractCreation(creator, transaction if has_transaction else None)
         if creator or has_transaction
         else None,
     )
@@ -337,8 +337,8 @@ def _parse_account(body: dict[str, Any]) -> ExploredAccount:
 
 def _parse_proxy(body: dict[str, Any]) -> ProxyClaim | None:
     """Parse a proxy's kind and implementations, by new names or old; None if no proxy is mentioned."""
-    implementations = named(body.get("implementations"), "address_hash", "address")
-    implementation = an_address(body.get("implementation_address")) or an_address(
+    implementations = parse_named_addresses(body.get("implementations"), "address_hash", "address")
+    implementation = parse_nonzero_address(body.get("implementation_address")) or parse_nonzero_address(
         body.get("minimal_proxy_address_hash")
     )
     if not implementations and implementation:
@@ -347,7 +347,7 @@ def _parse_proxy(body: dict[str, Any]) -> ProxyClaim | None:
     if not implementations and not (isinstance(kind, str) and kind in _PROXY_KINDS):
         return None
     proxy_kind = _PROXY_KINDS.get(kind, "other") if isinstance(kind, str) else None
-    return ProxyClaim.told(
+    return ProxyClaim.from_registry(
         proxy_kind,
         implementations,
         "proxy_type, implementations",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, cast
 
-from centgate.facts.wallets import Holding, Movement, Token, block_number, transaction_hash
+from centgate.facts.wallets import Holding, Token, Transfer, parse_block_number, parse_transaction_hash
 from centgate.readings import as_address, as_base_units, as_decimals, as_price, as_text, parse_iso_time
 
 JsonObject = dict[str, Any]
@@ -25,37 +25,37 @@ def parse_holding(row: JsonObject) -> Holding | None:
     return Holding(token, amount) if token and amount else None
 
 
-def parse_token_transfer(row: JsonObject) -> Movement | None:
+def parse_token_transfer(row: JsonObject) -> Transfer | None:
     """Parse a row of `/addresses/{a}/token-transfers`; None if it cannot be read."""
     token, total = _parse_token(row.get("token")), _as_object(row.get("total"))
     if token is None:
         return None
     token_decimals = as_decimals(total.get("decimals"))
-    token = token.completed(Token(token.address, decimals=token_decimals))
+    token = token.fill_missing(Token(token.address, decimals=token_decimals))
     return _parse_transfer(row, token, total.get("value"))
 
 
-def parse_native_transfer(row: JsonObject) -> Movement | None:
+def parse_native_transfer(row: JsonObject) -> Transfer | None:
     """Parse a row of `/addresses/{a}/transactions`; None if the transaction failed or cannot be read."""
     failed = row.get("status") == "error" or row.get("result") not in (None, "", "success")
     return None if failed else _parse_transfer(row, None, row.get("value"))
 
 
-def _parse_transfer(row: JsonObject, token: Token | None, amount: Any) -> Movement | None:
-    transaction = transaction_hash(row.get("transaction_hash") or row.get("tx_hash") or row.get("hash"))
+def _parse_transfer(row: JsonObject, token: Token | None, amount: Any) -> Transfer | None:
+    transaction = parse_transaction_hash(row.get("transaction_hash") or row.get("tx_hash") or row.get("hash"))
     sender = _party_address(row.get("from"))
     if transaction is None or sender is None:
         return None
     block, index = row.get("block_number") or row.get("block"), row.get("log_index") or row.get("position")
-    return Movement(
+    return Transfer(
         transaction=transaction,
         sender=sender,
         recipient=_party_address(row.get("to")),
         token=token,
         amount=as_base_units(amount),
-        block=block_number(block),
+        block=parse_block_number(block),
         at=parse_iso_time(row.get("timestamp")),
-        place=as_base_units(index) or 0,
+        position=as_base_units(index) or 0,
     )
 
 
@@ -70,7 +70,7 @@ def _parse_token(value: Any) -> Token | None:
         name=as_text(row.get("name")),
         decimals=as_decimals(row.get("decimals")),
         price_usd=as_price(row.get("exchange_rate")),
-        accused=_scam_label(row),
+        accusation=_scam_label(row),
     )
 
 

@@ -60,14 +60,14 @@ class Brave(Provider):
         )
 
     @instrumented
-    async def search(self, query: str, most: int, category: str | None = None) -> Found:
+    async def search(self, query: str, limit: int, category: str | None = None) -> Found:
         """Return at most `limit` pages, up to twenty, of a category if given; empty if nothing matches.
 
         Costs $0.005, however many results.
         """
         if unsupported := self.unsupported_options({"query": query, "category": category}):
             raise self.invalid_response(f"does not support this {unsupported[0]}")
-        params = {"q": narrowed(query, category), "count": str(most)}
+        params = {"q": narrowed(query, category), "count": str(limit)}
         headers = {"X-Subscription-Token": self.key or ""}
         url = self.url("/res/v1/web/search")
         reply = await self.upstream.get(url, params=params, headers=headers, accept=(422,))
@@ -82,7 +82,7 @@ class Brave(Provider):
             raise self.invalid_response(f"ignored the category '{category}': no result belongs to it")
         if warning := left_out(self.info.label, parsed, hits, category):
             self.trace.add_warning(warning)
-        return Found(distinct(hits, most))
+        return Found(distinct(hits, limit))
 
     def _parse_422(self, reply: UpstreamResponse) -> Exception:
         """Map status 422 to an error; for a bad key it replaces the usual 401."""

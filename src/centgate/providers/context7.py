@@ -16,7 +16,7 @@ from centgate.readings import as_clean_name as clean_name
 from centgate.text import clean_line, strip_invisible
 from centgate.upstream import UpstreamResponse
 
-MOST_LIBRARIES = 5
+MAX_LIBRARIES = 5
 MAX_SNIPPETS = 50
 """Snippets of each kind that are read."""
 MAX_TEXT_LENGTH = 40_000
@@ -56,7 +56,7 @@ class Context7(Provider):
         return self.settings.enabled and (self.settings.key is not None or self.settings.url is not None)
 
     @instrumented
-    async def libraries(self, name: str) -> list[Documented]:
+    async def find_libraries(self, name: str) -> list[Documented]:
         """Return at most five libraries that match a name, best first; NoData if nothing matches."""
         query = name.strip()[:MAX_QUERY_LENGTH]
         reply = await self._get("/api/v2/libs/search", {"libraryName": query, "query": query}, accept=(404,))
@@ -73,17 +73,17 @@ class Context7(Provider):
         by_id: dict[str, Documented] = {}
         for library in map(_parse_library, ready):
             by_id.setdefault(library.id, library)
-        return [*by_id.values()][:MOST_LIBRARIES]
+        return [*by_id.values()][:MAX_LIBRARIES]
 
     @instrumented
-    async def docs(self, library_id: str, topic: str | None, budget: int) -> list[Snippet]:
+    async def query_docs(self, library_id: str, topic: str | None, budget: int) -> list[Snippet]:
         """Return snippets of a library for a topic that fit a token budget together.
 
         The API has no budget, so whole snippets are left out here: code first, the best explanation right
         after the best code. NoData for an unknown library or version, or if nothing fits.
         """
         body = await self._fetch_documentation(library_id, topic or _project_name(library_id))
-        snippets = read_snippets(body)
+        snippets = parse_snippets(body)
         if not snippets:
             raise self.no_data(f"no documentation of {library_id} on that topic")
         fitting = tokens.fitting(snippets, budget)
@@ -202,7 +202,7 @@ def _parse_library(row: Any) -> Documented:
     )
 
 
-def read_snippets(body: Mapping[str, Any]) -> list[Snippet]:
+def parse_snippets(body: Mapping[str, Any]) -> list[Snippet]:
     """Parse all snippets, best first: code, with the best explanation right after the best code.
 
     One of the two lists may be missing. TypeError if both are, or if no snippet can be parsed.

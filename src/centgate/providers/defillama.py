@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 from urllib.parse import quote
 
 from centgate.chains import CHAIN_BY_ID
-from centgate.facts.directory import Directory, Protocol
+from centgate.facts.directory import DefiProtocol, ProtocolDirectory
 from centgate.facts.wallets import Price
 from centgate.provider import Provider, ProviderInfo, instrumented
 from centgate.providers.defillama_directory import parse_directory, parse_protocol
@@ -33,7 +33,7 @@ _NOT_FOUND_WORDS = (b"not found", b"not in our database", b"no recorded tvl")
 
 
 @dataclass(frozen=True, slots=True)
-class Totals:
+class FlowTotals:
     """US dollars over three periods up to now; None for a period that is not measured.
 
     `is_current` is False if DefiLlama could not fetch the latest figures of the protocol.
@@ -61,17 +61,17 @@ class DefiLlama(Provider):
 
     def __init__(self, settings: Settings, resources: Resources | None = None) -> None:
         super().__init__(settings, resources)
-        self.shelf = StaleWhileRevalidate(self._fetch_directory)
+        self.directory_cache = StaleWhileRevalidate(self._fetch_directory)
 
     def upstreams_for(self, chain_id: int | None, options: Mapping[str, Any]) -> Sequence[Upstream]:
-        return () if self.shelf.is_usable else (self.upstream,)
+        return () if self.directory_cache.is_usable else (self.upstream,)
 
     @instrumented
-    async def directory(self) -> Directory:
+    async def directory(self) -> ProtocolDirectory:
         """Return the directory of all protocols, cached; a stale one is used, with a warning, if the refresh
         fails.
         """
-        entry = await self.shelf.get(self.remaining_seconds / 2)
+        entry = await self.directory_cache.get(self.remaining_seconds / 2)
         self.record_status("ok", fetchedAt=format_timestamp(entry.fetched_at))
         if entry.is_stale:
             self.trace.is_provisional = True
@@ -82,7 +82,7 @@ class DefiLlama(Provider):
         return entry.value
 
     @instrumented
-    async def protocol(self, slug: str) -> Protocol:
+    async def protocol(self, slug: str) -> DefiProtocol:
         """Fetch a single protocol, for slugs that are missing in the list."""
         url = self.url(f"/protocol/{quote(slug, safe='')}")
         reply = await self.upstream.get(url, accept={*_NOT_FOUND_STATUSES, 502})
@@ -98,17 +98,17 @@ class DefiLlama(Provider):
         return protocol
 
     @instrumented
-    async def fees(self, slug: str) -> Totals:
+    async def fees(self, slug: str) -> FlowTotals:
         """Return the fees that users of a protocol paid."""
         return await self._fetch_totals(slug, "dailyFees", "fees")
 
     @instrumented
-    async def revenue(self, slug: str) -> Totals:
+    async def revenue(self, slug: str) -> FlowTotals:
         """Return the part of the fees that a protocol kept."""
         return await self._fetch_totals(slug, "dailyRevenue", "revenue")
 
     @instrumented
-    async def prices(self, chain_id: int, tokens: Sequence[str]) -> dict[str, Price]:
+    async def token_prices(self, chain_id: int, tokens: Sequence[str]) -> dict[str, Price]:
         """Return prices by token address in lower case; tokens without a price are missing.
 
         The zero address stands for the native coin.
@@ -126,12 +126,12 @@ class DefiLlama(Provider):
         prices = {name.partition(":")[2]: _parse_price(coins.get(name)) for name in names}
         return {token: price for token, price in prices.items() if price}
 
-    async def _fetch_directory(self) -> Directory:
+    async def _fetch_directory(self) -> ProtocolDirectory:
         return await parse_directory(_require_json(await self.upstream.get(self.url("/protocols"))))
 
     async def _fetch_totals(
         self, slug: str, kind: Literal["dailyFees", "dailyRevenue"], figure: str
-    ) -> Totals:
+    ) -> FlowTotals:
         params = {
             "dataType": kind,
             "excludeTotalDataChart": "true",
@@ -155,7 +155,7 @@ class DefiLlama(Provider):
         day, week, month = (_parse_flow(body.get(span)) for span in ("total24h", "total7d", "total30d"))
         if day is None and week is None and month is None:
             raise not_measured
-        return Totals(day, week, month, is_current=body.get("latestFetchIsOk") is not False)
+        return FlowTotals(day, week, month, is_current=body.get("latestFetchIsOk") is not False)
 
     async def _fetch_coins(self, names: Sequence[str]) -> dict[str, Any]:
         base = self.settings.url or COINS_URL

@@ -11,15 +11,15 @@ from typing import Any, cast
 import msgspec
 
 from centgate.facts.directory import (
-    MOST_CHAINS,
-    Directory,
-    Link,
-    Listing,
-    Protocol,
+    MAX_CHAINS,
+    DefiProtocol,
+    DirectoryLink,
+    ProtocolDirectory,
+    ProtocolListing,
+    alphanumeric_key,
     is_slug,
-    letters,
     select_links,
-    slugged,
+    to_slug,
 )
 from centgate.readings import as_usd
 from centgate.text import clean_line
@@ -34,7 +34,7 @@ _NOT_CHAINS = {
 """Keys of `chainTvls` that are no chains, in lower case; with a hyphen (`Base-borrowed`) per chain."""
 
 
-async def parse_directory(body: bytes) -> Directory:
+async def parse_directory(body: bytes) -> ProtocolDirectory:
     """Parse the list of protocols; ValueError if it is not one.
 
     Finding the boundaries of the rows takes about a millisecond for 2 MB, without a pause. Rows are parsed in
@@ -45,12 +45,12 @@ async def parse_directory(body: bytes) -> Directory:
         rows = _ROWS.decode(body)
     except RecursionError:
         raise ValueError("a list nested beyond reading") from None
-    directory = Directory(_parse_row)
+    directory = ProtocolDirectory(_parse_row)
     for batch in split_rows(rows):
         await asyncio.sleep(0)
         for row in batch:
             if listing := _parse_listing(row):
-                directory.add(listing)
+                directory.add_listing(listing)
     if not directory.by_slug:
         raise ValueError("a list without a protocol")
     return directory
@@ -68,7 +68,7 @@ def split_rows(rows: Sequence[msgspec.Raw]) -> Iterator[Sequence[msgspec.Raw]]:
         yield rows[start:]
 
 
-def parse_protocol(slug: str, body: bytes) -> Protocol | None:
+def parse_protocol(slug: str, body: bytes) -> DefiProtocol | None:
     """Parse `/protocol/{slug}`; None if it has no name, ValueError if it is no object.
 
     Such an answer is mostly daily figures, tens of megabytes of them, which are skipped.
@@ -127,7 +127,7 @@ _ROW = msgspec.json.Decoder(_ProtocolRow)
 _BODY = msgspec.json.Decoder(_ProtocolBody)
 
 
-def _parse_listing(raw: msgspec.Raw) -> Listing | None:
+def _parse_listing(raw: msgspec.Raw) -> ProtocolListing | None:
     """Parse what a row is found by; None if it cannot be parsed or has no usable slug."""
     try:
         row = _ROW.decode(raw)
@@ -135,15 +135,15 @@ def _parse_listing(raw: msgspec.Raw) -> Listing | None:
         return None
     name, slug = _parse_text(row.name), (_parse_text(row.slug) or "").lower()
     if not is_slug(slug):
-        slug = slugged(name or "")
+        slug = to_slug(name or "")
     if not is_slug(slug):
         return None
     symbol, gecko_id = _parse_text(row.symbol), _parse_text(row.gecko_id)
-    parent = slugged((_parse_text(row.parent_protocol) or "").rpartition("#")[2])
-    return Listing(
+    parent = to_slug((_parse_text(row.parent_protocol) or "").rpartition("#")[2])
+    return ProtocolListing(
         slug,
         name or slug,
-        symbol.upper() if symbol and letters(symbol) else None,
+        symbol.upper() if symbol and alphanumeric_key(symbol) else None,
         gecko_id.lower() if gecko_id else None,
         parent if is_slug(parent) else None,
         _parse_tvl(row),
@@ -152,7 +152,7 @@ def _parse_listing(raw: msgspec.Raw) -> Listing | None:
     )
 
 
-def _parse_row(listing: Listing) -> Protocol:
+def _parse_row(listing: ProtocolListing) -> DefiProtocol:
     row = _ROW.decode(listing.row)
     return _build_protocol(
         listing.slug, listing.name, row, listing.tvl_usd, _parse_chain_tvls(row.chain_tvls)
@@ -161,10 +161,10 @@ def _parse_row(listing: Listing) -> Protocol:
 
 def _build_protocol(
     slug: str, name: str, fields: _ProtocolFields, tvl_usd: float | None, tvls: dict[str, float]
-) -> Protocol:
+) -> DefiProtocol:
     names = [*_parse_texts(fields.chains)] or [*tvls] or [*_parse_texts(fields.chain)]
-    chains = (clean_line(chain) for chain in names[:MOST_CHAINS] if chain.lower() != "multi-chain")
-    return Protocol(
+    chains = (clean_line(chain) for chain in names[:MAX_CHAINS] if chain.lower() != "multi-chain")
+    return DefiProtocol(
         slug,
         clean_line(name) or slug,
         clean_line(_parse_text(fields.category)),
@@ -192,17 +192,17 @@ def _sum_tvls(tvls: dict[str, float]) -> float | None:
     return as_usd(math.fsum(tvls.values())) if tvls else None
 
 
-def _parse_links(fields: _ProtocolFields) -> Iterator[Link]:
+def _parse_links(fields: _ProtocolFields) -> Iterator[DirectoryLink]:
     for url in _parse_texts(fields.url):
-        yield Link("website", url)
+        yield DirectoryLink("website", url)
     for handle in _parse_texts(fields.twitter):
         if re.fullmatch(r"@?[A-Za-z0-9_]{1,15}", handle):
-            yield Link("social", f"https://x.com/{handle.removeprefix('@')}")
+            yield DirectoryLink("social", f"https://x.com/{handle.removeprefix('@')}")
     for owner in _parse_texts(fields.github):
         if re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9-]{0,38}(/[\w-][\w.-]{0,99})?", owner, re.ASCII):
-            yield Link("code", f"https://github.com/{owner}")
+            yield DirectoryLink("code", f"https://github.com/{owner}")
     for url in _parse_texts(fields.audit_links):
-        yield Link("audit", url)
+        yield DirectoryLink("audit", url)
 
 
 def _parse_value(raw: msgspec.Raw) -> Any:

@@ -6,12 +6,12 @@ import re
 from collections.abc import Sequence
 from typing import Any, cast
 
-from centgate.facts.pairs import Pair, Side, listed_since, product
+from centgate.facts.pairs import Pair, PairToken, multiply_known, pair_creation_time
 from centgate.provider import Provider, ProviderInfo, instrumented
 from centgate.readings import as_amount, as_clean_name, as_count, as_pool_id, as_price, as_usd, get_path
 from centgate.upstream import RateLimit
 
-NAMES = {
+CHAIN_NAMES = {
     1: "ethereum",
     8453: "base",
     56: "bsc",
@@ -42,9 +42,11 @@ class DexScreener(Provider):
 
         Rows that cannot be parsed are left out with a warning; NoData if the token has no pair.
         """
-        chain = NAMES[chain_id]
+        chain = CHAIN_NAMES[chain_id]
         reply = await self.upstream.get(self.url(f"/token-pairs/v1/{chain}/{token}"))
-        found = [pair for pair in self._parse_rows(_pair_rows(reply.parse_json()), chain) if pair.has(token)]
+        found = [
+            pair for pair in self._parse_rows(_pair_rows(reply.parse_json()), chain) if pair.has_token(token)
+        ]
         if not found:
             raise self.no_data(f"no pair of token {token} on {chain}")
         return found
@@ -52,7 +54,7 @@ class DexScreener(Provider):
     @instrumented
     async def pair(self, chain_id: int, address: str) -> Pair:
         """Return the pair at an address (lower case); NoData if it does not exist."""
-        chain = NAMES[chain_id]
+        chain = CHAIN_NAMES[chain_id]
         reply = await self.upstream.get(self.url(f"/latest/dex/pairs/{chain}/{address}"))
         body = reply.parse_json()
         rows = _pair_rows(body) or [row for row in [get_path(body, "pair")] if row]
@@ -64,7 +66,7 @@ class DexScreener(Provider):
     def _parse_rows(self, rows: Sequence[Any], chain: str) -> list[Pair]:
         """Parse the rows of this chain; ProviderError if not one can be parsed."""
         chain_rows = [row for row in rows if get_path(row, "chainId") in (chain, None)]
-        pairs = [pair for row in chain_rows if (pair := read_pair(row, chain))]
+        pairs = [pair for row in chain_rows if (pair := parse_pair(row, chain))]
         if chain_rows and not pairs:
             raise self.invalid_response("returned pairs that cannot be parsed")
         if unreadable := len(chain_rows) - len(pairs):
@@ -85,7 +87,7 @@ def _pair_rows(body: Any) -> list[Any]:
     return cast(list[Any], rows)
 
 
-def read_pair(row: Any, chain: str) -> Pair | None:
+def parse_pair(row: Any, chain: str) -> Pair | None:
     """Parse a pair; None without its address or base token.
 
     Its price is the base token's, in dollars (`priceUsd`) and in quote tokens (`priceNative`), so the quote
@@ -108,11 +110,11 @@ def read_pair(row: Any, chain: str) -> Pair | None:
         price_usd=price_usd,
         quote_price_usd=quote_price,
         liquidity_usd=as_usd(get_path(row, "liquidity", "usd")),
-        base_side_usd=as_usd(product(as_amount(get_path(row, "liquidity", "base")), price_usd)),
-        quote_side_usd=as_usd(product(as_amount(get_path(row, "liquidity", "quote")), quote_price)),
+        base_side_usd=as_usd(multiply_known(as_amount(get_path(row, "liquidity", "base")), price_usd)),
+        quote_side_usd=as_usd(multiply_known(as_amount(get_path(row, "liquidity", "quote")), quote_price)),
         volume24h_usd=as_usd(get_path(row, "volume", "h24")),
         fdv_usd=as_price(get_path(row, "fdv")),
-        created_at=listed_since((as_amount(get_path(row, "pairCreatedAt")) or 0) / 1000),
+        created_at=pair_creation_time((as_amount(get_path(row, "pairCreatedAt")) or 0) / 1000),
         buys24h=as_count(get_path(row, "txns", "h24", "buys")),
         sells24h=as_count(get_path(row, "txns", "h24", "sells")),
         url=_pair_page(get_path(row, "url"), chain, pair_address),
@@ -120,9 +122,9 @@ def read_pair(row: Any, chain: str) -> Pair | None:
     )
 
 
-def _parse_side(row: Any, which: str) -> Side:
+def _parse_side(row: Any, which: str) -> PairToken:
     token = get_path(row, f"{which}Token")
-    return Side(as_pool_id(get_path(token, "address")), as_clean_name(get_path(token, "symbol")))
+    return PairToken(as_pool_id(get_path(token, "address")), as_clean_name(get_path(token, "symbol")))
 
 
 def _pair_page(url: Any, chain: str, pair_address: str) -> str:

@@ -15,7 +15,14 @@ from centgate.errors import (
     ProviderRefused,
     ProviderTimeout,
 )
-from centgate.facts.contracts import Created, ProxyClaim, Published, an_address, licence, named
+from centgate.facts.contracts import (
+    ContractCreation,
+    ProxyClaim,
+    SourceRecord,
+    parse_named_addresses,
+    parse_nonzero_address,
+    spdx_license,
+)
 from centgate.provider import Provider, ProviderInfo, instrumented
 from centgate.readings import as_clean_name, as_count, from_unix_seconds
 from centgate.text import clean_line
@@ -65,13 +72,13 @@ class Etherscan(Provider):
         lacks; under None for all actions once the daily quota is used up."""
 
     @instrumented
-    async def published(self, chain_id: int, address: str) -> Published:
+    async def source_record(self, chain_id: int, address: str) -> SourceRecord:
         """Return the verified source of an address; match `none` also if there is no contract."""
         rows = await self._query(chain_id, "contract", "getsourcecode", address=address)
-        return _parse_source(rows[0] if rows else {"SourceCode": ""}, page(chain_id, address))
+        return _parse_source(rows[0] if rows else {"SourceCode": ""}, explorer_page(chain_id, address))
 
     @instrumented
-    async def creation(self, chain_id: int, address: str) -> Created:
+    async def contract_creation(self, chain_id: int, address: str) -> ContractCreation:
         """Return the creation of a contract; NoData if it is unknown, or not in the plan."""
         action = "getcontractcreation"
         try:
@@ -157,7 +164,7 @@ class Etherscan(Provider):
         return ProviderError(name, f"{label} refuses: {clean_line(message, 120)}")
 
 
-def page(chain_id: int, address: str) -> str | None:
+def explorer_page(chain_id: int, address: str) -> str | None:
     """Return the explorer's web page of an address; None for chains without an explorer."""
     host = EXPLORERS.get(chain_id)
     return f"{host}/address/{address}#code" if host else None
@@ -169,21 +176,23 @@ def _as_list(result: Any) -> list[Any]:
     return cast(list[Any], result)
 
 
-def _parse_source(row: dict[str, Any], url: str | None) -> Published:
+def _parse_source(row: dict[str, Any], url: str | None) -> SourceRecord:
     """Parse a row of getsourcecode."""
     source = str(row["SourceCode"] or "").strip()
     if not source:
-        return Published("etherscan", "none", abi_available=_is_abi(row.get("ABI")), proxy=_parse_proxy(row))
-    similar = an_address(row.get("SimilarMatch"))
+        return SourceRecord(
+            "etherscan", "none", abi_available=_is_abi(row.get("ABI")), proxy=_parse_proxy(row)
+        )
+    similar = parse_nonzero_address(row.get("SimilarMatch"))
     compiler = str(row.get("CompilerVersion") or "")
-    return Published(
+    return SourceRecord(
         "etherscan",
         "similar" if similar else "unspecified",
         name=as_clean_name(row.get("ContractName")),
         similar_address=similar,
         language=_parse_language(source, compiler),
         compiler_version=as_clean_name(compiler.removeprefix("vyper:")),
-        license=licence(row.get("LicenseType")),
+        license=spdx_license(row.get("LicenseType")),
         url=url,
         source_available=True,
         abi_available=_is_abi(row.get("ABI")),
@@ -220,16 +229,18 @@ def _parse_proxy(row: dict[str, Any]) -> ProxyClaim | None:
     is_proxy = str(row.get("Proxy") or "") == "1"
     if not is_proxy and not row.get("SourceCode"):
         return None
-    implementations = named([{"address": row.get("Implementation")}], "address") if is_proxy else ()
+    implementations = (
+        parse_named_addresses([{"address": row.get("Implementation")}], "address") if is_proxy else ()
+    )
     value = "1" if is_proxy else "0"
-    return ProxyClaim.told(None, implementations, "Proxy, Implementation", value, is_proxy=is_proxy)
+    return ProxyClaim.from_registry(None, implementations, "Proxy, Implementation", value, is_proxy=is_proxy)
 
 
-def _parse_creation(row: dict[str, Any]) -> Created:
+def _parse_creation(row: dict[str, Any]) -> ContractCreation:
     """Parse a row of getcontractcreation; older servers send no time and block."""
     transaction = str(row.get("txHash") or "")
-    return Created(
-        creator=an_address(row.get("contractCreator")),
+    return ContractCreation(
+        creator=parse_nonzero_address(row.get("contractCreator")),
         transaction=transaction.lower() if len(transaction) == 66 else None,
         at=from_unix_seconds(row.get("timestamp")),
         block=as_count(row.get("blockNumber")),

@@ -12,7 +12,7 @@ from centgate.errors import ProviderError
 from centgate.facts.hits import AUTHOR, TITLE, address, distinct, line, of_kind, published, rows
 from centgate.facts.web import Found, Hit, Page, SearchType, Unread
 from centgate.provider import Provider, ProviderInfo, instrumented
-from centgate.providers.exa_pages import read_pages, word
+from centgate.providers.exa_pages import parse_pages, parse_tag
 from centgate.readings import as_amount, as_number, get_path
 from centgate.upstream import RateLimit, UpstreamResponse
 
@@ -21,7 +21,7 @@ MAX_COST = 0.01
 RESULTS_PER_PRICE = 10
 """Results that one search returns for a single price."""
 
-WAYS: Mapping[str | None, Sequence[Mapping[str, Any]]] = {
+CATEGORY_PARAMS: Mapping[str | None, Sequence[Mapping[str, Any]]] = {
     None: ({},),
     "company": ({"category": "company"},),
     "news": ({"category": "news"},),
@@ -50,13 +50,13 @@ class Exa(Provider):
     )
 
     @instrumented
-    async def search(self, query: str, most: int, category: str | None = None) -> Found:
+    async def search(self, query: str, limit: int, category: str | None = None) -> Found:
         """Return at most `limit` pages, up to ten, of a category if given; empty if nothing matches.
 
         Costs $0.007 for up to ten results of type `auto`; a request rejected with 400 is not billed. An
         unsupported category is a ProviderError, never a search without the category.
         """
-        params = {"query": query, "numResults": most, "type": "auto"}
+        params = {"query": query, "numResults": limit, "type": "auto"}
         body, variant = await self._search_with_fallback(params, category)
         results = rows(body["results"])
         hits = [(hit, row) for row in results if (hit := _parse_hit(row))]
@@ -67,19 +67,19 @@ class Exa(Provider):
             )
         if category == "pdf" and "category" not in variant:
             hits = self._filter_pdfs(hits)
-        return Found(distinct((hit for hit, _ in hits), most), _parse_search_type(body))
+        return Found(distinct((hit for hit, _ in hits), limit), _parse_search_type(body))
 
     @instrumented
-    async def contents(self, urls: Sequence[str], most_characters: int) -> list[Page | Unread]:
+    async def page_contents(self, urls: Sequence[str], max_characters: int) -> list[Page | Unread]:
         """Return the text of pages, or the reason for its absence, in the order of `urls`.
 
         Costs $0.001 for each page's text: $0.005 for five. One character more than the limit is requested to
         detect a truncated text: its `length` is None. All of the pages may be unread.
         """
         unique_urls = list(dict.fromkeys(urls))
-        params = {"urls": unique_urls, "text": {"maxCharacters": most_characters + 1}}
+        params = {"urls": unique_urls, "text": {"maxCharacters": max_characters + 1}}
         body = self._parse_body(await self._post("/contents", params))
-        pages = read_pages(unique_urls, body, most_characters)
+        pages = parse_pages(unique_urls, body, max_characters)
         return [pages[url] for url in urls]
 
     async def _search_with_fallback(
@@ -87,11 +87,11 @@ class Exa(Provider):
     ) -> tuple[dict[str, Any], Mapping[str, Any]]:
         """Return the response to the first accepted variant of a category, and that variant."""
         tag = None
-        for variant in WAYS[category]:
+        for variant in CATEGORY_PARAMS[category]:
             reply = await self._post("/search", {**params, **variant}, accept=(400,))
             if reply.status != 400:
                 return self._parse_body(reply), variant
-            tag = word(get_path(_parse_json(reply), "tag"))
+            tag = parse_tag(get_path(_parse_json(reply), "tag"))
         action = f"to search for the category '{category}'" if category else "the search"
         raise self.invalid_response(f"rejects {action} with status 400" + (f" ({tag})" if tag else ""))
 

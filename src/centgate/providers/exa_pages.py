@@ -31,7 +31,9 @@ _MESSAGES: Mapping[UnreadReason, str] = {
 }
 
 
-def read_pages(asked: Sequence[str], body: Mapping[str, Any], most: int) -> dict[str, Page | Unread]:
+def parse_pages(
+    urls: Sequence[str], body: Mapping[str, Any], max_characters: int
+) -> dict[str, Page | Unread]:
     """Parse the result for each URL, where one character more than `max_characters` was requested.
 
     A URL that is in neither list has failed. TypeError if both lists are missing.
@@ -39,8 +41,8 @@ def read_pages(asked: Sequence[str], body: Mapping[str, Any], most: int) -> dict
     if not isinstance(body.get("results"), list) and not isinstance(body.get("statuses"), list):
         raise TypeError("neither results nor statuses")
     statuses = _index_by_url(as_list(body.get("statuses"))[:MOST_ROWS], "id")
-    texts = _match_results(asked, as_list(body.get("results"))[:MOST_ROWS], statuses)
-    return {url: _parse_page(url, texts.get(url), _status_of(statuses, url), most) for url in asked}
+    texts = _match_results(urls, as_list(body.get("results"))[:MOST_ROWS], statuses)
+    return {url: _parse_page(url, texts.get(url), _status_of(statuses, url), max_characters) for url in urls}
 
 
 def _parse_page(url: str, row: Any, status: Any, max_characters: int) -> Page | Unread:
@@ -70,14 +72,14 @@ def _is_truncated(raw: str, max_characters: int) -> bool:
 def _parse_failure(url: str, status: Any) -> Unread:
     """Return why there is no text, from the status of the URL, if any."""
     error = get_path(status, "error")
-    tag = word(get_path(error, "tag")) or word(error)
+    tag = parse_tag(get_path(error, "tag")) or parse_tag(error)
     reason = _failure_reason(tag or "", as_number(get_path(error, "httpStatusCode")))
     return Unread(url, reason, _MESSAGES[reason] + (f" (Exa says {tag})" if tag else ""))
 
 
-def word(said: Any) -> str | None:
+def parse_tag(value: Any) -> str | None:
     """Parse Exa's error tag, in capitals; None if it is not one."""
-    return found[0] if isinstance(said, str) and (found := _TAG.fullmatch(said.strip().upper())) else None
+    return found[0] if isinstance(value, str) and (found := _TAG.fullmatch(value.strip().upper())) else None
 
 
 def _failure_reason(tag: str, status: float | None) -> UnreadReason:

@@ -13,12 +13,12 @@ from centgate.facts.hits import DESCRIPTION, MOST_ROWS, TITLE, address, distinct
 from centgate.facts.web import Found, Hit, Page, UnreadReason
 from centgate.provider import Provider, ProviderInfo, instrumented
 from centgate.providers.firecrawl_pages import (
-    SENTENCES,
+    FAILURE_MESSAGES,
     failure_code,
     failure_reason,
     page_status,
-    read_page,
-    site_refusal,
+    parse_page,
+    status_failure_reason,
 )
 from centgate.readings import as_list, get_path
 from centgate.text import clean_line
@@ -68,20 +68,20 @@ class Firecrawl(Provider):
         return ("url",) if _is_expensive(options.get("url")) else ()
 
     @instrumented
-    async def search(self, query: str, most: int) -> Found:
+    async def search(self, query: str, limit: int) -> Found:
         """Return at most `limit` pages, up to ten; empty if nothing matches.
 
         Costs 2 credits for up to ten results without scraping: 2 x $0.0038 = $0.0076.
         """
         params = {
             "query": query,
-            "limit": min(most, RESULTS_PER_PRICE),
+            "limit": min(limit, RESULTS_PER_PRICE),
             "sources": ["web"],
             "highlights": False,
             "timeout": self._timeout_ms,
         }
         results = _search_rows(self._parse_body(await self._post("/v2/search", params)))
-        hits = distinct(filter(None, map(_parse_hit, results)), most)
+        hits = distinct(filter(None, map(_parse_hit, results)), limit)
         if results and not hits:
             raise self.invalid_response("returned results that cannot be parsed")
         return Found(hits)
@@ -108,20 +108,20 @@ class Firecrawl(Provider):
         status = page_status(data)
         if status in (404, 410):
             raise self.no_data(f"no page at {clean_line(url, 200)}: the site returned status {status}")
-        if reason := site_refusal(status):
-            raise PageUnread(self.info.name, reason, f"{SENTENCES[reason]} (status {status})")
-        page = read_page(url, data)
+        if reason := status_failure_reason(status):
+            raise PageUnread(self.info.name, reason, f"{FAILURE_MESSAGES[reason]} (status {status})")
+        page = parse_page(url, data)
         if page is None:
             raise PageUnread(self.info.name, "failed", "the page has no readable text")
         return page
 
     @instrumented
-    async def links(self, url: str, search: str | None, most: int) -> list[Hit]:
+    async def site_links(self, url: str, search: str | None, limit: int) -> list[Hit]:
         """Return at most `limit` pages of a site, by relevance to `search` if given; NoData if it has none.
 
         Costs 1 credit for any number of pages: $0.0038.
         """
-        params = {"url": url, "limit": most, "timeout": self._timeout_ms, "includeSubdomains": False}
+        params = {"url": url, "limit": limit, "timeout": self._timeout_ms, "includeSubdomains": False}
         if search:
             params["search"] = search
         reply = await self._post("/v2/map", params, accept=ERROR_STATUSES)
@@ -131,7 +131,7 @@ class Firecrawl(Provider):
             raise self.invalid_response("returned links that cannot be parsed")
         if not links:
             raise self.no_data(f"no pages of {clean_line(url, 200)}")
-        return list(distinct(_without_query_variants(links), most))
+        return list(distinct(_without_query_variants(links), limit))
 
     @instrumented
     async def probe(self) -> str:
@@ -176,7 +176,7 @@ class Firecrawl(Provider):
             return reply
         code = failure_code(body)
         suffix = f" (Firecrawl says {code})" if code else ""
-        raise PageUnread(self.info.name, reason, SENTENCES[reason] + suffix)
+        raise PageUnread(self.info.name, reason, FAILURE_MESSAGES[reason] + suffix)
 
     def _parse_body(self, reply: UpstreamResponse) -> dict[str, Any]:
         """Return the body of a successful reply, or raise its error."""

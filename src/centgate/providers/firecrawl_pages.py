@@ -12,7 +12,7 @@ from centgate.facts.web import Page, UnreadReason
 from centgate.readings import as_count, as_list, get_path
 from centgate.text import strip_invisible
 
-MOST_CHARACTERS = 200_000
+MAX_CHARACTERS = 200_000
 """Characters read of a page: ten times what is returned."""
 MAX_RAW_CHARACTERS = 1_000_000
 """Characters before images embedded as data are removed."""
@@ -59,7 +59,7 @@ _UNSPECIFIC_CODES = frozenset({"", "SCRAPE_SITE_ERROR", "SCRAPE_ALL_ENGINES_FAIL
 _NET_ERROR = re.compile(r"\b(?:ERR|SSL|SEC)_[A-Z_]+|\bECONN[A-Z]+|\bDNS\b|\btimed out\b", re.IGNORECASE)
 _PAGE_CODE = re.compile(r"(?:SCRAPE|MAP|CRAWL)_[A-Z_]{1,60}")
 
-SENTENCES: Mapping[UnreadReason, str] = {
+FAILURE_MESSAGES: Mapping[UnreadReason, str] = {
     "not_found": "there is no such page",
     "blocked": "the site refuses access to the page",
     "dns": "the site's name cannot be resolved",
@@ -72,16 +72,16 @@ SENTENCES: Mapping[UnreadReason, str] = {
 }
 
 
-def read_page(url: str, data: Any) -> Page | None:
+def parse_page(url: str, data: Any) -> Page | None:
     """Parse a page; None if it has no text."""
     source = _parse_markdown(data)
     text = harmless(strip_invisible(source[:MAX_RAW_CHARACTERS]))
-    markdown = text[:MOST_CHARACTERS].strip()
+    markdown = text[:MAX_CHARACTERS].strip()
     if not markdown:
         return None
     metadata = get_path(data, "metadata")
-    content_type = line(first(metadata, "contentType"), MAX_CONTENT_TYPE_LENGTH)
-    truncated = len(text) > MOST_CHARACTERS
+    content_type = line(first_value(metadata, "contentType"), MAX_CONTENT_TYPE_LENGTH)
+    truncated = len(text) > MAX_CHARACTERS
     pdf_warning = _pdf_warning(metadata, content_type)
     return Page(
         url=url,
@@ -91,27 +91,27 @@ def read_page(url: str, data: Any) -> Page | None:
         else len(text)
         if truncated
         else len(markdown),
-        title=line(first(metadata, *_TITLE_NAMES), TITLE),
-        description=line(first(metadata, *_DESCRIPTION_NAMES), DESCRIPTION),
-        language=line(first(metadata, *_LANGUAGE_NAMES), MAX_LANGUAGE_LENGTH),
-        canonical=address(first(metadata, *_CANONICAL_NAMES)),
+        title=line(first_value(metadata, *_TITLE_NAMES), TITLE),
+        description=line(first_value(metadata, *_DESCRIPTION_NAMES), DESCRIPTION),
+        language=line(first_value(metadata, *_LANGUAGE_NAMES), MAX_LANGUAGE_LENGTH),
+        canonical=address(first_value(metadata, *_CANONICAL_NAMES)),
         author=_parse_author(metadata),
         published=_parse_date(metadata, _PUBLISHED_NAMES),
         modified=_parse_date(metadata, _MODIFIED_NAMES),
         status=page_status(data),
         content_type=content_type,
-        final_url=address(first(metadata, "url")),
+        final_url=address(first_value(metadata, "url")),
         warnings=(pdf_warning,) if pdf_warning else (),
     )
 
 
 def page_status(data: Any) -> int | None:
     """Return the HTTP status of the site."""
-    status = as_count(first(get_path(data, "metadata"), "statusCode"))
+    status = as_count(first_value(get_path(data, "metadata"), "statusCode"))
     return status if status and 100 <= status <= 599 else None
 
 
-def site_refusal(status: int | None) -> UnreadReason | None:
+def status_failure_reason(status: int | None) -> UnreadReason | None:
     """Return the failure reason for an HTTP status; None if the page may be valid."""
     if status in (401, 402, 403, 407, 429, 451):
         return "blocked"
@@ -142,7 +142,7 @@ def _error_code(body: Any) -> str:
     return code.strip().upper()[:100] if isinstance(code, str) else ""
 
 
-def first(metadata: Any, *names: str) -> Any:
+def first_value(metadata: Any, *names: str) -> Any:
     """Return the first text or number under these names; a value may be a list of them."""
     for name in names:
         value = get_path(metadata, name)
@@ -165,19 +165,22 @@ def _parse_markdown(data: Any) -> str:
 def _parse_author(metadata: Any) -> str | None:
     """Return the author's name; skip URLs of profiles, which some sites give instead."""
     for name in _AUTHOR_NAMES:
-        author = line(first(metadata, name), AUTHOR)
+        author = line(first_value(metadata, name), AUTHOR)
         if author and not address(author):
             return author
     return None
 
 
 def _parse_date(metadata: Any, names: tuple[str, ...]) -> str | None:
-    return next((date for name in names if (date := published(first(metadata, name)))), None)
+    return next((date for name in names if (date := published(first_value(metadata, name)))), None)
 
 
 def _pdf_warning(metadata: Any, content_type: str | None) -> str | None:
     """Return a warning for a PDF, of which one page is read: each further one is billed."""
-    pages_read, total = as_count(first(metadata, "numPages")), as_count(first(metadata, "totalPages"))
+    pages_read, total = (
+        as_count(first_value(metadata, "numPages")),
+        as_count(first_value(metadata, "totalPages")),
+    )
     if total and total > 1 and total > (pages_read or 1):
         return f"only the first page of this PDF was read; it has {total}"
     if total is None and content_type and "application/pdf" in content_type.lower():

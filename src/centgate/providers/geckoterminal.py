@@ -7,12 +7,12 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, cast
 
-from centgate.facts.pairs import Pair, Side, listed_since
+from centgate.facts.pairs import Pair, PairToken, pair_creation_time
 from centgate.provider import Provider, ProviderInfo, instrumented
 from centgate.readings import as_clean_name, as_count, as_pool_id, as_price, as_usd, get_path
 from centgate.upstream import RateLimit, UpstreamResponse
 
-NAMES = {
+CHAIN_NAMES = {
     1: "eth",
     8453: "base",
     56: "bsc",
@@ -47,14 +47,16 @@ class GeckoTerminal(Provider):
         Pools of three tokens in which it is neither base nor quote are left out, and so, with a warning, are
         rows that cannot be parsed; NoData if no pool is left.
         """
-        network = NAMES[chain_id]
+        network = CHAIN_NAMES[chain_id]
         body = await self._get_json(
             f"/networks/{network}/tokens/{token}/pools", f"no pool of token {token} on {network}"
         )
         rows = body["data"]
         if not isinstance(rows, list):
             raise TypeError("data is not a list")
-        found = [pair for pair in self._parse_rows(cast(list[Any], rows), body, network) if pair.has(token)]
+        found = [
+            pair for pair in self._parse_rows(cast(list[Any], rows), body, network) if pair.has_token(token)
+        ]
         if not found:
             raise self.no_data(f"no pool of token {token} on {network}")
         # here `fdv_usd` is the requested token's in every row, even if it is the quote (recorded for WETH)
@@ -63,7 +65,7 @@ class GeckoTerminal(Provider):
     @instrumented
     async def pair(self, chain_id: int, address: str) -> Pair:
         """Return the pool at an address (lower case); NoData if it does not exist."""
-        network = NAMES[chain_id]
+        network = CHAIN_NAMES[chain_id]
         no_data_message = f"no pool at {address} on {network}"
         body = await self._get_json(f"/networks/{network}/pools/{address}", no_data_message)
         if body["data"] is None:
@@ -88,7 +90,7 @@ class GeckoTerminal(Provider):
     def _parse_rows(self, rows: list[Any], body: Any, network: str) -> list[Pair]:
         """Parse the rows; ProviderError if not one can be parsed."""
         symbols = _parse_symbols(body)
-        pairs = [pair for row in rows if (pair := read_pool(row, network, symbols))]
+        pairs = [pair for row in rows if (pair := parse_pool(row, network, symbols))]
         if rows and not pairs:
             raise self.invalid_response("returned pools that cannot be parsed")
         if unreadable := len(rows) - len(pairs):
@@ -112,7 +114,7 @@ def _parse_symbols(body: Any) -> Mapping[str, str | None]:
     }
 
 
-def read_pool(row: Any, network: str, symbols: Mapping[str, str | None]) -> Pair | None:
+def parse_pool(row: Any, network: str, symbols: Mapping[str, str | None]) -> Pair | None:
     """Parse a pool; None without its address or base token.
 
     `fdv_usd` is the base token's in the response for a single pool; see `pairs` for the pools of a token.
@@ -145,10 +147,10 @@ def read_pool(row: Any, network: str, symbols: Mapping[str, str | None]) -> Pair
     )
 
 
-def _parse_side(row: Any, which: str, symbols: Mapping[str, str | None]) -> Side:
+def _parse_side(row: Any, which: str, symbols: Mapping[str, str | None]) -> PairToken:
     """Parse a token from an id such as `polygon_pos_0x…`."""
     token = str(get_path(row, "relationships", f"{which}_token", "data", "id") or "")
-    return Side(as_pool_id(token.rpartition("_")[2]), symbols.get(token))
+    return PairToken(as_pool_id(token.rpartition("_")[2]), symbols.get(token))
 
 
 def _parse_creation_time(value: Any) -> datetime | None:
@@ -158,4 +160,4 @@ def _parse_creation_time(value: Any) -> datetime | None:
     except (TypeError, ValueError):
         return None
     created_at = created_at if created_at.tzinfo else created_at.replace(tzinfo=UTC)
-    return listed_since(created_at.timestamp()) if created_at >= INDEXED else None
+    return pair_creation_time(created_at.timestamp()) if created_at >= INDEXED else None

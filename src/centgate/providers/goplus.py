@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 import structlog
 
 from centgate.errors import ProviderFailure, ProviderRateLimited, ProviderRefused
-from centgate.facts.approvals import ToldApprovals
+from centgate.facts.approvals import ReportedApprovals
 from centgate.facts.tokens import TokenFlags
 from centgate.provider import Provider, ProviderInfo, instrumented
 from centgate.providers.goplus_approvals import parse_goplus_approvals
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from centgate.resources import Resources
     from centgate.settings import Settings
 
-OK, PARTIAL, TOO_OFTEN = 1, 2, 4029
+OK, PARTIAL, RATE_LIMITED_CODE = 1, 2, 4029
 _NO_DATA_CODES = frozenset({2018, 2020, 2021, 2026, 2027, 2028})
 """The chain is not covered, the address is not a contract, or there is no data."""
 _ACCESS_CODES = range(4010, 4024)
@@ -64,7 +64,7 @@ class GoPlus(Provider):
         key="optional",
         rate_limit=RateLimit(30),
     )
-    PAUSE = 2.0
+    RETRY_PAUSE = 2.0
     """Seconds before the single retry."""
 
     def __init__(self, settings: Settings, resources: Resources | None = None) -> None:
@@ -72,7 +72,7 @@ class GoPlus(Provider):
         self._access = _AccessToken()
 
     @instrumented
-    async def token(self, chain_id: int, token: str) -> TokenFlags:
+    async def token_security(self, chain_id: int, token: str) -> TokenFlags:
         """Return the security flags of a token; they are partial while the analysis is running.
 
         https://docs.gopluslabs.io/reference/token-security-api
@@ -90,7 +90,7 @@ class GoPlus(Provider):
         return parse_token_security(row or {}, partial=answer.partial)
 
     @instrumented
-    async def approvals(self, chain_id: int, wallet: str) -> ToldApprovals:
+    async def approvals(self, chain_id: int, wallet: str) -> ReportedApprovals:
         """Return the indexed ERC-20 approvals of a wallet; an empty list is valid.
 
         https://docs.gopluslabs.io/reference/token-approval-security-api
@@ -123,9 +123,9 @@ class GoPlus(Provider):
         """
         deadline = time.monotonic() + self.remaining_seconds * 0.95
         body = await self._fetch(path, params)
-        remaining = deadline - time.monotonic() - self.PAUSE
-        if _code_of(body) in (PARTIAL, TOO_OFTEN) and remaining > 0:
-            await asyncio.sleep(self.PAUSE)
+        remaining = deadline - time.monotonic() - self.RETRY_PAUSE
+        if _code_of(body) in (PARTIAL, RATE_LIMITED_CODE) and remaining > 0:
+            await asyncio.sleep(self.RETRY_PAUSE)
             body = await self._retry(body, remaining, path, params)
         self._raise_for_code(body)
         self.trace.is_provisional |= _code_of(body) == PARTIAL
@@ -139,7 +139,7 @@ class GoPlus(Provider):
                 second = await self._fetch(path, params)
         except (ProviderFailure, TimeoutError):
             return first
-        return second if _code_of(first) == TOO_OFTEN or _code_of(second) in (OK, PARTIAL) else first
+        return second if _code_of(first) == RATE_LIMITED_CODE or _code_of(second) in (OK, PARTIAL) else first
 
     @instrumented
     async def probe(self) -> str:
@@ -203,7 +203,7 @@ class GoPlus(Provider):
         name, label = self.info.name, self.info.label
         if code in _NO_DATA_CODES:
             raise self.no_data(f"nothing about it (code {code})")
-        if code == TOO_OFTEN:
+        if code == RATE_LIMITED_CODE:
             raise ProviderRateLimited(name, f"{label} asks to slow down (code {code})", retry_after=10)
         message = self._redact_key(clean_line(as_text(body.get("message")), 120) or "")
         structlog.get_logger().warning(

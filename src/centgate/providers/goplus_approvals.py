@@ -9,7 +9,13 @@ from collections.abc import Iterable, Mapping
 from decimal import Decimal, InvalidOperation, localcontext
 from typing import Any, cast
 
-from centgate.facts.approvals import UNLIMITED, ToldApproval, ToldApprovals, ToldSpender, ToldToken
+from centgate.facts.approvals import (
+    UNLIMITED_ALLOWANCE,
+    ReportedApproval,
+    ReportedApprovals,
+    ReportedSpender,
+    ReportedToken,
+)
 from centgate.readings import as_address, as_amount, as_clean_name, as_decimals, from_unix_seconds
 from centgate.text import clean_line
 
@@ -17,12 +23,12 @@ _MAX_LABELS = 10
 """Labels of misconduct read of a token or a spender."""
 
 
-def parse_goplus_approvals(rows: list[Any], *, partial: bool) -> ToldApprovals:
+def parse_goplus_approvals(rows: list[Any], *, partial: bool) -> ReportedApprovals:
     """Parse the rows of the index; `partial` says that GoPlus is still collecting.
 
     Unreadable rows are left out and counted; of several for one token and spender the latest counts.
     """
-    latest: dict[tuple[str, str], ToldApproval] = {}
+    latest: dict[tuple[str, str], ReportedApproval] = {}
     tokens: set[str] = set()
     unreadable = 0
     for row in rows:
@@ -38,30 +44,30 @@ def parse_goplus_approvals(rows: list[Any], *, partial: bool) -> ToldApprovals:
                 unreadable += 1
             elif (approval.changed_at or 0) >= _change_time(latest.get(approval.pair)):
                 latest[approval.pair] = approval
-    return ToldApprovals(tuple(latest.values()), len(tokens), partial, unreadable)
+    return ReportedApprovals(tuple(latest.values()), len(tokens), partial, unreadable)
 
 
-def _change_time(approval: ToldApproval | None) -> int:
+def _change_time(approval: ReportedApproval | None) -> int:
     return (approval.changed_at or 0) if approval else 0
 
 
-def _parse_token(row: Any) -> ToldToken | None:
+def _parse_token(row: Any) -> ReportedToken | None:
     if not isinstance(row, dict):
         return None
     fields = cast(dict[str, Any], row)
     token = as_address(fields.get("token_address"))
     if token is None:
         return None
-    return ToldToken(
+    return ReportedToken(
         address=token,
         symbol=as_clean_name(fields.get("token_symbol")),
         decimals=as_decimals(fields.get("decimals")),
         malicious=_parse_flag(fields.get("malicious_address")),
-        misdeeds=_parse_labels(fields.get("malicious_behavior")),
+        misconduct=_parse_labels(fields.get("malicious_behavior")),
     )
 
 
-def _parse_approval(token: ToldToken, entry: Any) -> ToldApproval | None:
+def _parse_approval(token: ReportedToken, entry: Any) -> ReportedApproval | None:
     if not isinstance(entry, dict):
         return None
     fields = cast(dict[str, Any], entry)
@@ -70,28 +76,28 @@ def _parse_approval(token: ToldToken, entry: Any) -> ToldApproval | None:
         return None
     allowance = fields.get("approved_amount")
     text = clean_line(str(allowance), 100) if isinstance(allowance, str | int | float) else None
-    return ToldApproval(
+    return ReportedApproval(
         token=token,
         spender=_parse_spender(spender, fields.get("address_info")),
         source="goplus",
         amount=_parse_base_units(text, token.decimals),
-        said=text,
+        amount_text=text,
         unlimited=(text or "").casefold() == "unlimited",
         changed_at=_parse_time(fields.get("approved_time")),
     )
 
 
-def _parse_spender(spender: str, info: Any) -> ToldSpender:
+def _parse_spender(spender: str, info: Any) -> ReportedSpender:
     fields: Mapping[str, Any] = cast(dict[str, Any], info) if isinstance(info, dict) else {}
-    return ToldSpender(
+    return ReportedSpender(
         address=spender,
         name=as_clean_name(fields.get("contract_name")),
         project=as_clean_name(fields.get("tag")),
         is_contract=_parse_flag(fields.get("is_contract")),
         source_verified=_parse_flag(fields.get("is_open_source")),
         trusted=_parse_flag(fields.get("trust_list")),
-        doubtful=_parse_flag(fields.get("doubt_list")),
-        misdeeds=_parse_labels(fields.get("malicious_behavior")),
+        is_doubtful=_parse_flag(fields.get("doubt_list")),
+        misconduct=_parse_labels(fields.get("malicious_behavior")),
         deployed_at=_parse_time(fields.get("deployed_time")),
     )
 
@@ -109,7 +115,7 @@ def _parse_base_units(scaled: str | None, decimals: int | None) -> int | None:
         return None
     with localcontext(prec=400):
         units = int(figure.scaleb(decimals))
-    return min(units, UNLIMITED) if units < 2 * UNLIMITED else None
+    return min(units, UNLIMITED_ALLOWANCE) if units < 2 * UNLIMITED_ALLOWANCE else None
 
 
 def _parse_labels(value: Any) -> tuple[str, ...]:

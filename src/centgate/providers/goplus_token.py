@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, cast
 
-from centgate.facts.tokens import FLAGS, DexPool, Holder, TokenFlags
+from centgate.facts.tokens import GOPLUS_FIELDS, DexPool, Holder, TokenFlags
 from centgate.readings import as_address, as_clean_name, as_count, as_list, as_number, as_pool_id, as_usd
 from centgate.text import clean_line
 
@@ -24,7 +24,7 @@ def parse_token_security(row: dict[str, Any], *, partial: bool) -> TokenFlags:
     """Parse one token's object in `result`; `partial` says that the analysis is not finished."""
     raw = _scalars(row)
     fields = _FieldReader(row, raw)
-    flags: dict[str, Any] = {ours: _parse_flag(raw.get(theirs)) for ours, theirs in FLAGS.items()}
+    flags: dict[str, Any] = {ours: _parse_flag(raw.get(theirs)) for ours, theirs in GOPLUS_FIELDS.items()}
     return TokenFlags(
         **flags,
         buy_tax=fields.percent("buy_tax"),

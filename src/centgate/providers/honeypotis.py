@@ -53,7 +53,7 @@ class HoneypotIs(Provider):
         return chain_id in self.CHAINS
 
     @instrumented
-    async def simulate(self, chain_id: int, token: str) -> Simulation:
+    async def simulate_trade(self, chain_id: int, token: str) -> Simulation:
         """Simulate buying and selling a token; NoData if there is no pair to simulate on.
 
         https://docs.honeypot.is/ishoneypot

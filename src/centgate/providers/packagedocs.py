@@ -105,7 +105,7 @@ class PackageDocs(Provider):
         return () if is_indexed else upstreams
 
     @instrumented
-    async def libraries(self, name: str) -> list[Documented]:
+    async def find_libraries(self, name: str) -> list[Documented]:
         """Return at most five packages that match a name, best first; NoData if nothing matches."""
         found = await self._find_packages(candidates(name))
         if not found:
@@ -118,7 +118,7 @@ class PackageDocs(Provider):
         return await asyncio.to_thread(told, found, self._indexes)
 
     @instrumented
-    async def docs(self, library_id: str, topic: str | None, budget: int) -> list[Snippet]:
+    async def query_docs(self, library_id: str, topic: str | None, budget: int) -> list[Snippet]:
         """Return the snippets for a topic, best first, of at most `budget` tokens together.
 
         Raises NoData for an unknown library or version, or one without documentation, and ProviderTimeout

@@ -58,12 +58,12 @@ class PageReader(Provider):
         self._respects_robots = settings.fetch_robots
 
     @instrumented
-    async def read(self, url: str, only_main_content: bool) -> Page:  # noqa: FBT001 - as every scraper is asked
+    async def read_page(self, url: str, only_main_content: bool) -> Page:  # noqa: FBT001 - as every scraper is asked
         """Read one page; NoData if it does not exist, PageUnread if it cannot be read."""
         return await self._read_page(url, only_main_content=only_main_content)
 
     @instrumented
-    async def contents(self, urls: Sequence[str], most_characters: int) -> list[Page | Unread]:
+    async def page_contents(self, urls: Sequence[str], max_characters: int) -> list[Page | Unread]:
         """Read the main content of several pages concurrently, in the order of `urls`."""
         return list(await asyncio.gather(*map(self._read_or_reason, urls)))
 

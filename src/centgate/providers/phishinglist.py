@@ -35,7 +35,7 @@ class PhishingList(Provider):
         self._header = snapshot.header
         self._detector = Detector(snapshot.rules)
 
-    def verdict(self, address: WebAddress) -> Verdict:
+    def check_address(self, address: WebAddress) -> Verdict:
         """Check an address against the list; warn of an old list and of lookalike characters."""
         self.record_status(
             "ok", list=self._header.source, version=self._header.version, date=self._header.date

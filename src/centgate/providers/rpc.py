@@ -13,7 +13,7 @@ from eth_abi.abi import decode, encode
 from eth_abi.exceptions import DecodingError
 
 from centgate.errors import ProviderFailure, ProviderUnconfigured
-from centgate.jsonrpc.nodes import Node, Nodes, RpcRefused, at_once
+from centgate.jsonrpc.nodes import CallFailure, NodePool, RpcNode, run_concurrently
 from centgate.provider import Provider, ProviderInfo, instrumented
 from centgate.readings import from_unix_seconds
 from centgate.upstream import Upstream
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from centgate.resources import Resources
     from centgate.settings import Settings
 
-PUBLIC = {
+PUBLIC_NODES = {
     1: ("https://ethereum-rpc.publicnode.com", "https://eth.drpc.org"),
     8453: ("https://mainnet.base.org", "https://base-rpc.publicnode.com"),
     56: ("https://bsc-dataseed.bnbchain.org", "https://bsc-rpc.publicnode.com"),
@@ -34,7 +34,7 @@ PUBLIC = {
 
 MULTICALL = "0xca11bde05977b3631167028862be2a173976ca11"
 """Multicall3, at the same address on all six chains (github.com/mds1/multicall3)."""
-AGGREGATE = bytes.fromhex("82ad56cb")  # aggregate3((address,bool,bytes)[])
+AGGREGATE3_SELECTOR = bytes.fromhex("82ad56cb")  # aggregate3((address,bool,bytes)[])
 MULTICALL_BATCH = 150
 """Calls in one aggregate: gas and response size stay within the limits of public nodes."""
 LATEST = "latest"
@@ -45,7 +45,7 @@ LOGS_TIME_SHARE = 0.8
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class ContractCall:
     """Read call to a contract: address and call data."""
 
     to: str
@@ -53,14 +53,14 @@ class Call:
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class BlockHeader:
     number: int
     timestamp: int
     """Seconds since 1970."""
 
 
 @dataclass(frozen=True, slots=True)
-class Log:
+class EventLog:
     """Event log: emitting address, topics and data, all in lower case, and position in the chain."""
 
     address: str
@@ -72,10 +72,10 @@ class Log:
 
 
 @dataclass(frozen=True, slots=True)
-class Logs:
+class EventLogs:
     """Event logs of a range of blocks, oldest first."""
 
-    entries: tuple[Log, ...]
+    entries: tuple[EventLog, ...]
     from_block: int
     to_block: int
 
@@ -97,7 +97,7 @@ class Rpc(Provider):
 
     def __init__(self, settings: Settings, resources: Resources | None = None) -> None:
         super().__init__(settings, resources)
-        chains = {*PUBLIC, settings.chain_id} if settings.development_chain else {*PUBLIC}
+        chains = {*PUBLIC_NODES, settings.chain_id} if settings.development_chain else {*PUBLIC_NODES}
         urls = {
             chain: _node_urls(settings, chain)
             for chain in chains
@@ -105,7 +105,7 @@ class Rpc(Provider):
         }
         self._nodes = {
             chain: [
-                Node(url, self.open_upstream(resources, settings, part=f"{chain}:{number}"))
+                RpcNode(url, self.open_upstream(resources, settings, part=f"{chain}:{number}"))
                 for number, url in enumerate(nodes)
             ]
             for chain, nodes in urls.items()
@@ -119,47 +119,47 @@ class Rpc(Provider):
         return [] if chain_id is None else [node.upstream for node in self._nodes.get(chain_id, ())]
 
     @instrumented
-    async def codes(self, chain_id: int, addresses: Sequence[str]) -> list[bytes]:
+    async def contract_codes(self, chain_id: int, addresses: Sequence[str]) -> list[bytes]:
         """Return the current code at each address; empty without a contract."""
         requests = [("eth_getCode", [address, LATEST]) for address in addresses]
-        return await self._nodes_of(chain_id).each(requests, _parse_bytes)
+        return await self._nodes_of(chain_id).fetch_each(requests, _parse_bytes)
 
     @instrumented
-    async def slots(self, chain_id: int, address: str, slots: Sequence[str]) -> list[bytes]:
+    async def storage_slots(self, chain_id: int, address: str, slots: Sequence[str]) -> list[bytes]:
         """Return the current 32 bytes in each storage slot (0x and 64 digits) of a contract."""
         requests = [("eth_getStorageAt", [address, slot, LATEST]) for slot in slots]
-        return await self._nodes_of(chain_id).each(requests, _parse_word)
+        return await self._nodes_of(chain_id).fetch_each(requests, _parse_word)
 
     @instrumented
     async def native_balance(self, chain_id: int, address: str) -> int:
         """Return the current balance of the native coin, in wei."""
-        (balance,) = await self._nodes_of(chain_id).each(
+        (balance,) = await self._nodes_of(chain_id).fetch_each(
             [("eth_getBalance", [address, LATEST])], _parse_number
         )
         return balance
 
     @instrumented
-    async def nonces(self, chain_id: int, addresses: Sequence[str]) -> list[int]:
+    async def transaction_counts(self, chain_id: int, addresses: Sequence[str]) -> list[int]:
         """Return the number of transactions each address has sent (for a contract: contracts created)."""
         requests = [("eth_getTransactionCount", [address, LATEST]) for address in addresses]
-        return await self._nodes_of(chain_id).each(requests, _parse_number)
+        return await self._nodes_of(chain_id).fetch_each(requests, _parse_number)
 
     @instrumented
-    async def latest_block(self, chain_id: int) -> Block:
+    async def latest_block(self, chain_id: int) -> BlockHeader:
         """Return the newest block."""
-        (block,) = await self._nodes_of(chain_id).each(
+        (block,) = await self._nodes_of(chain_id).fetch_each(
             [("eth_getBlockByNumber", [LATEST, False])], _parse_block
         )
         return block
 
     @instrumented
-    async def blocks(self, chain_id: int, numbers: Sequence[int]) -> list[Block]:
+    async def block_headers(self, chain_id: int, numbers: Sequence[int]) -> list[BlockHeader]:
         """Return blocks by number, in the order of `numbers`."""
         requests = [("eth_getBlockByNumber", [hex(number), False]) for number in numbers]
-        return await self._nodes_of(chain_id).each(requests, _parse_block)
+        return await self._nodes_of(chain_id).fetch_each(requests, _parse_block)
 
     @instrumented
-    async def calls(self, chain_id: int, calls: Sequence[Call]) -> list[bytes | None]:
+    async def call_contracts(self, chain_id: int, calls: Sequence[ContractCall]) -> list[bytes | None]:
         """Return the current result of each call, in order; None if it reverted or there is no contract.
 
         Sent in bundles by Multicall3, each bundle executed in one block; sent separately in batches if the
@@ -168,11 +168,11 @@ class Rpc(Provider):
         if chain_id in self._no_multicall_chains:
             return await self._call_each(chain_id, calls)
         bundles = [calls[start : start + MULTICALL_BATCH] for start in range(0, len(calls), MULTICALL_BATCH)]
-        answers = await at_once(self._call_bundle(chain_id, bundle) for bundle in bundles)
+        answers = await run_concurrently(self._call_bundle(chain_id, bundle) for bundle in bundles)
         return [returned for answer in answers for returned in answer]
 
     @instrumented
-    async def logs(
+    async def event_logs(
         self,
         chain_id: int,
         topics: Sequence[str | Sequence[str] | None],
@@ -181,14 +181,14 @@ class Rpc(Provider):
         blocks: int,
         requests: int = 20,
         limit: int = 5_000,
-    ) -> Logs:
+    ) -> EventLogs:
         """Return event logs with these topics in the `blocks` blocks up to `to_block`, as far as possible.
 
         The range is read backwards in parts as long as the node allows, until it is complete, or `requests`
         parts are read, or `limit` logs are found, or the time is nearly over; `from_block` is the first block
         that was read.
         """
-        logs: list[Log] = []
+        logs: list[EventLog] = []
         end, floor = to_block, max(0, to_block - blocks + 1)
         deadline = asyncio.get_running_loop().time() + self.remaining_seconds * LOGS_TIME_SHARE
         while end >= floor and requests > 0 and len(logs) < limit:
@@ -196,7 +196,7 @@ class Rpc(Provider):
             try:
                 # the first part has the provider's whole time: without it there is no result
                 async with asyncio.timeout_at(deadline if end < to_block else None):
-                    log_range = await self._nodes_of(chain_id).first(
+                    log_range = await self._nodes_of(chain_id).first_success(
                         partial(_read_log_range, topics, floor, end)
                     )
             except (TimeoutError, ProviderFailure) as failure:
@@ -211,7 +211,7 @@ class Rpc(Provider):
             logs += log_range.entries
             end = log_range.start - 1
         logs.sort(key=lambda log: (log.block, log.index))
-        return Logs(tuple(logs), end + 1, to_block)
+        return EventLogs(tuple(logs), end + 1, to_block)
 
     @instrumented
     async def probe(self) -> str:
@@ -230,36 +230,39 @@ class Rpc(Provider):
         failures: list[ProviderFailure] = []
         for number, node in enumerate(self._nodes[chain_id], 1):
             try:
-                (answer,) = await Nodes([node], self.remaining_seconds).each(
+                (answer,) = await NodePool([node], self.remaining_seconds).fetch_each(
                     [("eth_chainId", [])], _parse_number
                 )
                 if answer != chain_id:
-                    raise node.failed(f"is on chain {answer} but configured for chain {chain_id}")
+                    raise node.invalid_response(f"is on chain {answer} but configured for chain {chain_id}")
             except ProviderFailure as failure:
                 failure.message += f" (chain {chain_id}, node {number})"
                 failures.append(failure)
         return failures
 
-    def _nodes_of(self, chain_id: int) -> Nodes:
+    def _nodes_of(self, chain_id: int) -> NodePool:
         nodes = self._nodes.get(chain_id)
         if not nodes:
             raise ProviderUnconfigured(self.info.name, f"no node is configured for chain {chain_id}")
-        return Nodes(nodes, self.remaining_seconds)
+        return NodePool(nodes, self.remaining_seconds)
 
-    async def _call_bundle(self, chain_id: int, calls: Sequence[Call]) -> list[bytes | None]:
+    async def _call_bundle(self, chain_id: int, calls: Sequence[ContractCall]) -> list[bytes | None]:
         content = encode(["(address,bool,bytes)[]"], [[(call.to, True, call.data) for call in calls]])
-        request = ("eth_call", [{"to": MULTICALL, "data": "0x" + (AGGREGATE + content).hex()}, LATEST])
+        request = (
+            "eth_call",
+            [{"to": MULTICALL, "data": "0x" + (AGGREGATE3_SELECTOR + content).hex()}, LATEST],
+        )
         read = partial(_parse_aggregate, len(calls))
-        (returned,) = await self._nodes_of(chain_id).each([request], read, tolerant=True)
+        (returned,) = await self._nodes_of(chain_id).fetch_each([request], read, tolerant=True)
         if isinstance(returned, list):
             return returned
-        if returned == "no contract" and chain_id not in PUBLIC:
+        if returned == "no contract" and chain_id not in PUBLIC_NODES:
             self._no_multicall_chains.add(chain_id)
         return await self._call_each(chain_id, calls)
 
-    async def _call_each(self, chain_id: int, calls: Sequence[Call]) -> list[bytes | None]:
+    async def _call_each(self, chain_id: int, calls: Sequence[ContractCall]) -> list[bytes | None]:
         requests = [("eth_call", [{"to": call.to, "data": "0x" + call.data.hex()}, LATEST]) for call in calls]
-        return await self._nodes_of(chain_id).each(requests, _parse_call, tolerant=True)
+        return await self._nodes_of(chain_id).fetch_each(requests, _parse_call, tolerant=True)
 
 
 def _node_urls(settings: Settings, chain_id: int) -> tuple[str, ...]:
@@ -269,7 +272,7 @@ def _node_urls(settings: Settings, chain_id: int) -> tuple[str, ...]:
         settings.provider_settings("rpc").url,
     )
     if not chain_urls and not gateway:
-        return PUBLIC.get(chain_id, ())
+        return PUBLIC_NODES.get(chain_id, ())
     urls = chain_urls or (gateway or "").replace("{chain_id}", str(chain_id))
     return tuple(url.strip() for url in urls.split(",") if url.strip())
 
@@ -278,15 +281,15 @@ def _node_urls(settings: Settings, chain_id: int) -> tuple[str, ...]:
 class _LogRange:
     """Event logs of the blocks from `start` on; `unread` of them could not be parsed."""
 
-    entries: Sequence[Log]
+    entries: Sequence[EventLog]
     unread: int
     start: int
 
 
 async def _read_log_range(
-    topics: Sequence[str | Sequence[str] | None], floor: int, end: int, node: Node
+    topics: Sequence[str | Sequence[str] | None], floor: int, end: int, node: RpcNode
 ) -> _LogRange:
-    entries, start = await node.logs(list(topics), floor, end)
+    entries, start = await node.get_logs(list(topics), floor, end)
     parsed = [log for entry in entries if (log := _parse_log(entry))]
     if entries and not parsed:
         raise ValueError("no event log in a known format")
@@ -294,7 +297,7 @@ async def _read_log_range(
     return _LogRange(matching, len(entries) - len(parsed), start)
 
 
-def _has_topics(log: Log, topics: Sequence[str | Sequence[str] | None]) -> bool:
+def _has_topics(log: EventLog, topics: Sequence[str | Sequence[str] | None]) -> bool:
     """True if an event has the requested topics; some nodes return others."""
     return len(topics) <= len(log.topics) and all(
         filter_topic is None or topic in ([filter_topic] if isinstance(filter_topic, str) else filter_topic)
@@ -304,7 +307,7 @@ def _has_topics(log: Log, topics: Sequence[str | Sequence[str] | None]) -> bool:
 
 def _parse_aggregate(count: int, answer: Any) -> list[bytes | None] | Literal["no contract", "refused"]:
     """Parse the result of each call of an aggregate."""
-    if isinstance(answer, RpcRefused):
+    if isinstance(answer, CallFailure):
         return "refused"  # a call that burns all gas leaves nothing for the others
     returned = _parse_bytes(answer)
     if not returned:
@@ -320,7 +323,7 @@ def _parse_aggregate(count: int, answer: Any) -> list[bytes | None] | Literal["n
 
 
 def _parse_call(answer: Any) -> bytes | None:
-    return None if isinstance(answer, RpcRefused) else _parse_bytes(answer) or None
+    return None if isinstance(answer, CallFailure) else _parse_bytes(answer) or None
 
 
 def _parse_bytes(value: Any) -> bytes:
@@ -343,16 +346,16 @@ def _parse_block_number(value: Any) -> int:
     return height
 
 
-def _parse_block(block: Any) -> Block:
+def _parse_block(block: Any) -> BlockHeader:
     seconds = _parse_number(block["timestamp"])
     if seconds and not from_unix_seconds(seconds):
         raise ValueError("not a block time")
-    return Block(_parse_block_number(block["number"]), seconds)
+    return BlockHeader(_parse_block_number(block["number"]), seconds)
 
 
-def _parse_log(entry: Any) -> Log | None:
+def _parse_log(entry: Any) -> EventLog | None:
     try:
-        return Log(
+        return EventLog(
             address=_require_match(_ADDRESS_PATTERN, entry["address"]),
             topics=tuple(_require_match(_WORD_PATTERN, topic) for topic in entry["topics"]),
             data=_require_match(_DATA_PATTERN, entry["data"]),

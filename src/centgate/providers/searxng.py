@@ -54,7 +54,7 @@ class SearXNG(Provider):
         return () if category is None or category in (*CATEGORIES, *OPERATORS) else ("category",)
 
     @instrumented
-    async def search(self, query: str, most: int, category: str | None = None) -> Found:
+    async def search(self, query: str, limit: int, category: str | None = None) -> Found:
         """Return at most `limit` pages, of a category if given; empty if nothing matches.
 
         No results while engines did not respond is a failure, since they might have found some. Costs nothing
@@ -80,7 +80,7 @@ class SearXNG(Provider):
             self.trace.add_warning(f"{self.info.label}: {_engine_count(unresponsive)} did not answer")
         if warning := left_out(self.info.label, parsed, hits, category):
             self.trace.add_warning(warning)
-        return Found(distinct(hits, most))
+        return Found(distinct(hits, limit))
 
     @instrumented
     async def probe(self) -> str:

@@ -53,7 +53,7 @@ class SiteMapper(Provider):
         self._respects_robots = settings.fetch_robots
 
     @instrumented
-    async def links(self, url: str, search: str | None, most: int) -> list[Hit]:
+    async def site_links(self, url: str, search: str | None, limit: int) -> list[Hit]:
         """Return pages of a site, best first: those that match `search`, else the nearest to the page.
 
         Raises PageUnread if neither the page nor any sitemap lists a page; NoData if the page does not exist
@@ -68,7 +68,7 @@ class SiteMapper(Provider):
             self._fetch_page_or_failure(url, seconds), sitemaps.read(url, search or url, seconds)
         )
         page_parts, final_url = (page.parts, page.url) if isinstance(page, _StartPage) else ((), url)
-        hits = await self._rank((*page_parts, *sitemaps.parts), url, final_url, search, most)
+        hits = await self._rank((*page_parts, *sitemaps.parts), url, final_url, search, limit)
         if not hits:
             raise self._no_pages_error(page, sitemaps)
         self._warn_incomplete(url, page, sitemaps)

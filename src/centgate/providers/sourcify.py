@@ -6,7 +6,14 @@ from typing import Any, cast
 
 from centgate.errors import ProviderError
 from centgate.evm import to_checksum_address
-from centgate.facts.contracts import Created, MatchLevel, ProxyClaim, ProxyKind, Published, named
+from centgate.facts.contracts import (
+    ContractCreation,
+    MatchLevel,
+    ProxyClaim,
+    ProxyKind,
+    SourceRecord,
+    parse_named_addresses,
+)
 from centgate.provider import Provider, ProviderInfo, instrumented
 from centgate.readings import as_clean_name, as_count
 from centgate.text import clean_line
@@ -38,7 +45,7 @@ class Sourcify(Provider):
     )
 
     @instrumented
-    async def published(self, chain_id: int, address: str) -> Published:
+    async def source_record(self, chain_id: int, address: str) -> SourceRecord:
         """Return the verified source of an address; match `none` also if there is no contract."""
         url = self.url(f"/server/v2/contract/{chain_id}/{address}")
         reply = await self.upstream.get(url, params={"fields": FIELDS}, accept=(400, 404))
@@ -62,12 +69,12 @@ def _error_code(reply: UpstreamResponse) -> Any:
     return reply.parse_json().get("customCode")
 
 
-def _parse_contract(body: dict[str, Any], chain_id: int, address: str) -> Published:
+def _parse_contract(body: dict[str, Any], chain_id: int, address: str) -> SourceRecord:
     match = _MATCH_LEVELS[body["match"]]
     if match == "none":
-        return Published("sourcify", "none", proxy=_parse_proxy(body.get("proxyResolution")))
+        return SourceRecord("sourcify", "none", proxy=_parse_proxy(body.get("proxyResolution")))
     compilation = _as_object(body.get("compilation"))
-    return Published(
+    return SourceRecord(
         "sourcify",
         match,
         name=as_clean_name(compilation.get("name")),
@@ -85,9 +92,9 @@ def _as_object(value: Any) -> dict[str, Any]:
     return cast(dict[str, Any], value) if isinstance(value, dict) else {}
 
 
-def _parse_creation(deployment: dict[str, Any]) -> Created | None:
+def _parse_creation(deployment: dict[str, Any]) -> ContractCreation | None:
     block = as_count(deployment.get("blockNumber"))
-    return None if block is None else Created(block=block)
+    return None if block is None else ContractCreation(block=block)
 
 
 def _parse_proxy(resolution: Any) -> ProxyClaim | None:
@@ -98,5 +105,5 @@ def _parse_proxy(resolution: Any) -> ProxyClaim | None:
         return None
     value = as_clean_name(kind) or str(is_proxy).lower()
     proxy_kind = _PROXY_KINDS.get(kind, "other") if isinstance(kind, str) and is_proxy else None
-    implementations = named(fields.get("implementations"), "address")
-    return ProxyClaim.told(proxy_kind, implementations, "proxyResolution", value, is_proxy=is_proxy)
+    implementations = parse_named_addresses(fields.get("implementations"), "address")
+    return ProxyClaim.from_registry(proxy_kind, implementations, "proxyResolution", value, is_proxy=is_proxy)

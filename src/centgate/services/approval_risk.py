@@ -11,8 +11,15 @@ from pydantic import Field
 
 from centgate.chains import CHAIN_BY_ID, Address, ChainRequest
 from centgate.errors import NoData
-from centgate.facts.approvals import ApprovalSource, Live, Scan, TokenNow, ToldApproval, ToldApprovals
-from centgate.inquiries.allowances import read_live, scanned, together_told
+from centgate.facts.approvals import (
+    ApprovalScan,
+    ApprovalSource,
+    CurrentToken,
+    OnchainState,
+    ReportedApproval,
+    ReportedApprovals,
+)
+from centgate.inquiries.allowances import merge_approvals, read_onchain_state, scan_approvals
 from centgate.provider import Fallback, Primary
 from centgate.providers.goplus import GoPlus
 from centgate.providers.rpc import Rpc
@@ -279,7 +286,7 @@ async def approval_risk(
     history = await _read_history(request, goplus, rpc)
     now = int(time.time())
     live = await _read_live_state(request, rpc, history, now)
-    history = history.dated(live.times)
+    history = history.dated(live.block_times)
     evidence = [_build_evidence(entry, live, request.chain_id, now) for entry in history.reported.entries]
     verdicts = sorted((judged(each) for each in evidence if each.amount != 0), key=lambda each: each.order)
     if not verdicts and not history.complete:
@@ -301,28 +308,32 @@ async def _read_history(request: ApprovalRiskRequest, goplus: GoPlus, rpc: Rpc) 
     chain_id, wallet = request.chain_id, request.wallet_address
     is_index_available = goplus.is_configured and goplus.supports_chain(chain_id)
     index = await attempt(goplus.approvals, chain_id, wallet) if is_index_available else None
-    if isinstance(index, ToldApprovals) and not index.partial:
+    if isinstance(index, ReportedApprovals) and not index.partial:
         return History(index, "goplus", None)
-    scan = await attempt(scanned, rpc, chain_id, wallet)
-    if isinstance(index, ToldApprovals):
-        logs = scan if isinstance(scan, Scan) else None
-        return History(together_told(index, logs) if logs else index, "goplus", logs)
-    if isinstance(scan, Scan):
+    scan = await attempt(scan_approvals, rpc, chain_id, wallet)
+    if isinstance(index, ReportedApprovals):
+        logs = scan if isinstance(scan, ApprovalScan) else None
+        return History(merge_approvals(index, logs) if logs else index, "goplus", logs)
+    if isinstance(scan, ApprovalScan):
         if goplus.supports_chain(chain_id):
             goplus.trace.add_warning(
                 f"{goplus.info.label} was not available; event logs of a block range were read instead"
             )
-        return History(scan.told, "rpc", scan)
+        return History(scan.approvals, "rpc", scan)
     raise scan if index is None or isinstance(index, NoData) else index
 
 
-async def _read_live_state(request: ApprovalRiskRequest, rpc: Rpc, history: History, now: int) -> Live:
+async def _read_live_state(
+    request: ApprovalRiskRequest, rpc: Rpc, history: History, now: int
+) -> OnchainState:
     """Read the current on-chain state; if there are too many approvals, of the most urgent ones."""
     chain_id = request.chain_id
     entries = sorted(history.reported.entries, key=lambda entry: judged(Evidence(entry, chain_id, now)).order)
     can_read = rpc.is_configured and rpc.supports_chain(chain_id)
     live = (
-        await read_live(rpc, chain_id, request.wallet_address, entries, history.scan) if can_read else Live()
+        await read_onchain_state(rpc, chain_id, request.wallet_address, entries, history.scan)
+        if can_read
+        else OnchainState()
     )
     if entries and not live.tokens:
         rpc.trace.add_warning(
@@ -331,7 +342,7 @@ async def _read_live_state(request: ApprovalRiskRequest, rpc: Rpc, history: Hist
     return live
 
 
-def _build_evidence(entry: ToldApproval, live: Live, chain_id: int, now: int) -> Evidence:
+def _build_evidence(entry: ReportedApproval, live: OnchainState, chain_id: int, now: int) -> Evidence:
     token = live.tokens.get(entry.token.address)
     return Evidence(
         entry,
@@ -344,7 +355,7 @@ def _build_evidence(entry: ToldApproval, live: Live, chain_id: int, now: int) ->
     )
 
 
-def _build_approval(verdict: Verdict, live: Live) -> Approval:
+def _build_approval(verdict: Verdict, live: OnchainState) -> Approval:
     evidence = verdict.evidence
     entry = evidence.entry
     token = _build_token(evidence, live.tokens.get(entry.token.address))
@@ -368,7 +379,7 @@ def _build_approval(verdict: Verdict, live: Live) -> Approval:
     )
 
 
-def _build_token(evidence: Evidence, live_token: TokenNow | None) -> ApprovedToken:
+def _build_token(evidence: Evidence, live_token: CurrentToken | None) -> ApprovedToken:
     token = evidence.entry.token
     decimals = live_token.decimals if live_token and live_token.decimals is not None else token.decimals
     return ApprovedToken(
@@ -444,11 +455,11 @@ def _build_recommendation(
 
 
 def _build_coverage(
-    history: History, live: Live, request: ApprovalRiskRequest, *, empty: bool
+    history: History, live: OnchainState, request: ApprovalRiskRequest, *, empty: bool
 ) -> ApprovalCoverage:
     scan, reported = history.scan, history.reported
     is_index = history.source == "goplus"
-    older = [f"approvals before block {scan.from_block}"] if scan and not scan.complete else []
+    older = [f"approvals before block {scan.from_block}"] if scan and not scan.is_complete else []
     return ApprovalCoverage(
         source=history.source,
         note=note(history, empty=empty),
@@ -458,7 +469,7 @@ def _build_coverage(
         to_block=scan.to_block if scan else None,
         days=scan.days if scan else None,
         tokens_examined=reported.tokens,
-        calls_failed=live.failed,
+        calls_failed=live.unreadable_count,
         not_covered=[*NOT_COVERED, *(older if reported.partial or not is_index else [])],
         rules_version=RULES_VERSION,
     )

@@ -9,11 +9,16 @@ from datetime import UTC, datetime, timedelta
 from pydantic import Field
 
 from centgate.chains import CHAIN_BY_ID, Address, ChainRequest
-from centgate.facts.contracts import AccountKind, ContractSource, MatchLevel, ProxyKind, Published
-from centgate.inquiries.registries import MOST_IMPLEMENTATIONS, Registered, Registries, look
+from centgate.facts.contracts import AccountKind, ContractSource, MatchLevel, ProxyKind, SourceRecord
+from centgate.inquiries.registries import (
+    MAX_SOURCE_LOOKUPS,
+    ContractSources,
+    SourceRegistries,
+    read_chain_state,
+)
 from centgate.provider import Fallback, GapFallback, Primary
 from centgate.providers.blockscout import Blockscout
-from centgate.providers.etherscan import Etherscan, page
+from centgate.providers.etherscan import Etherscan, explorer_page
 from centgate.providers.rpc import Rpc
 from centgate.providers.sourcify import Sourcify
 from centgate.schema import Data
@@ -209,15 +214,15 @@ async def contract_explain(
     itself for code and storage. If no explorer supports the chain, only the chain is read.
     """
     chain_id, address = request.chain_id, request.contract_address
-    registries = Registries(chain_id, etherscan, sourcify, blockscout)
+    registries = SourceRegistries(chain_id, etherscan, sourcify, blockscout)
     async with open_task_group() as group:
-        state_task = group.create_task(look(rpc, chain_id, address))
-        sources_task = group.create_task(registries.know(address))
+        state_task = group.create_task(read_chain_state(rpc, chain_id, address))
+        sources_task = group.create_task(registries.fetch(address))
     (state, failure), sources = state_task.result(), sources_task.result()
-    if state.code is None and not sources.published:
+    if state.code is None and not sources.records:
         assert failure
         raise failure
-    finding = with_claims(judge(state), sources.claims)
+    finding = with_claims(judge(state), sources.proxy_claims)
     async with open_task_group() as group:
         implementations_task = group.create_task(_list_implementations(registries, finding))
         creation_task = group.create_task(_add_creation_time(registries, sources, finding, address, rpc))
@@ -227,13 +232,13 @@ async def contract_explain(
         rpc.trace.add_warning(warning)
     return ContractExplanation(
         verified=report.verified,
-        contract_name=sources.best.name if sources.best and not report.is_wallet else None,
+        contract_name=sources.best_record.name if sources.best_record and not report.is_wallet else None,
         source_available=report.is_available("source_available"),
         abi_available=report.is_available("abi_available"),
         proxy=_build_proxy(report),
         links=ContractLinks(
-            explorer=page(chain_id, address),
-            verifications=[_build_verification(each) for each in sources.published],
+            explorer=explorer_page(chain_id, address),
+            verifications=[_build_verification(each) for each in sources.records],
             creation=_build_creation(sources),
         ),
         warnings=list(dict.fromkeys([*rpc.trace.warnings, *finding.notes, *report.warnings()])),
@@ -241,29 +246,29 @@ async def contract_explain(
 
 
 async def _add_creation_time(
-    registries: Registries, sources: Registered, finding: Finding, address: str, rpc: Rpc
-) -> Registered:
+    registries: SourceRegistries, sources: ContractSources, finding: Finding, address: str, rpc: Rpc
+) -> ContractSources:
     """Add the time of creation, if there is a contract."""
-    if sources.created or finding.account == "contract":
-        return await registries.dated(sources, address, rpc)
+    if sources.creation or finding.account == "contract":
+        return await registries.with_creation_time(sources, address, rpc)
     return sources
 
 
-async def _list_implementations(registries: Registries, finding: Finding) -> list[Implementation]:
+async def _list_implementations(registries: SourceRegistries, finding: Finding) -> list[Implementation]:
     """Return a proxy's implementations, the first MOST_IMPLEMENTATIONS with their source."""
-    addresses = finding.implementations[:MOST_IMPLEMENTATIONS]
-    results = await asyncio.gather(*(registries.published(each) for each in addresses))
-    sources = [Registered(published) for published in results]
+    addresses = finding.implementations[:MAX_SOURCE_LOOKUPS]
+    results = await asyncio.gather(*(registries.fetch_records(each) for each in addresses))
+    sources = [ContractSources(published) for published in results]
     return [
         Implementation(
             address=address,
-            name=source.best.name if source.best else None,
-            verified=any(each.verified for each in source.published) if source.published else None,
+            name=source.best_record.name if source.best_record else None,
+            verified=any(each.is_verified for each in source.records) if source.records else None,
         )
         for address, source in zip(addresses, sources, strict=True)
     ] + [
         Implementation(address=each, name=None, verified=None)
-        for each in finding.implementations[MOST_IMPLEMENTATIONS:]
+        for each in finding.implementations[MAX_SOURCE_LOOKUPS:]
     ]
 
 
@@ -275,9 +280,9 @@ class _ContractReport:
         address: str,
         state: Seen,
         finding: Finding,
-        sources: Registered,
+        sources: ContractSources,
         implementations: list[Implementation],
-        registries: Registries,
+        registries: SourceRegistries,
     ) -> None:
         self.address, self.state, self.finding = address, state, finding
         self.sources, self.implementations, self._registries = sources, implementations, registries
@@ -288,7 +293,7 @@ class _ContractReport:
 
     def is_available(self, attribute: str) -> bool | None:
         """Return True if any registry has it; None for a wallet, or if no registry could tell."""
-        values = [getattr(each, attribute) for each in self.sources.published]
+        values = [getattr(each, attribute) for each in self.sources.records]
         if any(values):
             return None if self.is_wallet else True
         return None if self.verified is None or None in values else False
@@ -301,13 +306,13 @@ class _ContractReport:
                 "there was a contract at this address and there is no code now: it destroyed itself, or the "
                 "queried node is behind"
             )
-        if any(each.self_destructed for each in self.sources.published) and not self.is_destroyed:
+        if any(each.is_self_destructed for each in self.sources.records) and not self.is_destroyed:
             yield "an explorer reports that this contract destroyed itself"
-        if any(each.changed for each in self.sources.published):
+        if any(each.is_code_changed for each in self.sources.records):
             yield "an explorer reports that the code has changed since it was verified"
         yield from self._implementation_warnings()
         unpublished = self.verified is False or any(each.verified is False for each in self.implementations)
-        if unpublished and (failed := self._registries.failed):
+        if unpublished and (failed := self._registries.unavailable_names):
             yield f"that no source is published was not confirmed by {', '.join(failed)}"
         yield from self._age_warnings()
 
@@ -320,17 +325,17 @@ class _ContractReport:
         return "unknown" if is_contract is None else "contract" if is_contract else "wallet"
 
     def _is_verified(self) -> bool | None:
-        if self.kind != "contract" or not self.sources.published:
+        if self.kind != "contract" or not self.sources.records:
             return None
-        return any(each.verified for each in self.sources.published)
+        return any(each.is_verified for each in self.sources.records)
 
     def _source_warnings(self) -> Iterator[str]:
-        best = self.sources.best
+        best = self.sources.best_record
         if self.kind == "unknown" and not self.is_destroyed and self.state.code is None:
             yield "whether there is a contract at this address is not known, so `verified` is null"
-        if not self._registries.any:
+        if not self._registries.has_any:
             yield NO_REGISTRY
-        elif self.kind == "contract" and not self.sources.published:
+        elif self.kind == "contract" and not self.sources.records:
             yield "no registry of published source could be reached, so `verified` is null"
         elif best and best.match == "similar":
             address = f"of {best.similar_address}, " if best.similar_address else ""
@@ -345,11 +350,11 @@ class _ContractReport:
         for each in self.implementations:
             if each.verified is False:
                 yield f"no source is published for the implementation {each.address}"
-        if (count := len(self.implementations)) > MOST_IMPLEMENTATIONS:
-            yield f"the source of the first {MOST_IMPLEMENTATIONS} of {count} implementations was looked up"
+        if (count := len(self.implementations)) > MAX_SOURCE_LOOKUPS:
+            yield f"the source of the first {MAX_SOURCE_LOOKUPS} of {count} implementations was looked up"
 
     def _age_warnings(self) -> Iterator[str]:
-        created_at = self.sources.created and self.sources.created.at
+        created_at = self.sources.creation and self.sources.creation.at
         if created_at and (age := datetime.now(UTC) - created_at) < NEW_CONTRACT_AGE:
             days = f"{age.days} days" if age.days > 1 else "a day or less"
             yield f"this contract is new: it was created {days} ago"
@@ -358,10 +363,10 @@ class _ContractReport:
 
 
 def _list_unread_sources(
-    chain_id: int, registries: Registries, state: Seen, *, is_complete: bool
+    chain_id: int, registries: SourceRegistries, state: Seen, *, is_complete: bool
 ) -> Iterator[str]:
     """Yield a warning for each source of the chain that could not be read."""
-    if chain_id in CHAIN_BY_ID and not registries.any:
+    if chain_id in CHAIN_BY_ID and not registries.has_any:
         yield NO_REGISTRY
     if state.code is None:
         yield "the chain itself could not be read: facts about proxies come from explorers only"
@@ -391,7 +396,7 @@ def _build_proxy(report: _ContractReport) -> ContractProxy:
     )
 
 
-def _build_verification(published: Published) -> Verification:
+def _build_verification(published: SourceRecord) -> Verification:
     return Verification(
         source=published.registry,
         match_level=published.match,
@@ -403,8 +408,8 @@ def _build_verification(published: Published) -> Verification:
     )
 
 
-def _build_creation(sources: Registered) -> Creation | None:
-    created = sources.created
+def _build_creation(sources: ContractSources) -> Creation | None:
+    created = sources.creation
     if created is None:
         return None
     return Creation(

@@ -92,5 +92,5 @@ async def crawler_map(
     `search`, the closest links come first. No page is crawled.
     """
     words = (request.search or "").strip() or None
-    hits = await first_of(firecrawl.links, sitemapper.links)(request.url, words, MAX_LINKS)
+    hits = await first_of(firecrawl.site_links, sitemapper.site_links)(request.url, words, MAX_LINKS)
     return SiteLinks(links=[Link.of(hit) for hit in hits[:MAX_LINKS]])

@@ -115,7 +115,7 @@ async def crawler_scrape(
     Takes a URL and returns the page's main content as markdown, or the whole page when `onlyMainContent` is
     false, with its title, language, dates and final URL.
     """
-    page = await first_of(firecrawl.scrape, pagereader.read)(request.url, request.only_main_content)
+    page = await first_of(firecrawl.scrape, pagereader.read_page)(request.url, request.only_main_content)
     for warning in page.warnings:
         pagereader.trace.add_warning(warning)
     markdown, truncated = cut(page.markdown, MAX_CHARACTERS)

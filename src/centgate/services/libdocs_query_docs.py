@@ -87,7 +87,9 @@ async def libdocs_query_docs(
     with their sources, as many as fit the token budget.
     """
     topic = (request.topic or "").strip() or None
-    snippets = await first_of(context7.docs, packagedocs.docs)(request.library_id, topic, request.tokens)
+    snippets = await first_of(context7.query_docs, packagedocs.query_docs)(
+        request.library_id, topic, request.tokens
+    )
     return Docs(docs=[_build_doc(snippet) for snippet in snippets])
 
 

@@ -87,7 +87,7 @@ async def libdocs_resolve_library(
     Takes a name such as fastapi and returns up to five matching libraries, each with the id for
     libdocs-query-docs and the number of snippets in its documentation.
     """
-    libraries = await first_of(context7.libraries, packagedocs.libraries)(request.library_name)
+    libraries = await first_of(context7.find_libraries, packagedocs.find_libraries)(request.library_name)
     return Libraries(libraries=[_build_library(each) for each in libraries[:MAX_LIBRARIES]])
 
 

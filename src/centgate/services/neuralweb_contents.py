@@ -106,7 +106,7 @@ async def neuralweb_contents(
     its own error and does not affect the others.
     """
     urls = list(dict.fromkeys(request.urls))
-    pages = await first_of(exa.contents, pagereader.contents)(urls, MAX_CHARACTERS)
+    pages = await first_of(exa.page_contents, pagereader.page_contents)(urls, MAX_CHARACTERS)
     if _has_answered(exa):
         pages = await _retry_unread(pages, pagereader)
     unread = [page for page in pages if isinstance(page, Unread)]
@@ -127,7 +127,7 @@ def _has_answered(provider: Provider) -> bool:
 async def _retry_unread(pages: list[Page | Unread], pagereader: PageReader) -> list[Page | Unread]:
     """Retry the pages that could not be read with the built-in reader."""
     missing = [page.url for page in pages if isinstance(page, Unread)]
-    results = await attempt(pagereader.contents, missing, MAX_CHARACTERS) if missing else []
+    results = await attempt(pagereader.page_contents, missing, MAX_CHARACTERS) if missing else []
     if not isinstance(results, list):
         return pages
     read = {page.url: page for page in results if isinstance(page, Page)}

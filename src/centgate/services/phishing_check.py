@@ -74,7 +74,7 @@ async def phishing_check(request: PhishingCheckRequest, phishinglist: Primary[Ph
     Uses a public phishing list mirrored in the server: allowlist, blocklist with subdomains, paths and IPFS
     content identifiers, and near-misses of protected names. No remote lookups.
     """
-    verdict = phishinglist.verdict(read_address(request.url))
+    verdict = phishinglist.check_address(read_address(request.url))
     return PhishingCheck(
         domain=verdict.domain,
         status=verdict.status,

@@ -12,7 +12,7 @@ from pydantic.config import JsonDict
 
 from centgate.chains import Address, NamedChainRequest
 from centgate.errors import Issue, NoData, ProviderFailure
-from centgate.facts.pairs import Pair, Side
+from centgate.facts.pairs import Pair, PairToken
 from centgate.provider import Fallback, Primary, RequestTrace
 from centgate.providers.dexscreener import DexScreener
 from centgate.providers.geckoterminal import GeckoTerminal
@@ -131,7 +131,7 @@ async def _snapshot_token(chain_id: int, token: str, first: Source, second: Sour
         pairs = await _find_pairs(chain_id, token, first, second)
     except NoData as no_data:
         raise NoData(f"{no_data.message}, nor a pair at that address; is it on another chain?") from None
-    if not pairs[0].has(token):
+    if not pairs[0].has_token(token):
         record.add_warning(f"{token} is not a token with pairs but a pair, and was answered as pairAddress")
         return _build_snapshot(
             pairs[0], pairs[0].base, 1, "The pair at the address that was sent as a token", record
@@ -201,7 +201,7 @@ def _selection_reason(choice: Choice) -> str:
 
 
 def _build_snapshot(
-    pair: Pair, priced: Side, considered: int, reason: str, record: RequestTrace
+    pair: Pair, priced: PairToken, considered: int, reason: str, record: RequestTrace
 ) -> PoolSnapshot:
     """Build the snapshot of a pair with the price of one of its tokens; add its warnings to the record."""
     is_base = priced is pair.base

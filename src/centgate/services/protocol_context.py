@@ -10,9 +10,9 @@ from urllib.parse import quote
 from pydantic import Field
 
 from centgate.errors import NoData, ProviderFailure, ProviderUnconfigured
-from centgate.facts.directory import Directory, Protocol
+from centgate.facts.directory import DefiProtocol, ProtocolDirectory
 from centgate.provider import GapFallback, Primary, RequestTrace
-from centgate.providers.defillama import DefiLlama, Totals
+from centgate.providers.defillama import DefiLlama, FlowTotals
 from centgate.providers.exa import Exa
 from centgate.schema import Data, Request, to_camel_case
 from centgate.service import service
@@ -155,19 +155,19 @@ async def protocol_context(
     )
 
 
-async def _find_protocol(query: str, defillama: DefiLlama) -> Protocol:
+async def _find_protocol(query: str, defillama: DefiLlama) -> DefiProtocol:
     """Find the requested protocol in the directory's list, else on its own page.
 
     Without the list only a slug can be looked up: for any other name the failure of the list is raised.
     """
     directory = await attempt(defillama.directory)
-    if isinstance(directory, Directory) and (match := matched(directory, query)):
+    if isinstance(directory, ProtocolDirectory) and (match := matched(directory, query)):
         return _accept_match(match, defillama)
     slug = slug_in(query)
     page = await attempt(defillama.protocol, slug) if slug else None
-    if isinstance(page, Protocol):
+    if isinstance(page, DefiProtocol):
         return page
-    if not isinstance(directory, Directory):
+    if not isinstance(directory, ProtocolDirectory):
         raise directory
     if match := kindred(directory, query) or similar(directory, query):
         return _accept_match(match, defillama)
@@ -206,24 +206,26 @@ async def _search_web(query: str, missing: NoData | ProviderUnconfigured, exa: E
     )
 
 
-def _accept_match(match: Match, defillama: DefiLlama) -> Protocol:
+def _accept_match(match: Match, defillama: DefiLlama) -> DefiProtocol:
     """Return the protocol of a match; warn if another one may have been meant."""
     if match.doubt:
         defillama.trace.add_warning(match.doubt)
     return match.protocol
 
 
-def _list_missing_fields(protocol: Protocol) -> list[str]:
+def _list_missing_fields(protocol: DefiProtocol) -> list[str]:
     """Return the JSON names of the fields that the directory leaves empty."""
     values = {"category": protocol.category, "chains": protocol.chains or None, "tvlUsd": protocol.tvl_usd}
     return [name for name, value in values.items() if value is None]
 
 
 def _build_fees(
-    results: Mapping[str, Totals | NoData | ProviderFailure], slug: str, record: RequestTrace
+    results: Mapping[str, FlowTotals | NoData | ProviderFailure], slug: str, record: RequestTrace
 ) -> ProtocolFees | None:
     """Build `fees` and `revenue`; warn about what is missing. None if both are."""
-    flows = {metric: _build_flow(totals) for metric, totals in results.items() if isinstance(totals, Totals)}
+    flows = {
+        metric: _build_flow(totals) for metric, totals in results.items() if isinstance(totals, FlowTotals)
+    }
     for metric, totals in results.items():
         if isinstance(totals, NoData):
             record.add_warning(totals.message)
@@ -242,11 +244,11 @@ def _build_fees(
     return ProtocolFees(fees=flows.get("fees"), revenue=flows.get("revenue"), source="defillama")
 
 
-def _build_flow(totals: Totals) -> Flow:
+def _build_flow(totals: FlowTotals) -> Flow:
     return Flow(day_usd=totals.day_usd, week_usd=totals.week_usd, month_usd=totals.month_usd)
 
 
-def _build_links(protocol: Protocol) -> list[ProtocolLink]:
+def _build_links(protocol: DefiProtocol) -> list[ProtocolLink]:
     links = [ProtocolLink(kind=link.kind, url=link.url, source="defillama") for link in protocol.links]
     page = f"https://defillama.com/protocol/{quote(protocol.slug, safe='')}"
     return [*links, ProtocolLink(kind="directory", url=page, source="defillama")]

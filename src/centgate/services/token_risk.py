@@ -307,7 +307,7 @@ async def token_risk(
     """
     chain_id, token = request.target_chain_id, request.token_address
     async with open_task_group() as group:
-        analysis = group.create_task(_unless_unknown(goplus.token(chain_id, token)))
+        analysis = group.create_task(_unless_unknown(goplus.token_security(chain_id, token)))
         simulation = group.create_task(_simulate(honeypotis, chain_id, token))
         listing = group.create_task(_list_pairs(dexscreener, geckoterminal, chain_id, token))
     flags, simulated, listed = analysis.result(), simulation.result(), listing.result()
@@ -358,7 +358,9 @@ SimulationOutcome = Simulation | NoData | ProviderFailure | None
 
 async def _simulate(honeypotis: HoneypotIs, chain_id: int, token: str) -> SimulationOutcome:
     return (
-        await attempt(honeypotis.simulate, chain_id, token) if honeypotis.supports_chain(chain_id) else None
+        await attempt(honeypotis.simulate_trade, chain_id, token)
+        if honeypotis.supports_chain(chain_id)
+        else None
     )
 
 

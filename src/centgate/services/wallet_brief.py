@@ -9,8 +9,14 @@ from typing import Literal
 from pydantic import Field
 
 from centgate.chains import CHAIN_BY_ID, Address, ChainRequest
-from centgate.facts.wallets import Movement, Price, Token, WalletSource, finite, scaled
-from centgate.inquiries.wallet_sources import NATIVE, RECENT, Seen, WalletSources, priced
+from centgate.facts.wallets import Price, Token, Transfer, WalletSource, to_finite_float, to_whole_units
+from centgate.inquiries.wallet_sources import (
+    MAX_RECENT_TRANSFERS,
+    NATIVE_COIN,
+    WalletSnapshot,
+    WalletSources,
+    fetch_prices,
+)
 from centgate.provider import Enrichment, Fallback, Primary
 from centgate.providers.alchemy import Alchemy
 from centgate.providers.blockscout import Blockscout
@@ -228,9 +234,9 @@ async def wallet_brief(
     direction and counterparty; obviously suspicious tokens listed separately with the reasons.
     """
     sources = WalletSources(request.chain_id, request.wallet_address, alchemy, blockscout, rpc)
-    snapshot = await sources.seen()
-    prices = await priced(snapshot, defillama)
-    snapshot = await sources.completed(snapshot, prices)
+    snapshot = await sources.fetch_snapshot()
+    prices = await fetch_prices(snapshot, defillama)
+    snapshot = await sources.add_metadata(snapshot, prices)
     top, suspicious = _split_holdings(snapshot, prices)
     if doubtful := [each for each in top if each.worth and each.worth.doubtful]:
         names = ", ".join(each.symbol or each.token_address for each in doubtful)
@@ -247,20 +253,20 @@ async def wallet_brief(
     )
 
 
-def _build_native_balance(snapshot: Seen, prices: Mapping[str, Price]) -> NativeBalance:
-    value = coin_worth(snapshot.coin, prices.get(NATIVE))
+def _build_native_balance(snapshot: WalletSnapshot, prices: Mapping[str, Price]) -> NativeBalance:
+    value = coin_worth(snapshot.coin, prices.get(NATIVE_COIN))
     return NativeBalance(
         symbol=_native_symbol(snapshot.chain_id),
         amount_base_units=_format_units(snapshot.coin.amount),
         decimals=NATIVE_DECIMALS,
-        amount=finite(scaled(snapshot.coin.amount, NATIVE_DECIMALS)),
+        amount=to_finite_float(to_whole_units(snapshot.coin.amount, NATIVE_DECIMALS)),
         worth=_build_worth(*value) if value else None,
         source=snapshot.coin_source,
     )
 
 
 def _split_holdings(
-    snapshot: Seen, prices: Mapping[str, Price]
+    snapshot: WalletSnapshot, prices: Mapping[str, Price]
 ) -> tuple[list[TokenBalance], list[SuspiciousToken]]:
     """Split the holdings: the most valuable tokens without suspicion, and notes on the suspicious ones."""
     top: list[TokenBalance] = []
@@ -284,7 +290,7 @@ def _build_balance(each: Valued, source: WalletSource) -> TokenBalance:
         name=clean_line(token.name),
         amount_base_units=str(each.holding.amount),
         decimals=each.decimals,
-        amount=finite(scaled(each.holding.amount, each.decimals)),
+        amount=to_finite_float(to_whole_units(each.holding.amount, each.decimals)),
         worth=_build_worth(each.quote, each.usd) if each.quote and each.usd is not None else None,
         source=source,
     )
@@ -318,24 +324,24 @@ def _build_reasons(suspicions: Iterable[Suspicion], source: WalletSource) -> lis
     ]
 
 
-def _list_transfers(snapshot: Seen, prices: Mapping[str, Price]) -> list[WalletTransfer]:
+def _list_transfers(snapshot: WalletSnapshot, prices: Mapping[str, Price]) -> list[WalletTransfer]:
     """Return the latest transfers; omit calls without value unless the counterparty is a lookalike."""
 
-    def assess_movement(movement: Movement) -> Proof:
-        price = prices.get(movement.token.address if movement.token else NATIVE)
+    def assess_movement(movement: Transfer) -> Proof:
+        price = prices.get(movement.token.address if movement.token else NATIVE_COIN)
         return proof(movement, snapshot.wallet, snapshot.chain_id, price)
 
-    alike = lookalikes(snapshot.movements, snapshot.wallet, assess_movement)
+    alike = lookalikes(snapshot.transfers, snapshot.wallet, assess_movement)
     relevant = [
         each
-        for each in snapshot.movements
+        for each in snapshot.transfers
         if each.token or each.amount or each.counterparty(snapshot.wallet) in alike
     ]
-    return [_build_transfer(each, snapshot, alike, prices) for each in relevant[:RECENT]]
+    return [_build_transfer(each, snapshot, alike, prices) for each in relevant[:MAX_RECENT_TRANSFERS]]
 
 
 def _build_transfer(
-    movement: Movement, snapshot: Seen, alike: Mapping[str, Lookalike], prices: Mapping[str, Price]
+    movement: Transfer, snapshot: WalletSnapshot, alike: Mapping[str, Lookalike], prices: Mapping[str, Price]
 ) -> WalletTransfer:
     token, decimals = movement.token, _movement_decimals(movement)
     suspicions = suspicions_of_transfer(
@@ -351,18 +357,18 @@ def _build_transfer(
         symbol=clean_line(token.symbol) if token else _native_symbol(snapshot.chain_id),
         amount_base_units=_format_units(movement.amount),
         decimals=decimals,
-        amount=finite(scaled(movement.amount, decimals)),
-        notes=_build_reasons(suspicions, snapshot.movements_source),
-        source=snapshot.movements_source,
+        amount=to_finite_float(to_whole_units(movement.amount, decimals)),
+        notes=_build_reasons(suspicions, snapshot.transfers_source),
+        source=snapshot.transfers_source,
     )
 
 
 def _has_confident_price(token: Token | None, prices: Mapping[str, Price]) -> bool:
     price = prices.get(token.address) if token else None
-    return price is not None and price.confident
+    return price is not None and price.is_confident
 
 
-def _transfer_direction(movement: Movement, wallet: str) -> Literal["in", "out", "self"]:
+def _transfer_direction(movement: Transfer, wallet: str) -> Literal["in", "out", "self"]:
     if movement.sender != wallet:
         return "in"
     return "self" if movement.recipient == wallet else "out"
@@ -372,7 +378,7 @@ def _format_units(amount: int | None) -> str | None:
     return None if amount is None else str(amount)
 
 
-def _movement_decimals(movement: Movement) -> int | None:
+def _movement_decimals(movement: Transfer) -> int | None:
     return movement.token.decimals if movement.token else NATIVE_DECIMALS
 
 

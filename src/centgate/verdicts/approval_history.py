@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from centgate.facts.approvals import ApprovalSource, Live, Scan, ToldApprovals
+from centgate.facts.approvals import ApprovalScan, ApprovalSource, OnchainState, ReportedApprovals
 from centgate.verdicts.approval_rules import Evidence
 
 
@@ -13,27 +13,27 @@ from centgate.verdicts.approval_rules import Evidence
 class History:
     """The approvals of a wallet, with the source that lists them."""
 
-    reported: ToldApprovals
+    reported: ReportedApprovals
     source: ApprovalSource
-    scan: Scan | None
+    scan: ApprovalScan | None
 
     @property
     def complete(self) -> bool | None:
         """True if these are all ERC-20 approvals; None if the source cannot tell."""
         if self.source == "rpc":
-            return self.scan is not None and self.scan.complete
+            return self.scan is not None and self.scan.is_complete
         return False if self.reported.partial or self.reported.unreadable else None
 
     def dated(self, times: Mapping[int, int]) -> History:
         """Return a copy with block times added where known; `times` maps block number to Unix seconds."""
         if self.scan is None:
             return self
-        first, until = times.get(self.scan.from_block), self.scan.until
+        first, until = times.get(self.scan.from_block), self.scan.end_time
         days = round((until - first) / 86_400, 2) if first and first <= until else None
         return replace(self, reported=_add_times(self.reported, times), scan=replace(self.scan, days=days))
 
 
-def _add_times(reported: ToldApprovals, times: Mapping[int, int]) -> ToldApprovals:
+def _add_times(reported: ReportedApprovals, times: Mapping[int, int]) -> ReportedApprovals:
     entries = (
         entry if entry.block is None else replace(entry, changed_at=times.get(entry.block))
         for entry in reported.entries
@@ -56,27 +56,27 @@ def _describe_source(history: History) -> str:
             return f"GoPlus is still collecting this wallet's approvals: a part of its index{added}"
         return "GoPlus's index of approvals, which does not say how complete it is"
     assert scan is not None
-    if scan.complete:
+    if scan.is_complete:
         return f"All events of the chain up to block {scan.to_block}"
     return f"Event logs of {_format_range(scan)} only; older approvals may exist"
 
 
-def _format_range(scan: Scan) -> str:
+def _format_range(scan: ApprovalScan) -> str:
     days = f", {scan.days:g} days" if scan.days is not None else ""
     return f"blocks {scan.from_block} to {scan.to_block}{days}"
 
 
-def remarks(history: History, live: Live, evidence: Sequence[Evidence]) -> list[str]:
+def remarks(history: History, live: OnchainState, evidence: Sequence[Evidence]) -> list[str]:
     """Return warnings: what was not read or checked, and where index and chain disagree."""
     active = [each for each in evidence if each.amount != 0]
     count_by_text = {
         "Approvals of single NFTs, which are left out": history.scan.collectibles if history.scan else 0,
         "Approvals that are in no index, so that reports of wrongdoing, lists of trusted and of "
         "suspicious addresses, published source and age of the contracts were not checked": sum(
-            not each.entry.spender.judged for each in active
+            not each.entry.spender.is_assessed for each in active
         ),
         "Listed approvals that are used up or revoked by now and left out": len(evidence) - len(active),
-        "Allowances that could not be read from the chain, with amounts as listed": live.failed,
+        "Allowances that could not be read from the chain, with amounts as listed": live.unreadable_count,
         "Approvals that were not read from the chain, with amounts as listed": len(evidence)
         - len(live.allowances),
         "Approvals whose amount on the chain differs from the listed one; the chain's is given": sum(

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from centgate.facts.approvals import UNLIMITED, Kind, ToldApproval
+from centgate.facts.approvals import UNLIMITED_ALLOWANCE, ReportedApproval, SpenderKind
 
 RULES_VERSION = "2026-11-21"
 
@@ -71,7 +71,7 @@ YOUNG_DAYS = 30
 class Evidence:
     """All evidence about one approval. None: could not be read from the chain."""
 
-    entry: ToldApproval
+    entry: ReportedApproval
     chain_id: int
     now: int
     """Seconds since 1970."""
@@ -79,7 +79,7 @@ class Evidence:
     """The current on-chain value, in base units, like `balance` and `supply`."""
     balance: int | None = None
     supply: int | None = None
-    kind: Kind | None = None
+    kind: SpenderKind | None = None
     """Kind of account at the spender's address, read from the chain."""
 
     @property
@@ -118,7 +118,7 @@ class Evidence:
         """Amount at risk now, in base units; None if the balance or the amount is unknown."""
         if self.balance is None:
             return None
-        amount = UNLIMITED if self.unlimited else self.amount
+        amount = UNLIMITED_ALLOWANCE if self.unlimited else self.amount
         return None if amount is None else min(amount, self.balance)
 
     @property
@@ -170,15 +170,15 @@ class Rule:
 
 
 def _detect_misconduct_reports(evidence: Evidence) -> Sign | None:
-    reports = evidence.entry.spender.misdeeds
+    reports = evidence.entry.spender.misconduct
     return Sign("goplus", ", ".join(reports)) if reports else None
 
 
 def _detect_malicious_token(evidence: Evidence) -> Sign | None:
     token = evidence.entry.token
-    if not (token.malicious or token.misdeeds):
+    if not (token.malicious or token.misconduct):
         return None
-    return Sign("goplus", ", ".join(token.misdeeds) or "malicious_address 1")
+    return Sign("goplus", ", ".join(token.misconduct) or "malicious_address 1")
 
 
 def _detect_exploit_incident(evidence: Evidence) -> Sign | None:
@@ -192,7 +192,7 @@ def _detect_zero_padded_address(evidence: Evidence) -> Sign | None:
 
 
 def _detect_doubt_list(evidence: Evidence) -> Sign | None:
-    return Sign("goplus", "doubt_list 1") if evidence.entry.spender.doubtful else None
+    return Sign("goplus", "doubt_list 1") if evidence.entry.spender.is_doubtful else None
 
 
 def _detect_wallet_spender(evidence: Evidence) -> Sign | None:
@@ -212,7 +212,7 @@ def _detect_unlimited_amount(evidence: Evidence) -> Sign | None:
         return None
     if evidence.allowance is not None:
         return Sign("rpc", str(evidence.allowance))
-    return Sign(evidence.entry.source, evidence.entry.said)
+    return Sign(evidence.entry.source, evidence.entry.amount_text)
 
 
 def _detect_unlimited_elsewhere(evidence: Evidence) -> Sign | None:

@@ -8,7 +8,15 @@ from dataclasses import dataclass
 
 from rapidfuzz import fuzz, process
 
-from centgate.facts.directory import Directory, Listing, Protocol, is_slug, largest, letters, slugged
+from centgate.facts.directory import (
+    DefiProtocol,
+    ProtocolDirectory,
+    ProtocolListing,
+    alphanumeric_key,
+    is_slug,
+    to_slug,
+    tvl_sort_key,
+)
 from centgate.text import clean_line
 
 SIMILAR = 90
@@ -32,11 +40,11 @@ _NO_PATH = re.compile(r"[/\\%?#]")
 class Match:
     """A matched protocol, with a warning if another one may have been meant."""
 
-    protocol: Protocol
+    protocol: DefiProtocol
     doubt: str | None = None
 
 
-def matched(directory: Directory, query: str) -> Match | None:
+def matched(directory: ProtocolDirectory, query: str) -> Match | None:
     """Return the protocol with exactly this slug, name or symbol, or None.
 
     The order is slug, name, parent, CoinGecko id, symbol; of several the most valuable.
@@ -52,21 +60,21 @@ def matched(directory: Directory, query: str) -> Match | None:
     return None
 
 
-def kindred(directory: Directory, query: str) -> Match | None:
+def kindred(directory: ProtocolDirectory, query: str) -> Match | None:
     """Return the protocol whose name matches apart from an ending, such as Finance or .fi, on either side.
 
     A parent comes before its children; of several the most valuable.
     """
     stem = _strip_endings(query)
-    if len(letters(stem)) < STEM_LENGTH:
+    if len(alphanumeric_key(stem)) < STEM_LENGTH:
         return None
     spellings = [*(f"{stem}-{word}" for word in ENDINGS), *(f"{stem}.{domain}" for domain in DOMAINS)]
     if match := _match_name(directory, stem):
         protocol = match.protocol
     elif parent := next((each for each in spellings if each in directory.children), None):
-        protocol = directory.parent(parent)
+        protocol = directory.build_parent(parent)
     elif listings := [listing for each in spellings for listing in _find_listings(directory, each)]:
-        protocol = directory.protocol(min(listings, key=largest))
+        protocol = directory.get_protocol(min(listings, key=tvl_sort_key))
     else:
         return None
     return Match(
@@ -82,74 +90,74 @@ def _clean_query(query: str) -> str:
 
 def _strip_endings(query: str) -> str:
     """Return the slug of a name or website address without its optional endings."""
-    host = _URL_AFFIXES.sub("", slugged(_clean_query(query)))
+    host = _URL_AFFIXES.sub("", to_slug(_clean_query(query)))
     return _ENDING_WORDS.sub("", _DOMAIN.sub("", host))
 
 
-def _find_listings(directory: Directory, slug: str) -> Iterator[Listing]:
+def _find_listings(directory: ProtocolDirectory, slug: str) -> Iterator[ProtocolListing]:
     if listing := directory.by_slug.get(slug):
         yield listing
-    yield from directory.by_name.get(letters(slug), [])
+    yield from directory.by_name.get(alphanumeric_key(slug), [])
 
 
-def _match_name(directory: Directory, name: str) -> Match | None:
+def _match_name(directory: ProtocolDirectory, name: str) -> Match | None:
     """Return the protocol of this slug, else of this name, else the parent."""
-    slug, plain = slugged(name), letters(name)
+    slug, plain = to_slug(name), alphanumeric_key(name)
     if listing := directory.by_slug.get(slug):
-        return Match(directory.protocol(listing))
+        return Match(directory.get_protocol(listing))
     candidates = directory.by_name.get(plain, [])
-    if exact := [listing for listing in candidates if slugged(listing.name) == slug]:
+    if exact := [listing for listing in candidates if to_slug(listing.name) == slug]:
         return _choose_listing(directory, exact, f"the name {name}")
-    if parent := next((each for each in directory.children if letters(each) == plain), None):
-        return Match(directory.parent(parent))
+    if parent := next((each for each in directory.children if alphanumeric_key(each) == plain), None):
+        return Match(directory.build_parent(parent))
     return _choose_listing(directory, candidates, f"the name {name}") if candidates else None
 
 
-def similar(directory: Directory, query: str) -> Match | None:
+def similar(directory: ProtocolDirectory, query: str) -> Match | None:
     """Return the protocol whose slug is similar and contains the same numbers, or None."""
-    target = slugged(clean_line(query, len(query)) or "")
+    target = to_slug(clean_line(query, len(query)) or "")
     if len(target) < SIMILAR_LENGTH:
         return None
     for slug in _find_similar_slugs(directory, target, SIMILAR):
         if re.findall(r"\d+", slug) != re.findall(r"\d+", target):
             continue
         listing = directory.by_slug.get(slug)
-        protocol = directory.protocol(listing) if listing else directory.parent(slug)
+        protocol = directory.get_protocol(listing) if listing else directory.build_parent(slug)
         return Match(protocol, f"matched {protocol.name} ({protocol.slug}) by a similar name")
     return None
 
 
-def near(directory: Directory, query: str) -> list[str]:
+def near(directory: ProtocolDirectory, query: str) -> list[str]:
     """Return up to NEAR_NAMES similar slugs as suggestions."""
-    slugs = _find_similar_slugs(directory, slugged(clean_line(query, len(query)) or ""), NEAR)
+    slugs = _find_similar_slugs(directory, to_slug(clean_line(query, len(query)) or ""), NEAR)
     return [name for slug in slugs[:NEAR_NAMES] if (name := clean_line(slug))]
 
 
 def slug_in(query: str) -> str | None:
     """Convert a name to a slug; None if it cannot be one, such as a path."""
-    slug = slugged(_clean_query(query))
+    slug = to_slug(_clean_query(query))
     return slug if is_slug(slug) and not _NO_PATH.search(slug) else None
 
 
 def _choose_listing(
-    directory: Directory, listings: Sequence[Listing], by: str, *, is_certain: bool = True
+    directory: ProtocolDirectory, listings: Sequence[ProtocolListing], by: str, *, is_certain: bool = True
 ) -> Match:
-    best, *others = sorted(listings, key=largest)
-    protocol = directory.protocol(best)
+    best, *others = sorted(listings, key=tvl_sort_key)
+    protocol = directory.get_protocol(best)
     if is_certain and not others:
         return Match(protocol)
     rest = f", the most valuable of {len(listings)} that have it" if others else ""
     return Match(protocol, f"matched {protocol.name} ({protocol.slug}) by {by}{rest}")
 
 
-def _find_similar_slugs(directory: Directory, slug: str, score: int) -> list[str]:
+def _find_similar_slugs(directory: ProtocolDirectory, slug: str, score: int) -> list[str]:
     """Return similar slugs, the most similar first, then the most valuable."""
-    matches = process.extract(slug, [*directory.slugs()], scorer=fuzz.ratio, score_cutoff=score, limit=20)
+    matches = process.extract(slug, [*directory.all_slugs()], scorer=fuzz.ratio, score_cutoff=score, limit=20)
     return [
         other for other, _, _ in sorted(matches, key=lambda each: (-each[1], *_size_key(directory, each[0])))
     ]
 
 
-def _size_key(directory: Directory, slug: str) -> tuple[float, str]:
+def _size_key(directory: ProtocolDirectory, slug: str) -> tuple[float, str]:
     listing = directory.by_slug.get(slug)
-    return largest(listing) if listing else (0.0, slug)
+    return tvl_sort_key(listing) if listing else (0.0, slug)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from centgate.facts.contracts import ProxyClaim, Registry
+from centgate.facts.contracts import ProxyClaim, SourceRegistry
 from centgate.verdicts.proxies import Evidence, Finding
 
-Claims = Sequence[tuple[Registry, ProxyClaim]]
+Claims = Sequence[tuple[SourceRegistry, ProxyClaim]]
 
 
 def with_claims(finding: Finding | None, claims: Claims) -> Finding:
@@ -60,7 +60,7 @@ def _finding_from_claims(claiming: Claims) -> Finding | None:
     if not claiming:
         return None
     registry, claim = next((each for each in claiming if each[1].kind), claiming[0])
-    left_out = f"{registry} lists {claim.left_out} more implementations, which are left out here"
+    left_out = f"{registry} lists {claim.omitted_count} more implementations, which are left out here"
     return Finding(
         "delegated_wallet" if claim.kind == "eip7702" else "contract",
         is_proxy=True,
@@ -68,7 +68,7 @@ def _finding_from_claims(claiming: Claims) -> Finding | None:
         implementations=tuple(each.address for each in claim.implementations),
         upgradeable=True if claim.kind == "eip7702" else None,
         evidence=(_claim_evidence(registry, claim),),
-        notes=(left_out,) if claim.left_out else (),
+        notes=(left_out,) if claim.omitted_count else (),
     )
 
 
@@ -91,5 +91,5 @@ def _note_stale_claims(finding: Finding, claiming: Claims) -> Iterator[str]:
             )
 
 
-def _claim_evidence(registry: Registry, claim: ProxyClaim) -> Evidence:
+def _claim_evidence(registry: SourceRegistry, claim: ProxyClaim) -> Evidence:
     return Evidence(registry, claim.field, claim.value)

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Literal
 
-from centgate.facts.known_tokens import NATIVE_AS_TOKEN, known_token
-from centgate.facts.wallets import Holding, Movement, Price, Token, scaled, worth
+from centgate.facts.known_tokens import NATIVE_COIN_ADDRESSES, find_known_token
+from centgate.facts.wallets import Holding, Price, Token, Transfer, to_whole_units, usd_value
 from centgate.phishing.homograph import LATIN, skeleton
 from centgate.text import clean_line, has_invisible
 
@@ -127,11 +127,11 @@ def suspicions_of_holding(holding: Holding, chain_id: int, *, trades: bool = Fal
 
 
 def _is_genuine(token: Token, chain_id: int) -> bool:
-    return token.address in NATIVE_AS_TOKEN or known_token(chain_id, token.address) is not None
+    return token.address in NATIVE_COIN_ADDRESSES or find_known_token(chain_id, token.address) is not None
 
 
 def _find_accusation(token: Token) -> str | None:
-    return token.accused
+    return token.accusation
 
 
 def _find_imitated_symbol(token: Token) -> str | None:
@@ -225,7 +225,7 @@ class Proof(IntEnum):
     """The wallet itself paid or called it, or received from it more than a stranger would give away."""
 
 
-def proof(movement: Movement, wallet: str, chain_id: int, price: Price | None) -> Proof:
+def proof(movement: Transfer, wallet: str, chain_id: int, price: Price | None) -> Proof:
     """Return the evidence that a transfer gives about its counterparty; `price` is the moved asset's."""
     token, is_outgoing = movement.token, movement.sender == wallet
     if token is None and is_outgoing:
@@ -240,14 +240,14 @@ def proof(movement: Movement, wallet: str, chain_id: int, price: Price | None) -
 def _is_money(token: Token, chain_id: int, price: Price | None) -> bool:
     if _is_genuine(token, chain_id):
         return True
-    return price is not None and price.confident and not suspicions(token, chain_id, trades=True)
+    return price is not None and price.is_confident and not suspicions(token, chain_id, trades=True)
 
 
-def _is_dust(movement: Movement, price: Price | None) -> bool:
-    units = scaled(movement.amount, movement.token.decimals if movement.token else 18)
+def _is_dust(movement: Transfer, price: Price | None) -> bool:
+    units = to_whole_units(movement.amount, movement.token.decimals if movement.token else 18)
     if units is None:
         return True
-    usd = worth(units, price.usd) if price else None
+    usd = usd_value(units, price.usd) if price else None
     if usd is None:
         return units < (DUST_TOKENS if movement.token else DUST_COINS)
     return usd < DUST_USD
@@ -263,7 +263,7 @@ class Lookalike:
 
 
 def lookalikes(
-    movements: Sequence[Movement], wallet: str, prove: Callable[[Movement], Proof]
+    movements: Sequence[Transfer], wallet: str, prove: Callable[[Transfer], Proof]
 ) -> Mapping[str, Lookalike]:
     """Find counterparties that look like another one: people compare the first and the last four digits.
 
@@ -298,7 +298,7 @@ _AMBIGUOUS_EXPLANATION = (
 
 
 def suspicions_of_transfer(
-    movement: Movement,
+    movement: Transfer,
     wallet: str,
     chain_id: int,
     alike: Mapping[str, Lookalike],

@@ -149,7 +149,7 @@ class Facts:
     @cached_property
     def pair_is_empty(self) -> bool:
         """True if the simulation used an empty pair: its result then says nothing about the token's code."""
-        return self.simulation_result.pair_empty is True and not self.simulation_result.transfer_blocked
+        return self.simulation_result.pair_empty is True and not self.simulation_result.is_transfer_blocked
 
     @cached_property
     def traded_elsewhere(self) -> bool:
@@ -222,7 +222,7 @@ class Facts:
     @cached_property
     def can_transfer(self) -> bool | None:
         """Result of a simulated transfer, else of the contract analysis."""
-        if self.simulation_result.flagged("transfer_blocked") or (self.transfer_tax or 0) >= 100:
+        if self.simulation_result.has_any_flag("transfer_blocked") or (self.transfer_tax or 0) >= 100:
             return False
         return True if self.transfer_tax is not None else None
 
@@ -298,7 +298,7 @@ class Facts:
         return (
             self.token_flags.open_source is False
             or self.simulation_result.open_source is False
-            or self.simulation_result.flagged("closed_source")
+            or self.simulation_result.has_any_flag("closed_source")
         )
 
     @cached_property

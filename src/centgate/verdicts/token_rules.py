@@ -92,7 +92,7 @@ def _has_simulation_flag(name: str) -> Callable[[Facts], bool]:
     """Return a condition: the simulation raised this flag, except for a tax that only encodes a failure."""
     about_tax = name.endswith(("_tax", "_taxes"))
     return lambda evidence: (
-        evidence.simulation_result.flagged(name) and not (about_tax and evidence.tax_means_failure)
+        evidence.simulation_result.has_any_flag(name) and not (about_tax and evidence.tax_means_failure)
     )
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from centgate.facts.tokens import FLAGS, Holder
+from centgate.facts.tokens import GOPLUS_FIELDS, Holder
 from centgate.text import format_timestamp
 from centgate.verdicts.token_facts import Facts, Source
 from centgate.verdicts.token_rules import ADJUSTMENTS, RANK, RULES, RULES_VERSION, SALE, Rule, Severity
@@ -28,7 +28,7 @@ ONE_SIDED = "whether its pairs are one-sided"
 _MAX_NAMES = 12
 """Most flag names in one citation."""
 _LINK = re.compile(r"https?:|www\.|\b[\w-]+\.[a-z]{2,}\b", re.IGNORECASE)
-_FIELD_BY_SOURCE_NAME = {source_name: field for field, source_name in FLAGS.items()}
+_FIELD_BY_SOURCE_NAME = {source_name: field for field, source_name in GOPLUS_FIELDS.items()}
 
 
 @dataclass(frozen=True, slots=True)

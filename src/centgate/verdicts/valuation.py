@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
-from centgate.facts.wallets import CONFIDENT, Coin, Holding, Price, scaled, worth
+from centgate.facts.wallets import MIN_CONFIDENCE, Holding, NativeCoin, Price, to_whole_units, usd_value
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +20,7 @@ class Quote:
     @property
     def doubtful(self) -> bool:
         """True if the confidence is too low: ranked after prices that are not doubtful."""
-        return self.confidence is not None and self.confidence < CONFIDENT
+        return self.confidence is not None and self.confidence < MIN_CONFIDENCE
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,14 +47,14 @@ def valued(holding: Holding, price: Price | None) -> Valued:
     token = holding.token
     decimals = price.decimals if token.decimals is None and price else token.decimals
     quote = quoted(token.price_usd, price)
-    usd = worth(scaled(holding.amount, decimals), quote.usd) if quote else None
+    usd = usd_value(to_whole_units(holding.amount, decimals), quote.usd) if quote else None
     return Valued(holding, decimals, quote if usd is not None else None, usd)
 
 
-def coin_worth(coin: Coin, price: Price | None) -> tuple[Quote, float] | None:
+def coin_worth(coin: NativeCoin, price: Price | None) -> tuple[Quote, float] | None:
     """Return the price of the chain's native coin and the value of the balance; None if unknown."""
     quote = quoted(coin.price_usd, price)
-    usd = worth(scaled(coin.amount, 18), quote.usd) if quote else None
+    usd = usd_value(to_whole_units(coin.amount, 18), quote.usd) if quote else None
     return (quote, usd) if quote and usd is not None else None
 
 
