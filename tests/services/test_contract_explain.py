@@ -17,8 +17,8 @@ from standins import FAULTS, FakeUpstreams, Fault, RecordedRequest, configure_pr
 from centgate.chains import CHAINS
 from centgate.services.contract_explain import contract_explain
 from centgate.settings import ProviderSettings, Settings
-from centgate.verdicts.bytecode import selector
-from centgate.verdicts.proxies import ADMIN_SLOT, FACETS, IMPLEMENTATION_SLOT, OWNER, PROXIABLE_SLOT
+from centgate.verdicts.bytecode import function_selector
+from centgate.verdicts.proxies import ADMIN_SLOT, FACETS_CALL, IMPLEMENTATION_SLOT, OWNER_CALL, PROXIABLE_SLOT
 
 PATH = "/services/contract-explain"
 CONTRACT, LOGIC, ADMIN, OLD, CREATOR, OWNED = ("0x" + digit * 40 for digit in "a1bcd2")
@@ -68,7 +68,8 @@ class Node:
                 return self.slots.get((params[0], params[1]), "0x" + "0" * 64)
             case "eth_call":
                 known = {
-                    (to, "0x" + selector(asked).hex()): said for (to, asked), said in self.answers.items()
+                    (to, "0x" + function_selector(asked).hex()): said
+                    for (to, asked), said in self.answers.items()
                 }
                 return known.get((params[0]["to"], params[0]["data"]), "0x")
             case "eth_getBlockByNumber":
@@ -244,7 +245,7 @@ def test_an_admin_contract_is_told_with_its_owner(world: World, ask: Any):
     world.node.points(IMPLEMENTATION_SLOT)
     world.node.slots[CONTRACT, ADMIN_SLOT] = word(ADMIN)
     world.node.codes[ADMIN] = PLAIN
-    world.node.answers[ADMIN, OWNER] = word(OWNED)
+    world.node.answers[ADMIN, OWNER_CALL] = word(OWNED)
 
     data = data_of(ask())
 
@@ -390,8 +391,8 @@ def test_a_creation_that_nobody_can_tell_is_named(world: World, ask: Any):
 def test_an_admin_that_nobody_owns_changes_no_code(world: World, ask: Any):
     world.node.points(IMPLEMENTATION_SLOT)
     world.node.slots[CONTRACT, ADMIN_SLOT] = word(ADMIN)
-    world.node.codes[ADMIN] = PLAIN + selector("upgrade(address,address)").hex()
-    world.node.answers[ADMIN, OWNER] = "0x" + "0" * 64
+    world.node.codes[ADMIN] = PLAIN + function_selector("upgrade(address,address)").hex()
+    world.node.answers[ADMIN, OWNER_CALL] = "0x" + "0" * 64
 
     data = data_of(ask())
 
@@ -484,7 +485,7 @@ def test_of_many_facets_three_are_looked_up(world: World, ask: Any):
     many = [f"0x{number:040x}" for number in range(0x1000, 0x1005)]
     world.node.codes |= {CONTRACT: PROXY} | dict.fromkeys(many, PLAIN)
     words = [f"{32:064x}", f"{5:064x}", *(word(each)[2:] for each in many)]
-    world.node.answers[CONTRACT, FACETS] = "0x" + "".join(words)
+    world.node.answers[CONTRACT, FACETS_CALL] = "0x" + "".join(words)
     world.rows = {CONTRACT: row()} | {each: row(ContractName="Facet") for each in many}
 
     data = data_of(ask())

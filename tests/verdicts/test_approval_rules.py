@@ -13,15 +13,15 @@ from centgate.chains import CHAIN_BY_ID
 from centgate.facts.approvals import ReportedApproval, ReportedSpender, ReportedToken
 from centgate.readings import as_address
 from centgate.verdicts.approval_rules import (
-    DAY,
-    EXPLOITED,
+    DAY_SECONDS,
+    EXPLOITED_SPENDERS,
     PERMIT2,
-    RANK,
-    Evidence,
-    FindingId,
-    Severity,
-    advice,
-    judged,
+    SEVERITY_ORDER,
+    ApprovalEvidence,
+    ApprovalFindingId,
+    ApprovalSeverity,
+    evaluate_approval,
+    recommend_action,
 )
 
 NOW = 1_790_000_000
@@ -33,27 +33,29 @@ HIDING = "0x0000" + "5a" * 16 + "0000"
 MAX = 2**256 - 1
 
 
-def case(**known: Any) -> Evidence:
+def case(**known: Any) -> ApprovalEvidence:
     """A bounded approval of yesterday to a contract, read in full; `known` says otherwise."""
     token = ReportedToken(known.pop("token", TOKEN), **known.pop("token_is", {}))
     spender = ReportedSpender(known.pop("spender", SPENDER), **known.pop("spender_is", {}))
-    told: dict[str, Any] = {"source": "goplus", "amount": 500, "said": "500", "changed_at": NOW - DAY}
+    told: dict[str, Any] = {"source": "goplus", "amount": 500, "said": "500", "changed_at": NOW - DAY_SECONDS}
     told |= known.pop("told", {})
     read: dict[str, Any] = {"allowance": 500, "balance": 50, "supply": 10_000, "kind": "contract"}
-    return Evidence(ReportedApproval(token, spender, **told), known.pop("chain_id", 1), NOW, **(read | known))
+    return ApprovalEvidence(
+        ReportedApproval(token, spender, **told), known.pop("chain_id", 1), NOW, **(read | known)
+    )
 
 
-def found(evidence: Evidence) -> dict[FindingId, Severity]:
+def found(evidence: ApprovalEvidence) -> dict[ApprovalFindingId, ApprovalSeverity]:
     """What the rules find, and how bad each is."""
-    return {finding.id: finding.severity for finding in judged(evidence).findings}
+    return {finding.id: finding.severity for finding in evaluate_approval(evidence).findings}
 
 
 def test_a_bounded_recent_approval_to_a_contract_is_fine():
-    verdict = judged(case())
+    verdict = evaluate_approval(case())
 
     assert verdict.findings == ()
     assert verdict.severity == "info"
-    assert advice(verdict) is None
+    assert recommend_action(verdict) is None
 
 
 @pytest.mark.parametrize(
@@ -82,13 +84,13 @@ def test_a_bounded_recent_approval_to_a_contract_is_fine():
         ({"allowance": MAX}, {"unlimited": "warning"}),
         ({"allowance": MAX, "spender_is": {"trusted": True}}, {"unlimited": "info"}),
         ({"spender_is": {"source_verified": False}}, {"spender_unverified": "warning"}),
-        ({"spender_is": {"deployed_at": NOW - 29 * DAY}}, {"spender_young": "warning"}),
-        ({"spender_is": {"deployed_at": NOW - 31 * DAY}}, {}),
-        ({"told": {"changed_at": NOW - 181 * DAY}}, {"stale": "info"}),
-        ({"told": {"changed_at": NOW - 180 * DAY}}, {}),
+        ({"spender_is": {"deployed_at": NOW - 29 * DAY_SECONDS}}, {"spender_young": "warning"}),
+        ({"spender_is": {"deployed_at": NOW - 31 * DAY_SECONDS}}, {}),
+        ({"told": {"changed_at": NOW - 181 * DAY_SECONDS}}, {"stale": "info"}),
+        ({"told": {"changed_at": NOW - 180 * DAY_SECONDS}}, {}),
         ({"told": {"changed_at": None}}, {}),
         (
-            {"told": {"changed_at": NOW - 181 * DAY}, "allowance": MAX},
+            {"told": {"changed_at": NOW - 181 * DAY_SECONDS}, "allowance": MAX},
             {"stale": "warning", "unlimited": "warning"},
         ),
         ({"spender": PERMIT2, "allowance": MAX}, {"unlimited": "info", "permit2": "info"}),
@@ -103,7 +105,7 @@ def test_a_bounded_recent_approval_to_a_contract_is_fine():
     ],
     ids=str,
 )
-def test_each_sign_has_its_level(known: dict[str, Any], expected: dict[FindingId, Severity]):
+def test_each_sign_has_its_level(known: dict[str, Any], expected: dict[ApprovalFindingId, ApprovalSeverity]):
     assert found(case(**known)) == expected
 
 
@@ -128,14 +130,14 @@ def test_each_sign_has_its_level(known: dict[str, Any], expected: dict[FindingId
     ids=str,
 )
 def test_unlimited_is_what_the_wallet_could_never_hold(known: dict[str, Any], expected: Any):
-    assert case(**known).unlimited is expected
+    assert case(**known).is_unlimited is expected
 
 
 def test_an_empty_wallet_lowers_the_severity_and_says_that_deposits_are_exposed():
-    verdict = judged(case(kind="wallet", balance=0))
+    verdict = evaluate_approval(case(kind="wallet", balance=0))
 
     assert verdict.severity == "warning"
-    assert verdict.dangerous
+    assert verdict.is_dangerous
     assert any("later deposits are exposed" in finding.explanation for finding in verdict.findings)
 
 
@@ -151,11 +153,11 @@ def test_an_empty_wallet_lowers_the_severity_and_says_that_deposits_are_exposed(
     ids=str,
 )
 def test_what_is_exposed_is_the_lesser_of_amount_and_balance(known: dict[str, Any], exposed: int | None):
-    assert case(**known).exposed == exposed
+    assert case(**known).exposed_amount == exposed
 
 
 def test_the_order_is_danger_then_unlimited_and_stale_then_unlimited_then_stale_then_the_rest():
-    long_ago = {"changed_at": NOW - 200 * DAY}
+    long_ago = {"changed_at": NOW - 200 * DAY_SECONDS}
     ordered = [
         case(kind="wallet"),
         case(kind="wallet", balance=0),
@@ -167,17 +169,21 @@ def test_the_order_is_danger_then_unlimited_and_stale_then_unlimited_then_stale_
         case(),
     ]
 
-    verdicts = sorted((judged(each) for each in reversed(ordered)), key=lambda verdict: verdict.order)
+    verdicts = sorted(
+        (evaluate_approval(each) for each in reversed(ordered)), key=lambda verdict: verdict.sort_key
+    )
 
     assert [verdict.evidence for verdict in verdicts] == ordered
-    assert [line.action if (line := advice(verdict)) else None for verdict in verdicts] == [
+    assert [line.action if (line := recommend_action(verdict)) else None for verdict in verdicts] == [
         *("revoke", "revoke", "revoke", "review", "review", "review", "review"),
         None,
     ]
 
 
 def test_permit2_is_to_be_looked_at_however_old_and_unlimited_it_is():
-    line = advice(judged(case(spender=PERMIT2, allowance=MAX, told={"changed_at": NOW - 400 * DAY})))
+    line = recommend_action(
+        evaluate_approval(case(spender=PERMIT2, allowance=MAX, told={"changed_at": NOW - 400 * DAY_SECONDS}))
+    )
 
     assert line
     assert line.action == "review"
@@ -192,7 +198,7 @@ SPENDERS = st.builds(
     trusted=st.sampled_from([True, False, None]),
     doubtful=st.sampled_from([True, False, None]),
     misdeeds=st.sampled_from([(), ("mixer",)]),
-    deployed_at=st.sampled_from([None, NOW - DAY, NOW - 900 * DAY]),
+    deployed_at=st.sampled_from([None, NOW - DAY_SECONDS, NOW - 900 * DAY_SECONDS]),
 )
 TOKENS = st.builds(
     ReportedToken,
@@ -214,7 +220,7 @@ APPROVALS = st.builds(
     changed_at=st.one_of(st.none(), st.integers(1, NOW)),
 )
 CASES = st.builds(
-    Evidence,
+    ApprovalEvidence,
     APPROVALS,
     st.just(1),
     st.just(NOW),
@@ -225,7 +231,7 @@ CASES = st.builds(
 )
 
 
-def worse(evidence: Evidence) -> list[Evidence]:
+def worse(evidence: ApprovalEvidence) -> list[ApprovalEvidence]:
     """The same with one bad sign more, each."""
     told = evidence.entry
     spenders: list[dict[str, Any]] = [
@@ -239,62 +245,67 @@ def worse(evidence: Evidence) -> list[Evidence]:
     bad_entries = [
         *(replace(told, spender=replace(told.spender, **bad)) for bad in spenders),
         *(replace(told, token=replace(told.token, **bad)) for bad in tokens),
-        replace(told, changed_at=NOW - 900 * DAY),
-        *([] if evidence.unlimited is None else [replace(told, unlimited=True)]),
+        replace(told, changed_at=NOW - 900 * DAY_SECONDS),
+        *([] if evidence.is_unlimited is None else [replace(told, unlimited=True)]),
     ]
     return [
         *(replace(evidence, entry=bad) for bad in bad_entries),
         *(replace(evidence, kind=kind) for kind in ("wallet", "delegated", "unused")),
-        *([] if evidence.unlimited is None else [replace(evidence, allowance=MAX)]),
+        *([] if evidence.is_unlimited is None else [replace(evidence, allowance=MAX)]),
     ]
 
 
 @given(CASES)
-def test_a_bad_sign_more_never_lowers_the_severity_or_the_place(evidence: Evidence):
-    before = judged(evidence)
+def test_a_bad_sign_more_never_lowers_the_severity_or_the_place(evidence: ApprovalEvidence):
+    before = evaluate_approval(evidence)
 
     for bad in worse(evidence):
-        after = judged(bad)
-        assert RANK[after.severity] <= RANK[before.severity], bad
-        assert after.group <= before.group, bad
+        after = evaluate_approval(bad)
+        assert SEVERITY_ORDER[after.severity] <= SEVERITY_ORDER[before.severity], bad
+        assert after.priority_group <= before.priority_group, bad
 
 
 @given(CASES, st.sampled_from(["allowance", "balance", "supply", "kind"]))
 def test_what_could_not_be_read_never_makes_an_approval_safer_without_saying_so(
-    evidence: Evidence, lost: str
+    evidence: ApprovalEvidence, lost: str
 ):
-    before, after = judged(evidence), judged(replace(evidence, **{lost: None}))
+    before, after = evaluate_approval(evidence), evaluate_approval(replace(evidence, **{lost: None}))
 
-    safer = RANK[after.severity] > RANK[before.severity] or after.group > before.group
+    safer = (
+        SEVERITY_ORDER[after.severity] > SEVERITY_ORDER[before.severity]
+        or after.priority_group > before.priority_group
+    )
     assert not safer or any(finding.id == "unread" for finding in after.findings)
 
 
 @given(CASES)
-def test_the_balance_unread_never_makes_an_approval_safer(evidence: Evidence):
-    before, after = judged(evidence), judged(replace(evidence, balance=None))
+def test_the_balance_unread_never_makes_an_approval_safer(evidence: ApprovalEvidence):
+    before, after = evaluate_approval(evidence), evaluate_approval(replace(evidence, balance=None))
 
-    assert RANK[after.severity] <= RANK[before.severity]
+    assert SEVERITY_ORDER[after.severity] <= SEVERITY_ORDER[before.severity]
 
 
 @given(st.lists(CASES, max_size=12, unique_by=lambda evidence: evidence.entry.pair), st.randoms())
-def test_the_order_does_not_depend_on_how_approvals_came(cases: list[Evidence], chance: Any):
-    verdicts = [judged(evidence) for evidence in cases]
+def test_the_order_does_not_depend_on_how_approvals_came(cases: list[ApprovalEvidence], chance: Any):
+    verdicts = [evaluate_approval(evidence) for evidence in cases]
     shuffled = verdicts[:]
     chance.shuffle(shuffled)
 
-    orders = [verdict.order for verdict in verdicts]
+    orders = [verdict.sort_key for verdict in verdicts]
     assert len(set(orders)) == len(orders)
-    assert sorted(shuffled, key=lambda each: each.order) == sorted(verdicts, key=lambda each: each.order)
+    assert sorted(shuffled, key=lambda each: each.sort_key) == sorted(
+        verdicts, key=lambda each: each.sort_key
+    )
 
 
 @given(CASES)
-def test_every_finding_is_one_sentence_with_its_source(evidence: Evidence):
-    for finding in judged(evidence).findings:
+def test_every_finding_is_one_sentence_with_its_source(evidence: ApprovalEvidence):
+    for finding in evaluate_approval(evidence).findings:
         assert finding.explanation.endswith(".")
         assert finding.source in ("goplus", "rpc", "centgate")
 
 
 def test_exploited_contracts_are_known_by_chain_and_address():
-    for chain_id, spender in EXPLOITED:
+    for chain_id, spender in EXPLOITED_SPENDERS:
         assert chain_id in CHAIN_BY_ID
         assert as_address(spender) == spender

@@ -12,7 +12,14 @@ from hypothesis import strategies as st
 
 from centgate.facts.directory import ProtocolDirectory
 from centgate.providers.defillama_directory import parse_directory
-from centgate.verdicts.protocol_names import Match, kindred, matched, near, similar, slug_in
+from centgate.verdicts.protocol_names import (
+    ProtocolMatch,
+    match_exact,
+    match_similar,
+    match_without_ending,
+    parse_slug,
+    suggest_slugs,
+)
 
 ROWS: tuple[dict[str, Any], ...] = (
     {"slug": "aave-v2", "name": "Aave V2", "symbol": "AAVE", "parentProtocol": "parent#aave", "tvl": 10},
@@ -52,7 +59,7 @@ ROWS: tuple[dict[str, Any], ...] = (
 DIRECTORY: ProtocolDirectory = asyncio.run(parse_directory(json.dumps(ROWS).encode()))
 
 
-def slug(match: Match | None) -> str | None:
+def slug(match: ProtocolMatch | None) -> str | None:
     return match.protocol.slug if match else None
 
 
@@ -86,10 +93,10 @@ def slug(match: Match | None) -> str | None:
     ],
 )
 def test_a_slug_a_name_or_a_parent_is_found_without_doubt(asked: str, meant: str | None) -> None:
-    match = matched(DIRECTORY, asked)
+    match = match_exact(DIRECTORY, asked)
 
     assert slug(match) == meant
-    assert match is None or match.doubt is None
+    assert match is None or match.warning is None
 
 
 @pytest.mark.parametrize(
@@ -104,24 +111,24 @@ def test_a_slug_a_name_or_a_parent_is_found_without_doubt(asked: str, meant: str
     ],
 )
 def test_a_match_that_may_be_another_protocol_says_so(asked: str, meant: str, doubt: str) -> None:
-    match = matched(DIRECTORY, asked)
+    match = match_exact(DIRECTORY, asked)
 
     assert match
     assert match.protocol.slug == meant
-    assert match.doubt
-    assert doubt in match.doubt
+    assert match.warning
+    assert doubt in match.warning
 
 
 @pytest.mark.parametrize(
     "asked", ["-", "$-", "--", "", " ", "..", "../", "\x00", "\N{OCTOPUS}", "null", "None"]
 )
 def test_what_names_nothing_matches_nothing(asked: str) -> None:
-    assert matched(DIRECTORY, asked) is None
-    assert similar(DIRECTORY, asked) is None
+    assert match_exact(DIRECTORY, asked) is None
+    assert match_similar(DIRECTORY, asked) is None
 
 
 def test_a_parent_has_the_value_of_its_children() -> None:
-    match = matched(DIRECTORY, "Aave")
+    match = match_exact(DIRECTORY, "Aave")
 
     assert match
     assert (match.protocol.name, match.protocol.tvl_usd) == ("Aave", 310)
@@ -131,7 +138,7 @@ def test_a_row_of_its_own_comes_before_the_sum_of_children() -> None:
     rows = [*ROWS, {"slug": "aave", "name": "Aave", "tvl": 1}]
     directory = asyncio.run(parse_directory(json.dumps(rows).encode()))
 
-    match = matched(directory, "aave")
+    match = match_exact(directory, "aave")
 
     assert match
     assert match.protocol.tvl_usd == 1
@@ -151,10 +158,10 @@ def test_a_row_of_its_own_comes_before_the_sum_of_children() -> None:
     ],
 )
 def test_a_similar_name_is_taken_only_when_it_is_nearly_the_same(asked: str, meant: str | None) -> None:
-    match = similar(DIRECTORY, asked)
+    match = match_similar(DIRECTORY, asked)
 
     assert slug(match) == meant
-    assert match is None or "by a similar name" in (match.doubt or "")
+    assert match is None or "by a similar name" in (match.warning or "")
 
 
 KIN: tuple[dict[str, Any], ...] = (
@@ -205,26 +212,26 @@ RELATIVES: ProtocolDirectory = asyncio.run(parse_directory(json.dumps(KIN).encod
     ],
 )
 def test_an_ending_more_or_less_is_the_same_name_and_said(asked: str, meant: str | None) -> None:
-    match = kindred(RELATIVES, asked)
+    match = match_without_ending(RELATIVES, asked)
 
     assert slug(match) == meant
-    assert match is None or "by its name apart from an ending" in (match.doubt or "")
+    assert match is None or "by its name apart from an ending" in (match.warning or "")
 
 
 def test_of_names_as_similar_the_most_valuable_is_taken() -> None:
     rows = [{"slug": "stakehouse-a", "tvl": 1}, {"slug": "stakehouse-b", "tvl": 2}]
     directory = asyncio.run(parse_directory(json.dumps(rows).encode()))
 
-    match = similar(directory, "stakehouse-c")
+    match = match_similar(directory, "stakehouse-c")
 
     assert slug(match) == "stakehouse-b"
 
 
 def test_slugs_that_may_have_been_meant_are_a_few() -> None:
-    assert near(DIRECTORY, "aave v4") == ["aave-v3", "aave-v2", "aave"]
-    assert near(DIRECTORY, "sushiswap")[0] in ("pancakeswap", "uniswap")
-    assert near(DIRECTORY, "zzzzzzzz") == []
-    assert near(DIRECTORY, "") == []
+    assert suggest_slugs(DIRECTORY, "aave v4") == ["aave-v3", "aave-v2", "aave"]
+    assert suggest_slugs(DIRECTORY, "sushiswap")[0] in ("pancakeswap", "uniswap")
+    assert suggest_slugs(DIRECTORY, "zzzzzzzz") == []
+    assert suggest_slugs(DIRECTORY, "") == []
 
 
 @pytest.mark.parametrize(
@@ -247,14 +254,14 @@ def test_slugs_that_may_have_been_meant_are_a_few() -> None:
     ],
 )
 def test_only_what_may_be_a_slug_is_asked_for(asked: str, expected: str | None) -> None:
-    assert slug_in(asked) == expected
+    assert parse_slug(asked) == expected
 
 
 @given(st.text(max_size=100))
 def test_anything_can_be_asked_for(asked: str) -> None:
-    matched(DIRECTORY, asked)
-    kindred(DIRECTORY, asked)
-    similar(DIRECTORY, asked)
+    match_exact(DIRECTORY, asked)
+    match_without_ending(DIRECTORY, asked)
+    match_similar(DIRECTORY, asked)
 
-    assert len(near(DIRECTORY, asked)) <= 3
-    assert not set(slug_in(asked) or "") & set("/\\%?# ")
+    assert len(suggest_slugs(DIRECTORY, asked)) <= 3
+    assert not set(parse_slug(asked) or "") & set("/\\%?# ")

@@ -11,35 +11,42 @@ from hypothesis import strategies as st
 from standins import load_recording
 
 from centgate.facts.contracts import MAX_IMPLEMENTATIONS, NamedAddress, ProxyClaim, SourceRegistry
-from centgate.verdicts.bytecode import clone_of, delegate, opcodes, runs_others, selector, word_address
+from centgate.verdicts.bytecode import (
+    delegation_target,
+    function_selector,
+    has_delegatecall,
+    list_opcodes,
+    match_clone,
+    parse_address_word,
+)
 from centgate.verdicts.proxies import (
     ADMIN_SLOT,
     BEACON_SLOT,
-    CUT_FACET,
-    FACETS,
+    CUT_FACET_CALL,
+    FACETS_CALL,
     FIRST_SLOT,
-    IMPLEMENTATION,
+    IMPLEMENTATION_CALL,
     IMPLEMENTATION_SLOT,
-    MOST_FACETS,
-    OWNER,
-    POINTERS,
+    MAX_FACETS,
+    OWNER_CALL,
+    POINTER_SLOTS,
     PROXIABLE_SLOT,
     SLOTS,
     ZEPPELIN_ADMIN_SLOT,
     ZEPPELIN_SLOT,
-    Finding,
-    Seen,
-    calldata,
-    judge,
-    wanted,
+    AccountFinding,
+    ChainState,
+    classify_account,
+    encode_call,
+    next_reads,
 )
-from centgate.verdicts.proxy_claims import with_claims
+from centgate.verdicts.proxy_claims import apply_registry_claims
 
 ZERO = "0x" + "0" * 40
 ME, LOGIC, ADMIN, BEACON, OWNED, OTHER = ("0x" + digit * 40 for digit in "a1b2c3")
 PLAIN = bytes.fromhex("6080604052600080fd")
 DELEGATING = bytes.fromhex("365f5f375f5f365f5f545af43d5f5f3e5f3d91602a57fd5bf3")
-UPGRADING = PLAIN + selector("upgradeTo(address)")
+UPGRADING = PLAIN + function_selector("upgradeTo(address)")
 CREATING = DELEGATING + b"\xf0"
 SAFE = bytes.fromhex("7fa619486e" + "00" * 28) + DELEGATING
 ADDRESSES = st.binary(min_size=20, max_size=20).map(lambda raw: "0x" + raw.hex()).filter(lambda a: int(a, 16))
@@ -77,20 +84,20 @@ class World:
     rounds: int = 0
     asked: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
 
-    def seen(self, address: str = ME) -> Seen:
-        seen = Seen(address)
-        while further := wanted(seen):
+    def seen(self, address: str = ME) -> ChainState:
+        seen = ChainState(address)
+        while further := next_reads(seen):
             self.rounds += 1
             self.asked += further.calls
             assert self.rounds <= 5
             seen.codes |= {each: self.codes.get(each, b"") for each in further.codes}
             words = {(ME, slot): word for slot, word in self.slots.items()} | self.elsewhere
             seen.slots |= {each: words.get(each, b"").rjust(32, b"\0") for each in further.slots}
-            seen.returned |= {each: self.answers.get(each) for each in further.calls}
+            seen.call_results |= {each: self.answers.get(each) for each in further.calls}
         return seen
 
-    def found(self, address: str = ME) -> Finding:
-        found = judge(self.seen(address))
+    def found(self, address: str = ME) -> AccountFinding:
+        found = classify_account(self.seen(address))
         assert found
         return found
 
@@ -102,7 +109,7 @@ def proxy(slot: str, *, code: bytes = DELEGATING, **slots: bytes) -> World:
 def test_an_address_without_code_is_a_wallet_and_one_look_is_enough():
     world = World({})
 
-    assert world.found() == Finding("wallet", is_proxy=False, has_delegatecall=False)
+    assert world.found() == AccountFinding("wallet", is_proxy=False, has_delegatecall=False)
     assert world.rounds == 1
 
 
@@ -125,7 +132,7 @@ def test_a_wallet_with_delegated_code_is_named_so():
 @pytest.mark.parametrize("form", FORMS)
 @given(address=ADDRESSES)
 def test_every_form_of_minimal_proxy_tells_its_target(form: str, address: str):
-    assert clone_of(bytes.fromhex(FORMS[form].format(address[2:]))) == (address, "eip1167")
+    assert match_clone(bytes.fromhex(FORMS[form].format(address[2:]))) == (address, "eip1167")
 
 
 @pytest.mark.parametrize(("push", "length"), [("72", 19), ("71", 18), ("70", 17), ("6f", 16)])
@@ -133,45 +140,45 @@ def test_a_shorter_push_leaves_out_leading_zeros(push: str, length: int):
     short = "1" * 2 * length
     code = bytes.fromhex(f"363d3d373d3d3d363d{push}{short}5af43d82803e903d9160{43 - 20 + length:02x}57fd5bf3")
 
-    assert clone_of(code) == ("0x" + short.rjust(40, "0"), "eip1167")
+    assert match_clone(code) == ("0x" + short.rjust(40, "0"), "eip1167")
 
 
 @pytest.mark.parametrize("form", ["EIP-1167", "PUSH0"])
 def test_arguments_behind_a_minimal_proxy_are_told(form: str):
     code = bytes.fromhex(FORMS[form].format(LOGIC[2:])) + b"\1" * 40
 
-    assert clone_of(code) == (LOGIC, "clone_with_immutable_args")
+    assert match_clone(code) == (LOGIC, "clone_with_immutable_args")
 
 
 def test_a_clone_that_carries_its_arguments_behind_the_call_data_is_told():
     code = f"3d3d3d3d363d3d3761002a603736393661002a013d73{LOGIC[2:]}5af43d3d93803e603557fd5bf3" + "02" * 42
 
-    assert clone_of(bytes.fromhex(code)) == (LOGIC, "clone_with_immutable_args")
+    assert match_clone(bytes.fromhex(code)) == (LOGIC, "clone_with_immutable_args")
 
 
 def test_a_clone_that_carries_metadata_behind_the_call_data_is_told():
     code = f"363d3d373d3d3d3d60368038038091363936013d73{LOGIC[2:]}5af43d3d93803e603457fd5bf3" + "07" * 64
 
-    assert clone_of(bytes.fromhex(code)) == (LOGIC, "clone_with_immutable_args")
+    assert match_clone(bytes.fromhex(code)) == (LOGIC, "clone_with_immutable_args")
 
 
 def test_a_factory_that_holds_the_pattern_is_no_clone():
     pattern = bytes.fromhex(FORMS["EIP-1167"].format(LOGIC[2:]))
 
-    assert clone_of(PLAIN + pattern) is None
-    assert clone_of(b"\x7f" + pattern) is None
+    assert match_clone(PLAIN + pattern) is None
+    assert match_clone(b"\x7f" + pattern) is None
 
 
 def test_a_recorded_minimal_proxy_is_told():
     code = bytes.fromhex(load_recording("json_rpc", "getcode_eip1167_proxy")["result"][2:])
 
-    assert clone_of(code) == ("0x9ec1c3dcf667f2035fb4cd2eb42a1566fd54d2b7", "eip1167")
+    assert match_clone(code) == ("0x9ec1c3dcf667f2035fb4cd2eb42a1566fd54d2b7", "eip1167")
 
 
 def test_a_recorded_old_forwarder_is_told():
     code = bytes.fromhex(load_recording("etherscan", "getcode_old_style_minimal_forwarder")["result"][2:])
 
-    assert clone_of(code) == ("0x273930d21e01ee25e4c219b63259d214872220a2", "eip1167")
+    assert match_clone(code) == ("0x273930d21e01ee25e4c219b63259d214872220a2", "eip1167")
 
 
 def test_a_recorded_contract_that_is_no_proxy_is_none():
@@ -206,9 +213,9 @@ def test_a_clone_of_a_proxy_is_not_called_unchangeable():
 
 
 def test_a_clone_whose_target_was_not_looked_at_is_not_called_unchangeable():
-    seen = Seen(ME, codes={ME: bytes.fromhex(FORMS["EIP-1167"].format(LOGIC[2:])), LOGIC: PLAIN})
+    seen = ChainState(ME, codes={ME: bytes.fromhex(FORMS["EIP-1167"].format(LOGIC[2:])), LOGIC: PLAIN})
 
-    found = judge(seen)
+    found = classify_account(seen)
 
     assert found
     assert (found.kind, found.upgradeable) == ("eip1167", None)
@@ -237,7 +244,7 @@ def test_a_safe_is_told_by_slot_and_code_together():
     assert proxy(FIRST_SLOT).found().is_proxy is None
 
 
-@pytest.mark.parametrize("slot", [slot for slot, _ in POINTERS])
+@pytest.mark.parametrize("slot", [slot for slot, _ in POINTER_SLOTS])
 @pytest.mark.parametrize("bad", ["dirty", "no code"])
 def test_a_slot_without_a_contract_behind_it_is_not_accepted(slot: str, bad: str):
     world = proxy(slot, code=SAFE)
@@ -271,7 +278,7 @@ def test_a_single_wallet_that_can_change_the_code_is_told(slot: str):
 def test_an_admin_contract_is_told_with_its_owner():
     world = proxy(IMPLEMENTATION_SLOT, **{ADMIN_SLOT: word(ADMIN)})
     world.codes[ADMIN] = PLAIN
-    world.answers[ADMIN, OWNER] = word(OWNED)
+    world.answers[ADMIN, OWNER_CALL] = word(OWNED)
 
     found = world.found()
 
@@ -304,8 +311,8 @@ def test_a_contract_of_the_chain_at_a_low_address_can_be_admin():
 @pytest.mark.parametrize("owner", [ZERO, ZERO[:-4] + "dead"])
 def test_a_proxy_admin_without_an_owner_changes_nothing(owner: str):
     world = proxy(IMPLEMENTATION_SLOT, **{ADMIN_SLOT: word(ADMIN)})
-    world.codes[ADMIN] = PLAIN + selector("upgradeAndCall(address,address,bytes)")
-    world.answers[ADMIN, OWNER] = word(owner)
+    world.codes[ADMIN] = PLAIN + function_selector("upgradeAndCall(address,address,bytes)")
+    world.answers[ADMIN, OWNER_CALL] = word(owner)
 
     found = world.found()
 
@@ -317,7 +324,7 @@ def test_a_proxy_admin_without_an_owner_changes_nothing(owner: str):
 def test_an_admin_of_another_kind_may_obey_others_than_its_owner():
     world = proxy(IMPLEMENTATION_SLOT, **{ADMIN_SLOT: word(ADMIN)})
     world.codes[ADMIN] = PLAIN
-    world.answers[ADMIN, OWNER] = word(ZERO)
+    world.answers[ADMIN, OWNER_CALL] = word(ZERO)
 
     found = world.found()
 
@@ -335,7 +342,7 @@ def test_without_an_admin_the_code_behind_a_proxy_may_still_replace_itself():
 def test_whether_code_that_nobody_owns_can_replace_itself_is_open():
     world = proxy(IMPLEMENTATION_SLOT)
     world.codes[LOGIC] = UPGRADING
-    world.answers[ME, OWNER] = word(ZERO)
+    world.answers[ME, OWNER_CALL] = word(ZERO)
 
     found = world.found()
 
@@ -346,8 +353,8 @@ def test_whether_code_that_nobody_owns_can_replace_itself_is_open():
 @pytest.mark.parametrize("who", [ME, LOGIC])
 def test_a_proxy_whose_code_can_replace_it_is_changeable(who: str):
     world = proxy(IMPLEMENTATION_SLOT)
-    world.codes[who] += selector("upgradeToAndCall(address,bytes)")
-    world.answers[ME, OWNER] = word(OWNED)
+    world.codes[who] += function_selector("upgradeToAndCall(address,bytes)")
+    world.answers[ME, OWNER_CALL] = word(OWNED)
 
     found = world.found()
 
@@ -357,7 +364,7 @@ def test_a_proxy_whose_code_can_replace_it_is_changeable(who: str):
 
 def beacon(code: bytes) -> World:
     world = World({ME: DELEGATING, BEACON: code, LOGIC: PLAIN}, {BEACON_SLOT: word(BEACON)})
-    world.answers = {(BEACON, IMPLEMENTATION): word(LOGIC), (BEACON, OWNER): word(OWNED)}
+    world.answers = {(BEACON, IMPLEMENTATION_CALL): word(LOGIC), (BEACON, OWNER_CALL): word(OWNED)}
     return world
 
 
@@ -377,7 +384,7 @@ def test_the_owner_of_a_beacon_that_can_change_changes_all_its_proxies():
 
 def test_a_beacon_that_was_given_up_changes_no_more():
     world = beacon(UPGRADING)
-    world.answers[BEACON, OWNER] = word(ZERO)
+    world.answers[BEACON, OWNER_CALL] = word(ZERO)
 
     found = world.found()
 
@@ -388,7 +395,7 @@ def test_a_beacon_that_was_given_up_changes_no_more():
 
 def test_a_beacon_that_does_not_tell_its_owner_can_be_changed_by_somebody():
     world = beacon(UPGRADING)
-    del world.answers[BEACON, OWNER]
+    del world.answers[BEACON, OWNER_CALL]
 
     found = world.found()
 
@@ -399,16 +406,16 @@ def test_a_beacon_that_does_not_tell_its_owner_can_be_changed_by_somebody():
 @pytest.mark.parametrize("said", [None, word(OTHER), b"\1" * 32, b"", addresses(LOGIC)])
 def test_a_beacon_that_names_no_contract_makes_no_proxy(said: bytes | None):
     world = beacon(PLAIN)
-    del world.answers[BEACON, IMPLEMENTATION]
+    del world.answers[BEACON, IMPLEMENTATION_CALL]
     if said is not None:
-        world.answers[BEACON, IMPLEMENTATION] = said
+        world.answers[BEACON, IMPLEMENTATION_CALL] = said
 
     assert world.found().is_proxy is None
 
 
 def test_a_diamond_is_told_with_its_facets():
     world = World({ME: DELEGATING, LOGIC: PLAIN, OTHER: PLAIN})
-    world.answers = {(ME, FACETS): addresses(LOGIC, OTHER, ME, ADMIN, LOGIC)}
+    world.answers = {(ME, FACETS_CALL): addresses(LOGIC, OTHER, ME, ADMIN, LOGIC)}
 
     found = world.found()
 
@@ -418,9 +425,9 @@ def test_a_diamond_is_told_with_its_facets():
 def test_a_diamond_that_can_be_cut_is_changeable_by_its_owner():
     world = World({ME: DELEGATING, LOGIC: PLAIN})
     world.answers = {
-        (ME, FACETS): addresses(LOGIC),
-        (ME, CUT_FACET): word(LOGIC),
-        (ME, OWNER): word(OWNED),
+        (ME, FACETS_CALL): addresses(LOGIC),
+        (ME, CUT_FACET_CALL): word(LOGIC),
+        (ME, OWNER_CALL): word(OWNED),
     }
 
     found = world.found()
@@ -433,22 +440,26 @@ def test_a_diamond_that_can_be_cut_is_changeable_by_its_owner():
     [b"", b"\1" * 31, addresses(), addresses(LOGIC)[:-1], b"\xff" * 96, (32).to_bytes(32, "big") * 2],
 )
 def test_a_loupe_that_tells_nothing_makes_no_diamond(answer: bytes):
-    world = World({ME: DELEGATING, LOGIC: PLAIN}, answers={(ME, FACETS): answer})
+    world = World({ME: DELEGATING, LOGIC: PLAIN}, answers={(ME, FACETS_CALL): answer})
 
     assert world.found().kind is None
 
 
 def test_of_very_many_facets_the_first_are_looked_at():
     many = [f"0x{number:040x}" for number in range(0x1000, 0x1000 + 200)]
-    world = World({ME: DELEGATING} | dict.fromkeys(many, PLAIN), answers={(ME, FACETS): addresses(*many)})
+    world = World(
+        {ME: DELEGATING} | dict.fromkeys(many, PLAIN), answers={(ME, FACETS_CALL): addresses(*many)}
+    )
 
     found = world.found()
 
-    assert len(found.implementations) == MOST_FACETS
+    assert len(found.implementations) == MAX_FACETS
     assert any("140 more facets" in note for note in found.notes)
 
 
-@pytest.mark.parametrize("hint", [IMPLEMENTATION, "childImplementation()", "comptrollerImplementation()"])
+@pytest.mark.parametrize(
+    "hint", [IMPLEMENTATION_CALL, "childImplementation()", "comptrollerImplementation()"]
+)
 def test_a_contract_that_delegates_and_names_an_implementation_is_some_proxy(hint: str):
     found = World({ME: DELEGATING, LOGIC: PLAIN}, answers={(ME, hint): word(LOGIC)}).found()
 
@@ -459,7 +470,7 @@ def test_a_contract_that_delegates_and_names_an_implementation_is_some_proxy(hin
 def test_beacons_and_factories_name_an_implementation_and_are_no_proxies(
     *, code: bytes, verdict: bool | None
 ):
-    found = World({ME: code, LOGIC: PLAIN}, answers={(ME, IMPLEMENTATION): word(LOGIC)}).found()
+    found = World({ME: code, LOGIC: PLAIN}, answers={(ME, IMPLEMENTATION_CALL): word(LOGIC)}).found()
 
     assert found.is_proxy is verdict
     assert found.implementations == ()
@@ -469,7 +480,7 @@ def test_hints_are_asked_only_when_nothing_else_tells():
     world = proxy(IMPLEMENTATION_SLOT)
     world.found()
 
-    assert (ME, IMPLEMENTATION) not in world.asked
+    assert (ME, IMPLEMENTATION_CALL) not in world.asked
 
 
 def test_code_that_can_run_no_other_is_no_proxy():
@@ -480,10 +491,10 @@ def test_code_that_can_run_no_other_is_no_proxy():
 def test_what_is_pushed_or_noted_is_no_instruction():
     metadata = bytes.fromhex("a165f4f4f4f4f4") + (7).to_bytes(2, "big")
 
-    assert not runs_others(bytes.fromhex("63f4f4f4f400"))
-    assert not runs_others(PLAIN + metadata)
-    assert runs_others(DELEGATING)
-    assert opcodes(b"") == frozenset()
+    assert not has_delegatecall(bytes.fromhex("63f4f4f4f400"))
+    assert not has_delegatecall(PLAIN + metadata)
+    assert has_delegatecall(DELEGATING)
+    assert list_opcodes(b"") == frozenset()
 
 
 @given(
@@ -495,16 +506,16 @@ def test_what_is_pushed_or_noted_is_no_instruction():
 def test_whatever_stands_there_is_judged_and_every_implementation_has_code(
     code: bytes, words: list[bytes], answer: bytes | None, target: bytes
 ):
-    seen = Seen(ME)
+    seen = ChainState(ME)
     rounds = 0
-    while further := wanted(seen):
+    while further := next_reads(seen):
         rounds += 1
         assert rounds <= 5
         seen.codes |= {each: code if each == ME else target for each in further.codes}
         seen.slots |= {each: words[SLOTS.index(each[1])] for each in further.slots}
-        seen.returned |= dict.fromkeys(further.calls, answer)
+        seen.call_results |= dict.fromkeys(further.calls, answer)
 
-    found = judge(seen)
+    found = classify_account(seen)
 
     assert found
     assert bool(found.implementations) == (found.is_proxy is True)
@@ -514,7 +525,7 @@ def test_whatever_stands_there_is_judged_and_every_implementation_has_code(
 
 @given(st.binary(max_size=40))
 def test_a_word_is_an_address_only_with_twelve_zero_bytes_before_it(raw: bytes):
-    address = word_address(raw)
+    address = parse_address_word(raw)
 
     assert (address is not None) == (len(raw) == 32 and not any(raw[:12]) and any(raw))
 
@@ -522,29 +533,29 @@ def test_a_word_is_an_address_only_with_twelve_zero_bytes_before_it(raw: bytes):
 def test_a_delegation_has_23_bytes():
     code = bytes.fromhex("ef0100" + LOGIC[2:])
 
-    assert delegate(code) == LOGIC
-    assert delegate(code + b"\0") is None
-    assert delegate(b"\xef\x01\x01" + code[3:]) is None
+    assert delegation_target(code) == LOGIC
+    assert delegation_target(code + b"\0") is None
+    assert delegation_target(b"\xef\x01\x01" + code[3:]) is None
 
 
 def test_selectors_are_those_of_the_standards():
-    named = {OWNER: "8da5cb5b", IMPLEMENTATION: "5c60da1b", FACETS: "52ef6b2c"}
+    named = {OWNER_CALL: "8da5cb5b", IMPLEMENTATION_CALL: "5c60da1b", FACETS_CALL: "52ef6b2c"}
 
-    assert {question: calldata(question).hex() for question in named} == named
-    assert calldata(CUT_FACET).hex().startswith("cdffacc61f931c1c")
-    assert len(calldata(CUT_FACET)) == 36
+    assert {question: encode_call(question).hex() for question in named} == named
+    assert encode_call(CUT_FACET_CALL).hex().startswith("cdffacc61f931c1c")
+    assert len(encode_call(CUT_FACET_CALL)) == 36
 
 
 @pytest.mark.parametrize("looked", [0, 1, 2])
 def test_what_was_not_looked_at_is_not_claimed(looked: int):
-    seen = Seen(ME)
+    seen = ChainState(ME)
     world = proxy(IMPLEMENTATION_SLOT)
     if looked:
         seen.codes[ME] = DELEGATING
     if looked > 1:
         seen.slots = {(ME, slot): word.rjust(32, b"\0") for slot, word in world.slots.items()}
 
-    found = judge(seen)
+    found = classify_account(seen)
 
     assert found is None if not looked else found and found.is_proxy is None
 
@@ -555,7 +566,7 @@ def claim(*implementations: str, is_proxy: bool = True, kind: Any = None) -> Pro
 
 
 def test_a_registry_that_is_behind_is_contradicted_by_the_slot():
-    found = with_claims(proxy(IMPLEMENTATION_SLOT).found(), [("etherscan", claim(OTHER))])
+    found = apply_registry_claims(proxy(IMPLEMENTATION_SLOT).found(), [("etherscan", claim(OTHER))])
 
     assert found.implementations == (LOGIC,)
     assert any(f"etherscan gives {OTHER} as implementation, the slot has {LOGIC}" in n for n in found.notes)
@@ -564,20 +575,20 @@ def test_a_registry_that_is_behind_is_contradicted_by_the_slot():
 def test_a_registry_that_agrees_adds_nothing():
     found = proxy(IMPLEMENTATION_SLOT).found()
 
-    told = with_claims(found, [("etherscan", claim(LOGIC)), ("sourcify", claim(is_proxy=False))])
+    told = apply_registry_claims(found, [("etherscan", claim(LOGIC)), ("sourcify", claim(is_proxy=False))])
 
-    assert told == with_claims(found, [])
+    assert told == apply_registry_claims(found, [])
 
 
 def test_a_registry_can_know_a_proxy_that_the_chain_does_not_show():
-    found = with_claims(World({ME: DELEGATING}).found(), [("sourcify", claim(LOGIC, kind="other"))])
+    found = apply_registry_claims(World({ME: DELEGATING}).found(), [("sourcify", claim(LOGIC, kind="other"))])
 
     assert (found.is_proxy, found.kind, found.implementations) == (True, "other", (LOGIC,))
     assert any("only sourcify reports" in note for note in found.notes)
 
 
 def test_a_registry_cannot_make_a_proxy_of_code_that_runs_no_other():
-    found = with_claims(World({ME: PLAIN}).found(), [("etherscan", claim(LOGIC))])
+    found = apply_registry_claims(World({ME: PLAIN}).found(), [("etherscan", claim(LOGIC))])
 
     assert found.is_proxy is False
     assert any("cannot run other code" in note for note in found.notes)
@@ -586,13 +597,13 @@ def test_a_registry_cannot_make_a_proxy_of_code_that_runs_no_other():
 def test_a_registry_can_say_that_code_which_could_be_a_proxy_is_none():
     delegating = World({ME: DELEGATING}).found()
 
-    assert with_claims(delegating, [("sourcify", claim(is_proxy=False))]).is_proxy is False
-    assert with_claims(delegating, []).is_proxy is None
+    assert apply_registry_claims(delegating, [("sourcify", claim(is_proxy=False))]).is_proxy is False
+    assert apply_registry_claims(delegating, []).is_proxy is None
 
 
 @pytest.mark.parametrize("slot", [IMPLEMENTATION_SLOT, PROXIABLE_SLOT, ZEPPELIN_SLOT])
 def test_that_nobody_knows_who_can_change_a_proxy_is_said(slot: str):
-    found = with_claims(proxy(slot).found(), [])
+    found = apply_registry_claims(proxy(slot).found(), [])
 
     assert found.upgradeable is None
     assert any("and by whom, is not known" in note for note in found.notes)
@@ -604,7 +615,7 @@ def test_without_the_chain_the_registry_that_knows_the_kind_is_believed_first():
         ("sourcify", claim(LOGIC, kind="eip1967")),
     ]
 
-    found = with_claims(None, claims)
+    found = apply_registry_claims(None, claims)
 
     assert (found.kind, found.implementations) == ("eip1967", (LOGIC,))
 
@@ -613,7 +624,7 @@ def test_of_very_many_claimed_implementations_the_first_are_told():
     many = [NamedAddress(f"0x{number:040x}", None) for number in range(1, 20_001)]
     told = ProxyClaim.from_registry("eip2535", many, "proxyResolution", "DiamondProxy", is_proxy=True)
 
-    found = with_claims(None, [("sourcify", told)])
+    found = apply_registry_claims(None, [("sourcify", told)])
 
     assert len(found.implementations) == MAX_IMPLEMENTATIONS
     assert found.evidence[0].value
@@ -622,9 +633,9 @@ def test_of_very_many_claimed_implementations_the_first_are_told():
 
 
 def test_without_the_chain_registries_are_believed():
-    found = with_claims(None, [("blockscout", claim(LOGIC, kind="eip1967"))])
+    found = apply_registry_claims(None, [("blockscout", claim(LOGIC, kind="eip1967"))])
 
     assert (found.is_proxy, found.kind, found.upgradeable) == (True, "eip1967", None)
-    assert with_claims(None, [("etherscan", claim(LOGIC))]).kind is None
-    assert with_claims(None, [("etherscan", claim(is_proxy=False))]).is_proxy is False
-    assert with_claims(None, []).is_proxy is None
+    assert apply_registry_claims(None, [("etherscan", claim(LOGIC))]).kind is None
+    assert apply_registry_claims(None, [("etherscan", claim(is_proxy=False))]).is_proxy is False
+    assert apply_registry_claims(None, []).is_proxy is None

@@ -15,14 +15,14 @@ from centgate.facts.known_tokens import KNOWN_TOKENS, KnownToken
 from centgate.facts.wallets import Holding, Price, Token, Transfer
 from centgate.text import MAX_NAME_LENGTH, clean_line
 from centgate.verdicts.suspicion import (
-    RULES,
+    SPAM_RULES,
+    CounterpartyEvidence,
     Lookalike,
-    Proof,
-    lookalikes,
-    proof,
-    suspicions,
-    suspicions_of_holding,
-    suspicions_of_transfer,
+    assess_counterparty,
+    find_holding_suspicions,
+    find_lookalikes,
+    find_token_suspicions,
+    find_transfer_suspicions,
 )
 
 STRANGE = "0x" + "5c" * 20
@@ -37,7 +37,7 @@ TOKENS = [(chain, token) for chain, tokens in KNOWN_TOKENS.items() for token in 
 
 def ids(token: Token, chain_id: int = 1) -> set[str]:
     """The rules that a token breaks."""
-    return {each.id for each in suspicions(token, chain_id)}
+    return {each.id for each in find_token_suspicions(token, chain_id)}
 
 
 def called(name: str, symbol: str = "TKN") -> Token:
@@ -45,7 +45,7 @@ def called(name: str, symbol: str = "TKN") -> Token:
     return Token(STRANGE, symbol, name, 18)
 
 
-COPY = {IMPOSTOR: Lookalike(FRIEND, copied=True)}
+COPY = {IMPOSTOR: Lookalike(FRIEND, is_copy=True)}
 
 
 def movement(side: str, amount: int | None, *, token: Token | None = None, out: bool = False) -> Transfer:
@@ -54,9 +54,9 @@ def movement(side: str, amount: int | None, *, token: Token | None = None, out: 
     return Transfer("0x" + "1f" * 32, *pair, token, amount, 7, datetime(2026, 11, 2, tzinfo=UTC))
 
 
-def light(each: Transfer) -> Proof:
+def light(each: Transfer) -> CounterpartyEvidence:
     """Weighed without prices."""
-    return proof(each, WALLET, 1, None)
+    return assess_counterparty(each, WALLET, 1, None)
 
 
 def price(usd: float, confidence: float = 0.99) -> Price:
@@ -153,8 +153,8 @@ def test_a_major_is_imitated_on_every_chain(chain: int, symbol: str) -> None:
 
 @pytest.mark.parametrize("name", ["ether.fi governance token", "Curve.fi LP", "Fetch.ai", "pump.fun"])
 def test_a_link_alone_says_nothing_against_what_trades(name: str) -> None:
-    assert {each.id for each in suspicions(called(name), 1)} == {"link_in_name"}
-    assert not suspicions(called(name), 1, trades=True)
+    assert {each.id for each in find_token_suspicions(called(name), 1)} == {"link_in_name"}
+    assert not find_token_suspicions(called(name), 1, has_confident_price=True)
 
 
 @pytest.mark.parametrize(
@@ -168,14 +168,14 @@ def test_a_link_alone_says_nothing_against_what_trades(name: str) -> None:
     ],
 )
 def test_more_than_a_link_is_held_against_what_trades_too(token: Token) -> None:
-    found = suspicions(token, 1, trades=True)
+    found = find_token_suspicions(token, 1, has_confident_price=True)
 
     assert "link_in_name" in {each.id for each in found}
     assert len(found) > 1
 
 
 def test_what_a_source_holds_against_a_token_is_repeated() -> None:
-    (found,) = suspicions(Token(STRANGE, "OK", "Okay", 18, accusation="reputation scam"), 1)
+    (found,) = find_token_suspicions(Token(STRANGE, "OK", "Okay", 18, accusation="reputation scam"), 1)
 
     assert (found.id, found.value) == ("flagged_by_source", "reputation scam")
 
@@ -207,7 +207,7 @@ def test_a_known_token_is_never_suspicious(
 ) -> None:
     chain, token = known
 
-    assert not suspicions(Token(token.address, symbol, name, 18, accusation=accused), chain)
+    assert not find_token_suspicions(Token(token.address, symbol, name, 18, accusation=accused), chain)
 
 
 @pytest.mark.parametrize(("chain", "token"), TOKENS)
@@ -223,9 +223,9 @@ def test_the_rules_would_spare_nearly_all_known_tokens_by_their_names_alone(
 @often
 @given(st.text(), st.text())
 def test_every_reason_is_a_rule_s_with_a_clean_value(symbol: str, name: str) -> None:
-    explanations = {rule.id: rule.explanation for rule in RULES}
+    explanations = {rule.id: rule.explanation for rule in SPAM_RULES}
 
-    for found in suspicions(Token(STRANGE, symbol, name), 1):
+    for found in find_token_suspicions(Token(STRANGE, symbol, name), 1):
         assert found.explanation == explanations[found.id]
         assert found.value == clean_line(found.value)
 
@@ -255,38 +255,38 @@ def test_cleaning_a_name_cuts_it_to_its_length(text: str) -> None:
 def test_nobody_holds_more_than_there_is(supply: int | None, amount: int, made_up: bool) -> None:  # noqa: FBT001
     holding = Holding(Token(STRANGE, "OK", "Okay", 18, supply=supply), amount)
 
-    found = [each.id for each in suspicions_of_holding(holding, 1)]
+    found = [each.id for each in find_holding_suspicions(holding, 1)]
 
     assert found == (["more_than_exists"] if made_up else [])
 
 
 def test_a_known_token_may_count_as_it_likes() -> None:
-    assert not suspicions_of_holding(Holding(Token(USDC.address, "USDC", supply=1), 2), 1)
+    assert not find_holding_suspicions(Holding(Token(USDC.address, "USDC", supply=1), 2), 1)
 
 
 def test_an_address_that_looks_like_a_counterparty_and_sends_nothing_is_a_plant() -> None:
     history = [movement(FRIEND, 10**18, out=True), movement(IMPOSTOR, 0)]
 
-    imitated = lookalikes(history, WALLET, light)
+    imitated = find_lookalikes(history, WALLET, light)
 
     assert imitated == COPY
-    notes = suspicions_of_transfer(history[1], WALLET, 1, imitated)
+    notes = find_transfer_suspicions(history[1], WALLET, 1, imitated)
     assert [each.id for each in notes] == ["lookalike_counterparty", "zero_value"]
     assert notes[0].value == FRIEND
-    assert not suspicions_of_transfer(history[0], WALLET, 1, imitated)
+    assert not find_transfer_suspicions(history[0], WALLET, 1, imitated)
 
 
 def test_dust_from_a_look_alike_is_a_plant() -> None:
     history = [movement(FRIEND, 10**18), movement(IMPOSTOR, 10**11)]
 
-    assert lookalikes(history, WALLET, light) == COPY
+    assert find_lookalikes(history, WALLET, light) == COPY
 
 
 def test_a_counterfeit_token_from_a_look_alike_is_a_plant_whatever_its_amount() -> None:
     fake = Token(STRANGE, "USDT", "Tether USD", 6)
     history = [movement(FRIEND, 10**18), movement(IMPOSTOR, 5000 * 10**6, token=fake)]
 
-    assert lookalikes(history, WALLET, light) == COPY
+    assert find_lookalikes(history, WALLET, light) == COPY
 
 
 @pytest.mark.parametrize(
@@ -306,7 +306,7 @@ def test_a_look_alike_of_one_that_the_wallet_paid_is_a_copy_whatever_it_moves(
 ) -> None:
     history = [movement(FRIEND, amount, token=USDC, out=True), bait]
 
-    assert lookalikes(history, WALLET, light) == COPY
+    assert find_lookalikes(history, WALLET, light) == COPY
 
 
 @pytest.mark.parametrize(
@@ -321,13 +321,13 @@ def test_a_look_alike_of_one_that_the_wallet_paid_is_a_copy_whatever_it_moves(
 def test_two_that_look_alike_and_cannot_be_told_apart_are_both_pointed_out(
     one: Transfer, other: Transfer
 ) -> None:
-    alike = lookalikes([one, other], WALLET, light)
+    alike = find_lookalikes([one, other], WALLET, light)
 
     assert alike == {
-        FRIEND: Lookalike(IMPOSTOR, copied=False),
-        IMPOSTOR: Lookalike(FRIEND, copied=False),
+        FRIEND: Lookalike(IMPOSTOR, is_copy=False),
+        IMPOSTOR: Lookalike(FRIEND, is_copy=False),
     }
-    note = suspicions_of_transfer(one, WALLET, 1, alike)[0]
+    note = find_transfer_suspicions(one, WALLET, 1, alike)[0]
     assert (note.id, note.value) == ("lookalike_counterparty", IMPOSTOR)
     assert "compare every character" in note.explanation
 
@@ -336,9 +336,9 @@ def test_of_three_that_look_alike_each_is_pointed_out() -> None:
     third = "0xb0b1" + "88" * 16 + "c0c1"
     history = [movement(FRIEND, 10**18), movement(IMPOSTOR, 10**18), movement(third, 0)]
 
-    alike = lookalikes(history, WALLET, light)
+    alike = find_lookalikes(history, WALLET, light)
 
-    assert {side: each.copied for side, each in alike.items()} == {
+    assert {side: each.is_copy for side, each in alike.items()} == {
         FRIEND: False,
         IMPOSTOR: False,
         third: True,
@@ -348,46 +348,48 @@ def test_of_three_that_look_alike_each_is_pointed_out() -> None:
 def test_an_address_made_to_look_like_the_wallet_itself_is_a_plant() -> None:
     twin = WALLET[:6] + "11" * 16 + WALLET[-4:]
 
-    assert lookalikes([movement(twin, 0)], WALLET, light) == {twin: Lookalike(WALLET, copied=True)}
-    assert lookalikes([movement(twin, 1, out=True)], WALLET, light) == {twin: Lookalike(WALLET, copied=False)}
+    assert find_lookalikes([movement(twin, 0)], WALLET, light) == {twin: Lookalike(WALLET, is_copy=True)}
+    assert find_lookalikes([movement(twin, 1, out=True)], WALLET, light) == {
+        twin: Lookalike(WALLET, is_copy=False)
+    }
 
 
 def test_addresses_of_zeros_do_not_imitate_each_other() -> None:
     zero, dead = "0x" + "00" * 20, "0x0000" + "12" * 16 + "0000"
 
-    assert not lookalikes([movement(zero, 10**18), movement(dead, 0)], WALLET, light)
+    assert not find_lookalikes([movement(zero, 10**18), movement(dead, 0)], WALLET, light)
 
 
 def test_only_the_same_first_and_last_four_digits_look_alike() -> None:
     near = FRIEND[:-1] + "2"
 
-    assert not lookalikes([movement(FRIEND, 10**18), movement(near, 0)], WALLET, light)
+    assert not find_lookalikes([movement(FRIEND, 10**18), movement(near, 0)], WALLET, light)
 
 
 @pytest.mark.parametrize(
     ("moved", "price_of_it", "proved"),
     [
-        (movement(FRIEND, 0, token=USDC), None, Proof.NONE),
-        (movement(FRIEND, 0, token=USDC, out=True), None, Proof.NONE),
-        (movement(FRIEND, 0), None, Proof.NONE),
-        (movement(FRIEND, 0, out=True), None, Proof.DEALT_WITH),
-        (movement(FRIEND, None, token=USDC), None, Proof.WEAK),
-        (movement(FRIEND, 100, token=USDC), None, Proof.WEAK),
-        (movement(FRIEND, 500_000, token=USDC), price(1), Proof.WEAK),
-        (movement(FRIEND, 500_000, token=USDC), None, Proof.WEAK),
-        (movement(FRIEND, 5 * 10**6, token=USDC), None, Proof.DEALT_WITH),
-        (movement(FRIEND, 10**18), None, Proof.DEALT_WITH),
-        (movement(FRIEND, 5 * 10**6, token=USDC), price(1), Proof.DEALT_WITH),
-        (movement(FRIEND, 1, token=USDC, out=True), price(1), Proof.DEALT_WITH),
-        (movement(FRIEND, 10**14), price(60_000.0), Proof.DEALT_WITH),
-        (movement(FRIEND, 10**14), None, Proof.WEAK),
-        (movement(FRIEND, 10**18, token=GEM, out=True), None, Proof.WEAK),
-        (movement(FRIEND, 10**18, token=GEM, out=True), price(9, 0.5), Proof.WEAK),
-        (movement(FRIEND, 10**18, token=GEM, out=True), price(9), Proof.DEALT_WITH),
-        (movement(FRIEND, 10**18, token=called("T", "USDT"), out=True), price(9), Proof.WEAK),
+        (movement(FRIEND, 0, token=USDC), None, CounterpartyEvidence.NONE),
+        (movement(FRIEND, 0, token=USDC, out=True), None, CounterpartyEvidence.NONE),
+        (movement(FRIEND, 0), None, CounterpartyEvidence.NONE),
+        (movement(FRIEND, 0, out=True), None, CounterpartyEvidence.STRONG),
+        (movement(FRIEND, None, token=USDC), None, CounterpartyEvidence.WEAK),
+        (movement(FRIEND, 100, token=USDC), None, CounterpartyEvidence.WEAK),
+        (movement(FRIEND, 500_000, token=USDC), price(1), CounterpartyEvidence.WEAK),
+        (movement(FRIEND, 500_000, token=USDC), None, CounterpartyEvidence.WEAK),
+        (movement(FRIEND, 5 * 10**6, token=USDC), None, CounterpartyEvidence.STRONG),
+        (movement(FRIEND, 10**18), None, CounterpartyEvidence.STRONG),
+        (movement(FRIEND, 5 * 10**6, token=USDC), price(1), CounterpartyEvidence.STRONG),
+        (movement(FRIEND, 1, token=USDC, out=True), price(1), CounterpartyEvidence.STRONG),
+        (movement(FRIEND, 10**14), price(60_000.0), CounterpartyEvidence.STRONG),
+        (movement(FRIEND, 10**14), None, CounterpartyEvidence.WEAK),
+        (movement(FRIEND, 10**18, token=GEM, out=True), None, CounterpartyEvidence.WEAK),
+        (movement(FRIEND, 10**18, token=GEM, out=True), price(9, 0.5), CounterpartyEvidence.WEAK),
+        (movement(FRIEND, 10**18, token=GEM, out=True), price(9), CounterpartyEvidence.STRONG),
+        (movement(FRIEND, 10**18, token=called("T", "USDT"), out=True), price(9), CounterpartyEvidence.WEAK),
     ],
 )
 def test_what_a_transfer_proves_of_its_other_side(
-    moved: Transfer, price_of_it: Price | None, proved: Proof
+    moved: Transfer, price_of_it: Price | None, proved: CounterpartyEvidence
 ) -> None:
-    assert proof(moved, WALLET, 1, price_of_it) == proved
+    assert assess_counterparty(moved, WALLET, 1, price_of_it) == proved

@@ -15,13 +15,19 @@ from centgate.chains import is_burn_address
 from centgate.facts.pairs import Pair, PairToken
 from centgate.facts.tokens import GOPLUS_FIELDS, DexPool, Holder, Simulation, SimulationFlag, TokenFlags
 from centgate.providers.goplus_token import parse_token_security
-from centgate.verdicts.token_facts import DECISIVE, Facts, Liquidity, in_pairs, in_pools
-from centgate.verdicts.token_rules import RANK, RULES, RULES_VERSION
-from centgate.verdicts.token_verdict import Level, Verdict, checks_of, judge
+from centgate.verdicts.token_facts import (
+    KEY_FLAGS,
+    Liquidity,
+    TokenEvidence,
+    sum_pair_liquidity,
+    sum_pool_liquidity,
+)
+from centgate.verdicts.token_rules import RULES_VERSION, SEVERITY_RANK, TOKEN_RULES
+from centgate.verdicts.token_verdict import RiskLevel, TokenVerdict, evaluate_token, list_subjects
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
 OWNER, OTHER, BURN = "0x" + "11" * 20, "0x" + "22" * 20, "0x" + "0" * 36 + "dead"
-LEVELS: dict[Level, float] = {"low": 0, "unknown": 2, "medium": 2, "high": 3, "critical": 4}
+LEVELS: dict[RiskLevel, float] = {"low": 0, "unknown": 2, "medium": 2, "high": 3, "critical": 4}
 """How grave they are: what nobody knows is as good a reason to keep off as a finding of weight."""
 
 GOOD = TokenFlags(
@@ -58,34 +64,34 @@ SOLD = Simulation(
     pair_empty=False,
 )
 DEEP = Liquidity("dexscreener", 90_000, 3, other_side_usd=45_000, trading_since=NOW - timedelta(days=90))
-FACTS = Facts(NOW, flags=GOOD, simulation=SOLD, liquidity=DEEP)
+FACTS = TokenEvidence(NOW, flags=GOOD, simulation=SOLD, liquidity=DEEP)
 
 
-def flagged(facts: Facts = FACTS, **changes: Any) -> Facts:
+def flagged(facts: TokenEvidence = FACTS, **changes: Any) -> TokenEvidence:
     """Facts whose contract analysis is another in some fields."""
     return replace(facts, flags=replace(facts.token_flags, **changes))
 
 
-def tried(facts: Facts = FACTS, **changes: Any) -> Facts:
+def tried(facts: TokenEvidence = FACTS, **changes: Any) -> TokenEvidence:
     """Facts whose simulation went otherwise in some respects."""
     return replace(facts, simulation=replace(facts.simulation_result, **changes))
 
 
-def deep(usd: float, **more: Any) -> Facts:
+def deep(usd: float, **more: Any) -> TokenEvidence:
     """Facts with so many dollars in pairs."""
     return replace(FACTS, liquidity=replace(DEEP, total_usd=usd, other_side_usd=usd / 2, **more))
 
 
-def aged(**age: float) -> Facts:
+def aged(**age: float) -> TokenEvidence:
     return replace(FACTS, liquidity=replace(DEEP, trading_since=NOW - timedelta(**age)))
 
 
-def raised(facts: Facts) -> dict[str, str]:
+def raised(facts: TokenEvidence) -> dict[str, str]:
     """The flags of a verdict with their severities."""
-    return {flag.id: flag.severity for flag in judge(facts).flags}
+    return {flag.id: flag.severity for flag in evaluate_token(facts).flags}
 
 
-def saw(*names: str, severity: str | None = None) -> Facts:
+def saw(*names: str, severity: str | None = None) -> TokenEvidence:
     return tried(flags=tuple(SimulationFlag(name, severity, None) for name in names))
 
 
@@ -95,7 +101,7 @@ def wallet(percent: float, **more: Any) -> Holder:
 
 
 BLOCKED: dict[str, Any] = {"honeypot": True, "sell_tax": 100.0, "reason": "TRANSFER_FROM_FAILED"}
-LEVELLING: list[tuple[Facts, str, str]] = [
+LEVELLING: list[tuple[TokenEvidence, str, str]] = [
     (tried(flagged(honeypot=True), **BLOCKED), "honeypot_confirmed", "critical"),
     (replace(flagged(honeypot=True), simulation=None), "honeypot", "critical"),
     (tried(flagged(honeypot=None), **BLOCKED, liquidity_usd=5), "honeypot", "critical"),
@@ -174,7 +180,7 @@ LEVELLING: list[tuple[Facts, str, str]] = [
     (replace(FACTS, flags=None), "no_contract_analysis", "medium"),
     (replace(FACTS, flags=TokenFlags(in_dex=True)), "no_contract_analysis", "medium"),
     (replace(FACTS, flags=TokenFlags(open_source=True)), "no_contract_analysis", "medium"),
-    (flagged(FACTS, **dict.fromkeys(DECISIVE[:3])), "no_contract_analysis", "medium"),
+    (flagged(FACTS, **dict.fromkeys(KEY_FLAGS[:3])), "no_contract_analysis", "medium"),
     (replace(FACTS, simulation=None, no_simulation_reason="no_pair"), "not_simulated", "medium"),
     (tried(succeeded=False, honeypot=None), "not_simulated", "medium"),
     (flagged(owner_address=BURN), "ownership_given_up", "info"),
@@ -197,14 +203,14 @@ LEVELLING: list[tuple[Facts, str, str]] = [
 
 
 def test_good_facts_raise_nothing():
-    verdict = judge(FACTS)
+    verdict = evaluate_token(FACTS)
 
-    assert verdict == Verdict("low", (), verdict.warnings)
+    assert verdict == TokenVerdict("low", (), verdict.warnings)
 
 
 def test_every_rule_is_tried_here():
-    assert {name for _, name, _ in LEVELLING} == {rule.id for rule in RULES}
-    assert len({rule.id for rule in RULES}) == len(RULES)
+    assert {name for _, name, _ in LEVELLING} == {rule.id for rule in TOKEN_RULES}
+    assert len({rule.id for rule in TOKEN_RULES}) == len(TOKEN_RULES)
 
 
 @pytest.mark.parametrize(
@@ -212,8 +218,8 @@ def test_every_rule_is_tried_here():
     LEVELLING,
     ids=[f"{number}-{name}" for number, (_, name, _) in enumerate(LEVELLING)],
 )
-def test_each_rule_alone_raises_its_flag(facts: Facts, name: str, severity: Any):
-    verdict = judge(facts)
+def test_each_rule_alone_raises_its_flag(facts: TokenEvidence, name: str, severity: Any):
+    verdict = evaluate_token(facts)
 
     (flag,) = [each for each in verdict.flags if each.id == name]
     assert flag.severity == severity
@@ -222,14 +228,17 @@ def test_each_rule_alone_raises_its_flag(facts: Facts, name: str, severity: Any)
     assert not flag.explanation[0].islower()
     assert flag.explanation.endswith(".")
     assert "{" not in flag.explanation
-    assert LEVELS[verdict.level] >= RANK[flag.severity] or RANK[flag.severity] <= RANK["low"]
+    assert (
+        LEVELS[verdict.level] >= SEVERITY_RANK[flag.severity]
+        or SEVERITY_RANK[flag.severity] <= SEVERITY_RANK["low"]
+    )
 
 
 @pytest.mark.parametrize("saying", [{"liquidity_usd": 999}, {"liquidity_usd": 500, "sell_tax": 100.0}])
 def test_a_sale_that_failed_in_a_thin_pair_is_high_and_no_tax(saying: Any):
     facts = tried(honeypot=True, **saying)
 
-    assert judge(facts).level == "high"
+    assert evaluate_token(facts).level == "high"
     assert facts.sell_tax == 0
 
 
@@ -245,7 +254,7 @@ def test_an_empty_pair_is_no_honeypot_and_has_no_taxes():
     facts = replace(facts, liquidity=None)
 
     assert raised(facts) == {"no_liquidity": "high"}
-    assert (facts.honeypot, facts.can_sell, facts.sell_tax) == (None, False, 0)
+    assert (facts.is_honeypot, facts.can_sell, facts.sell_tax) == (None, False, 0)
 
 
 def test_a_refused_transfer_in_an_empty_pair_is_a_honeypot():
@@ -255,7 +264,7 @@ def test_a_refused_transfer_in_an_empty_pair_is_a_honeypot():
 
 
 def test_sources_that_disagree_are_both_named():
-    warnings = " ".join(judge(flagged(honeypot=True, raw={"is_honeypot": "1"})).warnings)
+    warnings = " ".join(evaluate_token(flagged(honeypot=True, raw={"is_honeypot": "1"})).warnings)
 
     assert "sources disagree: GoPlus Security says is_honeypot 1" in warnings
 
@@ -264,11 +273,11 @@ def test_taxes_that_differ_are_both_named_and_the_higher_counts():
     facts = tried(sell_tax=30.0)
 
     assert facts.sell_tax == 30
-    assert any("0 %" in warning and "30 %" in warning for warning in judge(facts).warnings)
+    assert any("0 %" in warning and "30 %" in warning for warning in evaluate_token(facts).warnings)
 
 
 def test_a_full_tax_that_limits_on_trading_may_explain_is_still_critical_with_a_word_of_doubt():
-    verdict = judge(flagged(sell_tax=100.0, trading_cooldown=True))
+    verdict = evaluate_token(flagged(sell_tax=100.0, trading_cooldown=True))
 
     assert verdict.level == "critical"
     assert any("pause between trades" in warning for warning in verdict.warnings)
@@ -279,7 +288,7 @@ def test_an_empty_pair_beside_deep_ones_was_not_what_is_sold_in():
 
     assert raised(facts) == {"not_simulated": "medium"}
     assert flagged(facts, honeypot=None).can_sell is None
-    assert any("used is empty, DexScreener lists $90,000" in each for each in judge(facts).warnings)
+    assert any("used is empty, DexScreener lists $90,000" in each for each in evaluate_token(facts).warnings)
 
 
 def test_a_sale_on_an_empty_pair_says_nothing_against_the_analysis():
@@ -290,15 +299,18 @@ def test_a_sale_on_an_empty_pair_says_nothing_against_the_analysis():
 def test_an_analysis_of_one_answer_is_none(only: Any):
     facts = replace(FACTS, flags=TokenFlags(**only))
 
-    assert judge(facts).level == "medium"
-    assert judge(replace(facts, simulation=None, no_simulation_reason="chain_not_covered")).level == "unknown"
-    assert judge(replace(facts, flags=TokenFlags(trusted=True, **only))).level == "low"
+    assert evaluate_token(facts).level == "medium"
+    assert (
+        evaluate_token(replace(facts, simulation=None, no_simulation_reason="chain_not_covered")).level
+        == "unknown"
+    )
+    assert evaluate_token(replace(facts, flags=TokenFlags(trusted=True, **only))).level == "low"
 
 
 def test_a_tax_that_cannot_be_is_no_forged_balance():
     facts = flagged(sell_tax=None, unreadable=("sell_tax",))
 
-    warnings = judge(facts).warnings
+    warnings = evaluate_token(facts).warnings
 
     assert "unreadable: GoPlus Security gives impossible taxes; not checked by it: the sell tax" in warnings
     assert not any(
@@ -309,13 +321,13 @@ def test_a_tax_that_cannot_be_is_no_forged_balance():
 def test_a_simulated_tax_that_cannot_be_is_named():
     facts = tried(buy_tax=None, unreadable=("simulationResult.buyTax",))
 
-    assert any("honeypot.is gives impossible taxes" in each for each in judge(facts).warnings)
+    assert any("honeypot.is gives impossible taxes" in each for each in evaluate_token(facts).warnings)
 
 
 def test_a_simulation_without_its_summary_names_what_that_would_tell():
     unmade = [
         each
-        for each in judge(tried(summarised=False, risk_level=None)).warnings
+        for each in evaluate_token(tried(summarised=False, risk_level=None)).warnings
         if "honeypot.is gives no value" in each
     ]
 
@@ -324,20 +336,20 @@ def test_a_simulation_without_its_summary_names_what_that_would_tell():
 
 
 def test_an_owner_that_is_not_known_is_named():
-    assert any("its owner" in each for each in judge(flagged(owner_address=None)).warnings)
+    assert any("its owner" in each for each in evaluate_token(flagged(owner_address=None)).warnings)
 
 
 def test_words_with_a_link_are_not_repeated():
     facts = tried(flagged(note="claim at evil.example"), succeeded=False, reason="see https://evil.example/x")
 
-    assert "evil" not in " ".join(judge(facts).warnings)
+    assert "evil" not in " ".join(evaluate_token(facts).warnings)
 
 
 def test_shares_that_cannot_be_read_are_unknown_and_named():
     facts = flagged(holders=(), lp_holders=(replace(wallet(1), percent=None),))
 
     assert (facts.locked_percent, facts.largest_lp_wallet_percent, facts.top_holders_percent) == (None,) * 3
-    named = " ".join(judge(facts).warnings)
+    named = " ".join(evaluate_token(facts).warnings)
     assert "locked liquidity" in named
     assert "concentrated holders" in named
 
@@ -345,7 +357,9 @@ def test_shares_that_cannot_be_read_are_unknown_and_named():
 def test_long_lists_are_cited_in_part():
     flags = tuple(SimulationFlag(f"{number:0>60}", "high", None) for number in range(900))
 
-    (flag,) = [each for each in judge(tried(flags=flags)).flags if each.id == "simulation_other_high"]
+    (flag,) = [
+        each for each in evaluate_token(tried(flags=flags)).flags if each.id == "simulation_other_high"
+    ]
 
     assert len(flag.evidence[0].value or "") < 1000
 
@@ -382,7 +396,7 @@ def test_an_unknown_owner_is_an_owner():
 def test_the_powers_over_a_well_known_token_are_centralised_control(name: str):
     powers = POWERS | {"proxy": True, "blacklists": True, name: True}
 
-    verdict = judge(flagged(FACTS, owner_percent=40.0, **powers))
+    verdict = evaluate_token(flagged(FACTS, owner_percent=40.0, **powers))
 
     assert verdict.level == "low"
     assert all("centralised control" in each.explanation for each in verdict.flags if each.severity == "low")
@@ -392,7 +406,7 @@ def test_the_powers_over_a_well_known_token_are_centralised_control(name: str):
     "bad", [{"honeypot": True}, {"sell_tax": 60.0}, {"fake": True}, {"gas_abuse": True}, {"buy_tax": 20.0}]
 )
 def test_being_well_known_excuses_no_fraud(bad: Any):
-    assert judge(flagged(trusted=True, **bad)).level == judge(flagged(**bad)).level
+    assert evaluate_token(flagged(trusted=True, **bad)).level == evaluate_token(flagged(**bad)).level
 
 
 def test_a_creator_with_a_past_counts_in_bad_company():
@@ -428,7 +442,7 @@ def test_a_forged_balance_is_no_share_and_is_named():
     facts = replace(FACTS, flags=flags)
 
     assert facts.top_holders_percent is None
-    assert any("balance forged or unreadable" in warning for warning in judge(facts).warnings)
+    assert any("balance forged or unreadable" in warning for warning in evaluate_token(facts).warnings)
 
 
 def test_what_nobody_holds_is_nobodys_share():
@@ -468,17 +482,17 @@ PAIR = Pair(
 def test_a_one_sided_pool_counts_by_what_can_be_had():
     one_sided = replace(PAIR, liquidity_usd=1_000_000.0, base_side_usd=999_995.0, quote_side_usd=5.0)
 
-    found = in_pairs(OTHER, [one_sided], "dexscreener")
+    found = sum_pair_liquidity(OTHER, [one_sided], "dexscreener")
 
     assert (found.total_usd, found.other_side_usd, found.usable_usd) == (1_000_000, 5, 10)
-    assert in_pairs(OWNER, [one_sided], "dexscreener").usable_usd == 1_000_000
+    assert sum_pair_liquidity(OWNER, [one_sided], "dexscreener").usable_usd == 1_000_000
 
 
 def test_a_second_pair_does_not_make_a_token_young():
     old = replace(PAIR, liquidity_usd=12_000.0, created_at=NOW - timedelta(days=400))
     dust = replace(PAIR, liquidity_usd=5.0, created_at=NOW - timedelta(days=900))
 
-    found = in_pairs(OTHER, [PAIR, old, dust], "dexscreener")
+    found = sum_pair_liquidity(OTHER, [PAIR, old, dust], "dexscreener")
 
     assert (found.trading_since, found.top_created_at) == (old.created_at, PAIR.created_at)
 
@@ -487,7 +501,7 @@ def test_an_old_pair_a_third_as_deep_does_not_hide_that_trade_has_just_begun():
     new = replace(PAIR, created_at=NOW - timedelta(hours=2))
     old = replace(PAIR, liquidity_usd=6_000.0, created_at=NOW - timedelta(days=400))
 
-    found = in_pairs(OTHER, [old, new], "dexscreener")
+    found = sum_pair_liquidity(OTHER, [old, new], "dexscreener")
 
     assert found.trading_since == new.created_at
 
@@ -497,39 +511,41 @@ def test_a_hollow_pair_is_not_the_top_pair():
         PAIR, address=BURN, liquidity_usd=9e6, base_side_usd=9e6 - 5, quote_side_usd=5.0, created_at=None
     )
 
-    found = in_pairs(OTHER, [hollow, PAIR], "dexscreener")
+    found = sum_pair_liquidity(OTHER, [hollow, PAIR], "dexscreener")
 
     assert (found.top_pair, found.trading_since) == (PAIR.address, PAIR.created_at)
     assert found.usable_usd == 20_010
 
 
 def test_sides_that_are_not_told_are_unknown_and_named():
-    found = in_pairs(OTHER, [replace(PAIR, base_side_usd=None, quote_side_usd=None)], "geckoterminal")
+    found = sum_pair_liquidity(
+        OTHER, [replace(PAIR, base_side_usd=None, quote_side_usd=None)], "geckoterminal"
+    )
 
     assert (found.total_usd, found.other_side_usd, found.usable_usd) == (20_000, None, 20_000)
-    assert any("one-sided" in each for each in judge(replace(FACTS, liquidity=found)).warnings)
+    assert any("one-sided" in each for each in evaluate_token(replace(FACTS, liquidity=found)).warnings)
 
 
 def test_dust_that_does_not_tell_its_sides_is_passed_over():
     dust = replace(PAIR, liquidity_usd=9.0, base_side_usd=None, quote_side_usd=None)
 
-    assert in_pairs(OTHER, [PAIR, dust], "dexscreener").other_side_usd == 10_000
+    assert sum_pair_liquidity(OTHER, [PAIR, dust], "dexscreener").other_side_usd == 10_000
 
 
 def test_one_index_without_a_pair_and_another_that_failed_leave_liquidity_unchecked():
     facts = replace(FACTS, liquidity=None, sources_without_pair=("dexscreener",))
 
-    warnings = " ".join(judge(facts).warnings)
+    warnings = " ".join(evaluate_token(facts).warnings)
 
     assert "no_pair" not in raised(facts)
     assert "pairs on exchanges, liquidity, how long it has been traded" in warnings
 
 
 def test_liquidity_that_is_not_told_is_unknown():
-    found = in_pairs(OTHER, [replace(PAIR, liquidity_usd=None)], "dexscreener")
+    found = sum_pair_liquidity(OTHER, [replace(PAIR, liquidity_usd=None)], "dexscreener")
 
     assert (found.total_usd, found.usable_usd, found.pair_count) == (None, None, 1)
-    assert any("liquidity" in each for each in judge(replace(FACTS, liquidity=found)).warnings)
+    assert any("liquidity" in each for each in evaluate_token(replace(FACTS, liquidity=found)).warnings)
 
 
 def test_a_trusted_token_that_indexes_do_not_find_has_unknown_liquidity():
@@ -537,8 +553,10 @@ def test_a_trusted_token_that_indexes_do_not_find_has_unknown_liquidity():
         flagged(trusted=True), liquidity=None, sources_without_pair=("dexscreener", "geckoterminal")
     )
 
-    assert judge(facts).level == "low"
-    assert any("DexScreener and GeckoTerminal list no pair" in each for each in judge(facts).warnings)
+    assert evaluate_token(facts).level == "low"
+    assert any(
+        "DexScreener and GeckoTerminal list no pair" in each for each in evaluate_token(facts).warnings
+    )
 
 
 # what holds for all facts
@@ -567,7 +585,7 @@ SPECIAL: dict[str, Any] = {
     "lp_holders": HOLDERS,
 }
 ANALYSES = st.fixed_dictionaries(SPECIAL).map(lambda values: TokenFlags(**values))
-NAMES = [rule.id.removeprefix("simulation_") for rule in RULES if rule.id.startswith("simulation_")]
+NAMES = [rule.id.removeprefix("simulation_") for rule in TOKEN_RULES if rule.id.startswith("simulation_")]
 SIMULATIONS = st.builds(
     Simulation,
     succeeded=st.booleans(),
@@ -594,7 +612,7 @@ LIQUIDITIES = st.builds(
     trading_since=st.sampled_from([None, NOW, NOW - timedelta(days=3), NOW - timedelta(days=30)]),
 )
 ALL_FACTS = st.builds(
-    Facts,
+    TokenEvidence,
     st.just(NOW),
     flags=st.none() | ANALYSES,
     simulation=st.none() | SIMULATIONS,
@@ -611,13 +629,13 @@ BAD_SIMULATED: list[dict[str, Any]] = [
 often = settings(max_examples=200, deadline=None, derandomize=True, database=None)
 
 
-def level(facts: Facts) -> float:
-    return LEVELS[judge(facts).level]
+def level(facts: TokenEvidence) -> float:
+    return LEVELS[evaluate_token(facts).level]
 
 
 @often
 @given(ALL_FACTS, st.sampled_from(BAD_FLAGS))
-def test_a_bad_flag_never_lowers_the_level(facts: Facts, name: str):
+def test_a_bad_flag_never_lowers_the_level(facts: TokenEvidence, name: str):
     if facts.flags is not None:
         assert level(flagged(facts, **{name: True})) >= level(flagged(facts, **{name: False}))
         assert level(flagged(facts, **{name: True})) >= level(facts)
@@ -625,14 +643,14 @@ def test_a_bad_flag_never_lowers_the_level(facts: Facts, name: str):
 
 @often
 @given(ALL_FACTS, st.sampled_from(BAD_SIMULATED))
-def test_a_bad_simulation_never_lowers_the_level(facts: Facts, bad: dict[str, Any]):
+def test_a_bad_simulation_never_lowers_the_level(facts: TokenEvidence, bad: dict[str, Any]):
     if facts.simulation is not None:
         assert level(tried(facts, **bad)) >= level(facts)
 
 
 @often
 @given(ALL_FACTS, st.sampled_from(NAMES))
-def test_a_flag_of_the_simulation_never_lowers_the_level(facts: Facts, name: str):
+def test_a_flag_of_the_simulation_never_lowers_the_level(facts: TokenEvidence, name: str):
     if facts.simulation is not None:
         more = (*facts.simulation.flags, SimulationFlag(name, "critical", None))
         assert level(tried(facts, flags=more)) >= level(facts)
@@ -640,7 +658,7 @@ def test_a_flag_of_the_simulation_never_lowers_the_level(facts: Facts, name: str
 
 @often
 @given(ALL_FACTS, st.sampled_from(["buy_tax", "sell_tax", "transfer_tax"]), st.floats(0, 100))
-def test_a_higher_tax_never_lowers_the_level(facts: Facts, name: str, more: float):
+def test_a_higher_tax_never_lowers_the_level(facts: TokenEvidence, name: str, more: float):
     if facts.flags is not None:
         higher = max(more, getattr(facts.flags, name) or 0)
         assert level(flagged(facts, **{name: higher})) >= level(facts)
@@ -648,17 +666,17 @@ def test_a_higher_tax_never_lowers_the_level(facts: Facts, name: str, more: floa
 
 @often
 @given(ALL_FACTS, st.sampled_from(["flags", "simulation", "liquidity"]))
-def test_a_lost_source_makes_nothing_safe_without_naming_its_checks(facts: Facts, lost: str):
+def test_a_lost_source_makes_nothing_safe_without_naming_its_checks(facts: TokenEvidence, lost: str):
     without = replace(facts, **{lost: None})
     source = {"flags": "goplus", "simulation": "honeypotis", "liquidity": "liquidity"}[lost]
-    warnings = " ".join(judge(without).warnings)
+    warnings = " ".join(evaluate_token(without).warnings)
 
-    assert level(without) >= level(facts) or all(check in warnings for check in checks_of(source))
+    assert level(without) >= level(facts) or all(check in warnings for check in list_subjects(source))
 
 
 @often
 @given(ALL_FACTS, st.sampled_from([*BAD_FLAGS, "trusted", "cex_listed"]))
-def test_an_unknown_flag_is_never_better_than_a_harmless_one(facts: Facts, name: str):
+def test_an_unknown_flag_is_never_better_than_a_harmless_one(facts: TokenEvidence, name: str):
     harmless = name not in ("trusted", "cex_listed")
     if facts.flags is not None and harmless:
         assert level(flagged(facts, **{name: None})) >= level(flagged(facts, **{name: False}))
@@ -666,10 +684,10 @@ def test_an_unknown_flag_is_never_better_than_a_harmless_one(facts: Facts, name:
 
 @often
 @given(ALL_FACTS)
-def test_every_flag_stands_on_something_and_every_verdict_on_its_worst_flag(facts: Facts):
-    verdict = judge(facts)
+def test_every_flag_stands_on_something_and_every_verdict_on_its_worst_flag(facts: TokenEvidence):
+    verdict = evaluate_token(facts)
 
-    worst = max((RANK[flag.severity] for flag in verdict.flags), default=0)
+    worst = max((SEVERITY_RANK[flag.severity] for flag in verdict.flags), default=0)
     assert verdict.level == "unknown" or LEVELS[verdict.level] == max(worst, 1) - (worst < 2)
     assert all(flag.evidence for flag in verdict.flags)
     assert len({flag.id for flag in verdict.flags}) == len(verdict.flags)
@@ -679,13 +697,13 @@ def test_without_an_analysis_and_a_simulation_the_level_is_unknown():
     facts = replace(deep(5), flags=None, simulation=None)
 
     assert raised(facts)["low_liquidity"] == "high"
-    assert judge(facts).level == "unknown"
+    assert evaluate_token(facts).level == "unknown"
 
 
 def test_a_mild_verdict_is_unknown_where_nobody_knows_of_a_sale():
-    assert judge(tried(flagged(honeypot=None), succeeded=False, honeypot=None)).level == "medium"
+    assert evaluate_token(tried(flagged(honeypot=None), succeeded=False, honeypot=None)).level == "medium"
     facts = replace(flagged(honeypot=None), simulation=None, no_simulation_reason="chain_not_covered")
-    assert judge(facts).level == "unknown"
+    assert evaluate_token(facts).level == "unknown"
 
 
 def test_absent_flags_are_named_in_one_sentence():
@@ -693,7 +711,11 @@ def test_absent_flags_are_named_in_one_sentence():
         FACTS, flags=parse_token_security({"is_honeypot": "0", "is_open_source": "0"}, partial=False)
     )
 
-    named = [each for each in judge(facts).warnings if "gives no value (its source is not published)" in each]
+    named = [
+        each
+        for each in evaluate_token(facts).warnings
+        if "gives no value (its source is not published)" in each
+    ]
 
     assert len(named) == 1
     assert all(
@@ -709,11 +731,13 @@ def test_facts_hold_every_flag_there_is():
 # recordings
 
 
-def analysed(case: str, token: str) -> Facts:
+def analysed(case: str, token: str) -> TokenEvidence:
     flags = parse_token_security(
         load_recording("goplus_token_security", case)["result"][token], partial=False
     )
-    return Facts(NOW, flags=flags, no_simulation_reason="source_unavailable", liquidity=in_pools(flags))
+    return TokenEvidence(
+        NOW, flags=flags, no_simulation_reason="source_unavailable", liquidity=sum_pool_liquidity(flags)
+    )
 
 
 @pytest.mark.parametrize(
@@ -730,4 +754,4 @@ def analysed(case: str, token: str) -> Facts:
     ],
 )
 def test_recorded_tokens_are_judged_as_they_deserve(case: str, token: str, expected: str):
-    assert judge(analysed(case, token)).level == expected
+    assert evaluate_token(analysed(case, token)).level == expected

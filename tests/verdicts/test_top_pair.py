@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from centgate.facts.pairs import Pair, PairToken
-from centgate.verdicts.top_pair import depth, disagreement, suspicions, top_pair
+from centgate.verdicts.top_pair import choose_top_pair, describe_price_spread, list_pair_warnings, pair_depth
 
 TOKEN = "0x" + "a" * 40
 OTHER = "0x" + "b" * 40
@@ -59,62 +59,64 @@ def turned(given: Pair) -> Pair:
 def test_the_deepest_pair_is_chosen() -> None:
     pairs = [pair(1, liquidity_usd=5e4), pair(2, liquidity_usd=5e6), pair(3, liquidity_usd=5e5)]
 
-    choice = top_pair(pairs, TOKEN)
+    choice = choose_top_pair(pairs, TOKEN)
 
     assert choice.pair == pairs[1]
     assert choice.considered == 3
-    assert (choice.far, choice.hollow) == ((), ())
+    assert (choice.price_outliers, choice.nearly_empty) == ((), ())
 
 
 def test_a_deep_pair_with_the_token_as_quote_goes_before_a_small_one_with_it_as_base() -> None:
     deep, small = turned(pair(1, liquidity_usd=5e6)), pair(2, liquidity_usd=5e4)
 
-    assert top_pair([small, deep], TOKEN).pair == deep
+    assert choose_top_pair([small, deep], TOKEN).pair == deep
 
 
 def test_among_equally_deep_pairs_the_token_is_rather_base() -> None:
     slightly_deeper, base = turned(pair(1, liquidity_usd=1e6)), pair(2, liquidity_usd=0.95e6)
 
-    assert top_pair([slightly_deeper, base], TOKEN).pair == base
-    assert top_pair([slightly_deeper, replace(base, liquidity_usd=0.89e6)], TOKEN).pair == slightly_deeper
+    assert choose_top_pair([slightly_deeper, base], TOKEN).pair == base
+    assert (
+        choose_top_pair([slightly_deeper, replace(base, liquidity_usd=0.89e6)], TOKEN).pair == slightly_deeper
+    )
 
 
 def test_of_pairs_equal_in_depth_the_busier_is_chosen() -> None:
     quiet, busy = pair(1, volume24h_usd=None), pair(2, volume24h_usd=1.0)
 
-    assert top_pair([quiet, busy], TOKEN).pair == busy
+    assert choose_top_pair([quiet, busy], TOKEN).pair == busy
 
 
 def test_a_large_pool_at_a_nonsense_price_is_passed_over() -> None:
     nonsense = pair(1, price_usd=11.53 * MARKET, liquidity_usd=2e6)
     sound = [pair(2, liquidity_usd=1.5e6), pair(3, liquidity_usd=0.8e6)]
 
-    choice = top_pair([nonsense, *sound], TOKEN)
+    choice = choose_top_pair([nonsense, *sound], TOKEN)
 
     assert choice.pair == sound[0]
-    assert choice.far == (nonsense,)
+    assert choice.price_outliers == (nonsense,)
 
 
 def test_many_shallow_pools_do_not_outvote_a_deep_one() -> None:
     deep = pair(1, liquidity_usd=2e6)
     shallow = [pair(number, liquidity_usd=1.5e5, price_usd=40.0) for number in range(2, 40)]
 
-    choice = top_pair([*shallow, deep], TOKEN)
+    choice = choose_top_pair([*shallow, deep], TOKEN)
 
     assert choice.pair == deep
-    assert len(choice.far) == 38
+    assert len(choice.price_outliers) == 38
 
 
 def test_a_pool_whose_other_side_is_empty_has_no_more_depth_than_that_side() -> None:
     hollow = pair(1, liquidity_usd=1e8, base_side_usd=1e8, quote_side_usd=40.0)
     sound = pair(2, liquidity_usd=2e4, base_side_usd=1e4, quote_side_usd=1e4)
 
-    choice = top_pair([hollow, sound], TOKEN)
+    choice = choose_top_pair([hollow, sound], TOKEN)
 
-    assert (depth(hollow), depth(sound)) == (80.0, 2e4)
+    assert (pair_depth(hollow), pair_depth(sound)) == (80.0, 2e4)
     assert choice.pair == sound
-    assert choice.hollow == (hollow,)
-    assert top_pair([hollow], TOKEN).pair == hollow
+    assert choice.nearly_empty == (hollow,)
+    assert choose_top_pair([hollow], TOKEN).pair == hollow
 
 
 @pytest.mark.parametrize("base_side", [None, 0.0, 2.7, 4e6, 1e7])
@@ -126,38 +128,38 @@ def test_a_side_next_to_empty_counts_whatever_the_other_is_said_to_be(
     odd = turned(odd) if as_quote else odd
     sound = pair(2, liquidity_usd=1e6, base_side_usd=5e5, quote_side_usd=5e5)
 
-    choice = top_pair([odd, sound], TOKEN)
+    choice = choose_top_pair([odd, sound], TOKEN)
 
     assert choice.pair == sound
-    assert choice.hollow == (odd,)
+    assert choice.nearly_empty == (odd,)
 
 
 @pytest.mark.parametrize(("base_side", "quote_side"), [(98_000.0, 2_000.0), (None, 1_500.0), (None, None)])
 def test_a_pool_that_leans_to_one_side_has_its_depth(base_side: Any, quote_side: Any) -> None:
     leaning = pair(liquidity_usd=1e5, base_side_usd=base_side, quote_side_usd=quote_side)
 
-    assert depth(leaning) == 1e5
+    assert pair_depth(leaning) == 1e5
 
 
 def test_a_pair_without_a_price_goes_after_those_with_one() -> None:
     unpriced, priced = pair(1, price_usd=None, liquidity_usd=1e6), pair(2, liquidity_usd=10.0)
 
-    assert top_pair([unpriced, priced], TOKEN).pair == priced
-    assert top_pair([unpriced], TOKEN).pair == unpriced
+    assert choose_top_pair([unpriced, priced], TOKEN).pair == priced
+    assert choose_top_pair([unpriced], TOKEN).pair == unpriced
 
 
 def test_without_any_liquidity_figure_the_busiest_pair_is_chosen() -> None:
     pairs = [pair(number, liquidity_usd=None, volume24h_usd=float(number)) for number in (1, 3, 2)]
 
-    choice = top_pair(pairs, TOKEN)
+    choice = choose_top_pair(pairs, TOKEN)
 
     assert choice.pair == pairs[1]
-    assert choice.deep == ()
+    assert choice.deep_pairs == ()
 
 
 def test_a_sound_pair_raises_no_suspicion() -> None:
-    assert list(suspicions(pair(base_side_usd=5e4, quote_side_usd=5e4), NOW)) == []
-    assert list(suspicions(pair(created_at=None), NOW)) == []
+    assert list(list_pair_warnings(pair(base_side_usd=5e4, quote_side_usd=5e4), NOW)) == []
+    assert list(list_pair_warnings(pair(created_at=None), NOW)) == []
 
 
 @pytest.mark.parametrize(
@@ -173,7 +175,7 @@ def test_a_sound_pair_raises_no_suspicion() -> None:
     ],
 )
 def test_each_suspicion_is_one_sentence(odd: dict[str, Any], said: str) -> None:
-    (sentence,) = suspicions(pair(**odd), NOW)
+    (sentence,) = list_pair_warnings(pair(**odd), NOW)
 
     assert said in sentence
 
@@ -187,13 +189,13 @@ def test_each_suspicion_is_one_sentence(odd: dict[str, Any], said: str) -> None:
     ],
 )
 def test_what_is_just_inside_the_limits_is_not_suspected(plain: dict[str, Any]) -> None:
-    assert list(suspicions(pair(**plain), NOW)) == []
+    assert list(list_pair_warnings(pair(**plain), NOW)) == []
 
 
 def test_deep_pairs_that_differ_by_more_than_a_tenth_are_told() -> None:
     chosen, dearer = pair(1, liquidity_usd=1e6), pair(2, price_usd=MARKET * 1.2, liquidity_usd=5e5)
 
-    sentence = disagreement(top_pair([chosen, dearer], TOKEN), TOKEN)
+    sentence = describe_price_spread(choose_top_pair([chosen, dearer], TOKEN), TOKEN)
 
     assert sentence is not None
     assert "from $3.5 to $4.2" in sentence
@@ -203,7 +205,7 @@ def test_deep_pairs_that_differ_by_more_than_a_tenth_are_told() -> None:
 def test_small_differences_and_shallow_pairs_are_not_told(other: dict[str, Any]) -> None:
     pairs = [pair(1, liquidity_usd=1e6), pair(2, **{"liquidity_usd": 5e5, **other})]
 
-    assert disagreement(top_pair(pairs, TOKEN), TOKEN) is None
+    assert describe_price_spread(choose_top_pair(pairs, TOKEN), TOKEN) is None
 
 
 FIGURES = st.none() | st.floats(0, 1e12)
@@ -258,10 +260,10 @@ def test_a_nonsense_price_is_never_chosen_beside_deep_pairs(
     pairs = [*sound, *nonsense]
     shuffler.shuffle(pairs)
 
-    choice = top_pair(pairs, TOKEN)
+    choice = choose_top_pair(pairs, TOKEN)
 
     assert choice.pair in sound
-    assert set(choice.far) == set(nonsense)
+    assert set(choice.price_outliers) == set(nonsense)
 
 
 @given(lists_of_pairs(), st.randoms())
@@ -269,23 +271,23 @@ def test_the_order_of_the_pairs_makes_no_difference(pairs: list[Pair], shuffler:
     shuffled = pairs.copy()
     shuffler.shuffle(shuffled)
 
-    assert top_pair(shuffled, TOKEN) == top_pair(pairs, TOKEN)
+    assert choose_top_pair(shuffled, TOKEN) == choose_top_pair(pairs, TOKEN)
 
 
 @given(lists_of_pairs())
 def test_what_is_chosen_is_one_of_the_pairs_and_can_be_described(pairs: list[Pair]) -> None:
-    choice = top_pair(pairs, TOKEN)
+    choice = choose_top_pair(pairs, TOKEN)
 
     assert choice.pair in pairs
     assert choice.considered == len(pairs)
-    assert choice.pair not in choice.far
-    assert all(sentence.isprintable() for sentence in suspicions(choice.pair, NOW))
-    disagreement(choice, TOKEN)
+    assert choice.pair not in choice.price_outliers
+    assert all(sentence.isprintable() for sentence in list_pair_warnings(choice.pair, NOW))
+    describe_price_spread(choice, TOKEN)
 
 
 @given(lists_of_pairs())
 def test_a_pair_that_is_chosen_has_a_price_if_any_has(pairs: list[Pair]) -> None:
-    choice = top_pair(pairs, TOKEN)
+    choice = choose_top_pair(pairs, TOKEN)
 
     assert (choice.pair.price_of(TOKEN) is None) == all(each.price_of(TOKEN) is None for each in pairs)
 

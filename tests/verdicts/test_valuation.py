@@ -23,7 +23,7 @@ from centgate.facts.wallets import (
 )
 from centgate.readings import MAX_BASE_UNITS, MAX_USD, as_base_units, as_price, parse_iso_time
 from centgate.readings import as_decimals as token_decimals
-from centgate.verdicts.valuation import Quote, coin_worth, quoted, ranked, valued
+from centgate.verdicts.valuation import PriceQuote, choose_quote, rank_holdings, value_coin, value_holding
 
 often = settings(max_examples=200, deadline=None, database=None)
 anything = st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.lists(st.integers())
@@ -43,57 +43,57 @@ def holding(symbol: str | None, amount: int = 10**18, decimals: int | None = 18)
     ("own", "llama", "expected"),
     [
         (None, None, None),
-        (2.0, None, Quote(2.0, None, "blockscout")),
-        (2.0, priced(3), Quote(3, 0.99, "defillama")),
-        (2.0, priced(3, None), Quote(3, None, "defillama")),
-        (2.0, priced(3, 0.9), Quote(3, 0.9, "defillama")),
-        (2.0, priced(3, 0.89), Quote(2.0, None, "blockscout")),
-        (None, priced(3, 0.89), Quote(3, 0.89, "defillama")),
+        (2.0, None, PriceQuote(2.0, None, "blockscout")),
+        (2.0, priced(3), PriceQuote(3, 0.99, "defillama")),
+        (2.0, priced(3, None), PriceQuote(3, None, "defillama")),
+        (2.0, priced(3, 0.9), PriceQuote(3, 0.9, "defillama")),
+        (2.0, priced(3, 0.89), PriceQuote(2.0, None, "blockscout")),
+        (None, priced(3, 0.89), PriceQuote(3, 0.89, "defillama")),
     ],
 )
 def test_a_doubtful_price_gives_way_to_the_explorer_s(
-    own: float | None, llama: Price | None, expected: Quote | None
+    own: float | None, llama: Price | None, expected: PriceQuote | None
 ) -> None:
-    assert quoted(own, llama) == expected
+    assert choose_quote(own, llama) == expected
 
 
 def test_decimals_that_the_token_does_not_say_are_the_price_s() -> None:
-    found = valued(holding("X", 5 * 10**6, None), priced(2, decimals=6))
+    found = value_holding(holding("X", 5 * 10**6, None), priced(2, decimals=6))
 
     assert (found.decimals, found.usd) == (6, 10)
 
 
 def test_decimals_of_the_token_win() -> None:
-    assert valued(holding("X", 10**18, 18), priced(2, decimals=6)).usd == 2
+    assert value_holding(holding("X", 10**18, 18), priced(2, decimals=6)).usd == 2
 
 
 def test_without_decimals_there_is_no_worth() -> None:
-    found = valued(holding("X", 10**18, None), priced(2))
+    found = value_holding(holding("X", 10**18, None), priced(2))
 
     assert (found.quote, found.usd) == (None, None)
 
 
 def test_confident_first_then_doubtful_then_unpriced_by_symbol() -> None:
     rows = [
-        valued(holding("b"), None),
-        valued(holding("dear"), priced(10**9, 0.5)),
-        valued(holding(None), None),
-        valued(holding("A"), None),
-        valued(holding("cheap"), priced(0.01)),
-        valued(holding("rich"), priced(50)),
+        value_holding(holding("b"), None),
+        value_holding(holding("dear"), priced(10**9, 0.5)),
+        value_holding(holding(None), None),
+        value_holding(holding("A"), None),
+        value_holding(holding("cheap"), priced(0.01)),
+        value_holding(holding("rich"), priced(50)),
     ]
 
-    order = [each.holding.token.symbol for each in ranked(rows)]
+    order = [each.holding.token.symbol for each in rank_holdings(rows)]
 
     assert order == ["rich", "cheap", "dear", "A", "b", None]
-    assert [each.holding.token.symbol for each in ranked(reversed(rows))] == order
+    assert [each.holding.token.symbol for each in rank_holdings(reversed(rows))] == order
 
 
 def test_the_coin_has_eighteen_decimals() -> None:
-    assert coin_worth(NativeCoin(125 * 10**16), priced(3000)) == (Quote(3000, 0.99, "defillama"), 3750)
-    assert coin_worth(NativeCoin(10**18, 7.5), None) == (Quote(7.5, None, "blockscout"), 7.5)
-    assert coin_worth(NativeCoin(10**18), None) is None
-    assert coin_worth(NativeCoin(None), priced(3000)) is None
+    assert value_coin(NativeCoin(125 * 10**16), priced(3000)) == (PriceQuote(3000, 0.99, "defillama"), 3750)
+    assert value_coin(NativeCoin(10**18, 7.5), None) == (PriceQuote(7.5, None, "blockscout"), 7.5)
+    assert value_coin(NativeCoin(10**18), None) is None
+    assert value_coin(NativeCoin(None), priced(3000)) is None
 
 
 def test_amounts_are_scaled_exactly() -> None:
@@ -110,7 +110,7 @@ def test_amounts_are_scaled_exactly() -> None:
     st.floats(min_value=1e-300, allow_infinity=False),
 )
 def test_no_worth_is_beyond_all_that_is_owned(amount: int, decimals: int | None, usd: float) -> None:
-    found = valued(holding("X", amount, decimals), priced(usd))
+    found = value_holding(holding("X", amount, decimals), priced(usd))
 
     assert found.usd is None or found.usd <= MAX_USD
     units = to_finite_float(to_whole_units(amount, decimals))

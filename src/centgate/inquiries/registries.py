@@ -17,7 +17,7 @@ from centgate.providers.rpc import ContractCall, Rpc
 from centgate.providers.sourcify import Sourcify
 from centgate.readings import from_unix_seconds
 from centgate.sources import attempt, open_task_group
-from centgate.verdicts.proxies import Seen, Wanted, calldata, wanted
+from centgate.verdicts.proxies import ChainState, NextReads, encode_call, next_reads
 
 P = ParamSpec("P")
 K = TypeVar("K", bound=Hashable)
@@ -190,13 +190,15 @@ def _merge_creations(creations: Sequence[ContractCreation]) -> ContractCreation 
     )
 
 
-async def read_chain_state(rpc: Rpc, chain_id: int, address: str) -> tuple[Seen, ProviderFailure | None]:
+async def read_chain_state(
+    rpc: Rpc, chain_id: int, address: str
+) -> tuple[ChainState, ProviderFailure | None]:
     """Read the chain state of an address; the second value is the failure that ended reading early."""
-    state = Seen(address)
+    state = ChainState(address)
     clock = asyncio.get_running_loop()
     start = clock.time()
     for _ in range(MAX_READ_ROUNDS):
-        next_reads = wanted(state)
+        next_reads = next_reads(state)
         if not next_reads:
             break
         if clock.time() - start > rpc.remaining_seconds:
@@ -206,9 +208,9 @@ async def read_chain_state(rpc: Rpc, chain_id: int, address: str) -> tuple[Seen,
     return state, None
 
 
-async def _read_chain(rpc: Rpc, chain_id: int, state: Seen, reads: Wanted) -> ProviderFailure | None:
+async def _read_chain(rpc: Rpc, chain_id: int, state: ChainState, reads: NextReads) -> ProviderFailure | None:
     """Run all reads concurrently and store the results; return the first failure, if any."""
-    calls = [ContractCall(to, calldata(call)) for to, call in reads.calls]
+    calls = [ContractCall(to, encode_call(call)) for to, call in reads.calls]
     pending: list[Awaitable[ProviderFailure | None]] = [
         _read_into(state.slots, slots, rpc.storage_slots, chain_id, contract, [slot for _, slot in slots])
         for contract, slots in _group_by_contract(reads.slots).items()
@@ -216,7 +218,7 @@ async def _read_chain(rpc: Rpc, chain_id: int, state: Seen, reads: Wanted) -> Pr
     if reads.codes:
         pending.append(_read_into(state.codes, reads.codes, rpc.contract_codes, chain_id, reads.codes))
     if calls:
-        pending.append(_read_into(state.returned, reads.calls, rpc.call_contracts, chain_id, calls))
+        pending.append(_read_into(state.call_results, reads.calls, rpc.call_contracts, chain_id, calls))
     return next((failure for failure in await asyncio.gather(*pending) if failure), None)
 
 

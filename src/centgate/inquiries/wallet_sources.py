@@ -27,7 +27,7 @@ from centgate.providers.defillama import DefiLlama
 from centgate.providers.rpc import Rpc
 from centgate.readings import MAX_BASE_UNITS
 from centgate.sources import attempt, open_task_group
-from centgate.verdicts.valuation import ranked, valued
+from centgate.verdicts.valuation import rank_holdings, value_holding
 
 NATIVE_COIN = "0x0000000000000000000000000000000000000000"
 """Address that stands for the native coin in price queries."""
@@ -101,7 +101,9 @@ class WalletSources:
 
     async def add_metadata(self, snapshot: WalletSnapshot, prices: Mapping[str, Price]) -> WalletSnapshot:
         """Add symbols, names and decimals of the relevant tokens; warn of tokens that were skipped."""
-        in_order = ranked(valued(each, prices.get(each.token.address)) for each in snapshot.holdings)
+        in_order = rank_holdings(
+            value_holding(each, prices.get(each.token.address)) for each in snapshot.holdings
+        )
         # tokens with a price come first even if their decimals, and so their value, are not known yet
         in_order.sort(key=lambda each: each.holding.token.address not in prices)
         unnamed = [each.holding.token.address for each in in_order if _is_unnamed(each.holding.token)]

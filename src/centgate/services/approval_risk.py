@@ -28,18 +28,18 @@ from centgate.schema import Data
 from centgate.service import service
 from centgate.sources import attempt
 from centgate.text import clean_line, format_timestamp
-from centgate.verdicts.approval_history import History, note, remarks
+from centgate.verdicts.approval_history import ApprovalHistory, collect_warnings, describe_coverage
 from centgate.verdicts.approval_rules import (
     PERMIT2,
     RULES_VERSION,
-    Action,
-    Evidence,
-    FindingId,
-    FindingSource,
-    Severity,
-    Verdict,
-    advice,
-    judged,
+    ApprovalAction,
+    ApprovalEvidence,
+    ApprovalFindingId,
+    ApprovalFindingSource,
+    ApprovalSeverity,
+    ApprovalVerdict,
+    evaluate_approval,
+    recommend_action,
 )
 
 SpenderKind = Literal["contract", "wallet", "unknown"]
@@ -58,10 +58,10 @@ class ApprovalRiskRequest(ChainRequest):
 class ApprovalFinding(Data):
     """One reason to look at an approval."""
 
-    id: FindingId
-    severity: Severity
+    id: ApprovalFindingId
+    severity: ApprovalSeverity
     explanation: str = Field(description="One sentence.")
-    source: FindingSource = Field(
+    source: ApprovalFindingSource = Field(
         description="The source of the finding; `centgate`: an address list in this service's own rules."
     )
     value: str | None = Field(description="What the source gave, as text.")
@@ -123,7 +123,7 @@ class Approval(Data):
         "was used."
     )
     stale: bool | None = Field(description="Whether the latest change is more than 180 days ago.")
-    severity: Severity = Field(
+    severity: ApprovalSeverity = Field(
         description="Severity of the worst finding, one level lower while the wallet holds none of the token."
     )
     findings: list[ApprovalFinding]
@@ -132,7 +132,7 @@ class Approval(Data):
 class Recommendation(Data):
     """Recommended action for one approval."""
 
-    action: Action
+    action: ApprovalAction
     token_address: str = Field(description="Lower case.")
     spender_address: str = Field(description="Lower case.")
     reason: str = Field(description="One line: the token and the spender by name where known, and why.")
@@ -286,49 +286,58 @@ async def approval_risk(
     history = await _read_history(request, goplus, rpc)
     now = int(time.time())
     live = await _read_live_state(request, rpc, history, now)
-    history = history.dated(live.block_times)
+    history = history.with_times(live.block_times)
     evidence = [_build_evidence(entry, live, request.chain_id, now) for entry in history.reported.entries]
-    verdicts = sorted((judged(each) for each in evidence if each.amount != 0), key=lambda each: each.order)
-    if not verdicts and not history.complete:
+    verdicts = sorted(
+        (evaluate_approval(each) for each in evidence if each.amount != 0), key=lambda each: each.sort_key
+    )
+    if not verdicts and not history.is_complete:
         goplus.trace.is_provisional = True
     listed = [(verdict, _build_approval(verdict, live)) for verdict in verdicts[:MAX_APPROVALS]]
     return ApprovalRisk(
         approvals=[approval for _, approval in listed],
-        unlimited_count=sum(bool(verdict.evidence.unlimited) for verdict in verdicts),
+        unlimited_count=sum(bool(verdict.evidence.is_unlimited) for verdict in verdicts),
         recommendations=[
             recommendation for each in listed if (recommendation := _build_recommendation(*each, request))
         ],
         coverage=_build_coverage(history, live, request, empty=not verdicts),
-        warnings=[*goplus.trace.warnings, *remarks(history, live, evidence), *_warn_left_out(verdicts)],
+        warnings=[
+            *goplus.trace.warnings,
+            *collect_warnings(history, live, evidence),
+            *_warn_left_out(verdicts),
+        ],
     )
 
 
-async def _read_history(request: ApprovalRiskRequest, goplus: GoPlus, rpc: Rpc) -> History:
+async def _read_history(request: ApprovalRiskRequest, goplus: GoPlus, rpc: Rpc) -> ApprovalHistory:
     """Read the approvals from the index if it is complete, else from event logs, or from both combined."""
     chain_id, wallet = request.chain_id, request.wallet_address
     is_index_available = goplus.is_configured and goplus.supports_chain(chain_id)
     index = await attempt(goplus.approvals, chain_id, wallet) if is_index_available else None
     if isinstance(index, ReportedApprovals) and not index.partial:
-        return History(index, "goplus", None)
+        return ApprovalHistory(index, "goplus", None)
     scan = await attempt(scan_approvals, rpc, chain_id, wallet)
     if isinstance(index, ReportedApprovals):
         logs = scan if isinstance(scan, ApprovalScan) else None
-        return History(merge_approvals(index, logs) if logs else index, "goplus", logs)
+        return ApprovalHistory(merge_approvals(index, logs) if logs else index, "goplus", logs)
     if isinstance(scan, ApprovalScan):
         if goplus.supports_chain(chain_id):
             goplus.trace.add_warning(
                 f"{goplus.info.label} was not available; event logs of a block range were read instead"
             )
-        return History(scan.approvals, "rpc", scan)
+        return ApprovalHistory(scan.approvals, "rpc", scan)
     raise scan if index is None or isinstance(index, NoData) else index
 
 
 async def _read_live_state(
-    request: ApprovalRiskRequest, rpc: Rpc, history: History, now: int
+    request: ApprovalRiskRequest, rpc: Rpc, history: ApprovalHistory, now: int
 ) -> OnchainState:
     """Read the current on-chain state; if there are too many approvals, of the most urgent ones."""
     chain_id = request.chain_id
-    entries = sorted(history.reported.entries, key=lambda entry: judged(Evidence(entry, chain_id, now)).order)
+    entries = sorted(
+        history.reported.entries,
+        key=lambda entry: evaluate_approval(ApprovalEvidence(entry, chain_id, now)).sort_key,
+    )
     can_read = rpc.is_configured and rpc.supports_chain(chain_id)
     live = (
         await read_onchain_state(rpc, chain_id, request.wallet_address, entries, history.scan)
@@ -342,9 +351,9 @@ async def _read_live_state(
     return live
 
 
-def _build_evidence(entry: ReportedApproval, live: OnchainState, chain_id: int, now: int) -> Evidence:
+def _build_evidence(entry: ReportedApproval, live: OnchainState, chain_id: int, now: int) -> ApprovalEvidence:
     token = live.tokens.get(entry.token.address)
-    return Evidence(
+    return ApprovalEvidence(
         entry,
         chain_id,
         now,
@@ -355,7 +364,7 @@ def _build_evidence(entry: ReportedApproval, live: OnchainState, chain_id: int, 
     )
 
 
-def _build_approval(verdict: Verdict, live: OnchainState) -> Approval:
+def _build_approval(verdict: ApprovalVerdict, live: OnchainState) -> Approval:
     evidence = verdict.evidence
     entry = evidence.entry
     token = _build_token(evidence, live.tokens.get(entry.token.address))
@@ -364,7 +373,7 @@ def _build_approval(verdict: Verdict, live: OnchainState) -> Approval:
         spender=_build_spender(evidence),
         allowance=_build_allowance(evidence, token.decimals),
         changed_at=_format_time(entry.changed_at),
-        stale=evidence.stale,
+        stale=evidence.is_stale,
         severity=verdict.severity,
         findings=[
             ApprovalFinding(
@@ -379,7 +388,7 @@ def _build_approval(verdict: Verdict, live: OnchainState) -> Approval:
     )
 
 
-def _build_token(evidence: Evidence, live_token: CurrentToken | None) -> ApprovedToken:
+def _build_token(evidence: ApprovalEvidence, live_token: CurrentToken | None) -> ApprovedToken:
     token = evidence.entry.token
     decimals = live_token.decimals if live_token and live_token.decimals is not None else token.decimals
     return ApprovedToken(
@@ -391,7 +400,7 @@ def _build_token(evidence: Evidence, live_token: CurrentToken | None) -> Approve
     )
 
 
-def _build_spender(evidence: Evidence) -> Spender:
+def _build_spender(evidence: ApprovalEvidence) -> Spender:
     spender = evidence.entry.spender
     kind: SpenderKind = (
         "unknown" if evidence.is_contract is None else "contract" if evidence.is_contract else "wallet"
@@ -407,15 +416,15 @@ def _build_spender(evidence: Evidence) -> Spender:
     )
 
 
-def _build_allowance(evidence: Evidence, decimals: int | None) -> Allowance:
+def _build_allowance(evidence: ApprovalEvidence, decimals: int | None) -> Allowance:
     is_live = evidence.allowance is not None
     amount = evidence.amount if is_live or not evidence.entry.unlimited else None
     return Allowance(
         amount_base_units=_format_units(amount),
-        amount=None if evidence.unlimited else _scale_units(amount, decimals),
-        unlimited=evidence.unlimited,
-        exposed_base_units=_format_units(evidence.exposed),
-        exposed=_scale_units(evidence.exposed, decimals),
+        amount=None if evidence.is_unlimited else _scale_units(amount, decimals),
+        unlimited=evidence.is_unlimited,
+        exposed_base_units=_format_units(evidence.exposed_amount),
+        exposed=_scale_units(evidence.exposed_amount, decimals),
         live=is_live,
         source="rpc" if is_live else evidence.entry.source,
     )
@@ -435,9 +444,9 @@ def _format_time(seconds: int | None) -> str | None:
 
 
 def _build_recommendation(
-    verdict: Verdict, approval: Approval, request: ApprovalRiskRequest
+    verdict: ApprovalVerdict, approval: Approval, request: ApprovalRiskRequest
 ) -> Recommendation | None:
-    action_advice = advice(verdict)
+    action_advice = recommend_action(verdict)
     if action_advice is None:
         return None
     token, spender = verdict.evidence.entry.pair
@@ -455,15 +464,15 @@ def _build_recommendation(
 
 
 def _build_coverage(
-    history: History, live: OnchainState, request: ApprovalRiskRequest, *, empty: bool
+    history: ApprovalHistory, live: OnchainState, request: ApprovalRiskRequest, *, empty: bool
 ) -> ApprovalCoverage:
     scan, reported = history.scan, history.reported
     is_index = history.source == "goplus"
     older = [f"approvals before block {scan.from_block}"] if scan and not scan.is_complete else []
     return ApprovalCoverage(
         source=history.source,
-        note=note(history, empty=empty),
-        complete=history.complete,
+        note=describe_coverage(history, empty=empty),
+        complete=history.is_complete,
         chain_id=request.chain_id,
         from_block=scan.from_block if scan else None,
         to_block=scan.to_block if scan else None,
@@ -475,6 +484,6 @@ def _build_coverage(
     )
 
 
-def _warn_left_out(verdicts: Sequence[Verdict]) -> list[str]:
+def _warn_left_out(verdicts: Sequence[ApprovalVerdict]) -> list[str]:
     more = len(verdicts) - MAX_APPROVALS
     return [f"Less urgent approvals left out of this answer: {more}"] if more > 0 else []

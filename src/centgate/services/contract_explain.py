@@ -25,8 +25,8 @@ from centgate.schema import Data
 from centgate.service import service
 from centgate.sources import open_task_group
 from centgate.text import format_timestamp
-from centgate.verdicts.proxies import Finding, Seen, judge
-from centgate.verdicts.proxy_claims import with_claims
+from centgate.verdicts.proxies import AccountFinding, ChainState, classify_account
+from centgate.verdicts.proxy_claims import apply_registry_claims
 
 NEW_CONTRACT_AGE = timedelta(days=7)
 """Age below which a contract gets a warning."""
@@ -222,7 +222,7 @@ async def contract_explain(
     if state.code is None and not sources.records:
         assert failure
         raise failure
-    finding = with_claims(judge(state), sources.proxy_claims)
+    finding = apply_registry_claims(classify_account(state), sources.proxy_claims)
     async with open_task_group() as group:
         implementations_task = group.create_task(_list_implementations(registries, finding))
         creation_task = group.create_task(_add_creation_time(registries, sources, finding, address, rpc))
@@ -246,7 +246,7 @@ async def contract_explain(
 
 
 async def _add_creation_time(
-    registries: SourceRegistries, sources: ContractSources, finding: Finding, address: str, rpc: Rpc
+    registries: SourceRegistries, sources: ContractSources, finding: AccountFinding, address: str, rpc: Rpc
 ) -> ContractSources:
     """Add the time of creation, if there is a contract."""
     if sources.creation or finding.account == "contract":
@@ -254,7 +254,9 @@ async def _add_creation_time(
     return sources
 
 
-async def _list_implementations(registries: SourceRegistries, finding: Finding) -> list[Implementation]:
+async def _list_implementations(
+    registries: SourceRegistries, finding: AccountFinding
+) -> list[Implementation]:
     """Return a proxy's implementations, the first MOST_IMPLEMENTATIONS with their source."""
     addresses = finding.implementations[:MAX_SOURCE_LOOKUPS]
     results = await asyncio.gather(*(registries.fetch_records(each) for each in addresses))
@@ -278,8 +280,8 @@ class _ContractReport:
     def __init__(
         self,
         address: str,
-        state: Seen,
-        finding: Finding,
+        state: ChainState,
+        finding: AccountFinding,
         sources: ContractSources,
         implementations: list[Implementation],
         registries: SourceRegistries,
@@ -363,7 +365,7 @@ class _ContractReport:
 
 
 def _list_unread_sources(
-    chain_id: int, registries: SourceRegistries, state: Seen, *, is_complete: bool
+    chain_id: int, registries: SourceRegistries, state: ChainState, *, is_complete: bool
 ) -> Iterator[str]:
     """Yield a warning for each source of the chain that could not be read."""
     if chain_id in CHAIN_BY_ID and not registries.has_any:
@@ -379,7 +381,7 @@ def _build_proxy(report: _ContractReport) -> ContractProxy:
     by_kind = (
         report.kind
         if finding.upgrader == report.address
-        else state.kind(finding.upgrader)
+        else state.account_kind(finding.upgrader)
         if finding.upgrader
         else None
     )

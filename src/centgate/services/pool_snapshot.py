@@ -20,7 +20,7 @@ from centgate.schema import Data, Omittable, to_camel_case
 from centgate.service import service
 from centgate.sources import attempt, first_concurrent, first_of
 from centgate.text import format_timestamp
-from centgate.verdicts.top_pair import Choice, disagreement, suspicions, top_pair
+from centgate.verdicts.top_pair import PairChoice, choose_top_pair, describe_price_spread, list_pair_warnings
 
 Source = DexScreener | GeckoTerminal
 
@@ -136,8 +136,8 @@ async def _snapshot_token(chain_id: int, token: str, first: Source, second: Sour
         return _build_snapshot(
             pairs[0], pairs[0].base, 1, "The pair at the address that was sent as a token", record
         )
-    choice = top_pair(pairs, token)
-    if warning := disagreement(choice, token):
+    choice = choose_top_pair(pairs, token)
+    if warning := describe_price_spread(choice, token):
         record.add_warning(warning)
     priced = choice.pair.base if token == choice.pair.base.address else choice.pair.quote
     return _build_snapshot(choice.pair, priced, choice.considered, _selection_reason(choice), record)
@@ -186,17 +186,19 @@ async def _find_single_pair(source: Source, chain_id: int, address: str) -> list
     return [pair]
 
 
-def _selection_reason(choice: Choice) -> str:
+def _selection_reason(choice: PairChoice) -> str:
     """Return the reason for choosing this pair."""
     if choice.considered == 1:
         return "The only pair of the token"
     reason = f"The deepest of {choice.considered} pairs by liquidity"
     if choice.pair.liquidity_usd is None:
         reason = f"The most traded of {choice.considered} pairs, without a figure for its liquidity"
-    if choice.far:
-        reason += f"; rejected: {len(choice.far)} whose price is far from that of the deep pairs"
-    if choice.hollow:
-        reason += f"; rejected: {len(choice.hollow)} with a larger figure that hides an almost empty side"
+    if choice.price_outliers:
+        reason += f"; rejected: {len(choice.price_outliers)} whose price is far from that of the deep pairs"
+    if choice.nearly_empty:
+        reason += (
+            f"; rejected: {len(choice.nearly_empty)} with a larger figure that hides an almost empty side"
+        )
     return reason
 
 
@@ -220,7 +222,7 @@ def _build_snapshot(
     for warning in (
         *_list_fallback_warnings(pair, record),
         *_list_missing_fields(snapshot, is_base=is_base),
-        *suspicions(pair),
+        *list_pair_warnings(pair),
     ):
         record.add_warning(warning)
     return snapshot

@@ -18,7 +18,14 @@ from centgate.schema import Data, Request, to_camel_case
 from centgate.service import service
 from centgate.sources import attempt, open_task_group
 from centgate.text import clean_line
-from centgate.verdicts.protocol_names import Match, kindred, matched, near, similar, slug_in
+from centgate.verdicts.protocol_names import (
+    ProtocolMatch,
+    match_exact,
+    match_similar,
+    match_without_ending,
+    parse_slug,
+    suggest_slugs,
+)
 
 MAX_NAME_LENGTH = 100
 MAX_RESULTS = 5
@@ -161,19 +168,19 @@ async def _find_protocol(query: str, defillama: DefiLlama) -> DefiProtocol:
     Without the list only a slug can be looked up: for any other name the failure of the list is raised.
     """
     directory = await attempt(defillama.directory)
-    if isinstance(directory, ProtocolDirectory) and (match := matched(directory, query)):
+    if isinstance(directory, ProtocolDirectory) and (match := match_exact(directory, query)):
         return _accept_match(match, defillama)
-    slug = slug_in(query)
+    slug = parse_slug(query)
     page = await attempt(defillama.protocol, slug) if slug else None
     if isinstance(page, DefiProtocol):
         return page
     if not isinstance(directory, ProtocolDirectory):
         raise directory
-    if match := kindred(directory, query) or similar(directory, query):
+    if match := match_without_ending(directory, query) or match_similar(directory, query):
         return _accept_match(match, defillama)
     if isinstance(page, ProviderFailure):
         raise page
-    suggestions = near(directory, query)
+    suggestions = suggest_slugs(directory, query)
     hint = f"; did you mean {', '.join(suggestions)}?" if suggestions else ""
     raise defillama.no_data(f"no protocol named {clean_line(query) or 'like this'}{hint}")
 
@@ -206,10 +213,10 @@ async def _search_web(query: str, missing: NoData | ProviderUnconfigured, exa: E
     )
 
 
-def _accept_match(match: Match, defillama: DefiLlama) -> DefiProtocol:
+def _accept_match(match: ProtocolMatch, defillama: DefiLlama) -> DefiProtocol:
     """Return the protocol of a match; warn if another one may have been meant."""
-    if match.doubt:
-        defillama.trace.add_warning(match.doubt)
+    if match.warning:
+        defillama.trace.add_warning(match.warning)
     return match.protocol
 
 

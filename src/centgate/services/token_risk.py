@@ -22,9 +22,16 @@ from centgate.schema import Data
 from centgate.service import service
 from centgate.sources import attempt, open_task_group
 from centgate.text import format_timestamp
-from centgate.verdicts.token_facts import Facts, Gap, Liquidity, Source, in_pairs, in_pools
+from centgate.verdicts.token_facts import (
+    Liquidity,
+    MissingReason,
+    TokenEvidence,
+    TokenSource,
+    sum_pair_liquidity,
+    sum_pool_liquidity,
+)
 from centgate.verdicts.token_rules import RULES_VERSION
-from centgate.verdicts.token_verdict import Cited, Flag, cited, judge
+from centgate.verdicts.token_verdict import Citation, VerdictFlag, cite_field, evaluate_token
 
 T = TypeVar("T")
 
@@ -61,7 +68,7 @@ class TokenRiskRequest(NamedChainRequest):
 class Evidence(Data):
     """A value that one source gave."""
 
-    source: Source
+    source: TokenSource
     field: str = Field(description="The source's own name for the fact.")
     value: str | None = Field(description="Its value as the source gave it, as text; null when it gave none.")
 
@@ -97,7 +104,7 @@ class HoneypotCheck(Data):
 class TaxReading(Data):
     """A tax as reported by one source."""
 
-    source: Source
+    source: TokenSource
     percent: float
     raw: str = Field(description="As the source gave it: some give percent, some fractions of one.")
 
@@ -148,7 +155,7 @@ class TokenOwnership(Data):
     )
     holder_count: int | None
     trusted: bool | None = Field(description="Whether a source lists it as well known; false proves nothing.")
-    source: Source | None
+    source: TokenSource | None
 
 
 class TopPair(Data):
@@ -180,7 +187,7 @@ class TokenLiquidity(Data):
     largest_wallet_percent: float | None = Field(
         description="Share of the liquidity that one wallet can take out at any time, in percent."
     )
-    source: Source | None
+    source: TokenSource | None
 
 
 class TokenRisk(Data):
@@ -321,7 +328,7 @@ async def token_risk(
         goplus.trace.add_warning(
             "liquidity is the sum of the pairs that GoPlus Security lists, as no exchange index gives it"
         )
-    verdict = judge(evidence)
+    verdict = evaluate_token(evidence)
     return TokenRisk(
         token_address=token,
         risk_level=verdict.level,
@@ -341,7 +348,7 @@ class ExchangeListing:
     liquidity: Liquidity | None = None
     pool_addresses: frozenset[str] = frozenset()
     missing: tuple[NoData | ProviderFailure, ...] = ()
-    sources_without_pair: tuple[Source, ...] = ()
+    sources_without_pair: tuple[TokenSource, ...] = ()
 
 
 async def _unless_unknown(awaitable: Awaitable[T]) -> T | NoData:
@@ -369,8 +376,8 @@ async def _list_pairs(
 ) -> ExchangeListing:
     """Return the pairs of the first exchange index that has any."""
     missing: list[NoData | ProviderFailure] = []
-    without_pair: list[Source] = []
-    indexes: tuple[tuple[Source, DexScreener | GeckoTerminal], ...] = (
+    without_pair: list[TokenSource] = []
+    indexes: tuple[tuple[TokenSource, DexScreener | GeckoTerminal], ...] = (
         ("dexscreener", dexscreener),
         ("geckoterminal", geckoterminal),
     )
@@ -386,7 +393,9 @@ async def _list_pairs(
                 f"liquidity is from {index.info.label} instead of {dexscreener.info.label}"
             )
         addresses = frozenset(pair.address for pair in pairs)
-        return ExchangeListing(in_pairs(token, pairs, source), addresses, tuple(missing), tuple(without_pair))
+        return ExchangeListing(
+            sum_pair_liquidity(token, pairs, source), addresses, tuple(missing), tuple(without_pair)
+        )
     return ExchangeListing(missing=tuple(missing), sources_without_pair=tuple(without_pair))
 
 
@@ -397,19 +406,21 @@ def _no_evidence(token: str, *missing: SimulationOutcome) -> NoData | ProviderFa
     return next((each for each in failures if not isinstance(each, ProviderUnconfigured)), no_data)
 
 
-def _build_evidence(flags: TokenFlags | None, simulated: SimulationOutcome, listed: ExchangeListing) -> Facts:
-    return Facts(
+def _build_evidence(
+    flags: TokenFlags | None, simulated: SimulationOutcome, listed: ExchangeListing
+) -> TokenEvidence:
+    return TokenEvidence(
         now=datetime.now(UTC),
         flags=flags,
         simulation=simulated if isinstance(simulated, Simulation) else None,
         no_simulation_reason=_missing_reason(simulated),
-        liquidity=listed.liquidity or (in_pools(flags) if flags else None),
+        liquidity=listed.liquidity or (sum_pool_liquidity(flags) if flags else None),
         sources_without_pair=listed.sources_without_pair,
         pool_addresses=listed.pool_addresses,
     )
 
 
-def _missing_reason(simulated: SimulationOutcome) -> Gap | None:
+def _missing_reason(simulated: SimulationOutcome) -> MissingReason | None:
     match simulated:
         case Simulation():
             return None
@@ -421,7 +432,7 @@ def _missing_reason(simulated: SimulationOutcome) -> Gap | None:
             return "source_unavailable"
 
 
-def _to_risk_flag(flag: Flag) -> RiskFlag:
+def _to_risk_flag(flag: VerdictFlag) -> RiskFlag:
     return RiskFlag(
         id=flag.id,
         severity=flag.severity,
@@ -431,14 +442,14 @@ def _to_risk_flag(flag: Flag) -> RiskFlag:
     )
 
 
-def _to_evidence(cited: Cited) -> Evidence:
+def _to_evidence(cited: Citation) -> Evidence:
     return Evidence(source=cited.source, field=cited.field, value=cited.value)
 
 
-def _build_honeypot_check(evidence: Facts) -> HoneypotCheck:
+def _build_honeypot_check(evidence: TokenEvidence) -> HoneypotCheck:
     is_simulated = evidence.simulation_result.succeeded
     return HoneypotCheck(
-        is_honeypot=evidence.honeypot,
+        is_honeypot=evidence.is_honeypot,
         simulated=is_simulated,
         not_simulated=None if is_simulated else evidence.no_simulation_reason or "failed",
         can_buy=evidence.can_buy,
@@ -449,30 +460,30 @@ def _build_honeypot_check(evidence: Facts) -> HoneypotCheck:
         evidence=[
             _to_evidence(each)
             for name in ("goplus:is_honeypot", "honeypotis:honeypotResult.isHoneypot")
-            for each in cited(evidence, name)
+            for each in cite_field(evidence, name)
             if each.value is not None
         ],
     )
 
 
-def _build_taxes(evidence: Facts) -> TokenTaxes:
+def _build_taxes(evidence: TokenEvidence) -> TokenTaxes:
     flags, raw, simulated = evidence.token_flags, evidence.token_flags.raw, evidence.simulation_result.raw
     powers = (flags.tax_modifiable, flags.personal_tax_modifiable)
     return TokenTaxes(
         buy=_build_tax(
             evidence.buy_tax,
             (flags.buy_tax, raw.get("buy_tax")),
-            (evidence.simulated_buy_tax, simulated.get("simulationResult.buyTax")),
+            (evidence.simulation_buy_tax, simulated.get("simulationResult.buyTax")),
         ),
         sell=_build_tax(
             evidence.sell_tax,
             (flags.sell_tax, raw.get("sell_tax")),
-            (evidence.simulated_sell_tax, simulated.get("simulationResult.sellTax")),
+            (evidence.simulation_sell_tax, simulated.get("simulationResult.sellTax")),
         ),
         transfer=_build_tax(
             evidence.transfer_tax,
             (flags.transfer_tax, raw.get("transfer_tax")),
-            (evidence.simulated_transfer_tax, simulated.get("simulationResult.transferTax")),
+            (evidence.simulation_transfer_tax, simulated.get("simulationResult.transferTax")),
         ),
         modifiable=True if True in powers else None if None in powers else False,
     )
@@ -484,7 +495,7 @@ def _build_tax(
     simulated: tuple[float | None, str | None],
 ) -> Tax:
     """Build a tax with its readings, each in percent and as its source gave it."""
-    sources: tuple[Source, Source] = ("goplus", "honeypotis")
+    sources: tuple[TokenSource, TokenSource] = ("goplus", "honeypotis")
     return Tax(
         percent=highest,
         readings=[
@@ -495,16 +506,16 @@ def _build_tax(
     )
 
 
-def _build_ownership(evidence: Facts) -> TokenOwnership:
+def _build_ownership(evidence: TokenEvidence) -> TokenOwnership:
     flags = evidence.token_flags
     return TokenOwnership(
         state=evidence.owner_state,
         owner_address=flags.owner_address or None,
-        owner_is_contract=evidence.owner_is_contract,
+        owner_is_contract=evidence.is_owner_contract,
         creator_address=flags.creator_address,
         reclaimable=flags.reclaimable,
-        source_verified=evidence.source_verified,
-        upgradeable=evidence.upgradeable,
+        source_verified=evidence.is_source_verified,
+        upgradeable=evidence.is_upgradeable,
         can_mint=flags.mintable,
         can_pause=flags.pausable,
         can_blacklist=flags.blacklists,
@@ -514,19 +525,19 @@ def _build_ownership(evidence: Facts) -> TokenOwnership:
         creator_percent=evidence.creator_percent,
         top_holders_percent=evidence.top_holders_percent,
         holder_count=flags.holder_count,
-        trusted=evidence.well_known or flags.trusted,
+        trusted=evidence.is_well_known or flags.trusted,
         source="goplus" if evidence.flags else None,
     )
 
 
-def _build_liquidity(evidence: Facts) -> TokenLiquidity:
+def _build_liquidity(evidence: TokenEvidence) -> TokenLiquidity:
     liquidity = evidence.liquidity
     if liquidity is None:
-        source = evidence.sources_without_pair[0] if evidence.no_pair else None
+        source = evidence.sources_without_pair[0] if evidence.has_no_pair else None
         return TokenLiquidity(
             total_usd=None,
             other_side_usd=None,
-            pair_count=0 if evidence.no_pair else None,
+            pair_count=0 if evidence.has_no_pair else None,
             top_pair=None,
             traded_since=None,
             locked_percent=evidence.locked_percent,

@@ -26,16 +26,16 @@ from centgate.schema import Data
 from centgate.service import service
 from centgate.text import clean_line, format_timestamp
 from centgate.verdicts.suspicion import (
+    CounterpartyEvidence,
     Lookalike,
-    Proof,
     Suspicion,
     SuspicionId,
-    lookalikes,
-    proof,
-    suspicions_of_holding,
-    suspicions_of_transfer,
+    assess_counterparty,
+    find_holding_suspicions,
+    find_lookalikes,
+    find_transfer_suspicions,
 )
-from centgate.verdicts.valuation import Quote, Valued, coin_worth, ranked, valued
+from centgate.verdicts.valuation import PriceQuote, ValuedHolding, rank_holdings, value_coin, value_holding
 
 MAX_BALANCES = 10
 """Most token balances in a response."""
@@ -254,7 +254,7 @@ async def wallet_brief(
 
 
 def _build_native_balance(snapshot: WalletSnapshot, prices: Mapping[str, Price]) -> NativeBalance:
-    value = coin_worth(snapshot.coin, prices.get(NATIVE_COIN))
+    value = value_coin(snapshot.coin, prices.get(NATIVE_COIN))
     return NativeBalance(
         symbol=_native_symbol(snapshot.chain_id),
         amount_base_units=_format_units(snapshot.coin.amount),
@@ -271,10 +271,12 @@ def _split_holdings(
     """Split the holdings: the most valuable tokens without suspicion, and notes on the suspicious ones."""
     top: list[TokenBalance] = []
     suspicious: list[SuspiciousToken] = []
-    for each in ranked(valued(holding, prices.get(holding.token.address)) for holding in snapshot.holdings):
+    for each in rank_holdings(
+        value_holding(holding, prices.get(holding.token.address)) for holding in snapshot.holdings
+    ):
         token = each.holding.token
-        if reasons := suspicions_of_holding(
-            each.holding, snapshot.chain_id, trades=_has_confident_price(token, prices)
+        if reasons := find_holding_suspicions(
+            each.holding, snapshot.chain_id, has_confident_price=_has_confident_price(token, prices)
         ):
             suspicious.append(_build_suspicious_token(token, reasons, snapshot.holdings_source))
         elif len(top) < MAX_BALANCES:
@@ -282,7 +284,7 @@ def _split_holdings(
     return top, suspicious
 
 
-def _build_balance(each: Valued, source: WalletSource) -> TokenBalance:
+def _build_balance(each: ValuedHolding, source: WalletSource) -> TokenBalance:
     token = each.holding.token
     return TokenBalance(
         token_address=token.address,
@@ -296,12 +298,12 @@ def _build_balance(each: Valued, source: WalletSource) -> TokenBalance:
     )
 
 
-def _build_worth(quote: Quote, usd: float) -> Worth:
+def _build_worth(quote: PriceQuote, usd: float) -> Worth:
     return Worth(
         price_usd=quote.usd,
         value_usd=usd,
         confidence=quote.confidence,
-        doubtful=quote.doubtful,
+        doubtful=quote.is_doubtful,
         source=quote.source,
     )
 
@@ -327,11 +329,11 @@ def _build_reasons(suspicions: Iterable[Suspicion], source: WalletSource) -> lis
 def _list_transfers(snapshot: WalletSnapshot, prices: Mapping[str, Price]) -> list[WalletTransfer]:
     """Return the latest transfers; omit calls without value unless the counterparty is a lookalike."""
 
-    def assess_movement(movement: Transfer) -> Proof:
+    def assess_movement(movement: Transfer) -> CounterpartyEvidence:
         price = prices.get(movement.token.address if movement.token else NATIVE_COIN)
-        return proof(movement, snapshot.wallet, snapshot.chain_id, price)
+        return assess_counterparty(movement, snapshot.wallet, snapshot.chain_id, price)
 
-    alike = lookalikes(snapshot.transfers, snapshot.wallet, assess_movement)
+    alike = find_lookalikes(snapshot.transfers, snapshot.wallet, assess_movement)
     relevant = [
         each
         for each in snapshot.transfers
@@ -344,8 +346,12 @@ def _build_transfer(
     movement: Transfer, snapshot: WalletSnapshot, alike: Mapping[str, Lookalike], prices: Mapping[str, Price]
 ) -> WalletTransfer:
     token, decimals = movement.token, _movement_decimals(movement)
-    suspicions = suspicions_of_transfer(
-        movement, snapshot.wallet, snapshot.chain_id, alike, trades=_has_confident_price(token, prices)
+    suspicions = find_transfer_suspicions(
+        movement,
+        snapshot.wallet,
+        snapshot.chain_id,
+        alike,
+        has_confident_price=_has_confident_price(token, prices),
     )
     return WalletTransfer(
         transaction_hash=movement.transaction,

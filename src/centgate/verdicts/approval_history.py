@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from centgate.facts.approvals import ApprovalScan, ApprovalSource, OnchainState, ReportedApprovals
-from centgate.verdicts.approval_rules import Evidence
+from centgate.verdicts.approval_rules import ApprovalEvidence
 
 
 @dataclass(frozen=True, slots=True)
-class History:
+class ApprovalHistory:
     """The approvals of a wallet, with the source that lists them."""
 
     reported: ReportedApprovals
@@ -18,13 +18,13 @@ class History:
     scan: ApprovalScan | None
 
     @property
-    def complete(self) -> bool | None:
+    def is_complete(self) -> bool | None:
         """True if these are all ERC-20 approvals; None if the source cannot tell."""
         if self.source == "rpc":
             return self.scan is not None and self.scan.is_complete
         return False if self.reported.partial or self.reported.unreadable else None
 
-    def dated(self, times: Mapping[int, int]) -> History:
+    def with_times(self, times: Mapping[int, int]) -> ApprovalHistory:
         """Return a copy with block times added where known; `times` maps block number to Unix seconds."""
         if self.scan is None:
             return self
@@ -41,14 +41,14 @@ def _add_times(reported: ReportedApprovals, times: Mapping[int, int]) -> Reporte
     return replace(reported, entries=tuple(entries))
 
 
-def note(history: History, *, empty: bool) -> str:
+def describe_coverage(history: ApprovalHistory, *, empty: bool) -> str:
     """Return a sentence on the source of the list, and on what an empty list means."""
-    if not empty or history.complete:
+    if not empty or history.is_complete:
         return f"{_describe_source(history)}."
     return f"{_describe_source(history)}. No approval was found, but some may exist."
 
 
-def _describe_source(history: History) -> str:
+def _describe_source(history: ApprovalHistory) -> str:
     scan = history.scan
     if history.source == "goplus":
         added = f", completed from event logs of {_format_range(scan)}" if scan else ""
@@ -66,7 +66,9 @@ def _format_range(scan: ApprovalScan) -> str:
     return f"blocks {scan.from_block} to {scan.to_block}{days}"
 
 
-def remarks(history: History, live: OnchainState, evidence: Sequence[Evidence]) -> list[str]:
+def collect_warnings(
+    history: ApprovalHistory, live: OnchainState, evidence: Sequence[ApprovalEvidence]
+) -> list[str]:
     """Return warnings: what was not read or checked, and where index and chain disagree."""
     active = [each for each in evidence if each.amount != 0]
     count_by_text = {
@@ -93,9 +95,9 @@ def remarks(history: History, live: OnchainState, evidence: Sequence[Evidence]) 
     return [*_warn_missing(history, empty=not active), *counts]
 
 
-def _warn_missing(history: History, *, empty: bool) -> list[str]:
+def _warn_missing(history: ApprovalHistory, *, empty: bool) -> list[str]:
     """Return warnings about approvals that the list may miss."""
-    if history.complete:
+    if history.is_complete:
         return []
     if empty:
         basis = _describe_source(history)

@@ -11,10 +11,10 @@ from centgate.facts.approvals import UNLIMITED_ALLOWANCE, ReportedApproval, Spen
 
 RULES_VERSION = "2026-11-21"
 
-Severity = Literal["danger", "warning", "info"]
-FindingSource = Literal["goplus", "rpc", "centgate"]
+ApprovalSeverity = Literal["danger", "warning", "info"]
+ApprovalFindingSource = Literal["goplus", "rpc", "centgate"]
 """`centgate`: an address list in these rules."""
-FindingId = Literal[
+ApprovalFindingId = Literal[
     "malicious_spender",
     "malicious_token",
     "exploited_spender",
@@ -30,8 +30,8 @@ FindingId = Literal[
     "nothing_held",
     "unread",
 ]
-Action = Literal["revoke", "review"]
-RANK: dict[Severity, int] = {"danger": 0, "warning": 1, "info": 2}
+ApprovalAction = Literal["revoke", "review"]
+SEVERITY_ORDER: dict[ApprovalSeverity, int] = {"danger": 0, "warning": 1, "info": 2}
 
 PERMIT2 = "0x000000000022d473030f116ddee9f6b43ac78ba3"
 """Moves tokens for any holder of the owner's signature; has the same address on every chain."""
@@ -42,7 +42,7 @@ CAPPED_AT_UINT96 = frozenset(
     }
 )
 """Tokens that store an unlimited allowance as the largest 96-bit number."""
-EXPLOITED: Mapping[tuple[int, str], str] = {
+EXPLOITED_SPENDERS: Mapping[tuple[int, str], str] = {
     (1, "0x5f58058c0ec971492166763c8c22632b583f667f"): "Bancor, June 2020",
     (1, "0x8dfeb86c7c962577ded19ab2050ac78654fea9f7"): "Bancor, June 2020",
     (1, "0x923cab01e6a4639664aa64b76396eec0ea7d3a5f"): "Bancor, June 2020",
@@ -62,13 +62,13 @@ EXPLOITED: Mapping[tuple[int, str], str] = {
 Only some that are well known; https://github.com/RevokeCash/approval-exploit-list keeps a full list.
 """
 _ZERO_PADDED = re.compile("0x0000.*0000")
-DAY = 86_400
+DAY_SECONDS = 86_400
 STALE_DAYS = 180
 YOUNG_DAYS = 30
 
 
 @dataclass(frozen=True, slots=True)
-class Evidence:
+class ApprovalEvidence:
     """All evidence about one approval. None: could not be read from the chain."""
 
     entry: ReportedApproval
@@ -88,7 +88,7 @@ class Evidence:
         return self.entry.amount if self.allowance is None else self.allowance
 
     @property
-    def unlimited(self) -> bool | None:
+    def is_unlimited(self) -> bool | None:
         """True if it exceeds anything the wallet could ever hold; None if unknown."""
         amount = self.amount
         if self.allowance is None and self.entry.unlimited:
@@ -103,10 +103,10 @@ class Evidence:
         return 2**160 - 1 if spender == PERMIT2 else 2**255
 
     @property
-    def stale(self) -> bool | None:
+    def is_stale(self) -> bool | None:
         """True if the latest change is more than STALE_DAYS ago; None if its time is unknown."""
         changed = self.entry.changed_at
-        return None if changed is None else self.now - changed > STALE_DAYS * DAY
+        return None if changed is None else self.now - changed > STALE_DAYS * DAY_SECONDS
 
     @property
     def is_contract(self) -> bool | None:
@@ -114,11 +114,11 @@ class Evidence:
         return self.entry.spender.is_contract if self.kind is None else self.kind == "contract"
 
     @property
-    def exposed(self) -> int | None:
+    def exposed_amount(self) -> int | None:
         """Amount at risk now, in base units; None if the balance or the amount is unknown."""
         if self.balance is None:
             return None
-        amount = UNLIMITED_ALLOWANCE if self.unlimited else self.amount
+        amount = UNLIMITED_ALLOWANCE if self.is_unlimited else self.amount
         return None if amount is None else min(amount, self.balance)
 
     @property
@@ -128,7 +128,7 @@ class Evidence:
         if live is None or listed.source == "rpc":
             return False
         if listed.unlimited:
-            return not self.unlimited
+            return not self.is_unlimited
         return listed.amount is not None and abs(live - listed.amount) * 100 > max(live, listed.amount)
 
     @property
@@ -139,123 +139,123 @@ class Evidence:
 
 
 @dataclass(frozen=True, slots=True)
-class Sign:
+class Signal:
     """The value that triggered a rule, with its source."""
 
-    source: FindingSource
+    source: ApprovalFindingSource
     value: str | None
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class RuleFinding:
     """One reason to look at an approval."""
 
-    id: FindingId
-    severity: Severity
+    id: ApprovalFindingId
+    severity: ApprovalSeverity
     explanation: str
-    source: FindingSource
+    source: ApprovalFindingSource
     value: str | None
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class ApprovalRule:
     """A signal to detect, its severity and its meaning as a sentence."""
 
-    id: FindingId
-    severity: Severity
+    id: ApprovalFindingId
+    severity: ApprovalSeverity
     explanation: str
-    sign: Callable[[Evidence], Sign | None]
-    trust_lowers: bool = True
+    detect: Callable[[ApprovalEvidence], Signal | None]
+    is_lower_if_trusted: bool = True
     """True if the severity is one level lower for a spender that the source lists as well known."""
 
 
-def _detect_misconduct_reports(evidence: Evidence) -> Sign | None:
+def _detect_misconduct_reports(evidence: ApprovalEvidence) -> Signal | None:
     reports = evidence.entry.spender.misconduct
-    return Sign("goplus", ", ".join(reports)) if reports else None
+    return Signal("goplus", ", ".join(reports)) if reports else None
 
 
-def _detect_malicious_token(evidence: Evidence) -> Sign | None:
+def _detect_malicious_token(evidence: ApprovalEvidence) -> Signal | None:
     token = evidence.entry.token
     if not (token.malicious or token.misconduct):
         return None
-    return Sign("goplus", ", ".join(token.misconduct) or "malicious_address 1")
+    return Signal("goplus", ", ".join(token.misconduct) or "malicious_address 1")
 
 
-def _detect_exploit_incident(evidence: Evidence) -> Sign | None:
-    incident = EXPLOITED.get((evidence.chain_id, evidence.entry.spender.address))
-    return Sign("centgate", incident) if incident else None
+def _detect_exploit_incident(evidence: ApprovalEvidence) -> Signal | None:
+    incident = EXPLOITED_SPENDERS.get((evidence.chain_id, evidence.entry.spender.address))
+    return Signal("centgate", incident) if incident else None
 
 
-def _detect_zero_padded_address(evidence: Evidence) -> Sign | None:
+def _detect_zero_padded_address(evidence: ApprovalEvidence) -> Signal | None:
     spender = evidence.entry.spender.address
-    return Sign("centgate", spender) if _ZERO_PADDED.fullmatch(spender) else None
+    return Signal("centgate", spender) if _ZERO_PADDED.fullmatch(spender) else None
 
 
-def _detect_doubt_list(evidence: Evidence) -> Sign | None:
-    return Sign("goplus", "doubt_list 1") if evidence.entry.spender.is_doubtful else None
+def _detect_doubt_list(evidence: ApprovalEvidence) -> Signal | None:
+    return Signal("goplus", "doubt_list 1") if evidence.entry.spender.is_doubtful else None
 
 
-def _detect_wallet_spender(evidence: Evidence) -> Sign | None:
+def _detect_wallet_spender(evidence: ApprovalEvidence) -> Signal | None:
     if evidence.kind is None:
-        return Sign("goplus", "is_contract 0") if evidence.entry.spender.is_contract is False else None
+        return Signal("goplus", "is_contract 0") if evidence.entry.spender.is_contract is False else None
     if evidence.kind == "delegated":
-        return Sign("rpc", "a delegation (0xef0100) for code")
-    return Sign("rpc", "no code") if evidence.kind == "wallet" else None
+        return Signal("rpc", "a delegation (0xef0100) for code")
+    return Signal("rpc", "no code") if evidence.kind == "wallet" else None
 
 
-def _detect_unused_spender(evidence: Evidence) -> Sign | None:
-    return Sign("rpc", "no code, nonce 0") if evidence.kind == "unused" else None
+def _detect_unused_spender(evidence: ApprovalEvidence) -> Signal | None:
+    return Signal("rpc", "no code, nonce 0") if evidence.kind == "unused" else None
 
 
-def _detect_unlimited_amount(evidence: Evidence) -> Sign | None:
-    if not evidence.unlimited:
+def _detect_unlimited_amount(evidence: ApprovalEvidence) -> Signal | None:
+    if not evidence.is_unlimited:
         return None
     if evidence.allowance is not None:
-        return Sign("rpc", str(evidence.allowance))
-    return Sign(evidence.entry.source, evidence.entry.amount_text)
+        return Signal("rpc", str(evidence.allowance))
+    return Signal(evidence.entry.source, evidence.entry.amount_text)
 
 
-def _detect_unlimited_elsewhere(evidence: Evidence) -> Sign | None:
+def _detect_unlimited_elsewhere(evidence: ApprovalEvidence) -> Signal | None:
     return _detect_unlimited_amount(evidence) if evidence.entry.spender.address != PERMIT2 else None
 
 
-def _detect_unlimited_for_permit2(evidence: Evidence) -> Sign | None:
+def _detect_unlimited_for_permit2(evidence: ApprovalEvidence) -> Signal | None:
     return _detect_unlimited_amount(evidence) if evidence.entry.spender.address == PERMIT2 else None
 
 
-def _detect_stale_approval(evidence: Evidence) -> Sign | None:
-    return Sign(evidence.entry.source, str(evidence.entry.changed_at)) if evidence.stale else None
+def _detect_stale_approval(evidence: ApprovalEvidence) -> Signal | None:
+    return Signal(evidence.entry.source, str(evidence.entry.changed_at)) if evidence.is_stale else None
 
 
-def _detect_stale_and_unlimited(evidence: Evidence) -> Sign | None:
+def _detect_stale_and_unlimited(evidence: ApprovalEvidence) -> Signal | None:
     return _detect_stale_approval(evidence) if _detect_unlimited_elsewhere(evidence) else None
 
 
-def _detect_stale_and_bounded(evidence: Evidence) -> Sign | None:
+def _detect_stale_and_bounded(evidence: ApprovalEvidence) -> Signal | None:
     return _detect_stale_approval(evidence) if not _detect_unlimited_elsewhere(evidence) else None
 
 
-def _detect_unverified_source(evidence: Evidence) -> Sign | None:
-    return Sign("goplus", "is_open_source 0") if evidence.entry.spender.source_verified is False else None
+def _detect_unverified_source(evidence: ApprovalEvidence) -> Signal | None:
+    return Signal("goplus", "is_open_source 0") if evidence.entry.spender.source_verified is False else None
 
 
-def _detect_young_contract(evidence: Evidence) -> Sign | None:
+def _detect_young_contract(evidence: ApprovalEvidence) -> Signal | None:
     deployed = evidence.entry.spender.deployed_at
-    young = deployed is not None and evidence.now - deployed < YOUNG_DAYS * DAY
-    return Sign("goplus", str(deployed)) if young else None
+    young = deployed is not None and evidence.now - deployed < YOUNG_DAYS * DAY_SECONDS
+    return Signal("goplus", str(deployed)) if young else None
 
 
-def _detect_permit2_spender(evidence: Evidence) -> Sign | None:
-    return Sign("centgate", PERMIT2) if evidence.entry.spender.address == PERMIT2 else None
+def _detect_permit2_spender(evidence: ApprovalEvidence) -> Signal | None:
+    return Signal("centgate", PERMIT2) if evidence.entry.spender.address == PERMIT2 else None
 
 
-def _detect_zero_balance(evidence: Evidence) -> Sign | None:
-    return Sign("rpc", "0") if evidence.balance == 0 else None
+def _detect_zero_balance(evidence: ApprovalEvidence) -> Signal | None:
+    return Signal("rpc", "0") if evidence.balance == 0 else None
 
 
-def _detect_unread_values(evidence: Evidence) -> Sign | None:
+def _detect_unread_values(evidence: ApprovalEvidence) -> Signal | None:
     # the supply adds nothing to an approval that is unlimited anyway
-    supply = evidence.supply if evidence.supply is not None or not evidence.unlimited else 0
+    supply = evidence.supply if evidence.supply is not None or not evidence.is_unlimited else 0
     read = {
         "allowance": evidence.allowance,
         "balance": evidence.balance,
@@ -263,108 +263,110 @@ def _detect_unread_values(evidence: Evidence) -> Sign | None:
         "the spender's code": evidence.kind,
     }
     missing = [name for name, value in read.items() if value is None]
-    return Sign("rpc", ", ".join(missing)) if missing else None
+    return Signal("rpc", ", ".join(missing)) if missing else None
 
 
-def _detect_partly_unread(evidence: Evidence) -> Sign | None:
-    return _detect_unread_values(evidence) if evidence.unlimited is not None else None
+def _detect_partly_unread(evidence: ApprovalEvidence) -> Signal | None:
+    return _detect_unread_values(evidence) if evidence.is_unlimited is not None else None
 
 
-def _detect_unknown_amount(evidence: Evidence) -> Sign | None:
-    return _detect_unread_values(evidence) if evidence.unlimited is None else None
+def _detect_unknown_amount(evidence: ApprovalEvidence) -> Signal | None:
+    return _detect_unread_values(evidence) if evidence.is_unlimited is None else None
 
 
-RULES: tuple[Rule, ...] = (
-    Rule(
+APPROVAL_RULES: tuple[ApprovalRule, ...] = (
+    ApprovalRule(
         "malicious_spender",
         "danger",
         "The spender is reported for wrongdoing.",
         _detect_misconduct_reports,
-        trust_lowers=False,
+        is_lower_if_trusted=False,
     ),
-    Rule(
+    ApprovalRule(
         "malicious_token",
         "danger",
         "The token is reported as malicious.",
         _detect_malicious_token,
-        trust_lowers=False,
+        is_lower_if_trusted=False,
     ),
-    Rule(
+    ApprovalRule(
         "exploited_spender",
         "danger",
         "Approved tokens were stolen through this contract before.",
         _detect_exploit_incident,
-        trust_lowers=False,
+        is_lower_if_trusted=False,
     ),
-    Rule(
+    ApprovalRule(
         "doubtful_spender", "danger", "The spender is on a list of suspicious addresses.", _detect_doubt_list
     ),
-    Rule(
+    ApprovalRule(
         "spender_is_wallet",
         "danger",
         "The spender is a wallet, not a contract: the holder of its key can take the tokens at any time.",
         _detect_wallet_spender,
     ),
-    Rule(
+    ApprovalRule(
         "spender_has_no_code",
         "danger",
         "The spender has no code and has sent no transaction: an unused wallet, or a contract not yet there.",
         _detect_unused_spender,
     ),
-    Rule(
+    ApprovalRule(
         "unlimited",
         "warning",
         "The spender may take all of this token that the wallet ever holds.",
         _detect_unlimited_elsewhere,
     ),
-    Rule(
+    ApprovalRule(
         "unlimited",
         "info",
         "Unlimited, as is usual for Permit2, which moves tokens only on the owner's signature.",
         _detect_unlimited_for_permit2,
     ),
-    Rule(
+    ApprovalRule(
         "spender_unverified",
         "warning",
         "The spender's source code is not published, so what it does cannot be read.",
         _detect_unverified_source,
     ),
-    Rule(
+    ApprovalRule(
         "spender_hides",
         "warning",
         "The spender's address begins and ends with zeros, so that it looks empty where it is shortened.",
         _detect_zero_padded_address,
     ),
-    Rule(
+    ApprovalRule(
         "spender_young", "warning", "The spender was deployed less than 30 days ago.", _detect_young_contract
     ),
-    Rule(
+    ApprovalRule(
         "stale",
         "warning",
         "The unlimited approval has not changed for more than 180 days.",
         _detect_stale_and_unlimited,
     ),
-    Rule("stale", "info", "The approval has not changed for more than 180 days.", _detect_stale_and_bounded),
-    Rule(
+    ApprovalRule(
+        "stale", "info", "The approval has not changed for more than 180 days.", _detect_stale_and_bounded
+    ),
+    ApprovalRule(
         "permit2",
         "info",
         "Permit2 passes this on to any spender that the owner signs for; those grants are not covered.",
         _detect_permit2_spender,
     ),
-    Rule(
+    ApprovalRule(
         "nothing_held",
         "info",
         "The wallet holds none of this token now, which lowers the severity; later deposits are exposed.",
         _detect_zero_balance,
     ),
-    Rule(
+    ApprovalRule(
         "unread",
         "warning",
         "How much may be spent is not known: no source gives a readable amount.",
         _detect_unknown_amount,
-        trust_lowers=False,
+        is_lower_if_trusted=False,
     ),
-    Rule(
+    ApprovalRule(
         "unread",
         "info",
         "Not everything could be read from the chain, so this may look safer than it is.",
@@ -375,80 +377,86 @@ RULES: tuple[Rule, ...] = (
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class ApprovalVerdict:
     """Result of the rules for one approval."""
 
-    evidence: Evidence
-    findings: tuple[Finding, ...]
-    severity: Severity
+    evidence: ApprovalEvidence
+    findings: tuple[RuleFinding, ...]
+    severity: ApprovalSeverity
     """Severity of the worst finding, one level lower while the wallet holds none of the token."""
 
     @property
-    def dangerous(self) -> bool:
+    def is_dangerous(self) -> bool:
         """True if any finding is a danger, even if the wallet holds none of the token."""
         return any(finding.severity == "danger" for finding in self.findings)
 
     @property
-    def group(self) -> int:
+    def priority_group(self) -> int:
         """Sort group: 0 danger, 1 unlimited and stale, 2 unlimited, 3 stale, 4 rest."""
-        if self.dangerous:
+        if self.is_dangerous:
             return 0
-        unlimited, stale = bool(self.evidence.unlimited), bool(self.evidence.stale)
+        unlimited, stale = bool(self.evidence.is_unlimited), bool(self.evidence.is_stale)
         return 1 if unlimited and stale else 2 if unlimited else 3 if stale else 4
 
     @property
-    def order(self) -> tuple[int, int, str, str]:
+    def sort_key(self) -> tuple[int, int, str, str]:
         """Sort key, the most urgent first; unique within a wallet."""
-        return self.group, RANK[self.severity], *self.evidence.entry.pair
+        return self.priority_group, SEVERITY_ORDER[self.severity], *self.evidence.entry.pair
 
 
 @dataclass(frozen=True, slots=True)
-class Advice:
+class ApprovalAdvice:
     """Recommended action for an approval, with the reason as a sentence."""
 
-    action: Action
+    action: ApprovalAction
     reason: str
 
 
-def judged(evidence: Evidence) -> Verdict:
+def evaluate_approval(evidence: ApprovalEvidence) -> ApprovalVerdict:
     """Apply every rule to an approval; findings are sorted, the worst first."""
-    findings = [finding for rule in RULES if (finding := _apply_rule(rule, evidence))]
-    findings.sort(key=lambda finding: RANK[finding.severity])
+    findings = [finding for rule in APPROVAL_RULES if (finding := _apply_rule(rule, evidence))]
+    findings.sort(key=lambda finding: SEVERITY_ORDER[finding.severity])
     worst = findings[0].severity if findings else "info"
-    severity = lowered(worst) if evidence.balance == 0 else worst
-    return Verdict(evidence, tuple(findings), severity)
+    severity = lower_severity(worst) if evidence.balance == 0 else worst
+    return ApprovalVerdict(evidence, tuple(findings), severity)
 
 
-def _apply_rule(rule: Rule, evidence: Evidence) -> Finding | None:
-    signal = rule.sign(evidence)
+def _apply_rule(rule: ApprovalRule, evidence: ApprovalEvidence) -> RuleFinding | None:
+    signal = rule.detect(evidence)
     if signal is None:
         return None
-    is_lowered = rule.trust_lowers and evidence.entry.spender.trusted
-    severity = lowered(rule.severity) if is_lowered else rule.severity
-    return Finding(rule.id, severity, rule.explanation, signal.source, signal.value)
+    is_lowered = rule.is_lower_if_trusted and evidence.entry.spender.trusted
+    severity = lower_severity(rule.severity) if is_lowered else rule.severity
+    return RuleFinding(rule.id, severity, rule.explanation, signal.source, signal.value)
 
 
-def lowered(severity: Severity) -> Severity:
+def lower_severity(severity: ApprovalSeverity) -> ApprovalSeverity:
     """Return the next lower severity."""
     return "warning" if severity == "danger" else "info"
 
 
-def advice(verdict: Verdict) -> Advice | None:
+def recommend_action(verdict: ApprovalVerdict) -> ApprovalAdvice | None:
     """Return the recommended action; None if nothing needs attention."""
-    if verdict.dangerous:
-        suffix = " The allowance is unlimited." if verdict.evidence.unlimited else ""
-        return Advice("revoke", verdict.findings[0].explanation + suffix)
-    spender, group = verdict.evidence.entry.spender, verdict.group
+    if verdict.is_dangerous:
+        suffix = " The allowance is unlimited." if verdict.evidence.is_unlimited else ""
+        return ApprovalAdvice("revoke", verdict.findings[0].explanation + suffix)
+    spender, group = verdict.evidence.entry.spender, verdict.priority_group
     if spender.address == PERMIT2 and group < 4:
-        return Advice("review", "Granted to Permit2: keep it only while you use applications that need it.")
+        return ApprovalAdvice(
+            "review", "Granted to Permit2: keep it only while you use applications that need it."
+        )
     match group:
         case 1:
             action = "review" if spender.trusted else "revoke"
-            return Advice(action, "Unlimited, and unchanged for more than 180 days.")
+            return ApprovalAdvice(action, "Unlimited, and unchanged for more than 180 days.")
         case 2:
-            return Advice("review", "Unlimited: lower it to what is needed, or revoke it when done.")
+            return ApprovalAdvice("review", "Unlimited: lower it to what is needed, or revoke it when done.")
         case 3:
-            return Advice("review", "Unchanged for more than 180 days: revoke it unless it is still in use.")
+            return ApprovalAdvice(
+                "review", "Unchanged for more than 180 days: revoke it unless it is still in use."
+            )
         case _:
             worst = verdict.findings[0] if verdict.findings else None
-            return Advice("review", worst.explanation) if worst and worst.severity == "warning" else None
+            return (
+                ApprovalAdvice("review", worst.explanation) if worst and worst.severity == "warning" else None
+            )

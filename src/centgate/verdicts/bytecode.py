@@ -8,8 +8,8 @@ from functools import cache
 from centgate.evm import keccak
 from centgate.facts.contracts import ProxyKind
 
-DELEGATION = bytes.fromhex("ef0100")
-MASTER_COPY = bytes.fromhex("a619486e")
+DELEGATION_PREFIX = bytes.fromhex("ef0100")
+MASTER_COPY_SELECTOR = bytes.fromhex("a619486e")
 """Selector of masterCopy(), which Safe proxies implement themselves."""
 _DELEGATING_OPCODES = frozenset({0xF4, 0xF2})  # DELEGATECALL, CALLCODE
 _CREATING_OPCODES = frozenset({0xF0, 0xF5})  # CREATE, CREATE2
@@ -42,29 +42,29 @@ _CLONES_WITH_ARGUMENTS = (
 
 
 @cache
-def selector(signature: str) -> bytes:
+def function_selector(signature: str) -> bytes:
     """Return the function selector: the first four bytes of the hash of a signature."""
     return keccak(signature.encode())[:4]
 
 
-def word_address(word: bytes | None) -> str | None:
+def parse_address_word(word: bytes | None) -> str | None:
     """Parse a 32-byte word as an address; None for zero, or if it is not only an address."""
     if word is None or len(word) != 32 or any(word[:12]) or not any(word):
         return None
     return "0x" + word[12:].hex()
 
 
-def reserved(address: str) -> bool:
+def is_reserved(address: str) -> bool:
     """True for the zero address and the range that chains use for precompiles."""
     return int(address, 16) < 0x200
 
 
-def delegate(code: bytes) -> str | None:
+def delegation_target(code: bytes) -> str | None:
     """Return the contract that a wallet delegates to (EIP-7702), or None."""
-    return "0x" + code[3:].hex() if len(code) == 23 and code.startswith(DELEGATION) else None
+    return "0x" + code[3:].hex() if len(code) == 23 and code.startswith(DELEGATION_PREFIX) else None
 
 
-def clone_of(code: bytes) -> tuple[str, ProxyKind] | None:
+def match_clone(code: bytes) -> tuple[str, ProxyKind] | None:
     """Match a minimal proxy; return its implementation and kind, or None."""
     text = code[:200].hex()
     for pattern in _CLONES_WITH_ARGUMENTS:
@@ -82,7 +82,7 @@ def _target_address(match: re.Match[str]) -> str:
     return "0x" + next(filter(None, match.groups())).rjust(40, "0")
 
 
-def opcodes(code: bytes) -> frozenset[int]:
+def list_opcodes(code: bytes) -> frozenset[int]:
     """Return the opcodes of some code, without push data and without the compiler's metadata."""
     end = _code_length(code)
     result: set[int] = set()
@@ -99,11 +99,11 @@ def _code_length(code: bytes) -> int:
     return start if 0 < start < len(code) - 2 and 0xA1 <= code[start] <= 0xA4 else len(code)
 
 
-def runs_others(code: bytes) -> bool:
+def has_delegatecall(code: bytes) -> bool:
     """True if the code can run another contract's code on its own storage (DELEGATECALL, CALLCODE)."""
-    return bool(_DELEGATING_OPCODES & opcodes(code))
+    return bool(_DELEGATING_OPCODES & list_opcodes(code))
 
 
-def creates(code: bytes) -> bool:
+def has_create(code: bytes) -> bool:
     """True if the code can create contracts (CREATE, CREATE2)."""
-    return bool(_CREATING_OPCODES & opcodes(code))
+    return bool(_CREATING_OPCODES & list_opcodes(code))

@@ -19,32 +19,32 @@ from centgate.facts.directory import (
 )
 from centgate.text import clean_line
 
-SIMILAR = 90
+MIN_SIMILARITY = 90
 """Similarity, of 100, from which two slugs match: one letter more, or two swapped, in ten."""
-SIMILAR_LENGTH = 6
+MIN_SIMILAR_LENGTH = 6
 """Fewest characters of a name for a similarity match; shorter ones are similar by chance."""
-NEAR = 60
+MIN_SUGGESTION_SIMILARITY = 60
 """Similarity, of 100, from which a slug is suggested for an unknown name."""
-NEAR_NAMES = 3
+MAX_SUGGESTIONS = 3
 ENDINGS = ("finance", "dex", "protocol", "labs", "dao", "network")
 DOMAINS = ("com", "fi", "finance", "io", "org", "xyz")
 _URL_AFFIXES = re.compile(r"^(https?://)?(www\.|app\.)?|/$")
 _DOMAIN = re.compile(rf"\.({'|'.join(DOMAINS)})$")
 _ENDING_WORDS = re.compile(rf"(-({'|'.join(ENDINGS)}))+$")
-STEM_LENGTH = 3
+MIN_STEM_LENGTH = 3
 """Fewest characters of a name without its ending."""
 _NO_PATH = re.compile(r"[/\\%?#]")
 
 
 @dataclass(frozen=True, slots=True)
-class Match:
+class ProtocolMatch:
     """A matched protocol, with a warning if another one may have been meant."""
 
     protocol: DefiProtocol
-    doubt: str | None = None
+    warning: str | None = None
 
 
-def matched(directory: ProtocolDirectory, query: str) -> Match | None:
+def match_exact(directory: ProtocolDirectory, query: str) -> ProtocolMatch | None:
     """Return the protocol with exactly this slug, name or symbol, or None.
 
     The order is slug, name, parent, CoinGecko id, symbol; of several the most valuable.
@@ -60,13 +60,13 @@ def matched(directory: ProtocolDirectory, query: str) -> Match | None:
     return None
 
 
-def kindred(directory: ProtocolDirectory, query: str) -> Match | None:
+def match_without_ending(directory: ProtocolDirectory, query: str) -> ProtocolMatch | None:
     """Return the protocol whose name matches apart from an ending, such as Finance or .fi, on either side.
 
     A parent comes before its children; of several the most valuable.
     """
     stem = _strip_endings(query)
-    if len(alphanumeric_key(stem)) < STEM_LENGTH:
+    if len(alphanumeric_key(stem)) < MIN_STEM_LENGTH:
         return None
     spellings = [*(f"{stem}-{word}" for word in ENDINGS), *(f"{stem}.{domain}" for domain in DOMAINS)]
     if match := _match_name(directory, stem):
@@ -77,7 +77,7 @@ def kindred(directory: ProtocolDirectory, query: str) -> Match | None:
         protocol = directory.get_protocol(min(listings, key=tvl_sort_key))
     else:
         return None
-    return Match(
+    return ProtocolMatch(
         protocol,
         f"matched {protocol.name} ({protocol.slug}) by its name apart from an ending such as Finance",
     )
@@ -100,40 +100,42 @@ def _find_listings(directory: ProtocolDirectory, slug: str) -> Iterator[Protocol
     yield from directory.by_name.get(alphanumeric_key(slug), [])
 
 
-def _match_name(directory: ProtocolDirectory, name: str) -> Match | None:
+def _match_name(directory: ProtocolDirectory, name: str) -> ProtocolMatch | None:
     """Return the protocol of this slug, else of this name, else the parent."""
     slug, plain = to_slug(name), alphanumeric_key(name)
     if listing := directory.by_slug.get(slug):
-        return Match(directory.get_protocol(listing))
+        return ProtocolMatch(directory.get_protocol(listing))
     candidates = directory.by_name.get(plain, [])
     if exact := [listing for listing in candidates if to_slug(listing.name) == slug]:
         return _choose_listing(directory, exact, f"the name {name}")
     if parent := next((each for each in directory.children if alphanumeric_key(each) == plain), None):
-        return Match(directory.build_parent(parent))
+        return ProtocolMatch(directory.build_parent(parent))
     return _choose_listing(directory, candidates, f"the name {name}") if candidates else None
 
 
-def similar(directory: ProtocolDirectory, query: str) -> Match | None:
+def match_similar(directory: ProtocolDirectory, query: str) -> ProtocolMatch | None:
     """Return the protocol whose slug is similar and contains the same numbers, or None."""
     target = to_slug(clean_line(query, len(query)) or "")
-    if len(target) < SIMILAR_LENGTH:
+    if len(target) < MIN_SIMILAR_LENGTH:
         return None
-    for slug in _find_similar_slugs(directory, target, SIMILAR):
+    for slug in _find_similar_slugs(directory, target, MIN_SIMILARITY):
         if re.findall(r"\d+", slug) != re.findall(r"\d+", target):
             continue
         listing = directory.by_slug.get(slug)
         protocol = directory.get_protocol(listing) if listing else directory.build_parent(slug)
-        return Match(protocol, f"matched {protocol.name} ({protocol.slug}) by a similar name")
+        return ProtocolMatch(protocol, f"matched {protocol.name} ({protocol.slug}) by a similar name")
     return None
 
 
-def near(directory: ProtocolDirectory, query: str) -> list[str]:
+def suggest_slugs(directory: ProtocolDirectory, query: str) -> list[str]:
     """Return up to NEAR_NAMES similar slugs as suggestions."""
-    slugs = _find_similar_slugs(directory, to_slug(clean_line(query, len(query)) or ""), NEAR)
-    return [name for slug in slugs[:NEAR_NAMES] if (name := clean_line(slug))]
+    slugs = _find_similar_slugs(
+        directory, to_slug(clean_line(query, len(query)) or ""), MIN_SUGGESTION_SIMILARITY
+    )
+    return [name for slug in slugs[:MAX_SUGGESTIONS] if (name := clean_line(slug))]
 
 
-def slug_in(query: str) -> str | None:
+def parse_slug(query: str) -> str | None:
     """Convert a name to a slug; None if it cannot be one, such as a path."""
     slug = to_slug(_clean_query(query))
     return slug if is_slug(slug) and not _NO_PATH.search(slug) else None
@@ -141,13 +143,13 @@ def slug_in(query: str) -> str | None:
 
 def _choose_listing(
     directory: ProtocolDirectory, listings: Sequence[ProtocolListing], by: str, *, is_certain: bool = True
-) -> Match:
+) -> ProtocolMatch:
     best, *others = sorted(listings, key=tvl_sort_key)
     protocol = directory.get_protocol(best)
     if is_certain and not others:
-        return Match(protocol)
+        return ProtocolMatch(protocol)
     rest = f", the most valuable of {len(listings)} that have it" if others else ""
-    return Match(protocol, f"matched {protocol.name} ({protocol.slug}) by {by}{rest}")
+    return ProtocolMatch(protocol, f"matched {protocol.name} ({protocol.slug}) by {by}{rest}")
 
 
 def _find_similar_slugs(directory: ProtocolDirectory, slug: str, score: int) -> list[str]:

@@ -6,12 +6,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from centgate.facts.contracts import ProxyClaim, SourceRegistry
-from centgate.verdicts.proxies import Evidence, Finding
+from centgate.verdicts.proxies import AccountEvidence, AccountFinding
 
 Claims = Sequence[tuple[SourceRegistry, ProxyClaim]]
 
 
-def with_claims(finding: Finding | None, claims: Claims) -> Finding:
+def apply_registry_claims(finding: AccountFinding | None, claims: Claims) -> AccountFinding:
     """Merge a finding with registry claims; use the claims alone if the chain was not read.
 
     Adds a note if it stays unknown who can change the code of a proxy.
@@ -23,14 +23,14 @@ def with_claims(finding: Finding | None, claims: Claims) -> Finding:
     return replace(finding, notes=(*finding.notes, note))
 
 
-def _merge(finding: Finding | None, claims: Claims) -> Finding:
+def _merge(finding: AccountFinding | None, claims: Claims) -> AccountFinding:
     claiming: Claims = [(registry, claim) for registry, claim in claims if claim.is_proxy]
     denying: Claims = [(registry, claim) for registry, claim in claims if not claim.is_proxy]
     if finding is None:
         return (
             _finding_from_claims(claiming)
             or _finding_from_denials(denying)
-            or Finding("unknown", is_proxy=None)
+            or AccountFinding("unknown", is_proxy=None)
         )
     if finding.is_proxy:
         return replace(finding, notes=(*finding.notes, *_note_stale_claims(finding, claiming)))
@@ -55,13 +55,13 @@ def _merge(finding: Finding | None, claims: Claims) -> Finding:
     return finding
 
 
-def _finding_from_claims(claiming: Claims) -> Finding | None:
+def _finding_from_claims(claiming: Claims) -> AccountFinding | None:
     """Return the finding of the first claim with a proxy kind, else of the first claim."""
     if not claiming:
         return None
     registry, claim = next((each for each in claiming if each[1].kind), claiming[0])
     left_out = f"{registry} lists {claim.omitted_count} more implementations, which are left out here"
-    return Finding(
+    return AccountFinding(
         "delegated_wallet" if claim.kind == "eip7702" else "contract",
         is_proxy=True,
         kind=claim.kind,
@@ -72,13 +72,13 @@ def _finding_from_claims(claiming: Claims) -> Finding | None:
     )
 
 
-def _finding_from_denials(denying: Claims) -> Finding | None:
+def _finding_from_denials(denying: Claims) -> AccountFinding | None:
     if not denying:
         return None
-    return Finding("contract", is_proxy=False, evidence=(_claim_evidence(*denying[0]),))
+    return AccountFinding("contract", is_proxy=False, evidence=(_claim_evidence(*denying[0]),))
 
 
-def _note_stale_claims(finding: Finding, claiming: Claims) -> Iterator[str]:
+def _note_stale_claims(finding: AccountFinding, claiming: Claims) -> Iterator[str]:
     """Yield a note for each registry whose implementation differs from the chain's."""
     for registry, claim in claiming:
         addresses = [each.address for each in claim.implementations]
@@ -91,5 +91,5 @@ def _note_stale_claims(finding: Finding, claiming: Claims) -> Iterator[str]:
             )
 
 
-def _claim_evidence(registry: SourceRegistry, claim: ProxyClaim) -> Evidence:
-    return Evidence(registry, claim.field, claim.value)
+def _claim_evidence(registry: SourceRegistry, claim: ProxyClaim) -> AccountEvidence:
+    return AccountEvidence(registry, claim.field, claim.value)

@@ -31,7 +31,7 @@ SuspicionId = Literal[
     "zero_value",
 ]
 
-READ = 300
+MAX_NAME_CHARACTERS = 300
 """Most characters of a name that are examined."""
 DUST_USD = 1.0
 """Incoming transfers below this many US dollars may be planted. Honest transfers can be as small."""
@@ -42,7 +42,7 @@ _MAJORS = (
     "ARB BNB BTC BUSD CBBTC DAI ETH EURC LINK MATIC OP POL PYUSD SHIB STETH UNI USDC USDE USDS USDT USDT0"
     " WBNB WBTC WETH WMATIC WPOL WSTETH"
 )
-MAJORS = frozenset(_MAJORS.split())
+MAJOR_SYMBOLS = frozenset(_MAJORS.split())
 """Symbols that are worth imitating, on every chain; honest tokens share others."""
 
 _ENDINGS = (
@@ -89,32 +89,36 @@ class Suspicion:
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class SpamRule:
     """A sign of spam that honest tokens rarely show. The callable returns the matching text, or None."""
 
     id: SuspicionId
     explanation: str
-    found: Callable[[Token], str | None]
-    weak: bool = False
+    find_match: Callable[[Token], str | None]
+    is_weak: bool = False
     """True if honest tokens show it too: alone it does not count against a token with a confident price."""
 
 
-def suspicions(token: Token, chain_id: int, *, trades: bool = False) -> tuple[Suspicion, ...]:
+def find_token_suspicions(
+    token: Token, chain_id: int, *, has_confident_price: bool = False
+) -> tuple[Suspicion, ...]:
     """Return the reasons to suspect a token; () if it is known by its address.
 
     The flag is true if the token has a confident price.
     """
     if _is_genuine(token, chain_id):
         return ()
-    matches = [(rule, value) for rule in RULES if (value := rule.found(token))]
-    if trades and all(rule.weak for rule, _ in matches):
+    matches = [(rule, value) for rule in SPAM_RULES if (value := rule.find_match(token))]
+    if has_confident_price and all(rule.is_weak for rule, _ in matches):
         return ()
     return tuple(Suspicion(rule.id, rule.explanation, clean_line(value)) for rule, value in matches)
 
 
-def suspicions_of_holding(holding: Holding, chain_id: int, *, trades: bool = False) -> tuple[Suspicion, ...]:
+def find_holding_suspicions(
+    holding: Holding, chain_id: int, *, has_confident_price: bool = False
+) -> tuple[Suspicion, ...]:
     """Return the reasons to suspect a holding: those of its token, and an impossible amount."""
-    reasons = suspicions(holding.token, chain_id, trades=trades)
+    reasons = find_token_suspicions(holding.token, chain_id, has_confident_price=has_confident_price)
     supply = holding.token.supply
     if supply is None or holding.amount <= supply or _is_genuine(holding.token, chain_id):
         return reasons
@@ -141,7 +145,7 @@ def _find_imitated_symbol(token: Token) -> str | None:
 
 def _normalize_symbol(symbol: str) -> str:
     """Return a symbol as people read it: without invisible characters, in plain Latin letters."""
-    plain = unicodedata.normalize("NFKC", clean_line(symbol[:READ]) or "").translate(_CAPITALS)
+    plain = unicodedata.normalize("NFKC", clean_line(symbol[:MAX_NAME_CHARACTERS]) or "").translate(_CAPITALS)
     return skeleton(plain.casefold().strip(" $.-_*"))
 
 
@@ -179,34 +183,34 @@ def _has_mixed_alphabets(text: str) -> bool:
 
 def _find_first(token: Token, matches: Callable[[str], bool]) -> str | None:
     """Return the first of name and symbol for which `matches` is true."""
-    texts = (text[:READ] for text in (token.name, token.symbol) if text)
+    texts = (text[:MAX_NAME_CHARACTERS] for text in (token.name, token.symbol) if text)
     return next((text for text in texts if matches(text)), None)
 
 
 def _normalize_text(text: str) -> str:
     """Normalize to plain letters as people read them: wide and styled letters, lookalike dots."""
-    plain = unicodedata.normalize("NFKC", clean_line(text, READ) or "")
+    plain = unicodedata.normalize("NFKC", clean_line(text, MAX_NAME_CHARACTERS) or "")
     return _DOTS.sub(".", plain)
 
 
-_NORMALIZED_MAJORS = frozenset(_normalize_symbol(major) for major in MAJORS)
+_NORMALIZED_MAJORS = frozenset(_normalize_symbol(major) for major in MAJOR_SYMBOLS)
 
 
-RULES: tuple[Rule, ...] = (
-    Rule("flagged_by_source", "The source itself marks this token as a scam.", _find_accusation),
-    Rule(
+SPAM_RULES: tuple[SpamRule, ...] = (
+    SpamRule("flagged_by_source", "The source itself marks this token as a scam.", _find_accusation),
+    SpamRule(
         "imitates_known_symbol",
         "Its symbol looks like that of a major token or of a chain's native coin, but it is another "
         "contract.",
         _find_imitated_symbol,
     ),
-    Rule("link_in_name", "Its name contains a link.", _find_link, weak=True),
-    Rule(
+    SpamRule("link_in_name", "Its name contains a link.", _find_link, is_weak=True),
+    SpamRule(
         "reward_bait",
         "Its name or symbol promises a reward, as bait for a site that drains wallets.",
         _find_bait,
     ),
-    Rule(
+    SpamRule(
         "unusual_characters",
         "Its name or symbol has marks or letters that imitate others, or that are invisible.",
         _find_unusual,
@@ -214,33 +218,43 @@ RULES: tuple[Rule, ...] = (
 )
 
 
-class Proof(IntEnum):
+class CounterpartyEvidence(IntEnum):
     """Strength of the evidence that a transfer gives about its counterparty."""
 
     NONE = 0
     """It moves nothing: anyone can send it."""
     WEAK = 1
     """Incoming dust, or an unknown token, whose contract can name any two addresses."""
-    DEALT_WITH = 2
+    STRONG = 2
     """The wallet itself paid or called it, or received from it more than a stranger would give away."""
 
 
-def proof(movement: Transfer, wallet: str, chain_id: int, price: Price | None) -> Proof:
+def assess_counterparty(
+    movement: Transfer, wallet: str, chain_id: int, price: Price | None
+) -> CounterpartyEvidence:
     """Return the evidence that a transfer gives about its counterparty; `price` is the moved asset's."""
     token, is_outgoing = movement.token, movement.sender == wallet
     if token is None and is_outgoing:
-        return Proof.DEALT_WITH
+        return CounterpartyEvidence.STRONG
     if movement.amount == 0:
-        return Proof.NONE
+        return CounterpartyEvidence.NONE
     if movement.amount is None or (token and not _is_money(token, chain_id, price)):
-        return Proof.WEAK
-    return Proof.DEALT_WITH if is_outgoing or not _is_dust(movement, price) else Proof.WEAK
+        return CounterpartyEvidence.WEAK
+    return (
+        CounterpartyEvidence.STRONG
+        if is_outgoing or not _is_dust(movement, price)
+        else CounterpartyEvidence.WEAK
+    )
 
 
 def _is_money(token: Token, chain_id: int, price: Price | None) -> bool:
     if _is_genuine(token, chain_id):
         return True
-    return price is not None and price.is_confident and not suspicions(token, chain_id, trades=True)
+    return (
+        price is not None
+        and price.is_confident
+        and not find_token_suspicions(token, chain_id, has_confident_price=True)
+    )
 
 
 def _is_dust(movement: Transfer, price: Price | None) -> bool:
@@ -257,13 +271,13 @@ def _is_dust(movement: Transfer, price: Price | None) -> bool:
 class Lookalike:
     """A counterparty that can be mistaken for another address of the history, or for the wallet."""
 
-    of: str
-    copied: bool
+    other_address: str
+    is_copy: bool
     """True if it is the copy of the two; if that cannot be determined, both are suspicious."""
 
 
-def lookalikes(
-    movements: Sequence[Transfer], wallet: str, prove: Callable[[Transfer], Proof]
+def find_lookalikes(
+    movements: Sequence[Transfer], wallet: str, assess: Callable[[Transfer], CounterpartyEvidence]
 ) -> Mapping[str, Lookalike]:
     """Find counterparties that look like another one: people compare the first and the last four digits.
 
@@ -273,8 +287,8 @@ def lookalikes(
     strength: dict[str, int] = {}
     for each in movements:
         if side := each.counterparty(wallet):
-            strength[side] = max(strength.get(side, 0), prove(each))
-    strength[wallet] = Proof.DEALT_WITH
+            strength[side] = max(strength.get(side, 0), assess(each))
+    strength[wallet] = CounterpartyEvidence.STRONG
     alike: dict[str, list[str]] = {}
     for side in sorted(strength, key=lambda side: (-strength[side], side != wallet, side)):
         if int(_visible_part(side), 16):
@@ -283,7 +297,7 @@ def lookalikes(
     for first, *others in alike.values():
         result |= {side: Lookalike(first, strength[side] < strength[first]) for side in others}
         if others and first != wallet and strength[others[0]] == strength[first]:
-            result[first] = Lookalike(others[0], copied=False)
+            result[first] = Lookalike(others[0], is_copy=False)
     return result
 
 
@@ -297,22 +311,22 @@ _AMBIGUOUS_EXPLANATION = (
 )
 
 
-def suspicions_of_transfer(
+def find_transfer_suspicions(
     movement: Transfer,
     wallet: str,
     chain_id: int,
-    alike: Mapping[str, Lookalike],
+    lookalikes: Mapping[str, Lookalike],
     *,
-    trades: bool = False,
+    has_confident_price: bool = False,
 ) -> tuple[Suspicion, ...]:
     """Return the reasons to suspect a transfer: a lookalike counterparty, a zero value, its token."""
     reasons: list[Suspicion] = []
-    if twin := alike.get(movement.counterparty(wallet) or ""):
+    if twin := lookalikes.get(movement.counterparty(wallet) or ""):
         reasons.append(
             Suspicion(
                 "lookalike_counterparty",
-                _COPY_EXPLANATION if twin.copied else _AMBIGUOUS_EXPLANATION,
-                twin.of,
+                _COPY_EXPLANATION if twin.is_copy else _AMBIGUOUS_EXPLANATION,
+                twin.other_address,
             )
         )
     if movement.amount == 0 and (movement.token or movement.sender != wallet):
@@ -323,7 +337,14 @@ def suspicions_of_transfer(
                 "0",
             )
         )
-    return (*reasons, *(suspicions(movement.token, chain_id, trades=trades) if movement.token else ()))
+    return (
+        *reasons,
+        *(
+            find_token_suspicions(movement.token, chain_id, has_confident_price=has_confident_price)
+            if movement.token
+            else ()
+        ),
+    )
 
 
 def _visible_part(address: str) -> str:

@@ -12,22 +12,22 @@ from typing import Literal
 from centgate.chains import is_burn_address
 from centgate.facts.pairs import Pair
 from centgate.facts.tokens import Holder, Simulation, TokenFlags
-from centgate.verdicts.top_pair import depth, top_pair
+from centgate.verdicts.top_pair import choose_top_pair, pair_depth
 
-Source = Literal["goplus", "honeypotis", "dexscreener", "geckoterminal"]
-Gap = Literal["chain_not_covered", "no_pair", "source_unavailable"]
+TokenSource = Literal["goplus", "honeypotis", "dexscreener", "geckoterminal"]
+MissingReason = Literal["chain_not_covered", "no_pair", "source_unavailable"]
 OwnerState = Literal["none", "renounced", "held", "hidden", "unknown"]
 
-THIN_USD = 1_000
+MIN_SELLABLE_USD = 1_000
 """US dollars in its pairs below which a token cannot be sold in practice."""
-COMPARABLE = 0.5
+COMPARABLE_DEPTH_SHARE = 0.5
 """Share of the top pair's depth from which another pair counts for how long the token has been traded."""
-DECISIVE = (
+KEY_FLAGS = (
     *("open_source", "honeypot", "changes_balances", "self_destructs", "hidden_owner", "reclaimable"),
     *("pausable", "personal_tax_modifiable"),
 )
 """Flags behind the severe rules that an analysis of any contract reports."""
-ENOUGH = 6
+MIN_KEY_FLAGS = 6
 """Number of these flags with a value from which a contract counts as analysed."""
 _POOL_OR_EXCHANGE = re.compile(
     r"swap|pool|\b(lp|amm|cex|htx|okx|okex)\b|curve|balancer|aerodrome|velodrome|exchange|binance|coinbase"
@@ -41,7 +41,7 @@ _POOL_OR_EXCHANGE = re.compile(
 class Liquidity:
     """Liquidity of a token's pairs on one chain, as listed by one source."""
 
-    source: Source
+    source: TokenSource
     total_usd: float | None
     pair_count: int
     other_side_usd: float | None = None
@@ -61,14 +61,16 @@ class Liquidity:
         return min(self.total_usd, 2 * self.other_side_usd)
 
 
-def in_pairs(token: str, pairs: Sequence[Pair], source: Source) -> Liquidity:
+def sum_pair_liquidity(token: str, pairs: Sequence[Pair], source: TokenSource) -> Liquidity:
     """Return the liquidity of a token's pairs as listed by an exchange index; `pairs` must not be empty."""
-    choice = top_pair(pairs, token)
+    choice = choose_top_pair(pairs, token)
     top = choice.pair
     depths = [pair.liquidity_usd for pair in pairs if pair.liquidity_usd is not None]
     other_sides = _list_other_sides_usd(token, pairs)
-    min_depth = COMPARABLE * (depth(top) or 0)
-    comparable = [pair for pair in pairs if (depth(pair) or 0) >= min_depth and pair not in choice.far]
+    min_depth = COMPARABLE_DEPTH_SHARE * (pair_depth(top) or 0)
+    comparable = [
+        pair for pair in pairs if (pair_depth(pair) or 0) >= min_depth and pair not in choice.price_outliers
+    ]
     return Liquidity(
         source=source,
         total_usd=round(sum(depths), 2) if depths else None,
@@ -98,7 +100,7 @@ def _other_side_usd(token: str, pair: Pair) -> float | None:
     return pair.quote_side_usd if pair.base.address == token else pair.base_side_usd
 
 
-def in_pools(flags: TokenFlags) -> Liquidity | None:
+def sum_pool_liquidity(flags: TokenFlags) -> Liquidity | None:
     """Return the liquidity listed by the contract analysis, or None if it lists none."""
     pools = flags.pools or ()
     valued_pools = [pool for pool in pools if pool.liquidity_usd is not None]
@@ -116,16 +118,16 @@ def in_pools(flags: TokenFlags) -> Liquidity | None:
 
 
 @dataclass(frozen=True)
-class Facts:
+class TokenEvidence:
     """All evidence about one token at one moment; None for a source without a result."""
 
     now: datetime
     flags: TokenFlags | None = None
     simulation: Simulation | None = None
-    no_simulation_reason: Gap | None = None
+    no_simulation_reason: MissingReason | None = None
     """Reason for a missing simulation."""
     liquidity: Liquidity | None = None
-    sources_without_pair: tuple[Source, ...] = ()
+    sources_without_pair: tuple[TokenSource, ...] = ()
     """Exchange indexes that list no pair of the token."""
     pool_addresses: frozenset[str] = frozenset()
 
@@ -140,26 +142,26 @@ class Facts:
         return self.simulation or Simulation()
 
     @cached_property
-    def analysed(self) -> bool:
+    def is_analysed(self) -> bool:
         """True if the contract analysis has at least ENOUGH of the decisive flags; one or two say little."""
-        return sum(getattr(self.token_flags, name) is not None for name in DECISIVE) >= ENOUGH
+        return sum(getattr(self.token_flags, name) is not None for name in KEY_FLAGS) >= MIN_KEY_FLAGS
 
     # the sale
 
     @cached_property
-    def pair_is_empty(self) -> bool:
+    def is_pair_empty(self) -> bool:
         """True if the simulation used an empty pair: its result then says nothing about the token's code."""
         return self.simulation_result.pair_empty is True and not self.simulation_result.is_transfer_blocked
 
     @cached_property
-    def traded_elsewhere(self) -> bool:
+    def has_other_liquidity(self) -> bool:
         """True if the token's pairs hold liquidity, even if the pair that the simulation used is empty."""
-        return (self.usable_usd or 0) >= THIN_USD
+        return (self.usable_usd or 0) >= MIN_SELLABLE_USD
 
     @cached_property
-    def liquidity_removed(self) -> bool:
+    def is_liquidity_removed(self) -> bool:
         """True if the simulated pair is empty and no other source lists liquidity."""
-        return self.pair_is_empty and not self.traded_elsewhere
+        return self.is_pair_empty and not self.has_other_liquidity
 
     @cached_property
     def sale_failed(self) -> bool:
@@ -168,34 +170,34 @@ class Facts:
         is_honeypot = (
             result.honeypot is True or (result.risk_level or 0) >= 90 or (result.sell_tax or 0) >= 100
         )
-        return is_honeypot and not self.pair_is_empty
+        return is_honeypot and not self.is_pair_empty
 
     @cached_property
-    def sale_worked(self) -> bool:
+    def sale_succeeded(self) -> bool:
         """True if a simulated sale on a pair with liquidity succeeded."""
         succeeded = self.simulation_result.succeeded and self.simulation_result.honeypot is False
-        return succeeded and not (self.sale_failed or self.pair_is_empty)
+        return succeeded and not (self.sale_failed or self.is_pair_empty)
 
     @cached_property
-    def sale_is_in_doubt(self) -> bool:
+    def is_sale_failure_doubtful(self) -> bool:
         """True if the sale failed, the contract shows no reason and the liquidity is low or unknown."""
         if not self.sale_failed or self.token_flags.honeypot is not False:
             return False
         result = self.simulation_result
         usd = result.liquidity_usd if result.liquidity_usd is not None else self.usable_usd
-        return not result.succeeded or usd is None or usd < THIN_USD
+        return not result.succeeded or usd is None or usd < MIN_SELLABLE_USD
 
     @cached_property
-    def honeypot(self) -> bool | None:
+    def is_honeypot(self) -> bool | None:
         """True if any source says that it cannot be sold; None if no source could tell."""
         if self.token_flags.honeypot or self.sale_failed:
             return True
-        return False if self.token_flags.honeypot is False or self.sale_worked else None
+        return False if self.token_flags.honeypot is False or self.sale_succeeded else None
 
     @cached_property
     def sources_agree(self) -> bool | None:
         """True if analysis and simulation agree on a sale; None unless both have a result."""
-        if self.token_flags.honeypot is None or not (self.sale_failed or self.sale_worked):
+        if self.token_flags.honeypot is None or not (self.sale_failed or self.sale_succeeded):
             return None
         return self.token_flags.honeypot == self.sale_failed
 
@@ -204,7 +206,7 @@ class Facts:
         """Result of a simulated purchase, else of the contract analysis."""
         if self.token_flags.cannot_buy or (self.buy_tax or 0) >= 100:
             return False
-        is_buy_simulated = self.simulated_buy_tax is not None
+        is_buy_simulated = self.simulation_buy_tax is not None
         return (
             True
             if is_buy_simulated or (self.token_flags.cannot_buy is False and self.token_flags.in_dex)
@@ -214,10 +216,10 @@ class Facts:
     @cached_property
     def can_sell(self) -> bool | None:
         """Result of a simulated sale, else of the contract analysis; False if no pair has liquidity."""
-        if self.honeypot or self.liquidity_removed or self.no_pair or (self.sell_tax or 0) >= 100:
+        if self.is_honeypot or self.is_liquidity_removed or self.has_no_pair or (self.sell_tax or 0) >= 100:
             return False
         is_sellable = self.token_flags.honeypot is False and self.token_flags.sell_tax is not None
-        return True if self.sale_worked or is_sellable else None
+        return True if self.sale_succeeded or is_sellable else None
 
     @cached_property
     def can_transfer(self) -> bool | None:
@@ -229,41 +231,43 @@ class Facts:
     # taxes, in percent
 
     @cached_property
-    def tax_means_failure(self) -> bool:
+    def is_sell_tax_placeholder(self) -> bool:
         """True if the simulated sell tax only encodes a failed sale and is no tax."""
-        return self.pair_is_empty or (self.sale_is_in_doubt and (self.simulation_result.sell_tax or 0) >= 100)
+        return self.is_pair_empty or (
+            self.is_sale_failure_doubtful and (self.simulation_result.sell_tax or 0) >= 100
+        )
 
     @cached_property
-    def simulated_sell_tax(self) -> float | None:
-        return None if self.tax_means_failure else self.simulation_result.sell_tax
+    def simulation_sell_tax(self) -> float | None:
+        return None if self.is_sell_tax_placeholder else self.simulation_result.sell_tax
 
     @cached_property
     def sell_tax(self) -> float | None:
-        return _highest_tax(self.token_flags.sell_tax, self.simulated_sell_tax)
+        return _highest_tax(self.token_flags.sell_tax, self.simulation_sell_tax)
 
     @cached_property
-    def sell_tax_unreadable(self) -> bool:
+    def has_invalid_sell_tax(self) -> bool:
         """True if a source gives an impossible sell tax."""
         is_simulated_invalid = (
-            not self.pair_is_empty and "simulationResult.sellTax" in self.simulation_result.unreadable
+            not self.is_pair_empty and "simulationResult.sellTax" in self.simulation_result.unreadable
         )
         return is_simulated_invalid or "sell_tax" in self.token_flags.unreadable
 
     @cached_property
-    def simulated_buy_tax(self) -> float | None:
-        return None if self.pair_is_empty else self.simulation_result.buy_tax
+    def simulation_buy_tax(self) -> float | None:
+        return None if self.is_pair_empty else self.simulation_result.buy_tax
 
     @cached_property
     def buy_tax(self) -> float | None:
-        return _highest_tax(self.token_flags.buy_tax, self.simulated_buy_tax)
+        return _highest_tax(self.token_flags.buy_tax, self.simulation_buy_tax)
 
     @cached_property
-    def simulated_transfer_tax(self) -> float | None:
-        return None if self.pair_is_empty else self.simulation_result.transfer_tax
+    def simulation_transfer_tax(self) -> float | None:
+        return None if self.is_pair_empty else self.simulation_result.transfer_tax
 
     @cached_property
     def transfer_tax(self) -> float | None:
-        return _highest_tax(self.token_flags.transfer_tax, self.simulated_transfer_tax)
+        return _highest_tax(self.token_flags.transfer_tax, self.simulation_transfer_tax)
 
     # ownership
 
@@ -279,7 +283,7 @@ class Facts:
         return "renounced" if is_burn_address(owner) else "held"
 
     @cached_property
-    def ownerless(self) -> bool:
+    def is_ownerless(self) -> bool:
         """True if it is known that no account can use owner privileges, now or later."""
         flags = self.token_flags
         return (
@@ -289,12 +293,12 @@ class Facts:
         )
 
     @cached_property
-    def well_known(self) -> bool:
+    def is_well_known(self) -> bool:
         """True if it is on a list of trusted tokens or on a large exchange."""
         return bool(self.token_flags.trusted or self.token_flags.cex_listed)
 
     @cached_property
-    def closed_source(self) -> bool:
+    def is_closed_source(self) -> bool:
         return (
             self.token_flags.open_source is False
             or self.simulation_result.open_source is False
@@ -302,14 +306,14 @@ class Facts:
         )
 
     @cached_property
-    def source_verified(self) -> bool | None:
+    def is_source_verified(self) -> bool | None:
         """True if the source code is published; False if any source reports it closed; None if unknown."""
-        if self.closed_source:
+        if self.is_closed_source:
             return False
         return True if self.token_flags.open_source or self.simulation_result.open_source else None
 
     @cached_property
-    def upgradeable(self) -> bool | None:
+    def is_upgradeable(self) -> bool | None:
         """True if any source reports a proxy; None if none has a value."""
         answers = (self.token_flags.proxy, self.simulation_result.proxy)
         return True if True in answers else False if False in answers else None
@@ -347,7 +351,7 @@ class Facts:
         )
 
     @cached_property
-    def owner_is_contract(self) -> bool | None:
+    def is_owner_contract(self) -> bool | None:
         """True if the owner is a contract; None unless the owner is among the largest holders."""
         rows = [*(self.token_flags.holders or ()), *(self.token_flags.lp_holders or ())]
         return next((row.contract for row in rows if row.address == self.token_flags.owner_address), None)
@@ -359,14 +363,14 @@ class Facts:
         return self.liquidity.usable_usd if self.liquidity else None
 
     @cached_property
-    def no_pair(self) -> bool:
+    def has_no_pair(self) -> bool:
         """True if an exchange index lists no pair and no other source contradicts it."""
         if not self.sources_without_pair or self.liquidity is not None:
             return False
-        return not self.token_flags.in_dex or (len(self.sources_without_pair) > 1 and not self.well_known)
+        return not self.token_flags.in_dex or (len(self.sources_without_pair) > 1 and not self.is_well_known)
 
     @cached_property
-    def age(self) -> timedelta | None:
+    def trading_age(self) -> timedelta | None:
         """Time since trading began; None if unknown."""
         since = self.liquidity.trading_since if self.liquidity else None
         since = since or (None if self.liquidity else self.simulation_result.pair_created_at)

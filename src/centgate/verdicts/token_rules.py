@@ -7,21 +7,21 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Literal
 
-from centgate.verdicts.token_facts import THIN_USD, Facts
+from centgate.verdicts.token_facts import MIN_SELLABLE_USD, TokenEvidence
 
 RULES_VERSION = "2026-11-21"
 """Changes with every rule change. A date."""
 
-Severity = Literal["info", "low", "medium", "high", "critical"]
-Kind = Literal["power", "lasting_power", "hidden_power", "proxy", "share", "gap", "merit", "other"]
+FlagSeverity = Literal["info", "low", "medium", "high", "critical"]
+FlagKind = Literal["power", "lasting_power", "hidden_power", "proxy", "share", "gap", "merit", "other"]
 """`gap`: something is not known; `merit`: only speaks for the token."""
-RANK: dict[Severity, int] = {"info": 0, "low": 1, "medium": 2, "high": 3, "critical": 4}
+SEVERITY_RANK: dict[FlagSeverity, int] = {"info": 0, "low": 1, "medium": 2, "high": 3, "critical": 4}
 SHALLOW_USD = 10_000
 DAY, WEEK = timedelta(days=1), timedelta(days=7)
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class TokenRule:
     """One row of the table.
 
     The message is a sentence with `{evidence...}` placeholders. The evidence fields are `<source>:<field>`
@@ -30,22 +30,22 @@ class Rule:
     """
 
     id: str
-    severity: Severity
-    check: str
-    says: str
-    when: Callable[[Facts], bool]
-    cites: tuple[str, ...]
-    kind: Kind = "other"
+    severity: FlagSeverity
+    subject: str
+    message: str
+    condition: Callable[[TokenEvidence], bool]
+    evidence_fields: tuple[str, ...]
+    kind: FlagKind = "other"
 
 
 @dataclass(frozen=True, slots=True)
-class Adjustment:
+class SeverityLimit:
     """Limit on the severity of some kinds of flags, with the reason as a sentence."""
 
-    kinds: frozenset[Kind]
-    most: Severity
-    when: Callable[[Facts], bool]
-    says: str
+    kinds: frozenset[FlagKind]
+    max_severity: FlagSeverity
+    condition: Callable[[TokenEvidence], bool]
+    message: str
 
 
 def _is_between(amount: float | None, minimum: float, below: float = float("inf")) -> bool:
@@ -53,11 +53,11 @@ def _is_between(amount: float | None, minimum: float, below: float = float("inf"
     return amount is not None and minimum <= amount < below
 
 
-def _is_age_between(evidence: Facts, minimum: timedelta, below: timedelta) -> bool:
-    return evidence.age is not None and minimum <= evidence.age < below
+def _is_age_between(evidence: TokenEvidence, minimum: timedelta, below: timedelta) -> bool:
+    return evidence.trading_age is not None and minimum <= evidence.trading_age < below
 
 
-_SIMULATION_FLAGS: tuple[tuple[str, Severity, str, str], ...] = (
+_SIMULATION_FLAGS: tuple[tuple[str, FlagSeverity, str, str], ...] = (
     ("high_fail_rate", "critical", "failed sales", "A very high share of its holders could not sell."),
     ("high_siphon_rate", "critical", "holdings taken away", "It was taken away from very many holders."),
     (
@@ -79,8 +79,8 @@ _SIMULATION_FLAGS: tuple[tuple[str, Severity, str, str], ...] = (
     ("high_gas", "low", "gas", "Trading it costs a great deal of gas."),
 )
 """Flags of the simulation (https://docs.honeypot.is): name, severity, subject, message."""
-_OTHER_SEVERITIES: tuple[Severity, ...] = ("critical", "high", "medium", "low")
-_DEFAULT_SEVERITY: Severity = "medium"
+_OTHER_SEVERITIES: tuple[FlagSeverity, ...] = ("critical", "high", "medium", "low")
+_DEFAULT_SEVERITY: FlagSeverity = "medium"
 """Severity of a flag that has none."""
 _HANDLED_FLAGS = frozenset(
     {"closed_source", "medium_gas", "all_snipers_honeypot", "some_snipers_honeypot", "custom_token_info"}
@@ -88,28 +88,28 @@ _HANDLED_FLAGS = frozenset(
 )
 
 
-def _has_simulation_flag(name: str) -> Callable[[Facts], bool]:
+def _has_simulation_flag(name: str) -> Callable[[TokenEvidence], bool]:
     """Return a condition: the simulation raised this flag, except for a tax that only encodes a failure."""
     about_tax = name.endswith(("_tax", "_taxes"))
     return lambda evidence: (
-        evidence.simulation_result.has_any_flag(name) and not (about_tax and evidence.tax_means_failure)
+        evidence.simulation_result.has_any_flag(name) and not (about_tax and evidence.is_sell_tax_placeholder)
     )
 
 
-def _has_other_flag(severity: Severity) -> Callable[[Facts], bool]:
+def _has_other_flag(severity: FlagSeverity) -> Callable[[TokenEvidence], bool]:
     return lambda evidence: any(
         (flag.severity or _DEFAULT_SEVERITY) == severity and flag.name not in _HANDLED_FLAGS
         for flag in evidence.simulation_result.flags
     )
 
 
-def _build_simulation_rules() -> Iterator[Rule]:
+def _build_simulation_rules() -> Iterator[TokenRule]:
     cites = ("honeypotis:summary.flags",)
     for name, severity, check, message in _SIMULATION_FLAGS:
-        yield Rule(f"simulation_{name}", severity, check, message, _has_simulation_flag(name), cites)
+        yield TokenRule(f"simulation_{name}", severity, check, message, _has_simulation_flag(name), cites)
     for severity in _OTHER_SEVERITIES:
         message = f"The simulation raises a flag that these rules do not know, which counts as {severity}."
-        yield Rule(
+        yield TokenRule(
             f"simulation_other_{severity}", severity, "other flags", message, _has_other_flag(severity), cites
         )
 
@@ -122,58 +122,62 @@ _BUY_TAX = ("goplus:buy_tax", "honeypotis:simulationResult.buyTax")
 _TRANSFER_TAX = ("goplus:transfer_tax", "honeypotis:simulationResult.transferTax")
 _OWNER = "goplus:owner_address"
 _DEPTH = ("liquidity:totalUsd", "liquidity:otherSideUsd")
-SALE, _HOLDERS, _LP = "whether it can be sold", "concentrated holders", "locked liquidity"
+SALE_SUBJECT, _HOLDERS, _LP = "whether it can be sold", "concentrated holders", "locked liquidity"
 
-RULES: tuple[Rule, ...] = (
+TOKEN_RULES: tuple[TokenRule, ...] = (
     # sale
-    Rule(
+    TokenRule(
         "honeypot_confirmed",
         "critical",
-        SALE,
+        SALE_SUBJECT,
         "Two sources say that it cannot be sold again: the contract's analysis and a simulated sale.",
         lambda evidence: evidence.token_flags.honeypot is True and evidence.sale_failed,
         ("goplus:is_honeypot", *_BLOCKED, *_RISK),
     ),
-    Rule(
+    TokenRule(
         "honeypot",
         "critical",
-        SALE,
+        SALE_SUBJECT,
         "It can be bought but not sold again.",
         lambda evidence: (
-            (evidence.token_flags.honeypot is True and not evidence.sale_failed and not evidence.sale_worked)
+            (
+                evidence.token_flags.honeypot is True
+                and not evidence.sale_failed
+                and not evidence.sale_succeeded
+            )
             or (
                 evidence.sale_failed
                 and evidence.token_flags.honeypot is not True
-                and not evidence.sale_is_in_doubt
+                and not evidence.is_sale_failure_doubtful
             )
         ),
         ("goplus:is_honeypot", *_BLOCKED, *_RISK),
     ),
-    Rule(
+    TokenRule(
         "honeypot_disputed",
         "high",
-        SALE,
+        SALE_SUBJECT,
         "The contract's analysis says that it cannot be sold again, although a simulated sale went through.",
-        lambda evidence: evidence.token_flags.honeypot is True and evidence.sale_worked,
+        lambda evidence: evidence.token_flags.honeypot is True and evidence.sale_succeeded,
         ("goplus:is_honeypot", *_BLOCKED),
     ),
-    Rule(
+    TokenRule(
         "sale_failed_in_doubt",
         "high",
-        SALE,
+        SALE_SUBJECT,
         "The simulation could not sell; liquidity is too low, or the simulation too incomplete, to be sure.",
-        lambda evidence: evidence.sale_is_in_doubt,
+        lambda evidence: evidence.is_sale_failure_doubtful,
         (*_BLOCKED, *_PAIR_DEPTH, "goplus:is_honeypot"),
     ),
-    Rule(
+    TokenRule(
         "no_liquidity",
         "high",
         "the pair's reserves",
         "The pair it trades in holds next to nothing, so a holder cannot sell: its liquidity was removed.",
-        lambda evidence: evidence.liquidity_removed,
+        lambda evidence: evidence.is_liquidity_removed,
         (*_PAIR_DEPTH, *_BLOCKED),
     ),
-    Rule(
+    TokenRule(
         "cannot_sell_all",
         "high",
         "whether all of it can be sold at once",
@@ -181,7 +185,7 @@ RULES: tuple[Rule, ...] = (
         lambda evidence: evidence.token_flags.cannot_sell_all is True,
         ("goplus:cannot_sell_all",),
     ),
-    Rule(
+    TokenRule(
         "cannot_buy",
         "high",
         "whether it can be bought",
@@ -189,7 +193,7 @@ RULES: tuple[Rule, ...] = (
         lambda evidence: evidence.token_flags.cannot_buy is True and evidence.token_flags.in_dex is not False,
         ("goplus:cannot_buy", "goplus:is_in_dex"),
     ),
-    Rule(
+    TokenRule(
         "cannot_buy_reward",
         "medium",
         "whether it can be bought",
@@ -197,7 +201,7 @@ RULES: tuple[Rule, ...] = (
         lambda evidence: evidence.token_flags.cannot_buy is True and evidence.token_flags.in_dex is False,
         ("goplus:cannot_buy", "goplus:is_in_dex"),
     ),
-    Rule(
+    TokenRule(
         "trading_cooldown",
         "medium",
         "a pause between trades",
@@ -206,7 +210,7 @@ RULES: tuple[Rule, ...] = (
         ("goplus:trading_cooldown",),
     ),
     # taxes
-    Rule(
+    TokenRule(
         "sell_tax_extreme",
         "critical",
         "the sell tax",
@@ -214,7 +218,7 @@ RULES: tuple[Rule, ...] = (
         lambda evidence: _is_between(evidence.sell_tax, 50),
         _SELL_TAX,
     ),
-    Rule(
+    TokenRule(
         "sell_tax_high",
         "high",
         "the sell tax",
@@ -222,7 +226,7 @@ RULES: tuple[Rule, ...] = (
         lambda evidence: _is_between(evidence.sell_tax, 10, 50),
         _SELL_TAX,
     ),
-    Rule(
+    TokenRule(
         "sell_tax_medium",
         "medium",
         "the sell tax",
@@ -230,7 +234,7 @@ RULES: tuple[Rule, ...] = (
         lambda evidence: _is_between(evidence.sell_tax, 5, 10),
         _SELL_TAX,
     ),
-    Rule(
+    TokenRule(
         "sell_tax_low",
         "low",
         "the sell tax",
@@ -238,23 +242,23 @@ RULES: tuple[Rule, ...] = (
         lambda evidence: _is_between(evidence.sell_tax, 0.01, 5),
         _SELL_TAX,
     ),
-    Rule(
+    TokenRule(
         "sell_tax_unreadable",
         "high",
         "the sell tax",
         "The only sell tax reported is impossible, so how much of a sale is taken is not known.",
-        lambda evidence: evidence.sell_tax_unreadable and evidence.sell_tax is None,
+        lambda evidence: evidence.has_invalid_sell_tax and evidence.sell_tax is None,
         _SELL_TAX,
     ),
-    Rule(
+    TokenRule(
         "sell_tax_in_doubt",
         "medium",
         "the sell tax",
         "One of the reported sell taxes is impossible, so the other may be incomplete.",
-        lambda evidence: evidence.sell_tax_unreadable and evidence.sell_tax is not None,
+        lambda evidence: evidence.has_invalid_sell_tax and evidence.sell_tax is not None,
         _SELL_TAX,
     ),
-    Rule(
+    TokenRule(
         "buy_tax_high",
         "high",
         "the buy tax",
@@ -262,7 +266,7 @@ RULES: tuple[Rule, ...] = (
         lambda evidence: _is_between(evidence.buy_tax, 10),
         _BUY_TAX,
     ),
-    Rule(
+    TokenRule(
         "buy_tax_medium",
         "medium",
         "the buy tax",
@@ -270,7 +274,7 @@ RULES: tuple[Rule, ...] = (
         lambda evidence: _is_between(evidence.buy_tax, 5, 10),
         _BUY_TAX,
     ),
-    Rule(
+    TokenRule(
         "buy_tax_low",
         "low",
         "the buy tax",
@@ -278,7 +282,7 @@ RULES: tuple[Rule, ...] = (
         lambda evidence: _is_between(evidence.buy_tax, 0.01, 5),
         _BUY_TAX,
     ),
-    Rule(
+    TokenRule(
         "transfer_tax_high",
         "high",
         "the transfer tax",
@@ -286,7 +290,7 @@ RULES: tuple[Rule, ...] = (
         lambda evidence: _is_between(evidence.transfer_tax, 10),
         _TRANSFER_TAX,
     ),
-    Rule(
+    TokenRule(
         "transfer_tax",
         "medium",
         "the transfer tax",
@@ -295,7 +299,7 @@ RULES: tuple[Rule, ...] = (
         _TRANSFER_TAX,
     ),
     # fraud
-    Rule(
+    TokenRule(
         "fake_token",
         "critical",
         "imitation of another token",
@@ -303,7 +307,7 @@ RULES: tuple[Rule, ...] = (
         lambda evidence: evidence.token_flags.fake is True or evidence.token_flags.genuine is False,
         ("goplus:fake_token.value", "goplus:fake_token.true_token_address", "goplus:is_true_token"),
     ),
-    Rule(
+    TokenRule(
         "airdrop_scam",
         "critical",
         "fraudulent airdrops",
@@ -311,7 +315,7 @@ RULES: tuple[Rule, ...] = (
         lambda evidence: evidence.token_flags.airdrop_scam is True,
         ("goplus:is_airdrop_scam",),
     ),
-    Rule(
+    TokenRule(
         "gas_abuse",
         "critical",
         "abuse of the holder's gas",
@@ -319,7 +323,7 @@ RULES: tuple[Rule, ...] = (
         lambda evidence: evidence.token_flags.gas_abuse is True,
         ("goplus:gas_abuse",),
     ),
-    Rule(
+    TokenRule(
         "serial_creator",
         "low",
         "other honeypots of its creator",
@@ -328,12 +332,12 @@ RULES: tuple[Rule, ...] = (
         ("goplus:honeypot_with_same_creator", "goplus:creator_address"),
     ),
     # contract
-    Rule(
+    TokenRule(
         "closed_source",
         "high",
         "published source code",
         "Its source code is not published, so what it does cannot be checked.",
-        lambda evidence: evidence.closed_source,
+        lambda evidence: evidence.is_closed_source,
         (
             "goplus:is_open_source",
             "honeypotis:contractCode.rootOpenSource",
@@ -341,16 +345,16 @@ RULES: tuple[Rule, ...] = (
             "honeypotis:summary.flags",
         ),
     ),
-    Rule(
+    TokenRule(
         "upgradeable",
         "medium",
         "whether its code can be replaced",
         "It is a proxy: the account that controls it can replace its code.",
-        lambda evidence: evidence.upgradeable is True,
+        lambda evidence: evidence.is_upgradeable is True,
         ("goplus:is_proxy", "honeypotis:contractCode.isProxy"),
         "proxy",
     ),
-    Rule(
+    TokenRule(
         "external_call",
         "medium",
         "calls to other contracts",
@@ -359,7 +363,7 @@ RULES: tuple[Rule, ...] = (
         ("goplus:external_call",),
     ),
     # owner privileges
-    Rule(
+    TokenRule(
         "owner_changes_balances",
         "critical",
         "whether its owner can change balances",
@@ -368,7 +372,7 @@ RULES: tuple[Rule, ...] = (
         ("goplus:owner_change_balance", _OWNER),
         "power",
     ),
-    Rule(
+    TokenRule(
         "self_destructs",
         "critical",
         "self-destruction",
@@ -377,7 +381,7 @@ RULES: tuple[Rule, ...] = (
         ("goplus:selfdestruct", _OWNER),
         "power",
     ),
-    Rule(
+    TokenRule(
         "hidden_owner",
         "high",
         "a hidden owner",
@@ -386,7 +390,7 @@ RULES: tuple[Rule, ...] = (
         ("goplus:hidden_owner", _OWNER),
         "hidden_power",
     ),
-    Rule(
+    TokenRule(
         "ownership_reclaimable",
         "high",
         "whether ownership can be taken back",
@@ -395,7 +399,7 @@ RULES: tuple[Rule, ...] = (
         ("goplus:can_take_back_ownership", _OWNER),
         "hidden_power",
     ),
-    Rule(
+    TokenRule(
         "owner_can_tax_one",
         "high",
         "taxes for single holders",
@@ -404,7 +408,7 @@ RULES: tuple[Rule, ...] = (
         ("goplus:personal_slippage_modifiable", _OWNER),
         "lasting_power",
     ),
-    Rule(
+    TokenRule(
         "owner_can_pause",
         "high",
         "whether its owner can stop transfers",
@@ -413,7 +417,7 @@ RULES: tuple[Rule, ...] = (
         ("goplus:transfer_pausable", _OWNER),
         "power",
     ),
-    Rule(
+    TokenRule(
         "owner_can_change_tax",
         "medium",
         "whether its owner can change taxes",
@@ -422,7 +426,7 @@ RULES: tuple[Rule, ...] = (
         ("goplus:slippage_modifiable", _OWNER),
         "power",
     ),
-    Rule(
+    TokenRule(
         "owner_can_blacklist",
         "medium",
         "a blacklist",
@@ -431,7 +435,7 @@ RULES: tuple[Rule, ...] = (
         ("goplus:is_blacklisted", _OWNER),
         "lasting_power",
     ),
-    Rule(
+    TokenRule(
         "owner_can_mint",
         "medium",
         "whether more of it can be made",
@@ -440,7 +444,7 @@ RULES: tuple[Rule, ...] = (
         ("goplus:is_mintable", _OWNER),
         "power",
     ),
-    Rule(
+    TokenRule(
         "owner_can_change_limits",
         "medium",
         "whether its owner can change trading limits",
@@ -449,7 +453,7 @@ RULES: tuple[Rule, ...] = (
         ("goplus:anti_whale_modifiable", _OWNER),
         "power",
     ),
-    Rule(
+    TokenRule(
         "trading_limits",
         "low",
         "trading limits",
@@ -457,7 +461,7 @@ RULES: tuple[Rule, ...] = (
         lambda evidence: evidence.token_flags.anti_whale is True,
         ("goplus:is_anti_whale",),
     ),
-    Rule(
+    TokenRule(
         "whitelist",
         "low",
         "a whitelist",
@@ -466,7 +470,7 @@ RULES: tuple[Rule, ...] = (
         ("goplus:is_whitelisted",),
     ),
     # holders
-    Rule(
+    TokenRule(
         "owner_holds_much",
         "high",
         "the owner's share",
@@ -475,7 +479,7 @@ RULES: tuple[Rule, ...] = (
         ("goplus:owner_percent", _OWNER),
         "share",
     ),
-    Rule(
+    TokenRule(
         "creator_holds_much",
         "high",
         "the creator's share",
@@ -484,7 +488,7 @@ RULES: tuple[Rule, ...] = (
         ("goplus:creator_percent", "goplus:creator_address"),
         "share",
     ),
-    Rule(
+    TokenRule(
         "holders_concentrated",
         "medium",
         _HOLDERS,
@@ -492,7 +496,7 @@ RULES: tuple[Rule, ...] = (
         lambda evidence: _is_between(evidence.top_holders_percent, 50),
         ("goplus:holders",),
     ),
-    Rule(
+    TokenRule(
         "few_holders",
         "medium",
         "the number of holders",
@@ -501,31 +505,31 @@ RULES: tuple[Rule, ...] = (
         ("goplus:holder_count",),
     ),
     # liquidity
-    Rule(
+    TokenRule(
         "no_pair",
         "high",
         "pairs on exchanges",
         "No exchange has a pair of it on this chain, so there is nowhere to sell it.",
-        lambda evidence: evidence.no_pair,
+        lambda evidence: evidence.has_no_pair,
         ("liquidity:pairs", "goplus:is_in_dex"),
     ),
-    Rule(
+    TokenRule(
         "low_liquidity",
         "high",
         "liquidity",
         "Only ${evidence.usable_usd:,.0f} of liquidity backs it on this chain: it can hardly be sold.",
-        lambda evidence: _is_between(evidence.usable_usd, 0, THIN_USD),
+        lambda evidence: _is_between(evidence.usable_usd, 0, MIN_SELLABLE_USD),
         _DEPTH,
     ),
-    Rule(
+    TokenRule(
         "shallow_liquidity",
         "medium",
         "liquidity",
         "Only ${evidence.usable_usd:,.0f} of liquidity backs it here: a larger sale moves its price far.",
-        lambda evidence: _is_between(evidence.usable_usd, THIN_USD, SHALLOW_USD),
+        lambda evidence: _is_between(evidence.usable_usd, MIN_SELLABLE_USD, SHALLOW_USD),
         _DEPTH,
     ),
-    Rule(
+    TokenRule(
         "new_pair",
         "high",
         "how long it has been traded",
@@ -533,7 +537,7 @@ RULES: tuple[Rule, ...] = (
         lambda evidence: _is_age_between(evidence, timedelta(0), DAY),
         ("liquidity:tradedSince", "honeypotis:pair.createdAtTimestamp"),
     ),
-    Rule(
+    TokenRule(
         "young_pair",
         "medium",
         "how long it has been traded",
@@ -541,7 +545,7 @@ RULES: tuple[Rule, ...] = (
         lambda evidence: _is_age_between(evidence, DAY, WEEK),
         ("liquidity:tradedSince", "honeypotis:pair.createdAtTimestamp"),
     ),
-    Rule(
+    TokenRule(
         "liquidity_in_one_wallet",
         "high",
         _LP,
@@ -552,33 +556,33 @@ RULES: tuple[Rule, ...] = (
     ),
     # other results of the simulation
     *_build_simulation_rules(),
-    Rule(
+    TokenRule(
         "simulation_risk",
         "high",
         "the simulation's own rating",
         "The simulation rates its risk at {evidence.simulation_result.risk_level:.0f} of 100.",
         lambda evidence: (
-            _is_between(evidence.simulation_result.risk_level, 60, 90) and not evidence.pair_is_empty
+            _is_between(evidence.simulation_result.risk_level, 60, 90) and not evidence.is_pair_empty
         ),
         ("honeypotis:summary.riskLevel", "honeypotis:summary.risk"),
     ),
     # missing evidence
-    Rule(
+    TokenRule(
         "no_contract_analysis",
         "medium",
         "the contract's analysis",
         "No source has analysed enough of its contract, so what its owner can do is not known.",
-        lambda evidence: not evidence.analysed,
+        lambda evidence: not evidence.is_analysed,
         ("goplus:result",),
         "gap",
     ),
-    Rule(
+    TokenRule(
         "not_simulated",
         "medium",
         "a simulated sale",
         "No sale could be simulated on a pair with money, on a chain where this is usually possible.",
         lambda evidence: (
-            (evidence.pair_is_empty and evidence.traded_elsewhere)
+            (evidence.is_pair_empty and evidence.has_other_liquidity)
             or (
                 evidence.no_simulation_reason != "chain_not_covered"
                 and not (evidence.simulation_result.succeeded or evidence.sale_failed)
@@ -588,15 +592,15 @@ RULES: tuple[Rule, ...] = (
         "gap",
     ),
     # in favour of the token
-    Rule(
+    TokenRule(
         "ownership_given_up",
         "info",
         "its owner",
         "It has no owner, so no account can use an owner's powers.",
-        lambda evidence: evidence.ownerless,
+        lambda evidence: evidence.is_ownerless,
         (_OWNER, "goplus:hidden_owner", "goplus:can_take_back_ownership", "goplus:is_proxy"),
     ),
-    Rule(
+    TokenRule(
         "liquidity_locked",
         "info",
         _LP,
@@ -604,46 +608,46 @@ RULES: tuple[Rule, ...] = (
         lambda evidence: _is_between(evidence.locked_percent, 95),
         ("goplus:lp_holders",),
     ),
-    Rule(
+    TokenRule(
         "well_known",
         "info",
         "lists of trusted tokens",
         "It is on a list of trusted tokens, or traded on a large exchange.",
-        lambda evidence: evidence.well_known,
+        lambda evidence: evidence.is_well_known,
         ("goplus:trust_list", "goplus:is_in_cex.listed"),
         "merit",
     ),
 )
 
-ADJUSTMENTS: tuple[Adjustment, ...] = (
-    Adjustment(
+SEVERITY_LIMITS: tuple[SeverityLimit, ...] = (
+    SeverityLimit(
         frozenset({"power"}),
         "info",
-        lambda evidence: evidence.ownerless,
+        lambda evidence: evidence.is_ownerless,
         "It has no owner, so no account can use this power.",
     ),
-    Adjustment(
+    SeverityLimit(
         frozenset({"lasting_power"}),
         "low",
-        lambda evidence: evidence.ownerless,
+        lambda evidence: evidence.is_ownerless,
         "It has no owner, so this can no longer be changed; what was set stays in force.",
     ),
-    Adjustment(
+    SeverityLimit(
         frozenset({"power", "lasting_power", "proxy", "share"}),
         "low",
-        lambda evidence: evidence.well_known,
+        lambda evidence: evidence.is_well_known,
         "It is a well-known token, so this counts as centralised control.",
     ),
-    Adjustment(
+    SeverityLimit(
         frozenset({"hidden_power"}),
         "medium",
-        lambda evidence: evidence.well_known,
+        lambda evidence: evidence.is_well_known,
         "It is a well-known token, so this counts as centralised control.",
     ),
-    Adjustment(
+    SeverityLimit(
         frozenset({"gap"}),
         "low",
-        lambda evidence: evidence.well_known,
+        lambda evidence: evidence.is_well_known,
         "It is a well-known token, so this alone says little.",
     ),
 )

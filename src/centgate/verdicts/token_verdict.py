@@ -13,17 +13,25 @@ from typing import Literal
 
 from centgate.facts.tokens import GOPLUS_FIELDS, Holder
 from centgate.text import format_timestamp
-from centgate.verdicts.token_facts import Facts, Source
-from centgate.verdicts.token_rules import ADJUSTMENTS, RANK, RULES, RULES_VERSION, SALE, Rule, Severity
+from centgate.verdicts.token_facts import TokenEvidence, TokenSource
+from centgate.verdicts.token_rules import (
+    RULES_VERSION,
+    SALE_SUBJECT,
+    SEVERITY_LIMITS,
+    SEVERITY_RANK,
+    TOKEN_RULES,
+    FlagSeverity,
+    TokenRule,
+)
 
-Level = Literal["critical", "high", "medium", "low", "unknown"]
-LABELS: dict[Source, str] = {
+RiskLevel = Literal["critical", "high", "medium", "low", "unknown"]
+LABELS: dict[TokenSource, str] = {
     "goplus": "GoPlus Security",
     "honeypotis": "honeypot.is",
     "dexscreener": "DexScreener",
     "geckoterminal": "GeckoTerminal",
 }
-ONE_SIDED = "whether its pairs are one-sided"
+ONE_SIDED_SUBJECT = "whether its pairs are one-sided"
 """A check without a flag of its own: one-sided pairs count as low liquidity."""
 _MAX_NAMES = 12
 """Most flag names in one citation."""
@@ -32,88 +40,94 @@ _FIELD_BY_SOURCE_NAME = {source_name: field for field, source_name in GOPLUS_FIE
 
 
 @dataclass(frozen=True, slots=True)
-class Cited:
+class Citation:
     """A value cited from a source: the source's own field name, and the value as text."""
 
-    source: Source
+    source: TokenSource
     field: str
     value: str | None
 
 
 @dataclass(frozen=True, slots=True)
-class Flag:
+class VerdictFlag:
     """A reason for the risk level."""
 
     id: str
-    severity: Severity
+    severity: FlagSeverity
     explanation: str
-    evidence: tuple[Cited, ...]
+    evidence: tuple[Citation, ...]
     rules_version: str = RULES_VERSION
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class TokenVerdict:
     """The risk level of a token, its flags (the worst first), and the warnings."""
 
-    level: Level
-    flags: tuple[Flag, ...]
+    level: RiskLevel
+    flags: tuple[VerdictFlag, ...]
     warnings: tuple[str, ...]
 
 
-def judge(evidence: Facts) -> Verdict:
+def evaluate_token(evidence: TokenEvidence) -> TokenVerdict:
     """Apply the rules to the evidence."""
-    flags = sorted(flags_of(evidence), key=lambda flag: -RANK[flag.severity])
-    return Verdict(level_of(evidence, flags), tuple(flags), tuple(warnings_of(evidence)))
+    flags = sorted(raise_flags(evidence), key=lambda flag: -SEVERITY_RANK[flag.severity])
+    return TokenVerdict(overall_level(evidence, flags), tuple(flags), tuple(collect_warnings(evidence)))
 
 
-def level_of(evidence: Facts, flags: Sequence[Flag]) -> Level:
+def overall_level(evidence: TokenEvidence, flags: Sequence[VerdictFlag]) -> RiskLevel:
     """Return the level of the worst flag; `unknown` if the evidence is too thin to rate it mild."""
     if evidence.flags is None and evidence.simulation is None:
         return "unknown"
-    worst = max((RANK[flag.severity] for flag in flags), default=0)
-    significant = RANK["medium"] if evidence.analysed else RANK["high"]
+    worst = max((SEVERITY_RANK[flag.severity] for flag in flags), default=0)
+    significant = SEVERITY_RANK["medium"] if evidence.is_analysed else SEVERITY_RANK["high"]
     if worst < significant and not _can_rate_mild(evidence):
         return "unknown"
-    levels: tuple[Level, ...] = ("low", "low", "medium", "high", "critical")
+    levels: tuple[RiskLevel, ...] = ("low", "low", "medium", "high", "critical")
     return levels[worst]
 
 
-def _can_rate_mild(evidence: Facts) -> bool:
+def _can_rate_mild(evidence: TokenEvidence) -> bool:
     return (
-        evidence.well_known or evidence.sale_worked or (evidence.analysed and evidence.honeypot is not None)
+        evidence.is_well_known
+        or evidence.sale_succeeded
+        or (evidence.is_analysed and evidence.is_honeypot is not None)
     )
 
 
-def flags_of(evidence: Facts) -> list[Flag]:
+def raise_flags(evidence: TokenEvidence) -> list[VerdictFlag]:
     """Return one adjusted flag per rule that applies."""
-    flags = [_build_flag(evidence, rule) for rule in RULES if rule.when(evidence)]
-    if any(RANK[flag.severity] >= RANK["high"] for flag in flags):
+    flags = [_build_flag(evidence, rule) for rule in TOKEN_RULES if rule.condition(evidence)]
+    if any(SEVERITY_RANK[flag.severity] >= SEVERITY_RANK["high"] for flag in flags):
         return [_raise_serial_creator(flag) for flag in flags]
     return flags
 
 
-def _build_flag(evidence: Facts, rule: Rule) -> Flag:
-    severity, message = rule.severity, rule.says.format(evidence=evidence)
-    for each in ADJUSTMENTS:
-        if rule.kind in each.kinds and RANK[each.most] < RANK[severity] and each.when(evidence):
-            severity, message = each.most, f"{message} {each.says}"
-    return Flag(rule.id, severity, message, _cite_rule(evidence, rule))
+def _build_flag(evidence: TokenEvidence, rule: TokenRule) -> VerdictFlag:
+    severity, message = rule.severity, rule.message.format(evidence=evidence)
+    for each in SEVERITY_LIMITS:
+        if (
+            rule.kind in each.kinds
+            and SEVERITY_RANK[each.max_severity] < SEVERITY_RANK[severity]
+            and each.condition(evidence)
+        ):
+            severity, message = each.max_severity, f"{message} {each.message}"
+    return VerdictFlag(rule.id, severity, message, _cite_rule(evidence, rule))
 
 
-def _raise_serial_creator(flag: Flag) -> Flag:
+def _raise_serial_creator(flag: VerdictFlag) -> VerdictFlag:
     """Raise `serial_creator` to high when another flag is at least high."""
     if flag.id != "serial_creator":
         return flag
     return replace(flag, severity="high", explanation=f"{flag.explanation} Other findings here are serious.")
 
 
-def _cite_rule(evidence: Facts, rule: Rule) -> tuple[Cited, ...]:
+def _cite_rule(evidence: TokenEvidence, rule: TokenRule) -> tuple[Citation, ...]:
     """Cite the sources' values for a rule; without any value, its first field."""
-    citations = [each for name in rule.cites for each in cited(evidence, name)]
+    citations = [each for name in rule.evidence_fields for each in cite_field(evidence, name)]
     return tuple(each for each in citations if each.value is not None) or tuple(citations[:1])
 
 
-def cited(evidence: Facts, name: str) -> list[Cited]:
+def cite_field(evidence: TokenEvidence, name: str) -> list[Citation]:
     """Return the citations for a field name as used in the rules, `<source>:<field>`."""
     source, _, field = name.partition(":")
     match source, field:
@@ -121,14 +135,14 @@ def cited(evidence: Facts, name: str) -> list[Cited]:
             return _cite_liquidity(evidence, field)
         case "goplus", "holders" | "lp_holders":
             rows = evidence.token_flags.holders if field == "holders" else evidence.token_flags.lp_holders
-            return [Cited("goplus", field, _format_largest(rows or ()))]
+            return [Citation("goplus", field, _format_largest(rows or ()))]
         case "honeypotis", "summary.flags":
             names = ", ".join(flag.name for flag in evidence.simulation_result.flags[:_MAX_NAMES])
-            return [Cited("honeypotis", field, names or None)]
+            return [Citation("honeypotis", field, names or None)]
         case "goplus", _:
-            return [Cited("goplus", field, evidence.token_flags.raw.get(field))]
+            return [Citation("goplus", field, evidence.token_flags.raw.get(field))]
         case _:
-            return [Cited("honeypotis", field, evidence.simulation_result.raw.get(field))]
+            return [Citation("honeypotis", field, evidence.simulation_result.raw.get(field))]
 
 
 def _format_largest(holders: Iterable[Holder]) -> str | None:
@@ -150,25 +164,27 @@ _GECKOTERMINAL_FIELDS = {
 }
 
 
-def _cite_liquidity(evidence: Facts, field: str) -> list[Cited]:
+def _cite_liquidity(evidence: TokenEvidence, field: str) -> list[Citation]:
     names = {"dexscreener": _DEXSCREENER_FIELDS, "geckoterminal": _GECKOTERMINAL_FIELDS}
     if field == "pairs":
-        return [Cited(source, names[source][field], "none") for source in evidence.sources_without_pair]
+        return [Citation(source, names[source][field], "none") for source in evidence.sources_without_pair]
     liquidity = evidence.liquidity
     if not liquidity:
         return []
     if liquidity.source == "goplus":
-        return [Cited("goplus", "dex.liquidity", f"{liquidity.total_usd}")] if field == "totalUsd" else []
+        return [Citation("goplus", "dex.liquidity", f"{liquidity.total_usd}")] if field == "totalUsd" else []
     values = {
         "totalUsd": liquidity.total_usd,
         "otherSideUsd": liquidity.other_side_usd,
         "tradedSince": liquidity.trading_since and format_timestamp(liquidity.trading_since),
     }
     value = values[field]
-    return [Cited(liquidity.source, names[liquidity.source][field], str(value))] if value is not None else []
+    return (
+        [Citation(liquidity.source, names[liquidity.source][field], str(value))] if value is not None else []
+    )
 
 
-def warnings_of(evidence: Facts) -> Iterator[str]:
+def collect_warnings(evidence: TokenEvidence) -> Iterator[str]:
     """Yield the checks that were not made, the disagreements of sources and their invalid values."""
     yield from _warn_unchecked(evidence)
     yield from _warn_disagreements(evidence)
@@ -177,15 +193,17 @@ def warnings_of(evidence: Facts) -> Iterator[str]:
         yield f"{LABELS['goplus']} notes{_quote_unless_link(evidence.token_flags.note) or ' further risks'}"
 
 
-def checks_of(source: str) -> list[str]:
+def list_subjects(source: str) -> list[str]:
     """Return the checks that use a source (`liquidity` for the exchange indexes)."""
-    rules = [rule for rule in RULES if any(cite.startswith(f"{source}:") for cite in rule.cites)]
-    return list(dict.fromkeys(rule.check for rule in rules))
+    rules = [
+        rule for rule in TOKEN_RULES if any(cite.startswith(f"{source}:") for cite in rule.evidence_fields)
+    ]
+    return list(dict.fromkeys(rule.subject for rule in rules))
 
 
 def _checks_with_first_field(name: str) -> list[str]:
     """Return the checks of the rules whose first field is `name`."""
-    return list(dict.fromkeys(rule.check for rule in RULES if rule.cites[0] == name))
+    return list(dict.fromkeys(rule.subject for rule in TOKEN_RULES if rule.evidence_fields[0] == name))
 
 
 def _quote_unless_link(text: str | None) -> str:
@@ -203,8 +221,8 @@ _TAX_LABELS = {
 }
 
 
-def _warn_unreadable(evidence: Facts) -> Iterator[str]:
-    unreadable: tuple[tuple[Source, tuple[str, ...]], ...] = (
+def _warn_unreadable(evidence: TokenEvidence) -> Iterator[str]:
+    unreadable: tuple[tuple[TokenSource, tuple[str, ...]], ...] = (
         ("goplus", evidence.token_flags.unreadable),
         ("honeypotis", evidence.simulation_result.unreadable),
     )
@@ -222,7 +240,7 @@ def _warn_unreadable(evidence: Facts) -> Iterator[str]:
         yield f"unreadable: {LABELS['goplus']} gives no address as {', '.join(addresses)}"
 
 
-def _warn_unchecked(evidence: Facts) -> Iterator[str]:
+def _warn_unchecked(evidence: TokenEvidence) -> Iterator[str]:
     if evidence.flags is None:
         yield f"not checked by {LABELS['goplus']}: {', '.join(_CHECKS_BY_SOURCE['goplus'])}"
     elif unchecked := _analysis_checks_without_evidence(evidence):
@@ -234,12 +252,12 @@ def _warn_unchecked(evidence: Facts) -> Iterator[str]:
     elif not evidence.simulation_result.succeeded:
         reason = _quote_unless_link(evidence.simulation_result.reason)
         yield (
-            f"{LABELS['honeypotis']} could not simulate a sale{reason}; not checked by it: {SALE}, its taxes"
+            f"{LABELS['honeypotis']} could not simulate a sale{reason}; not checked by it: {SALE_SUBJECT}, its taxes"
         )
-    elif evidence.pair_is_empty:
+    elif evidence.is_pair_empty:
         yield (
             "the sale was simulated on an empty pair, so its result says nothing; not checked by it: "
-            f"{SALE}, its taxes"
+            f"{SALE_SUBJECT}, its taxes"
         )
     if unrated := _simulation_checks_without_result(evidence):
         yield f"not checked, as {LABELS['honeypotis']} gives no value: {', '.join(unrated)}"
@@ -255,7 +273,7 @@ _NO_SIMULATION = {
 }
 
 
-def _simulation_checks_without_result(evidence: Facts) -> list[str]:
+def _simulation_checks_without_result(evidence: TokenEvidence) -> list[str]:
     """Return the simulation's checks besides the sale for which it gives no result."""
     if evidence.simulation is None:
         return []
@@ -268,47 +286,49 @@ def _simulation_checks_without_result(evidence: Facts) -> list[str]:
     )
 
 
-def _analysis_checks_without_evidence(evidence: Facts) -> list[str]:
+def _analysis_checks_without_evidence(evidence: TokenEvidence) -> list[str]:
     """Return the checks without evidence: neither the analysis nor the simulation has the value."""
     unchecked = [
-        rule for rule in RULES if rule.kind not in ("gap", "merit") and not _has_evidence(evidence, rule)
+        rule
+        for rule in TOKEN_RULES
+        if rule.kind not in ("gap", "merit") and not _has_evidence(evidence, rule)
     ]
-    return list(dict.fromkeys(rule.check for rule in unchecked))
+    return list(dict.fromkeys(rule.subject for rule in unchecked))
 
 
-def _has_evidence(evidence: Facts, rule: Rule) -> bool:
-    first, *others = rule.cites
+def _has_evidence(evidence: TokenEvidence, rule: TokenRule) -> bool:
+    first, *others = rule.evidence_fields
     if not first.startswith("goplus:"):
         return True
     names = [first, *(name for name in others if name.startswith("honeypotis:"))]
     return any(_has_value(evidence, name) for name in names)
 
 
-def _has_value(evidence: Facts, name: str) -> bool:
+def _has_value(evidence: TokenEvidence, name: str) -> bool:
     """True if the source gives a usable value for a field name."""
     source, _, field = name.partition(":")
     if source == "goplus" and not field.endswith("holders"):
         return getattr(evidence.token_flags, _FIELD_BY_SOURCE_NAME.get(field, field)) is not None
     return field not in evidence.simulation_result.unreadable and any(
-        each.value for each in cited(evidence, name)
+        each.value for each in cite_field(evidence, name)
     )
 
 
-def _liquidity_checks_without_evidence(evidence: Facts) -> list[str]:
+def _liquidity_checks_without_evidence(evidence: TokenEvidence) -> list[str]:
     """Return the liquidity checks without evidence; [] if it is known that there is no pair."""
-    if evidence.no_pair:
+    if evidence.has_no_pair:
         return []
     if evidence.liquidity is None:
         return _CHECKS_BY_SOURCE["liquidity"]
     has_value = {
         "liquidity": evidence.usable_usd is not None,
-        ONE_SIDED: evidence.liquidity.other_side_usd is not None,
-        "how long it has been traded": evidence.age is not None,
+        ONE_SIDED_SUBJECT: evidence.liquidity.other_side_usd is not None,
+        "how long it has been traded": evidence.trading_age is not None,
     }
     return [check for check, is_known in has_value.items() if not is_known]
 
 
-def _warn_disagreements(evidence: Facts) -> Iterator[str]:
+def _warn_disagreements(evidence: TokenEvidence) -> Iterator[str]:
     if evidence.sources_agree is False:
         reported, outcome = (
             evidence.token_flags.raw.get("is_honeypot"),
@@ -319,9 +339,9 @@ def _warn_disagreements(evidence: Facts) -> Iterator[str]:
             f"{LABELS['honeypotis']} {outcome}"
         )
     for name, flagged, simulated in (
-        ("buy", evidence.token_flags.buy_tax, evidence.simulated_buy_tax),
-        ("sell", evidence.token_flags.sell_tax, evidence.simulated_sell_tax),
-        ("transfer", evidence.token_flags.transfer_tax, evidence.simulated_transfer_tax),
+        ("buy", evidence.token_flags.buy_tax, evidence.simulation_buy_tax),
+        ("sell", evidence.token_flags.sell_tax, evidence.simulation_sell_tax),
+        ("transfer", evidence.token_flags.transfer_tax, evidence.simulation_transfer_tax),
     ):
         if flagged is not None and simulated is not None and abs(flagged - simulated) >= 5:
             yield (
@@ -339,12 +359,12 @@ def _warn_disagreements(evidence: Facts) -> Iterator[str]:
         names = " and ".join(LABELS[source] for source in evidence.sources_without_pair)
         verb = "list" if len(evidence.sources_without_pair) > 1 else "lists"
         yield f"sources disagree: {LABELS['goplus']} says that it is traded, {names} {verb} no pair"
-    if evidence.pair_is_empty and evidence.liquidity and evidence.traded_elsewhere:
+    if evidence.is_pair_empty and evidence.liquidity and evidence.has_other_liquidity:
         yield (
             f"sources disagree: the pair that {LABELS['honeypotis']} used is empty, "
             f"{LABELS[evidence.liquidity.source]} lists ${evidence.usable_usd:,.0f} in pairs on this chain"
         )
 
 
-_CHECKS_BY_SOURCE = {source: checks_of(source) for source in ("goplus", "honeypotis", "liquidity")}
-_CHECKS_BY_SOURCE["liquidity"].append(ONE_SIDED)
+_CHECKS_BY_SOURCE = {source: list_subjects(source) for source in ("goplus", "honeypotis", "liquidity")}
+_CHECKS_BY_SOURCE["liquidity"].append(ONE_SIDED_SUBJECT)

@@ -28,21 +28,21 @@ DAY = timedelta(days=1)
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class PairChoice:
     """The pair that represents a token, and the pairs it was chosen from."""
 
     pair: Pair
     considered: int
     """Number of pairs that the source listed."""
-    far: tuple[Pair, ...]
+    price_outliers: tuple[Pair, ...]
     """Pairs rejected because their price is far from that of the deep pairs."""
-    hollow: tuple[Pair, ...]
+    nearly_empty: tuple[Pair, ...]
     """Pairs rejected despite a larger liquidity figure, because one of their sides is almost empty."""
-    deep: tuple[Pair, ...]
+    deep_pairs: tuple[Pair, ...]
     """Pairs deep enough to compare prices with, deepest first."""
 
 
-def depth(pair: Pair) -> float | None:
+def pair_depth(pair: Pair) -> float | None:
     """Return the US dollars that back a pair's price; None if unknown.
 
     This is the liquidity, unless one side is almost empty: then the figure consists of worthless tokens, or
@@ -51,7 +51,7 @@ def depth(pair: Pair) -> float | None:
     return 2 * (pair.lesser_side_usd or 0) if _has_empty_side(pair) else pair.liquidity_usd
 
 
-def top_pair(pairs: Sequence[Pair], token: str) -> Choice:
+def choose_top_pair(pairs: Sequence[Pair], token: str) -> PairChoice:
     """Choose the pair that represents a token from one or more pairs that all contain it, in any order.
 
     1. Pairs without a price of the token count only when no pair has one.
@@ -66,20 +66,22 @@ def top_pair(pairs: Sequence[Pair], token: str) -> Choice:
     voters = _list_voters(ranked)
     reference = _reference_price(voters, token)
     near = [pair for pair in ranked if not _is_price_far(pair, reference, token)]
-    min_depth = TIE_DEPTH_SHARE * (depth(near[0]) or 0)
-    rivals = [pair for pair in near if (depth(pair) or 0) >= min_depth]
+    min_depth = TIE_DEPTH_SHARE * (pair_depth(near[0]) or 0)
+    rivals = [pair for pair in near if (pair_depth(pair) or 0) >= min_depth]
     chosen = min(rivals, key=lambda pair: (pair.base.address != token, _sort_key(pair)))
     figure = chosen.liquidity_usd or 0
-    return Choice(
+    return PairChoice(
         chosen,
         considered=len(pairs),
-        far=tuple(pair for pair in ranked if _is_price_far(pair, reference, token)),
-        hollow=tuple(pair for pair in near if _has_empty_side(pair) and (pair.liquidity_usd or 0) > figure),
-        deep=tuple(voters),
+        price_outliers=tuple(pair for pair in ranked if _is_price_far(pair, reference, token)),
+        nearly_empty=tuple(
+            pair for pair in near if _has_empty_side(pair) and (pair.liquidity_usd or 0) > figure
+        ),
+        deep_pairs=tuple(voters),
     )
 
 
-def suspicions(pair: Pair, now: datetime | None = None) -> Iterable[str]:
+def list_pair_warnings(pair: Pair, now: datetime | None = None) -> Iterable[str]:
     """Yield one sentence for each reason to doubt a pair's figures."""
     liquidity, lesser = pair.liquidity_usd, pair.lesser_side_usd
     if liquidity is None:
@@ -95,9 +97,9 @@ def suspicions(pair: Pair, now: datetime | None = None) -> Iterable[str]:
         yield f"the pair is {'less than 24 hours' if age < DAY else 'less than 7 days'} old"
 
 
-def disagreement(choice: Choice, token: str) -> str | None:
+def describe_price_spread(choice: PairChoice, token: str) -> str | None:
     """Return a warning if the prices in the deep pairs differ by more than a tenth, else None."""
-    prices = [price for pair in (choice.pair, *choice.deep) if (price := pair.price_of(token))]
+    prices = [price for pair in (choice.pair, *choice.deep_pairs) if (price := pair.price_of(token))]
     if not prices or max(prices) <= (1 + MAX_PRICE_SPREAD) * min(prices):
         return None
     return (
@@ -113,21 +115,21 @@ def _has_empty_side(pair: Pair) -> bool:
 
 def _sort_key(pair: Pair) -> tuple[float | str, ...]:
     """Sort key: deepest first, then by volume; the rest makes the order independent of the source's."""
-    figures = (depth(pair), pair.volume24h_usd, pair.price_usd, pair.quote_price_usd, pair.liquidity_usd)
+    figures = (pair_depth(pair), pair.volume24h_usd, pair.price_usd, pair.quote_price_usd, pair.liquidity_usd)
     return (*(-(figure or 0) for figure in figures), pair.address)
 
 
 def _list_voters(ranked: Sequence[Pair]) -> list[Pair]:
-    min_depth = VOTING_DEPTH_SHARE * (depth(ranked[0]) or 0)
-    return [pair for pair in ranked[:MAX_VOTERS] if (value := depth(pair)) and value >= min_depth]
+    min_depth = VOTING_DEPTH_SHARE * (pair_depth(ranked[0]) or 0)
+    return [pair for pair in ranked[:MAX_VOTERS] if (value := pair_depth(pair)) and value >= min_depth]
 
 
 def _reference_price(voters: Sequence[Pair], token: str) -> float | None:
     """Return the price that most of the depth supports; None without a voting pair."""
     if not voters:
         return None
-    max_weight = depth(voters[min(1, len(voters) - 1)]) or 0
-    weights = [min(depth(pair) or 0, max_weight) for pair in voters]
+    max_weight = pair_depth(voters[min(1, len(voters) - 1)]) or 0
+    weights = [min(pair_depth(pair) or 0, max_weight) for pair in voters]
 
     def support(candidate: Pair) -> float:
         price = candidate.price_of(token)
