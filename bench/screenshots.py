@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final, Literal
 
 from playwright.sync_api import Browser, Page, ViewportSize, sync_playwright
-from visitors import Wallet, give, open_site
+from visitors import BrowserWallet, install_wallet, serve_site
 
 from centgate.dev import paid_on
 from centgate.devchain.house import open_devchain
@@ -69,7 +69,7 @@ def main() -> None:
     configure_logging("error")
     with tempfile.TemporaryDirectory() as folder, open_devchain() as chain:
         settings = paid_on(chain, Settings(), Path(folder))
-        with run_in_thread(settings) as api, open_site(api) as site, sync_playwright() as playwright:
+        with run_in_thread(settings) as api, serve_site(api) as site, sync_playwright() as playwright:
             path = shutil.which("chromium")
             browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox", "--disable-gpu"])
             for size in SIZES:
@@ -82,7 +82,7 @@ def take(browser: Browser, site: str, size: str, scheme: Scheme, *, out: Path) -
     """Every view in one size and scheme."""
     context = browser.new_context(base_url=site, color_scheme=scheme, reduced_motion="reduce")
     page = context.new_page()
-    give(page, Wallet())
+    install_wallet(page, BrowserWallet())
     for name, show in VIEWS.items():
         page.set_viewport_size(SIZES[size])
         show(page)

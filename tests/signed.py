@@ -6,10 +6,10 @@ import json
 from copy import deepcopy
 from typing import Any
 
-from centgate.receipts.signer import Signer
+from centgate.receipts.signer import ReceiptSigner
 
-SIGNER = Signer(bytes.fromhex("5e" * 32))
-OTHER = Signer(bytes.fromhex("07" * 32))
+SIGNER = ReceiptSigner(bytes.fromhex("5e" * 32))
+OTHER = ReceiptSigner(bytes.fromhex("07" * 32))
 URL = "https://api.centgate.example/services/phishing-check"
 BODY = b'{"service":"phishing-check","data":{"status":"blocked","note":"\xc3\xa4\xe2\x82\xac"}}'
 TERMS = {
@@ -28,20 +28,22 @@ SETTLED = {
 }
 
 
-def signed_settle_response(signer: Signer = SIGNER, body: bytes = BODY, **changes: Any) -> dict[str, Any]:
+def signed_settle_response(
+    signer: ReceiptSigner = SIGNER, body: bytes = BODY, **changes: Any
+) -> dict[str, Any]:
     """Return a SettleResponse with its receipt."""
     settled = {**SETTLED, **changes}
     return json.loads(
-        json.dumps({**settled, "extensions": signer.receipt(settled, URL, body, now=1_790_000_000)})
+        json.dumps({**settled, "extensions": signer.sign_receipt(settled, URL, body, now=1_790_000_000)})
     )
 
 
-def signed_payment_required(signer: Signer = SIGNER, url: str = URL) -> dict[str, Any]:
+def signed_payment_required(signer: ReceiptSigner = SIGNER, url: str = URL) -> dict[str, Any]:
     """Return a PaymentRequired with its offer."""
     return {
         "x402Version": 2,
         "accepts": [dict(TERMS)],
-        "extensions": signer.offer(TERMS, url, until=1_790_000_150),
+        "extensions": signer.sign_offer(TERMS, url, until=1_790_000_150),
     }
 
 

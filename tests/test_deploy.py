@@ -21,7 +21,7 @@ import yaml
 
 from centgate.catalog import all_providers, all_services
 from centgate.cli import app
-from centgate.faces.api import routes
+from centgate.faces.api import create_routes
 from centgate.settings import Settings, get_raw_value
 
 ROOT = Path(__file__).parent.parent
@@ -137,7 +137,7 @@ def test_every_command_that_is_run_exists() -> None:
 
 
 def test_every_probe_asks_a_path_that_there_is(settings: Settings) -> None:
-    there = {route.path for route in routes(settings)}
+    there = {route.path for route in create_routes(settings)}
     container = pods()["Deployment"]["containers"][0]
     asked = {container[f"{kind}Probe"]["httpGet"]["path"] for kind in ("startup", "liveness", "readiness")}
     asked |= set(re.findall(r"\}(/\w+)'", (DEPLOY / "Dockerfile").read_text()))

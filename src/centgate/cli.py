@@ -82,7 +82,7 @@ def serve(
     _log_nodes(settings)
     try:
         validate_startup(settings)
-        verification.files(settings.well_known)
+        verification.read_wellknown_files(settings.well_known)
         if warning := check_decimals(settings):
             print_message(warning)
         check_database(settings)

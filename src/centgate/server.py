@@ -67,10 +67,10 @@ def create_config(
     settings: Settings, meter: Meter = NULL_METER, limits: ConnectionLimits | None = None
 ) -> uvicorn.Config:
     """Return the uvicorn configuration of the API."""
-    from centgate.faces.api import app
+    from centgate.faces.api import create_app
 
     return LimitedConfig(
-        FACTORY if settings.workers > 1 else app(settings, meter),
+        FACTORY if settings.workers > 1 else create_app(settings, meter),
         limits or connection_limits(settings),
         factory=settings.workers > 1,
         workers=settings.workers,

@@ -312,9 +312,11 @@ class Settings(BaseSettings):
     @field_validator("receipt_key")
     @classmethod
     def _check_private_key(cls, value: SecretStr | None) -> SecretStr | None:
-        from centgate.receipts.signer import signer_of  # imports secp256k1, which most settings do not need
+        from centgate.receipts.signer import (
+            create_signer,  # imports secp256k1, which most settings do not need
+        )
 
-        signer_of(value)  # raises for an invalid key
+        create_signer(value)  # raises for an invalid key
         return value
 
     @field_validator("public_url", "site_url", mode="before")

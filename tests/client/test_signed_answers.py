@@ -16,7 +16,7 @@ from shopping import Shop
 from signed import OTHER, SIGNER
 
 from centgate.client.ledger import Ledger
-from centgate.receipts.checking import examine
+from centgate.receipts.checking import verify_receipt
 from centgate.server import run_in_thread
 
 KEY = "5e" * 32
@@ -39,8 +39,8 @@ async def test_an_answer_says_who_signed_its_receipt_and_has_all_that_proves_it(
     assert answer.receipt
     assert (answer.receipt.signer, answer.notes) == (SIGNER.address, ())
     assert json.loads(answer.body) == answer.envelope
-    kept = examine(decode_header(answer.receipt.header), body=answer.body, signer=SIGNER.address)
-    assert kept.holds
+    kept = verify_receipt(decode_header(answer.receipt.header), body=answer.body, signer=SIGNER.address)
+    assert kept.is_valid
 
 
 async def test_the_ledger_keeps_a_signed_receipt(shop: Shop, url: str, tmp_path: Path) -> None:
@@ -57,11 +57,11 @@ def signed_for(asked: Asked, body: Any, **changes: Any) -> str:
     """PAYMENT-RESPONSE with a receipt for a body; `changes` are what is said around it."""
     settled = decode_header(receipt(asked))
     resource = decode_header(asked.payment or "")["resource"]["url"]
-    signed = SIGNER.receipt(settled, resource, json.dumps(body).encode(), now=1_790_000_000)
+    signed = SIGNER.sign_receipt(settled, resource, json.dumps(body).encode(), now=1_790_000_000)
     return encode_header({**settled, **changes, "extensions": signed})
 
 
-OTHERS = OTHER.receipt(
+OTHERS = OTHER.sign_receipt(
     {"network": "eip155:84532", "payer": "0x", "transaction": "0x"}, "https://x.example", b"", now=1
 )
 
@@ -97,7 +97,7 @@ async def test_a_receipt_for_another_service_is_noted(shop: Shop, hostile: Hosti
     def deliver(asked: Asked) -> Said:
         settled = decode_header(receipt(asked))
         body = json.dumps(envelope()).encode()
-        signed = SIGNER.receipt(settled, f"{hostile.url}/services/other", body, now=1)
+        signed = SIGNER.sign_receipt(settled, f"{hostile.url}/services/other", body, now=1)
         return Said(
             200,
             envelope(),

@@ -20,7 +20,7 @@ from centgate.client import Answer, AsyncCentgate, Centgate, Receipt, Wallet, mo
 from centgate.client.models import TokenRiskData
 from centgate.client.services import AsyncServices, Services
 from centgate.client.typed import AnswerData, AnswerDrift, TypedAnswer
-from centgate.faces.typed_client import snake, written
+from centgate.faces.typed_client import generate_modules, to_snake_case
 from centgate.schema import to_camel_case
 from centgate.server import run_in_thread
 from centgate.service import AnyService
@@ -112,7 +112,7 @@ def test_what_is_generated_is_what_is_committed(name: str) -> None:
 
     formatted = subprocess.run(
         [ruff, "format", "--stdin-filename", FOLDER / name, "-"],
-        input=written()[name],
+        input=generate_modules()[name],
         capture_output=True,
         text=True,
         timeout=60,
@@ -151,7 +151,7 @@ def test_a_method_sends_its_keywords_as_the_service_takes_them(service: AnyServi
         def call(self, slug: str, body: Any) -> Answer:
             return sample(service, slug=slug, body=body)
 
-    keywords = {snake(name): value for name, value in service.input_example.items()}
+    keywords = {to_snake_case(name): value for name, value in service.input_example.items()}
 
     answer = getattr(Recorder(), service.slug.replace("-", "_"))(**keywords)
 
@@ -161,12 +161,12 @@ def test_a_method_sends_its_keywords_as_the_service_takes_them(service: AnyServi
 
 @pytest.mark.parametrize("name", ["chainId", "volume24hUsd", "txns24h", "url"])
 def test_a_name_in_python_leads_back_to_the_wire(name: str) -> None:
-    assert to_camel_case(snake(name)) == name
+    assert to_camel_case(to_snake_case(name)) == name
 
 
 def test_a_name_that_would_not_lead_back_is_refused() -> None:
     with pytest.raises(ValueError, match="no snake_case name"):
-        snake("a_b")
+        to_snake_case("a_b")
 
 
 def token_risk() -> AnyService:

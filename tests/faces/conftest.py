@@ -40,10 +40,12 @@ def reader(house_settings: Settings) -> Generator[httpx.Client]:
 @pytest.fixture
 def client_of_a_broken_house(house_settings: Settings) -> Generator[httpx.Client]:
     """A client of an API whose database was never opened, so that `/health` fails unexpectedly."""
-    from centgate.faces.api import app
+    from centgate.faces.api import create_app
 
     configure_logging("critical")
-    server = uvicorn.Server(uvicorn.Config(app(house_settings), port=0, log_config=None, lifespan="off"))
+    server = uvicorn.Server(
+        uvicorn.Config(create_app(house_settings), port=0, log_config=None, lifespan="off")
+    )
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()
     while not server.started:

@@ -21,9 +21,9 @@ from buyer import decode_header
 from centgate.catalog import all_services
 from centgate.client.services import AsyncServices, Services
 from centgate.dev import MERCHANT
-from centgate.faces.site.deployment import read_deployment
-from centgate.faces.site.files import all_files
-from centgate.faces.typed_client import snake
+from centgate.faces.site.deployment import read_snapshot
+from centgate.faces.site.files import build_files
+from centgate.faces.typed_client import to_snake_case
 from centgate.schema import iterate_objects
 from centgate.service import AnyService
 
@@ -125,7 +125,7 @@ def world(reader: httpx.Client, tmp_path_factory: pytest.TempPathFactory) -> Wor
     """The faces of one deployment, each asked in its own way."""
     address = str(reader.base_url).rstrip("/")
     listed = reader.get("/services").json()["services"]
-    site = all_files(read_deployment(address, SITE))
+    site = build_files(read_snapshot(address, SITE))
     return World(
         address=address,
         catalogue={each["slug"]: each for each in listed},
@@ -301,7 +301,7 @@ def _by_client(_world: World, service: AnyService) -> Iterator[Told]:
         face = f"typed method of {kind.__name__}"
         parameters = list(inspect.signature(method).parameters.values())[1:]
         needed = {each.name: "yes" if each.default is each.empty else "no" for each in parameters}
-        wire = {snake(field): field for field in service.input_schema(None)["properties"]}
+        wire = {to_snake_case(field): field for field in service.input_schema(None)["properties"]}
         yield Told(face, "fields", {wire[each]: needed[each] for each in needed})
         yield from (Told(face, "price", price) for price in _prices(method.__doc__))
 

@@ -10,7 +10,7 @@ import httpx
 import pytest
 from buyer import ApiFactory
 
-from centgate.faces.negotiation import prefers
+from centgate.faces.negotiation import is_preferred
 from centgate.settings import Settings
 
 BROWSER = "text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,*/*;q=0.8"
@@ -48,8 +48,8 @@ def test_everybody_else_gets_json(reader: httpx.Client, accept: str) -> None:
 
 
 def test_a_weight_is_between_nothing_and_one() -> None:
-    assert not prefers("text/html;q=7, application/json;q=0.1", "text/html", "application/json")
-    assert not prefers("text/html;q=inf", "text/html", "application/json")
+    assert not is_preferred("text/html;q=7, application/json;q=0.1", "text/html", "application/json")
+    assert not is_preferred("text/html;q=inf", "text/html", "application/json")
 
 
 @pytest.mark.parametrize("accept", [BROWSER, "*/*"])

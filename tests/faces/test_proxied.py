@@ -13,7 +13,7 @@ import pytest
 from buyer import decode_header
 
 from centgate.catalog import all_services
-from centgate.faces.api import routes
+from centgate.faces.api import create_routes
 from centgate.server import run_in_thread
 from centgate.service import AnyService
 from centgate.settings import Settings
@@ -70,7 +70,7 @@ def require_unseen(client: httpx.Client, response: httpx.Response) -> None:
 
 
 def free_paths(settings: Settings) -> list[str]:
-    return [route.path for route in routes(settings)]
+    return [route.path for route in create_routes(settings)]
 
 
 @pytest.mark.parametrize("accept", ["*/*", "text/html"])

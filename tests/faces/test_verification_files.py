@@ -11,10 +11,17 @@ import httpx
 import pytest
 from buyer import ApiFactory
 
-from centgate.faces.api import routes
-from centgate.faces.site.deployment import read_deployment
-from centgate.faces.site.files import all_files
-from centgate.faces.verification import FOLDER, MOST_BYTES, MOST_FILES, OURS, Unservable, files
+from centgate.faces.api import create_routes
+from centgate.faces.site.deployment import read_snapshot
+from centgate.faces.site.files import build_files
+from centgate.faces.verification import (
+    MAX_FILE_BYTES,
+    MAX_FILES,
+    RESERVED_NAMES,
+    WELL_KNOWN_PREFIX,
+    UnservableFile,
+    read_wellknown_files,
+)
 from centgate.settings import Settings
 
 
@@ -62,20 +69,20 @@ def test_files_are_read_once(api: ApiFactory, settings: Settings, folder: Path) 
 def test_the_type_is_by_the_suffix(folder: Path, name: str, media_type: str) -> None:
     (folder / name).write_text("x")
 
-    (file,) = files(folder)
+    (file,) = read_wellknown_files(folder)
 
     assert (file.name, file.path, file.media_type) == (name, f"/.well-known/{name}", media_type)
 
 
 def test_without_a_folder_there_are_no_files() -> None:
-    assert files(None) == ()
+    assert read_wellknown_files(None) == ()
 
 
 def test_hidden_files_stay_hidden(folder: Path) -> None:
     (folder / ".DS_Store").write_text("x")
     (folder / ".git").mkdir()
 
-    assert files(folder) == ()
+    assert read_wellknown_files(folder) == ()
 
 
 def test_a_folder_of_links_within_itself_is_served(folder: Path) -> None:
@@ -85,16 +92,16 @@ def test_a_folder_of_links_within_itself_is_served(folder: Path) -> None:
     (folder / "..data").symlink_to("..2026")
     (folder / "proof.txt").symlink_to("..data/proof.txt")
 
-    assert [file.name for file in files(folder)] == ["proof.txt"]
+    assert [file.name for file in read_wellknown_files(folder)] == ["proof.txt"]
 
 
 def test_as_much_as_is_allowed_is_served(folder: Path) -> None:
-    for number in range(MOST_FILES):
+    for number in range(MAX_FILES):
         (folder / f"{number}.txt").write_bytes(b"x")
-    (folder / "0.txt").write_bytes(b"x" * MOST_BYTES)
+    (folder / "0.txt").write_bytes(b"x" * MAX_FILE_BYTES)
 
-    assert len(files(folder)) == MOST_FILES
-    assert len(files(folder)[0].content) == MOST_BYTES
+    assert len(read_wellknown_files(folder)) == MAX_FILES
+    assert len(read_wellknown_files(folder)[0].content) == MAX_FILE_BYTES
 
 
 @pytest.mark.parametrize(
@@ -103,72 +110,72 @@ def test_as_much_as_is_allowed_is_served(folder: Path) -> None:
 def test_a_name_with_other_characters_is_refused(folder: Path, name: str) -> None:
     (folder / name).write_text("x")
 
-    with pytest.raises(Unservable, match="letters, digits, dots, dashes and underscores"):
-        files(folder)
+    with pytest.raises(UnservableFile, match="letters, digits, dots, dashes and underscores"):
+        read_wellknown_files(folder)
 
 
-@pytest.mark.parametrize("name", sorted(OURS))
+@pytest.mark.parametrize("name", sorted(RESERVED_NAMES))
 def test_a_file_that_would_hide_one_of_ours_is_refused(folder: Path, name: str) -> None:
     (folder / name).write_text("x")
 
-    with pytest.raises(Unservable, match="would hide"):
-        files(folder)
+    with pytest.raises(UnservableFile, match="would hide"):
+        read_wellknown_files(folder)
 
 
 def test_a_folder_inside_is_refused(folder: Path) -> None:
     (folder / "pki-validation").mkdir()
 
-    with pytest.raises(Unservable, match="folders are not served"):
-        files(folder)
+    with pytest.raises(UnservableFile, match="folders are not served"):
+        read_wellknown_files(folder)
 
 
 def test_a_link_that_leads_out_is_refused(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "secret").write_text("x")
     (folder / "proof.txt").symlink_to("../secret")
 
-    with pytest.raises(Unservable, match="outside the folder"):
-        files(folder)
+    with pytest.raises(UnservableFile, match="outside the folder"):
+        read_wellknown_files(folder)
 
 
 @pytest.mark.parametrize("target", ["nothing", "proof.txt"])
 def test_a_link_that_leads_nowhere_is_refused(folder: Path, target: str) -> None:
     (folder / "proof.txt").symlink_to(target)
 
-    with pytest.raises(Unservable, match=r"CENTGATE_WELL_KNOWN: .*proof\.txt is not a file"):
-        files(folder)
+    with pytest.raises(UnservableFile, match=r"CENTGATE_WELL_KNOWN: .*proof\.txt is not a file"):
+        read_wellknown_files(folder)
 
 
 def test_a_pipe_is_refused_and_not_waited_for(folder: Path) -> None:
     os.mkfifo(folder / "pipe.txt")
 
-    with pytest.raises(Unservable, match="is not a file"):
-        files(folder)
+    with pytest.raises(UnservableFile, match="is not a file"):
+        read_wellknown_files(folder)
 
 
 def test_too_long_a_file_is_refused(folder: Path) -> None:
-    (folder / "long.txt").write_bytes(b"x" * (MOST_BYTES + 1))
+    (folder / "long.txt").write_bytes(b"x" * (MAX_FILE_BYTES + 1))
 
-    with pytest.raises(Unservable, match=r"longer than 64 KiB"):
-        files(folder)
+    with pytest.raises(UnservableFile, match=r"longer than 64 KiB"):
+        read_wellknown_files(folder)
 
 
 def test_too_many_files_are_refused(folder: Path) -> None:
-    for number in range(MOST_FILES + 1):
+    for number in range(MAX_FILES + 1):
         (folder / f"{number}.txt").write_bytes(b"x")
 
-    with pytest.raises(Unservable, match="contains 101 files"):
-        files(folder)
+    with pytest.raises(UnservableFile, match="contains 101 files"):
+        read_wellknown_files(folder)
 
 
 def test_every_name_of_ours_is_reserved(reader: httpx.Client, house_settings: Settings) -> None:
     address = str(reader.base_url).rstrip("/")
-    paths = {route.path for route in routes(house_settings)} | all_files(
-        read_deployment(address, None)
+    paths = {route.path for route in create_routes(house_settings)} | build_files(
+        read_snapshot(address, None)
     ).keys()
 
-    made = {path.split("/")[2] for path in paths if path.startswith(FOLDER)}
+    made = {path.split("/")[2] for path in paths if path.startswith(WELL_KNOWN_PREFIX)}
 
-    assert made <= OURS
+    assert made <= RESERVED_NAMES
 
 
 @pytest.mark.parametrize(("trouble", "workers"), [("absent", "1"), ("file", "2"), ("hides", "1")])

@@ -10,7 +10,7 @@ import pytest
 from buyer import ApiFactory
 from facilitators import StubFacilitator, build_settings, open_stub_facilitator
 from mcp import Client
-from speaking import MODES, TOKEN, Speak
+from speaking import MODES, TOKEN, ConnectClient
 from standins import FakeUpstreams, configure_providers
 
 from centgate.server import run_in_thread
@@ -24,7 +24,7 @@ def anyio_backend() -> str:
 
 
 @pytest.fixture(params=list(MODES))
-def speak(request: pytest.FixtureRequest) -> Speak:
+def speak(request: pytest.FixtureRequest) -> ConnectClient:
     """Return a function that connects the official client to an API; one run per protocol version."""
     mode = MODES[request.param]
     return lambda api: Client(str(api.base_url.join("/mcp")), mode=mode)

@@ -18,7 +18,7 @@ PAYMENT, RECEIPT = "x402/payment", "x402/payment-response"
 TOKEN = "0x" + "a1" * 20
 POOL, PAIR = "pool-snapshot", {"chain": "base", "tokenAddress": TOKEN}
 """A request for which the API of fixture `unlisted` has no data."""
-Speak = Callable[[httpx.Client], Client]
+ConnectClient = Callable[[httpx.Client], Client]
 Payload = dict[str, Any]
 
 
@@ -27,32 +27,34 @@ def payload_of(result: CallToolResult, buyer: Buyer, **changes: Any) -> Payload:
     return buyer.payload(encode_header(result.structured_content), now=int(time.time()), **changes)
 
 
-async def paid(client: Client, slug: str, arguments: dict[str, Any], payment: Any) -> CallToolResult:
+async def call_with_payment(
+    client: Client, slug: str, arguments: dict[str, Any], payment: Any
+) -> CallToolResult:
     """Call a tool with a payment."""
     return await client.call_tool(slug, arguments, meta={PAYMENT: payment})  # pyright: ignore[reportArgumentType]
 
 
-def text(result: CallToolResult) -> str:
+def result_text(result: CallToolResult) -> str:
     """Return the text of a result."""
     (block,) = result.content
     assert block.type == "text"
     return block.text
 
 
-def meta(result: CallToolResult) -> dict[str, Any]:
+def result_meta(result: CallToolResult) -> dict[str, Any]:
     """Return the `_meta` of a result."""
     assert result.meta is not None
     return dict(result.meta)
 
 
-def said(result: CallToolResult) -> dict[str, Any]:
+def structured_content(result: CallToolResult) -> dict[str, Any]:
     """Return the structured content of a result."""
     content: dict[str, Any] | None = result.structured_content
     assert content is not None
     return content
 
 
-def asking(method: str, *, version: str = "2026-07-28", **params: Any) -> dict[str, Any]:
+def build_request(method: str, *, version: str = "2026-07-28", **params: Any) -> dict[str, Any]:
     """Build a complete request of a protocol version."""
     envelope: dict[str, Any] = {
         "io.modelcontextprotocol/protocolVersion": version,
@@ -61,7 +63,7 @@ def asking(method: str, *, version: str = "2026-07-28", **params: Any) -> dict[s
     return {"jsonrpc": "2.0", "id": 1, "method": method, "params": {**params, "_meta": envelope}}
 
 
-def post(client: httpx.Client, message: Any, **headers: str) -> httpx.Response:
+def post_message(client: httpx.Client, message: Any, **headers: str) -> httpx.Response:
     """Post a raw message: objects as JSON, strings unchanged."""
     content = message if isinstance(message, str) else json.dumps(message)
     usual = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}

@@ -17,7 +17,7 @@ from buyer import QUESTION
 from jsonschema import Draft202012Validator
 from mcp import Client, StdioServerParameters
 from mcp.shared.exceptions import MCPError
-from speaking import MODES, PAIR, POOL, RECEIPT, meta, said, text
+from speaking import MODES, PAIR, POOL, RECEIPT, result_meta, result_text, structured_content
 
 from centgate.dev import MERCHANT
 from centgate.devchain.accounts import BUYERS
@@ -106,12 +106,12 @@ async def test_a_call_is_paid_from_the_wallet_and_answered(
     after = devchain.balance(PAYER.address), devchain.balance(MERCHANT)
     assert (before[0] - after[0], after[1] - before[1]) == (CENT, CENT)
     assert not result.is_error
-    assert said(result)["data"]["status"] == "blocked"
-    assert json.loads(text(result)) == said(result)
-    Draft202012Validator(schemas[SLUG] or False).validate(said(result))  # pyright: ignore[reportUnknownMemberType]
-    assert meta(result)[RECEIPT]["transaction"].startswith("0x")
-    assert meta(result)["centgate/paid"] == "$0.01"
-    assert meta(result)["centgate/request-id"] == said(result)["requestId"]
+    assert structured_content(result)["data"]["status"] == "blocked"
+    assert json.loads(result_text(result)) == structured_content(result)
+    Draft202012Validator(schemas[SLUG] or False).validate(structured_content(result))  # pyright: ignore[reportUnknownMemberType]
+    assert result_meta(result)[RECEIPT]["transaction"].startswith("0x")
+    assert result_meta(result)["centgate/paid"] == "$0.01"
+    assert result_meta(result)["centgate/request-id"] == structured_content(result)["requestId"]
 
 
 async def test_the_cap_in_all_holds_for_the_process(
@@ -125,7 +125,7 @@ async def test_the_cap_in_all_holds_for_the_process(
 
     assert not first.is_error
     assert second.is_error
-    error = said(second)["error"]
+    error = structured_content(second)["error"]
     assert (error["code"], error["money"]) == ("cap_exceeded", "not_moved")
     assert "CENTGATE_CAP_TOTAL" in error["message"]
     assert before - devchain.balance(PAYER.address) == CENT
@@ -140,8 +140,8 @@ async def test_a_price_above_the_cap_of_a_call_is_not_paid(
         result = await local.call_tool(SLUG, QUESTION)
 
     assert result.is_error
-    assert said(result)["error"]["code"] == "cap_exceeded"
-    assert said(result)["error"]["money"] == "not_moved"
+    assert structured_content(result)["error"]["code"] == "cap_exceeded"
+    assert structured_content(result)["error"]["money"] == "not_moved"
     assert devchain.balance(PAYER.address) == before
 
 
@@ -154,7 +154,7 @@ async def test_without_a_wallet_a_call_says_how_to_make_one_and_what_it_costs(
 
     assert len(listed.tools) == 14
     assert result.is_error
-    error = said(result)["error"]
+    error = structured_content(result)["error"]
     assert (error["code"], error["money"]) == ("no_wallet", "not_moved")
     assert "centgate wallet new" in error["message"]
     assert "$0.01" in error["message"]
@@ -169,7 +169,9 @@ async def test_wrong_arguments_are_told_one_by_one_and_cost_nothing(
         result = await local.call_tool("token-risk", {"tokenAddress": 7})
 
     assert result.is_error
-    assert said(result)["error"]["issues"] == issues_over_http(chained, "token-risk", {"tokenAddress": 7})
+    assert structured_content(result)["error"]["issues"] == issues_over_http(
+        chained, "token-risk", {"tokenAddress": 7}
+    )
     assert devchain.balance(PAYER.address) == before
 
 
@@ -180,9 +182,9 @@ async def test_that_nothing_is_known_is_told_with_the_money_it_cost(
         result = await local.call_tool(POOL, PAIR)
 
     assert result.is_error
-    error = said(result)["error"]
+    error = structured_content(result)["error"]
     assert (error["code"], error["money"]) == ("no_data", "moved")
-    assert said(result)["requestId"].startswith("req_")
+    assert structured_content(result)["requestId"].startswith("req_")
 
 
 async def test_an_option_beyond_one_cent_is_named(
@@ -191,7 +193,7 @@ async def test_an_option_beyond_one_cent_is_named(
     async with open_stdio(chained, WALLET=wallet) as local:
         result = await local.call_tool("crawler-scrape", {"url": "https://example.org", "actions": []})
 
-    error = said(result)["error"]
+    error = structured_content(result)["error"]
     assert (error["code"], error["options"]) == ("unsupported_options", ["actions"])
 
 
@@ -205,7 +207,7 @@ async def test_an_empty_wallet_is_told_and_nothing_moves(
     async with open_stdio(chained, WALLET=str(poor)) as local:
         result = await local.call_tool(SLUG, QUESTION)
 
-    error = said(result)["error"]
+    error = structured_content(result)["error"]
     assert (error["code"], error["money"]) == ("insufficient_balance", "reported_not_moved")
 
 
@@ -232,7 +234,7 @@ async def test_an_api_that_went_away_is_told_when_tools_are_listed(
     finally:
         await local.__aexit__(None, None, None)
 
-    assert said(result)["error"]["code"] == "unreachable"
+    assert structured_content(result)["error"]["code"] == "unreachable"
 
 
 def run(home: Path, *arguments: str, stdin: str = "", **more: str) -> subprocess.CompletedProcess[str]:

@@ -8,11 +8,11 @@ import httpx
 import pytest
 from jsonschema import Draft202012Validator
 from mcp_types import Tool
-from speaking import Speak
+from speaking import ConnectClient
 
 from centgate.catalog import all_services, service_details
 from centgate.client.catalog import Entry
-from centgate.faces.mcp.tools import tool_of
+from centgate.faces.mcp.tools import build_tool
 from centgate.service import AnyService
 from centgate.settings import ProviderSettings, Settings
 
@@ -40,7 +40,7 @@ def entry_of(service: AnyService) -> Entry:
 
 
 def tool_for(slug: str) -> Tool:
-    return tool_of(entry_of(SERVICES[slug]))
+    return build_tool(entry_of(SERVICES[slug]))
 
 
 def fits(schema: dict[str, Any], instance: Any) -> bool:
@@ -54,7 +54,7 @@ def entries_of(client: httpx.Client) -> list[Entry]:
 
 
 async def test_the_fourteen_services_are_tools_in_the_catalogues_order(
-    speak: Speak, reader: httpx.Client
+    speak: ConnectClient, reader: httpx.Client
 ) -> None:
     async with speak(reader) as mcp:
         listed = await mcp.list_tools()
@@ -66,15 +66,15 @@ async def test_the_fourteen_services_are_tools_in_the_catalogues_order(
 
 
 async def test_they_are_the_tools_made_from_the_catalogue_read_over_http(
-    speak: Speak, reader: httpx.Client
+    speak: ConnectClient, reader: httpx.Client
 ) -> None:
     async with speak(reader) as mcp:
         listed = await mcp.list_tools()
 
-    assert listed.tools == [tool_of(entry) for entry in entries_of(reader)]
+    assert listed.tools == [build_tool(entry) for entry in entries_of(reader)]
 
 
-async def test_the_server_says_how_paying_works(speak: Speak, reader: httpx.Client) -> None:
+async def test_the_server_says_how_paying_works(speak: ConnectClient, reader: httpx.Client) -> None:
     async with speak(reader) as mcp:
         told = mcp.instructions or ""
 
@@ -114,7 +114,7 @@ def test_it_says_when_a_deployment_has_not_set_it_up() -> None:
 
     entry = Entry.model_validate(service_details(SERVICES["phishing-check"], settings))
 
-    assert "not set up on this deployment" in (tool_of(entry).description or "")
+    assert "not set up on this deployment" in (build_tool(entry).description or "")
     assert "not set up on this deployment" not in (tool_for("phishing-check").description or "")
 
 
@@ -173,7 +173,7 @@ def test_its_input_schema_refuses_what_the_service_refuses(slug: str) -> None:
     assert set(verdicts) == {True, False}
 
 
-async def test_a_development_chain_is_among_the_chains(speak: Speak, chained: httpx.Client) -> None:
+async def test_a_development_chain_is_among_the_chains(speak: ConnectClient, chained: httpx.Client) -> None:
     async with speak(chained) as mcp:
         tools = {tool.name: tool for tool in (await mcp.list_tools()).tools}
 

@@ -16,9 +16,9 @@ import pytest
 import uvicorn
 from buyer import QUESTION, ApiFactory, Buyer, decode_header, sign_payload
 from facilitators import build_settings, open_stub_facilitator
-from speaking import PAYMENT, asking, post
+from speaking import PAYMENT, build_request, post_message
 
-from centgate.faces.api import app
+from centgate.faces.api import create_app
 from centgate.log import configure_logging
 from centgate.server import run_in_thread
 from centgate.settings import Settings
@@ -34,8 +34,11 @@ def before(method: str, **params: Any) -> dict[str, Any]:
 
 
 def test_what_the_server_is_can_be_asked_without_a_handshake(reader: httpx.Client) -> None:
-    response = post(
-        reader, asking("server/discover"), mcp_protocol_version="2026-07-28", mcp_method="server/discover"
+    response = post_message(
+        reader,
+        build_request("server/discover"),
+        mcp_protocol_version="2026-07-28",
+        mcp_method="server/discover",
     )
 
     result = response.json()["result"]
@@ -54,16 +57,18 @@ def test_what_speaks_the_protocol_is_not_loaded_by_a_start() -> None:
 
 
 def test_a_list_says_how_long_it_keeps(reader: httpx.Client) -> None:
-    response = post(reader, asking("tools/list"), mcp_protocol_version="2026-07-28", mcp_method="tools/list")
+    response = post_message(
+        reader, build_request("tools/list"), mcp_protocol_version="2026-07-28", mcp_method="tools/list"
+    )
 
     result = response.json()["result"]
     assert (result["resultType"], result["ttlMs"], result["cacheScope"]) == ("complete", 60_000, "public")
 
 
 def test_a_version_nobody_knows_is_told_those_that_are_known(reader: httpx.Client) -> None:
-    message = asking("tools/list", version="2099-01-01")
+    message = build_request("tools/list", version="2099-01-01")
 
-    response = post(reader, message, mcp_protocol_version="2099-01-01", mcp_method="tools/list")
+    response = post_message(reader, message, mcp_protocol_version="2099-01-01", mcp_method="tools/list")
 
     assert response.status_code == 400
     error = response.json()["error"]
@@ -75,13 +80,13 @@ def test_a_handshake_in_a_version_nobody_knows_is_offered_one(reader: httpx.Clie
     who = {"name": "somebody", "version": "1"}
     message = before("initialize", protocolVersion="1999-01-01", capabilities={}, clientInfo=who)
 
-    response = post(reader, message)
+    response = post_message(reader, message)
 
     assert response.json()["result"]["protocolVersion"] == "2025-11-25"
 
 
 def test_no_session_is_opened(reader: httpx.Client) -> None:
-    response = post(reader, before("tools/list"), mcp_protocol_version="2025-11-25")
+    response = post_message(reader, before("tools/list"), mcp_protocol_version="2025-11-25")
 
     assert response.status_code == 200
     assert "mcp-session-id" not in response.headers
@@ -106,14 +111,14 @@ def test_there_is_nothing_to_stream_and_no_session_to_end(reader: httpx.Client, 
 def test_what_is_no_message_is_an_error_of_the_protocol(
     reader: httpx.Client, message: str, version: str
 ) -> None:
-    response = post(reader, message, mcp_protocol_version=version)
+    response = post_message(reader, message, mcp_protocol_version=version)
 
     assert response.status_code == 400
     assert response.json()["error"]["code"] in (-32700, -32600, -32602)
 
 
 def test_a_message_that_is_too_long_is_not_read(reader: httpx.Client) -> None:
-    response = post(reader, before("tools/call", name=SLUG, arguments={"url": "x" * 200_000}))
+    response = post_message(reader, before("tools/call", name=SLUG, arguments={"url": "x" * 200_000}))
 
     assert response.status_code == 413
     assert "longer than 98304 bytes" in response.json()["error"]["message"]
@@ -145,14 +150,14 @@ def test_who_hangs_up_within_a_message_leaves_one_line(
 def test_numbers_that_json_does_not_know_are_refused_uncharged(reader: httpx.Client, number: str) -> None:
     message = json.dumps(before("tools/call", **CALL)).replace(json.dumps(QUESTION), f'{{"url": {number}}}')
 
-    response = post(reader, message)
+    response = post_message(reader, message)
 
     error = response.json()["result"]["structuredContent"]["error"]
     assert error["code"] == "validation_error"
 
 
 def test_a_notification_is_taken_and_nothing_comes_back(reader: httpx.Client) -> None:
-    response = post(reader, {"jsonrpc": "2.0", "method": "notifications/initialized"})
+    response = post_message(reader, {"jsonrpc": "2.0", "method": "notifications/initialized"})
 
     assert (response.status_code, response.content) == (202, b"")
 
@@ -165,7 +170,7 @@ def guarded(api: ApiFactory, settings: Settings) -> httpx.Client:
 
 @pytest.mark.parametrize("origin", ["https://evil.test", "null", f"{PAGE}.evil.test", "http://page.test"])
 def test_a_foreign_page_is_kept_out(guarded: httpx.Client, origin: str) -> None:
-    response = post(guarded, before("tools/list"), origin=origin)
+    response = post_message(guarded, before("tools/list"), origin=origin)
 
     assert response.status_code == 403
     assert response.json()["error"]["message"].startswith(f"pages of {origin} may not call")
@@ -176,14 +181,14 @@ def test_pages_that_are_allowed_and_its_own_are_let_in(guarded: httpx.Client) ->
     own = str(guarded.base_url).rstrip("/")
 
     origins = [PAGE, own]
-    statuses = [post(guarded, before("tools/list"), origin=origin).status_code for origin in origins]
+    statuses = [post_message(guarded, before("tools/list"), origin=origin).status_code for origin in origins]
 
     assert statuses == [200, 200]
-    assert post(guarded, before("tools/list")).status_code == 200
+    assert post_message(guarded, before("tools/list")).status_code == 200
 
 
 def test_unless_the_operator_says_otherwise_every_page_may_call(reader: httpx.Client) -> None:
-    response = post(reader, before("tools/list"), origin="https://anybody.test")
+    response = post_message(reader, before("tools/list"), origin="https://anybody.test")
 
     assert response.status_code == 200
     assert response.headers["Access-Control-Allow-Origin"] == "*"
@@ -228,12 +233,12 @@ def test_a_call_has_one_line_in_the_log_with_service_code_and_payment(
             run_in_thread(build_settings(tmp_path, stub.url)) as url,
             httpx.Client(base_url=url, timeout=30) as client,
         ):
-            unpaid = post(client, before("tools/call", **CALL)).json()["result"]["structuredContent"]
+            unpaid = post_message(client, before("tools/call", **CALL)).json()["result"]["structuredContent"]
             assert unpaid == decode_header(client.post(f"/services/{SLUG}").headers["PAYMENT-REQUIRED"])
             payment = sign_payload(client, buyer, nonce="0x" + "5e" * 32)
-            post(client, before("tools/call", **CALL, _meta={PAYMENT: payment}))
+            post_message(client, before("tools/call", **CALL, _meta={PAYMENT: payment}))
             broken = payment | {"payload": payment["payload"] | {"signature": "0x" + "5e" * 65}}
-            post(client, before("tools/call", **CALL, _meta={PAYMENT: broken}))
+            post_message(client, before("tools/call", **CALL, _meta={PAYMENT: broken}))
     finally:
         configure_logging("error")
 
@@ -252,7 +257,7 @@ def test_a_call_has_one_line_in_the_log_with_service_code_and_payment(
 def client_of_a_closed_house(settings: Settings) -> Generator[httpx.Client]:
     """A client of an API that was never opened, so that every call fails as nobody foresaw."""
     configure_logging("critical")
-    server = uvicorn.Server(uvicorn.Config(app(settings), port=0, log_config=None, lifespan="off"))
+    server = uvicorn.Server(uvicorn.Config(create_app(settings), port=0, log_config=None, lifespan="off"))
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()
     while not server.started:
@@ -266,7 +271,7 @@ def client_of_a_closed_house(settings: Settings) -> Generator[httpx.Client]:
 
 
 def test_what_fails_unforeseen_is_told_without_its_insides(client_of_a_closed_house: httpx.Client) -> None:
-    response = post(client_of_a_closed_house, before("tools/call", **CALL))
+    response = post_message(client_of_a_closed_house, before("tools/call", **CALL))
 
     result = response.json()["result"]
     assert result["isError"] is True
@@ -286,7 +291,7 @@ def limited(api: ApiFactory, settings: Settings) -> httpx.Client:
 
 
 def test_a_limited_tool_call_is_a_result_with_the_error(limited: httpx.Client) -> None:
-    messages = [post(limited, before("tools/call", **CALL)).json()["result"] for _ in range(2)]
+    messages = [post_message(limited, before("tools/call", **CALL)).json()["result"] for _ in range(2)]
 
     assert [message["structuredContent"].get("x402Version") for message in messages] == [2, None]
     refused = messages[1]
@@ -299,7 +304,7 @@ def test_a_limited_tool_call_is_a_result_with_the_error(limited: httpx.Client) -
 def test_a_limited_tool_call_with_an_unknown_payment_is_untouched(limited: httpx.Client) -> None:
     payload = sign_payload(limited, Buyer())
 
-    response = post(limited, before("tools/call", **CALL, _meta={PAYMENT: payload}))
+    response = post_message(limited, before("tools/call", **CALL, _meta={PAYMENT: payload}))
 
     error = response.json()["result"]["structuredContent"]["error"]
     unused = {"state": "unused", "charged": False, "retry": "same_payment"}
@@ -313,9 +318,9 @@ def test_a_payment_over_mcp_gives_its_token_back_and_is_never_limited(
     payload = sign_payload(client, Buyer())
     call = before("tools/call", **CALL, _meta={PAYMENT: payload})
 
-    bought = post(client, call).json()["result"]
+    bought = post_message(client, call).json()["result"]
     free = [client.get("/services").status_code for _ in range(3)]
-    again = post(client, call).json()["result"]
+    again = post_message(client, call).json()["result"]
 
     assert bought["isError"] is False
     assert free == [200, 200, 429]
@@ -326,7 +331,7 @@ def test_a_payment_over_mcp_gives_its_token_back_and_is_never_limited(
 def test_any_other_message_is_refused_over_http(limited: httpx.Client, method: str) -> None:
     limited.get("/services")
 
-    response = post(limited, before(method))
+    response = post_message(limited, before(method))
 
     assert response.status_code == 429
     assert int(response.headers["Retry-After"]) > 0

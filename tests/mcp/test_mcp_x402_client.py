@@ -14,7 +14,7 @@ import pytest
 from buyer import QUESTION
 from eth_account import Account
 from mcp import Client
-from speaking import Speak
+from speaking import ConnectClient
 from x402 import x402Client
 from x402.mcp.client_async import wrap_mcp_client_with_payment
 from x402.mechanisms.evm.exact import register_exact_evm_client
@@ -57,7 +57,7 @@ def balances(chain: DevChain) -> tuple[int, int]:
 
 
 async def test_it_is_asked_to_pay_pays_and_is_answered(
-    speak: Speak, chained: httpx.Client, devchain: DevChain, wallet: x402Client
+    speak: ConnectClient, chained: httpx.Client, devchain: DevChain, wallet: x402Client
 ) -> None:
     before = balances(devchain)
 
@@ -75,7 +75,7 @@ async def test_it_is_asked_to_pay_pays_and_is_answered(
 
 
 async def test_what_it_asks_wrongly_costs_it_nothing(
-    speak: Speak, chained: httpx.Client, devchain: DevChain, wallet: x402Client
+    speak: ConnectClient, chained: httpx.Client, devchain: DevChain, wallet: x402Client
 ) -> None:
     before = balances(devchain)
 

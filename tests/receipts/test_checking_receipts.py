@@ -25,7 +25,7 @@ from signed import (
 from typer.testing import CliRunner, Result
 
 from centgate.cli import app
-from centgate.receipts.checking import examine
+from centgate.receipts.checking import verify_receipt
 
 Verify = Callable[..., Result]
 
@@ -218,9 +218,9 @@ def test_optional_fields_that_are_missing_are_signed_as_empty() -> None:
     settled = signed_settle_response(transaction="")
     del settled["extensions"]["offer-receipt"]["info"]["receipt"]["payload"]["transaction"]
 
-    verdict = examine(settled, body=BODY)
+    verdict = verify_receipt(settled, body=BODY)
 
-    assert verdict.holds
+    assert verdict.is_valid
     assert verdict.signer == SIGNER.address
 
 

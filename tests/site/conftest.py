@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
-from visitors import Site, open_site
+from visitors import ServedSite, serve_site
 
 from centgate.dev import paid_on
 from centgate.devchain.house import DevChain
@@ -17,10 +17,10 @@ from centgate.settings import Settings
 
 
 @pytest.fixture(scope="session")
-def shop(devchain: DevChain, tmp_path_factory: pytest.TempPathFactory) -> Generator[Site]:
+def shop(devchain: DevChain, tmp_path_factory: pytest.TempPathFactory) -> Generator[ServedSite]:
     """The website of an API that is paid on the development chain."""
     settings = paid_on(devchain, Settings(port=0), tmp_path_factory.mktemp("shop"))
-    with run_in_thread(settings) as api, open_site(api) as site:
+    with run_in_thread(settings) as api, serve_site(api) as site:
         yield site
 
 
@@ -38,7 +38,7 @@ def chromium() -> Generator[Browser]:
 
 
 @pytest.fixture
-def context(chromium: Browser, shop: Site) -> Generator[BrowserContext]:
+def context(chromium: Browser, shop: ServedSite) -> Generator[BrowserContext]:
     """A browser context whose base URL is the website."""
     context = chromium.new_context(base_url=shop.url)
     context.set_default_timeout(15_000)

@@ -17,10 +17,10 @@ from facilitators import build_settings, open_stub_facilitator
 from lxml import html
 from markdown_it import MarkdownIt
 
-from centgate.faces.site.deployment import Deployment, read_deployment
-from centgate.faces.site.file import File
-from centgate.faces.site.files import all_files
-from centgate.faces.site.pages import all_pages
+from centgate.faces.site.deployment import ApiSnapshot, read_snapshot
+from centgate.faces.site.file import SiteFile
+from centgate.faces.site.files import build_files
+from centgate.faces.site.pages import build_pages
 from centgate.server import run_in_thread
 
 API = "https://api.shop.example"
@@ -28,11 +28,11 @@ SITE = "https://www.shop.example"
 
 
 @dataclass(frozen=True)
-class Reading:
+class SiteFixture:
     """A deployment, all files of its website, and a client of its API."""
 
-    deployment: Deployment
-    files: dict[str, File]
+    deployment: ApiSnapshot
+    files: dict[str, SiteFile]
     api: httpx.Client
 
     def text(self, path: str) -> str:
@@ -41,20 +41,20 @@ class Reading:
     @property
     def markdown_paths(self) -> list[str]:
         """The paths of every page's Markdown."""
-        return [page.markdown_path for page in all_pages(self.deployment)]
+        return [page.markdown_path for page in build_pages(self.deployment)]
 
 
 @contextmanager
-def reading(folder: Path, **changes: object) -> Generator[Reading]:
+def open_site_fixture(folder: Path, **changes: object) -> Generator[SiteFixture]:
     """Serve an API with changed settings and generate its website."""
     with open_stub_facilitator() as stub:
         settings = build_settings(folder, stub.url).model_copy(update={"public_url": API, **changes})
         with run_in_thread(settings) as url, httpx.Client(base_url=url, timeout=30) as api:
-            deployment = read_deployment(url, SITE)
-            yield Reading(deployment, all_files(deployment), api)
+            deployment = read_snapshot(url, SITE)
+            yield SiteFixture(deployment, build_files(deployment), api)
 
 
-def links(markdown: str) -> Iterator[str]:
+def iterate_links(markdown: str) -> Iterator[str]:
     """Yield the targets of all links in a Markdown text."""
     for token in MarkdownIt("commonmark").enable("table").parse(markdown):
         for child in token.children or ():
@@ -62,7 +62,7 @@ def links(markdown: str) -> Iterator[str]:
                 yield str(child.attrs["href"])
 
 
-def code(markdown: str) -> Iterator[str]:
+def iterate_code(markdown: str) -> Iterator[str]:
     """Yield all code blocks and inline code of a Markdown text."""
     for token in MarkdownIt("commonmark").enable("table").parse(markdown):
         if token.type == "fence":
@@ -70,17 +70,17 @@ def code(markdown: str) -> Iterator[str]:
         yield from (child.content for child in token.children or () if child.type == "code_inline")
 
 
-def addresses(text: str, start: str) -> set[str]:
+def find_addresses(text: str, start: str) -> set[str]:
     """Find all URLs in a text that begin with `start`."""
     found = re.findall(re.escape(start) + r"(?:/[\w./{}-]*)?", text)
     return {each.rstrip(".") for each in found}
 
 
-def picked(page: str, path: str) -> list[Any]:
+def xpath(page: str, path: str) -> list[Any]:
     """Evaluate an XPath on a page of HTML: elements, attributes or texts."""
     return cast(list[Any], html.fromstring(page).xpath(path))
 
 
-def ids(page: str) -> set[str]:
+def element_ids(page: str) -> set[str]:
     """Return all element ids of a page of HTML."""
-    return set(map(str, picked(page, "//@id")))
+    return set(map(str, xpath(page, "//@id")))

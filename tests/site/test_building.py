@@ -12,11 +12,11 @@ from typing import Any
 import httpx
 import pytest
 from lxml import html as lxml
-from visitors import Site
+from visitors import ServedSite
 
-from centgate.faces.site.building import Unwritable, build
-from centgate.faces.site.files import all_files
-from centgate.faces.verification import VerificationFile
+from centgate.faces.site.building import UnwritableFile, write_site
+from centgate.faces.site.files import build_files
+from centgate.faces.verification import WellKnownFile
 
 READER: Any = lxml
 CENTGATE = Path(sys.executable).with_name("centgate")
@@ -24,10 +24,10 @@ WAIT = 30.0
 
 
 @pytest.fixture(scope="session")
-def built(shop: Site, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def built(shop: ServedSite, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The website, written."""
     out = tmp_path_factory.mktemp("built")
-    build(shop.deployment, out)
+    write_site(shop.deployment, out)
     return out
 
 
@@ -46,13 +46,13 @@ def host(built: Path) -> Generator[httpx.Client]:
         server.terminate()
 
 
-def test_everything_that_is_served_is_written(shop: Site, built: Path) -> None:
-    for file in all_files(shop.deployment).values():
-        assert (built / file.lies).read_bytes() == file.content, file.path
+def test_everything_that_is_served_is_written(shop: ServedSite, built: Path) -> None:
+    for file in build_files(shop.deployment).values():
+        assert (built / file.static_path).read_bytes() == file.content, file.path
 
 
 def test_a_plain_host_serves_every_page_and_all_that_it_links_to(
-    shop: Site, built: Path, host: httpx.Client
+    shop: ServedSite, built: Path, host: httpx.Client
 ) -> None:
     links: set[str] = set()
     for file in built.rglob("*.html"):
@@ -65,7 +65,7 @@ def test_a_plain_host_serves_every_page_and_all_that_it_links_to(
     assert {link: host.get(link).status_code for link in inside if host.get(link).status_code != 200} == {}
 
 
-def test_hosts_are_told_what_they_do_not_know(shop: Site, built: Path) -> None:
+def test_hosts_are_told_what_they_do_not_know(shop: ServedSite, built: Path) -> None:
     told = (built / "_headers").read_text()
 
     rules = {block.splitlines()[0]: block for block in ("\n" + told).split("\n/") if block.strip()}
@@ -76,45 +76,45 @@ def test_hosts_are_told_what_they_do_not_know(shop: Site, built: Path) -> None:
     assert (built / "404.html").is_file()
 
 
-def test_what_the_operator_gives_is_written_too(shop: Site, tmp_path: Path) -> None:
-    own = VerificationFile("proof.txt", "text/plain; charset=utf-8", b"proof")
+def test_what_the_operator_gives_is_written_too(shop: ServedSite, tmp_path: Path) -> None:
+    own = WellKnownFile("proof.txt", "text/plain; charset=utf-8", b"proof")
 
-    build(shop.deployment, tmp_path, [own])
+    write_site(shop.deployment, tmp_path, [own])
 
     assert (tmp_path / ".well-known" / "proof.txt").read_bytes() == b"proof"
 
 
 @pytest.mark.parametrize("slug", ["../../outside", "a/../../../outside"])
-def test_nothing_is_written_outside_the_folder(shop: Site, tmp_path: Path, slug: str) -> None:
+def test_nothing_is_written_outside_the_folder(shop: ServedSite, tmp_path: Path, slug: str) -> None:
     first, *others = shop.deployment.services
     hostile = replace(shop.deployment, services=(first.model_copy(update={"slug": slug}), *others))
 
-    with pytest.raises(Unwritable, match="nothing was written"):
-        build(hostile, tmp_path / "out" / "site")
+    with pytest.raises(UnwritableFile, match="nothing was written"):
+        write_site(hostile, tmp_path / "out" / "site")
 
     assert list(tmp_path.rglob("*")) == []
 
 
-def test_a_link_in_the_folder_does_not_lead_out_of_it(shop: Site, tmp_path: Path) -> None:
+def test_a_link_in_the_folder_does_not_lead_out_of_it(shop: ServedSite, tmp_path: Path) -> None:
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "services").symlink_to(tmp_path / "elsewhere")
 
-    with pytest.raises(Unwritable, match="nothing was written"):
-        build(shop.deployment, tmp_path / "out")
+    with pytest.raises(UnwritableFile, match="nothing was written"):
+        write_site(shop.deployment, tmp_path / "out")
 
     assert list((tmp_path / "elsewhere").iterdir()) == []
 
 
-def test_what_lies_in_the_folder_stays(shop: Site, tmp_path: Path) -> None:
+def test_what_lies_in_the_folder_stays(shop: ServedSite, tmp_path: Path) -> None:
     (tmp_path / "CNAME").write_text("site.example")
 
-    build(shop.deployment, tmp_path)
+    write_site(shop.deployment, tmp_path)
 
     assert (tmp_path / "CNAME").read_text() == "site.example"
 
 
-def test_the_command_writes_a_site_under_the_address_given(shop: Site, tmp_path: Path) -> None:
+def test_the_command_writes_a_site_under_the_address_given(shop: ServedSite, tmp_path: Path) -> None:
     done = run("--api", shop.deployment.api, "--url", "https://site.example/", "--out", str(tmp_path / "out"))
 
     assert (done.returncode, done.stderr) == (0, "")
@@ -122,14 +122,14 @@ def test_the_command_writes_a_site_under_the_address_given(shop: Site, tmp_path:
     assert "](https://site.example/paying.md)" in (tmp_path / "out" / "index.md").read_text()
 
 
-def test_without_an_address_it_says_which_one_it_took(shop: Site, tmp_path: Path) -> None:
+def test_without_an_address_it_says_which_one_it_took(shop: ServedSite, tmp_path: Path) -> None:
     done = run("--api", shop.deployment.api, "--out", str(tmp_path))
 
     assert done.returncode == 0
     assert "--url is not set" in done.stderr
 
 
-def test_a_folder_that_cannot_be_written_is_said(shop: Site, tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_written_is_said(shop: ServedSite, tmp_path: Path) -> None:
     (tmp_path / "out").write_text("a file")
 
     done = run("--api", shop.deployment.api, "--url", "https://site.example", "--out", str(tmp_path / "out"))

@@ -22,18 +22,25 @@ import httpx
 import pytest
 from markdown_it import MarkdownIt
 from playwright.sync_api import Page
-from readings import picked
-from visitors import Site, open_site
+from readings import xpath
+from visitors import ServedSite, serve_site
 
 from centgate.client import catalog
 from centgate.client.catalog import CatalogUnread
-from centgate.faces.site.building import build
-from centgate.faces.site.deployment import Deployment, read_deployment
-from centgate.faces.site.file import File
-from centgate.faces.site.files import all_files
-from centgate.faces.site.policy import policy
-from centgate.faces.site.serving import Window
-from centgate.faces.site.wording import cell, code, fenced, line, name, outside
+from centgate.faces.site.building import write_site
+from centgate.faces.site.deployment import ApiSnapshot, read_snapshot
+from centgate.faces.site.file import SiteFile
+from centgate.faces.site.files import build_files
+from centgate.faces.site.policy import content_security_policy
+from centgate.faces.site.serving import SiteState
+from centgate.faces.site.wording import (
+    code_block,
+    escape_cell,
+    escape_line,
+    escape_name,
+    external_link,
+    inline_code,
+)
 
 CENTGATE = Path(sys.executable).with_name("centgate")
 SITE = "https://www.shop.example"
@@ -90,7 +97,7 @@ def api_of(bodies: Bodies) -> Generator[str]:
 
 
 @pytest.fixture(scope="module")
-def tame(shop: Site) -> Bodies:
+def tame(shop: ServedSite) -> Bodies:
     """Everything that an honest API of a few services says."""
     with httpx.Client(base_url=shop.deployment.api, timeout=WAIT) as http:
         paths = [CATALOGUE, OPENAPI, TERMS, HEALTH]
@@ -117,11 +124,11 @@ def attacked(node: Any, key: str = "") -> Any:
     return f"javascript:owned=1//{ATTACK}" if key == "docsUrl" else f"{ATTACK}{node}{ATTACK}"
 
 
-def made(bodies: Bodies) -> tuple[Deployment, dict[str, File]]:
+def made(bodies: Bodies) -> tuple[ApiSnapshot, dict[str, SiteFile]]:
     """The website of an API that says this."""
     with api_of(bodies) as api:
-        deployment = read_deployment(api, SITE)
-        return deployment, all_files(deployment)
+        deployment = read_snapshot(api, SITE)
+        return deployment, build_files(deployment)
 
 
 def headings(markdown: str) -> list[str]:
@@ -132,24 +139,24 @@ def headings(markdown: str) -> list[str]:
 
 
 @pytest.fixture(scope="module")
-def hostile(tame: Bodies) -> dict[str, File]:
+def hostile(tame: Bodies) -> dict[str, SiteFile]:
     """The website of an API that attacks with every word."""
     return made({path: attacked(body) for path, body in tame.items()})[1]
 
 
-def test_words_that_attack_put_nothing_into_a_page(hostile: dict[str, File]) -> None:
+def test_words_that_attack_put_nothing_into_a_page(hostile: dict[str, SiteFile]) -> None:
     for path, file in hostile.items():
         if not file.media_type.startswith("text/html"):
             continue
         page = file.content.decode()
-        assert picked(page, "//img | //iframe | //object | //embed | //style | //@style") == [], path
-        assert [at for at in picked(page, "//@*") if at.attrname.startswith("on")] == [], path
-        assert picked(page, "//script[not(@src) and not(contains(@type, 'json'))]") == [], path
-        assert [to for to in picked(page, "//@href") if "javascript" in to or "evil" in to] == [], path
+        assert xpath(page, "//img | //iframe | //object | //embed | //style | //@style") == [], path
+        assert [at for at in xpath(page, "//@*") if at.attrname.startswith("on")] == [], path
+        assert xpath(page, "//script[not(@src) and not(contains(@type, 'json'))]") == [], path
+        assert [to for to in xpath(page, "//@href") if "javascript" in to or "evil" in to] == [], path
 
 
 def test_words_that_attack_change_no_page_of_markdown_but_in_its_words(
-    tame: Bodies, hostile: dict[str, File]
+    tame: Bodies, hostile: dict[str, SiteFile]
 ) -> None:
     honest = made(tame)[1]
     for path, file in hostile.items():
@@ -160,7 +167,7 @@ def test_words_that_attack_change_no_page_of_markdown_but_in_its_words(
 
 
 @pytest.mark.parametrize("path", ["/llms.txt", "/services/token-risk.md", "/index.md", "/trust.md"])
-def test_words_that_attack_make_no_link_of_markdown(hostile: dict[str, File], path: str) -> None:
+def test_words_that_attack_make_no_link_of_markdown(hostile: dict[str, SiteFile], path: str) -> None:
     tokens = MarkdownIt("commonmark").enable("table").parse(hostile[path].content.decode())
     links = [
         str(child.attrs.get("href") or child.attrs.get("src"))
@@ -174,7 +181,7 @@ def test_words_that_attack_make_no_link_of_markdown(hostile: dict[str, File], pa
 
 
 def test_words_that_attack_run_nothing_in_a_browser(page: Page, tame: Bodies) -> None:
-    with api_of({path: attacked(body) for path, body in tame.items()}) as api, open_site(api) as site:
+    with api_of({path: attacked(body) for path, body in tame.items()}) as api, serve_site(api) as site:
         for path in ("/", "/services/token-risk", "/trust", "/reference", "/status"):
             page.goto(site.url + path)
 
@@ -367,7 +374,7 @@ def test_an_api_that_drips_is_left(bodies: Bodies, monkeypatch: pytest.MonkeyPat
     with _Api(("127.0.0.1", 0), Dripping) as server:
         threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
         with pytest.raises(CatalogUnread, match="takes longer"):
-            read_deployment(f"http://127.0.0.1:{server.server_address[1]}", SITE)
+            read_snapshot(f"http://127.0.0.1:{server.server_address[1]}", SITE)
         enough.set()
         server.shutdown()
 
@@ -397,10 +404,10 @@ def test_the_commands_say_it_and_write_nothing(bodies: Bodies, tmp_path: Path, c
 
 def test_an_api_that_turns_bad_leaves_the_pages_as_they_were(bodies: Bodies) -> None:
     with api_of(bodies) as api:
-        window = Window(api, read_deployment(api, SITE), ())
+        window = SiteState(api, read_snapshot(api, SITE), ())
         before = set(window.files)
         bodies[ONE]["inputSchema"] = {"properties": 7}
-        window.read_again()
+        window.refresh()
 
         assert set(window.files) == before
         assert b"not reachable" in window.files["/status.md"].content
@@ -410,25 +417,25 @@ def test_a_website_of_a_hostile_api_lies_in_its_folder(tame: Bodies, tmp_path: P
     out = tmp_path / "deep" / "out"
     deployment = made({path: attacked(body) for path, body in tame.items()})[0]
 
-    written = build(deployment, out)
+    written = write_site(deployment, out)
 
     assert all(path.resolve().is_relative_to(out.resolve()) for path in written)
     assert [path.name for path in (tmp_path / "deep").iterdir()] == ["out"]
-    assert policy(deployment).count("script-src") == 1
+    assert content_security_policy(deployment).count("script-src") == 1
 
 
 def test_words_of_others_keep_their_place() -> None:
-    assert name(ATTACK).count("\n") == 0
-    assert not set(name(ATTACK)) & set("[]<>`|*#")
+    assert escape_name(ATTACK).count("\n") == 0
+    assert not set(escape_name(ATTACK)) & set("[]<>`|*#")
     for text in (ATTACK, "- a", "> a", "# a", "```sh", "~~~", "| a |", "=== b", "[a]: https://evil.example"):
-        tokens = MarkdownIt("commonmark").enable("table").parse(line(text))
+        tokens = MarkdownIt("commonmark").enable("table").parse(escape_line(text))
         assert [token.type for token in tokens] == ["paragraph_open", "inline", "paragraph_close"], text
         assert {child.type for child in tokens[1].children or ()} <= {"text", "code_inline", "text_special"}
-    assert cell("a|b\nc") == "a\\|b c"
-    assert code("a`b") == "``a`b``"
-    assert fenced("```\n````", "sh").startswith("`````sh")
-    assert outside("A", "javascript:x") == "A"
-    assert outside("A]", "https://a.example/x") == "[A](https://a.example/x)"
+    assert escape_cell("a|b\nc") == "a\\|b c"
+    assert inline_code("a`b") == "``a`b``"
+    assert code_block("```\n````", "sh").startswith("`````sh")
+    assert external_link("A", "javascript:x") == "A"
+    assert external_link("A]", "https://a.example/x") == "[A](https://a.example/x)"
 
 
 ODD = [
@@ -462,7 +469,7 @@ HEADERS = [
 ]
 
 
-def sent(site: Site, head: bytes) -> bytes:
+def sent(site: ServedSite, head: bytes) -> bytes:
     """Return the response to raw bytes."""
     port, answer = int(site.url.rpartition(":")[2]), b""
     with socket.create_connection(("127.0.0.1", port), timeout=WAIT) as connection, suppress(ConnectionError):
@@ -473,7 +480,7 @@ def sent(site: Site, head: bytes) -> bytes:
 
 
 @pytest.mark.parametrize("head", [*ODD, *(b"GET / HTTP/1.1\r\n" + each for each in HEADERS)], ids=range(25))
-def test_an_odd_request_is_answered_or_refused(shop: Site, head: bytes) -> None:
+def test_an_odd_request_is_answered_or_refused(shop: ServedSite, head: bytes) -> None:
     answer = sent(shop, head)
 
     status = int(answer.split(b" ", 2)[1]) if answer else 400

@@ -27,48 +27,48 @@ from buyer import decode_header
 from lxml import etree
 from markdown_it import MarkdownIt
 from protego import Protego
-from readings import API, SITE, Reading, picked, reading
-from visitors import Site
+from readings import API, SITE, SiteFixture, open_site_fixture, xpath
+from visitors import ServedSite
 
-from centgate.faces.site.building import build
-from centgate.faces.site.discovery import reportable
-from centgate.faces.site.files import all_files
-from centgate.faces.site.indexes import AGENTS
-from centgate.faces.site.pages import all_pages
-from centgate.faces.verification import files as own_files
+from centgate.faces.site.building import write_site
+from centgate.faces.site.discovery import has_security_contact
+from centgate.faces.site.files import build_files
+from centgate.faces.site.indexes import CRAWLER_NAMES
+from centgate.faces.site.pages import build_pages
+from centgate.faces.verification import read_wellknown_files as own_files
 
 SITEMAP = "{http://www.sitemaps.org/schemas/sitemap/0.9}"
 
 
 @pytest.fixture(scope="module")
-def told(tmp_path_factory: pytest.TempPathFactory) -> Generator[Reading]:
+def told(tmp_path_factory: pytest.TempPathFactory) -> Generator[SiteFixture]:
     """A deployment whose operator can be written to."""
-    with reading(tmp_path_factory.mktemp("told"), operator="mailto:desk@shop.example") as found:
+    with open_site_fixture(tmp_path_factory.mktemp("told"), operator="mailto:desk@shop.example") as found:
         yield found
 
 
 @pytest.fixture(scope="module")
-def unpaid(tmp_path_factory: pytest.TempPathFactory) -> Generator[Reading]:
+def unpaid(tmp_path_factory: pytest.TempPathFactory) -> Generator[SiteFixture]:
     """A deployment that takes no payments, and whose operator cannot be reached."""
-    with reading(tmp_path_factory.mktemp("unpaid"), pay_to=None) as found:
+    with open_site_fixture(tmp_path_factory.mktemp("unpaid"), pay_to=None) as found:
         yield found
 
 
 @pytest.fixture(params=["told", "unpaid"])
-def either(request: pytest.FixtureRequest) -> Reading:
+def either(request: pytest.FixtureRequest) -> SiteFixture:
     """Each of the two."""
     return request.getfixturevalue(request.param)
 
 
 def structured(page: str) -> list[dict[str, Any]]:
     """Return the JSON-LD of a page."""
-    (script,) = picked(page, "//script[@type='application/ld+json']/text()")
+    (script,) = xpath(page, "//script[@type='application/ld+json']/text()")
     content = json.loads(script)
     assert content["@context"] == "https://schema.org"
     return content["@graph"]
 
 
-def found(told: Reading, address: str) -> bool:
+def found(told: SiteFixture, address: str) -> bool:
     """Return True if an address of the website or of the API exists."""
     if address.startswith(SITE):
         return (urlsplit(address).path or "/") in told.files
@@ -85,7 +85,7 @@ def headings(text: str) -> list[str]:
     ]
 
 
-def test_llms_txt_has_the_form_that_readers_take(either: Reading) -> None:
+def test_llms_txt_has_the_form_that_readers_take(either: SiteFixture) -> None:
     text = either.text("/llms.txt")
 
     title, empty, summary = text.splitlines()[:3]
@@ -96,18 +96,18 @@ def test_llms_txt_has_the_form_that_readers_take(either: Reading) -> None:
     assert [each[:2] for each in headings(text)] == ["h1", *["h2"] * 4]
 
 
-def test_llms_txt_leads_to_markdown_that_is_there(either: Reading) -> None:
+def test_llms_txt_leads_to_markdown_that_is_there(either: SiteFixture) -> None:
     sections = either.text("/llms.txt").split("\n## Optional\n")
 
     pages = re.findall(r"^- \[[^]]+\]\(([^)]+)\): ", sections[0], re.MULTILINE)
     machine = re.findall(r"^- \[[^]]+\]\(([^)]+)\): ", sections[1], re.MULTILINE)
 
-    assert len(pages) == len(all_pages(either.deployment)) - 1
+    assert len(pages) == len(build_pages(either.deployment)) - 1
     assert all(page.startswith(f"{SITE}/") and page.endswith(".md") for page in pages)
     assert [address for address in [*pages, *machine] if not found(either, address)] == []
 
 
-def test_the_prices_of_llms_txt_are_those_of_the_catalogue_and_of_the_402(told: Reading) -> None:
+def test_the_prices_of_llms_txt_are_those_of_the_catalogue_and_of_the_402(told: SiteFixture) -> None:
     offered = re.findall(r"`(\w+) (/\S+) \$(\S+)`", told.text("/llms.txt"))
 
     catalogue = told.api.get("/services").json()["services"]
@@ -117,7 +117,7 @@ def test_the_prices_of_llms_txt_are_those_of_the_catalogue_and_of_the_402(told: 
         assert Decimal(price) * 10**6 == int(terms["amount"])
 
 
-def test_llms_full_has_every_page_under_headings_that_differ(either: Reading) -> None:
+def test_llms_full_has_every_page_under_headings_that_differ(either: SiteFixture) -> None:
     text = either.text("/llms-full.txt")
 
     found = headings(text)
@@ -129,15 +129,15 @@ def test_llms_full_has_every_page_under_headings_that_differ(either: Reading) ->
     assert len(found) > 100
 
 
-@pytest.mark.parametrize("agent", [*AGENTS, "curl", "somebody-new"])
-def test_every_agent_may_read_every_page(told: Reading, agent: str) -> None:
+@pytest.mark.parametrize("agent", [*CRAWLER_NAMES, "curl", "somebody-new"])
+def test_every_agent_may_read_every_page(told: SiteFixture, agent: str) -> None:
     rules = Protego.parse(told.text("/robots.txt"))
 
-    assert all(rules.can_fetch(f"{SITE}{page.path}", agent) for page in all_pages(told.deployment))
+    assert all(rules.can_fetch(f"{SITE}{page.path}", agent) for page in build_pages(told.deployment))
     assert rules.can_fetch(f"{SITE}/llms.txt", agent)
 
 
-def test_robots_txt_names_the_sitemap_and_what_texts_are_for(told: Reading) -> None:
+def test_robots_txt_names_the_sitemap_and_what_texts_are_for(told: SiteFixture) -> None:
     text = told.text("/robots.txt")
 
     groups = text.strip().split("\n\n")
@@ -145,15 +145,15 @@ def test_robots_txt_names_the_sitemap_and_what_texts_are_for(told: Reading) -> N
     assert all("\nContent-Signal: search=yes, ai-input=yes\n" in group for group in groups[:2])
 
 
-def test_the_sitemap_has_every_page_and_no_invented_date(told: Reading) -> None:
+def test_the_sitemap_has_every_page_and_no_invented_date(told: SiteFixture) -> None:
     tree = etree.fromstring(told.files["/sitemap.xml"].content)
 
-    pages = [f"{SITE}{page.path}" for page in all_pages(told.deployment)]
+    pages = [f"{SITE}{page.path}" for page in build_pages(told.deployment)]
     assert [each.text for each in tree.iter(f"{SITEMAP}loc")] == pages
     assert [*tree.iter(f"{SITEMAP}lastmod")] == []
 
 
-def test_the_api_catalog_is_a_linkset_whose_targets_are_there(either: Reading) -> None:
+def test_the_api_catalog_is_a_linkset_whose_targets_are_there(either: SiteFixture) -> None:
     file = either.files["/.well-known/api-catalog"]
     catalogue, said = json.loads(file.content)["linkset"]
 
@@ -166,7 +166,7 @@ def test_the_api_catalog_is_a_linkset_whose_targets_are_there(either: Reading) -
     assert [target["href"] for target in targets if not found(either, target["href"])] == []
 
 
-def test_the_types_of_the_api_catalog_are_those_of_the_responses(told: Reading) -> None:
+def test_the_types_of_the_api_catalog_are_those_of_the_responses(told: SiteFixture) -> None:
     _, said = json.loads(told.text("/.well-known/api-catalog"))["linkset"]
 
     for relation in ("service-desc", "service-meta", "status"):
@@ -175,11 +175,11 @@ def test_the_types_of_the_api_catalog_are_those_of_the_responses(told: Reading) 
             assert response.headers["Content-Type"].partition(";")[0] == target["type"]
 
 
-def test_the_terms_of_the_website_are_the_apis_own(either: Reading) -> None:
+def test_the_terms_of_the_website_are_the_apis_own(either: SiteFixture) -> None:
     assert json.loads(either.text("/.well-known/x402")) == either.api.get("/.well-known/x402").json()
 
 
-def test_security_txt_says_whom_to_write_to_for_less_than_a_year(told: Reading) -> None:
+def test_security_txt_says_whom_to_write_to_for_less_than_a_year(told: SiteFixture) -> None:
     lines = told.text("/.well-known/security.txt").splitlines()
     fields = dict(line.split(": ", 1) for line in lines)
 
@@ -191,19 +191,19 @@ def test_security_txt_says_whom_to_write_to_for_less_than_a_year(told: Reading) 
     assert f'id="{fragment}"' in told.text(page)
 
 
-def test_there_is_no_security_txt_without_a_contact(unpaid: Reading) -> None:
+def test_there_is_no_security_txt_without_a_contact(unpaid: SiteFixture) -> None:
     assert "/.well-known/security.txt" not in unpaid.files
 
 
-def test_a_contact_without_tls_is_none_for_security_txt(told: Reading) -> None:
+def test_a_contact_without_tls_is_none_for_security_txt(told: SiteFixture) -> None:
     openapi = told.deployment.openapi
     plain = {**openapi, "info": {**openapi["info"], "contact": {"url": "http://shop.example/contact"}}}
 
-    assert reportable(told.deployment)
-    assert not reportable(replace(told.deployment, openapi=plain))
+    assert has_security_contact(told.deployment)
+    assert not has_security_contact(replace(told.deployment, openapi=plain))
 
 
-def test_the_skill_is_the_one_its_index_promises(either: Reading) -> None:
+def test_the_skill_is_the_one_its_index_promises(either: SiteFixture) -> None:
     (skill,) = json.loads(either.text("/.well-known/agent-skills/index.json"))["skills"]
 
     content = either.files[urlsplit(skill["url"]).path].content
@@ -214,7 +214,7 @@ def test_the_skill_is_the_one_its_index_promises(either: Reading) -> None:
     assert len(skill["description"]) <= 1024
 
 
-def test_a_service_page_offers_its_service_at_its_price(told: Reading) -> None:
+def test_a_service_page_offers_its_service_at_its_price(told: SiteFixture) -> None:
     for service in told.deployment.services:
         way, offered = structured(told.text(f"/services/{service.slug}"))
 
@@ -226,10 +226,10 @@ def test_a_service_page_offers_its_service_at_its_price(told: Reading) -> None:
         assert all(found(told, offered[name]) for name in ("documentation", "termsOfService"))
 
 
-def test_every_page_says_what_it_is(told: Reading) -> None:
-    for page in all_pages(told.deployment):
+def test_every_page_says_what_it_is(told: SiteFixture) -> None:
+    for page in build_pages(told.deployment):
         kind = "WebSite" if page.path == "/" else "BreadcrumbList"
-        metas = picked(told.text(page.path), "//meta[@property]")
+        metas = xpath(told.text(page.path), "//meta[@property]")
         properties = {each.get("property"): each.get("content") for each in metas}
 
         assert structured(told.text(page.path))[0]["@type"] == kind
@@ -238,27 +238,27 @@ def test_every_page_says_what_it_is(told: Reading) -> None:
         assert found(told, properties["og:image"])
 
 
-def test_what_a_service_says_of_itself_cannot_leave_its_data_block(told: Reading) -> None:
+def test_what_a_service_says_of_itself_cannot_leave_its_data_block(told: SiteFixture) -> None:
     hostile = '</script><script src="//evil.example"></script> & "quoted" <!--'
     first = told.deployment.services[0].model_copy(update={"summary": hostile})
     deployment = replace(told.deployment, services=(first, *told.deployment.services[1:]))
 
-    page = all_files(deployment)[f"/services/{first.slug}"].content.decode()
+    page = build_files(deployment)[f"/services/{first.slug}"].content.decode()
 
     assert structured(page)[1]["description"] == hostile
-    assert "evil.example" not in "".join(picked(page, "//script/@src"))
+    assert "evil.example" not in "".join(xpath(page, "//script/@src"))
 
 
-def test_the_social_image_has_the_size_that_is_told(told: Reading) -> None:
+def test_the_social_image_has_the_size_that_is_told(told: SiteFixture) -> None:
     page = told.text("/")
-    said = [picked(page, f"//meta[@property='og:image:{side}']/@content") for side in ("width", "height")]
+    said = [xpath(page, f"//meta[@property='og:image:{side}']/@content") for side in ("width", "height")]
 
     size = struct.unpack(">2I", told.files["/social.png"].content[16:24])
 
     assert said == [[str(side)] for side in size]
 
 
-def test_the_icon_is_there_in_both_forms(told: Reading) -> None:
+def test_the_icon_is_there_in_both_forms(told: SiteFixture) -> None:
     icon = told.files["/favicon.ico"]
 
     reserved, kind, images = struct.unpack("<3H", icon.content[:6])
@@ -267,7 +267,7 @@ def test_the_icon_is_there_in_both_forms(told: Reading) -> None:
 
 
 @pytest.mark.parametrize("path", ["/", "/start", "/start.md"])
-def test_every_page_is_served_with_links_to_what_machines_read(shop: Site, path: str) -> None:
+def test_every_page_is_served_with_links_to_what_machines_read(shop: ServedSite, path: str) -> None:
     response = httpx.get(shop.url + path)
 
     targets = {relation: link["url"] for relation, link in response.links.items()}
@@ -286,19 +286,19 @@ def test_every_page_is_served_with_links_to_what_machines_read(shop: Site, path:
         ("/favicon.ico", "image/x-icon"),
     ],
 )
-def test_machine_files_are_served_with_their_types(shop: Site, path: str, media_type: str) -> None:
+def test_machine_files_are_served_with_their_types(shop: ServedSite, path: str, media_type: str) -> None:
     response = httpx.get(shop.url + path)
 
     assert response.status_code == 200
     assert response.headers["Content-Type"].partition(";")[0] == media_type
 
 
-def test_an_operators_files_are_built_beside_ours(told: Reading, tmp_path: Path) -> None:
+def test_an_operators_files_are_built_beside_ours(told: SiteFixture, tmp_path: Path) -> None:
     folder, out = tmp_path / "own", tmp_path / "out"
     folder.mkdir()
     (folder / "402index-verify.txt").write_bytes(b"f00d")
 
-    build(told.deployment, out, own_files(folder))
+    write_site(told.deployment, out, own_files(folder))
 
     assert (out / ".well-known" / "402index-verify.txt").read_bytes() == b"f00d"
     assert (out / ".well-known" / "x402").read_bytes() == told.files["/.well-known/x402"].content
@@ -306,7 +306,7 @@ def test_an_operators_files_are_built_beside_ours(told: Reading, tmp_path: Path)
 
 @pytest.mark.parametrize("name", ["x402", "agent-skills", "security.txt"])
 def test_an_operators_file_that_would_hide_ours_ends_the_command(
-    told: Reading, tmp_path: Path, name: str
+    told: SiteFixture, tmp_path: Path, name: str
 ) -> None:
     folder = tmp_path / "own"
     folder.mkdir()

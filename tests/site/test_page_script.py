@@ -6,14 +6,14 @@ from collections.abc import Generator
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
-from visitors import Site
+from visitors import ServedSite
 
 SERVICE = "/services/pool-snapshot"
 DARK, LIGHT = "rgb(22, 24, 27)", "rgb(253, 252, 250)"
 
 
 @pytest.fixture
-def scriptless(chromium: Browser, shop: Site) -> Generator[Page]:
+def scriptless(chromium: Browser, shop: ServedSite) -> Generator[Page]:
     """A tab of a browser that runs no scripts, as narrow as any."""
     size = {"width": 320, "height": 640}
     context = chromium.new_context(base_url=shop.url, java_script_enabled=False, viewport=size)  # pyright: ignore[reportArgumentType]

@@ -15,17 +15,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lxml import html as lxml
 from markupsafe import Markup
-from visitors import Site
+from visitors import ServedSite
 
 from centgate.catalog import all_services
 from centgate.client.catalog import CatalogUnread
 from centgate.envelope import ERROR_SPECS
-from centgate.faces.site.deployment import Deployment
-from centgate.faces.site.files import all_files
-from centgate.faces.site.pages import all_pages
-from centgate.faces.site.prose import document
-from centgate.faces.site.rendering import html, markdown
-from centgate.faces.site.schema_tables import table
+from centgate.faces.site.deployment import ApiSnapshot
+from centgate.faces.site.files import build_files
+from centgate.faces.site.pages import build_pages
+from centgate.faces.site.prose import render_document
+from centgate.faces.site.rendering import render_html, render_markdown
+from centgate.faces.site.schema_tables import build_schema_table
 
 Tree = Any
 """An element of a page; lxml's own types do not say what an XPath finds."""
@@ -35,38 +35,38 @@ PAGE_BYTES, SCRIPT_BYTES = 60 * 1024, 15 * 1024
 
 
 @pytest.fixture(scope="session")
-def deployment(shop: Site) -> Deployment:
+def deployment(shop: ServedSite) -> ApiSnapshot:
     """Snapshot of a healthy API."""
     return shop.deployment
 
 
 @pytest.fixture(scope="session")
-def trees(deployment: Deployment) -> dict[str, Tree]:
+def trees(deployment: ApiSnapshot) -> dict[str, Tree]:
     """Every page's HTML by its path, read as a browser would, with those that apologise."""
     return {
         file.path: READER.document_fromstring(file.content.decode())
-        for file in all_files(deployment).values()
+        for file in build_files(deployment).values()
         if file.media_type.startswith("text/html")
     }
 
 
-def page_of(deployment: Deployment, path: str) -> str:
+def page_of(deployment: ApiSnapshot, path: str) -> str:
     """A page's Markdown."""
-    return next(markdown(page, deployment) for page in all_pages(deployment) if page.path == path)
+    return next(render_markdown(page, deployment) for page in build_pages(deployment) if page.path == path)
 
 
-def test_every_page_is_light(deployment: Deployment) -> None:
+def test_every_page_is_light(deployment: ApiSnapshot) -> None:
     sizes = {
         file.path: len(file.content)
-        for file in all_files(deployment).values()
+        for file in build_files(deployment).values()
         if file.media_type.startswith("text/html")
     }
 
     assert {path: size for path, size in sizes.items() if size > PAGE_BYTES} == {}
 
 
-def test_the_scripts_of_a_page_are_light(deployment: Deployment, trees: dict[str, Tree]) -> None:
-    served = all_files(deployment)
+def test_the_scripts_of_a_page_are_light(deployment: ApiSnapshot, trees: dict[str, Tree]) -> None:
+    served = build_files(deployment)
 
     for path, tree in trees.items():
         sources: list[str] = tree.xpath("//script/@src")
@@ -117,8 +117,8 @@ def test_what_scrolls_can_be_reached_and_has_a_name_of_its_own(trees: dict[str, 
         assert not tree.xpath("//table[not(parent::*[@role='region'])]"), path
 
 
-def test_links_inside_the_site_lead_somewhere(deployment: Deployment, trees: dict[str, Tree]) -> None:
-    served = all_files(deployment)
+def test_links_inside_the_site_lead_somewhere(deployment: ApiSnapshot, trees: dict[str, Tree]) -> None:
+    served = build_files(deployment)
 
     for path, tree in trees.items():
         for link in tree.xpath("//a/@href | //link/@href | //script/@src | //img/@src"):
@@ -137,7 +137,7 @@ def test_no_page_loads_anything_from_elsewhere(trees: dict[str, Tree]) -> None:
         assert all(source.startswith("/") for source in tree.xpath(loaded)), path
 
 
-def test_the_first_page_lists_every_service_with_its_state(deployment: Deployment) -> None:
+def test_the_first_page_lists_every_service_with_its_state(deployment: ApiSnapshot) -> None:
     text = page_of(deployment, "/")
 
     for service in deployment.services:
@@ -147,20 +147,20 @@ def test_the_first_page_lists_every_service_with_its_state(deployment: Deploymen
     assert deployment.services[0].price in text
 
 
-def test_the_first_page_says_that_the_money_is_worth_nothing(deployment: Deployment) -> None:
+def test_the_first_page_says_that_the_money_is_worth_nothing(deployment: ApiSnapshot) -> None:
     text = page_of(deployment, "/")
 
     assert "runs on a test network" in text
 
 
-def test_the_first_page_says_that_nothing_can_be_bought(deployment: Deployment) -> None:
+def test_the_first_page_says_that_nothing_can_be_bought(deployment: ApiSnapshot) -> None:
     text = page_of(unpaid(deployment), "/")
 
     assert "Payments are disabled" in text
     assert "**up**" not in text
 
 
-def unpaid(deployment: Deployment) -> Deployment:
+def unpaid(deployment: ApiSnapshot) -> ApiSnapshot:
     """The same API where nobody is named to be paid."""
     services = tuple(
         each.model_copy(update={"payment": each.payment.model_copy(update={"enforced": False})})
@@ -169,23 +169,25 @@ def unpaid(deployment: Deployment) -> Deployment:
     return replace(deployment, services=services, terms=None)
 
 
-def test_an_api_that_does_not_answer_is_said_on_every_page_that_tells_a_state(deployment: Deployment) -> None:
-    lost = deployment.lost(datetime(2026, 11, 20, 9, 5, tzinfo=UTC))
+def test_an_api_that_does_not_answer_is_said_on_every_page_that_tells_a_state(
+    deployment: ApiSnapshot,
+) -> None:
+    lost = deployment.as_unreachable(datetime(2026, 11, 20, 9, 5, tzinfo=UTC))
 
     texts = [page_of(lost, "/"), page_of(lost, "/services/token-risk")]
 
     assert all("2026-11-20 09:05 UTC" in text and "**not reachable**" in text for text in texts)
 
 
-def test_an_api_is_lost_from_the_first_time_it_did_not_answer(deployment: Deployment) -> None:
+def test_an_api_is_lost_from_the_first_time_it_did_not_answer(deployment: ApiSnapshot) -> None:
     first, later = datetime(2026, 11, 20, 9, 5, tzinfo=UTC), datetime(2026, 11, 20, 9, 6, tzinfo=UTC)
 
-    again = deployment.lost(first).lost(later)
+    again = deployment.as_unreachable(first).as_unreachable(later)
 
     assert again.unreachable_since == first
 
 
-def test_a_service_without_a_source_says_which_it_needs(deployment: Deployment) -> None:
+def test_a_service_without_a_source_says_which_it_needs(deployment: ApiSnapshot) -> None:
     service = next(each for each in deployment.services if each.slug == "crawler-search")
 
     text = page_of(deployment, "/services/crawler-search")
@@ -196,7 +198,7 @@ def test_a_service_without_a_source_says_which_it_needs(deployment: Deployment) 
 
 
 def test_an_older_api_that_says_nothing_of_its_sources_is_told_of_all_the_same(
-    deployment: Deployment,
+    deployment: ApiSnapshot,
 ) -> None:
     services = tuple(each.model_copy(update={"sources": ()}) for each in deployment.services)
 
@@ -205,16 +207,16 @@ def test_an_older_api_that_says_nothing_of_its_sources_is_told_of_all_the_same(
     assert "**up**" in text
 
 
-def test_an_api_without_sample_answers_is_said_to_lack_them(deployment: Deployment) -> None:
+def test_an_api_without_sample_answers_is_said_to_lack_them(deployment: ApiSnapshot) -> None:
     others = {path: each for path, each in deployment.openapi["paths"].items() if "token-risk" not in path}
     bare = replace(deployment, openapi={**deployment.openapi, "paths": others})
 
     with pytest.raises(CatalogUnread, match="has no sample answer of token-risk"):
-        all_pages(bare)
+        build_pages(bare)
 
 
 @pytest.mark.parametrize("slug", SLUGS)
-def test_a_service_page_says_all_there_is_to_know(deployment: Deployment, slug: str) -> None:
+def test_a_service_page_says_all_there_is_to_know(deployment: ApiSnapshot, slug: str) -> None:
     service = next(each for each in deployment.services if each.slug == slug)
 
     text = page_of(deployment, f"/services/{slug}")
@@ -227,20 +229,20 @@ def test_a_service_page_says_all_there_is_to_know(deployment: Deployment, slug: 
 
 
 @pytest.mark.parametrize("slug", SLUGS)
-def test_every_field_of_a_sample_answer_stands_in_the_table(deployment: Deployment, slug: str) -> None:
+def test_every_field_of_a_sample_answer_stands_in_the_table(deployment: ApiSnapshot, slug: str) -> None:
     service = next(each for each in deployment.services if each.slug == slug)
 
-    names = {row.name for row in table(service.output_schema).rows}
+    names = {row.name for row in build_schema_table(service.output_schema).rows}
 
     assert set(paths(service.output_example)) <= names
-    assert {row.name for row in table(service.input_schema).rows} >= set(service.input_example)
+    assert {row.name for row in build_schema_table(service.input_schema).rows} >= set(service.input_example)
 
 
 @pytest.mark.parametrize("slug", SLUGS)
-def test_fields_of_a_sample_answer_that_are_null_may_be(deployment: Deployment, slug: str) -> None:
+def test_fields_of_a_sample_answer_that_are_null_may_be(deployment: ApiSnapshot, slug: str) -> None:
     service = next(each for each in deployment.services if each.slug == slug)
 
-    rows = {row.name: row for row in table(service.output_schema).rows}
+    rows = {row.name: row for row in build_schema_table(service.output_schema).rows}
 
     assert all(rows[path].nullable for path in nulls(service.output_example))
 
@@ -304,7 +306,7 @@ def expected(schema: dict[str, Any], above: str = "") -> Iterator[str]:
 
 @given(SCHEMAS)
 def test_a_table_has_every_field_of_a_schema_once_and_in_order(schema: dict[str, Any]) -> None:
-    rows = table(schema).rows
+    rows = build_schema_table(schema).rows
 
     assert [row.name for row in rows] == list(expected(schema))
 
@@ -314,13 +316,13 @@ def test_a_definition_reads_like_what_stands_in_its_place(schema: dict[str, Any]
     referring = {"type": "object", "properties": {"it": {"$ref": "#/$defs/It"}}, "$defs": {"It": schema}}
     whole = {"type": "object", "properties": {"it": schema}}
 
-    assert table(referring) == table(whole)
+    assert build_schema_table(referring) == build_schema_table(whole)
 
 
 def test_a_schema_that_contains_itself_comes_to_an_end() -> None:
     node = {"type": "object", "properties": {"next": nullable({"$ref": "#/$defs/Node"})}}
 
-    rows = table({"$ref": "#/$defs/Node", **node, "$defs": {"Node": node}}).rows
+    rows = build_schema_table({"$ref": "#/$defs/Node", **node, "$defs": {"Node": node}}).rows
 
     assert rows[0].nullable
     assert 1 < len(rows) < 30
@@ -343,7 +345,7 @@ def test_a_schema_that_contains_itself_comes_to_an_end() -> None:
     ],
 )  # fmt: skip
 def test_what_holds_a_value_is_told_in_words(schema: dict[str, Any], limits: tuple[str, ...]) -> None:
-    (row,) = table({"type": "object", "properties": {"it": schema}}).rows
+    (row,) = build_schema_table({"type": "object", "properties": {"it": schema}}).rows
 
     assert row.limits == limits
 
@@ -362,7 +364,7 @@ def test_what_holds_a_value_is_told_in_words(schema: dict[str, Any], limits: tup
     ],
 )
 def test_types_are_told_in_words(schema: dict[str, Any], words: str) -> None:
-    (row,) = table({"type": "object", "properties": {"it": schema}}).rows
+    (row,) = build_schema_table({"type": "object", "properties": {"it": schema}}).rows
 
     assert row.type == words
 
@@ -378,7 +380,7 @@ def test_fields_that_stand_for_one_another_are_said_to() -> None:
         "additionalProperties": False,
     }
 
-    read = table(schema)
+    read = build_schema_table(schema)
 
     assert set(read.rules) == {
         "At least one of `a` and `b` is required.",
@@ -389,7 +391,7 @@ def test_fields_that_stand_for_one_another_are_said_to() -> None:
 
 
 def test_every_pattern_of_the_catalogue_reaches_its_reader_unharmed(
-    deployment: Deployment, trees: dict[str, Tree]
+    deployment: ApiSnapshot, trees: dict[str, Tree]
 ) -> None:
     for service in deployment.services:
         shown = trees[f"/services/{service.slug}"].xpath("//table//code/text()")
@@ -400,7 +402,9 @@ def test_every_pattern_of_the_catalogue_reaches_its_reader_unharmed(
 
 def rendered(text: str) -> Tree:
     """Markdown as HTML, links as they stand."""
-    return READER.fragment_fromstring(str(Markup(document(text, lambda target: target))), create_parent="div")
+    return READER.fragment_fromstring(
+        str(Markup(render_document(text, lambda target: target))), create_parent="div"
+    )
 
 
 def test_html_in_markdown_stays_text() -> None:
@@ -450,13 +454,13 @@ def test_code_is_shown_as_it_was_written(code: str, language: str) -> None:
     assert tree.xpath("string(//code)") == f"{text}\n"
 
 
-def test_a_page_leads_to_pages_and_its_markdown_to_markdown(deployment: Deployment) -> None:
-    pages = all_pages(deployment)
+def test_a_page_leads_to_pages_and_its_markdown_to_markdown(deployment: ApiSnapshot) -> None:
+    pages = build_pages(deployment)
     first = pages[0]
 
-    tree = READER.document_fromstring(html(first, deployment, pages))
+    tree = READER.document_fromstring(render_html(first, deployment, pages))
 
-    assert f"]({deployment.site}/services/token-risk.md)" in markdown(first, deployment)
+    assert f"]({deployment.site}/services/token-risk.md)" in render_markdown(first, deployment)
     assert "/services/token-risk" in tree.xpath("//main//li/a/@href")
 
 

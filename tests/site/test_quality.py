@@ -14,9 +14,9 @@ from urllib.parse import urlsplit
 import httpx
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, Request, ViewportSize
-from visitors import Site, violations
+from visitors import ServedSite, axe_violations
 
-from centgate.faces.site.pages import all_pages
+from centgate.faces.site.pages import build_pages
 
 NARROW = 320
 NOWHERE = "/404"
@@ -24,13 +24,13 @@ KIB = 1024
 
 
 @pytest.fixture(scope="module")
-def paths(shop: Site) -> list[str]:
+def paths(shop: ServedSite) -> list[str]:
     """Paths of the pages, and one that does not exist."""
-    return [*(page.path for page in all_pages(shop.deployment)), NOWHERE]
+    return [*(page.path for page in build_pages(shop.deployment)), NOWHERE]
 
 
 @pytest.fixture(scope="module")
-def sources(shop: Site, paths: list[str]) -> dict[str, str]:
+def sources(shop: ServedSite, paths: list[str]) -> dict[str, str]:
     """The HTML of each page."""
     with httpx.Client(base_url=shop.url, headers={"Accept": "text/html"}) as http:
         responses = {path: http.get(path) for path in paths}
@@ -39,7 +39,7 @@ def sources(shop: Site, paths: list[str]) -> dict[str, str]:
 
 
 @pytest.fixture
-def narrow(chromium: Browser, shop: Site) -> Generator[Page]:
+def narrow(chromium: Browser, shop: ServedSite) -> Generator[Page]:
     """A tab as wide as the smallest phone."""
     context = chromium.new_context(base_url=shop.url, viewport={"width": NARROW, "height": 640})
     yield context.new_page()
@@ -48,7 +48,12 @@ def narrow(chromium: Browser, shop: Site) -> Generator[Page]:
 
 @pytest.mark.parametrize(("scheme", "width"), [("dark", 1280), ("light", NARROW)])
 def test_axe_finds_nothing_against_any_page(
-    chromium: Browser, shop: Site, axe: Path, paths: list[str], scheme: Literal["dark", "light"], width: int
+    chromium: Browser,
+    shop: ServedSite,
+    axe: Path,
+    paths: list[str],
+    scheme: Literal["dark", "light"],
+    width: int,
 ) -> None:
     viewport: ViewportSize = {"width": width, "height": 900}
     context = chromium.new_context(base_url=shop.url, color_scheme=scheme, viewport=viewport)
@@ -57,7 +62,7 @@ def test_axe_finds_nothing_against_any_page(
     found: dict[str, Any] = {}
     for path in paths:
         page.goto(path)
-        found[path] = violations(page)
+        found[path] = axe_violations(page)
     context.close()
 
     assert {path: each for path, each in found.items() if each} == {}
@@ -73,7 +78,7 @@ def test_no_page_scrolls_sideways_on_the_smallest_phone(narrow: Page, paths: lis
 
 
 def test_pages_load_without_complaint_and_from_nowhere_else(
-    context: BrowserContext, shop: Site, paths: list[str]
+    context: BrowserContext, shop: ServedSite, paths: list[str]
 ) -> None:
     said: list[str] = []
     asked: set[str] = set()
@@ -101,7 +106,7 @@ def test_pages_are_small(sources: dict[str, str]) -> None:
     assert {path: size for path, size in sizes.items() if size > 60 * KIB} == {}
 
 
-def test_the_scripts_of_a_page_are_small(shop: Site, sources: dict[str, str]) -> None:
+def test_the_scripts_of_a_page_are_small(shop: ServedSite, sources: dict[str, str]) -> None:
     sizes: dict[str, int] = {}
     with httpx.Client(base_url=shop.url) as http:
         for path, html in sources.items():
@@ -221,7 +226,9 @@ def test_the_first_stop_of_the_tab_key_leads_to_the_content(
         assert page.url.endswith("#content")
 
 
-def test_every_page_can_be_read_without_scripts(chromium: Browser, shop: Site, paths: list[str]) -> None:
+def test_every_page_can_be_read_without_scripts(
+    chromium: Browser, shop: ServedSite, paths: list[str]
+) -> None:
     context = chromium.new_context(base_url=shop.url, java_script_enabled=False)
     page = context.new_page()
     lacking: list[str] = []
@@ -245,7 +252,7 @@ def test_every_page_prints(context: BrowserContext, paths: list[str]) -> None:
         assert page.pdf().startswith(b"%PDF"), path
 
 
-def test_every_link_within_the_site_leads_somewhere(shop: Site, sources: dict[str, str]) -> None:
+def test_every_link_within_the_site_leads_somewhere(shop: ServedSite, sources: dict[str, str]) -> None:
     links = {
         (path, link)
         for path, html in sources.items()

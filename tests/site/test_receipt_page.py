@@ -13,11 +13,11 @@ from buyer import Buyer, pay, sign_payment
 from facilitators import build_settings, open_stub_facilitator
 from playwright.sync_api import Browser, Page, expect
 from pydantic import SecretStr
-from readings import Reading, picked, reading
+from readings import SiteFixture, open_site_fixture, xpath
 from signed import BODY, OTHER, SIGNER, TAMPERED, URL, signed_settle_response
-from visitors import Site, open_site
+from visitors import ServedSite, serve_site
 
-from centgate.faces.site.admission import admitted_signer
+from centgate.faces.site.admission import parse_signer
 from centgate.server import run_in_thread
 
 KEY = "5e" * 32
@@ -35,14 +35,14 @@ def shop_api(tmp_path_factory: pytest.TempPathFactory) -> Generator[httpx.Client
 
 
 @pytest.fixture(scope="module")
-def site(shop_api: httpx.Client) -> Generator[Site]:
+def site(shop_api: httpx.Client) -> Generator[ServedSite]:
     """The website of an API that signs."""
-    with open_site(str(shop_api.base_url).rstrip("/")) as site:
+    with serve_site(str(shop_api.base_url).rstrip("/")) as site:
         yield site
 
 
 @pytest.fixture(scope="module")
-def opened(chromium: Browser, site: Site) -> Generator[tuple[Page, list[str]]]:
+def opened(chromium: Browser, site: ServedSite) -> Generator[tuple[Page, list[str]]]:
     """A tab with the page, which has been loaded, and all that goes wrong or is asked for after that."""
     with chromium.new_context(base_url=site.url) as context:
         page = context.new_page()
@@ -163,7 +163,7 @@ def test_text_of_strangers_stays_text(visitor: Page) -> None:
     assert visitor.locator("main img").count() == 0
 
 
-def test_the_page_may_connect_to_nobody(chromium: Browser, site: Site) -> None:
+def test_the_page_may_connect_to_nobody(chromium: Browser, site: ServedSite) -> None:
     with chromium.new_context(base_url=site.url) as context:
         page = context.new_page()
         page.goto("/receipt")
@@ -173,7 +173,7 @@ def test_the_page_may_connect_to_nobody(chromium: Browser, site: Site) -> None:
     assert asked == "refused"
 
 
-def test_all_scripts_of_the_page_are_small(site: Site, chromium: Browser) -> None:
+def test_all_scripts_of_the_page_are_small(site: ServedSite, chromium: Browser) -> None:
     loaded: list[str] = []
     with chromium.new_context(base_url=site.url) as context:
         page = context.new_page()
@@ -186,13 +186,13 @@ def test_all_scripts_of_the_page_are_small(site: Site, chromium: Browser) -> Non
 
 
 @pytest.fixture(scope="module", params=[SecretStr(KEY), None], ids=["signing", "not signing"])
-def told(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Generator[Reading]:
+def told(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Generator[SiteFixture]:
     """The website of an API that signs, and of one that does not."""
-    with reading(tmp_path_factory.mktemp("told"), receipt_key=request.param) as found:
+    with open_site_fixture(tmp_path_factory.mktemp("told"), receipt_key=request.param) as found:
         yield found
 
 
-def test_pages_say_who_signs_only_where_somebody_does(told: Reading) -> None:
+def test_pages_say_who_signs_only_where_somebody_does(told: SiteFixture) -> None:
     signs = "receiptSigner" in told.deployment.x402
 
     pages = {path: SIGNER.address in told.text(path) for path in ("/receipt", "/receipt.md", "/trust.md")}
@@ -202,15 +202,15 @@ def test_pages_say_who_signs_only_where_somebody_does(told: Reading) -> None:
     assert (f"{told.deployment.site}/receipt.md" in told.text("/paying.md")) is signs
 
 
-def test_agents_find_the_command_and_the_types(told: Reading) -> None:
+def test_agents_find_the_command_and_the_types(told: SiteFixture) -> None:
     text = told.text("/receipt.md")
 
     assert "centgate receipt verify headers.txt --body body.json" in text
     assert "`Answer(bytes32 receipt,bytes32 bodySha256)`" in text
     assert f"{told.deployment.site}/receipt.md" in told.text("/llms.txt")
-    assert picked(told.text("/receipt"), "//form[@id='check-form']")
+    assert xpath(told.text("/receipt"), "//form[@id='check-form']")
 
 
 @pytest.mark.parametrize("said", [{}, [], None, {"receiptSigner": "0x12"}, {"receiptSigner": ["0x"]}])
 def test_what_an_api_says_of_its_signer_is_shown_only_when_it_is_an_address(said: Any) -> None:
-    assert admitted_signer(said) is None
+    assert parse_signer(said) is None

@@ -24,12 +24,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
-from visitors import Site
+from visitors import ServedSite
 
 from centgate.client.catalog import CatalogUnread
-from centgate.faces.site.commands import address_given
-from centgate.faces.site.deployment import Deployment, read_deployment
-from centgate.faces.site.serving import site_app
+from centgate.faces.site.commands import parse_api_address
+from centgate.faces.site.deployment import ApiSnapshot, read_snapshot
+from centgate.faces.site.serving import create_site_app
 from centgate.server import local_url, open_listener, run_in_thread
 from centgate.settings import Settings
 
@@ -46,17 +46,17 @@ WAIT = 30.0
 
 
 @pytest.fixture(scope="session")
-def visitor(shop: Site) -> Generator[httpx.Client]:
+def visitor(shop: ServedSite) -> Generator[httpx.Client]:
     """A client of the website that follows nothing by itself."""
     with httpx.Client(base_url=shop.url, timeout=WAIT) as client:
         yield client
 
 
 @contextmanager
-def served(api: str, deployment: Deployment, every: float) -> Generator[httpx.Client]:
+def served(api: str, deployment: ApiSnapshot, every: float) -> Generator[httpx.Client]:
     """A website that reads its API again every so many seconds."""
     listener, listening = open_listener(Settings(port=0))
-    config = uvicorn.Config(site_app(api, deployment, every=every), log_config=None, ws="none")
+    config = uvicorn.Config(create_site_app(api, deployment, interval=every), log_config=None, ws="none")
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
     thread.start()
@@ -104,10 +104,10 @@ def test_a_file_that_has_one_form_does_not_vary(visitor: httpx.Client) -> None:
     assert "Accept," not in response.headers["vary"] + ","
 
 
-def test_every_file_is_served_with_its_type(shop: Site, visitor: httpx.Client) -> None:
-    from centgate.faces.site.files import all_files
+def test_every_file_is_served_with_its_type(shop: ServedSite, visitor: httpx.Client) -> None:
+    from centgate.faces.site.files import build_files
 
-    for path, file in all_files(shop.deployment).items():
+    for path, file in build_files(shop.deployment).items():
         response = visitor.get(path)
         expected = 404 if path in ("/404.html", "/500.html") else 200
         assert response.status_code == expected, path
@@ -190,7 +190,7 @@ def test_other_ways_to_write_an_address_lead_to_the_one(
     assert (response.status_code, response.headers["location"]) == (308, canonical)
 
 
-def test_no_address_leads_to_another_host(shop: Site) -> None:
+def test_no_address_leads_to_another_host(shop: ServedSite) -> None:
     answer = raw(shop, "GET //evil.example/paying/ HTTP/1.1")
 
     assert answer.startswith("HTTP/1.1 404")
@@ -216,7 +216,7 @@ def test_every_response_is_safe(visitor: httpx.Client, method: str, path: str) -
     assert "unsafe" not in response.headers["content-security-policy"]
 
 
-def test_a_page_names_its_twin_and_the_address_it_goes_by(shop: Site, visitor: httpx.Client) -> None:
+def test_a_page_names_its_twin_and_the_address_it_goes_by(shop: ServedSite, visitor: httpx.Client) -> None:
     page, twin = visitor.get("/paying"), visitor.get("/paying.md")
 
     assert '</paying.md>; rel="alternate"; type="text/markdown"' in page.headers["link"]
@@ -240,14 +240,14 @@ def test_a_page_names_its_twin_and_the_address_it_goes_by(shop: Site, visitor: h
         "GET paying HTTP/1.1",
     ],
 )
-def test_odd_requests_do_not_break_it(shop: Site, line: str) -> None:
+def test_odd_requests_do_not_break_it(shop: ServedSite, line: str) -> None:
     answer = raw(shop, line)
 
     assert int(answer.split()[1]) in (200, 308, 400, 404)
     assert "set-cookie" not in answer.partition("\r\n\r\n")[0].lower()
 
 
-def raw(shop: Site, line: str) -> str:
+def raw(shop: ServedSite, line: str) -> str:
     """Return the response to a raw request line."""
     host, port = shop.url.removeprefix("http://").split(":")
     with socket.create_connection((host, int(port)), timeout=WAIT) as connection:
@@ -257,9 +257,9 @@ def raw(shop: Site, line: str) -> str:
 
 
 @pytest.fixture(scope="session")
-def app(shop: Site) -> Starlette:
+def app(shop: ServedSite) -> Starlette:
     """The website itself, without a server before it."""
-    return site_app(shop.deployment.api, shop.deployment)
+    return create_site_app(shop.deployment.api, shop.deployment)
 
 
 @given(st.text(max_size=40), st.binary(max_size=40), st.binary(max_size=40))
@@ -287,8 +287,8 @@ async def answered(app: Starlette, scope: dict[str, Any]) -> int:
     return sent[0]["status"]
 
 
-def test_a_failure_of_its_own_is_an_apology(shop: Site, monkeypatch: pytest.MonkeyPatch) -> None:
-    app = site_app(shop.deployment.api, shop.deployment)
+def test_a_failure_of_its_own_is_an_apology(shop: ServedSite, monkeypatch: pytest.MonkeyPatch) -> None:
+    app = create_site_app(shop.deployment.api, shop.deployment)
     client = TestClient(app, raise_server_exceptions=False)
 
     def broken(*_given: object) -> None:
@@ -307,7 +307,7 @@ def test_pages_stay_when_the_api_goes_and_say_since_when(
     tmp_path: Path, facilitator: StubFacilitator
 ) -> None:
     with run_in_thread(build_settings(tmp_path, facilitator.url)) as api:
-        deployment = read_deployment(api, "https://site.example")
+        deployment = read_snapshot(api, "https://site.example")
         assert "**up**" in page(api, deployment)
 
     with served(api, deployment, every=0.05) as client:
@@ -321,7 +321,7 @@ def test_pages_stay_when_the_api_goes_and_say_since_when(
 def test_an_api_that_comes_back_is_up_again(tmp_path: Path, facilitator: StubFacilitator) -> None:
     api_settings = build_settings(tmp_path, facilitator.url)
     with run_in_thread(api_settings) as api:
-        deployment = read_deployment(api, "https://site.example")
+        deployment = read_snapshot(api, "https://site.example")
     port = int(api.rpartition(":")[2])
 
     with served(api, deployment, every=0.05) as client:
@@ -332,9 +332,9 @@ def test_an_api_that_comes_back_is_up_again(tmp_path: Path, facilitator: StubFac
     assert "not reachable" not in text
 
 
-def page(api: str, deployment: Deployment) -> str:
+def page(api: str, deployment: ApiSnapshot) -> str:
     """The first page as Markdown, as it is before the API is read again."""
-    return TestClient(site_app(api, deployment)).get("/index.md").text
+    return TestClient(create_site_app(api, deployment)).get("/index.md").text
 
 
 def until(client: httpx.Client, said: str) -> str:
@@ -347,7 +347,7 @@ def until(client: httpx.Client, said: str) -> str:
     raise AssertionError(f"the first page does not come to say {said!r}")
 
 
-def test_the_command_serves_and_says_when_it_is_ready(shop: Site) -> None:
+def test_the_command_serves_and_says_when_it_is_ready(shop: ServedSite) -> None:
     command = [CENTGATE, "site", "--api", shop.deployment.api + "/", "--port", "0"]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
@@ -400,7 +400,7 @@ def test_without_the_api_there_is_a_sentence(command: list[str]) -> None:
 )
 def test_what_is_no_address_is_said_to_be_none(api: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(typer.Exit) as ended:
-        address_given(api)
+        parse_api_address(api)
 
     said = capsys.readouterr().err
     assert ended.value.exit_code == 2
@@ -413,7 +413,7 @@ def test_what_is_no_address_is_said_to_be_none(api: str, capsys: pytest.CaptureF
     "api", ["http://127.0.0.1:8402", "https://api.example.com", "https://example.com/api"]
 )
 def test_an_address_may_end_in_a_slash(api: str) -> None:
-    assert address_given(api) == address_given(f"{api}/") == api
+    assert parse_api_address(api) == parse_api_address(f"{api}/") == api
 
 
 @pytest.mark.parametrize(
@@ -430,7 +430,7 @@ def test_another_server_than_ours_is_said_to_be_another(tmp_path: Path, content:
     port = other.stdout.readline().split(" port ")[1].split()[0]
 
     with pytest.raises(CatalogUnread, match=f"http://127.0.0.1:{port}"):
-        read_deployment(f"http://127.0.0.1:{port}", None)
+        read_snapshot(f"http://127.0.0.1:{port}", None)
 
     other.terminate()
     other.wait(WAIT)

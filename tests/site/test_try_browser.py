@@ -9,11 +9,11 @@ from typing import Any, Literal
 import pytest
 from buyer import decode_header, encode_header
 from playwright.sync_api import Browser, Page, Route, expect
-from visitors import Poor, Site, Wallet, give, open_site, violations
+from visitors import BrowserWallet, EmptyWallet, ServedSite, axe_violations, install_wallet, serve_site
 
 from centgate.dev import MERCHANT
 from centgate.devchain.house import DevChain
-from centgate.faces.site.payment_states import STATES
+from centgate.faces.site.payment_states import PAYMENT_STATES
 
 PHISHING = "/services/phishing-check"
 
@@ -44,9 +44,9 @@ def said(page: Page, text: str) -> None:
 
 
 def test_a_visitor_finds_a_service_reads_it_and_buys_an_answer(page: Page, devchain: DevChain) -> None:
-    wallet = Wallet(1)
+    wallet = BrowserWallet(1)
     before = devchain.balance(MERCHANT), devchain.balance(wallet.address)
-    give(page, wallet)
+    install_wallet(page, wallet)
 
     page.goto("/")
     page.get_by_role("main").get_by_role("link", name=re.compile("phishing", re.IGNORECASE)).first.click()
@@ -154,9 +154,9 @@ def test_values_are_sent_as_the_types_of_the_schema(page: Page) -> None:
 
 
 def test_a_wallet_that_declines_costs_nothing_and_can_be_asked_again(page: Page, devchain: DevChain) -> None:
-    wallet = Wallet(2, refuses={"eth_signTypedData_v4"})
+    wallet = BrowserWallet(2, refuses={"eth_signTypedData_v4"})
     before = devchain.balance(wallet.address)
-    give(page, wallet)
+    install_wallet(page, wallet)
     ask(page)
     pay(page)
     said(page, "You declined in your wallet. Nothing was signed or paid")
@@ -170,8 +170,8 @@ def test_a_wallet_that_declines_costs_nothing_and_can_be_asked_again(page: Page,
 
 
 def test_a_wallet_on_another_chain_is_switched_by_a_click(page: Page) -> None:
-    wallet = Wallet(3, chain=1)
-    give(page, wallet)
+    wallet = BrowserWallet(3, chain=1)
+    install_wallet(page, wallet)
     ask(page)
     page.get_by_role("button", name="Pay with wallet").click()
     expect(page.locator("#try-next")).to_contain_text(
@@ -187,8 +187,8 @@ def test_a_wallet_on_another_chain_is_switched_by_a_click(page: Page) -> None:
 
 
 def test_a_chain_that_the_wallet_does_not_know_is_told_to_it(page: Page) -> None:
-    wallet = Wallet(3, chain=1, knows={1})
-    give(page, wallet)
+    wallet = BrowserWallet(3, chain=1, knows={1})
+    install_wallet(page, wallet)
     ask(page)
     page.get_by_role("button", name="Pay with wallet").click()
 
@@ -199,8 +199,8 @@ def test_a_chain_that_the_wallet_does_not_know_is_told_to_it(page: Page) -> None
 
 
 def test_nothing_is_signed_on_the_wrong_chain(page: Page) -> None:
-    wallet = Wallet(3, chain=1, refuses={"wallet_switchEthereumChain"})
-    give(page, wallet)
+    wallet = BrowserWallet(3, chain=1, refuses={"wallet_switchEthereumChain"})
+    install_wallet(page, wallet)
     ask(page)
     page.get_by_role("button", name="Pay with wallet").click()
 
@@ -212,8 +212,8 @@ def test_nothing_is_signed_on_the_wrong_chain(page: Page) -> None:
 
 
 def test_a_wallet_that_changes_its_chain_before_the_signature_signs_nothing(page: Page) -> None:
-    wallet = Wallet(3)
-    give(page, wallet)
+    wallet = BrowserWallet(3)
+    install_wallet(page, wallet)
     ask(page)
     page.get_by_role("button", name="Pay with wallet").click()
     expect(page.get_by_role("button", name="Sign and pay 0.01 USDC")).to_be_visible()
@@ -226,8 +226,8 @@ def test_a_wallet_that_changes_its_chain_before_the_signature_signs_nothing(page
 
 
 def test_a_wallet_that_announces_itself_is_called_by_its_name(page: Page) -> None:
-    wallet = Wallet(3)
-    give(page, wallet, announced_as="Fox <b>& Co</b>")
+    wallet = BrowserWallet(3)
+    install_wallet(page, wallet, announced_as="Fox <b>& Co</b>")
     ask(page)
 
     pay(page, "Fox <b>& Co</b>")
@@ -246,9 +246,9 @@ def test_without_a_wallet_the_page_says_what_is_needed(page: Page) -> None:
     expect(page.get_by_role("button", name="Pay with")).to_have_count(0)
 
 
-def test_the_signed_payment_is_what_was_shown(page: Page, shop: Site) -> None:
-    wallet = Wallet(4)
-    give(page, wallet)
+def test_the_signed_payment_is_what_was_shown(page: Page, shop: ServedSite) -> None:
+    wallet = BrowserWallet(4)
+    install_wallet(page, wallet)
     ask(page)
     pay(page)
     receipt(page)
@@ -263,8 +263,8 @@ def test_the_signed_payment_is_what_was_shown(page: Page, shop: Site) -> None:
 
 
 def test_two_clicks_at_once_are_one_signature(page: Page) -> None:
-    wallet = Wallet(4)
-    give(page, wallet)
+    wallet = BrowserWallet(4)
+    install_wallet(page, wallet)
     ask(page)
     page.get_by_role("button", name="Pay with wallet").click()
 
@@ -275,9 +275,9 @@ def test_two_clicks_at_once_are_one_signature(page: Page) -> None:
 
 
 def test_a_lost_connection_after_the_signature_loses_no_money(page: Page, devchain: DevChain) -> None:
-    wallet = Wallet(5)
+    wallet = BrowserWallet(5)
     before = devchain.balance(wallet.address)
-    give(page, wallet)
+    install_wallet(page, wallet)
     lost = losing_the_answer(page)
     ask(page)
     pay(page)
@@ -292,9 +292,9 @@ def test_a_lost_connection_after_the_signature_loses_no_money(page: Page, devcha
 
 
 def test_a_payment_outlives_a_reload_of_the_page(page: Page, devchain: DevChain) -> None:
-    wallet = Wallet(6)
+    wallet = BrowserWallet(6)
     before = devchain.balance(wallet.address)
-    give(page, wallet)
+    install_wallet(page, wallet)
     losing_the_answer(page)
     ask(page)
     pay(page)
@@ -310,8 +310,8 @@ def test_a_payment_outlives_a_reload_of_the_page(page: Page, devchain: DevChain)
 
 
 def test_no_other_payment_is_offered_while_one_is_waiting(page: Page) -> None:
-    wallet = Wallet(6)
-    give(page, wallet)
+    wallet = BrowserWallet(6)
+    install_wallet(page, wallet)
     losing_the_answer(page)
     ask(page)
     pay(page)
@@ -328,29 +328,31 @@ def test_no_other_payment_is_offered_while_one_is_waiting(page: Page) -> None:
 
 
 def test_a_payer_without_money_is_told_so_and_can_pay_again(page: Page, devchain: DevChain) -> None:
-    poor = Poor()
-    give(page, poor)
+    poor = EmptyWallet()
+    install_wallet(page, poor)
     ask(page)
     pay(page)
 
-    expect(page.locator("#try-problem")).to_contain_text(STATES["refused"][0])
+    expect(page.locator("#try-problem")).to_contain_text(PAYMENT_STATES["refused"][0])
     expect(page.locator("#try-problem")).to_contain_text("See the price again")
     expect(page.locator("#try-issues")).to_contain_text("Reason: ")
     expect(page.locator("#try-waiting")).to_be_hidden()
     assert devchain.balance(poor.address) == 0
 
 
-def test_a_service_that_is_down_says_so_and_takes_nothing(page: Page, shop: Site, devchain: DevChain) -> None:
+def test_a_service_that_is_down_says_so_and_takes_nothing(
+    page: Page, shop: ServedSite, devchain: DevChain
+) -> None:
     down = next(each for each in shop.deployment.services if not shop.deployment.is_up(each))
-    wallet = Wallet(7)
+    wallet = BrowserWallet(7)
     before = devchain.balance(wallet.address)
-    give(page, wallet)
+    install_wallet(page, wallet)
     ask(page, f"/services/{down.slug}")
     expect(page.locator("#try")).to_contain_text("This service is down at the moment.")
 
     pay(page)
 
-    expect(page.locator("#try-problem")).to_contain_text(STATES["unused"][0])
+    expect(page.locator("#try-problem")).to_contain_text(PAYMENT_STATES["unused"][0])
     expect(page.locator("#try-waiting")).to_be_hidden()
     assert devchain.balance(wallet.address) == before
 
@@ -365,10 +367,10 @@ def test_a_service_that_is_down_says_so_and_takes_nothing(page: Page, shop: Site
     ids=["another payee", "another price", "another time"],
 )
 def test_terms_that_the_page_does_not_promise_are_not_signed(
-    page: Page, shop: Site, promise: dict[str, Any], sentence: str
+    page: Page, shop: ServedSite, promise: dict[str, Any], sentence: str
 ) -> None:
-    give(page, Wallet(7))
-    with open_site(shop.deployment.api, **promise) as other:
+    install_wallet(page, BrowserWallet(7))
+    with serve_site(shop.deployment.api, **promise) as other:
         ask(page, other.url + PHISHING)
 
         expect(page.locator("#try-refused")).to_contain_text("so nothing is signed")
@@ -376,7 +378,7 @@ def test_terms_that_the_page_does_not_promise_are_not_signed(
         expect(page.get_by_role("button", name="Pay with wallet")).to_have_count(0)
 
 
-def test_without_scripts_the_page_shows_a_command_and_no_form(chromium: Browser, shop: Site) -> None:
+def test_without_scripts_the_page_shows_a_command_and_no_form(chromium: Browser, shop: ServedSite) -> None:
     context = chromium.new_context(base_url=shop.url, java_script_enabled=False)
     page = context.new_page()
     page.goto(PHISHING)
@@ -388,8 +390,8 @@ def test_without_scripts_the_page_shows_a_command_and_no_form(chromium: Browser,
 
 
 def test_the_whole_purchase_goes_by_keyboard_alone(page: Page) -> None:
-    wallet = Wallet(8)
-    give(page, wallet)
+    wallet = BrowserWallet(8)
+    install_wallet(page, wallet)
     page.goto(PHISHING)
 
     page.locator("[name=url]").focus()
@@ -430,7 +432,7 @@ def losing_the_answer(page: Page) -> list[int]:
 
 
 def test_terms_that_hide_their_price_behind_another_are_not_signed(page: Page) -> None:
-    give(page, Wallet(7))
+    install_wallet(page, BrowserWallet(7))
 
     def dearer(route: Route) -> None:
         response = route.fetch()
@@ -464,16 +466,16 @@ def test_a_request_that_changes_while_its_price_is_asked_has_no_price(page: Page
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_axe_finds_nothing_against_any_state_of_the_form(
-    chromium: Browser, shop: Site, axe: Path, scheme: Literal["light", "dark"]
+    chromium: Browser, shop: ServedSite, axe: Path, scheme: Literal["light", "dark"]
 ) -> None:
     context = chromium.new_context(base_url=shop.url, bypass_csp=True, color_scheme=scheme)
     page = context.new_page()
-    give(page, Wallet(9))
+    install_wallet(page, BrowserWallet(9))
     found: list[str] = []
 
     def look() -> None:
         page.add_script_tag(path=axe)
-        found.extend(violations(page))
+        found.extend(axe_violations(page))
 
     ask(page, url="x")
     expect(page.locator("[aria-invalid]")).to_have_count(1)
@@ -497,7 +499,7 @@ def test_axe_finds_nothing_against_any_state_of_the_form(
 
 def test_every_state_of_the_form_fits_the_smallest_phone(page: Page) -> None:
     page.set_viewport_size({"width": 320, "height": 640})
-    give(page, Wallet(9))
+    install_wallet(page, BrowserWallet(9))
     ask(page)
     page.get_by_role("button", name="Pay with wallet").click()
     expect(page.get_by_role("button", name="Sign and pay")).to_be_visible()

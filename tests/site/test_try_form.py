@@ -10,9 +10,9 @@ import pytest
 
 from centgate.catalog import all_services, service_details
 from centgate.client.catalog import Entry, Requirements
-from centgate.faces.site.deployment import Deployment
-from centgate.faces.site.forms import Field, form_of
-from centgate.faces.site.promises import promised
+from centgate.faces.site.deployment import ApiSnapshot
+from centgate.faces.site.forms import FormField, build_form
+from centgate.faces.site.promises import promise_terms
 from centgate.settings import Settings
 
 API = "https://api.example"
@@ -28,9 +28,9 @@ TERMS = Requirements(
 ENTRIES = [Entry.model_validate(service_details(service, Settings())) for service in all_services()]
 
 
-def deployment(terms: Requirements | None = TERMS) -> Deployment:
+def deployment(terms: Requirements | None = TERMS) -> ApiSnapshot:
     """A deployment that takes payments on Base, or none."""
-    return Deployment(
+    return ApiSnapshot(
         api=API,
         site="https://www.example",
         services=tuple(ENTRIES),
@@ -52,22 +52,22 @@ def entry(**properties: Any) -> Entry:
     return ENTRIES[0].model_copy(update={"input_schema": schema, "input_example": example})
 
 
-def only(**properties: Any) -> Field:
+def only(**properties: Any) -> FormField:
     """The one field of a service."""
-    (field,) = form_of(entry(**properties), deployment()).fields
+    (field,) = build_form(entry(**properties), deployment()).fields
     return field
 
 
 @pytest.mark.parametrize("service", ENTRIES, ids=lambda each: each.slug)
 def test_every_field_of_every_service_is_asked_for_in_its_order(service: Entry) -> None:
-    form = form_of(service, deployment())
+    form = build_form(service, deployment())
 
     assert [field.name for field in form.fields] == list(service.input_schema["properties"])
 
 
 @pytest.mark.parametrize("service", ENTRIES, ids=lambda each: each.slug)
 def test_every_form_starts_with_the_example(service: Entry) -> None:
-    form = form_of(service, deployment())
+    form = build_form(service, deployment())
 
     shown = {field.name: field.value for field in form.fields if field.kind != "flag" and field.value}
     told = {
@@ -79,7 +79,7 @@ def test_every_form_starts_with_the_example(service: Entry) -> None:
 
 @pytest.mark.parametrize("service", ENTRIES, ids=lambda each: each.slug)
 def test_every_hint_says_what_the_field_means(service: Entry) -> None:
-    form = form_of(service, deployment())
+    form = build_form(service, deployment())
 
     meanings = [
         schema["description"].replace("`", "") for schema in service.input_schema["properties"].values()
@@ -146,7 +146,7 @@ def test_values_allowed_by_a_rule_are_choices_and_chains_have_their_names() -> N
 def test_fields_that_stand_for_one_another_are_told(word: str, rule: str) -> None:
     either = {word: [{"required": ["a"]}, {"required": ["b"]}]}
 
-    form = form_of(entry(a={"type": "string"}, b={"type": "string"}, allOf=[either]), deployment())
+    form = build_form(entry(a={"type": "string"}, b={"type": "string"}, allOf=[either]), deployment())
 
     assert form.rules == (f"{rule} of <code>a</code> and <code>b</code> is required.",)
 
@@ -172,7 +172,7 @@ def test_names_are_told_in_words() -> None:
 
 
 def test_the_promise_is_the_price_in_the_tokens_base_units() -> None:
-    promise = promised(ENTRIES[0].model_copy(update={"price": "$0.25"}), deployment())
+    promise = promise_terms(ENTRIES[0].model_copy(update={"price": "$0.25"}), deployment())
 
     assert promise is not None
     assert promise["sum"] == "0.25 USDC"
@@ -182,7 +182,7 @@ def test_the_promise_is_the_price_in_the_tokens_base_units() -> None:
 def test_the_token_is_the_known_one_whatever_the_api_says() -> None:
     lying = TERMS.model_copy(update={"asset": "0x" + "99" * 20, "extra": {"name": "Fake", "version": "9"}})
 
-    promise = promised(ENTRIES[0], deployment(lying))
+    promise = promise_terms(ENTRIES[0], deployment(lying))
 
     assert promise is not None
     assert promise["terms"]["asset"][1] == TERMS.asset
@@ -192,7 +192,7 @@ def test_the_token_is_the_known_one_whatever_the_api_says() -> None:
 def test_on_an_unknown_network_the_token_is_the_one_the_api_says() -> None:
     own = TERMS.model_copy(update={"network": "eip155:424242", "extra": {"name": "Own", "version": "1"}})
 
-    promise = promised(ENTRIES[0], deployment(own))
+    promise = promise_terms(ENTRIES[0], deployment(own))
 
     assert promise is not None
     assert promise["typedData"]["domain"]["name"] == "Own"
@@ -200,7 +200,7 @@ def test_on_an_unknown_network_the_token_is_the_one_the_api_says() -> None:
 
 
 def test_a_wallet_is_only_told_of_networks_that_are_known() -> None:
-    promise = promised(ENTRIES[0], deployment())
+    promise = promise_terms(ENTRIES[0], deployment())
 
     assert promise is not None
     assert promise["addChain"]["chainId"] == "0x2105"
@@ -208,4 +208,4 @@ def test_a_wallet_is_only_told_of_networks_that_are_known() -> None:
 
 
 def test_where_no_payments_are_taken_there_is_no_promise() -> None:
-    assert promised(ENTRIES[0], replace(deployment(), terms=None)) is None
+    assert promise_terms(ENTRIES[0], replace(deployment(), terms=None)) is None

@@ -8,10 +8,10 @@ import pytest
 from facilitators import StubFacilitator, build_settings, open_stub_facilitator, refuse_with, reply_with
 from payments.moods import FAILING_SERVICE, ServiceFailures, install_failing_service
 from playwright.sync_api import Page, expect
-from visitors import Site, Wallet, give, open_site
+from visitors import BrowserWallet, ServedSite, install_wallet, serve_site
 
 from centgate.errors import NoData, ProviderError
-from centgate.faces.site.payment_states import STATES
+from centgate.faces.site.payment_states import PAYMENT_STATES
 from centgate.server import run_in_thread
 
 HOSTILE = '<img src="x" onerror="document.title = \'broken in\'">'
@@ -42,22 +42,22 @@ def moods(catalogue: ServiceFailures, stub: StubFacilitator) -> ServiceFailures:
 @pytest.fixture(scope="module")
 def site(
     catalogue: ServiceFailures, stub: StubFacilitator, tmp_path_factory: pytest.TempPathFactory
-) -> Generator[Site]:
+) -> Generator[ServedSite]:
     """The website of an API with the moody service and that facilitator."""
     settings = build_settings(tmp_path_factory.mktemp("trouble"), stub.url)
-    with run_in_thread(settings) as api, open_site(api) as site:
+    with run_in_thread(settings) as api, serve_site(api) as site:
         yield site
 
 
 @pytest.fixture
-def wallet(page: Page, moods: ServiceFailures) -> Wallet:
+def wallet(page: Page, moods: ServiceFailures) -> BrowserWallet:
     """The visitor's wallet."""
-    wallet = Wallet()
-    give(page, wallet)
+    wallet = BrowserWallet()
+    install_wallet(page, wallet)
     return wallet
 
 
-def buy(page: Page, site: Site, question: str = "why") -> None:
+def buy(page: Page, site: ServedSite, question: str = "why") -> None:
     """Ask the moody service, and pay."""
     page.goto(site.url + FAILING_SERVICE)
     page.locator("[name=question]").fill(question)
@@ -72,12 +72,12 @@ def send_again(page: Page) -> None:
 
 
 def test_a_service_that_fails_after_the_payment_answers_the_same_payment_later(
-    page: Page, site: Site, wallet: Wallet, moods: ServiceFailures
+    page: Page, site: ServedSite, wallet: BrowserWallet, moods: ServiceFailures
 ) -> None:
     moods.raise_next(lambda: ProviderError("moon", "it is dark there"))
     buy(page, site)
     expect(page.locator("#try-said")).to_contain_text("it is dark there")
-    expect(page.locator("#try-said")).to_contain_text(STATES["settled"][0])
+    expect(page.locator("#try-said")).to_contain_text(PAYMENT_STATES["settled"][0])
 
     send_again(page)
 
@@ -86,7 +86,7 @@ def test_a_service_that_fails_after_the_payment_answers_the_same_payment_later(
 
 
 def test_an_open_settlement_is_sent_again_when_the_api_wants_it(
-    page: Page, site: Site, wallet: Wallet, stub: StubFacilitator
+    page: Page, site: ServedSite, wallet: BrowserWallet, stub: StubFacilitator
 ) -> None:
     stub.next.append(stub.move_then_reply(reply_with(502, "<h1>Bad Gateway</h1>")))
     buy(page, site)
@@ -101,7 +101,7 @@ def test_an_open_settlement_is_sent_again_when_the_api_wants_it(
 
 
 def test_a_payment_that_waits_is_sent_again_after_a_reload(
-    page: Page, site: Site, wallet: Wallet, moods: ServiceFailures
+    page: Page, site: ServedSite, wallet: BrowserWallet, moods: ServiceFailures
 ) -> None:
     moods.raise_next(lambda: ProviderError("moon", "it is dark there"))
     buy(page, site)
@@ -115,19 +115,19 @@ def test_a_payment_that_waits_is_sent_again_after_a_reload(
 
 
 def test_a_refused_payment_is_explained(
-    page: Page, site: Site, wallet: Wallet, stub: StubFacilitator
+    page: Page, site: ServedSite, wallet: BrowserWallet, stub: StubFacilitator
 ) -> None:
     stub.next.append(refuse_with("insufficient_funds"))
 
     buy(page, site)
 
-    expect(page.locator("#try-problem")).to_contain_text(STATES["refused"][0])
+    expect(page.locator("#try-problem")).to_contain_text(PAYMENT_STATES["refused"][0])
     expect(page.locator("#try-issues")).to_have_text("Reason: insufficient_funds")
     expect(page.locator("#try-waiting")).to_be_hidden()
 
 
 def test_that_nothing_is_known_is_a_paid_answer(
-    page: Page, site: Site, wallet: Wallet, moods: ServiceFailures
+    page: Page, site: ServedSite, wallet: BrowserWallet, moods: ServiceFailures
 ) -> None:
     moods.raise_next(lambda: NoData("nobody knows why"))
 
@@ -138,7 +138,7 @@ def test_that_nothing_is_known_is_a_paid_answer(
     expect(page.locator("#try-said")).to_contain_text("Paid.")
 
 
-def test_text_of_strangers_stays_text(page: Page, site: Site, wallet: Wallet) -> None:
+def test_text_of_strangers_stays_text(page: Page, site: ServedSite, wallet: BrowserWallet) -> None:
     buy(page, site, HOSTILE)
 
     expect(page.locator("#try-data")).to_contain_text(HOSTILE)
@@ -147,7 +147,9 @@ def test_text_of_strangers_stays_text(page: Page, site: Site, wallet: Wallet) ->
     expect(page).not_to_have_title("broken in")
 
 
-def test_an_api_that_cannot_be_reached_is_told_before_anything_is_signed(page: Page, site: Site) -> None:
+def test_an_api_that_cannot_be_reached_is_told_before_anything_is_signed(
+    page: Page, site: ServedSite
+) -> None:
     page.goto(site.url + FAILING_SERVICE)
     page.route("**/services/**", lambda route: route.abort())
 
@@ -157,7 +159,7 @@ def test_an_api_that_cannot_be_reached_is_told_before_anything_is_signed(page: P
 
 
 def test_a_link_to_the_transaction_leads_to_the_networks_explorer(
-    page: Page, site: Site, wallet: Wallet
+    page: Page, site: ServedSite, wallet: BrowserWallet
 ) -> None:
     buy(page, site)
 

@@ -15,39 +15,39 @@ from eth_account import Account
 from playwright.sync_api import Page
 
 from centgate.devchain.accounts import BUYERS
-from centgate.faces.site.deployment import Deployment, read_deployment
-from centgate.faces.site.serving import site_app
+from centgate.faces.site.deployment import ApiSnapshot, read_snapshot
+from centgate.faces.site.serving import create_site_app
 from centgate.server import local_url, open_listener
 from centgate.settings import Settings
 
 
 @dataclass(frozen=True)
-class Site:
+class ServedSite:
     """A served website and the deployment it shows."""
 
     url: str
-    deployment: Deployment
+    deployment: ApiSnapshot
 
 
 @contextmanager
-def open_site(api: str, **promises: Any) -> Generator[Site]:
+def serve_site(api: str, **promises: Any) -> Generator[ServedSite]:
     """Serve the website of an API in a thread; `promises` replace terms that it read from the API."""
     listener, settings = open_listener(Settings(port=0))
     url = local_url(settings)
-    deployment = replaced(read_deployment(api, url), **promises)
-    config = uvicorn.Config(site_app(api, deployment), log_config=None, lifespan="off", ws="none")
+    deployment = with_changed_terms(read_snapshot(api, url), **promises)
+    config = uvicorn.Config(create_site_app(api, deployment), log_config=None, lifespan="off", ws="none")
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
     thread.start()
     while not server.started:
         time.sleep(0.005)
-    yield Site(url, deployment)
+    yield ServedSite(url, deployment)
     server.should_exit = server.force_exit = True
     thread.join()
     listener.close()
 
 
-def replaced(deployment: Deployment, **promises: Any) -> Deployment:
+def with_changed_terms(deployment: ApiSnapshot, **promises: Any) -> ApiSnapshot:
     """Return the deployment with changed terms; `price` applies to every service."""
     price = promises.pop("price", None)
     assert deployment.terms is not None
@@ -58,7 +58,7 @@ def replaced(deployment: Deployment, **promises: Any) -> Deployment:
     return replace(deployment, terms=terms, services=services)
 
 
-class Declined(Exception):
+class WalletError(Exception):
     """Error of the wallet, with an EIP-1193 code."""
 
     def __init__(self, code: int, message: str) -> None:
@@ -67,7 +67,7 @@ class Declined(Exception):
 
 
 @dataclass
-class Wallet:
+class BrowserWallet:
     """EIP-1193 wallet of one of the payers, as injected by a browser extension."""
 
     number: int = 0
@@ -92,9 +92,9 @@ class Wallet:
         self.asked.append(method)
         try:
             if method in self.refuses:
-                raise Declined(4001, "User rejected the request.")
+                raise WalletError(4001, "User rejected the request.")
             return {"result": self._do(method, params)}
-        except Declined as declined:
+        except WalletError as declined:
             return {"error": {"code": declined.code, "message": str(declined)}}
 
     def _do(self, method: str, params: list[Any]) -> Any:
@@ -111,23 +111,23 @@ class Wallet:
             case "eth_signTypedData_v4":
                 return self._sign(params[0], json.loads(params[1]))
             case _:
-                raise Declined(4200, f"{method} is not supported")
+                raise WalletError(4200, f"{method} is not supported")
 
     def _switch(self, chain: int) -> None:
         if chain not in self.knows:
-            raise Declined(4902, "Unrecognized chain ID.")
+            raise WalletError(4902, "Unrecognized chain ID.")
         self.chain = chain
 
     def _sign(self, account: str, data: dict[str, Any]) -> str:
         if account != self.address or data["domain"]["chainId"] != self.chain:
-            raise Declined(-32602, "another account or chain is asked for than the wallet's")
+            raise WalletError(-32602, "another account or chain is asked for than the wallet's")
         self.signed.append(data)
         signed = Account.sign_typed_data(self.key, full_message=data)
         return "0x" + signed.signature.hex().removeprefix("0x")
 
 
 @dataclass
-class Poor(Wallet):
+class EmptyWallet(BrowserWallet):
     """A wallet without funds."""
 
     @property
@@ -152,7 +152,7 @@ addEventListener("eip6963:requestProvider", announce);
 """
 
 
-def give(page: Page, wallet: Wallet, *, announced_as: str | None = None) -> None:
+def install_wallet(page: Page, wallet: BrowserWallet, *, announced_as: str | None = None) -> None:
     """Inject a wallet into all later pages: as `window.ethereum`, or announced by name (EIP-6963)."""
     page.expose_function("walletAnswers", wallet.answer)  # pyright: ignore[reportUnknownMemberType]
     way = _ANNOUNCED.replace("NAME", json.dumps(announced_as)) if announced_as else _INJECTED
@@ -162,7 +162,7 @@ def give(page: Page, wallet: Wallet, *, announced_as: str | None = None) -> None
 RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
 
 
-def violations(page: Page) -> list[str]:
+def axe_violations(page: Page) -> list[str]:
     """Return the violations that axe finds on the page, one line each."""
     options = {"runOnly": {"type": "tag", "values": RULES}, "resultTypes": ["violations"]}
     found = page.evaluate("options => axe.run(document, options)", options)["violations"]

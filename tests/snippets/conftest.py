@@ -15,7 +15,7 @@ from standins import configure_providers, fake_upstreams
 
 from centgate.dev import paid_on
 from centgate.devchain.house import DevChain
-from centgate.faces.site.deployment import Deployment, read_deployment
+from centgate.faces.site.deployment import ApiSnapshot, read_snapshot
 from centgate.server import run_in_thread
 from centgate.settings import Settings
 
@@ -23,7 +23,7 @@ CLIENTS = Path(__file__).parents[1] / "clients"
 
 
 @pytest.fixture(scope="session")
-def deployment(devchain: DevChain, tmp_path_factory: pytest.TempPathFactory) -> Generator[Deployment]:
+def deployment(devchain: DevChain, tmp_path_factory: pytest.TempPathFactory) -> Generator[ApiSnapshot]:
     """Deployment data that the website reads from the API."""
     folder = tmp_path_factory.mktemp("shop")
     with ExitStack() as open_parts, pytest.MonkeyPatch.context() as patch:
@@ -32,7 +32,7 @@ def deployment(devchain: DevChain, tmp_path_factory: pytest.TempPathFactory) -> 
         patch.chdir(folder)
         upstreams = open_parts.enter_context(fake_upstreams())
         settings = configure_providers(paid_on(devchain, Settings(port=0), folder), knowing(upstreams))
-        yield read_deployment(open_parts.enter_context(run_in_thread(settings)), None)
+        yield read_snapshot(open_parts.enter_context(run_in_thread(settings)), None)
 
 
 @pytest.fixture

@@ -18,8 +18,8 @@ from centgate.catalog import all_services, service_details
 from centgate.client.catalog import Entry
 from centgate.client.shell.arguments import read_pairs
 from centgate.dev import MERCHANT
-from centgate.faces.site.deployment import Deployment
-from centgate.faces.site.snippets import snippets
+from centgate.faces.site.deployment import ApiSnapshot
+from centgate.faces.site.snippets import build_samples
 from centgate.settings import Settings
 
 NASTY = (
@@ -48,12 +48,12 @@ API = "http://127.0.0.1:8402"
 def codes(query: str, api: str = API) -> dict[str, str]:
     """The snippets of a search for this, by their labels."""
     service = SEARCH.model_copy(update={"input_example": {"query": query, "limit": 3}})
-    return {snippet.label: snippet.code for snippet in snippets(service, of_one(service, api))}
+    return {snippet.label: snippet.code for snippet in build_samples(service, of_one(service, api))}
 
 
-def of_one(service: Entry, api: str = API) -> Deployment:
+def of_one(service: Entry, api: str = API) -> ApiSnapshot:
     """A deployment with one service."""
-    return Deployment(
+    return ApiSnapshot(
         api=api,
         site=api,
         services=(service,),
@@ -166,7 +166,7 @@ def test_an_address_is_no_code(api: str) -> None:
 def test_the_network_that_is_charged_on_is_named() -> None:
     payment = SEARCH.payment.model_copy(update={"network": "eip155:8453"})
     service = SEARCH.model_copy(update={"payment": payment})
-    found = {each.label: each.code for each in snippets(service, of_one(service))}
+    found = {each.label: each.code for each in build_samples(service, of_one(service))}
 
     (called,) = words(found["Command line"])
     (client,) = (
@@ -186,7 +186,7 @@ def test_what_is_no_network_is_not_named(network: str) -> None:
     payment = SEARCH.payment.model_copy(update={"network": network})
     service = SEARCH.model_copy(update={"payment": payment})
 
-    found = {each.label: each.code for each in snippets(service, of_one(service))}
+    found = {each.label: each.code for each in build_samples(service, of_one(service))}
 
     assert "network" not in found["Python"] + found["Command line"] + found["MCP, paid from a wallet"]
 
@@ -202,7 +202,7 @@ def test_no_snippet_ends_the_block_of_code_it_stands_in(query: str) -> None:
 def test_the_command_line_is_one_that_the_command_reads_back(slug: str) -> None:
     service = SERVICES[slug]
     entry = Entry.model_validate(service_details(service, Settings(pay_to=MERCHANT)))
-    code = {each.label: each.code for each in snippets(entry, of_one(entry))}["Command line"]
+    code = {each.label: each.code for each in build_samples(entry, of_one(entry))}["Command line"]
 
     _, _, _, *pairs, _, _, _, _ = shlex.split(code.replace("\\\n", ""))
 

@@ -19,8 +19,8 @@ from snippet_shop import PAYER
 from centgate.catalog import all_services
 from centgate.client.catalog import Entry
 from centgate.devchain.house import DevChain
-from centgate.faces.site.deployment import Deployment
-from centgate.faces.site.snippets import WALLET, Snippet, snippets
+from centgate.faces.site.deployment import ApiSnapshot
+from centgate.faces.site.snippets import WALLET_PLACEHOLDER, CodeSample, build_samples
 
 SLUGS = [service.slug for service in all_services()]
 LABELS = ["curl", "Python", "TypeScript", "Command line", "MCP, paid from a wallet", "MCP over HTTP"]
@@ -30,13 +30,13 @@ CENT = 10_000
 each_slug = pytest.mark.parametrize("slug", SLUGS)
 
 
-def entry_of(deployment: Deployment, slug: str) -> Entry:
+def entry_of(deployment: ApiSnapshot, slug: str) -> Entry:
     (entry,) = (each for each in deployment.services if each.slug == slug)
     return entry
 
 
-def snippet(deployment: Deployment, slug: str, label: str) -> Snippet:
-    (found,) = (each for each in snippets(entry_of(deployment, slug), deployment) if each.label == label)
+def snippet(deployment: ApiSnapshot, slug: str, label: str) -> CodeSample:
+    (found,) = (each for each in build_samples(entry_of(deployment, slug), deployment) if each.label == label)
     return found
 
 
@@ -50,8 +50,8 @@ def run(command: list[str], environment: Mapping[str, str], folder: Path) -> str
 
 
 @each_slug
-def test_there_is_one_of_each_kind(deployment: Deployment, slug: str) -> None:
-    found = snippets(entry_of(deployment, slug), deployment)
+def test_there_is_one_of_each_kind(deployment: ApiSnapshot, slug: str) -> None:
+    found = build_samples(entry_of(deployment, slug), deployment)
 
     assert [each.label for each in found] == LABELS
     assert all(each.code.endswith("\n") and each.code.isascii() for each in found)
@@ -60,7 +60,7 @@ def test_there_is_one_of_each_kind(deployment: Deployment, slug: str) -> None:
 
 @each_slug
 def test_curl_shows_the_terms_and_pays_nothing(
-    deployment: Deployment, devchain: DevChain, environment: Mapping[str, str], tmp_path: Path, slug: str
+    deployment: ApiSnapshot, devchain: DevChain, environment: Mapping[str, str], tmp_path: Path, slug: str
 ) -> None:
     before = devchain.balance(PAYER.address)
 
@@ -76,7 +76,7 @@ def test_curl_shows_the_terms_and_pays_nothing(
 
 @each_slug
 def test_python_buys_the_answer(
-    deployment: Deployment, devchain: DevChain, environment: Mapping[str, str], tmp_path: Path, slug: str
+    deployment: ApiSnapshot, devchain: DevChain, environment: Mapping[str, str], tmp_path: Path, slug: str
 ) -> None:
     before = devchain.balance(PAYER.address)
     (tmp_path / "snippet.py").write_text(snippet(deployment, slug, "Python").code)
@@ -90,7 +90,7 @@ def test_python_buys_the_answer(
 
 @each_slug
 def test_typescript_buys_the_answer(
-    deployment: Deployment, devchain: DevChain, environment: Mapping[str, str], node_folder: Path, slug: str
+    deployment: ApiSnapshot, devchain: DevChain, environment: Mapping[str, str], node_folder: Path, slug: str
 ) -> None:
     before = devchain.balance(PAYER.address)
     (node_folder / "snippet.mjs").write_text(snippet(deployment, slug, "TypeScript").code)
@@ -104,7 +104,7 @@ def test_typescript_buys_the_answer(
 
 @each_slug
 def test_the_command_buys_the_answer(
-    deployment: Deployment, devchain: DevChain, environment: Mapping[str, str], tmp_path: Path, slug: str
+    deployment: ApiSnapshot, devchain: DevChain, environment: Mapping[str, str], tmp_path: Path, slug: str
 ) -> None:
     before = devchain.balance(PAYER.address)
 
@@ -114,7 +114,7 @@ def test_the_command_buys_the_answer(
     assert before - devchain.balance(PAYER.address) == CENT
 
 
-def configured(deployment: Deployment, label: str) -> dict[str, Any]:
+def configured(deployment: ApiSnapshot, label: str) -> dict[str, Any]:
     """The one server that the snippets of all services configure."""
     codes = {snippet(deployment, slug, label).code for slug in SLUGS}
     (code,) = codes
@@ -123,12 +123,12 @@ def configured(deployment: Deployment, label: str) -> dict[str, Any]:
 
 
 async def test_the_configuration_of_mcp_starts_a_server_that_pays(
-    deployment: Deployment, devchain: DevChain, environment: Mapping[str, str]
+    deployment: ApiSnapshot, devchain: DevChain, environment: Mapping[str, str]
 ) -> None:
     server = configured(deployment, "MCP, paid from a wallet")
     before = devchain.balance(PAYER.address)
     given = {
-        name: environment["CENTGATE_WALLET"] if each == WALLET else each
+        name: environment["CENTGATE_WALLET"] if each == WALLET_PLACEHOLDER else each
         for name, each in server["env"].items()
     }
     around = {name: environment[name] for name in ("PATH", "HOME")}
@@ -151,7 +151,7 @@ async def test_the_configuration_of_mcp_starts_a_server_that_pays(
     assert before - devchain.balance(PAYER.address) == CENT
 
 
-async def test_the_configuration_of_mcp_over_http_leads_to_the_tools(deployment: Deployment) -> None:
+async def test_the_configuration_of_mcp_over_http_leads_to_the_tools(deployment: ApiSnapshot) -> None:
     server = configured(deployment, "MCP over HTTP")
 
     async with (

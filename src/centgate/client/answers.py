@@ -13,7 +13,7 @@ from centgate.client.errors import Money
 from centgate.client.exchange import Reply
 from centgate.client.payment import Payment
 from centgate.client.reading import Foreign, from_base64
-from centgate.receipts.checking import carries_receipt, examine
+from centgate.receipts.checking import has_receipt, verify_receipt
 
 Retry = Literal["same_payment", "new_payment", "none"]
 
@@ -176,9 +176,9 @@ def _verify_signed_receipt(
     settlement_json: dict[str, Any], reply: Reply, payment: Payment
 ) -> tuple[str | None, str | None]:
     """Verify a signed receipt. Returns (signer, None), (None, problem), or (None, None) if it is unsigned."""
-    if not carries_receipt(settlement_json):
+    if not has_receipt(settlement_json):
         return None, None
-    verdict = examine(settlement_json, body=reply.body)
+    verdict = verify_receipt(settlement_json, body=reply.body)
     problem = next(iter(verdict.failures), None)
     # the API may be paid under its public URL and called by another: only the path is common to both
     if not problem and not str((verdict.payload or {})["resourceUrl"]).endswith(payment.path):

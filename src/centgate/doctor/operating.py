@@ -54,7 +54,7 @@ def _validate_startup(deployment: Deployment) -> None:
     from centgate.runtime import validate_startup
 
     validate_startup(deployment.settings)
-    verification.files(deployment.settings.well_known)
+    verification.read_wellknown_files(deployment.settings.well_known)
 
 
 async def clock(deployment: Deployment) -> Finding:

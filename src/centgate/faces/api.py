@@ -33,8 +33,8 @@ from centgate.errors import (
 )
 from centgate.faces import front, verification, wellknown
 from centgate.faces.mcp import mounting as mcp
-from centgate.faces.negotiation import prefers
-from centgate.faces.openapi import openapi
+from centgate.faces.negotiation import is_preferred
+from centgate.faces.openapi import openapi_document
 from centgate.log import configure_logging
 from centgate.meter import NULL_METER, Meter
 from centgate.metrics.starting import create_worker_meter
@@ -46,9 +46,15 @@ from centgate.service import AnyService
 from centgate.settings import Settings
 from centgate.text import format_timestamp
 
-EXPOSED = ("Payment-Required", "Payment-Response", "X-Request-Id", "Idempotent-Replayed", "Retry-After")
+EXPOSED_HEADERS = (
+    "Payment-Required",
+    "Payment-Response",
+    "X-Request-Id",
+    "Idempotent-Replayed",
+    "Retry-After",
+)
 
-UNLIMITED = frozenset({"/health", "/livez", "/readyz"})
+UNLIMITED_PATHS = frozenset({"/health", "/livez", "/readyz"})
 """Health-check paths for the operator; they are never rate limited."""
 
 _CACHE_CONTROL = "public, max-age=60"
@@ -56,9 +62,9 @@ _CACHE_CONTROL = "public, max-age=60"
 Endpoint = Callable[[Request], Awaitable[Response]]
 
 
-def app(settings: Settings, meter: Meter = NULL_METER) -> ASGIApp:
+def create_app(settings: Settings, meter: Meter = NULL_METER) -> ASGIApp:
     """Return the API as an ASGI application that reports its events to `meter`."""
-    all_routes = routes(settings)
+    all_routes = create_routes(settings)
     starlette = Starlette(
         routes=all_routes,
         exception_handlers={
@@ -70,22 +76,22 @@ def app(settings: Settings, meter: Meter = NULL_METER) -> ASGIApp:
         lifespan=partial(_lifespan, settings, meter),
     )
     starlette.router.redirect_slashes = False
-    dispatcher = Counter(all_routes, starlette, ClientLimits(settings, meter))
+    dispatcher = PaidRouteDispatcher(all_routes, starlette, ClientLimits(settings, meter))
     cors = CORSMiddleware(  # around Starlette, so that a page of another origin can read a 500 too
         dispatcher,
         allow_origins=settings.allowed_origins,
         allow_methods=["GET", "HEAD", "POST"],
         allow_headers=["*"],
-        expose_headers=EXPOSED,
+        expose_headers=EXPOSED_HEADERS,
     )
-    return Door(dispatcher, cors, meter)
+    return AccessLogMiddleware(dispatcher, cors, meter)
 
 
 def app_from_environment() -> ASGIApp:
     """Return the API configured by the environment. Each server process runs this factory."""
     settings = Settings()
     configure_logging(settings.log_level)
-    return app(settings, create_worker_meter(settings))
+    return create_app(settings, create_worker_meter(settings))
 
 
 @asynccontextmanager
@@ -95,14 +101,18 @@ async def _lifespan(settings: Settings, meter: Meter, starlette: Starlette) -> A
         yield
 
 
-def routes(settings: Settings) -> list[Route]:
+def create_routes(settings: Settings) -> list[Route]:
     """Return all routes, free and paid."""
     catalog = all_services()
     descriptions = {service.slug: _json_endpoint(service_details(service, settings)) for service in catalog}
     return [
         # first, because Starlette tries routes in order
         *(
-            Route(service.path, Paid(service, descriptions[service.slug]), methods=["GET", "HEAD", "POST"])
+            Route(
+                service.path,
+                PaidEndpoint(service, descriptions[service.slug]),
+                methods=["GET", "HEAD", "POST"],
+            )
             for service in catalog
         ),
         Route("/", _index_endpoint(settings)),
@@ -110,15 +120,15 @@ def routes(settings: Settings) -> list[Route]:
             "/services",
             _json_endpoint({"services": [service_summary(service, settings) for service in catalog]}),
         ),
-        Route("/openapi.json", _json_endpoint(openapi(catalog, settings))),
-        Route("/.well-known/x402", _json_endpoint(wellknown.x402(catalog, settings))),
+        Route("/openapi.json", _json_endpoint(openapi_document(catalog, settings))),
+        Route("/.well-known/x402", _json_endpoint(wellknown.x402_document(catalog, settings))),
         *_mcp_routes(catalog, settings),
         *(
             Route(file.path, _static_endpoint(file.content, file.media_type))
-            for file in verification.files(settings.well_known)
+            for file in verification.read_wellknown_files(settings.well_known)
         ),
         *(
-            Route(path, _static_endpoint(front.icon(path), media_type))
+            Route(path, _static_endpoint(front.read_icon(path), media_type))
             for path, media_type in front.ICONS.items()
         ),
         Route("/health", _handle_health),
@@ -137,7 +147,7 @@ def _mcp_routes(catalog: tuple[AnyService, ...], settings: Settings) -> list[Rou
     """Return the routes of `/mcp` and of its discovery documents."""
     card = _json_endpoint(mcp.server_card(settings, front.TAGLINE), mcp.CARD_TYPE)
     return [
-        Route(mcp.PATH, mcp.Mcp(catalog, settings), methods=["POST"]),
+        Route(mcp.MCP_PATH, mcp.McpEndpoint(catalog, settings), methods=["POST"]),
         Route(mcp.CARD_PATH, card),
         Route("/.well-known/mcp/server-card.json", card),
         Route("/.well-known/ai-catalog.json", _json_endpoint(mcp.ai_catalog(settings), mcp.CATALOG_TYPE)),
@@ -146,12 +156,12 @@ def _mcp_routes(catalog: tuple[AnyService, ...], settings: Settings) -> list[Rou
 
 def _index_endpoint(settings: Settings) -> Endpoint:
     """Return the endpoint of `/`: JSON by default, HTML if the `Accept` header prefers it."""
-    body, page = orjson.dumps(front.index(settings)), front.page(settings).encode()
-    headers = {"Cache-Control": _CACHE_CONTROL, "Link": front.link_header(settings), "Vary": "Accept"}
-    policy = {"Content-Security-Policy": front.POLICY, "X-Content-Type-Options": "nosniff"}
+    body, page = orjson.dumps(front.index_document(settings)), front.render_index_page(settings).encode()
+    headers = {"Cache-Control": _CACHE_CONTROL, "Link": front.index_link_header(settings), "Vary": "Accept"}
+    policy = {"Content-Security-Policy": front.INDEX_CSP, "X-Content-Type-Options": "nosniff"}
 
     async def endpoint(request: Request) -> Response:
-        if prefers(request.headers.get("accept", ""), "text/html", "application/json"):
+        if is_preferred(request.headers.get("accept", ""), "text/html", "application/json"):
             return Response(page, 200, headers | policy, media_type="text/html")
         return _json_response(200, body, headers)
 
@@ -177,20 +187,20 @@ def _static_endpoint(content: bytes, media_type: str) -> Endpoint:
     return endpoint
 
 
-class Counter:
+class PaidRouteDispatcher:
     """Dispatch POSTs to paid routes directly, bypassing Starlette's router for speed.
 
     Starlette's middleware stack and route matching take about as long as checking a payment.
     """
 
     def __init__(self, all_routes: list[Route], rest: Starlette, limits: ClientLimits) -> None:
-        self._paid = {route.path: route.app for route in all_routes if isinstance(route.app, Paid)}
+        self._paid = {route.path: route.app for route in all_routes if isinstance(route.app, PaidEndpoint)}
         self._rest = rest
         self._limits = limits
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handle one request, or the lifespan."""
-        if scope["type"] != "http" or scope["path"] in UNLIMITED:
+        if scope["type"] != "http" or scope["path"] in UNLIMITED_PATHS:
             await self._rest(scope, receive, send)
             return
         admission = scope["state"]["admission"] = self._limits.admit(scope)
@@ -198,14 +208,14 @@ class Counter:
         if paid is not None:
             scope["app"] = self._rest
             await paid(scope, receive, send)
-        elif admission.is_limited and (scope["method"], scope["path"]) != ("POST", mcp.PATH):
+        elif admission.is_limited and (scope["method"], scope["path"]) != ("POST", mcp.MCP_PATH):
             response = await _error_response(Request(scope), admission.rate_limit_error())
             await response(scope, receive, send)
         else:  # an MCP message may carry a payment, so the MCP endpoint checks the admission itself
             await self._rest(scope, receive, send)
 
 
-class Paid:
+class PaidEndpoint:
     """A paid route. GET returns its catalogue entry free of charge."""
 
     def __init__(self, service: AnyService, describe: Endpoint) -> None:
@@ -370,7 +380,7 @@ def _json_response(status: int, body: bytes, headers: dict[str, str]) -> Respons
     return Response(body, status, headers, media_type="application/json")
 
 
-class Door:
+class AccessLogMiddleware:
     """Middleware that assigns request IDs, writes the access log and catches all exceptions."""
 
     def __init__(self, inner: ASGIApp, for_browsers: ASGIApp, meter: Meter = NULL_METER) -> None:

@@ -31,7 +31,7 @@ REQUEST_ID = "req_5b1c0d2e9f7a4836c1d0e2f3"
 TRANSACTION = "0x" + "4c" * 32
 
 
-def error_examples(accepts: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
+def build_error_examples(accepts: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
     """Return an example error envelope for each error code; `accepts` are the terms shown in a 402."""
     settled = PaymentNote("settled", charged=True, retry="same_payment", transaction=TRANSACTION)
     delivered = PaymentNote("delivered", charged=True, retry="none", transaction=TRANSACTION)

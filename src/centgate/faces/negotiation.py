@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 
-def prefers(accept: str, wanted: str, default: str) -> bool:
+def is_preferred(accept: str, media_type: str, default: str) -> bool:
     """Return True if `Accept` names the media type `wanted` with a higher quality than `default`."""
     qualities = _parse_accept(accept)
-    return wanted in qualities and qualities[wanted] > _quality_of(qualities, default)
+    return media_type in qualities and qualities[media_type] > _quality_of(qualities, default)
 
 
-def named(accept: str, offered: tuple[str, ...], default: str) -> str:
+def choose_named_type(accept: str, offered: tuple[str, ...], default: str) -> str:
     """Return the first offered type that `Accept` names with the highest quality, else the default.
 
     A client that names a type unknown to browsers wants it, even if it names others with equal quality.

@@ -9,8 +9,8 @@ from typing import Any, get_args
 
 from centgate.envelope import ERROR_SPECS, PROVIDER_SCHEMA, success_schema
 from centgate.errors import PaymentState, Retry
-from centgate.faces.error_examples import REQUEST_ID, error_examples
-from centgate.faces.wellknown import receipt_signer
+from centgate.faces.error_examples import REQUEST_ID, build_error_examples
+from centgate.faces.wellknown import receipt_signer_field
 from centgate.payments.terms import build_terms
 from centgate.schema import iterate_objects
 from centgate.service import AnyService
@@ -31,7 +31,7 @@ _UNLIMITED = ("health", "livez", "readyz")
 _BASE64_JSON = {"type": "string", "contentEncoding": "base64", "contentMediaType": "application/json"}
 
 
-def openapi(catalog: tuple[AnyService, ...], settings: Settings) -> dict[str, Any]:
+def openapi_document(catalog: tuple[AnyService, ...], settings: Settings) -> dict[str, Any]:
     """Return the document of all routes, paid and free."""
     schemas: dict[str, Any] = {
         "Error": _error_schema(),
@@ -109,7 +109,7 @@ def _ownership_proofs(proofs: tuple[str, ...]) -> dict[str, Any]:
 
 def _receipt_info(settings: Settings) -> dict[str, Any]:
     """Return the signer of x402's extension `offer-receipt`; empty if nothing is signed."""
-    signer = receipt_signer(settings)
+    signer = receipt_signer_field(settings)
     return {"x-offer-receipt": {"format": "eip712", **signer}} if signer else {}
 
 
@@ -274,7 +274,7 @@ def _not_found_response() -> dict[str, Any]:
 
 
 def _error_response(status: int, accepts: list[dict[str, Any]]) -> dict[str, Any]:
-    examples = error_examples(accepts)
+    examples = build_error_examples(accepts)
     rows = {code: meaning for code, meaning in ERROR_SPECS.items() if meaning.status == status}
     special = {
         402: ("PAYMENT-REQUIRED", "PAYMENT-RESPONSE"),

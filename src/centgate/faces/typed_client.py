@@ -23,13 +23,13 @@ _TYPES = {"string": "str", "integer": "int", "number": "float", "boolean": "bool
 Schema = Mapping[str, Any]
 
 
-def written() -> dict[str, str]:
+def generate_modules() -> dict[str, str]:
     """Return the generated modules by file name, before `ruff format`."""
     catalog = all_services()
     return {"models.py": _models_module(catalog), "services.py": _services_module(catalog)}
 
 
-def snake(name: str) -> str:
+def to_snake_case(name: str) -> str:
     """Convert a JSON name to snake_case. Raises ValueError if it does not convert back."""
     attribute = re.sub(r"(?<=[a-z0-9])([A-Z])", lambda upper: f"_{upper[1].lower()}", name)
     if to_camel_case(attribute) != name:
@@ -93,7 +93,7 @@ def _model_class(name: str, schema: Schema, classes: Mapping[str, str]) -> str:
     """Return a model class with a docstring under each field."""
     lines = [f"class {name}(AnswerData):", indent(_format_docstring(schema["description"]), "    "), ""]
     for wire, field in schema["properties"].items():
-        attribute = snake(wire)
+        attribute = to_snake_case(wire)
         lines.append(f"    {attribute}: {_response_type(field, classes)}{_field_alias(attribute, wire)}")
         if description := field.get("description"):
             lines.append(indent(_format_docstring(description), "    "))
@@ -137,7 +137,7 @@ class _Parameter:
 
     @property
     def name(self) -> str:
-        return snake(self.wire)
+        return to_snake_case(self.wire)
 
     @property
     def declaration(self) -> str:
@@ -228,7 +228,7 @@ def _describe_choices(schema: Schema) -> str:
     for part in (schema, *schema.get("allOf", ())):
         for kind, sentence in (("anyOf", "Needs {}."), ("oneOf", "Needs {}, and not both.")):
             branches = [branch.get("required", ()) for branch in part.get(kind, ())]
-            if names := [f"`{snake(name)}`" for required in branches for name in required]:
+            if names := [f"`{to_snake_case(name)}`" for required in branches for name in required]:
                 sentences.append(sentence.format(" or ".join(names)))
     return " ".join(sentences)
 
@@ -256,7 +256,7 @@ def _describe_bounds(schema: Schema) -> str:
 
 def _to_python_terms(text: str) -> str:
     """Convert JSON terms to Python terms: `chainId` to `chain_id`, null to None."""
-    text = re.sub(r"`([a-z]+[A-Z]\w*)`", lambda name: f"`{snake(name[1])}`", text)
+    text = re.sub(r"`([a-z]+[A-Z]\w*)`", lambda name: f"`{to_snake_case(name[1])}`", text)
     return re.sub(r"\b[Nn]ull\b", "None", text)
 
 
@@ -277,7 +277,7 @@ def _format_docstring(*paragraphs: str) -> str:
 
 def main(folder: Path) -> None:
     """Write the modules into the client's folder."""
-    for name, content in written().items():
+    for name, content in generate_modules().items():
         (folder / name).write_text(content, encoding="utf-8")
 
 

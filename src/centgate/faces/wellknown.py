@@ -5,25 +5,25 @@ from __future__ import annotations
 from typing import Any
 
 from centgate.payments.terms import build_terms
-from centgate.receipts.signer import signer_of
+from centgate.receipts.signer import create_signer
 from centgate.service import AnyService
 from centgate.settings import Settings
 
 
-def x402(catalog: tuple[AnyService, ...], settings: Settings) -> dict[str, Any]:
+def x402_document(catalog: tuple[AnyService, ...], settings: Settings) -> dict[str, Any]:
     """Return `/.well-known/x402`: every paid route, with its terms if payments are enabled."""
     return {
         "version": 1,
         "resources": [settings.base_url + service.path for service in catalog],
         "products": [_product_entry(service, settings) for service in catalog],
         "ownershipProofs": list(settings.ownership_proofs),
-        **receipt_signer(settings),
+        **receipt_signer_field(settings),
     }
 
 
-def receipt_signer(settings: Settings) -> dict[str, Any]:
+def receipt_signer_field(settings: Settings) -> dict[str, Any]:
     """Return the address that signs offers and receipts; empty if nothing is signed."""
-    signer = signer_of(settings.receipt_key)
+    signer = create_signer(settings.receipt_key)
     return {"receiptSigner": signer.address} if signer else {}
 
 

@@ -19,7 +19,7 @@ import orjson
 
 from centgate.dollars import Asset
 from centgate.eip3009 import domain_separator
-from centgate.receipts.signer import Signer, signer_of
+from centgate.receipts.signer import ReceiptSigner, create_signer
 from centgate.schema import iterate_objects
 from centgate.service import AnyService
 from centgate.settings import Settings
@@ -64,7 +64,7 @@ class RouteTerms:
     url: str
     """The public URL that is paid for."""
     development_chain: int | None
-    signer: Signer | None = None
+    signer: ReceiptSigner | None = None
     """Signer of offers and receipts; None unless the operator has set a key."""
 
     @cached_property
@@ -104,7 +104,7 @@ class RouteTerms:
         """Return x402's SettleResponse of a delivered answer, with a signed receipt if there is a signer."""
         if self.signer is None:
             return settlement
-        receipt_extension = self.signer.receipt(settlement, self.url, body, now=int(time.time()))
+        receipt_extension = self.signer.sign_receipt(settlement, self.url, body, now=int(time.time()))
         return {**settlement, "extensions": receipt_extension}
 
     def _offer_expiry(self) -> int:
@@ -130,7 +130,7 @@ class RouteTerms:
         """Build PaymentRequired; with a signed offer, the discovery block is shortened to fit the header."""
         if self.signer is None:
             return self._payment_required({"bazaar": self.listing, PAYMENT_IDENTIFIER: _IDENTIFIER_EXTENSION})
-        signed_extension = self.signer.offer(self.requirements, self.url, until=expiry)
+        signed_extension = self.signer.sign_offer(self.requirements, self.url, until=expiry)
         offer: dict[str, Any] = {}
         for listing in _shorten_listing(self.listing):
             offer = self._payment_required(
@@ -314,5 +314,5 @@ def build_terms(service: AnyService, settings: Settings) -> RouteTerms:
         window=settings.payment_window,
         url=settings.base_url + service.path,
         development_chain=settings.development_chain,
-        signer=signer_of(settings.receipt_key),
+        signer=create_signer(settings.receipt_key),
     )

@@ -9,39 +9,39 @@ from typing import Any, Literal, cast
 
 from centgate.eip3009 import recover_signer
 from centgate.evm import to_checksum_address
-from centgate.receipts.signer import ANSWERED, EXTENSION
-from centgate.receipts.typed_data import ANSWER, OFFER, RECEIPT, Statement
+from centgate.receipts.signer import ANSWER_EXTENSION, RECEIPT_EXTENSION
+from centgate.receipts.typed_data import ANSWER, OFFER, RECEIPT, StatementType
 
-State = Literal["ok", "failed", "not checked"]
+CheckState = Literal["ok", "failed", "not checked"]
 Json = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Check:
+class ReceiptCheck:
     """Result of one check; `says` is a sentence without its full stop."""
 
     name: Literal["receipt", "settlement", "answer", "body", "offer", "signer"]
-    state: State
-    says: str
+    state: CheckState
+    message: str
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class ReceiptVerdict:
     """Results of all checks of a receipt; `signer` and `payload` are None if it is unreadable."""
 
     signer: str | None
     payload: Json | None
-    checks: tuple[Check, ...]
+    checks: tuple[ReceiptCheck, ...]
 
     @property
-    def holds(self) -> bool:
+    def is_valid(self) -> bool:
         """True if no check failed."""
         return all(check.state != "failed" for check in self.checks)
 
     @property
     def failures(self) -> tuple[str, ...]:
         """Sentences of the failed checks."""
-        return tuple(check.says for check in self.checks if check.state == "failed")
+        return tuple(check.message for check in self.checks if check.state == "failed")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,9 +53,9 @@ class _SignedStatement:
     digest: bytes
 
 
-def examine(
+def verify_receipt(
     settlement: Json, *, body: bytes | None = None, required: Json | None = None, signer: str | None = None
-) -> Verdict:
+) -> ReceiptVerdict:
     """Check the receipt in an x402 SettleResponse against the other data that the caller has.
 
     `body` is the bytes of the answer, `required` is the PaymentRequired or the signed offer, `signer` is the
@@ -63,94 +63,100 @@ def examine(
     if that address is known to belong to the service, so `signer` is the check that matters.
     """
     try:
-        receipt = _parse_signed(RECEIPT, _extension_info(settlement, EXTENSION, "receipt"))
+        receipt = _parse_signed(RECEIPT, _extension_info(settlement, RECEIPT_EXTENSION, "receipt"))
     except ValueError as error:
-        return Verdict(None, None, (Check("receipt", "failed", f"the receipt is unreadable: {error}"),))
+        return ReceiptVerdict(
+            None, None, (ReceiptCheck("receipt", "failed", f"the receipt is unreadable: {error}"),)
+        )
     checks = (
-        Check("receipt", "ok", f"the receipt is signed by {receipt.signer}"),
+        ReceiptCheck("receipt", "ok", f"the receipt is signed by {receipt.signer}"),
         _check_settlement(settlement, receipt),
         *_check_answer(settlement, receipt, body),
         _check_offer(required, receipt),
         _check_signer(signer, receipt),
     )
-    return Verdict(receipt.signer, receipt.payload, checks)
+    return ReceiptVerdict(receipt.signer, receipt.payload, checks)
 
 
-def carries_receipt(settlement: Json) -> bool:
+def has_receipt(settlement: Json) -> bool:
     """Return True if a SettleResponse has the extension of signed receipts, valid or not."""
     extensions = settlement.get("extensions")
-    return isinstance(extensions, dict) and EXTENSION in extensions
+    return isinstance(extensions, dict) and RECEIPT_EXTENSION in extensions
 
 
-def _check_settlement(settlement: Json, receipt: _SignedStatement) -> Check:
+def _check_settlement(settlement: Json, receipt: _SignedStatement) -> ReceiptCheck:
     """Check that the unsigned settlement around the receipt agrees with it."""
     if settlement.get("success") is not True:
-        return Check("settlement", "failed", "the settlement around the receipt reports a failure")
+        return ReceiptCheck("settlement", "failed", "the settlement around the receipt reports a failure")
     for name in ("payer", "network", "transaction"):
         signed, unsigned = receipt.payload.get(name, ""), settlement.get(name)
         if signed and str(unsigned).lower() != str(signed).lower():
-            return Check("settlement", "failed", f"the settlement around the receipt has a different {name}")
-    return Check("settlement", "ok", "the settlement around the receipt agrees with it")
+            return ReceiptCheck(
+                "settlement", "failed", f"the settlement around the receipt has a different {name}"
+            )
+    return ReceiptCheck("settlement", "ok", "the settlement around the receipt agrees with it")
 
 
-def _check_answer(settlement: Json, receipt: _SignedStatement, body: bytes | None) -> Iterator[Check]:
+def _check_answer(settlement: Json, receipt: _SignedStatement, body: bytes | None) -> Iterator[ReceiptCheck]:
     """Check the signed statement about the answer, and the answer's body."""
     try:
-        block = _extension_info(settlement, ANSWERED, "answer")
+        block = _extension_info(settlement, ANSWER_EXTENSION, "answer")
     except ValueError:
-        yield Check(
+        yield ReceiptCheck(
             "answer",
             "not checked",
             "the response has no signed statement about the answer: only Centgate servers sign one",
         )
         if body is not None:
-            yield Check("body", "failed", "no signed statement covers the body")
+            yield ReceiptCheck("body", "failed", "no signed statement covers the body")
         return
     try:
         answer = _parse_signed(ANSWER, block)
     except ValueError as error:
-        yield Check("answer", "failed", f"the statement about the answer is unreadable: {error}")
+        yield ReceiptCheck("answer", "failed", f"the statement about the answer is unreadable: {error}")
         return
     yield _check_answer_statement(answer, receipt)
     if body is None:
-        yield Check("body", "not checked", f"the body's SHA-256 must be {answer.payload['bodySha256']}")
+        yield ReceiptCheck(
+            "body", "not checked", f"the body's SHA-256 must be {answer.payload['bodySha256']}"
+        )
     elif "0x" + sha256(body).hexdigest() != answer.payload["bodySha256"].lower():
-        yield Check("body", "failed", "the body is not the one that was signed")
+        yield ReceiptCheck("body", "failed", "the body is not the one that was signed")
     else:
-        yield Check("body", "ok", "the body is the one that was signed, byte for byte")
+        yield ReceiptCheck("body", "ok", "the body is the one that was signed, byte for byte")
 
 
-def _check_answer_statement(answer: _SignedStatement, receipt: _SignedStatement) -> Check:
+def _check_answer_statement(answer: _SignedStatement, receipt: _SignedStatement) -> ReceiptCheck:
     if answer.payload["receipt"].lower() != "0x" + receipt.digest.hex():
-        return Check("answer", "failed", "the statement about the answer belongs to another receipt")
+        return ReceiptCheck("answer", "failed", "the statement about the answer belongs to another receipt")
     if answer.signer != receipt.signer:
-        return Check(
+        return ReceiptCheck(
             "answer",
             "failed",
             f"the statement about the answer is signed by a different key, {answer.signer}",
         )
-    return Check("answer", "ok", "the statement about the answer is signed by the same key")
+    return ReceiptCheck("answer", "ok", "the statement about the answer is signed by the same key")
 
 
-def _check_offer(required: Json | None, receipt: _SignedStatement) -> Check:
+def _check_offer(required: Json | None, receipt: _SignedStatement) -> ReceiptCheck:
     if required is None:
-        return Check("offer", "not checked", "no offer was given")
+        return ReceiptCheck("offer", "not checked", "no offer was given")
     try:
         offer = _parse_signed(OFFER, _find_offer(required))
     except ValueError as error:
-        return Check("offer", "failed", f"the offer is unreadable: {error}")
+        return ReceiptCheck("offer", "failed", f"the offer is unreadable: {error}")
     if offer.signer != receipt.signer:
-        return Check("offer", "failed", f"the offer is signed by a different key, {offer.signer}")
+        return ReceiptCheck("offer", "failed", f"the offer is signed by a different key, {offer.signer}")
     for name in ("resourceUrl", "network"):
         if offer.payload[name] != receipt.payload[name]:
-            return Check("offer", "failed", f"the offer has a different {name}")
+            return ReceiptCheck("offer", "failed", f"the offer has a different {name}")
     accepts = required.get("accepts")
     if isinstance(accepts, list) and not any(
         _matches_terms(each, offer) for each in cast(list[Any], accepts)
     ):
-        return Check("offer", "failed", "the offer does not match any of the terms sent with it")
+        return ReceiptCheck("offer", "failed", "the offer does not match any of the terms sent with it")
     price = f"{offer.payload['amount']} of {offer.payload['asset']} to {offer.payload['payTo']}"
-    return Check("offer", "ok", f"the same key signed the offer: {price}")
+    return ReceiptCheck("offer", "ok", f"the same key signed the offer: {price}")
 
 
 def _matches_terms(terms: Any, offer: _SignedStatement) -> bool:
@@ -163,21 +169,21 @@ def _matches_terms(terms: Any, offer: _SignedStatement) -> bool:
     )
 
 
-def _check_signer(signer: str | None, receipt: _SignedStatement) -> Check:
+def _check_signer(signer: str | None, receipt: _SignedStatement) -> ReceiptCheck:
     if signer is None:
-        return Check(
+        return ReceiptCheck(
             "signer", "not checked", "compare the signer with the address that the service publishes"
         )
     if signer.lower() != receipt.signer.lower():
-        return Check("signer", "failed", f"the receipt is signed by {receipt.signer}, not by {signer}")
-    return Check("signer", "ok", "the signer is the expected one")
+        return ReceiptCheck("signer", "failed", f"the receipt is signed by {receipt.signer}, not by {signer}")
+    return ReceiptCheck("signer", "ok", "the signer is the expected one")
 
 
 def _find_offer(required: Json) -> Any:
     """Return the signed offer in a PaymentRequired; a bare offer is returned unchanged."""
     if "signature" in required:
         return required
-    offers = _extension_info(required, EXTENSION, "offers")
+    offers = _extension_info(required, RECEIPT_EXTENSION, "offers")
     if not isinstance(offers, list) or not offers:
         raise ValueError("it contains no signed offer")
     return cast(list[Any], offers)[0]
@@ -193,7 +199,7 @@ def _extension_info(message: Json, extension: str, name: str) -> Any:
     return node
 
 
-def _parse_signed(statement: Statement, signed: Any) -> _SignedStatement:
+def _parse_signed(statement: StatementType, signed: Any) -> _SignedStatement:
     """Parse a signed statement and recover its signer. Raises ValueError with the reason."""
     block = cast(dict[str, Any], signed) if isinstance(signed, dict) else {}
     if block.get("format") == "jws":

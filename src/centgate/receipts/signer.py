@@ -10,15 +10,15 @@ from pydantic import SecretStr
 
 from centgate.eip3009 import derive_address, sign
 from centgate.evm import to_checksum_address
-from centgate.receipts.typed_data import ANSWER, OFFER, RECEIPT, VERSION, Statement
+from centgate.receipts.typed_data import ANSWER, OFFER, RECEIPT, VERSION, StatementType
 
-EXTENSION = "offer-receipt"
+RECEIPT_EXTENSION = "offer-receipt"
 """x402's extension for offers and receipts."""
-ANSWERED = "centgate-answer"
+ANSWER_EXTENSION = "centgate-answer"
 """Centgate's own extension, for the statement about the answer."""
 
 
-class Signer:
+class ReceiptSigner:
     """Signs offers, receipts and statements about answers with the operator's receipt key."""
 
     def __init__(self, key: bytes) -> None:
@@ -26,14 +26,16 @@ class Signer:
         self._key = key
         self.address = to_checksum_address(derive_address(key))
 
-    def offer(self, requirements: Mapping[str, Any], url: str, *, until: int) -> dict[str, Any]:
+    def sign_offer(self, requirements: Mapping[str, Any], url: str, *, until: int) -> dict[str, Any]:
         """Return the extension of a 402: a signed offer of its `accepts` entry, valid until a Unix time."""
         terms = {name: requirements[name] for name in ("scheme", "network", "asset", "payTo", "amount")}
         payload = {"version": VERSION, "resourceUrl": url, **terms, "validUntil": until}
         signed = {**self._sign_statement(OFFER, payload), "acceptIndex": 0}
-        return {EXTENSION: _build_extension("offers", [signed])}
+        return {RECEIPT_EXTENSION: _build_extension("offers", [signed])}
 
-    def receipt(self, settlement: Mapping[str, Any], url: str, body: bytes, *, now: int) -> dict[str, Any]:
+    def sign_receipt(
+        self, settlement: Mapping[str, Any], url: str, body: bytes, *, now: int
+    ) -> dict[str, Any]:
         """Return the extensions of a SettleResponse: the receipt, and the statement about the answer."""
         payload = {
             "version": VERSION,
@@ -48,21 +50,21 @@ class Signer:
             "bodySha256": "0x" + sha256(body).hexdigest(),
         }
         return {
-            EXTENSION: _build_extension("receipt", self._sign_statement(RECEIPT, payload)),
-            ANSWERED: _build_extension("answer", self._sign_statement(ANSWER, answer)),
+            RECEIPT_EXTENSION: _build_extension("receipt", self._sign_statement(RECEIPT, payload)),
+            ANSWER_EXTENSION: _build_extension("answer", self._sign_statement(ANSWER, answer)),
         }
 
-    def _sign_statement(self, statement: Statement, payload: dict[str, Any]) -> dict[str, Any]:
+    def _sign_statement(self, statement: StatementType, payload: dict[str, Any]) -> dict[str, Any]:
         signature = sign(statement.digest(payload), self._key)
         return {"format": "eip712", "payload": payload, "signature": "0x" + signature.hex()}
 
 
-def signer_of(key: SecretStr | None) -> Signer | None:
+def create_signer(key: SecretStr | None) -> ReceiptSigner | None:
     """Return a signer for the key, or None if no key is set. Raises ValueError for an invalid key."""
     if key is None:
         return None
     try:
-        return Signer(bytes.fromhex(key.get_secret_value().removeprefix("0x")))
+        return ReceiptSigner(bytes.fromhex(key.get_secret_value().removeprefix("0x")))
     except ValueError:  # the original message would repeat a part of the key
         raise ValueError(
             "not a private key: expected 64 hex digits, as printed by `openssl rand -hex 32`"

@@ -17,21 +17,21 @@ from centgate.evm import keccak
 
 VERSION = 1
 """Version of the payloads of offers and receipts."""
-LARGEST = 2**53 - 1
+MAX_SAFE_INTEGER = 2**53 - 1
 """The largest integer that every JSON parser keeps exact."""
 
-Kind = Literal["uint256", "string", "bytes32"]
+FieldType = Literal["uint256", "string", "bytes32"]
 _DOMAIN_TYPE = keccak(b"EIP712Domain(string name,string version,uint256 chainId)")
 _BYTES32 = re.compile(r"0x[0-9a-fA-F]{64}")
 
 
 @dataclass(frozen=True)
-class Statement:
+class StatementType:
     """Type of a signed statement: its name, its signing domain, and its fields in order."""
 
     name: str
     domain: str
-    fields: Mapping[str, Kind]
+    fields: Mapping[str, FieldType]
     absent: Mapping[str, Any]
     """Values that are signed for omitted optional fields."""
 
@@ -61,7 +61,7 @@ class Statement:
         return keccak(_DOMAIN_TYPE + keccak(self.domain.encode()) + keccak(b"1") + (1).to_bytes(32, "big"))
 
 
-OFFER = Statement(
+OFFER = StatementType(
     "Offer",
     "x402 offer",
     {
@@ -76,7 +76,7 @@ OFFER = Statement(
     },
     {"validUntil": 0},
 )
-RECEIPT = Statement(
+RECEIPT = StatementType(
     "Receipt",
     "x402 receipt",
     {
@@ -89,14 +89,14 @@ RECEIPT = Statement(
     },
     {"transaction": ""},
 )
-ANSWER = Statement("Answer", "Centgate answer", {"receipt": "bytes32", "bodySha256": "bytes32"}, {})
+ANSWER = StatementType("Answer", "Centgate answer", {"receipt": "bytes32", "bodySha256": "bytes32"}, {})
 """States that the answer of a receipt had these bytes; `receipt` is the digest of the receipt."""
 
 
-def _encode_value(kind: Kind, value: Any, name: str) -> bytes:
+def _encode_value(kind: FieldType, value: Any, name: str) -> bytes:
     """Encode a value as the 32 bytes of an EIP-712 struct member."""
     if kind == "uint256":
-        if type(value) is not int or not 0 <= value <= LARGEST:
+        if type(value) is not int or not 0 <= value <= MAX_SAFE_INTEGER:
             raise ValueError(f"its field {name!r} is not an integer")
         return value.to_bytes(32, "big")
     if not isinstance(value, str):

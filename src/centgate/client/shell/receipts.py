@@ -17,7 +17,7 @@ from centgate.client.saved import Header, read_saved
 from centgate.client.shell.printing import as_json, console, line, plain
 from centgate.client.shell.showing import pairs_page
 from centgate.client.shell.telling import say
-from centgate.receipts.checking import Check, State, Verdict, examine
+from centgate.receipts.checking import CheckState, ReceiptCheck, ReceiptVerdict, verify_receipt
 
 app = typer.Typer(name="receipt", no_args_is_help=True)
 
@@ -39,7 +39,7 @@ Expected = Annotated[
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, and nothing else on standard output.")]
 
-_COLOURS: Mapping[State, str] = {"ok": "green", "failed": "red", "not checked": "dim"}
+_COLOURS: Mapping[CheckState, str] = {"ok": "green", "failed": "red", "not checked": "dim"}
 
 
 @app.callback()
@@ -60,7 +60,7 @@ def verify(
 
     Exit code 0: every check that could be made is ok. 1: a check failed, or a file cannot be read.
     """
-    verdict = examine(
+    verdict = verify_receipt(
         _read_saved_file(file, "PAYMENT-RESPONSE"),
         body=_read_bytes(body) if body else None,
         required=_read_saved_file(str(offer), "PAYMENT-REQUIRED") if offer else None,
@@ -71,7 +71,7 @@ def verify(
         out.print(line(as_json(_verdict_json(verdict))), soft_wrap=True)
     else:
         _print_verdict(verdict, out)
-    raise typer.Exit(0 if verdict.holds else 1)
+    raise typer.Exit(0 if verdict.is_valid else 1)
 
 
 def _read_saved_file(file: str, header: Header) -> Mapping[str, Any]:
@@ -100,16 +100,16 @@ def _fail(sentence: str) -> NoReturn:
     raise typer.Exit(1)
 
 
-def _verdict_json(verdict: Verdict) -> dict[str, Any]:
+def _verdict_json(verdict: ReceiptVerdict) -> dict[str, Any]:
     return {
-        "ok": verdict.holds,
+        "ok": verdict.is_valid,
         "signer": verdict.signer,
         "receipt": verdict.payload,
-        "checks": [{"name": each.name, "state": each.state, "says": each.says} for each in verdict.checks],
+        "checks": [{"name": each.name, "state": each.state, "says": each.message} for each in verdict.checks],
     }
 
 
-def _print_verdict(verdict: Verdict, out: Console) -> None:
+def _print_verdict(verdict: ReceiptVerdict, out: Console) -> None:
     if verdict.payload is not None:
         fields = {"signed by": verdict.signer or "", **_describe_payload(verdict.payload)}
         out.print(pairs_page(fields), soft_wrap=True)
@@ -137,6 +137,6 @@ def _format_time(seconds: int) -> str:
         return f"{seconds} seconds after 1970"
 
 
-def _check_line(check: Check) -> Text:
+def _check_line(check: ReceiptCheck) -> Text:
     word = Text(f"{check.state:<13}", style=_COLOURS[check.state])
-    return Text.assemble(word, f"{check.name:<12}", plain(check.says))
+    return Text.assemble(word, f"{check.name:<12}", plain(check.message))

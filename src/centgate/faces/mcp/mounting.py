@@ -15,15 +15,15 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from centgate.service import AnyService
 from centgate.settings import Settings
 
-PATH = "/mcp"
-CARD_PATH = f"{PATH}/server-card"
+MCP_PATH = "/mcp"
+CARD_PATH = f"{MCP_PATH}/server-card"
 CARD_TYPE = "application/mcp-server-card+json"
 CATALOG_TYPE = "application/ai-catalog+json"
-VERSIONS = ("2026-07-28", "2025-11-25")
+PROTOCOL_VERSIONS = ("2026-07-28", "2025-11-25")
 """Supported protocol versions; older ones work as far as the SDK supports them."""
 
 
-class Mcp:
+class McpEndpoint:
     """The endpoint `/mcp`, loaded by its first request: importing the SDK nearly doubles start-up time."""
 
     def __init__(self, catalog: tuple[AnyService, ...], settings: Settings) -> None:
@@ -36,7 +36,7 @@ class Mcp:
         origin = Headers(scope=scope).get("origin")
         if origin is not None and not _is_origin_allowed(self._settings, origin):
             message = f"origin {origin[:200]} is not allowed to call this server; its operator can allow it"
-            await refusal(403, message)(scope, receive, send)
+            await jsonrpc_error(403, message)(scope, receive, send)
             return
         if self._loading is None:
             self._loading = asyncio.create_task(
@@ -47,9 +47,9 @@ class Mcp:
 
 
 def _load_endpoint(catalog: tuple[AnyService, ...], settings: Settings) -> ASGIApp:
-    from centgate.faces.mcp.over_http import mcp_over_http
+    from centgate.faces.mcp.over_http import create_mcp_endpoint
 
-    return mcp_over_http(catalog, settings)
+    return create_mcp_endpoint(catalog, settings)
 
 
 def _is_origin_allowed(settings: Settings, origin: str) -> bool:
@@ -60,7 +60,7 @@ def _is_origin_allowed(settings: Settings, origin: str) -> bool:
     return origin in (*settings.allowed_origins, f"{address.scheme}://{address.netloc}")
 
 
-def refusal(status: int, message: str) -> Response:
+def jsonrpc_error(status: int, message: str) -> Response:
     """Return a JSON-RPC error for a message that was not parsed; its id is null."""
     error = {"jsonrpc": "2.0", "id": None, "error": {"code": -32600, "message": message}}
     return Response(orjson.dumps(error), status, media_type="application/json")
@@ -77,8 +77,8 @@ def server_card(settings: Settings, tagline: str) -> dict[str, Any]:
         "remotes": [
             {
                 "type": "streamable-http",
-                "url": settings.base_url + PATH,
-                "supportedProtocolVersions": list(VERSIONS),
+                "url": settings.base_url + MCP_PATH,
+                "supportedProtocolVersions": list(PROTOCOL_VERSIONS),
             }
         ],
     }

@@ -24,9 +24,17 @@ from mcp_types import (
 
 from centgate.client import Answer, AsyncCentgate, BuyerError, BuyerSettings
 from centgate.client.errors import NotFound, NoWallet
-from centgate.faces.mcp.tools import RECEIPT, REPLAYED, REQUEST_ID, Context, result_of, server_of, tools_of
+from centgate.faces.mcp.tools import (
+    RECEIPT_KEY,
+    REPLAYED_KEY,
+    REQUEST_ID_KEY,
+    Context,
+    build_result,
+    build_tool_list,
+    create_server,
+)
 
-NOTES, PAID = "centgate/notes", "centgate/paid"
+NOTES_KEY, PAID_KEY = "centgate/notes", "centgate/paid"
 _ERROR_DETAILS = ("code", "provider", "reason", "retry", "options", "objections")
 """Attributes that some client errors have besides their message."""
 _UNEXPECTED_ERROR = (
@@ -45,7 +53,7 @@ async def serve_stdio(client: AsyncCentgate, settings: BuyerSettings) -> None:
 
 
 def _create_server(api: AsyncCentgate, settings: BuyerSettings) -> Server[Any]:
-    return server_of(
+    return create_server(
         instructions=_format_instructions(settings),
         on_list=partial(_list_tools, api),
         on_call=partial(_call_tool, api),
@@ -69,7 +77,7 @@ async def _list_tools(
     """Read the catalogue again and list its tools: a new version of the API may have other services."""
     try:
         services = await api.services()
-        return tools_of(await asyncio.gather(*(api.service(each.slug) for each in services)))
+        return build_tool_list(await asyncio.gather(*(api.service(each.slug) for each in services)))
     except BuyerError as error:
         raise MCPError(INTERNAL_ERROR, str(error)) from error
 
@@ -96,16 +104,16 @@ async def _price_of(api: AsyncCentgate, slug: str) -> str:
 
 
 def _answer_result(answer: Answer) -> CallToolResult:
-    meta: dict[str, Any] = {REQUEST_ID: answer.request_id}
+    meta: dict[str, Any] = {REQUEST_ID_KEY: answer.request_id}
     if answer.receipt:
         receipt = asdict(answer.receipt)
-        meta[REPLAYED], meta[PAID] = receipt.pop("replayed"), f"${receipt.pop('amount')}"
+        meta[REPLAYED_KEY], meta[PAID_KEY] = receipt.pop("replayed"), f"${receipt.pop('amount')}"
         # the signature covers the body as the API sent it, not this one
         del receipt["header"], receipt["signer"]
-        meta[RECEIPT] = {"success": True, **receipt}
+        meta[RECEIPT_KEY] = {"success": True, **receipt}
     if answer.notes:
-        meta[NOTES] = list(answer.notes)
-    return result_of(orjson.dumps(answer.envelope), is_error=False, meta=meta)
+        meta[NOTES_KEY] = list(answer.notes)
+    return build_result(orjson.dumps(answer.envelope), is_error=False, meta=meta)
 
 
 def _error_result(error: BuyerError, *more: str) -> CallToolResult:
@@ -119,7 +127,7 @@ def _error_result(error: BuyerError, *more: str) -> CallToolResult:
     }
     if error.request_id:
         content["requestId"] = error.request_id
-    return result_of(orjson.dumps(content), is_error=True, meta={})
+    return build_result(orjson.dumps(content), is_error=True, meta={})
 
 
 def _error_code(error: BuyerError) -> str:

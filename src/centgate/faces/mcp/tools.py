@@ -24,23 +24,23 @@ from centgate.client.catalog import Entry
 from centgate.envelope import PROVIDER_SCHEMA, success_schema
 
 Context = ServerRequestContext[Any, Any]
-Lister = Callable[[Context, PaginatedRequestParams | None], Awaitable[ListToolsResult]]
-Caller = Callable[[Context, CallToolRequestParams], Awaitable[CallToolResult]]
+ToolLister = Callable[[Context, PaginatedRequestParams | None], Awaitable[ListToolsResult]]
+ToolCaller = Callable[[Context, CallToolRequestParams], Awaitable[CallToolResult]]
 
-RECEIPT = "x402/payment-response"
-REQUEST_ID = "centgate/request-id"
-REPLAYED = "centgate/replayed"
+RECEIPT_KEY = "x402/payment-response"
+REQUEST_ID_KEY = "centgate/request-id"
+REPLAYED_KEY = "centgate/replayed"
 """Keys in a result's `_meta`: x402's receipt, the request ID, and whether the answer is a replay."""
-FRESH = CacheHint(ttl_ms=60_000, scope="public")
+TOOL_LIST_CACHE = CacheHint(ttl_ms=60_000, scope="public")
 """Cache lifetime of the tool list: the same as the catalogue's `max-age` over HTTP."""
 _COMBINATORS = ("allOf", "anyOf", "oneOf")
 
 
-def server_of(
+def create_server(
     *,
     instructions: str,
-    on_list: Lister,
-    on_call: Caller,
+    on_list: ToolLister,
+    on_call: ToolCaller,
     input_schema: Callable[[str], dict[str, Any] | None] | None = None,
 ) -> Server[Any]:
     """Create an MCP server that offers only tools, in every protocol version the SDK supports."""
@@ -49,14 +49,14 @@ def server_of(
         version=version("centgate"),
         title="Centgate",
         instructions=instructions,
-        cache_hints={"tools/list": FRESH, "server/discover": FRESH},
+        cache_hints={"tools/list": TOOL_LIST_CACHE, "server/discover": TOOL_LIST_CACHE},
         get_tool_input_schema=input_schema,
         on_list_tools=on_list,
         on_call_tool=on_call,
     )
 
 
-def tool_of(entry: Entry) -> Tool:
+def build_tool(entry: Entry) -> Tool:
     """Build the tool of a service; its name is the slug."""
     return Tool(
         name=entry.slug,
@@ -74,12 +74,12 @@ def tool_of(entry: Entry) -> Tool:
     )
 
 
-def tools_of(entries: Iterable[Entry]) -> ListToolsResult:
+def build_tool_list(entries: Iterable[Entry]) -> ListToolsResult:
     """Build the result of `tools/list`, in catalogue order."""
-    return ListToolsResult(tools=[tool_of(entry) for entry in entries])
+    return ListToolsResult(tools=[build_tool(entry) for entry in entries])
 
 
-def result_of(body: bytes, *, is_error: bool, meta: dict[str, Any]) -> CallToolResult:
+def build_result(body: bytes, *, is_error: bool, meta: dict[str, Any]) -> CallToolResult:
     """Build a tool result from JSON, both as text and as structured content."""
     return CallToolResult(
         content=[TextContent(type="text", text=body.decode())],

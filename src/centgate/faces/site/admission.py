@@ -8,7 +8,7 @@ from typing import Any, cast
 from urllib.parse import urlsplit
 
 from centgate.client.catalog import CatalogUnread, Entry, Health, Requirements
-from centgate.faces.site.wording import line, name
+from centgate.faces.site.wording import escape_line, escape_name
 
 _SERVICE_PATTERNS = {
     "slug": r"[a-z0-9](?:[a-z0-9-]{0,62}[a-z0-9])?",
@@ -36,7 +36,7 @@ _MAX_DEPTH = 64
 """Maximum nesting of objects and lists."""
 
 
-def is_address(text: str) -> bool:
+def is_site_url(text: str) -> bool:
     """Return True for the HTTP(S) URL of an API or a website, safe to put into a header."""
     try:
         port = urlsplit(text).port
@@ -45,7 +45,7 @@ def is_address(text: str) -> bool:
     return port != 0 and bool(re.fullmatch(_URL_PATTERN, text, re.ASCII))
 
 
-def admitted(service: Entry, api: str) -> Entry:
+def validate_service(service: Entry, api: str) -> Entry:
     """Return a service with its texts sanitized. Raises CatalogUnread if no page can be made of it."""
     _check_fields(service, _SERVICE_PATTERNS, f"{api} has a service whose")
     if not service.providers or not service.output_fields:
@@ -58,15 +58,17 @@ def admitted(service: Entry, api: str) -> Entry:
         raise CatalogUnread(
             f"{api} has a field {invalid[:80]!r} in {service.slug}, which is not a valid field name"
         )
-    providers = tuple(each.model_copy(update={"label": name(each.label)}) for each in service.providers)
-    sources = tuple(each.model_copy(update={"terms": line(each.terms)}) for each in service.sources)
+    providers = tuple(
+        each.model_copy(update={"label": escape_name(each.label)}) for each in service.providers
+    )
+    sources = tuple(each.model_copy(update={"terms": escape_line(each.terms)}) for each in service.sources)
     return service.model_copy(
         update={
-            "title": name(service.title),
-            "summary": line(service.summary),
-            "description": line(service.description),
-            "pricing_note": line(service.pricing_note),
-            "guardrails": tuple(map(line, service.guardrails)),
+            "title": escape_name(service.title),
+            "summary": escape_line(service.summary),
+            "description": escape_line(service.description),
+            "pricing_note": escape_line(service.pricing_note),
+            "guardrails": tuple(map(escape_line, service.guardrails)),
             "providers": providers,
             "sources": sources,
             "input_schema": _sanitize_descriptions(service.input_schema),
@@ -75,30 +77,33 @@ def admitted(service: Entry, api: str) -> Entry:
     )
 
 
-def admitted_terms(terms: Requirements, api: str) -> Requirements:
+def validate_terms(terms: Requirements, api: str) -> Requirements:
     """Validate payment terms and sanitize their texts. Raises CatalogUnread, also for non-EVM chains."""
     _check_fields(terms, _TERMS_PATTERNS, f"{api} has payment terms whose")
-    texts = {key: name(str(terms.extra.get(key, ""))) for key in ("name", "version")}
+    texts = {key: escape_name(str(terms.extra.get(key, ""))) for key in ("name", "version")}
     return terms.model_copy(update={"extra": {**terms.extra, **texts}})
 
 
-def admitted_health(health: Health) -> Health:
+def sanitize_health(health: Health) -> Health:
     """Sanitize the texts of a health response."""
-    return health.model_copy(update={"status": name(health.status), "db": name(health.db)})
+    return health.model_copy(update={"status": escape_name(health.status), "db": escape_name(health.db)})
 
 
-def admitted_document(openapi: Mapping[str, Any], api: str) -> dict[str, Any]:
+def validate_openapi(openapi: Mapping[str, Any], api: str) -> dict[str, Any]:
     """Return the OpenAPI document, sanitized. Raises CatalogUnread if it has no version or licence."""
     try:
         document = _sanitize_descriptions(openapi)
         info: dict[str, Any] = document["info"]
-        info["version"], info["license"]["name"] = name(info["version"]), name(info["license"]["name"])
+        info["version"], info["license"]["name"] = (
+            escape_name(info["version"]),
+            escape_name(info["license"]["name"]),
+        )
     except (KeyError, TypeError, AttributeError) as error:
         raise CatalogUnread(f"{api}/openapi.json has no version or no licence") from error
     return document
 
 
-def admitted_contact(contact: Any) -> str | None:
+def parse_contact(contact: Any) -> str | None:
     """Return the operator's contact as a URL, or None if it is missing or unsafe to link to."""
     fields: Mapping[str, Any] = cast(Mapping[str, Any], contact) if isinstance(contact, Mapping) else {}
     addresses = (fields.get("url"), f"mailto:{fields.get('email')}" if fields.get("email") else None)
@@ -107,7 +112,7 @@ def admitted_contact(contact: Any) -> str | None:
     )
 
 
-def admitted_proofs(x402: Any) -> list[str]:
+def parse_proofs(x402: Any) -> list[str]:
     """Return the operator's ownership proofs, without malformed ones."""
     fields = cast(dict[str, Any], x402) if isinstance(x402, dict) else {}
     value = fields.get("ownershipProofs")
@@ -115,7 +120,7 @@ def admitted_proofs(x402: Any) -> list[str]:
     return [each for each in proofs if isinstance(each, str) and re.fullmatch(_SIGNATURE_PATTERN, each)]
 
 
-def admitted_signer(x402: Any) -> str | None:
+def parse_signer(x402: Any) -> str | None:
     """Return the address that signs offers and receipts, or None."""
     fields = cast(dict[str, Any], x402) if isinstance(x402, dict) else {}
     signer = fields.get("receiptSigner")
@@ -149,5 +154,5 @@ def _sanitize_member(key: str, value: Any, depth: int) -> Any:
             field: _sanitize_descriptions(each, depth) for field, each in cast(dict[str, Any], value).items()
         }
     if key in ("description", "summary") and isinstance(value, str):
-        return line(value)
+        return escape_line(value)
     return _sanitize_descriptions(value, depth)

@@ -5,27 +5,29 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 
-from centgate.faces.site.deployment import Deployment
-from centgate.faces.site.file import HTML, File
-from centgate.faces.site.files import all_files
-from centgate.faces.site.policy import safety
-from centgate.faces.verification import VerificationFile
+from centgate.faces.site.deployment import ApiSnapshot
+from centgate.faces.site.file import HTML, SiteFile
+from centgate.faces.site.files import build_files
+from centgate.faces.site.policy import security_headers
+from centgate.faces.verification import WellKnownFile
 
 _KNOWN_SUFFIXES = (".css", ".html", ".ico", ".js", ".png", ".svg", ".xml")
 """Suffixes whose media type hosts know."""
 
 
-class Unwritable(OSError):
+class UnwritableFile(OSError):
     """A file of the website cannot be written; the message names it and the reason."""
 
 
-def build(deployment: Deployment, out: Path, own: Sequence[VerificationFile] = ()) -> list[Path]:
+def write_site(
+    deployment: ApiSnapshot, out: Path, operator_files: Sequence[WellKnownFile] = ()
+) -> list[Path]:
     """Write all files of the website below `out` and return their paths. Other files there stay unchanged.
 
     Raises Unwritable if a file cannot be written, or would be outside `out`.
     """
-    files = all_files(deployment, own).values()
-    contents = {file.lies: file.content for file in files}
+    files = build_files(deployment, operator_files).values()
+    contents = {file.static_path: file.content for file in files}
     contents["_headers"] = "".join(_header_lines(deployment, files)).encode()
     contents[".nojekyll"] = (
         b""  # GitHub Pages would otherwise skip names that start with a dot or an underscore
@@ -36,7 +38,7 @@ def build(deployment: Deployment, out: Path, own: Sequence[VerificationFile] = (
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_bytes(content)
     except OSError as error:
-        raise Unwritable(f"cannot write {error.filename or out}: {error.strerror}") from error
+        raise UnwritableFile(f"cannot write {error.filename or out}: {error.strerror}") from error
     return list(targets)
 
 
@@ -44,15 +46,15 @@ def _resolve_target(out: Path, path: str) -> Path:
     """Return the path to write a file to. Raises Unwritable if it leaves `out`, also through a link."""
     target = out / path
     if not target.resolve().is_relative_to(out.resolve()):
-        raise Unwritable(f"{path} would be outside {out}, so nothing was written")
+        raise UnwritableFile(f"{path} would be outside {out}, so nothing was written")
     return target
 
 
-def _header_lines(deployment: Deployment, files: Collection[File]) -> Iterator[str]:
+def _header_lines(deployment: ApiSnapshot, files: Collection[SiteFile]) -> Iterator[str]:
     """Yield lines of `_headers` (Netlify, Cloudflare Pages): security headers, uncommon media types."""
     yield "/*\n"
-    yield from (f"  {name}: {value}\n" for name, value in safety(deployment).items())
+    yield from (f"  {name}: {value}\n" for name, value in security_headers(deployment).items())
     yield "  Access-Control-Allow-Origin: *\n"
     for file in files:
-        if file.media_type != HTML and not file.lies.endswith(_KNOWN_SUFFIXES):
-            yield f"/{file.lies}\n  Content-Type: {file.media_type}\n"
+        if file.media_type != HTML and not file.static_path.endswith(_KNOWN_SUFFIXES):
+            yield f"/{file.static_path}\n  Content-Type: {file.media_type}\n"

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from centgate.client.catalog import CatalogUnread
-from centgate.faces.site.admission import is_address
+from centgate.faces.site.admission import is_site_url
 from centgate.log import configure_logging
 from centgate.terminal import exit_with_error, load_settings, print_message
 
@@ -23,19 +23,19 @@ Api = Annotated[str, typer.Option(help="Address of the API that the website desc
 Url = Annotated[str | None, typer.Option(help="Public address of the website (default: CENTGATE_SITE_URL).")]
 Host = Annotated[str | None, typer.Option(help="Address to listen on.")]
 Port = Annotated[int, typer.Option(help="Port to listen on; 0 selects a free one.")]
-HERE = "http://127.0.0.1:8402"
+LOCAL_API = "http://127.0.0.1:8402"
 
 
 @app.callback()
 def serve(
-    context: typer.Context, api: Api = HERE, url: Url = None, host: Host = None, port: Port = 8403
+    context: typer.Context, api: Api = LOCAL_API, url: Url = None, host: Host = None, port: Port = 8403
 ) -> None:
     """Serve the website of an API; the API is read again every 30 seconds."""
     if context.invoked_subcommand:
         return
     from centgate.faces.site.serving import run_site
 
-    address = address_given(api)
+    address = parse_api_address(api)
     settings = load_settings(site_url=url, host=host, port=port)
     configure_logging(settings.log_level)
     try:
@@ -46,18 +46,18 @@ def serve(
 
 @app.command()
 def build(
-    out: Annotated[Path, typer.Option(help="Folder to write to.")], api: Api = HERE, url: Url = None
+    out: Annotated[Path, typer.Option(help="Folder to write to.")], api: Api = LOCAL_API, url: Url = None
 ) -> None:
     """Write the website as static files."""
     from centgate.faces import verification
-    from centgate.faces.site.building import build as build_files
-    from centgate.faces.site.deployment import read_deployment
+    from centgate.faces.site.building import write_site as build_files
+    from centgate.faces.site.deployment import read_snapshot
 
-    address = address_given(api)
+    address = parse_api_address(api)
     settings = load_settings(site_url=url)
     try:
-        deployment = read_deployment(address, settings.site_url)
-        paths = build_files(deployment, out, verification.files(settings.well_known))
+        deployment = read_snapshot(address, settings.site_url)
+        paths = build_files(deployment, out, verification.read_wellknown_files(settings.well_known))
     except (CatalogUnread, OSError) as error:
         exit_with_error(str(error))
     if settings.site_url is None:
@@ -65,8 +65,8 @@ def build(
     print(f"{len(paths)} files in {out}")
 
 
-def address_given(text: str) -> str:
+def parse_api_address(text: str) -> str:
     """Return the API address without a trailing slash; exit with an error if it is not a URL."""
-    if not is_address(text):
+    if not is_site_url(text):
         exit_with_error(f"--api {text!r} is not an API address; example: https://api.example.com", 2)
     return text.rstrip("/")

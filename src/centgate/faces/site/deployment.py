@@ -15,23 +15,23 @@ from centgate.client import catalog
 from centgate.client.catalog import CatalogUnread, Entry, Health, Provider, Requirements
 from centgate.dollars import TEST_NETWORKS
 from centgate.faces.site.admission import (
-    admitted,
-    admitted_contact,
-    admitted_document,
-    admitted_health,
-    admitted_terms,
-    is_address,
+    is_site_url,
+    parse_contact,
+    sanitize_health,
+    validate_openapi,
+    validate_service,
+    validate_terms,
 )
 
-MOST = 100
+MAX_SERVICES = 100
 """Maximum number of services shown."""
-WITHIN = 60.0
+READ_TIMEOUT = 60.0
 """Seconds allowed for reading all services."""
-State = Literal["up", "down", "not reachable"]
+ServiceState = Literal["up", "down", "not reachable"]
 
 
 @dataclass(frozen=True)
-class Deployment:
+class ApiSnapshot:
     """An API and its website, at one moment."""
 
     api: str
@@ -59,7 +59,7 @@ class Deployment:
     @property
     def contact(self) -> str | None:
         """The operator's contact as a URL or `mailto:` address; None if not published."""
-        return admitted_contact(self.openapi["info"].get("contact"))
+        return parse_contact(self.openapi["info"].get("contact"))
 
     @property
     def categories(self) -> dict[str, list[Entry]]:
@@ -89,33 +89,33 @@ class Deployment:
         return any(each.payment.dev_mode or each.payment.network in TEST_NETWORKS for each in self.services)
 
     @property
-    def works(self) -> bool:
+    def is_healthy(self) -> bool:
         """True if the API reports that it is healthy."""
         return self.health is not None and self.health.status == "ok"
 
     def is_up(self, service: Entry) -> bool:
         """Return True if a service can be bought now: API healthy, payments enabled, a source configured."""
-        return self.works and service.payment.enforced and service.available
+        return self.is_healthy and service.payment.enforced and service.available
 
-    def state(self, service: Entry) -> State:
+    def state(self, service: Entry) -> ServiceState:
         """Return the service's state as shown to people."""
         if self.unreachable_since:
             return "not reachable"
         return "up" if self.is_up(service) else "down"
 
-    def trouble(self, service: Entry) -> str:
+    def unavailable_reason(self, service: Entry) -> str:
         """Return a sentence on why a service cannot be bought now, or "" if it can."""
         if self.unreachable_since:
-            return f"The API has been unreachable since {moment(self.unreachable_since)}."
-        if not self.works:
+            return f"The API has been unreachable since {format_time(self.unreachable_since)}."
+        if not self.is_healthy:
             return "The API reports that it is not working at the moment."
         if not service.payment.enforced:
             return "Payments are disabled on this deployment."
         if not service.available:
-            return f"It needs {listing(service.leads, 'or')}, which is not configured on this deployment."
+            return f"It needs {join_labels(service.leads, 'or')}, which is not configured on this deployment."
         return ""
 
-    def lost(self, now: datetime) -> Deployment:
+    def as_unreachable(self, now: datetime) -> ApiSnapshot:
         """Return a copy that marks the API as unreachable, since `now` unless it was unreachable before."""
         return replace(self, health=None, unreachable_since=self.unreachable_since or now)
 
@@ -128,25 +128,25 @@ def _public_address(openapi: Any, api: str) -> str:
         raise CatalogUnread(
             f"{api}/openapi.json has no server address. Is this a Centgate API URL?"
         ) from error
-    if not is_address(address):
+    if not is_site_url(address):
         raise CatalogUnread(
             f"{api}/openapi.json has the server address {address[:80]!r}, which is not a valid URL"
         )
     return address
 
 
-def moment(time: datetime) -> str:
+def format_time(time: datetime) -> str:
     """Format a time for people, in UTC, to the minute."""
     return f"{time.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
 
 
-def listing(providers: Sequence[Provider], joint: str) -> str:
+def join_labels(providers: Sequence[Provider], conjunction: str) -> str:
     """Join the labels of providers: `A, B and C`."""
     *others, last = [provider.label for provider in providers]
-    return f"{', '.join(others)} {joint} {last}" if others else last
+    return f"{', '.join(others)} {conjunction} {last}" if others else last
 
 
-def read_deployment(api: str, site: str | None) -> Deployment:
+def read_snapshot(api: str, site: str | None) -> ApiSnapshot:
     """Read everything from the API at `api`. Raises CatalogUnread if it is unreachable or cannot be shown.
 
     If `site` is None, the website uses the API's address as its own.
@@ -157,13 +157,13 @@ def read_deployment(api: str, site: str | None) -> Deployment:
         services = _read_services(http, api)
         x402 = catalog.get_json(http, "/.well-known/x402")
         offers = [each.accepts[0] for each in catalog.read_products(x402, api) if each.accepts]
-        return Deployment(
+        return ApiSnapshot(
             api=address,
             site=(site or address).rstrip("/"),
             services=services,
-            terms=admitted_terms(offers[0], api) if offers else None,
+            terms=validate_terms(offers[0], api) if offers else None,
             health=_read_health(http),
-            openapi=admitted_document(openapi, api),
+            openapi=validate_openapi(openapi, api),
             x402=x402,
             read_at=datetime.now(UTC),
         )
@@ -172,19 +172,21 @@ def read_deployment(api: str, site: str | None) -> Deployment:
 def _read_services(http: httpx2.Client, api: str) -> tuple[Entry, ...]:
     """Read all services in full; give up after `WITHIN` seconds, in case the catalogue never ends."""
     slugs = [each.slug for each in catalog.listed(http)]
-    if not 0 < len(slugs) <= MOST:
-        raise CatalogUnread(f"{api} has {len(slugs):,} services, but this website supports 1 to {MOST}")
-    deadline = monotonic() + WITHIN
+    if not 0 < len(slugs) <= MAX_SERVICES:
+        raise CatalogUnread(
+            f"{api} has {len(slugs):,} services, but this website supports 1 to {MAX_SERVICES}"
+        )
+    deadline = monotonic() + READ_TIMEOUT
     services: list[Entry] = []
     for slug in slugs:
         if monotonic() > deadline:
-            raise CatalogUnread(f"reading the services of {api} took longer than {WITHIN:.0f} seconds")
-        services.append(admitted(catalog.entry(http, quote(slug, safe="")), api))
+            raise CatalogUnread(f"reading the services of {api} took longer than {READ_TIMEOUT:.0f} seconds")
+        services.append(validate_service(catalog.entry(http, quote(slug, safe="")), api))
     return tuple(services)
 
 
 def _read_health(http: httpx2.Client) -> Health | None:
     try:
-        return admitted_health(catalog.health(http))
+        return sanitize_health(catalog.health(http))
     except CatalogUnread:
         return None

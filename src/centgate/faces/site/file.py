@@ -6,23 +6,23 @@ from dataclasses import dataclass
 
 HTML = "text/html; charset=utf-8"
 MARKDOWN = "text/markdown; charset=utf-8"
-PLAIN = "text/plain; charset=utf-8"
+PLAIN_TEXT = "text/plain; charset=utf-8"
 
 
 @dataclass(frozen=True, slots=True)
-class File:
+class SiteFile:
     """One resource of the website."""
 
     path: str
     """URL path: `/services/token-risk`, `/llms.txt`."""
     media_type: str
     content: bytes
-    lies: str
+    static_path: str
     """Path in a folder of static files."""
     alternate: str = ""
     """For a page, the path of its Markdown; for Markdown, the path of its page; otherwise ""."""
 
 
-def text_file(path: str, media_type: str, text: str) -> File:
+def make_text_file(path: str, media_type: str, text: str) -> SiteFile:
     """Build a text file whose path in the folder equals its URL path."""
-    return File(path, media_type, text.encode(), path[1:])
+    return SiteFile(path, media_type, text.encode(), path[1:])

@@ -10,12 +10,12 @@ from markupsafe import Markup
 
 from centgate.chains import CHAIN_BY_ID
 from centgate.client.catalog import Entry
-from centgate.faces.site.deployment import Deployment
-from centgate.faces.site.promises import promised, terms_in_words
-from centgate.faces.site.schema_tables import Row, table
-from centgate.faces.site.snippets import Snippet, snippets
+from centgate.faces.site.deployment import ApiSnapshot
+from centgate.faces.site.promises import describe_terms, promise_terms
+from centgate.faces.site.schema_tables import SchemaRow, build_schema_table
+from centgate.faces.site.snippets import CodeSample, build_samples
 
-Kind = Literal["choice", "number", "flag", "lines", "text"]
+ControlKind = Literal["choice", "number", "flag", "lines", "text"]
 Schema = Mapping[str, Any]
 
 _ACRONYMS = {"id": "ID", "url": "URL", "urls": "URLs"}
@@ -23,14 +23,14 @@ _TECHNICAL_LIMITS = ("one of", "matches", "does not match", "format", "above")
 
 
 @dataclass(frozen=True, slots=True)
-class Field:
+class FormField:
     """One field of a request body, and its form control."""
 
     name: str
     """Name in JSON; `label` is its readable form."""
     label: str
     hint: Markup
-    kind: Kind
+    kind: ControlKind
     type: str
     """JSON type to which the script converts the control's text."""
     required: bool
@@ -45,41 +45,41 @@ class Field:
 
 
 @dataclass(frozen=True, slots=True)
-class Form:
+class TryForm:
     """All fields of a service's request body, and the data of the payment dialog."""
 
-    fields: tuple[Field, ...]
+    fields: tuple[FormField, ...]
     rules: tuple[Markup, ...]
     """Rules that involve several fields, as sentences."""
     promise: Mapping[str, Any] | None
     """See `promised`; if None, no form is shown."""
     terms: tuple[tuple[str, str], ...]
     """The promised terms as labels and values."""
-    commands: tuple[Snippet, ...]
+    commands: tuple[CodeSample, ...]
     """The example as shell commands (show the price, pay), for visitors without a browser wallet."""
 
 
-def form_of(service: Entry, deployment: Deployment) -> Form:
+def build_form(service: Entry, deployment: ApiSnapshot) -> TryForm:
     """Build the form of a service, filled in with its example."""
     schema = service.input_schema
     properties: Mapping[str, Schema] = schema["properties"]
-    input_table = table(schema)
+    input_table = build_schema_table(schema)
     rows = {row.name: row for row in input_table.rows}
-    promise = promised(service, deployment)
-    return Form(
+    promise = promise_terms(service, deployment)
+    return TryForm(
         fields=tuple(_build_field(name, each, service, rows[name]) for name, each in properties.items()),
         rules=tuple(_code_to_html(rule) for rule in input_table.rules if rule.endswith("required.")),
         promise=promise,
-        terms=terms_in_words(promise),
-        commands=tuple(each for each in snippets(service, deployment) if each.language == "sh"),
+        terms=describe_terms(promise),
+        commands=tuple(each for each in build_samples(service, deployment) if each.language == "sh"),
     )
 
 
-def _build_field(name: str, schema: Schema, service: Entry, row: Row) -> Field:
+def _build_field(name: str, schema: Schema, service: Entry, row: SchemaRow) -> FormField:
     choices = _find_choices(service.input_schema, name)
     kind = _control_kind(schema, choices)
     initial = service.input_example.get(name, schema.get("default") if kind == "flag" else None)
-    return Field(
+    return FormField(
         name=name,
         label=_label_of(name),
         hint=_code_to_html(_field_hint(schema, row, kind)),
@@ -101,10 +101,15 @@ def _find_choices(schema: Schema, name: str) -> list[Any]:
     return own or next(filter(None, combined), own)
 
 
-def _control_kind(schema: Schema, choices: list[Any]) -> Kind:
+def _control_kind(schema: Schema, choices: list[Any]) -> ControlKind:
     if choices:
         return "choice"
-    by_type: dict[str, Kind] = {"boolean": "flag", "array": "lines", "integer": "number", "number": "number"}
+    by_type: dict[str, ControlKind] = {
+        "boolean": "flag",
+        "array": "lines",
+        "integer": "number",
+        "number": "number",
+    }
     return by_type.get(schema.get("type", "string"), "text")
 
 
@@ -130,7 +135,7 @@ def _option_label(name: str, value: Any) -> str:
     return f"{value} ({chain.slug})" if chain else str(value)
 
 
-def _field_hint(schema: Schema, row: Row, kind: Kind) -> str:
+def _field_hint(schema: Schema, row: SchemaRow, kind: ControlKind) -> str:
     """Return a field's meaning and bounds; technical limits (patterns) are only in the table above."""
     limits = [limit for limit in row.limits if not limit.removeprefix("each ").startswith(_TECHNICAL_LIMITS)]
     if kind != "flag" and row.default is not None:

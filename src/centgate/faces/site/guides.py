@@ -14,154 +14,154 @@ from centgate.body import MAX_BODY_BYTES
 from centgate.client.caps import CAPS
 from centgate.client.catalog import Entry
 from centgate.envelope import ERROR_SPECS
-from centgate.faces.error_examples import error_examples
+from centgate.faces.error_examples import build_error_examples
 from centgate.faces.site import discovery
-from centgate.faces.site.admission import admitted_proofs, admitted_signer
-from centgate.faces.site.deployment import Deployment, State
-from centgate.faces.site.networks import FAUCET, Network, network_of
-from centgate.faces.site.page import Page
-from centgate.faces.site.payment_states import RETRIES, STATES
-from centgate.faces.site.prose import anchor
-from centgate.faces.site.reference import Reference
-from centgate.faces.site.settings_rows import buying, operating
-from centgate.faces.site.snippets import WALLET, network_option, snippets
-from centgate.faces.site.sources import all_sources
+from centgate.faces.site.admission import parse_proofs, parse_signer
+from centgate.faces.site.deployment import ApiSnapshot, ServiceState
+from centgate.faces.site.networks import FAUCET, PaymentNetwork, find_network
+from centgate.faces.site.page import SitePage
+from centgate.faces.site.payment_states import PAYMENT_STATES, RETRY_MEANINGS
+from centgate.faces.site.prose import heading_id
+from centgate.faces.site.reference import ApiReference
+from centgate.faces.site.settings_rows import buyer_settings, operator_settings
+from centgate.faces.site.snippets import WALLET_PLACEHOLDER, build_samples, network_option
+from centgate.faces.site.sources import list_sources
 from centgate.receipts.typed_data import ANSWER, OFFER, RECEIPT
 from centgate.settings import Settings
 
-FIRST = "phishing-check"
+FIRST_SERVICE = "phishing-check"
 """Slug of the service used in the first steps: it needs no upstream, so it works on every deployment."""
 
 
-def guides(deployment: Deployment) -> tuple[Page, ...]:
+def build_guides(deployment: ApiSnapshot) -> tuple[SitePage, ...]:
     """Return the guides in reading order."""
     return (
-        Page(
+        SitePage(
             "/start",
             "Get started",
             "From the price to a paid answer, from a shell, Python, TypeScript or an agent.",
             "start",
             menu="Start",
-            facts=_start_context(deployment),
+            context=_start_context(deployment),
         ),
-        Page(
+        SitePage(
             "/paying",
             "How paying works",
             "How a call is paid, what it costs, and when nothing is charged.",
             "paying",
             menu="Paying",
-            facts=_paying_context(deployment),
+            context=_paying_context(deployment),
         ),
-        Page(
+        SitePage(
             "/reference",
             "API reference",
             "Every operation of the API, with its fields, statuses and headers.",
             "reference",
             menu="Reference",
-            facts=_reference_context(deployment),
+            context=_reference_context(deployment),
         ),
-        Page(
+        SitePage(
             "/errors",
             "Errors",
             "Every error code: when it occurs, whether it costs anything, and what to do.",
             "errors",
-            facts=_errors_context(deployment),
+            context=_errors_context(deployment),
         ),
-        Page(
+        SitePage(
             "/agents",
             "For agents",
             "Discovery files, MCP, caps, and how to treat returned text: for agents and their developers.",
             "agents",
             menu="Agents",
-            facts=_agents_context(deployment),
+            context=_agents_context(deployment),
         ),
-        Page(
+        SitePage(
             "/status",
             "Status",
             "The health of the API, its payments, and the sources of each service.",
             "status",
             menu="Status",
-            facts=_status_context(deployment),
+            context=_status_context(deployment),
         ),
-        Page(
+        SitePage(
             "/trust",
             "Trust",
             "The payee, stored data, third parties that see your requests, and the limits of verdicts.",
             "trust",
-            facts=_trust_context(deployment),
+            context=_trust_context(deployment),
         ),
-        Page(
+        SitePage(
             "/receipt",
             "Check a receipt",
             "What a signed receipt proves, and how to check one: on this page, with a command, or by hand.",
             "receipt",
             layout="receipt.html.j2",
-            facts=_receipt_context(deployment),
+            context=_receipt_context(deployment),
             offline=True,
         ),
-        Page(
+        SitePage(
             "/operate",
             "Run your own",
             "How to run your own Centgate and get paid for its answers.",
             "operate",
-            facts=_operate_context(deployment),
+            context=_operate_context(deployment),
         ),
-        Page(
+        SitePage(
             "/changelog",
             "Changelog",
             "What changed in each version.",
             "changelog",
-            facts=_changelog_context(),
+            context=_changelog_context(),
         ),
     )
 
 
-def redeem_hours() -> str:
+def default_redeem_hours() -> str:
     """Return the default redemption period in hours; the API does not publish the actual setting."""
     return f"{Settings.model_fields['redeem_hours'].default:g}"
 
 
-def first_service(deployment: Deployment) -> Entry:
+def first_service(deployment: ApiSnapshot) -> Entry:
     """Return the service used in the first steps: `FIRST` if available, else the first of the catalogue."""
-    return next((each for each in deployment.services if each.slug == FIRST), deployment.services[0])
+    return next((each for each in deployment.services if each.slug == FIRST_SERVICE), deployment.services[0])
 
 
-def _payment_network(deployment: Deployment) -> Network | None:
+def _payment_network(deployment: ApiSnapshot) -> PaymentNetwork | None:
     """Return the payment network; None if payments are disabled."""
-    return network_of(deployment.terms.network) if deployment.terms else None
+    return find_network(deployment.terms.network) if deployment.terms else None
 
 
-def _accepts_entries(deployment: Deployment) -> list[dict[str, Any]]:
+def _accepts_entries(deployment: ApiSnapshot) -> list[dict[str, Any]]:
     """Return the terms in the form of a 402's `accepts`."""
     return [deployment.terms.model_dump(by_alias=True)] if deployment.terms else []
 
 
-def _start_context(deployment: Deployment) -> dict[str, Any]:
+def _start_context(deployment: ApiSnapshot) -> dict[str, Any]:
     service = first_service(deployment)
     return {
         "service": service,
-        "code": {snippet.label: snippet for snippet in snippets(service, deployment)},
+        "code": {snippet.label: snippet for snippet in build_samples(service, deployment)},
         "network": _payment_network(deployment),
         "faucet": FAUCET,
     }
 
 
-def _paying_context(deployment: Deployment) -> dict[str, Any]:
+def _paying_context(deployment: ApiSnapshot) -> dict[str, Any]:
     return {
         "price": deployment.services[0].price,
         "accepts": _accepts_entries(deployment),
         "network": _payment_network(deployment),
         "errors": ERROR_SPECS,
-        "states": STATES,
-        "retries": RETRIES,
-        "redeem_hours": redeem_hours(),
-        "signer": admitted_signer(deployment.x402),
-        "buying": buying(),
+        "states": PAYMENT_STATES,
+        "retries": RETRY_MEANINGS,
+        "redeem_hours": default_redeem_hours(),
+        "signer": parse_signer(deployment.x402),
+        "buying": buyer_settings(),
     }
 
 
-def _reference_context(deployment: Deployment) -> dict[str, Any]:
-    reference = Reference(deployment.openapi)
+def _reference_context(deployment: ApiSnapshot) -> dict[str, Any]:
+    reference = ApiReference(deployment.openapi)
     operations = tuple(reference.operations())
     paths = {service.path for service in deployment.services}
     codes: dict[str, list[str]] = {}
@@ -172,26 +172,26 @@ def _reference_context(deployment: Deployment) -> dict[str, Any]:
         "free": [each for each in operations if not each.price and each.path not in paths],
         "slugs": {service.path: service.slug for service in deployment.services},
         "codes": codes,
-        "answer": reference.answer(),
-        "error": reference.error(),
+        "answer": reference.answer_fields(),
+        "error": reference.error_fields(),
         "headers": reference.headers(),
-        "anchor": anchor,
+        "anchor": heading_id,
         "body_kib": MAX_BODY_BYTES // 1024,
     }
 
 
-def _errors_context(deployment: Deployment) -> dict[str, Any]:
-    return {"errors": ERROR_SPECS, "examples": error_examples(_accepts_entries(deployment))}
+def _errors_context(deployment: ApiSnapshot) -> dict[str, Any]:
+    return {"errors": ERROR_SPECS, "examples": build_error_examples(_accepts_entries(deployment))}
 
 
-def _agents_context(deployment: Deployment) -> dict[str, Any]:
-    code = {snippet.label: snippet.code for snippet in snippets(first_service(deployment), deployment)}
+def _agents_context(deployment: ApiSnapshot) -> dict[str, Any]:
+    code = {snippet.label: snippet.code for snippet in build_samples(first_service(deployment), deployment)}
     stdio, http = code["MCP, paid from a wallet"], code["MCP over HTTP"]
     return {
         "price": deployment.services[0].price,
-        "discovery": discovery.discovery(deployment),
+        "discovery": discovery.list_discovery_files(deployment),
         "caps": CAPS,
-        "wallet": WALLET,
+        "wallet": WALLET_PLACEHOLDER,
         "network_option": "".join(f" {word}" for word in network_option(first_service(deployment))),
         "mcp_stdio": stdio,
         "mcp_http": http,
@@ -208,7 +208,7 @@ def _server_entry(configuration: str) -> dict[str, Any]:
     return json.loads(configuration)["mcpServers"]["centgate"]
 
 
-def _status_context(deployment: Deployment) -> dict[str, Any]:
+def _status_context(deployment: ApiSnapshot) -> dict[str, Any]:
     return {
         "network": _payment_network(deployment),
         "up": sum(deployment.is_up(service) for service in deployment.services),
@@ -220,8 +220,8 @@ def _status_context(deployment: Deployment) -> dict[str, Any]:
     }
 
 
-def _api_state(deployment: Deployment) -> State:
-    if deployment.works:
+def _api_state(deployment: ApiSnapshot) -> ServiceState:
+    if deployment.is_healthy:
         return "up"
     return "down" if deployment.health else "not reachable"
 
@@ -232,38 +232,38 @@ def _source_labels(service: Entry, *, configured: bool) -> str:
     return ", ".join(provider.label for provider in service.providers if provider.name in names) or "none"
 
 
-def _trust_context(deployment: Deployment) -> dict[str, Any]:
+def _trust_context(deployment: ApiSnapshot) -> dict[str, Any]:
     return {
         "price": deployment.services[0].price,
         "network": _payment_network(deployment),
         "service": (service := first_service(deployment)),
         "body": quote(json.dumps(service.input_example)),
-        "proofs": admitted_proofs(deployment.x402),
-        "signer": admitted_signer(deployment.x402),
-        "redeem_hours": redeem_hours(),
+        "proofs": parse_proofs(deployment.x402),
+        "signer": parse_signer(deployment.x402),
+        "redeem_hours": default_redeem_hours(),
         "cache_minutes": max(service.cache_seconds for service in deployment.services) // 60,
-        "sources": all_sources(deployment),
-        "security_txt": discovery.reportable(deployment),
+        "sources": list_sources(deployment),
+        "security_txt": discovery.has_security_contact(deployment),
         "licence": deployment.openapi["info"]["license"]["name"],
     }
 
 
-def _receipt_context(deployment: Deployment) -> dict[str, Any]:
+def _receipt_context(deployment: ApiSnapshot) -> dict[str, Any]:
     statements = {"offer": OFFER, "receipt": RECEIPT, "answer": ANSWER}
     return {
-        "signer": admitted_signer(deployment.x402),
+        "signer": parse_signer(deployment.x402),
         "statements": {
             name: {**asdict(each), "fields": list(each.fields.items())} for name, each in statements.items()
         },
     }
 
 
-def _operate_context(deployment: Deployment) -> dict[str, Any]:
+def _operate_context(deployment: ApiSnapshot) -> dict[str, Any]:
     return {
         "price": deployment.services[0].price,
         "service": first_service(deployment),
-        "settings": operating(),
-        "sources": all_sources(deployment),
+        "settings": operator_settings(),
+        "sources": list_sources(deployment),
     }
 
 

@@ -24,7 +24,7 @@ _CLASSES = (
 
 
 @lru_cache(maxsize=256)
-def highlighted(code: str, language: str) -> Markup:
+def highlight_code(code: str, language: str) -> Markup:
     """Return the code escaped, with `<span class>` around tokens; without spans for an unknown language."""
     lexer = _find_lexer(language)
     if lexer is None:

@@ -8,13 +8,13 @@ from collections.abc import Iterator, Sequence
 from xml.sax.saxutils import escape
 
 from centgate.client.catalog import Entry
-from centgate.faces.front import NAME, TAGLINE
-from centgate.faces.site.deployment import Deployment
-from centgate.faces.site.discovery import discovery
-from centgate.faces.site.page import Page
-from centgate.faces.site.rendering import markdown
+from centgate.faces.front import PRODUCT_NAME, TAGLINE
+from centgate.faces.site.deployment import ApiSnapshot
+from centgate.faces.site.discovery import list_discovery_files
+from centgate.faces.site.page import SitePage
+from centgate.faces.site.rendering import render_markdown
 
-AGENTS = (
+CRAWLER_NAMES = (
     "Amazonbot",
     "Applebot",
     "Applebot-Extended",
@@ -37,14 +37,14 @@ AGENTS = (
 _HEADING_PATTERN = re.compile(r"(#{2,6}) (.*)")
 
 
-def llms_txt(deployment: Deployment, pages: Sequence[Page]) -> str:
+def render_llms_txt(deployment: ApiSnapshot, pages: Sequence[SitePage]) -> str:
     """Return llms.txt, the index for agents (https://llmstxt.org), with each service's path and price."""
     return "\n".join(_llms_lines(deployment, pages)) + "\n"
 
 
-def _llms_lines(deployment: Deployment, pages: Sequence[Page]) -> Iterator[str]:
+def _llms_lines(deployment: ApiSnapshot, pages: Sequence[SitePage]) -> Iterator[str]:
     service = deployment.services[0]
-    yield from (f"# {NAME}", "", f"> {TAGLINE}", "")
+    yield from (f"# {PRODUCT_NAME}", "", f"> {TAGLINE}", "")
     yield (
         f"Each service is a `POST` of JSON to {deployment.api} and costs {service.price}. Without a payment "
         "the answer is 402, with the terms in the header `PAYMENT-REQUIRED`; sign them (EIP-3009) and send "
@@ -61,20 +61,22 @@ def _llms_lines(deployment: Deployment, pages: Sequence[Page]) -> Iterator[str]:
         f"- [{page.title}]({deployment.site}{page.markdown_path}): {page.description}" for page in guides
     )
     yield from ("", "## Optional", "")
-    machine = (each for each in discovery(deployment) if not each.href.endswith(("/llms.txt", ".md")))
+    machine = (
+        each for each in list_discovery_files(deployment) if not each.href.endswith(("/llms.txt", ".md"))
+    )
     yield from (f"- [{each.href.rpartition('/')[2]}]({each.href}): {each.what}" for each in machine)
 
 
-def _service_line(deployment: Deployment, service: Entry) -> str:
+def _service_line(deployment: ApiSnapshot, service: Entry) -> str:
     operation = f"`{service.method} {service.path} {service.price}`"
     return f"- [{service.title}]({deployment.site}/services/{service.slug}.md): {operation} {service.summary}"
 
 
-def llms_full(deployment: Deployment, pages: Sequence[Page]) -> str:
+def render_llms_full(deployment: ApiSnapshot, pages: Sequence[SitePage]) -> str:
     """Return llms-full.txt: the Markdown of all pages, with page titles in the headings for uniqueness."""
     counts: Counter[str] = Counter()
     parts = (
-        "\n".join(_disambiguate_headings(page.title, markdown(page, deployment), counts)).strip()
+        "\n".join(_disambiguate_headings(page.title, render_markdown(page, deployment), counts)).strip()
         for page in pages
     )
     return "\n\n".join(parts) + "\n"
@@ -96,16 +98,16 @@ def _disambiguate_headings(title: str, text: str, counts: Counter[str]) -> Itera
         yield f"{match[1]} {heading}" + (f" ({counts[heading]})" if counts[heading] > 1 else "")
 
 
-def robots_txt(deployment: Deployment) -> str:
+def render_robots_txt(deployment: ApiSnapshot) -> str:
     """Return robots.txt: all crawlers may read all pages; permitted uses as in https://contentsignals.org."""
-    user_agents = "".join(f"User-agent: {agent}\n" for agent in AGENTS)
+    user_agents = "".join(f"User-agent: {agent}\n" for agent in CRAWLER_NAMES)
     permissions = "Content-Signal: search=yes, ai-input=yes\nAllow: /\n"
     return (
         f"{user_agents}{permissions}\nUser-agent: *\n{permissions}\nSitemap: {deployment.site}/sitemap.xml\n"
     )
 
 
-def sitemap_xml(deployment: Deployment, pages: Sequence[Page]) -> str:
+def render_sitemap(deployment: ApiSnapshot, pages: Sequence[SitePage]) -> str:
     """Return sitemap.xml, without `lastmod`: the time of the last change is not known."""
     rows = "".join(f"<url><loc>{escape(deployment.site + page.path)}</loc></url>\n" for page in pages)
     return (

@@ -8,34 +8,34 @@ from typing import Any
 import orjson
 
 from centgate.faces.site import skill
-from centgate.faces.site.deployment import Deployment
+from centgate.faces.site.deployment import ApiSnapshot
 from centgate.faces.site.discovery import (
     API_CATALOG,
-    LINKSET,
+    LINKSET_TYPE,
     SECURITY_TXT,
     api_catalog,
-    reportable,
+    has_security_contact,
     security_txt,
 )
-from centgate.faces.site.file import MARKDOWN, PLAIN, File, text_file
-from centgate.faces.site.indexes import llms_full, llms_txt, robots_txt, sitemap_xml
-from centgate.faces.site.page import Page
+from centgate.faces.site.file import MARKDOWN, PLAIN_TEXT, SiteFile, make_text_file
+from centgate.faces.site.indexes import render_llms_full, render_llms_txt, render_robots_txt, render_sitemap
+from centgate.faces.site.page import SitePage
 
 
-def machine_files(deployment: Deployment, pages: Sequence[Page]) -> Iterator[File]:
+def build_machine_files(deployment: ApiSnapshot, pages: Sequence[SitePage]) -> Iterator[SiteFile]:
     """Yield all files for machines."""
-    yield text_file("/llms.txt", PLAIN, llms_txt(deployment, pages))
-    yield text_file("/llms-full.txt", PLAIN, llms_full(deployment, pages))
-    yield text_file("/robots.txt", PLAIN, robots_txt(deployment))
-    yield text_file("/sitemap.xml", "application/xml", sitemap_xml(deployment, pages))
-    yield _json_file(API_CATALOG, api_catalog(deployment), LINKSET)
+    yield make_text_file("/llms.txt", PLAIN_TEXT, render_llms_txt(deployment, pages))
+    yield make_text_file("/llms-full.txt", PLAIN_TEXT, render_llms_full(deployment, pages))
+    yield make_text_file("/robots.txt", PLAIN_TEXT, render_robots_txt(deployment))
+    yield make_text_file("/sitemap.xml", "application/xml", render_sitemap(deployment, pages))
+    yield _json_file(API_CATALOG, api_catalog(deployment), LINKSET_TYPE)
     yield _json_file("/.well-known/x402", deployment.x402)
-    if reportable(deployment):
-        yield text_file(SECURITY_TXT, PLAIN, security_txt(deployment))
-    content = skill.skill(deployment)
-    yield text_file(skill.SKILL, MARKDOWN, content)
-    yield _json_file(skill.INDEX, skill.index(deployment, content))
+    if has_security_contact(deployment):
+        yield make_text_file(SECURITY_TXT, PLAIN_TEXT, security_txt(deployment))
+    content = skill.render_skill(deployment)
+    yield make_text_file(skill.SKILL_PATH, MARKDOWN, content)
+    yield _json_file(skill.INDEX_PATH, skill.skill_index(deployment, content))
 
 
-def _json_file(path: str, content: Any, media_type: str = "application/json") -> File:
-    return File(path, media_type, orjson.dumps(content), path[1:])
+def _json_file(path: str, content: Any, media_type: str = "application/json") -> SiteFile:
+    return SiteFile(path, media_type, orjson.dumps(content), path[1:])

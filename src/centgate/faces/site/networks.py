@@ -12,7 +12,7 @@ FAUCET = "https://faucet.circle.com"
 
 
 @dataclass(frozen=True, slots=True)
-class Network:
+class PaymentNetwork:
     """A payment network."""
 
     identifier: str
@@ -20,7 +20,7 @@ class Network:
     name: str
     explorer: str | None = None
     """URL of a transaction's page, without its hash."""
-    node: str | None = None
+    rpc_url: str | None = None
     """URL of a public node for wallets; only for networks whose fees are paid in ether."""
 
     @property
@@ -39,17 +39,19 @@ class Network:
 
 
 _NETWORKS = (
-    Network("eip155:1", "Ethereum", "https://etherscan.io/tx/", "https://ethereum-rpc.publicnode.com"),
-    Network("eip155:137", "Polygon", "https://polygonscan.com/tx/"),
-    Network("eip155:8453", "Base", "https://basescan.org/tx/", "https://mainnet.base.org"),
-    Network("eip155:42161", "Arbitrum One", "https://arbiscan.io/tx/", "https://arb1.arbitrum.io/rpc"),
-    Network("eip155:43114", "Avalanche C-Chain", "https://snowtrace.io/tx/"),
-    Network("eip155:84532", "Base Sepolia", "https://sepolia.basescan.org/tx/", "https://sepolia.base.org"),
-    Network("eip155:31337", "a local development chain"),
+    PaymentNetwork("eip155:1", "Ethereum", "https://etherscan.io/tx/", "https://ethereum-rpc.publicnode.com"),
+    PaymentNetwork("eip155:137", "Polygon", "https://polygonscan.com/tx/"),
+    PaymentNetwork("eip155:8453", "Base", "https://basescan.org/tx/", "https://mainnet.base.org"),
+    PaymentNetwork("eip155:42161", "Arbitrum One", "https://arbiscan.io/tx/", "https://arb1.arbitrum.io/rpc"),
+    PaymentNetwork("eip155:43114", "Avalanche C-Chain", "https://snowtrace.io/tx/"),
+    PaymentNetwork(
+        "eip155:84532", "Base Sepolia", "https://sepolia.basescan.org/tx/", "https://sepolia.base.org"
+    ),
+    PaymentNetwork("eip155:31337", "a local development chain"),
 )
-_NETWORK_BY_ID: Mapping[str, Network] = {network.identifier: network for network in _NETWORKS}
+_NETWORK_BY_ID: Mapping[str, PaymentNetwork] = {network.identifier: network for network in _NETWORKS}
 
 
-def network_of(identifier: str) -> Network:
+def find_network(identifier: str) -> PaymentNetwork:
     """Return a network by its CAIP-2 identifier; the identifier is the name of an unknown one."""
-    return _NETWORK_BY_ID.get(identifier) or Network(identifier, identifier)
+    return _NETWORK_BY_ID.get(identifier) or PaymentNetwork(identifier, identifier)

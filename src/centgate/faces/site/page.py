@@ -8,7 +8,7 @@ from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class SitePage:
     """One page: Markdown from `templates/<template>.md.j2`, and HTML from that Markdown and a layout."""
 
     path: str
@@ -20,7 +20,7 @@ class Page:
     layout: str = "page.html.j2"
     menu: str = ""
     """Label in the menu of every page; "" for pages that are linked only in the footer."""
-    facts: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    context: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """Template variables besides `page` and `deployment`."""
     offline: bool = False
     """True if its scripts may not connect to anything; enforced by the page's Content-Security-Policy."""

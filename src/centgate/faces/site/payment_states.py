@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from centgate.errors import PaymentState, Retry
 
-STATES: Mapping[PaymentState, tuple[str, str]] = {
+PAYMENT_STATES: Mapping[PaymentState, tuple[str, str]] = {
     "unused": ("The payment was not used.", "Follow `retry`: the payment may still be valid."),
     "in_flight": (
         "It is not known yet whether the money moved.",
@@ -26,7 +26,7 @@ STATES: Mapping[PaymentState, tuple[str, str]] = {
     ),
 }
 """Meaning of each payment state, and what to do."""
-RETRIES: Mapping[Retry, str] = {
+RETRY_MEANINGS: Mapping[Retry, str] = {
     "same_payment": "Send the same request with the same payment.",
     "new_payment": "Sign a new payment, if you still want the answer.",
     "none": "Do not send it again: the result will not change.",

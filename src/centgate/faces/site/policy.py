@@ -4,23 +4,23 @@ from __future__ import annotations
 
 from urllib.parse import urlsplit
 
-from centgate.faces.site.deployment import Deployment
+from centgate.faces.site.deployment import ApiSnapshot
 
 
-def policy(deployment: Deployment) -> str:
+def content_security_policy(deployment: ApiSnapshot) -> str:
     """Return the Content-Security-Policy: load from the site only, connect to the site and its API."""
-    return f"{policy_in_page(deployment)}; frame-ancestors 'none'"
+    return f"{meta_policy(deployment)}; frame-ancestors 'none'"
 
 
-def policy_in_page(deployment: Deployment) -> str:
+def meta_policy(deployment: ApiSnapshot) -> str:
     """Return the policy for a `<meta>` element (no `frame-ancestors`), for hosts that set no headers."""
     return (
         "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; "
-        f"connect-src 'self' {origin(deployment.api)}; form-action 'self'; base-uri 'none'"
+        f"connect-src 'self' {url_origin(deployment.api)}; form-action 'self'; base-uri 'none'"
     )
 
 
-def offline_policy() -> str:
+def offline_meta_policy() -> str:
     """Return the `<meta>` policy of a page that may not connect; it applies in addition to the header."""
     return (
         "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; "
@@ -28,10 +28,10 @@ def offline_policy() -> str:
     )
 
 
-def safety(deployment: Deployment) -> dict[str, str]:
+def security_headers(deployment: ApiSnapshot) -> dict[str, str]:
     """Return the security headers of every response. Pop-ups keep their opener, as wallets open windows."""
     return {
-        "Content-Security-Policy": policy(deployment),
+        "Content-Security-Policy": content_security_policy(deployment),
         "X-Content-Type-Options": "nosniff",
         "X-Frame-Options": "DENY",
         "Referrer-Policy": "strict-origin-when-cross-origin",
@@ -40,7 +40,7 @@ def safety(deployment: Deployment) -> dict[str, str]:
     }
 
 
-def origin(address: str) -> str:
+def url_origin(address: str) -> str:
     """Return scheme and host of a URL: a CSP source with a path would match only that path."""
     parts = urlsplit(address)
     return f"{parts.scheme}://{parts.netloc}"

@@ -7,9 +7,9 @@ from typing import Any
 
 from centgate.client.catalog import Entry, Requirements
 from centgate.dollars import USDC, Asset
-from centgate.faces.site.deployment import Deployment
-from centgate.faces.site.networks import Network, network_of
-from centgate.faces.site.payment_states import STATES
+from centgate.faces.site.deployment import ApiSnapshot
+from centgate.faces.site.networks import PaymentNetwork, find_network
+from centgate.faces.site.payment_states import PAYMENT_STATES
 
 _TYPES = {
     "EIP712Domain": "string name,string version,uint256 chainId,address verifyingContract",
@@ -19,7 +19,7 @@ _TYPES = {
 """Types of EIP-3009 in EIP-712 notation."""
 
 
-def promised(service: Entry, deployment: Deployment) -> dict[str, Any] | None:
+def promise_terms(service: Entry, deployment: ApiSnapshot) -> dict[str, Any] | None:
     """Return the terms that the script compares the 402 with, and the data it needs for signing.
 
     The token is the one this software knows for the network; the API's own data is used only for unknown
@@ -28,7 +28,7 @@ def promised(service: Entry, deployment: Deployment) -> dict[str, Any] | None:
     terms = deployment.terms
     if terms is None:
         return None
-    network, chain = network_of(terms.network), int(terms.network.removeprefix("eip155:"))
+    network, chain = find_network(terms.network), int(terms.network.removeprefix("eip155:"))
     token = USDC.get(terms.network) or _asset_from_terms(terms)
     dollars = Decimal(service.price.removeprefix("$"))
     url = deployment.api + service.path
@@ -41,7 +41,7 @@ def promised(service: Entry, deployment: Deployment) -> dict[str, Any] | None:
         "explorer": network.explorer,
         "addChain": _chain_parameters(network, chain),
         "typedData": _build_typed_data(token, chain),
-        "states": {state: meaning for state, (meaning, _) in STATES.items()},
+        "states": {state: meaning for state, (meaning, _) in PAYMENT_STATES.items()},
         "terms": {
             "amount": ["price in base units", str(int(dollars * 10**token.decimals))],
             "payTo": ["payee", terms.pay_to],
@@ -57,7 +57,7 @@ def promised(service: Entry, deployment: Deployment) -> dict[str, Any] | None:
     }
 
 
-def terms_in_words(promise: dict[str, Any] | None) -> tuple[tuple[str, str], ...]:
+def describe_terms(promise: dict[str, Any] | None) -> tuple[tuple[str, str], ...]:
     """Return the promised terms as labels and values; empty if there is no promise."""
     if promise is None:
         return ()
@@ -76,15 +76,15 @@ def _asset_from_terms(terms: Requirements) -> Asset:
     return Asset(terms.asset, str(terms.extra["name"]), str(terms.extra["version"]))
 
 
-def _chain_parameters(network: Network, chain: int) -> dict[str, Any] | None:
+def _chain_parameters(network: PaymentNetwork, chain: int) -> dict[str, Any] | None:
     """Return the parameter of `wallet_addEthereumChain` (EIP-3085); None unless fees are paid in ether."""
-    if not network.node or not network.explorer:
+    if not network.rpc_url or not network.explorer:
         return None
     return {
         "chainId": hex(chain),
         "chainName": network.name,
         "nativeCurrency": {"name": "Ether", "symbol": "ETH", "decimals": 18},
-        "rpcUrls": [network.node],
+        "rpcUrls": [network.rpc_url],
         "blockExplorerUrls": [network.explorer.removesuffix("/tx/")],
     }
 

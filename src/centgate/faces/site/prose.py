@@ -13,9 +13,9 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 from markupsafe import Markup, escape
 
-from centgate.faces.site.highlighting import highlighted, language_name
+from centgate.faces.site.highlighting import highlight_code, language_name
 
-STATES = {"up": "up", "down": "down", "not reachable": "lost"}
+STATE_CLASSES = {"up": "up", "down": "down", "not reachable": "lost"}
 """CSS class of each state; applied to these words if they are **bold and alone**."""
 
 
@@ -29,7 +29,7 @@ class Section:
 
 
 @dataclass(frozen=True)
-class Document:
+class RenderedDocument:
     """A page's content: the part before the first section, and the sections."""
 
     lead: Markup
@@ -39,7 +39,7 @@ class Document:
         return "".join((self.lead, *(section.html for section in self.sections)))
 
 
-def document(markdown: str, href: Callable[[str], str]) -> Document:
+def render_document(markdown: str, href: Callable[[str], str]) -> RenderedDocument:
     """Render Markdown; `href` converts each link target to its target in HTML.
 
     Tables and code blocks are named after the heading above them; a code block can have a name of its own
@@ -60,10 +60,10 @@ def document(markdown: str, href: Callable[[str], str]) -> Document:
         return Markup(reader.renderer.render(part, reader.options, {}))
 
     sections = (Section(str(part[0].attrs["id"]), _inline_text(part[1]), html(part)) for part in parts)
-    return Document(html(lead), tuple(sections))
+    return RenderedDocument(html(lead), tuple(sections))
 
 
-def anchor(title: str) -> str:
+def heading_id(title: str) -> str:
     """Return the id of a heading."""
     return re.sub(r"[^a-z0-9_]+", "-", title.lower()).strip("-") or "part"
 
@@ -110,7 +110,7 @@ class _TokenAnnotator:
         self.heading = _inline_text(inline)
         if token.tag == "h1":
             return
-        token.attrs["id"] = self._unique_name(self.ids, anchor(self.heading), "-")
+        token.attrs["id"] = self._unique_name(self.ids, heading_id(self.heading), "-")
         link = Token("link_open", "a", 1, attrs={"href": f"#{token.attrs['id']}"})
         inline.children = [link, *(inline.children or ()), Token("link_close", "a", -1)]
 
@@ -131,8 +131,8 @@ class _TokenAnnotator:
             if child.type == "link_open":
                 _rewrite_link(child, self.href)
         for opening, word in pairwise(children):
-            if opening.type == "strong_open" and word.content in STATES:
-                opening.attrs["class"] = f"state {STATES[word.content]}"
+            if opening.type == "strong_open" and word.content in STATE_CLASSES:
+                opening.attrs["class"] = f"state {STATE_CLASSES[word.content]}"
 
 
 def _rewrite_link(link: Token, href: Callable[[str], str]) -> None:
@@ -175,5 +175,5 @@ def _code_block(content: str, *, language: str, label: str, name: str, caption: 
     if label or language:
         yield f'<p class="label">{escape(label or language_name(language))}</p>\n'
     yield f'<pre role="region" aria-label="{escape(name)}" tabindex="0">'
-    yield f'<code class="language-{escape(language or "text")}">{highlighted(content, language)}</code>'
+    yield f'<code class="language-{escape(language or "text")}">{highlight_code(content, language)}</code>'
     yield "</pre>\n</div>\n"

@@ -10,45 +10,47 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from centgate.faces.site.deployment import Deployment, moment
-from centgate.faces.site.page import Page
-from centgate.faces.site.policy import offline_policy, policy_in_page
-from centgate.faces.site.prose import document
-from centgate.faces.site.structured import structured
-from centgate.faces.site.wording import cell, code, fenced, outside
+from centgate.faces.site.deployment import ApiSnapshot, format_time
+from centgate.faces.site.page import SitePage
+from centgate.faces.site.policy import meta_policy, offline_meta_policy
+from centgate.faces.site.prose import render_document
+from centgate.faces.site.structured import build_json_ld
+from centgate.faces.site.wording import code_block, escape_cell, external_link, inline_code
 
 
-def markdown(page: Page, deployment: Deployment) -> str:
+def render_markdown(page: SitePage, deployment: ApiSnapshot) -> str:
     """Return the page as Markdown for agents, with links to its HTML and to llms.txt below the title."""
-    title, _, rest = written(page, deployment).partition("\n")
+    title, _, rest = render_template(page, deployment).partition("\n")
     site = deployment.site
     pointer = f"This page for people: <{site}{page.path}>. All pages for agents: [llms.txt]({site}/llms.txt)."
     return f"{title}\n\n{pointer}\n{rest}"
 
 
-def written(page: Page, deployment: Deployment) -> str:
+def render_template(page: SitePage, deployment: ApiSnapshot) -> str:
     """Render the page's Markdown template; `link(path)` in it returns the URL of a page's Markdown."""
     template = _create_environment(escaped=False).get_template(f"{page.template}.md.j2")
     link = partial(_markdown_url, deployment.site)
-    return _normalize_blank_lines(template.render(page=page, deployment=deployment, link=link, **page.facts))
+    return _normalize_blank_lines(
+        template.render(page=page, deployment=deployment, link=link, **page.context)
+    )
 
 
-def html(page: Page, deployment: Deployment, pages: tuple[Page, ...]) -> str:
+def render_html(page: SitePage, deployment: ApiSnapshot, pages: tuple[SitePage, ...]) -> str:
     """Return the page as HTML; `pages` are those linked in its header and footer."""
     template = _create_environment(escaped=True).get_template(page.layout)
-    content = document(written(page, deployment), leading(deployment, pages))
+    content = render_document(render_template(page, deployment), link_rewriter(deployment, pages))
     return template.render(
         page=page,
         deployment=deployment,
         content=content,
         pages=pages,
-        policy=offline_policy() if page.offline else policy_in_page(deployment),
-        structured=structured,
-        **page.facts,
+        policy=offline_meta_policy() if page.offline else meta_policy(deployment),
+        structured=build_json_ld,
+        **page.context,
     )
 
 
-def leading(deployment: Deployment, pages: tuple[Page, ...]) -> Callable[[str], str]:
+def link_rewriter(deployment: ApiSnapshot, pages: tuple[SitePage, ...]) -> Callable[[str], str]:
     """Return a function that converts link targets of the Markdown to site-relative paths of HTML pages."""
     html_paths = {deployment.site + page.markdown_path: page.path for page in pages}
 
@@ -74,18 +76,18 @@ def _create_environment(*, escaped: bool) -> Environment:
         keep_trailing_newline=True,
     )
     filters: dict[str, Any] = {
-        "cell": cell,
-        "code": code,
-        "fenced": fenced,
-        "json": pretty,
-        "moment": moment,
-        "outside": outside,
+        "cell": escape_cell,
+        "code": inline_code,
+        "fenced": code_block,
+        "json": format_json,
+        "moment": format_time,
+        "outside": external_link,
     }
     environment.filters.update(filters)
     return environment
 
 
-def pretty(value: Any) -> str:
+def format_json(value: Any) -> str:
     """Format a value as indented JSON."""
     return json.dumps(value, indent=2, ensure_ascii=False)
 

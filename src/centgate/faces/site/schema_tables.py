@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any, cast
 
-from centgate.faces.site.wording import code
+from centgate.faces.site.wording import inline_code
 
 Schema = Mapping[str, Any]
 
@@ -21,7 +21,7 @@ _MAX_SAFE_INTEGER = 2**53 - 1
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class SchemaRow:
     """One field of a body."""
 
     name: str
@@ -39,17 +39,17 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class SchemaTable:
     """The fields of a body in schema order, and the rules that involve several fields."""
 
-    rows: tuple[Row, ...]
+    rows: tuple[SchemaRow, ...]
     rules: tuple[str, ...]
 
 
-def table(schema: Schema) -> Table:
+def build_schema_table(schema: Schema) -> SchemaTable:
     """List all fields of an object schema (draft 2020-12), resolving `$ref`, `anyOf` and `allOf`."""
     reader = _Reader(schema.get("$defs", {}))
-    return Table(tuple(islice(reader.rows(schema, "", 0), _MAX_ROWS)), tuple(_describe_rules(schema)))
+    return SchemaTable(tuple(islice(reader.rows(schema, "", 0), _MAX_ROWS)), tuple(_describe_rules(schema)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ class _Reader:
             raise ValueError("schemas refer to one another endlessly")
         return replace(self, depth=self.depth + 1)
 
-    def rows(self, schema: Schema, prefix: str, depth: int) -> Iterator[Row]:
+    def rows(self, schema: Schema, prefix: str, depth: int) -> Iterator[SchemaRow]:
         """Yield the fields of an object, each resolve by its nested fields."""
         required = schema.get("required", ())
         for name, node in _property_items(schema):
@@ -75,11 +75,11 @@ class _Reader:
             limits = tuple(dict.fromkeys(_drop_redundant([*self.limits(field), *extra_limits])))
             default = json.dumps(field["default"], ensure_ascii=False) if "default" in field else None
             meaning = str(node.get("description") or field.get("description") or "")
-            yield Row(path, self.kind(field), limits, default, name in required, nullable, meaning)
+            yield SchemaRow(path, self.kind(field), limits, default, name in required, nullable, meaning)
             if depth < _MAX_DEPTH:
                 yield from self._iterate_nested(field, path, depth)
 
-    def _iterate_nested(self, field: Schema, path: str, depth: int) -> Iterator[Row]:
+    def _iterate_nested(self, field: Schema, path: str, depth: int) -> Iterator[SchemaRow]:
         for _ in range(_MAX_DEPTH):
             if field.get("type") != "array":
                 break
@@ -203,7 +203,7 @@ def _format_value(value: Any) -> str:
 
 def _format_code(text: str) -> str:
     """Format text as inline code in Markdown."""
-    return code(str(text))
+    return inline_code(str(text))
 
 
 def _iterate_combined(schema: Schema) -> Iterator[Schema]:

@@ -20,65 +20,69 @@ from starlette.routing import Route
 from centgate.client.catalog import CatalogUnread
 from centgate.connection_limits import LimitedConfig
 from centgate.faces import verification
-from centgate.faces.negotiation import named
-from centgate.faces.site.deployment import Deployment, read_deployment
-from centgate.faces.site.discovery import link_header
-from centgate.faces.site.file import PLAIN, File
-from centgate.faces.site.files import all_files
-from centgate.faces.site.policy import safety
-from centgate.faces.verification import VerificationFile
+from centgate.faces.negotiation import choose_named_type
+from centgate.faces.site.deployment import ApiSnapshot, read_snapshot
+from centgate.faces.site.discovery import site_link_header
+from centgate.faces.site.file import PLAIN_TEXT, SiteFile
+from centgate.faces.site.files import build_files
+from centgate.faces.site.policy import security_headers
+from centgate.faces.verification import WellKnownFile
 from centgate.server import ReadyServer, connection_limits, open_listener
 from centgate.settings import Settings
 
-FRESH = 30.0
+REFRESH_INTERVAL = 30.0
 """Seconds between two readings of the API."""
-STOP_WITHIN = 5
+SHUTDOWN_TIMEOUT = 5
 """Seconds allowed for open connections to finish after SIGTERM."""
 
 _HTML, _MARKDOWN, _PLAIN = "text/html", "text/markdown", "text/plain"
 
 
-class Window:
+class SiteState:
     """The website's files as of the latest reading of the API. Requests never wait for a reading."""
 
-    def __init__(self, api: str, deployment: Deployment, own: Sequence[VerificationFile]) -> None:
+    def __init__(self, api: str, deployment: ApiSnapshot, operator_files: Sequence[WellKnownFile]) -> None:
         self._api = api
-        self._own = own
+        self._own = operator_files
         self.deployment = deployment
-        self.files = all_files(deployment, own)
+        self.files = build_files(deployment, operator_files)
 
-    async def keep_fresh(self, every: float) -> None:
+    async def refresh_forever(self, interval: float) -> None:
         """Read the API repeatedly, in a thread; log failures and continue."""
         while True:
-            await asyncio.sleep(every)
+            await asyncio.sleep(interval)
             try:
-                await asyncio.to_thread(self.read_again)
+                await asyncio.to_thread(self.refresh)
             except Exception:  # noqa: BLE001 - outermost handler of this task; the site stays unchanged
                 structlog.get_logger().exception("could not update the website")
 
-    def read_again(self) -> None:
+    def refresh(self) -> None:
         """Update the files from the API; on failure keep the old content and mark the API as unreachable."""
         try:
-            deployment = read_deployment(self._api, self.deployment.site)
-            files = all_files(deployment, self._own)
+            deployment = read_snapshot(self._api, self.deployment.site)
+            files = build_files(deployment, self._own)
         except CatalogUnread as error:
             structlog.get_logger().warning("could not read the API", error=str(error))
-            deployment = self.deployment.lost(datetime.now(UTC))
-            files = all_files(deployment, self._own)
+            deployment = self.deployment.as_unreachable(datetime.now(UTC))
+            files = build_files(deployment, self._own)
         self.files, self.deployment = files, deployment
 
 
-def site_app(
-    api: str, deployment: Deployment, *, own: Sequence[VerificationFile] = (), every: float = FRESH
+def create_site_app(
+    api: str,
+    deployment: ApiSnapshot,
+    *,
+    operator_files: Sequence[WellKnownFile] = (),
+    interval: float = REFRESH_INTERVAL,
 ) -> Starlette:
     """Return the website as an ASGI application; `own` are the operator's files under `/.well-known/`."""
-    window = Window(api, deployment, own)
+    window = SiteState(api, deployment, operator_files)
 
     async def endpoint(request: Request) -> Response:
         return _file_response(request, window)
 
     async def method_not_allowed(_request: Request, _error: Exception) -> Response:
-        headers = {"Allow": "GET, HEAD", **safety(window.deployment)}
+        headers = {"Allow": "GET, HEAD", **security_headers(window.deployment)}
         return Response("Only GET and HEAD are supported.\n", 405, headers, _PLAIN)
 
     async def server_error(request: Request, _error: Exception) -> Response:
@@ -86,7 +90,7 @@ def site_app(
 
     @asynccontextmanager
     async def lifespan(_app: Starlette) -> AsyncGenerator[None]:
-        updates = asyncio.create_task(window.keep_fresh(every))
+        updates = asyncio.create_task(window.refresh_forever(interval))
         yield
         updates.cancel()
         with suppress(asyncio.CancelledError):
@@ -100,7 +104,7 @@ def site_app(
     )
 
 
-def _file_response(request: Request, window: Window) -> Response:
+def _file_response(request: Request, window: SiteState) -> Response:
     files, path = window.files, str(request.scope["path"])
     file = files.get(path)
     if file is None:
@@ -109,14 +113,14 @@ def _file_response(request: Request, window: Window) -> Response:
         return _error_page(request, window, 404)
     if file.alternate and file.media_type.startswith(_HTML):
         accept = request.headers.get("accept", "")
-        file = files[file.alternate] if named(accept, (_MARKDOWN,), _HTML) == _MARKDOWN else file
-    headers = headers_of(file, window.deployment)
+        file = files[file.alternate] if choose_named_type(accept, (_MARKDOWN,), _HTML) == _MARKDOWN else file
+    headers = response_headers(file, window.deployment)
     if _has_tag(request, headers["ETag"]):
         return Response(status_code=304, headers=headers)
     return Response(file.content, headers=headers)
 
 
-def _canonical_redirect(request: Request, files: Mapping[str, File]) -> Response | None:
+def _canonical_redirect(request: Request, files: Mapping[str, SiteFile]) -> Response | None:
     """Redirect variants of an existing path (`/index.html`, trailing slash) to its canonical form."""
     path = str(request.scope["path"])
     canonical = path.removesuffix("index.html").rstrip("/") or "/"
@@ -126,13 +130,13 @@ def _canonical_redirect(request: Request, files: Mapping[str, File]) -> Response
     return Response(status_code=308, headers={"Location": quote(canonical) + (f"?{query}" if query else "")})
 
 
-def _error_page(request: Request, window: Window, status: int) -> Response:
+def _error_page(request: Request, window: SiteState, status: int) -> Response:
     """Return an error page in the format that the client prefers: Markdown, HTML or plain text."""
-    kind = named(request.headers.get("accept", ""), (_MARKDOWN, _HTML), _PLAIN)
+    kind = choose_named_type(request.headers.get("accept", ""), (_MARKDOWN, _HTML), _PLAIN)
     file = window.files[f"/{status}.html" if kind == _HTML else f"/{status}.md"]
-    media_type = file.media_type if kind != _PLAIN else PLAIN
+    media_type = file.media_type if kind != _PLAIN else PLAIN_TEXT
     headers = {"Content-Type": media_type, "Cache-Control": "no-store", "Vary": "Accept"}
-    return Response(file.content, status, headers | safety(window.deployment))
+    return Response(file.content, status, headers | security_headers(window.deployment))
 
 
 def _has_tag(request: Request, tag: str) -> bool:
@@ -141,20 +145,20 @@ def _has_tag(request: Request, tag: str) -> bool:
     return "*" in tags or tag in tags or tag.removeprefix("W/") in tags
 
 
-def headers_of(file: File, deployment: Deployment) -> dict[str, str]:
+def response_headers(file: SiteFile, deployment: ApiSnapshot) -> dict[str, str]:
     """Return the response headers of a file. The ETag is weak, as middleware may compress the content."""
     return {
         "Content-Type": file.media_type,
         "Cache-Control": "public, max-age=60",
         "ETag": f'W/"{hashlib.sha256(file.content).hexdigest()[:20]}"',
-        "Link": ", ".join([*_page_links(file, deployment), link_header(deployment)]),
+        "Link": ", ".join([*_page_links(file, deployment), site_link_header(deployment)]),
         "Access-Control-Allow-Origin": "*",
         **({"Vary": "Accept"} if file.alternate else {}),
-        **safety(deployment),
+        **security_headers(deployment),
     }
 
 
-def _page_links(file: File, deployment: Deployment) -> list[str]:
+def _page_links(file: SiteFile, deployment: ApiSnapshot) -> list[str]:
     """Return the alternate and canonical links of a page."""
     if not file.alternate:
         return []
@@ -166,17 +170,17 @@ def _page_links(file: File, deployment: Deployment) -> list[str]:
 
 def run_site(api: str, settings: Settings) -> None:
     """Serve until SIGTERM or SIGINT. Raises CatalogUnread if the API cannot be read at start-up."""
-    own = verification.files(settings.well_known)
+    own = verification.read_wellknown_files(settings.well_known)
     listener, settings = open_listener(settings)
     with listener:
         address = settings.site_url or settings.model_copy(update={"public_url": None}).base_url
         config = LimitedConfig(
-            site_app(api, read_deployment(api, address), own=own),
+            create_site_app(api, read_snapshot(api, address), operator_files=own),
             connection_limits(settings),
             log_config=None,
             access_log=False,
             server_header=False,
             ws="none",
-            timeout_graceful_shutdown=STOP_WITHIN,
+            timeout_graceful_shutdown=SHUTDOWN_TIMEOUT,
         )
         ReadyServer(config, settings).run(sockets=[listener])

@@ -9,7 +9,7 @@ from pydantic_settings import BaseSettings
 from centgate.client.settings import BuyerSettings
 from centgate.settings import PREFIX, Settings
 
-OPERATING = (
+OPERATOR_SETTINGS = (
     "pay_to",
     "network",
     "facilitator_url",
@@ -32,23 +32,23 @@ OPERATING = (
     "alert_webhook",
 )
 """The most important settings of an operator."""
-BUYING = ("wallet", "wallet_key", "cap_per_call", "cap_total", "networks", "payee", "ledger")
+BUYER_SETTINGS = ("wallet", "wallet_key", "cap_per_call", "cap_total", "networks", "payee", "ledger")
 """The most important settings of a buyer."""
 
-Row = dict[str, str]
+SettingsRow = dict[str, str]
 
 
-def operating() -> list[Row]:
+def operator_settings() -> list[SettingsRow]:
     """Return the operator's settings, as `name`, `default` and `meaning`."""
-    return [_settings_row(Settings, name) for name in OPERATING]
+    return [_settings_row(Settings, name) for name in OPERATOR_SETTINGS]
 
 
-def buying() -> list[Row]:
+def buyer_settings() -> list[SettingsRow]:
     """Return the buyer's settings, in the same form."""
-    return [_settings_row(BuyerSettings, name) for name in BUYING]
+    return [_settings_row(BuyerSettings, name) for name in BUYER_SETTINGS]
 
 
-def _settings_row(settings: type[BaseSettings], name: str) -> Row:
+def _settings_row(settings: type[BaseSettings], name: str) -> SettingsRow:
     field = settings.model_fields[name]
     default = _format_default(field.default)
     if field.default_factory:

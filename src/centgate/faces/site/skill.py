@@ -6,48 +6,48 @@ from collections.abc import Iterator
 from hashlib import sha256
 from typing import Any
 
-from centgate.faces.front import NAME
-from centgate.faces.site.deployment import Deployment
+from centgate.faces.front import PRODUCT_NAME
+from centgate.faces.site.deployment import ApiSnapshot
 from centgate.faces.site.snippets import network_option
 
-INDEX = "/.well-known/agent-skills/index.json"
-SKILL = "/.well-known/agent-skills/centgate/SKILL.md"
+INDEX_PATH = "/.well-known/agent-skills/index.json"
+SKILL_PATH = "/.well-known/agent-skills/centgate/SKILL.md"
 _SCHEMA = "https://schemas.agentskills.io/discovery/0.2.0/schema.json"
 
 
-def skill(deployment: Deployment) -> str:
+def render_skill(deployment: ApiSnapshot) -> str:
     """Return `SKILL.md`: when to use it, how to call services, how to handle errors."""
     return "\n".join(_skill_lines(deployment)) + "\n"
 
 
-def index(deployment: Deployment, content: str) -> dict[str, Any]:
+def skill_index(deployment: ApiSnapshot, content: str) -> dict[str, Any]:
     """Return the index of skills; the digest is of the bytes as served."""
     entry = {
-        "name": NAME.lower(),
+        "name": PRODUCT_NAME.lower(),
         "type": "skill-md",
         "description": _skill_description(deployment),
-        "url": deployment.site + SKILL,
+        "url": deployment.site + SKILL_PATH,
         "digest": f"sha256:{sha256(content.encode()).hexdigest()}",
     }
     return {"$schema": _SCHEMA, "skills": [entry]}
 
 
-def _skill_description(deployment: Deployment) -> str:
+def _skill_description(deployment: ApiSnapshot) -> str:
     titles = ", ".join(service.title.lower() for service in deployment.services)
     price = deployment.services[0].price
     return f"Buy facts for {price} a call, paid per request in USDC by x402: {titles}."
 
 
-def _skill_lines(deployment: Deployment) -> Iterator[str]:
+def _skill_lines(deployment: ApiSnapshot) -> Iterator[str]:
     api, site = deployment.api, deployment.site
     yield from (
         "---",
-        f"name: {NAME.lower()}",
+        f"name: {PRODUCT_NAME.lower()}",
         f"description: >-\n  {_skill_description(deployment)}",
         "---",
         "",
     )
-    yield from (f"# Buy facts from {NAME}", "")
+    yield from (f"# Buy facts from {PRODUCT_NAME}", "")
     yield from (
         "Use this skill when you need one of these facts and are allowed to spend money on it.",
         "",

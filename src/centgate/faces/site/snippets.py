@@ -12,16 +12,16 @@ from typing import Any, cast
 
 from centgate.client.catalog import Entry
 from centgate.client.shell.arguments import command
-from centgate.faces.site.deployment import Deployment
-from centgate.faces.typed_client import snake
+from centgate.faces.site.deployment import ApiSnapshot
+from centgate.faces.typed_client import to_snake_case
 
-WALLET = "/path/to/wallet"
+WALLET_PLACEHOLDER = "/path/to/wallet"
 """Placeholder for the path of the reader's wallet file."""
 _NETWORK_PATTERN = re.compile(r"eip155:[1-9][0-9]{0,17}")
 
 
 @dataclass(frozen=True, slots=True)
-class Snippet:
+class CodeSample:
     """A code sample."""
 
     label: str
@@ -31,9 +31,9 @@ class Snippet:
     """Ends with a line break."""
 
 
-def snippets(service: Entry, deployment: Deployment) -> tuple[Snippet, ...]:
+def build_samples(service: Entry, deployment: ApiSnapshot) -> tuple[CodeSample, ...]:
     """Return samples of the service's example for every way to call it on this deployment."""
-    makers: tuple[Callable[[Entry, str], Snippet], ...] = (
+    makers: tuple[Callable[[Entry, str], CodeSample], ...] = (
         _curl_sample,
         _python_sample,
         _typescript_sample,
@@ -44,7 +44,7 @@ def snippets(service: Entry, deployment: Deployment) -> tuple[Snippet, ...]:
     return tuple(make(service, deployment.api) for make in makers)
 
 
-def _curl_sample(service: Entry, api: str) -> Snippet:
+def _curl_sample(service: Entry, api: str) -> CodeSample:
     """Return a request without payment that prints the terms."""
     code = f"""\
 # a request without payment: the response is 402, and its header contains the terms
@@ -54,10 +54,10 @@ headers=$(curl -s -D - -o /dev/null {quote(api + service.path)} \\
 echo "$headers" | head -n 1
 echo "$headers" | grep -i '^payment-required:' | cut -d ' ' -f 2 | base64 -d
 """
-    return Snippet("curl", "sh", code)
+    return CodeSample("curl", "sh", code)
 
 
-def _python_sample(service: Entry, api: str) -> Snippet:
+def _python_sample(service: Entry, api: str) -> CodeSample:
     call = _format_call(_method_name(service), service.input_example)
     code = f"""\
 # pip install centgate
@@ -69,14 +69,14 @@ wallet = Wallet.from_file(os.environ["CENTGATE_WALLET"])
 with Centgate({_format_literal(api)}, wallet=wallet{_network_argument(service)}) as client:
     answer = client.{call}
 
-print(answer.data.{snake(_informative_field(service))})
+print(answer.data.{to_snake_case(_informative_field(service))})
 if answer.receipt:
     print("paid in", answer.receipt.transaction)
 """
-    return Snippet("Python", "python", code)
+    return CodeSample("Python", "python", code)
 
 
-def _typescript_sample(service: Entry, api: str) -> Snippet:
+def _typescript_sample(service: Entry, api: str) -> CodeSample:
     """Return a paid call as in the documentation of `@x402/fetch`; plain JavaScript, so Node runs it too."""
     body = json.dumps(service.input_example, indent=2).replace("\n", "\n  ")
     code = f"""\
@@ -102,25 +102,25 @@ const receipt = new x402HTTPClient(client).getPaymentSettleResponse((name) => re
 console.log(answer.data.{_informative_field(service)});
 console.log("paid in", receipt.transaction);
 """
-    return Snippet("TypeScript", "typescript", code)
+    return CodeSample("TypeScript", "typescript", code)
 
 
-def _shell_sample(service: Entry, api: str) -> Snippet:
+def _shell_sample(service: Entry, api: str) -> CodeSample:
     call = command(service.slug, service.input_example)
     options = shlex.join(["--api", api, *network_option(service)])
-    return Snippet("Command line", "sh", f"{call} \\\n  {options}\n")
+    return CodeSample("Command line", "sh", f"{call} \\\n  {options}\n")
 
 
-def _mcp_stdio_sample(service: Entry, api: str) -> Snippet:
+def _mcp_stdio_sample(service: Entry, api: str) -> CodeSample:
     """Return the configuration of a local MCP server that pays from a wallet within caps."""
     arguments = ["mcp", "--api", api, *network_option(service)]
-    server = {"command": "centgate", "args": arguments, "env": {"CENTGATE_WALLET": WALLET}}
-    return Snippet("MCP, paid from a wallet", "json", _mcp_configuration(server))
+    server = {"command": "centgate", "args": arguments, "env": {"CENTGATE_WALLET": WALLET_PLACEHOLDER}}
+    return CodeSample("MCP, paid from a wallet", "json", _mcp_configuration(server))
 
 
-def _mcp_http_sample(_service: Entry, api: str) -> Snippet:
+def _mcp_http_sample(_service: Entry, api: str) -> CodeSample:
     """Return the configuration for MCP clients that pay by x402 themselves."""
-    return Snippet("MCP over HTTP", "json", _mcp_configuration({"type": "http", "url": f"{api}/mcp"}))
+    return CodeSample("MCP over HTTP", "json", _mcp_configuration({"type": "http", "url": f"{api}/mcp"}))
 
 
 def network_option(service: Entry) -> list[str]:
@@ -157,7 +157,7 @@ def _method_name(service: Entry) -> str:
 
 def _format_call(method: str, arguments: dict[str, Any]) -> str:
     """Format a call of a client's method, on one line if it fits."""
-    keywords = [f"{snake(name)}={_format_literal(value)}" for name, value in arguments.items()]
+    keywords = [f"{to_snake_case(name)}={_format_literal(value)}" for name, value in arguments.items()]
     line = f"{method}({', '.join(keywords)})"
     if len(line) <= 70:
         return line

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from centgate.faces.site.deployment import Deployment
+from centgate.faces.site.deployment import ApiSnapshot
 
 
 @dataclass(frozen=True, slots=True)
-class UsedSource:
+class SourceEntry:
     """A source and the services that use it."""
 
     name: str
@@ -20,7 +20,7 @@ class UsedSource:
     """Slugs of the services."""
 
 
-def all_sources(deployment: Deployment) -> tuple[UsedSource, ...]:
+def list_sources(deployment: ApiSnapshot) -> tuple[SourceEntry, ...]:
     """Return all sources of the catalogue, sorted by label."""
     services_by_source: dict[str, list[str]] = {}
     sources = {source.name: source for service in deployment.services for source in service.sources}
@@ -29,7 +29,7 @@ def all_sources(deployment: Deployment) -> tuple[UsedSource, ...]:
         for provider in service.providers:
             services_by_source.setdefault(provider.name, []).append(service.slug)
     return tuple(
-        UsedSource(
+        SourceEntry(
             name,
             provider.label,
             provider.docs_url,

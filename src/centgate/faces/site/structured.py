@@ -8,28 +8,28 @@ from typing import Any
 from markupsafe import Markup
 
 from centgate.client.catalog import Entry
-from centgate.faces.front import NAME, TAGLINE
-from centgate.faces.site.deployment import Deployment
-from centgate.faces.site.page import Page
+from centgate.faces.front import PRODUCT_NAME, TAGLINE
+from centgate.faces.site.deployment import ApiSnapshot
+from centgate.faces.site.page import SitePage
 
 
-def structured(page: Page, deployment: Deployment) -> Markup:
+def build_json_ld(page: SitePage, deployment: ApiSnapshot) -> Markup:
     """Return the page's JSON-LD, escaped so that it cannot end the `<script>` element around it."""
     graph = [_website_entry(deployment) if page.path == "/" else _breadcrumbs(page, deployment)]
-    service = page.facts.get("service") if page.path.startswith("/services/") else None
+    service = page.context.get("service") if page.path.startswith("/services/") else None
     if isinstance(service, Entry):
         graph.append(_service_offer(service, page, deployment))
     content = json.dumps({"@context": "https://schema.org", "@graph": graph}, ensure_ascii=False)
     return Markup(content.replace("<", "\\u003c"))
 
 
-def _website_entry(deployment: Deployment) -> dict[str, Any]:
-    return {"@type": "WebSite", "name": NAME, "url": f"{deployment.site}/", "description": TAGLINE}
+def _website_entry(deployment: ApiSnapshot) -> dict[str, Any]:
+    return {"@type": "WebSite", "name": PRODUCT_NAME, "url": f"{deployment.site}/", "description": TAGLINE}
 
 
-def _breadcrumbs(page: Page, deployment: Deployment) -> dict[str, Any]:
+def _breadcrumbs(page: SitePage, deployment: ApiSnapshot) -> dict[str, Any]:
     """Return the breadcrumb list from the home page to this page."""
-    steps = ((NAME, f"{deployment.site}/"), (page.title, deployment.site + page.path))
+    steps = ((PRODUCT_NAME, f"{deployment.site}/"), (page.title, deployment.site + page.path))
     return {
         "@type": "BreadcrumbList",
         "itemListElement": [
@@ -39,7 +39,7 @@ def _breadcrumbs(page: Page, deployment: Deployment) -> dict[str, Any]:
     }
 
 
-def _service_offer(service: Entry, page: Page, deployment: Deployment) -> dict[str, Any]:
+def _service_offer(service: Entry, page: SitePage, deployment: ApiSnapshot) -> dict[str, Any]:
     """Return the service and its price per call."""
     return {
         "@type": "WebAPI",

@@ -7,18 +7,18 @@ from typing import Any
 
 from centgate.client.catalog import CatalogUnread, Entry, Provider
 from centgate.envelope import ERROR_SPECS, ErrorSpec
-from centgate.faces.site.deployment import Deployment, listing
+from centgate.faces.site.deployment import ApiSnapshot, join_labels
 
 _UNREACHABLE_CODES = ("not_found", "method_not_allowed")
 """Error codes that a service's own route cannot return."""
 
 
-def errors_of_a_call() -> Mapping[str, ErrorSpec]:
+def call_errors() -> Mapping[str, ErrorSpec]:
     """Return the errors that a paid route can return."""
     return {code: meaning for code, meaning in ERROR_SPECS.items() if code not in _UNREACHABLE_CODES}
 
 
-def sample_answer(service: Entry, deployment: Deployment) -> dict[str, Any]:
+def sample_answer(service: Entry, deployment: ApiSnapshot) -> dict[str, Any]:
     """Return the sample answer with its envelope, from the OpenAPI document. Raises CatalogUnread."""
     try:
         operation = deployment.openapi["paths"][service.path]["post"]
@@ -29,7 +29,7 @@ def sample_answer(service: Entry, deployment: Deployment) -> dict[str, Any]:
         ) from error
 
 
-def failures(service: Entry) -> Iterator[str]:
+def failure_notes(service: Entry) -> Iterator[str]:
     """Describe what happens when each kind of source fails, from their roles on this deployment."""
     configured = {source.name: source.configured for source in service.sources}
     available = [each for each in service.providers if configured.get(each.name, True)]
@@ -42,7 +42,7 @@ def failures(service: Entry) -> Iterator[str]:
     unconfigured = [each for each in service.providers if each not in available]
     if unconfigured and leads:
         verb = "is" if len(unconfigured) == 1 else "are"
-        yield f"{listing(unconfigured, 'and')} {verb} not configured on this deployment."
+        yield f"{join_labels(unconfigured, 'and')} {verb} not configured on this deployment."
 
 
 def _describe_primary_failure(leads: Sequence[Provider]) -> Iterator[str]:
@@ -52,7 +52,7 @@ def _describe_primary_failure(leads: Sequence[Provider]) -> Iterator[str]:
     first, *others = leads
     if others:
         yield (
-            f"If {first.label} fails or has no data, {listing(others, 'then')} "
+            f"If {first.label} fails or has no data, {join_labels(others, 'then')} "
             f"{'is' if len(others) == 1 else 'are'} asked instead, and `warnings` names the source "
             "that was used."
         )
@@ -67,7 +67,7 @@ def _describe_primary_failure(leads: Sequence[Provider]) -> Iterator[str]:
 def _describe_helper_failure(helpers: Sequence[Provider], verb: str) -> str:
     one = len(helpers) == 1
     return (
-        f"{listing(helpers, 'and')} {verb if one else _plural_verb(verb)} the answer. "
+        f"{join_labels(helpers, 'and')} {verb if one else _plural_verb(verb)} the answer. "
         f"If {'it' if one else 'one'} fails, you still get the answer: "
         "fields that only this source provides are null, and `warnings` says so."
     )
@@ -77,7 +77,7 @@ def _plural_verb(verb: str) -> str:
     return {"checks": "check", "adds to": "add to"}[verb]
 
 
-def kept(service: Entry) -> str:
+def describe_caching(service: Entry) -> str:
     """Return a sentence on how long answers are cached."""
     if not service.cache_seconds:
         return "Answers are not cached."
