@@ -64,16 +64,18 @@ async def withstand(
         settings, folder / f"{kind}.log", replicas=REPLICAS[kind], seed=seed, RPC_84532_URL=chain.rpc_url
     ) as siege:
         await siege.run(payments, deaths)
-        left = await audit_journal(siege, chain.authorization_used)
-        held = chain.balance(shop)
+        left = await audit_journal(siege, chain.is_authorization_used)
+        held = chain.token_balance(shop)
         await siege.recover()
-        found = await audit_journal(siege, chain.authorization_used)
+        found = await audit_journal(siege, chain.is_authorization_used)
         await siege.replay_all()
     failed = count_failed_transactions(chain, since)
     say(f"{kind}, seed {seed}: {story(siege)}")
     say(f"  then: {dict(left.states)}, {left.charged} charged, {left.open} of them not known yet")
-    say(f"  at last: {dict(found.states)}, {chain.balance(shop) // PRICE} paid on the chain, {failed} failed")
-    balanced = held == left.charged * PRICE and chain.balance(shop) == payments * PRICE and not failed
+    say(
+        f"  at last: {dict(found.states)}, {chain.token_balance(shop) // PRICE} paid on the chain, {failed} failed"
+    )
+    balanced = held == left.charged * PRICE and chain.token_balance(shop) == payments * PRICE and not failed
     if not balanced or found.states != {"delivered": payments}:
         raise BrokenPromise("the books do not balance")
 

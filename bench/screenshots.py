@@ -15,7 +15,7 @@ from typing import Final, Literal
 from playwright.sync_api import Browser, Page, ViewportSize, sync_playwright
 from visitors import BrowserWallet, install_wallet, serve_site
 
-from centgate.dev import paid_on
+from centgate.dev import devchain_settings
 from centgate.devchain.house import open_devchain
 from centgate.log import configure_logging
 from centgate.server import run_in_thread
@@ -68,7 +68,7 @@ def main() -> None:
     out.mkdir(parents=True, exist_ok=True)
     configure_logging("error")
     with tempfile.TemporaryDirectory() as folder, open_devchain() as chain:
-        settings = paid_on(chain, Settings(), Path(folder))
+        settings = devchain_settings(chain, Settings(), Path(folder))
         with run_in_thread(settings) as api, serve_site(api) as site, sync_playwright() as playwright:
             path = shutil.which("chromium")
             browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox", "--disable-gpu"])

@@ -13,11 +13,11 @@ from typing import Any
 import orjson
 from coincurve import PrivateKey
 
-from centgate.devchain.accounts import BUYERS
+from centgate.devchain.accounts import BUYER_ACCOUNTS
 from centgate.eip3009 import domain_separator, transfer_digest
 
 VALID_SECONDS = 600
-KEYS = [(buyer.address, PrivateKey.from_hex(buyer.private_key[2:])) for buyer in BUYERS]
+KEYS = [(buyer.address, PrivateKey.from_hex(buyer.private_key[2:])) for buyer in BUYER_ACCOUNTS]
 
 
 def offer_of(url: str, body: bytes) -> dict[str, Any]:

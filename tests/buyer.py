@@ -13,7 +13,7 @@ from typing import Any
 import httpx
 from eth_account import Account
 
-from centgate.devchain.accounts import BUYERS
+from centgate.devchain.accounts import BUYER_ACCOUNTS
 
 ApiFactory = Callable[..., httpx.Client]
 """Serves the API for settings and returns its client."""
@@ -51,7 +51,7 @@ class Buyer:
 
     @property
     def address(self) -> str:
-        return BUYERS[self.number].address
+        return BUYER_ACCOUNTS[self.number].address
 
     def payload(self, terms: str, *, now: int, seconds: int = 120, **changes: Any) -> dict[str, Any]:
         """Return a signed PaymentPayload for the terms of a 402; `changes` replace fields before signing."""
@@ -79,7 +79,7 @@ class Buyer:
         """Return the payer's signature over an authorization."""
         numbers = {name: int(authorization[name]) for name in ("value", "validAfter", "validBefore")}
         signed = Account.sign_typed_data(
-            BUYERS[self.number].private_key,
+            BUYER_ACCOUNTS[self.number].private_key,
             domain_data={
                 "name": wanted["extra"]["name"],
                 "version": wanted["extra"]["version"],

@@ -18,7 +18,7 @@ from node_packages import installed
 from small_site import OpenDeployment, open_deployment_with
 from standins import FakeUpstreams, fake_upstreams, recordings
 
-from centgate.dev import paid_on
+from centgate.dev import devchain_settings
 from centgate.devchain.house import DevChain, open_devchain
 from centgate.log import configure_logging
 from centgate.resources import PARSER_MEGABYTES, PARSER_MODULES
@@ -118,7 +118,7 @@ def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 @pytest.fixture
 def chain_settings(devchain: DevChain, tmp_path: Path) -> Settings:
     """A deployment that is paid on the development chain, with a journal of its own."""
-    return paid_on(devchain, Settings(port=0), tmp_path)
+    return devchain_settings(devchain, Settings(port=0), tmp_path)
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from centgate.dev import MERCHANT
+from centgate.dev import DEFAULT_PAYEE
 from centgate.settings import Settings
 
 Reply = Callable[[dict[str, Any]], Awaitable[Response]]
@@ -193,7 +193,7 @@ def open_stub_facilitator() -> Generator[StubFacilitator]:
 def build_settings(folder: Path, facilitator_url: str, **changes: Any) -> Settings:
     """Return settings of a deployment on the test network, with its journal in a folder."""
     given: dict[str, Any] = {
-        "pay_to": MERCHANT,
+        "pay_to": DEFAULT_PAYEE,
         "network": "eip155:84532",
         "facilitator_url": facilitator_url,
         "database_url": f"sqlite:///{folder / 'journal.db'}",

@@ -34,11 +34,11 @@ from x402.mechanisms.evm.exact.facilitator import ExactEvmSchemeConfig
 from x402.mechanisms.evm.signers import FacilitatorWeb3Signer
 from x402.schemas import PaymentPayload, PaymentRequirements
 
-from centgate.devchain.accounts import BUYERS
+from centgate.devchain.accounts import BUYER_ACCOUNTS
 from centgate.devchain.house import DevChain
-from centgate.devchain.serving import served
+from centgate.devchain.serving import serve_app
 
-PYTHON_SIGNER, TYPESCRIPT_SIGNER = BUYERS[8:10]
+PYTHON_SIGNER, TYPESCRIPT_SIGNER = BUYER_ACCOUNTS[8:10]
 """Accounts that pay the gas: one per SDK, since the Python SDK counts nonces itself."""
 
 CONFIRMATION_TIMEOUT = 30.0
@@ -74,7 +74,7 @@ def open_python_facilitator(
     ) as signer:
         config = ExactEvmSchemeConfig(simulate_in_settle=simulate_in_settle)
         facilitator.register([f"eip155:{chain.chain_id}"], ExactEvmFacilitatorScheme(signer, config))
-        with served(_python_app(facilitator), 0) as url:
+        with serve_app(_python_app(facilitator), 0) as url:
             yield url
 
 

@@ -17,7 +17,7 @@ from facilitators import StubFacilitator, open_stub_facilitator
 
 from centgate.body import MAX_BODY_BYTES
 from centgate.catalog import all_services
-from centgate.dev import MERCHANT
+from centgate.dev import DEFAULT_PAYEE
 from centgate.server import run_in_thread
 from centgate.service import AnyService
 from centgate.settings import Settings
@@ -127,7 +127,7 @@ def house(till: StubFacilitator, tmp_path_factory: pytest.TempPathFactory) -> Ge
             patch.delenv(name)
         patch.chdir(folder)
         settings = Settings(
-            pay_to=MERCHANT,
+            pay_to=DEFAULT_PAYEE,
             network="eip155:84532",
             facilitator_url=till.url,
             database_url=f"sqlite:///{folder / 'journal.db'}",

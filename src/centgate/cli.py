@@ -95,14 +95,14 @@ def serve(
 def dev(host: Host = None, port: Port = None) -> None:
     """Serve the API on a local development chain: ten payers with test money; needs no key and no account."""
     from centgate import server
-    from centgate.dev import development
+    from centgate.dev import open_dev_environment
     from centgate.log import configure_logging
     from centgate.terminal import exit_with_error, load_settings
 
     settings = load_settings(host=host, port=port)
     configure_logging(settings.log_level)
     try:
-        with development(settings) as environment:
+        with open_dev_environment(settings) as environment:
             chain = environment.chain
             print(f"chain        {chain.rpc_url}  ({chain.kind}, id {chain.chain_id})")
             print(f"facilitator  {chain.facilitator_url}")

@@ -12,12 +12,12 @@ from pathlib import Path
 from centgate.devchain.house import DevChain, open_devchain
 from centgate.settings import ProviderSettings, Settings
 
-MERCHANT = "0xcE47ca7E00000000000000000000000000000402"
+DEFAULT_PAYEE = "0xcE47ca7E00000000000000000000000000000402"
 """Default payee on the development chain if `CENTGATE_PAY_TO` is not set; its key does not exist."""
 
 
 @dataclass(frozen=True)
-class Development:
+class DevEnvironment:
     """Development chain with its facilitator, and the settings of an API that uses them."""
 
     chain: DevChain
@@ -25,21 +25,21 @@ class Development:
 
 
 @contextmanager
-def development(settings: Settings) -> Generator[Development]:
+def open_dev_environment(settings: Settings) -> Generator[DevEnvironment]:
     """Start the chain and the facilitator, with the journal in a temporary folder."""
     with (
         tempfile.TemporaryDirectory(prefix="centgate-dev-") as folder,
         open_devchain(rpc=settings.dev_rpc, anvil=shutil.which("anvil")) as chain,
     ):
-        yield Development(chain, paid_on(chain, settings, Path(folder)))
+        yield DevEnvironment(chain, devchain_settings(chain, settings, Path(folder)))
 
 
-def paid_on(chain: DevChain, settings: Settings, folder: Path) -> Settings:
+def devchain_settings(chain: DevChain, settings: Settings, folder: Path) -> Settings:
     """Return the operator's settings with all payment settings switched to the development chain."""
     rpc = {f"rpc_{chain.chain_id}": ProviderSettings(url=chain.rpc_url)}
     return settings.model_copy(
         update={
-            "pay_to": settings.pay_to or MERCHANT,
+            "pay_to": settings.pay_to or DEFAULT_PAYEE,
             "network": f"eip155:{chain.chain_id}",
             "asset": None,
             "facilitator_url": chain.facilitator_url,

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TextIO
 
-from centgate.devchain.accounts import BUYERS
+from centgate.devchain.accounts import BUYER_ACCOUNTS
 
 TIMEOUT = 60
 COMMAND = [sys.executable, "-m", "centgate"]
@@ -37,7 +37,7 @@ class Shell:
             check=False,
         )
 
-    def into(self, output: int | TextIO, *arguments: str) -> subprocess.CompletedProcess[str]:
+    def run_into(self, output: int | TextIO, *arguments: str) -> subprocess.CompletedProcess[str]:
         """Run a command to completion, with its output written to a file or a pipe."""
         return subprocess.run(
             [*COMMAND, *arguments],
@@ -73,6 +73,6 @@ def _enable_sigint() -> None:
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
-def key_of(number: int = 0) -> str:
+def private_key_of(number: int = 0) -> str:
     """Return the private key of one of the ten development accounts."""
-    return BUYERS[number].private_key
+    return BUYER_ACCOUNTS[number].private_key

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 from hostile import HostileApi, hostile_api
-from shopping import HASTY, NOBODY, Client, InThread, Shop
+from shopping import NO_AUTHORITIES, SHORT_TIMEOUTS, AwaitableClient, OpenClient, ThreadedClient
 
 from centgate.client.asynchronous import AsyncCentgate
 from centgate.client.sync import Centgate
 from centgate.client.wallet import Wallet
-from centgate.devchain.accounts import BUYERS
+from centgate.devchain.accounts import BUYER_ACCOUNTS
 
 
 @pytest.fixture
@@ -23,20 +23,20 @@ def anyio_backend() -> str:
 
 
 @pytest.fixture(params=["sync", "async"])
-async def shop(request: pytest.FixtureRequest) -> AsyncGenerator[Shop]:
+async def shop(request: pytest.FixtureRequest) -> AsyncGenerator[OpenClient]:
     """Open a sync or an async client."""
     async with AsyncExitStack() as opened:
 
-        def start(url: str, **options: Any) -> Client:
+        def start(url: str, **options: Any) -> AwaitableClient:
             defaults: dict[str, Any] = {
-                "wallet": Wallet.from_key(BUYERS[0].private_key),
-                "patience": HASTY,
-                "tls": NOBODY,
+                "wallet": Wallet.from_key(BUYER_ACCOUNTS[0].private_key),
+                "patience": SHORT_TIMEOUTS,
+                "tls": NO_AUTHORITIES,
             } | options
             if request.param == "sync":
                 client = Centgate(url, **defaults)
                 opened.callback(client.close)
-                return InThread(client)
+                return ThreadedClient(client)
             asynchronous = AsyncCentgate(url, **defaults)
             opened.push_async_callback(asynchronous.aclose)
             return asynchronous

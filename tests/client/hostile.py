@@ -27,7 +27,7 @@ Fault = Literal["none", "no_response", "cut_headers", "cut_body", "reset"]
 
 
 @dataclass(frozen=True)
-class Asked:
+class ReceivedRequest:
     """Received request."""
 
     method: str
@@ -43,16 +43,16 @@ class Asked:
 
 
 @dataclass(frozen=True)
-class Said:
+class PlannedResponse:
     """Planned response, and the fault in sending it."""
 
     status: int = 200
     body: Any = None
     headers: Mapping[str, str] = field(default_factory=dict[str, str])
     fault: Fault = "none"
-    takes: bool = False
+    accepts_payment: bool = False
     """True if the payment in the request is accepted first."""
-    drips: tuple[bytes, bytes] | None = None
+    drip: tuple[bytes, bytes] | None = None
     """Sent instead of everything else: a first part, then the second part repeatedly."""
 
     @property
@@ -60,7 +60,7 @@ class Said:
         return self.body if isinstance(self.body, bytes) else json.dumps(self.body).encode()
 
 
-def offer(url: str, **changes: Any) -> dict[str, Any]:
+def build_offer(url: str, **changes: Any) -> dict[str, Any]:
     """Build valid terms; `changes` replace fields of the entry, of its `extra`, or of the top level."""
     token = USDC[NETWORK]
     extra = {"name": token.name, "version": token.version, "paymentFlow": "upfront"} | changes.pop(
@@ -88,13 +88,15 @@ def offer(url: str, **changes: Any) -> dict[str, Any]:
     return terms
 
 
-def demand(terms: Any) -> Said:
+def payment_required(terms: Any) -> PlannedResponse:
     """Build a 402 with these terms."""
     body = {"error": {"code": "payment_required", "message": "pay"}, "requestId": "req_1"}
-    return Said(402, body, {"PAYMENT-REQUIRED": terms if isinstance(terms, str) else encode_header(terms)})
+    return PlannedResponse(
+        402, body, {"PAYMENT-REQUIRED": terms if isinstance(terms, str) else encode_header(terms)}
+    )
 
 
-def failure(
+def error_response(
     status: int,
     code: str,
     *,
@@ -102,17 +104,17 @@ def failure(
     provider: str | None = None,
     after: int | None = None,
     **details: Any,
-) -> Said:
+) -> PlannedResponse:
     """Build a Centgate error response; `after` is its Retry-After."""
     all_details = {**details, **({"payment": dict(note)} if note else {})}
     error = {"code": code, "message": "so it is", "details": all_details} | (
         {"provider": provider} if provider else {}
     )
     headers = {} if after is None else {"Retry-After": str(after)}
-    return Said(status, {"error": error, "requestId": "req_2"}, headers)
+    return PlannedResponse(status, {"error": error, "requestId": "req_2"}, headers)
 
 
-def envelope() -> dict[str, Any]:
+def answer_body() -> dict[str, Any]:
     """Build the body of an answer."""
     return {
         "service": SLUG,
@@ -124,7 +126,7 @@ def envelope() -> dict[str, Any]:
     }
 
 
-def receipt(asked: Asked, **changes: Any) -> str:
+def payment_response(asked: ReceivedRequest, **changes: Any) -> str:
     """Build PAYMENT-RESPONSE for the payment in the request."""
     authorization = decode_header(asked.payment or "")["payload"]["authorization"]
     settlement = {
@@ -136,7 +138,7 @@ def receipt(asked: Asked, **changes: Any) -> str:
     return encode_header(settlement | changes)
 
 
-Reply = Callable[[Asked], Said] | Said
+Reply = Callable[[ReceivedRequest], PlannedResponse] | PlannedResponse
 
 
 class HostileApi:
@@ -144,47 +146,49 @@ class HostileApi:
 
     def __init__(self) -> None:
         self.url = ""
-        self.described = Said(200, entry())
+        self.service_response = PlannedResponse(200, service_entry())
         self.unpaid: list[Reply] = []
         self.paid: list[Reply] = []
-        self.asked: list[Asked] = []
-        self.taken: set[str] = set()
+        self.requests: list[ReceivedRequest] = []
+        self.accepted_nonces: set[str] = set()
         """Nonces of the accepted payments."""
         self._lock = threading.Lock()
 
     @property
     def payments(self) -> list[str]:
         """Header of every received payment."""
-        return [each.payment for each in self.asked if each.payment]
+        return [each.payment for each in self.requests if each.payment]
 
-    def delivered(self, asked: Asked) -> Said:
+    def deliver(self, asked: ReceivedRequest) -> PlannedResponse:
         """Accept the payment and answer."""
-        return Said(200, envelope(), {"PAYMENT-RESPONSE": receipt(asked)}, takes=True)
+        return PlannedResponse(
+            200, answer_body(), {"PAYMENT-RESPONSE": payment_response(asked)}, accepts_payment=True
+        )
 
-    def answer(self, asked: Asked) -> Said:
+    def respond(self, asked: ReceivedRequest) -> PlannedResponse:
         """Return the response to a request."""
         with self._lock:
-            self.asked.append(asked)
+            self.requests.append(asked)
             queue = self.paid if asked.payment else self.unpaid
             if asked.method == "GET":
                 reply: Reply = self._describe_service
             else:
                 reply = queue.pop(0) if queue else self._default_response
-        response = reply if isinstance(reply, Said) else reply(asked)
-        if response.takes and asked.payment:
-            self.taken.add(asked.nonce)
+        response = reply if isinstance(reply, PlannedResponse) else reply(asked)
+        if response.accepts_payment and asked.payment:
+            self.accepted_nonces.add(asked.nonce)
         return response
 
-    def _default_response(self, asked: Asked) -> Said:
-        return self.delivered(asked) if asked.payment else demand(offer(self.url))
+    def _default_response(self, asked: ReceivedRequest) -> PlannedResponse:
+        return self.deliver(asked) if asked.payment else payment_required(build_offer(self.url))
 
-    def _describe_service(self, asked: Asked) -> Said:
+    def _describe_service(self, asked: ReceivedRequest) -> PlannedResponse:
         if asked.path != f"/services/{SLUG}":
-            return failure(404, "not_found")
-        return self.described
+            return error_response(404, "not_found")
+        return self.service_response
 
 
-def entry(**changes: Any) -> dict[str, Any]:
+def service_entry(**changes: Any) -> dict[str, Any]:
     """Build the service as returned by `GET /services/<slug>`."""
     service: dict[str, Any] = {
         "slug": SLUG,
@@ -234,8 +238,10 @@ def hostile_api() -> Generator[HostileApi]:
         def _handle(self) -> None:
             body = self.rfile.read(int(self.headers.get("content-length", 0)))
             payment = self.headers.get("payment-signature")
-            response = api.answer(Asked(self.command, self.path, body, payment, dict(self.headers)))
-            send(self, response)
+            response = api.respond(
+                ReceivedRequest(self.command, self.path, body, payment, dict(self.headers))
+            )
+            send_response(self, response)
 
     server = Server(("127.0.0.1", 0), Handler)
     server.daemon_threads = True
@@ -250,10 +256,10 @@ def hostile_api() -> Generator[HostileApi]:
         thread.join()
 
 
-def send(handler: BaseHTTPRequestHandler, response: Said) -> None:
+def send_response(handler: BaseHTTPRequestHandler, response: PlannedResponse) -> None:
     """Send a response with its planned fault."""
-    if response.drips is not None:
-        _drip(handler, *response.drips)
+    if response.drip is not None:
+        _drip(handler, *response.drip)
         return
     content = response.content
     head = f"HTTP/1.1 {response.status} Said\r\nContent-Type: application/json\r\n"

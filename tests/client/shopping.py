@@ -11,27 +11,27 @@ import anyio.to_thread
 
 from centgate.client.answers import Answer
 from centgate.client.asking import Patience
-from centgate.client.catalog import Entry, Listed
+from centgate.client.catalog import ServiceDetail, ServiceSummary
 from centgate.client.payment import Payment
 from centgate.client.sync import Centgate
 from centgate.client.terms import Quote
 
-HASTY = Patience(deadline=20, attempts=4, answer=10, connect=5, pause=0.01, longest_pause=0.05)
+SHORT_TIMEOUTS = Patience(deadline=20, attempts=4, answer=10, connect=5, pause=0.01, longest_pause=0.05)
 """Short timeouts for tests."""
-NOBODY = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+NO_AUTHORITIES = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 """TLS context without authorities, for plain HTTP: loading the authorities takes longer than a call."""
 
 
-class Client(Protocol):
+class AwaitableClient(Protocol):
     """Methods of both clients, as coroutines."""
 
     async def call(self, slug: str, body: Mapping[str, Any], *, payment: Payment | None = None) -> Answer: ...
     async def terms(self, slug: str, body: Mapping[str, Any]) -> Quote: ...
-    async def services(self) -> tuple[Listed, ...]: ...
-    async def service(self, slug: str) -> Entry: ...
+    async def services(self) -> tuple[ServiceSummary, ...]: ...
+    async def service(self, slug: str) -> ServiceDetail: ...
 
 
-class InThread:
+class ThreadedClient:
     """Sync client that runs each call in a thread."""
 
     def __init__(self, client: Centgate) -> None:
@@ -43,12 +43,12 @@ class InThread:
     async def terms(self, slug: str, body: Mapping[str, Any]) -> Quote:
         return await anyio.to_thread.run_sync(self._client.terms, slug, body)
 
-    async def services(self) -> tuple[Listed, ...]:
+    async def services(self) -> tuple[ServiceSummary, ...]:
         return await anyio.to_thread.run_sync(self._client.services)
 
-    async def service(self, slug: str) -> Entry:
+    async def service(self, slug: str) -> ServiceDetail:
         return await anyio.to_thread.run_sync(self._client.service, slug)
 
 
-Shop = Callable[..., Client]
+OpenClient = Callable[..., AwaitableClient]
 """Opens a client of an API: `shop(url, **options)`, by default with the first buyer's wallet."""

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from centgate.client.shell.arguments import BadArguments, command, read_pairs, spelt
+from centgate.client.shell.arguments import InvalidArguments, format_command, match_key, parse_pairs
 
 SCHEMA: dict[str, Any] = {
     "properties": {
@@ -47,7 +47,7 @@ READ: dict[str, tuple[list[str], dict[str, Any]]] = {
 def test_pairs_are_read_as_the_schema_says(case: str) -> None:
     pairs, body = READ[case]
 
-    assert read_pairs(pairs, SCHEMA) == body
+    assert parse_pairs(pairs, SCHEMA) == body
 
 
 @pytest.mark.parametrize(
@@ -62,8 +62,8 @@ def test_pairs_are_read_as_the_schema_says(case: str) -> None:
     ],
 )
 def test_what_does_not_fit_is_told_with_the_bounds(pair: str, told: str) -> None:
-    with pytest.raises(BadArguments) as error:
-        read_pairs([pair], SCHEMA)
+    with pytest.raises(InvalidArguments) as error:
+        parse_pairs([pair], SCHEMA)
 
     assert error.value.problems[0].startswith(told)
 
@@ -71,8 +71,8 @@ def test_what_does_not_fit_is_told_with_the_bounds(pair: str, told: str) -> None
 @given(st.lists(st.text(max_size=70), max_size=5))
 def test_whatever_is_typed_is_read_or_refused(pairs: list[str]) -> None:
     for name in ("", *(f"{name}=" for name in SCHEMA["properties"])):
-        with suppress(BadArguments):
-            read_pairs([f"{name}{pair}" for pair in pairs], SCHEMA)
+        with suppress(InvalidArguments):
+            parse_pairs([f"{name}{pair}" for pair in pairs], SCHEMA)
 
 
 @given(
@@ -87,11 +87,11 @@ def test_whatever_is_typed_is_read_or_refused(pairs: list[str]) -> None:
     )
 )
 def test_the_command_for_a_body_means_that_body(body: dict[str, Any]) -> None:
-    words = shlex.split(command("some-facts", body))
+    words = shlex.split(format_command("some-facts", body))
 
     assert words[:3] == ["centgate", "call", "some-facts"]
-    assert read_pairs(words[3:], SCHEMA) == body
+    assert parse_pairs(words[3:], SCHEMA) == body
 
 
 def test_a_key_that_is_none_is_not_guessed() -> None:
-    assert spelt("howmuch", SCHEMA["properties"]) is None
+    assert match_key("howmuch", SCHEMA["properties"]) is None

@@ -24,7 +24,7 @@ def test_a_sync_client_asks_through_the_proxy_that_is_set(
     with Centgate.from_settings() as client, pytest.raises(Exception, match="no service"):
         client.service(SLUG)
 
-    assert [each.path for each in hostile.asked] == [f"{NOWHERE}/services/{SLUG}"]
+    assert [each.path for each in hostile.requests] == [f"{NOWHERE}/services/{SLUG}"]
 
 
 async def test_an_async_client_asks_through_that_of_the_environment_where_it_is_asked_to(
@@ -37,7 +37,7 @@ async def test_an_async_client_asks_through_that_of_the_environment_where_it_is_
         with pytest.raises(Exception, match="no service"):
             await client.service(SLUG)
 
-    assert len(hostile.asked) == 1
+    assert len(hostile.requests) == 1
 
 
 def test_a_proxy_of_the_environment_is_not_used_unasked(
@@ -48,7 +48,7 @@ def test_a_proxy_of_the_environment_is_not_used_unasked(
     with Centgate.from_settings(BuyerSettings(api_url=NOWHERE)) as client, pytest.raises(Unreachable):
         client.service(SLUG)
 
-    assert hostile.asked == []
+    assert hostile.requests == []
 
 
 @pytest.mark.parametrize("proxy", ["yes", "socks5://127.0.0.1:1", "http://", "http://a:b", "http://[x"])

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import anyio
 import pytest
-from hostile import SLUG, HostileApi, Said, failure
-from shopping import Shop
+from hostile import SLUG, HostileApi, PlannedResponse, error_response
+from shopping import OpenClient
 
 from centgate.client.answers import Answer
 from centgate.client.asynchronous import AsyncCentgate
@@ -20,11 +20,11 @@ from centgate.client.errors import BuyerError, CapExceeded, LedgerUnwritable
 from centgate.client.ledger import Ledger
 from centgate.client.sync import Centgate
 from centgate.client.wallet import Wallet
-from centgate.devchain.accounts import BUYERS
+from centgate.devchain.accounts import BUYER_ACCOUNTS
 
 SEVEN = Caps(total=Decimal("0.07"))
 CENT = Decimal("0.01")
-WALLET = Wallet.from_key(BUYERS[0].private_key)
+WALLET = Wallet.from_key(BUYER_ACCOUNTS[0].private_key)
 
 
 def test_of_fifty_threads_as_many_buy_as_the_cap_allows(hostile: HostileApi) -> None:
@@ -42,7 +42,7 @@ def test_of_fifty_threads_as_many_buy_as_the_cap_allows(hostile: HostileApi) -> 
 
     assert sum(isinstance(each, Answer) for each in came) == 7
     assert {type(each) for each in came} == {Answer, CapExceeded}
-    assert len(hostile.taken) == len(set(hostile.payments)) == 7
+    assert len(hostile.accepted_nonces) == len(set(hostile.payments)) == 7
 
 
 async def test_of_fifty_tasks_as_many_buy_as_the_cap_allows(hostile: HostileApi) -> None:
@@ -60,16 +60,16 @@ async def test_of_fifty_tasks_as_many_buy_as_the_cap_allows(hostile: HostileApi)
 
     assert sum(isinstance(each, Answer) for each in came) == 7
     assert {type(each) for each in came} == {Answer, CapExceeded}
-    assert len(hostile.taken) == len(set(hostile.payments)) == 7
+    assert len(hostile.accepted_nonces) == len(set(hostile.payments)) == 7
 
 
 def test_equal_requests_made_at_once_share_a_payment_that_is_open(hostile: HostileApi) -> None:
     arrived, release = threading.Event(), threading.Event()
 
-    def hold(asked: object) -> Said:
+    def hold(asked: object) -> PlannedResponse:
         arrived.set()
         release.wait(30)
-        return hostile.delivered(asked)  # pyright: ignore[reportArgumentType]
+        return hostile.deliver(asked)  # pyright: ignore[reportArgumentType]
 
     hostile.paid = [hold]
     with Centgate(hostile.url, WALLET) as client, ThreadPoolExecutor(1) as threads:
@@ -92,7 +92,7 @@ def test_a_payment_counts_once_however_often_it_is_read() -> None:
 
 
 async def test_what_could_not_be_written_down_does_not_count(
-    shop: Shop, hostile: HostileApi, tmp_path: Path
+    shop: OpenClient, hostile: HostileApi, tmp_path: Path
 ) -> None:
     path = tmp_path / "ledger.jsonl"
     path.symlink_to("/dev/full")
@@ -107,11 +107,11 @@ async def test_what_could_not_be_written_down_does_not_count(
 
 
 async def test_a_refused_payment_counts_for_good(
-    shop: Shop, hostile: HostileApi, monkeypatch: pytest.MonkeyPatch
+    shop: OpenClient, hostile: HostileApi, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now = time.time()
     note = {"state": "refused", "charged": False, "retry": "new_payment"}
-    hostile.paid = [failure(402, "payment_required", note=note)]
+    hostile.paid = [error_response(402, "payment_required", note=note)]
     client = shop(hostile.url, caps=Caps(total=CENT))
     with pytest.raises(BuyerError, match=r"the API .* reports that no money moved"):
         await client.call(SLUG, {})

@@ -18,13 +18,22 @@ from typing import Any
 
 import pytest
 from buyer import ApiFactory
-from buyers_shell import COMMAND, TIMEOUT, Shell, key_of
+from buyers_shell import COMMAND, TIMEOUT, Shell, private_key_of
 from facilitators import StubFacilitator, build_settings, open_stub_facilitator, refuse_with
-from hostile import DATA, HostileApi, Said, demand, entry, envelope, failure, offer
+from hostile import (
+    DATA,
+    HostileApi,
+    PlannedResponse,
+    answer_body,
+    build_offer,
+    error_response,
+    payment_required,
+    service_entry,
+)
 
 from centgate.catalog import all_services
 from centgate.client.errors import BuyerError, CapExceeded, Drift, NoData, NotFound, PaymentRefused
-from centgate.client.shell.arguments import command, read_pairs
+from centgate.client.shell.arguments import format_command, parse_pairs
 from centgate.client.shell.telling import exit_code
 from centgate.devchain.house import DevChain
 from centgate.server import run_in_thread
@@ -59,7 +68,7 @@ def facilitator(served: tuple[str, StubFacilitator]) -> StubFacilitator:
 @pytest.fixture
 def shell(served: tuple[str, StubFacilitator], facilitator: StubFacilitator, tmp_path: Path) -> Shell:
     """A buyer with a key, at an API that is paid through the stub facilitator."""
-    return Shell(tmp_path, {"CENTGATE_API_URL": served[0], "CENTGATE_WALLET_KEY": key_of()})
+    return Shell(tmp_path, {"CENTGATE_API_URL": served[0], "CENTGATE_WALLET_KEY": private_key_of()})
 
 
 @pytest.fixture
@@ -72,7 +81,7 @@ def poor(shell: Shell) -> Shell:
 def on_chain(api: ApiFactory, chain_settings: Settings, tmp_path: Path) -> Shell:
     """A buyer with a key, at an API that is paid on the development chain."""
     url = str(api(chain_settings).base_url).rstrip("/")
-    return Shell(tmp_path, {"CENTGATE_API_URL": url, "CENTGATE_WALLET_KEY": key_of()})
+    return Shell(tmp_path, {"CENTGATE_API_URL": url, "CENTGATE_WALLET_KEY": private_key_of()})
 
 
 Answering = Callable[[str], tuple[int, Any]]
@@ -126,11 +135,11 @@ def test_an_answer_is_shown_with_its_receipt(on_chain: Shell) -> None:
 
 def test_one_answer_moves_one_cent_on_the_chain(on_chain: Shell, devchain: DevChain) -> None:
     payer = devchain.accounts[0].address
-    before = devchain.balance(payer)
+    before = devchain.token_balance(payer)
 
     on_chain("call", "phishing-check", KNOWN)
 
-    assert before - devchain.balance(payer) == 10_000
+    assert before - devchain.token_balance(payer) == 10_000
 
 
 def test_json_holds_the_whole_envelope_and_the_receipt(shell: Shell) -> None:
@@ -231,14 +240,14 @@ def test_without_a_wallet_it_says_how_to_make_one(poor: Shell, facilitator: Stub
 
 def test_a_key_file_that_others_can_read_is_refused(poor: Shell, facilitator: StubFacilitator) -> None:
     file = poor.home / "key"
-    file.write_text(key_of())
+    file.write_text(private_key_of())
     file.chmod(0o644)
 
     done = poor("call", "phishing-check", KNOWN, CENTGATE_WALLET=str(file))
 
     assert done.returncode == 4
     assert "can be read or written by others" in sentences(done)[0]
-    assert key_of()[2:] not in done.stderr
+    assert private_key_of()[2:] not in done.stderr
     assert facilitator.asked == 0
 
 
@@ -344,12 +353,14 @@ def test_what_strangers_wrote_cannot_steer_the_terminal(shell: Shell) -> None:
 @pytest.fixture
 def some_facts(hostile: HostileApi, shell: Shell) -> Shell:
     """A buyer at an API that does as a test says, which sells `some-facts`."""
-    hostile.described = Said(200, entry(inputSchema={"properties": {"q": {"type": "string"}}}))
+    hostile.service_response = PlannedResponse(
+        200, service_entry(inputSchema={"properties": {"q": {"type": "string"}}})
+    )
     return Shell(shell.home, {**shell.settings, "CENTGATE_API_URL": hostile.url})
 
 
 def test_what_nothing_is_known_of_ends_in_three(hostile: HostileApi, some_facts: Shell) -> None:
-    hostile.paid = [failure(404, "no_data", note=CHARGED)]
+    hostile.paid = [error_response(404, "no_data", note=CHARGED)]
 
     done = some_facts("call", "some-facts", "q=x")
 
@@ -360,7 +371,7 @@ def test_what_nothing_is_known_of_ends_in_three(hostile: HostileApi, some_facts:
 def test_what_was_paid_and_not_answered_is_paid_once_by_the_same_command(
     hostile: HostileApi, some_facts: Shell
 ) -> None:
-    hostile.paid = [Said(302, takes=True)]
+    hostile.paid = [PlannedResponse(302, accepts_payment=True)]
 
     first, second = (some_facts("call", "some-facts", "q=x", "--json") for _ in range(2))
 
@@ -371,7 +382,7 @@ def test_what_was_paid_and_not_answered_is_paid_once_by_the_same_command(
 
 
 def test_an_answer_without_a_receipt_is_shown_with_a_note(hostile: HostileApi, some_facts: Shell) -> None:
-    hostile.paid = [Said(200, envelope(), takes=True)]
+    hostile.paid = [PlannedResponse(200, answer_body(), accepts_payment=True)]
 
     done = some_facts("call", "some-facts", "q=x")
 
@@ -381,8 +392,11 @@ def test_an_answer_without_a_receipt_is_shown_with_a_note(hostile: HostileApi, s
 
 
 def test_an_answer_of_strangers_cannot_steer_the_terminal(hostile: HostileApi, some_facts: Shell) -> None:
-    told = envelope() | {"data": {"a\x1b[1m": ["[red]\x07", {"b": "\u202e\x9b2J"}]}, "warnings": ["\x1b[2J"]}
-    hostile.paid = [Said(200, told, takes=True)]
+    told = answer_body() | {
+        "data": {"a\x1b[1m": ["[red]\x07", {"b": "\u202e\x9b2J"}]},
+        "warnings": ["\x1b[2J"],
+    }
+    hostile.paid = [PlannedResponse(200, told, accepts_payment=True)]
 
     done = some_facts("call", "some-facts", "q=x")
 
@@ -393,7 +407,7 @@ def test_an_answer_of_strangers_cannot_steer_the_terminal(hostile: HostileApi, s
 
 def test_a_payee_that_changed_is_refused(hostile: HostileApi, some_facts: Shell) -> None:
     some_facts("call", "some-facts", "q=x")
-    hostile.unpaid = [demand(offer(hostile.url, payTo="0x" + "2" * 40))]
+    hostile.unpaid = [payment_required(build_offer(hostile.url, payTo="0x" + "2" * 40))]
 
     done = some_facts("call", "some-facts", "q=y")
 
@@ -458,10 +472,10 @@ def test_one_service_is_told_in_full(poor: Shell) -> None:
 
 @pytest.mark.parametrize("service", all_services(), ids=lambda service: service.slug)
 def test_the_example_of_every_service_is_a_command_that_is_understood(service: AnyService) -> None:
-    *words, slug = reversed(shlex.split(command(service.slug, service.input_example))[2:])
+    *words, slug = reversed(shlex.split(format_command(service.slug, service.input_example))[2:])
 
     assert slug == service.slug
-    assert read_pairs(reversed(words), service.input_schema(None)) == service.input_example
+    assert parse_pairs(reversed(words), service.input_schema(None)) == service.input_example
 
 
 def test_the_services_as_json_are_the_apis_own(poor: Shell) -> None:
@@ -498,11 +512,11 @@ def test_a_wallet_is_shown_with_its_network_and_never_its_key(shell: Shell) -> N
     assert done.returncode == 0, done.stderr
     assert "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266" in done.stdout
     assert "eip155:84532" in done.stdout
-    assert key_of()[2:] not in done.stdout
+    assert private_key_of()[2:] not in done.stdout
 
 
 def test_a_wallets_balance_is_read_from_a_node(on_chain: Shell, devchain: DevChain) -> None:
-    held = devchain.balance(devchain.accounts[0].address)
+    held = devchain.token_balance(devchain.accounts[0].address)
 
     done = on_chain("wallet", "show", "--rpc", devchain.rpc_url)
 
@@ -553,7 +567,7 @@ def test_an_answer_that_cannot_be_written_is_not_lost(shell: Shell) -> None:
     if not Path("/dev/full").exists():
         pytest.skip("there is no /dev/full here")
     with Path("/dev/full").open("w") as full:
-        done = shell.into(full, "call", "phishing-check", KNOWN)
+        done = shell.run_into(full, "call", "phishing-check", KNOWN)
 
     assert done.returncode == 5
     assert json.loads(done.stderr.partition("\n")[2])["data"]["status"] == "blocked"
@@ -563,7 +577,7 @@ def test_who_reads_no_further_has_had_an_answer(shell: Shell) -> None:
     reading, writing = os.pipe()
     os.close(reading)
 
-    process = shell.into(writing, "call", "phishing-check", KNOWN)
+    process = shell.run_into(writing, "call", "phishing-check", KNOWN)
     os.close(writing)
 
     assert (process.returncode, process.stderr) == (0, "")
@@ -608,8 +622,11 @@ ASCII = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
 
 
 def test_what_an_encoding_lacks_is_escaped_and_no_answer_lost(hostile: HostileApi, some_facts: Shell) -> None:
-    told = envelope() | {"data": {"name": "Zoë 🦊"}}
-    hostile.paid = [Said(200, told, takes=True), Said(200, told, takes=True)]
+    told = answer_body() | {"data": {"name": "Zoë 🦊"}}
+    hostile.paid = [
+        PlannedResponse(200, told, accepts_payment=True),
+        PlannedResponse(200, told, accepts_payment=True),
+    ]
 
     page = some_facts("call", "some-facts", "q=x", **ASCII)
     as_json = some_facts("call", "some-facts", "q=y", "--json", **ASCII)
@@ -623,7 +640,7 @@ def test_an_answer_of_any_depth_is_shown(hostile: HostileApi, some_facts: Shell)
     deep: Any = "the bottom"
     for _ in range(200):
         deep = [deep]
-    hostile.paid = [Said(200, envelope() | {"data": {"deep": deep}}, takes=True)]
+    hostile.paid = [PlannedResponse(200, answer_body() | {"data": {"deep": deep}}, accepts_payment=True)]
 
     done = some_facts("call", "some-facts", "q=x")
 
@@ -641,7 +658,11 @@ def test_a_narrow_terminal_hides_nothing(shell: Shell, columns: str) -> None:
 
 
 def test_a_long_name_leaves_room_for_the_values(hostile: HostileApi, some_facts: Shell) -> None:
-    hostile.paid = [Said(200, envelope() | {"data": {"n" * 500: "here", "fact": "water"}}, takes=True)]
+    hostile.paid = [
+        PlannedResponse(
+            200, answer_body() | {"data": {"n" * 500: "here", "fact": "water"}}, accepts_payment=True
+        )
+    ]
 
     done = some_facts("call", "some-facts", "q=x")
 

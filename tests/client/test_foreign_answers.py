@@ -7,28 +7,38 @@ from types import MappingProxyType
 from typing import Any
 
 import pytest
-from hostile import PATH, SLUG, Asked, HostileApi, Said, entry, envelope, failure, receipt
+from hostile import (
+    PATH,
+    SLUG,
+    HostileApi,
+    PlannedResponse,
+    ReceivedRequest,
+    answer_body,
+    error_response,
+    payment_response,
+    service_entry,
+)
 from pydantic import ValidationError
-from shopping import Shop
+from shopping import OpenClient
 
 from centgate.client.errors import (
     AddressRefused,
     BuyerError,
     Drift,
+    InputIssue,
     InvalidInput,
-    Issue,
     NoData,
     NotFound,
     PaymentRefused,
     ServiceFailed,
     UnsupportedOptions,
 )
-from centgate.client.reading import Foreign
+from centgate.client.reading import UntrustedModel
 from centgate.client.sync import Centgate
 from centgate.client.typed import AnswerData
 
 
-class Nested(Foreign):
+class Nested(UntrustedModel):
     """Lists as answers have them."""
 
     rows: list[dict[str, Any]]
@@ -52,15 +62,17 @@ class Facts(AnswerData):
     ],
     ids=["list", "tuple", "lists in a list", "typed answer"],
 )
-def test_a_list_is_given_up_at_its_first_wrong_element(model: type[Foreign], content: Any) -> None:
+def test_a_list_is_given_up_at_its_first_wrong_element(model: type[UntrustedModel], content: Any) -> None:
     with pytest.raises(ValidationError) as error:
         model.model_validate(content)
 
     assert error.value.error_count() == 1
 
 
-async def test_a_list_of_wrong_elements_leaves_the_payment_open(shop: Shop, hostile: HostileApi) -> None:
-    hostile.paid = [Said(200, envelope() | {"providers": [1] * 1000})]
+async def test_a_list_of_wrong_elements_leaves_the_payment_open(
+    shop: OpenClient, hostile: HostileApi
+) -> None:
+    hostile.paid = [PlannedResponse(200, answer_body() | {"providers": [1] * 1000})]
 
     with pytest.raises(Drift, match=r"providers\.0") as error:
         await shop(hostile.url).call(SLUG, {})
@@ -68,32 +80,36 @@ async def test_a_list_of_wrong_elements_leaves_the_payment_open(shop: Shop, host
     assert error.value.money == "unknown"
 
 
-async def test_a_catalogue_of_wrong_elements_is_none(shop: Shop, hostile: HostileApi) -> None:
-    hostile.described = Said(200, entry(tags=[1] * 1000))
+async def test_a_catalogue_of_wrong_elements_is_none(shop: OpenClient, hostile: HostileApi) -> None:
+    hostile.service_response = PlannedResponse(200, service_entry(tags=[1] * 1000))
 
     with pytest.raises(Drift, match=r"tags\.0"):
         await shop(hostile.url).service(SLUG)
 
 
-async def test_a_slug_with_a_line_end_is_none(shop: Shop, hostile: HostileApi) -> None:
+async def test_a_slug_with_a_line_end_is_none(shop: OpenClient, hostile: HostileApi) -> None:
     with pytest.raises(NotFound):
         await shop(hostile.url).call(SLUG + "\n", {})
 
-    assert hostile.asked == []
+    assert hostile.requests == []
 
 
-async def test_a_receipt_without_a_transaction_is_none(shop: Shop, hostile: HostileApi) -> None:
-    hostile.paid = [lambda asked: Said(200, envelope(), {"PAYMENT-RESPONSE": receipt(asked, transaction="")})]
+async def test_a_receipt_without_a_transaction_is_none(shop: OpenClient, hostile: HostileApi) -> None:
+    hostile.paid = [
+        lambda asked: PlannedResponse(
+            200, answer_body(), {"PAYMENT-RESPONSE": payment_response(asked, transaction="")}
+        )
+    ]
 
     answer = await shop(hostile.url).call(SLUG, {})
 
     assert (answer.receipt, answer.money) == (None, "unknown")
 
 
-async def test_the_words_of_headers_may_be_in_any_case(shop: Shop, hostile: HostileApi) -> None:
-    def delivered(asked: Asked) -> Said:
-        headers = {"payment-RESPONSE": receipt(asked), "content-ENCODING": "Identity"}
-        return Said(200, envelope(), headers, takes=True)
+async def test_the_words_of_headers_may_be_in_any_case(shop: OpenClient, hostile: HostileApi) -> None:
+    def delivered(asked: ReceivedRequest) -> PlannedResponse:
+        headers = {"payment-RESPONSE": payment_response(asked), "content-ENCODING": "Identity"}
+        return PlannedResponse(200, answer_body(), headers, accepts_payment=True)
 
     hostile.paid = [delivered]
 
@@ -103,10 +119,10 @@ async def test_the_words_of_headers_may_be_in_any_case(shop: Shop, hostile: Host
 
 
 async def test_no_data_that_says_it_was_not_charged_is_not_called_paid(
-    shop: Shop, hostile: HostileApi
+    shop: OpenClient, hostile: HostileApi
 ) -> None:
     note = {"state": "unused", "charged": False, "retry": "none"}
-    hostile.paid = [failure(404, "no_data", note=note)]
+    hostile.paid = [error_response(404, "no_data", note=note)]
 
     with pytest.raises(PaymentRefused, match=r"the API .* reports that no money moved") as error:
         await shop(hostile.url).call(SLUG, {})
@@ -115,9 +131,9 @@ async def test_no_data_that_says_it_was_not_charged_is_not_called_paid(
 
 
 async def test_no_data_without_a_word_on_the_money_does_not_say_it_was_paid(
-    shop: Shop, hostile: HostileApi
+    shop: OpenClient, hostile: HostileApi
 ) -> None:
-    hostile.paid = [failure(404, "no_data")]
+    hostile.paid = [error_response(404, "no_data")]
 
     with pytest.raises(NoData, match="whether the") as error:
         await shop(hostile.url).call(SLUG, {})
@@ -125,8 +141,8 @@ async def test_no_data_without_a_word_on_the_money_does_not_say_it_was_paid(
     assert error.value.money == "unknown"
 
 
-async def test_a_connection_that_breaks_is_told_in_a_few_words(shop: Shop, hostile: HostileApi) -> None:
-    hostile.paid = [Said(200, envelope(), {"bad header" + "x" * 50_000: "1"})] * 4
+async def test_a_connection_that_breaks_is_told_in_a_few_words(shop: OpenClient, hostile: HostileApi) -> None:
+    hostile.paid = [PlannedResponse(200, answer_body(), {"bad header" + "x" * 50_000: "1"})] * 4
 
     with pytest.raises(BuyerError) as error:
         await shop(hostile.url).call(SLUG, {})
@@ -134,10 +150,10 @@ async def test_a_connection_that_breaks_is_told_in_a_few_words(shop: Shop, hosti
     assert len(str(error.value)) < 600
 
 
-async def test_a_body_may_be_any_mapping(shop: Shop, hostile: HostileApi) -> None:
+async def test_a_body_may_be_any_mapping(shop: OpenClient, hostile: HostileApi) -> None:
     await shop(hostile.url).call(SLUG, MappingProxyType({"b": MappingProxyType({"c": 1}), "a": 2}))
 
-    assert hostile.asked[-1].body == b'{"a":2,"b":{"c":1}}'
+    assert hostile.requests[-1].body == b'{"a":2,"b":{"c":1}}'
 
 
 @pytest.mark.parametrize(
@@ -151,7 +167,7 @@ def test_what_is_no_private_host_is_not_called(api: str) -> None:
 @pytest.mark.parametrize(
     "error",
     [
-        InvalidInput("so", [Issue("a", "b")]),
+        InvalidInput("so", [InputIssue("a", "b")]),
         UnsupportedOptions("so", ["a"]),
         PaymentRefused("so", "why", money="moved"),
         NoData("so", None, money="moved"),
@@ -175,26 +191,33 @@ def test_an_error_comes_whole_out_of_another_process(error: BuyerError) -> None:
     ids=["role", "posture", "anything"],
 )
 async def test_what_a_purchase_does_not_need_may_be_as_it_likes(
-    shop: Shop, hostile: HostileApi, change: dict[str, Any]
+    shop: OpenClient, hostile: HostileApi, change: dict[str, Any]
 ) -> None:
-    hostile.described = Said(200, entry(**change))
+    hostile.service_response = PlannedResponse(200, service_entry(**change))
 
     answer = await shop(hostile.url).call(SLUG, {})
 
     assert answer.money == "moved"
 
 
-async def test_a_service_needs_no_more_than_its_name_and_place(shop: Shop, hostile: HostileApi) -> None:
-    hostile.described = Said(200, {"slug": SLUG, "path": PATH, "providers": [{"name": "a", "role": "new"}]})
+async def test_a_service_needs_no_more_than_its_name_and_place(shop: OpenClient, hostile: HostileApi) -> None:
+    hostile.service_response = PlannedResponse(
+        200, {"slug": SLUG, "path": PATH, "providers": [{"name": "a", "role": "new"}]}
+    )
 
     service = await shop(hostile.url).service(SLUG)
 
     assert (service.path, service.providers[0].role, service.available) == (PATH, "new", True)
 
 
-async def test_a_receipt_without_its_padding_is_read(shop: Shop, hostile: HostileApi) -> None:
-    def delivered(asked: Asked) -> Said:
-        return Said(200, envelope(), {"PAYMENT-RESPONSE": receipt(asked).rstrip("=")}, takes=True)
+async def test_a_receipt_without_its_padding_is_read(shop: OpenClient, hostile: HostileApi) -> None:
+    def delivered(asked: ReceivedRequest) -> PlannedResponse:
+        return PlannedResponse(
+            200,
+            answer_body(),
+            {"PAYMENT-RESPONSE": payment_response(asked).rstrip("=")},
+            accepts_payment=True,
+        )
 
     hostile.paid = [delivered]
 

@@ -14,14 +14,14 @@ from pathlib import Path
 
 import anyio
 import pytest
-from hostile import SLUG, Asked, HostileApi, Said, envelope, failure
-from shopping import Shop
+from hostile import SLUG, HostileApi, PlannedResponse, ReceivedRequest, answer_body, error_response
+from shopping import OpenClient
 
 from centgate.client.asynchronous import AsyncCentgate
 from centgate.client.errors import BuyerError, LedgerUnwritable, Unresolved
 from centgate.client.ledger import Ledger
 from centgate.client.wallet import Wallet
-from centgate.devchain.accounts import BUYERS
+from centgate.devchain.accounts import BUYER_ACCOUNTS
 
 PROGRAM = """
 import json, os, signal, sys
@@ -41,7 +41,7 @@ with Centgate(url, Wallet.from_key(key), ledger=Ledger(path), watch=watch) as cl
 
 def buying(url: str, path: Path, bodies: list[object], die: str = "") -> subprocess.Popen[bytes]:
     """A process that buys these, one after the other, with a ledger."""
-    given = [url, BUYERS[0].private_key, str(path), json.dumps(bodies), die]
+    given = [url, BUYER_ACCOUNTS[0].private_key, str(path), json.dumps(bodies), die]
     return subprocess.Popen([sys.executable, "-c", PROGRAM, *given])
 
 
@@ -82,7 +82,7 @@ def spoil(path: Path) -> None:
     path.write_bytes(before + first + between + b"".join(more) + b'{"cut')
 
 
-async def test_a_purchase_is_written_down(shop: Shop, hostile: HostileApi, path: Path) -> None:
+async def test_a_purchase_is_written_down(shop: OpenClient, hostile: HostileApi, path: Path) -> None:
     answer = await shop(hostile.url, ledger=Ledger(path)).call(SLUG, {"a": 1})
 
     signed, delivered = Ledger(path).records()
@@ -97,17 +97,17 @@ async def test_a_purchase_is_written_down(shop: Shop, hostile: HostileApi, path:
     assert (delivered.transaction, delivered.request_id) == (answer.receipt.transaction, answer.request_id)
     assert delivered.payment.nonce == signed.payment.nonce
     assert mode_of(path) == 0o600
-    assert BUYERS[0].private_key[2:].encode() not in content_of(path)
+    assert BUYER_ACCOUNTS[0].private_key[2:].encode() not in content_of(path)
 
 
 async def test_a_payment_is_written_down_before_it_is_sent(
-    shop: Shop, hostile: HostileApi, path: Path
+    shop: OpenClient, hostile: HostileApi, path: Path
 ) -> None:
     seen: list[str] = []
 
-    def look(asked: Asked) -> Said:
+    def look(asked: ReceivedRequest) -> PlannedResponse:
         seen.extend(events(path))
-        return hostile.delivered(asked)
+        return hostile.deliver(asked)
 
     hostile.paid = [look]
 
@@ -117,7 +117,7 @@ async def test_a_payment_is_written_down_before_it_is_sent(
 
 
 async def test_what_was_signed_before_a_crash_is_sent_after_it(
-    shop: Shop, hostile: HostileApi, path: Path
+    shop: OpenClient, hostile: HostileApi, path: Path
 ) -> None:
     process = buying(hostile.url, path, [{"a": 1}], die="signed")
     assert process.wait(60) == -signal.SIGKILL
@@ -130,13 +130,13 @@ async def test_what_was_signed_before_a_crash_is_sent_after_it(
 
 
 async def test_what_was_taken_before_a_crash_is_not_paid_again(
-    shop: Shop, hostile: HostileApi, path: Path
+    shop: OpenClient, hostile: HostileApi, path: Path
 ) -> None:
     processes: list[subprocess.Popen[bytes]] = []
 
-    def kill(asked: Asked) -> Said:
+    def kill(asked: ReceivedRequest) -> PlannedResponse:
         os.kill(processes[0].pid, signal.SIGKILL)
-        return hostile.delivered(asked)
+        return hostile.deliver(asked)
 
     hostile.paid = [kill]
     processes.append(buying(hostile.url, path, [{"a": 1}]))
@@ -145,7 +145,7 @@ async def test_what_was_taken_before_a_crash_is_not_paid_again(
     answer = await shop(hostile.url, ledger=Ledger(path)).call(SLUG, {"a": 1})
 
     assert answer.money == "moved"
-    assert (len(hostile.payments), len(hostile.taken)) == (2, 1)
+    assert (len(hostile.payments), len(hostile.accepted_nonces)) == (2, 1)
 
 
 def test_processes_may_share_a_ledger(hostile: HostileApi, path: Path) -> None:
@@ -154,7 +154,7 @@ def test_processes_may_share_a_ledger(hostile: HostileApi, path: Path) -> None:
 
     assert [process.wait(120) for process in processes] == [0, 0, 0]
     assert sorted(events(path)) == ["delivered"] * 24 + ["signed"] * 24
-    assert len(hostile.taken) == 24
+    assert len(hostile.accepted_nonces) == 24
     assert all(json.loads(line) for line in path.read_text().splitlines())
 
 
@@ -183,7 +183,7 @@ def held(path: Path) -> Generator[None]:
 
 @pytest.mark.skipif(sys.platform == "win32", reason="the lock is that of POSIX")
 async def test_a_ledger_that_others_hold_for_long_is_given_up(
-    shop: Shop, hostile: HostileApi, path: Path
+    shop: OpenClient, hostile: HostileApi, path: Path
 ) -> None:
     with held(path), pytest.raises(LedgerUnwritable, match="locked by other processes for") as error:
         await shop(hostile.url, ledger=Ledger(path, patience=0.1)).call(SLUG, {})
@@ -195,7 +195,7 @@ async def test_a_ledger_that_others_hold_for_long_is_given_up(
 @pytest.mark.skipif(sys.platform == "win32", reason="the lock is that of POSIX")
 async def test_a_call_that_waits_for_the_ledger_can_be_cancelled(hostile: HostileApi, path: Path) -> None:
     async with AsyncCentgate(
-        hostile.url, Wallet.from_key(BUYERS[0].private_key), ledger=Ledger(path)
+        hostile.url, Wallet.from_key(BUYER_ACCOUNTS[0].private_key), ledger=Ledger(path)
     ) as client:
         with held(path):
             with anyio.move_on_after(1) as limit:  # it is in time only if nothing blocks the loop
@@ -222,13 +222,15 @@ def test_a_process_that_is_forked_meanwhile_does_not_keep_the_lock(path: Path) -
         os.close(kept)
 
 
-async def test_what_another_process_has_open_is_joined(shop: Shop, hostile: HostileApi, path: Path) -> None:
+async def test_what_another_process_has_open_is_joined(
+    shop: OpenClient, hostile: HostileApi, path: Path
+) -> None:
     process: list[int] = []
 
-    def meanwhile(asked: Asked) -> Said:
+    def meanwhile(asked: ReceivedRequest) -> PlannedResponse:
         if not process:
             process.append(buying(hostile.url, path, [{"a": 1}]).wait(60))
-        return hostile.delivered(asked)
+        return hostile.deliver(asked)
 
     hostile.paid = [meanwhile]
 
@@ -239,9 +241,9 @@ async def test_what_another_process_has_open_is_joined(shop: Shop, hostile: Host
 
 
 async def test_lines_that_are_no_records_are_passed_over(
-    shop: Shop, hostile: HostileApi, path: Path, caplog: pytest.LogCaptureFixture
+    shop: OpenClient, hostile: HostileApi, path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    hostile.paid = [Said(500, b"")] * 4
+    hostile.paid = [PlannedResponse(500, b"")] * 4
     with pytest.raises(Unresolved):
         await shop(hostile.url, ledger=Ledger(path)).call(SLUG, {})
     spoil(path)
@@ -255,8 +257,8 @@ async def test_lines_that_are_no_records_are_passed_over(
     assert content_of(path).count(b'{"cut\n') == 1
 
 
-async def test_a_last_line_without_an_end_counts(shop: Shop, hostile: HostileApi, path: Path) -> None:
-    hostile.paid = [Said(500, b"")] * 4
+async def test_a_last_line_without_an_end_counts(shop: OpenClient, hostile: HostileApi, path: Path) -> None:
+    hostile.paid = [PlannedResponse(500, b"")] * 4
     with pytest.raises(Unresolved):
         await shop(hostile.url, ledger=Ledger(path)).call(SLUG, {})
     cut_to_the_first_line(path)
@@ -267,10 +269,15 @@ async def test_a_last_line_without_an_end_counts(shop: Shop, hostile: HostileApi
     assert events(path) == ["signed", "delivered"]
 
 
-async def test_what_an_api_says_does_not_fill_the_ledger(shop: Shop, hostile: HostileApi, path: Path) -> None:
+async def test_what_an_api_says_does_not_fill_the_ledger(
+    shop: OpenClient, hostile: HostileApi, path: Path
+) -> None:
     long = "x" * 1_000_000
     note = {"state": "settled", "charged": True, "retry": "same_payment"}
-    hostile.paid = [failure(418, long, note=note), Said(200, envelope() | {"requestId": long})]
+    hostile.paid = [
+        error_response(418, long, note=note),
+        PlannedResponse(200, answer_body() | {"requestId": long}),
+    ]
 
     for _ in range(2):
         with pytest.raises(BuyerError):
@@ -280,7 +287,7 @@ async def test_what_an_api_says_does_not_fill_the_ledger(shop: Shop, hostile: Ho
 
 
 async def test_a_ledger_that_was_thrown_away_is_begun_again(
-    shop: Shop, hostile: HostileApi, path: Path
+    shop: OpenClient, hostile: HostileApi, path: Path
 ) -> None:
     client = shop(hostile.url, ledger=Ledger(path))
     await client.call(SLUG, {"a": 1})
@@ -293,7 +300,7 @@ async def test_a_ledger_that_was_thrown_away_is_begun_again(
 
 @pytest.mark.parametrize("place", ["/dev/full", "/proc/ledger.jsonl"])
 async def test_without_a_place_to_write_nothing_is_signed(
-    shop: Shop, hostile: HostileApi, place: str
+    shop: OpenClient, hostile: HostileApi, place: str
 ) -> None:
     if not Path(place).parent.exists():
         pytest.skip("this system has no such place")
@@ -306,12 +313,12 @@ async def test_without_a_place_to_write_nothing_is_signed(
 
 
 async def test_a_disk_that_fills_up_does_not_cost_the_answer(
-    shop: Shop, hostile: HostileApi, path: Path
+    shop: OpenClient, hostile: HostileApi, path: Path
 ) -> None:
-    def fill(asked: Asked) -> Said:
+    def fill(asked: ReceivedRequest) -> PlannedResponse:
         path.unlink()
         path.symlink_to("/dev/full")
-        return hostile.delivered(asked)
+        return hostile.deliver(asked)
 
     hostile.paid = [fill]
 
@@ -322,12 +329,12 @@ async def test_a_disk_that_fills_up_does_not_cost_the_answer(
 
 
 async def test_another_wallet_does_not_spend_the_first_ones_payment(
-    shop: Shop, hostile: HostileApi, path: Path
+    shop: OpenClient, hostile: HostileApi, path: Path
 ) -> None:
-    hostile.paid = [Said(500, b"")] * 4
+    hostile.paid = [PlannedResponse(500, b"")] * 4
     with pytest.raises(Unresolved):
         await shop(hostile.url, ledger=Ledger(path)).call(SLUG, {})
-    other = Wallet.from_key(BUYERS[1].private_key)
+    other = Wallet.from_key(BUYER_ACCOUNTS[1].private_key)
 
     answer = await shop(hostile.url, ledger=Ledger(path), wallet=other).call(SLUG, {})
 

@@ -12,18 +12,18 @@ from hostile import (
     DATA,
     PATH,
     SLUG,
-    Asked,
     Fault,
     HostileApi,
+    PlannedResponse,
+    ReceivedRequest,
     Reply,
-    Said,
-    demand,
-    envelope,
-    failure,
-    offer,
-    receipt,
+    answer_body,
+    build_offer,
+    error_response,
+    payment_required,
+    payment_response,
 )
-from shopping import Shop
+from shopping import OpenClient
 
 from centgate.client.asking import Patience
 from centgate.client.errors import (
@@ -44,14 +44,16 @@ def note(state: str, *, charged: bool, retry: str) -> dict[str, Any]:
     return {"state": state, "charged": charged, "retry": retry}
 
 
-def taking(said: Said) -> Said:
+def taking(said: PlannedResponse) -> PlannedResponse:
     """The same, after the payment was taken."""
-    return Said(said.status, said.body, said.headers, said.fault, takes=True)
+    return PlannedResponse(said.status, said.body, said.headers, said.fault, accepts_payment=True)
 
 
 def broken(fault: Fault) -> Reply:
-    def reply(asked: Asked) -> Said:
-        return Said(200, envelope(), {"PAYMENT-RESPONSE": receipt(asked)}, fault, takes=True)
+    def reply(asked: ReceivedRequest) -> PlannedResponse:
+        return PlannedResponse(
+            200, answer_body(), {"PAYMENT-RESPONSE": payment_response(asked)}, fault, accepts_payment=True
+        )
 
     return reply
 
@@ -61,45 +63,49 @@ PASSING: dict[str, Reply] = {
     "headers cut": broken("cut_headers"),
     "body cut": broken("cut_body"),
     "connection reset": broken("reset"),
-    "500 of a proxy": taking(Said(500, b"<html>")),
+    "500 of a proxy": taking(PlannedResponse(500, b"<html>")),
     "502 in flight": taking(
-        failure(502, "provider_error", note=note("in_flight", charged=False, retry="same_payment"))
+        error_response(502, "provider_error", note=note("in_flight", charged=False, retry="same_payment"))
     ),
     "504 in flight": taking(
-        failure(504, "provider_timeout", note=note("in_flight", charged=False, retry="same_payment"))
+        error_response(504, "provider_timeout", note=note("in_flight", charged=False, retry="same_payment"))
     ),
-    "503 without a word": taking(Said(503, b"")),
+    "503 without a word": taking(PlannedResponse(503, b"")),
     "429 settled": taking(
-        failure(429, "provider_rate_limited", note=note("settled", charged=True, retry="same_payment"))
+        error_response(429, "provider_rate_limited", note=note("settled", charged=True, retry="same_payment"))
     ),
-    "429 unused": failure(429, "rate_limited", note=note("unused", charged=False, retry="same_payment")),
-    "500 unused": failure(500, "internal_error", note=note("unused", charged=False, retry="same_payment")),
-    "502 before the facilitator": failure(
+    "429 unused": error_response(
+        429, "rate_limited", note=note("unused", charged=False, retry="same_payment")
+    ),
+    "500 unused": error_response(
+        500, "internal_error", note=note("unused", charged=False, retry="same_payment")
+    ),
+    "502 before the facilitator": error_response(
         502,
         "provider_error",
         note=note("unused", charged=False, retry="same_payment"),
         provider="facilitator",
         after=0,
     ),
-    "504 before the facilitator": failure(
+    "504 before the facilitator": error_response(
         504,
         "provider_timeout",
         note=note("unused", charged=False, retry="same_payment"),
         provider="facilitator",
         after=0,
     ),
-    "429 rate limited": failure(429, "rate_limited", after=0),
-    "429 rate limited, unused": failure(
+    "429 rate limited": error_response(429, "rate_limited", after=0),
+    "429 rate limited, unused": error_response(
         429, "rate_limited", note=note("unused", charged=False, retry="same_payment"), after=0
     ),
-    "200 that is html": taking(Said(200, b"<html>")),
-    "200 that is empty": taking(Said(200, b"")),
-    "200 that is compressed": taking(Said(200, envelope(), {"Content-Encoding": "gzip"})),
+    "200 that is html": taking(PlannedResponse(200, b"<html>")),
+    "200 that is empty": taking(PlannedResponse(200, b"")),
+    "200 that is compressed": taking(PlannedResponse(200, answer_body(), {"Content-Encoding": "gzip"})),
 }
 
 
 @pytest.mark.parametrize("reply", PASSING.values(), ids=PASSING)
-async def test_the_same_payment_is_sent_again(shop: Shop, hostile: HostileApi, reply: Reply) -> None:
+async def test_the_same_payment_is_sent_again(shop: OpenClient, hostile: HostileApi, reply: Reply) -> None:
     hostile.paid = [reply, reply]
     ledger = Ledger()
 
@@ -107,13 +113,13 @@ async def test_the_same_payment_is_sent_again(shop: Shop, hostile: HostileApi, r
 
     assert (answer.data, answer.money) == (DATA, "moved")
     assert (len(hostile.payments), len(set(hostile.payments))) == (3, 1)
-    assert len({asked.body for asked in hostile.asked if asked.payment}) == 1
+    assert len({asked.body for asked in hostile.requests if asked.payment}) == 1
     assert [record.event for record in ledger.records()] == ["signed", "delivered"]
 
 
 @pytest.mark.parametrize("reply", PASSING.values(), ids=PASSING)
 async def test_when_patience_ends_the_next_call_goes_on_with_the_same_payment(
-    shop: Shop, hostile: HostileApi, reply: Reply
+    shop: OpenClient, hostile: HostileApi, reply: Reply
 ) -> None:
     hostile.paid = [reply] * 4
     ledger = Ledger()
@@ -123,14 +129,16 @@ async def test_when_patience_ends_the_next_call_goes_on_with_the_same_payment(
     answer = await shop(hostile.url, ledger=ledger).call(SLUG, {"b": 2, "a": 1})
 
     assert (answer.data, len(hostile.payments), len(set(hostile.payments))) == (DATA, 5, 1)
-    assert len([asked for asked in hostile.asked if asked.method == "POST"]) == 6
+    assert len([asked for asked in hostile.requests if asked.method == "POST"]) == 6
     assert error.value.money != "not_moved"
     assert [record.event for record in ledger.records()] == ["signed", "unresolved", "delivered"]
 
 
-async def test_a_facilitator_that_was_not_reached_is_waited_for(shop: Shop, hostile: HostileApi) -> None:
+async def test_a_facilitator_that_was_not_reached_is_waited_for(
+    shop: OpenClient, hostile: HostileApi
+) -> None:
     unused = note("unused", charged=False, retry="same_payment")
-    hostile.paid = [failure(502, "provider_error", note=unused, provider="facilitator", after=1)]
+    hostile.paid = [error_response(502, "provider_error", note=unused, provider="facilitator", after=1)]
     told: list[str] = []
 
     answer = await shop(hostile.url, watch=told.append).call(SLUG, {})
@@ -140,10 +148,10 @@ async def test_a_facilitator_that_was_not_reached_is_waited_for(shop: Shop, host
 
 
 async def test_a_facilitator_that_stays_away_leaves_one_payment_for_later(
-    shop: Shop, hostile: HostileApi
+    shop: OpenClient, hostile: HostileApi
 ) -> None:
     unused = note("unused", charged=False, retry="same_payment")
-    hostile.paid = [failure(502, "provider_error", note=unused, provider="facilitator", after=3600)]
+    hostile.paid = [error_response(502, "provider_error", note=unused, provider="facilitator", after=3600)]
     ledger = Ledger()
 
     with pytest.raises(ServiceFailed, match="The API reports that no money moved") as error:
@@ -154,16 +162,18 @@ async def test_a_facilitator_that_stays_away_leaves_one_payment_for_later(
     assert (error.value.money, len(set(hostile.payments))) == ("reported_not_moved", 1)
 
 
-async def test_a_rate_limit_before_payment_is_asked_again(shop: Shop, hostile: HostileApi) -> None:
-    hostile.unpaid = [failure(429, "rate_limited", after=0)]
+async def test_a_rate_limit_before_payment_is_asked_again(shop: OpenClient, hostile: HostileApi) -> None:
+    hostile.unpaid = [error_response(429, "rate_limited", after=0)]
 
     answer = await shop(hostile.url).call(SLUG, {})
 
     assert (answer.money, len(hostile.payments)) == ("moved", 1)
 
 
-async def test_a_rate_limit_that_lasts_is_told_with_nothing_signed(shop: Shop, hostile: HostileApi) -> None:
-    hostile.unpaid = [failure(429, "rate_limited", after=60)]
+async def test_a_rate_limit_that_lasts_is_told_with_nothing_signed(
+    shop: OpenClient, hostile: HostileApi
+) -> None:
+    hostile.unpaid = [error_response(429, "rate_limited", after=60)]
 
     with pytest.raises(ServiceFailed, match=r"rate_limited.*Nothing was signed") as error:
         await shop(hostile.url).call(SLUG, {})
@@ -171,8 +181,8 @@ async def test_a_rate_limit_that_lasts_is_told_with_nothing_signed(shop: Shop, h
     assert (error.value.money, hostile.payments) == ("not_moved", [])
 
 
-async def test_another_body_is_another_payment(shop: Shop, hostile: HostileApi) -> None:
-    hostile.paid = [Said(500, b"")] * 4
+async def test_another_body_is_another_payment(shop: OpenClient, hostile: HostileApi) -> None:
+    hostile.paid = [PlannedResponse(500, b"")] * 4
     client = shop(hostile.url)
 
     with pytest.raises(Unresolved):
@@ -182,8 +192,10 @@ async def test_another_body_is_another_payment(shop: Shop, hostile: HostileApi) 
     assert len(set(hostile.payments)) == 2
 
 
-async def test_an_unresolved_payment_can_be_handed_to_another_client(shop: Shop, hostile: HostileApi) -> None:
-    hostile.paid = [Said(500, b"")] * 4
+async def test_an_unresolved_payment_can_be_handed_to_another_client(
+    shop: OpenClient, hostile: HostileApi
+) -> None:
+    hostile.paid = [PlannedResponse(500, b"")] * 4
     with pytest.raises(Unresolved) as error:
         await shop(hostile.url).call(SLUG, {"a": 1})
     payment = error.value.payment
@@ -195,8 +207,8 @@ async def test_an_unresolved_payment_can_be_handed_to_another_client(shop: Shop,
     assert payment.header not in repr(payment)
 
 
-async def test_a_payment_is_not_sent_with_another_request(shop: Shop, hostile: HostileApi) -> None:
-    hostile.paid = [Said(500, b"")] * 4
+async def test_a_payment_is_not_sent_with_another_request(shop: OpenClient, hostile: HostileApi) -> None:
+    hostile.paid = [PlannedResponse(500, b"")] * 4
     with pytest.raises(Unresolved) as error:
         await shop(hostile.url).call(SLUG, {"a": 1})
 
@@ -206,47 +218,53 @@ async def test_a_payment_is_not_sent_with_another_request(shop: Shop, hostile: H
     assert len(hostile.payments) == 4
 
 
-ENDING: dict[str, tuple[Said, type[BuyerError], str]] = {
-    "a fresh 402": (taking(demand(offer("http://127.0.0.1"))), Unresolved, "unknown"),
+ENDING: dict[str, tuple[PlannedResponse, type[BuyerError], str]] = {
+    "a fresh 402": (taking(payment_required(build_offer("http://127.0.0.1"))), Unresolved, "unknown"),
     "a 402 that says used": (
-        taking(failure(402, "payment_required", note=note("delivered", charged=True, retry="new_payment"))),
+        taking(
+            error_response(402, "payment_required", note=note("delivered", charged=True, retry="new_payment"))
+        ),
         PaymentRefused,
         "moved",
     ),
     "a 402 that says refused": (
-        failure(402, "payment_required", note=note("refused", charged=False, retry="new_payment")),
+        error_response(402, "payment_required", note=note("refused", charged=False, retry="new_payment")),
         PaymentRefused,
         "reported_not_moved",
     ),
     "a 402 that says in flight": (
-        taking(failure(402, "payment_required", note=note("in_flight", charged=False, retry="none"))),
+        taking(error_response(402, "payment_required", note=note("in_flight", charged=False, retry="none"))),
         Unresolved,
         "unknown",
     ),
-    "a redirect": (taking(Said(307, b"", {"Location": "http://127.0.0.1:9/"})), Unresolved, "unknown"),
-    "a 400": (taking(failure(400, "validation_error")), Unresolved, "unknown"),
-    "a 404 of a route": (taking(failure(404, "not_found")), Unresolved, "unknown"),
-    "a 201": (taking(Said(201, envelope())), Unresolved, "unknown"),
+    "a redirect": (
+        taking(PlannedResponse(307, b"", {"Location": "http://127.0.0.1:9/"})),
+        Unresolved,
+        "unknown",
+    ),
+    "a 400": (taking(error_response(400, "validation_error")), Unresolved, "unknown"),
+    "a 404 of a route": (taking(error_response(404, "not_found")), Unresolved, "unknown"),
+    "a 201": (taking(PlannedResponse(201, answer_body())), Unresolved, "unknown"),
     "no data": (
-        taking(failure(404, "no_data", note=note("delivered", charged=True, retry="none"))),
+        taking(error_response(404, "no_data", note=note("delivered", charged=True, retry="none"))),
         NoData,
         "moved",
     ),
-    "no data without a word": (taking(failure(404, "no_data")), NoData, "unknown"),
+    "no data without a word": (taking(error_response(404, "no_data")), NoData, "unknown"),
     "no source": (
-        failure(503, "provider_unconfigured", note=note("unused", charged=False, retry="none")),
+        error_response(503, "provider_unconfigured", note=note("unused", charged=False, retry="none")),
         Unavailable,
         "reported_not_moved",
     ),
-    "another shape": (taking(Said(200, {"data": 5})), Drift, "unknown"),
-    "a list": (taking(Said(200, [])), Drift, "unknown"),
-    "too much": (taking(Said(200, b" " * (9 * 1024 * 1024))), Unresolved, "unknown"),
+    "another shape": (taking(PlannedResponse(200, {"data": 5})), Drift, "unknown"),
+    "a list": (taking(PlannedResponse(200, [])), Drift, "unknown"),
+    "too much": (taking(PlannedResponse(200, b" " * (9 * 1024 * 1024))), Unresolved, "unknown"),
 }
 
 
 @pytest.mark.parametrize(("said", "kind", "money"), ENDING.values(), ids=ENDING)
 async def test_what_is_not_worth_sending_again_is_not(
-    shop: Shop, hostile: HostileApi, said: Said, kind: type[BuyerError], money: str
+    shop: OpenClient, hostile: HostileApi, said: PlannedResponse, kind: type[BuyerError], money: str
 ) -> None:
     hostile.paid = [said]
 
@@ -257,8 +275,14 @@ async def test_what_is_not_worth_sending_again_is_not(
     assert len(hostile.payments) == 1
 
 
-async def test_an_answer_of_another_shape_with_a_receipt_was_paid(shop: Shop, hostile: HostileApi) -> None:
-    hostile.paid = [lambda asked: Said(200, {}, {"PAYMENT-RESPONSE": receipt(asked)}, takes=True)]
+async def test_an_answer_of_another_shape_with_a_receipt_was_paid(
+    shop: OpenClient, hostile: HostileApi
+) -> None:
+    hostile.paid = [
+        lambda asked: PlannedResponse(
+            200, {}, {"PAYMENT-RESPONSE": payment_response(asked)}, accepts_payment=True
+        )
+    ]
 
     with pytest.raises(Drift) as error:
         await shop(hostile.url).call(SLUG, {})
@@ -266,9 +290,12 @@ async def test_an_answer_of_another_shape_with_a_receipt_was_paid(shop: Shop, ho
     assert error.value.money == "moved"
 
 
-async def test_a_redirect_is_not_followed(shop: Shop, hostile: HostileApi) -> None:
+async def test_a_redirect_is_not_followed(shop: OpenClient, hostile: HostileApi) -> None:
     with_place = {"Location": hostile.url + PATH + "/elsewhere"}
-    hostile.unpaid, hostile.paid = [Said(308, b"", with_place)], [Said(307, b"", with_place)]
+    hostile.unpaid, hostile.paid = (
+        [PlannedResponse(308, b"", with_place)],
+        [PlannedResponse(307, b"", with_place)],
+    )
     client = shop(hostile.url)
 
     with pytest.raises(Drift, match="redirects to"):
@@ -276,17 +303,27 @@ async def test_a_redirect_is_not_followed(shop: Shop, hostile: HostileApi) -> No
     with pytest.raises(Unresolved, match="redirect"):
         await client.call(SLUG, {})
 
-    assert {asked.path for asked in hostile.asked if asked.method == "POST"} == {PATH}
+    assert {asked.path for asked in hostile.requests if asked.method == "POST"} == {PATH}
 
 
 async def test_a_receipt_that_cannot_be_read_does_not_cost_the_answer(
-    shop: Shop, hostile: HostileApi
+    shop: OpenClient, hostile: HostileApi
 ) -> None:
     hostile.paid = [
-        Said(200, envelope(), takes=True),
-        Said(200, envelope(), {"PAYMENT-RESPONSE": "%%%"}, takes=True),
-        lambda asked: Said(200, envelope(), {"PAYMENT-RESPONSE": receipt(asked, success=False)}, takes=True),
-        lambda asked: Said(200, envelope(), {"PAYMENT-RESPONSE": receipt(asked, payer=PATH)}, takes=True),
+        PlannedResponse(200, answer_body(), accepts_payment=True),
+        PlannedResponse(200, answer_body(), {"PAYMENT-RESPONSE": "%%%"}, accepts_payment=True),
+        lambda asked: PlannedResponse(
+            200,
+            answer_body(),
+            {"PAYMENT-RESPONSE": payment_response(asked, success=False)},
+            accepts_payment=True,
+        ),
+        lambda asked: PlannedResponse(
+            200,
+            answer_body(),
+            {"PAYMENT-RESPONSE": payment_response(asked, payer=PATH)},
+            accepts_payment=True,
+        ),
     ]
     client = shop(hostile.url)
 
@@ -299,9 +336,9 @@ async def test_a_receipt_that_cannot_be_read_does_not_cost_the_answer(
 
 
 async def test_an_api_that_asks_for_too_long_a_wait_is_not_waited_for(
-    shop: Shop, hostile: HostileApi
+    shop: OpenClient, hostile: HostileApi
 ) -> None:
-    hostile.paid = [Said(503, b"", {"Retry-After": "3600"})]
+    hostile.paid = [PlannedResponse(503, b"", {"Retry-After": "3600"})]
 
     with pytest.raises(Unresolved):
         await shop(hostile.url).call(SLUG, {})
@@ -309,8 +346,8 @@ async def test_an_api_that_asks_for_too_long_a_wait_is_not_waited_for(
     assert len(hostile.payments) == 1
 
 
-async def test_the_api_says_how_long_to_wait(shop: Shop, hostile: HostileApi) -> None:
-    hostile.paid = [Said(503, b"", {"Retry-After": "1"})]
+async def test_the_api_says_how_long_to_wait(shop: OpenClient, hostile: HostileApi) -> None:
+    hostile.paid = [PlannedResponse(503, b"", {"Retry-After": "1"})]
     told: list[str] = []
 
     await shop(hostile.url, watch=told.append).call(SLUG, {})
@@ -319,10 +356,10 @@ async def test_the_api_says_how_long_to_wait(shop: Shop, hostile: HostileApi) ->
 
 
 async def test_a_request_without_a_payment_waits_as_long_as_the_limit_says(
-    shop: Shop, hostile: HostileApi
+    shop: OpenClient, hostile: HostileApi
 ) -> None:
-    limited = failure(429, "rate_limited")
-    hostile.unpaid = [Said(429, limited.body, {"Retry-After": "1"})]
+    limited = error_response(429, "rate_limited")
+    hostile.unpaid = [PlannedResponse(429, limited.body, {"Retry-After": "1"})]
     started = time.monotonic()
 
     answer = await shop(hostile.url, patience=Patience(longest_pause=2)).call(SLUG, {})
@@ -331,12 +368,12 @@ async def test_a_request_without_a_payment_waits_as_long_as_the_limit_says(
     assert time.monotonic() - started >= 1
 
 
-async def test_a_server_that_hangs_is_given_up(shop: Shop, hostile: HostileApi) -> None:
+async def test_a_server_that_hangs_is_given_up(shop: OpenClient, hostile: HostileApi) -> None:
     release = threading.Event()
 
-    def hang(asked: Asked) -> Said:
+    def hang(asked: ReceivedRequest) -> PlannedResponse:
         release.wait(30)
-        return hostile.delivered(asked)
+        return hostile.deliver(asked)
 
     hostile.paid = [hang]
     patience = Patience(deadline=0.5, attempts=1, answer=0.3)
@@ -362,9 +399,9 @@ CHUNKED = b"HTTP/1.1 200 Said\r\nTransfer-Encoding: chunked\r\n\r\n"
     ids=["headers", "interim responses", "chunk extension", "data", "trailers"],
 )
 async def test_a_server_that_answers_for_ever_is_given_up(
-    shop: Shop, hostile: HostileApi, drips: tuple[bytes, bytes]
+    shop: OpenClient, hostile: HostileApi, drips: tuple[bytes, bytes]
 ) -> None:
-    hostile.paid = [Said(drips=drips)]
+    hostile.paid = [PlannedResponse(drip=drips)]
     patience = Patience(deadline=0.5, attempts=1, answer=0.3)
 
     with pytest.raises(Unresolved, match="did not respond within"):
@@ -372,15 +409,15 @@ async def test_a_server_that_answers_for_ever_is_given_up(
 
 
 async def test_unused_is_not_believed_of_a_payment_that_may_have_been_taken(
-    shop: Shop, hostile: HostileApi
+    shop: OpenClient, hostile: HostileApi
 ) -> None:
-    changed = failure(
+    changed = error_response(
         402,
         "payment_required",
         reason="invalid_payment_requirements",
         note=note("unused", charged=False, retry="new_payment"),
     )
-    hostile.paid = [taking(Said(500, b"")), changed]
+    hostile.paid = [taking(PlannedResponse(500, b"")), changed]
 
     with pytest.raises(Unresolved, match="may have taken") as error:
         await shop(hostile.url).call(SLUG, {})
@@ -389,9 +426,9 @@ async def test_unused_is_not_believed_of_a_payment_that_may_have_been_taken(
 
 
 async def test_a_payment_that_expired_untaken_while_its_window_is_open_is_not_replaced(
-    shop: Shop, hostile: HostileApi
+    shop: OpenClient, hostile: HostileApi
 ) -> None:
-    said = failure(
+    said = error_response(
         402, "payment_required", reason=EXPIRED, note=note("unused", charged=False, retry="new_payment")
     )
     hostile.paid = [said]
@@ -403,12 +440,12 @@ async def test_a_payment_that_expired_untaken_while_its_window_is_open_is_not_re
 
 
 async def test_a_payment_whose_window_ended_before_it_was_taken_is_replaced_once(
-    shop: Shop, hostile: HostileApi, monkeypatch: pytest.MonkeyPatch
+    shop: OpenClient, hostile: HostileApi, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    said = failure(
+    said = error_response(
         402, "payment_required", reason=EXPIRED, note=note("unused", charged=False, retry="new_payment")
     )
-    hostile.paid = [*[Said(500, b"")] * 4, said]
+    hostile.paid = [*[PlannedResponse(500, b"")] * 4, said]
     ledger, now = Ledger(), time.time()
     with pytest.raises(Unresolved):
         await shop(hostile.url, ledger=ledger).call(SLUG, {})
@@ -423,14 +460,14 @@ async def test_a_payment_whose_window_ended_before_it_was_taken_is_replaced_once
 
 
 async def test_a_payment_that_was_sent_within_its_window_is_not_replaced_in_the_same_call(
-    shop: Shop, hostile: HostileApi, monkeypatch: pytest.MonkeyPatch
+    shop: OpenClient, hostile: HostileApi, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now = time.time()
 
-    def sit_on_it(asked: Asked) -> Said:
+    def sit_on_it(asked: ReceivedRequest) -> PlannedResponse:
         monkeypatch.setattr(time, "time", lambda: now + 3600)
         return taking(
-            failure(
+            error_response(
                 402,
                 "payment_required",
                 reason=EXPIRED,
@@ -446,8 +483,8 @@ async def test_a_payment_that_was_sent_within_its_window_is_not_replaced_in_the_
     assert len(set(hostile.payments)) == 1
 
 
-async def test_patience_may_be_for_a_thousand_attempts(shop: Shop, hostile: HostileApi) -> None:
-    hostile.paid = [Said(500, b"")] * 1100
+async def test_patience_may_be_for_a_thousand_attempts(shop: OpenClient, hostile: HostileApi) -> None:
+    hostile.paid = [PlannedResponse(500, b"")] * 1100
 
     answer = await shop(hostile.url, patience=Patience(attempts=1200, pause=0.0)).call(SLUG, {})
 
@@ -455,9 +492,9 @@ async def test_patience_may_be_for_a_thousand_attempts(shop: Shop, hostile: Host
 
 
 async def test_a_day_after_its_window_a_payment_is_dead(
-    shop: Shop, hostile: HostileApi, monkeypatch: pytest.MonkeyPatch
+    shop: OpenClient, hostile: HostileApi, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    hostile.paid = [Said(500, b"")] * 4
+    hostile.paid = [PlannedResponse(500, b"")] * 4
     ledger, now = Ledger(), time.time()
     with pytest.raises(Unresolved):
         await shop(hostile.url, ledger=ledger).call(SLUG, {})
@@ -468,8 +505,8 @@ async def test_a_day_after_its_window_a_payment_is_dead(
     assert len(set(hostile.payments)) == 2
 
 
-async def test_an_unpaid_answer_is_taken_with_a_note(shop: Shop, hostile: HostileApi) -> None:
-    hostile.unpaid = [Said(200, envelope())]
+async def test_an_unpaid_answer_is_taken_with_a_note(shop: OpenClient, hostile: HostileApi) -> None:
+    hostile.unpaid = [PlannedResponse(200, answer_body())]
 
     answer = await shop(hostile.url, wallet=None).call(SLUG, {})
 
@@ -479,11 +516,17 @@ async def test_an_unpaid_answer_is_taken_with_a_note(shop: Shop, hostile: Hostil
 
 @pytest.mark.parametrize(
     "reply",
-    [Said(500, b""), Said(200, b"<html>"), Said(200, b"[]"), Said(418, b"tea"), Said(200, b" " * 9_000_000)],
+    [
+        PlannedResponse(500, b""),
+        PlannedResponse(200, b"<html>"),
+        PlannedResponse(200, b"[]"),
+        PlannedResponse(418, b"tea"),
+        PlannedResponse(200, b" " * 9_000_000),
+    ],
     ids=["500", "html", "list", "418", "too much"],
 )
 async def test_what_is_no_centgate_is_told_before_anything_is_signed(
-    shop: Shop, hostile: HostileApi, reply: Said
+    shop: OpenClient, hostile: HostileApi, reply: PlannedResponse
 ) -> None:
     hostile.unpaid = [reply, reply]
 
@@ -493,8 +536,8 @@ async def test_what_is_no_centgate_is_told_before_anything_is_signed(
     assert (error.value.money, hostile.payments) == ("not_moved", [])
 
 
-async def test_a_service_that_fails_unpaid_costs_nothing(shop: Shop, hostile: HostileApi) -> None:
-    hostile.unpaid = [failure(500, "internal_error")] * 2
+async def test_a_service_that_fails_unpaid_costs_nothing(shop: OpenClient, hostile: HostileApi) -> None:
+    hostile.unpaid = [error_response(500, "internal_error")] * 2
 
     with pytest.raises(ServiceFailed, match="internal_error") as error:
         await shop(hostile.url).call(SLUG, {})
@@ -502,9 +545,9 @@ async def test_a_service_that_fails_unpaid_costs_nothing(shop: Shop, hostile: Ho
     assert (error.value.money, error.value.code) == ("not_moved", "internal_error")
 
 
-async def test_the_body_is_sent_in_its_one_spelling(shop: Shop, hostile: HostileApi) -> None:
+async def test_the_body_is_sent_in_its_one_spelling(shop: OpenClient, hostile: HostileApi) -> None:
     await shop(hostile.url).call(SLUG, {"b": [1, {"d": 1, "c": 2}], "a": "ü"})
 
-    assert {asked.body for asked in hostile.asked if asked.method == "POST"} == {
+    assert {asked.body for asked in hostile.requests if asked.method == "POST"} == {
         json.dumps({"a": "ü", "b": [1, {"c": 2, "d": 1}]}, ensure_ascii=False, separators=(",", ":")).encode()
     }

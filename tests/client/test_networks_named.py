@@ -7,9 +7,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from buyers_shell import Shell, key_of
-from hostile import SLUG, Asked, HostileApi, Said, demand, entry, envelope, offer, receipt
-from shopping import Shop
+from buyers_shell import Shell, private_key_of
+from hostile import (
+    SLUG,
+    HostileApi,
+    PlannedResponse,
+    ReceivedRequest,
+    answer_body,
+    build_offer,
+    payment_required,
+    payment_response,
+    service_entry,
+)
+from shopping import OpenClient
 
 from centgate.client.errors import TermsRefused
 from centgate.client.settings import BuyerSettings
@@ -21,24 +31,24 @@ BASE = "eip155:8453"
 MAIN = sorted(USDC.keys() - TEST_NETWORKS)
 
 
-def terms_on(hostile: HostileApi, network: str) -> Said:
+def terms_on(hostile: HostileApi, network: str) -> PlannedResponse:
     """A 402 that asks for a payment on a network."""
     token = USDC[network]
     extra = {"name": token.name, "version": token.version}
-    return demand(offer(hostile.url, network=network, asset=token.address, extra=extra))
+    return payment_required(build_offer(hostile.url, network=network, asset=token.address, extra=extra))
 
 
 def delivered_on(network: str) -> Any:
-    def deliver(asked: Asked) -> Said:
-        headers = {"PAYMENT-RESPONSE": receipt(asked, network=network)}
-        return Said(200, envelope(), headers, takes=True)
+    def deliver(asked: ReceivedRequest) -> PlannedResponse:
+        headers = {"PAYMENT-RESPONSE": payment_response(asked, network=network)}
+        return PlannedResponse(200, answer_body(), headers, accepts_payment=True)
 
     return deliver
 
 
 @pytest.mark.parametrize("network", MAIN)
 async def test_a_main_network_that_is_not_named_is_not_paid_on(
-    shop: Shop, hostile: HostileApi, network: str
+    shop: OpenClient, hostile: HostileApi, network: str
 ) -> None:
     hostile.unpaid = [terms_on(hostile, network)]
 
@@ -57,7 +67,7 @@ async def test_a_main_network_that_is_not_named_is_not_paid_on(
     ids=["a list", "a word", "allowed"],
 )
 async def test_a_main_network_that_is_named_is_paid_on(
-    shop: Shop, hostile: HostileApi, named: dict[str, Any]
+    shop: OpenClient, hostile: HostileApi, named: dict[str, Any]
 ) -> None:
     hostile.unpaid, hostile.paid = [terms_on(hostile, BASE)], [delivered_on(BASE)]
 
@@ -67,7 +77,7 @@ async def test_a_main_network_that_is_named_is_paid_on(
     assert answer.receipt.network == BASE
 
 
-async def test_naming_a_network_leaves_out_the_others(shop: Shop, hostile: HostileApi) -> None:
+async def test_naming_a_network_leaves_out_the_others(shop: OpenClient, hostile: HostileApi) -> None:
     hostile.unpaid = [terms_on(hostile, "eip155:1")]
 
     with pytest.raises(TermsRefused, match=r"CENTGATE_NETWORKS=eip155:1,eip155:8453"):
@@ -93,9 +103,9 @@ def test_networks_are_set_with_commas(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def shell(hostile: HostileApi, tmp_path: Path) -> Shell:
     """A buyer with a key, at an API that is paid on Base."""
-    hostile.described = Said(200, entry(payment={"network": BASE}))
+    hostile.service_response = PlannedResponse(200, service_entry(payment={"network": BASE}))
     hostile.unpaid, hostile.paid = [terms_on(hostile, BASE)] * 2, [delivered_on(BASE)]
-    return Shell(tmp_path, {"CENTGATE_API_URL": hostile.url, "CENTGATE_WALLET_KEY": key_of()})
+    return Shell(tmp_path, {"CENTGATE_API_URL": hostile.url, "CENTGATE_WALLET_KEY": private_key_of()})
 
 
 def test_the_command_refuses_a_network_that_is_not_named(shell: Shell, hostile: HostileApi) -> None:

@@ -10,8 +10,8 @@ import httpx
 import pytest
 from buyer import PHISHING, QUESTION, ApiFactory
 from facilitators import StubFacilitator, refuse_with, reply_with
-from hostile import SLUG, Asked, Fault, HostileApi, Said
-from shopping import Shop
+from hostile import SLUG, Fault, HostileApi, PlannedResponse, ReceivedRequest
+from shopping import OpenClient
 from standins import FakeUpstreams, configure_providers
 
 from centgate.client.caps import Caps
@@ -30,7 +30,7 @@ from centgate.client.errors import (
 )
 from centgate.client.ledger import Ledger
 from centgate.client.wallet import Wallet
-from centgate.devchain.accounts import BUYERS
+from centgate.devchain.accounts import BUYER_ACCOUNTS
 from centgate.devchain.house import DevChain
 from centgate.settings import ProviderSettings, Settings
 
@@ -54,26 +54,26 @@ def url_of(client: httpx.Client) -> str:
 @pytest.fixture
 def spent(devchain: DevChain) -> Callable[[], int]:
     """Base units that the first buyer has spent since."""
-    before = devchain.balance(BUYERS[0].address)
-    return lambda: before - devchain.balance(BUYERS[0].address)
+    before = devchain.token_balance(BUYER_ACCOUNTS[0].address)
+    return lambda: before - devchain.token_balance(BUYER_ACCOUNTS[0].address)
 
 
-def passing(behind: httpx.Client) -> Callable[[Asked], Said]:
+def passing(behind: httpx.Client) -> Callable[[ReceivedRequest], PlannedResponse]:
     """A reply that is the real API's own."""
 
-    def passed(asked: Asked) -> Said:
+    def passed(asked: ReceivedRequest) -> PlannedResponse:
         headers = {"Content-Type": "application/json"}
         headers |= {"PAYMENT-SIGNATURE": asked.payment} if asked.payment else {}
         response = behind.post(PHISHING, content=asked.body, headers=headers)
         kept = ("payment-required", "payment-response", "idempotent-replayed")
         told = {name: response.headers[name] for name in kept if name in response.headers}
-        return Said(response.status_code, response.content, told)
+        return PlannedResponse(response.status_code, response.content, told)
 
     return passed
 
 
 async def test_an_answer_is_bought_for_a_cent(
-    shop: Shop, api: ApiFactory, chain_settings: Settings, spent: Callable[[], int]
+    shop: OpenClient, api: ApiFactory, chain_settings: Settings, spent: Callable[[], int]
 ) -> None:
     url = url_of(api(chain_settings))
 
@@ -85,7 +85,7 @@ async def test_an_answer_is_bought_for_a_cent(
 
 
 async def test_two_calls_are_two_payments(
-    shop: Shop, api: ApiFactory, chain_settings: Settings, spent: Callable[[], int]
+    shop: OpenClient, api: ApiFactory, chain_settings: Settings, spent: Callable[[], int]
 ) -> None:
     client = shop(url_of(api(chain_settings)))
 
@@ -97,14 +97,14 @@ async def test_two_calls_are_two_payments(
 
 
 async def test_a_dry_run_costs_nothing(
-    shop: Shop, api: ApiFactory, chain_settings: Settings, spent: Callable[[], int]
+    shop: OpenClient, api: ApiFactory, chain_settings: Settings, spent: Callable[[], int]
 ) -> None:
     quote = await shop(url_of(api(chain_settings)), wallet=None).terms(CHECK, QUESTION)
 
     assert (quote.usd, quote.objections, spent()) == (Decimal("0.01"), (), 0)
 
 
-async def test_the_catalogue_can_be_read(shop: Shop, client: httpx.Client) -> None:
+async def test_the_catalogue_can_be_read(shop: OpenClient, client: httpx.Client) -> None:
     buyer = shop(url_of(client), wallet=None)
 
     slugs = [listed.slug for listed in await buyer.services()]
@@ -113,7 +113,7 @@ async def test_the_catalogue_can_be_read(shop: Shop, client: httpx.Client) -> No
     assert CHECK in slugs
 
 
-async def test_input_that_is_wrong_is_told_whole(shop: Shop, client: httpx.Client) -> None:
+async def test_input_that_is_wrong_is_told_whole(shop: OpenClient, client: httpx.Client) -> None:
     ledger = Ledger()
 
     with pytest.raises(InvalidInput) as error:
@@ -127,14 +127,14 @@ async def test_input_that_is_wrong_is_told_whole(shop: Shop, client: httpx.Clien
 @pytest.mark.parametrize(
     "body", [{"a": {1, 2}}, {"a": float("nan")}, {"a": "\ud800"}, ["a"], "a", None], ids=str
 )
-async def test_what_json_cannot_say_is_not_sent(shop: Shop, client: httpx.Client, body: object) -> None:
+async def test_what_json_cannot_say_is_not_sent(shop: OpenClient, client: httpx.Client, body: object) -> None:
     with pytest.raises(InvalidInput) as error:
         await shop(url_of(client)).call(CHECK, body)  # pyright: ignore[reportArgumentType]
 
     assert error.value.issues[0].path == ""
 
 
-async def test_options_beyond_a_cent_are_named(shop: Shop, client: httpx.Client) -> None:
+async def test_options_beyond_a_cent_are_named(shop: OpenClient, client: httpx.Client) -> None:
     with pytest.raises(UnsupportedOptions) as error:
         await shop(url_of(client)).call("crawler-scrape", {"url": "https://a.example", "actions": []})
 
@@ -142,13 +142,15 @@ async def test_options_beyond_a_cent_are_named(shop: Shop, client: httpx.Client)
 
 
 @pytest.mark.parametrize("slug", ["no-such", "../health", "", "a b", "x" * 200])
-async def test_a_service_that_is_not_there_is_not_found(shop: Shop, client: httpx.Client, slug: str) -> None:
+async def test_a_service_that_is_not_there_is_not_found(
+    shop: OpenClient, client: httpx.Client, slug: str
+) -> None:
     with pytest.raises(NotFound, match="no service"):
         await shop(url_of(client)).call(slug, {})
 
 
 async def test_a_wallet_without_money_is_told_so(
-    shop: Shop, api: ApiFactory, chain_settings: Settings
+    shop: OpenClient, api: ApiFactory, chain_settings: Settings
 ) -> None:
     poor = Wallet.from_key("0x" + "17" * 32)
 
@@ -159,7 +161,11 @@ async def test_a_wallet_without_money_is_told_so(
 
 
 async def test_no_data_is_an_answer_that_is_charged(
-    shop: Shop, api: ApiFactory, chain_settings: Settings, upstreams: FakeUpstreams, spent: Callable[[], int]
+    shop: OpenClient,
+    api: ApiFactory,
+    chain_settings: Settings,
+    upstreams: FakeUpstreams,
+    spent: Callable[[], int],
 ) -> None:
     upstreams.set_response("dexscreener", PAIRS, [])
     ledger = Ledger()
@@ -173,7 +179,11 @@ async def test_no_data_is_an_answer_that_is_charged(
 
 
 async def test_a_payment_for_a_service_that_fails_buys_the_answer_later(
-    shop: Shop, api: ApiFactory, chain_settings: Settings, upstreams: FakeUpstreams, spent: Callable[[], int]
+    shop: OpenClient,
+    api: ApiFactory,
+    chain_settings: Settings,
+    upstreams: FakeUpstreams,
+    spent: Callable[[], int],
 ) -> None:
     upstreams.set_response("dexscreener", PAIRS, "oops", status=500)
     buyer = shop(url_of(api(on_dexscreener(chain_settings, upstreams))))
@@ -195,7 +205,7 @@ async def test_a_payment_for_a_service_that_fails_buys_the_answer_later(
 
 
 async def test_an_api_without_payments_is_unavailable(
-    shop: Shop, api: ApiFactory, settings: Settings
+    shop: OpenClient, api: ApiFactory, settings: Settings
 ) -> None:
     url = url_of(api(settings.model_copy(update={"pay_to": None})))
 
@@ -206,7 +216,7 @@ async def test_an_api_without_payments_is_unavailable(
 
 
 async def test_a_service_without_its_source_is_unavailable_and_free(
-    shop: Shop, client: httpx.Client, facilitator: StubFacilitator
+    shop: OpenClient, client: httpx.Client, facilitator: StubFacilitator
 ) -> None:
     with pytest.raises(Unavailable, match="Another deployment may serve it") as error:
         await shop(url_of(client)).call("crawler-search", {"query": "x402"})
@@ -215,7 +225,7 @@ async def test_a_service_without_its_source_is_unavailable_and_free(
 
 
 async def test_a_refused_payment_moved_nothing_and_is_not_sent_again(
-    shop: Shop, client: httpx.Client, facilitator: StubFacilitator
+    shop: OpenClient, client: httpx.Client, facilitator: StubFacilitator
 ) -> None:
     facilitator.next = [refuse_with("invalid_exact_evm_transaction_simulation_failed")]
     buyer = shop(url_of(client))
@@ -232,7 +242,7 @@ async def test_a_refused_payment_moved_nothing_and_is_not_sent_again(
 
 
 async def test_an_unknown_outcome_is_resolved_with_the_same_payment(
-    shop: Shop, client: httpx.Client, facilitator: StubFacilitator
+    shop: OpenClient, client: httpx.Client, facilitator: StubFacilitator
 ) -> None:
     facilitator.next = [facilitator.move_then_reply(reply_with(200, "<html>"))]
 
@@ -241,20 +251,20 @@ async def test_an_unknown_outcome_is_resolved_with_the_same_payment(
     assert (answer.money, sum(facilitator.moved.values())) == ("moved", 1)
 
 
-async def test_an_api_that_is_down_is_unreachable(shop: Shop) -> None:
+async def test_an_api_that_is_down_is_unreachable(shop: OpenClient) -> None:
     with pytest.raises(Unreachable, match="cannot be reached") as error:
         await shop("http://127.0.0.1:9").call(CHECK, QUESTION)
 
     assert error.value.money == "not_moved"
 
 
-async def test_a_public_host_is_not_called_without_tls(shop: Shop) -> None:
+async def test_a_public_host_is_not_called_without_tls(shop: OpenClient) -> None:
     with pytest.raises(AddressRefused, match="public address without TLS"):
         shop("http://api.example.com")
 
 
 async def test_the_caps_of_a_client_hold_over_its_calls(
-    shop: Shop, client: httpx.Client, facilitator: StubFacilitator
+    shop: OpenClient, client: httpx.Client, facilitator: StubFacilitator
 ) -> None:
     buyer = shop(url_of(client), caps=Caps(total=Decimal("0.02")))
 
@@ -268,7 +278,7 @@ async def test_the_caps_of_a_client_hold_over_its_calls(
 
 @pytest.mark.parametrize("fault", ["no_response", "cut_headers", "cut_body", "reset"])
 async def test_a_lost_answer_costs_one_transfer(
-    shop: Shop,
+    shop: OpenClient,
     api: ApiFactory,
     chain_settings: Settings,
     hostile: HostileApi,
@@ -277,7 +287,7 @@ async def test_a_lost_answer_costs_one_transfer(
 ) -> None:
     behind = api(chain_settings)
     passed = passing(behind)
-    hostile.described = Said(200, behind.get(PHISHING).json() | {"slug": SLUG})
+    hostile.service_response = PlannedResponse(200, behind.get(PHISHING).json() | {"slug": SLUG})
     hostile.unpaid, hostile.paid = [passed], [lambda asked: replace(passed(asked), fault=fault), passed]
 
     answer = await shop(hostile.url).call(SLUG, QUESTION)

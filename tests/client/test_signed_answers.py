@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 from buyer import decode_header, encode_header
-from buyers_shell import Shell, key_of
+from buyers_shell import Shell, private_key_of
 from facilitators import build_settings, open_stub_facilitator
-from hostile import SLUG, Asked, HostileApi, Said, envelope, receipt
-from shopping import Shop
+from hostile import SLUG, HostileApi, PlannedResponse, ReceivedRequest, answer_body, payment_response
+from shopping import OpenClient
 from signed import OTHER, SIGNER
 
 from centgate.client.ledger import Ledger
@@ -33,7 +33,9 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Generator[str]:
         yield url
 
 
-async def test_an_answer_says_who_signed_its_receipt_and_has_all_that_proves_it(shop: Shop, url: str) -> None:
+async def test_an_answer_says_who_signed_its_receipt_and_has_all_that_proves_it(
+    shop: OpenClient, url: str
+) -> None:
     answer = await shop(url).call("phishing-check", QUESTION)
 
     assert answer.receipt
@@ -43,7 +45,7 @@ async def test_an_answer_says_who_signed_its_receipt_and_has_all_that_proves_it(
     assert kept.is_valid
 
 
-async def test_the_ledger_keeps_a_signed_receipt(shop: Shop, url: str, tmp_path: Path) -> None:
+async def test_the_ledger_keeps_a_signed_receipt(shop: OpenClient, url: str, tmp_path: Path) -> None:
     ledger = tmp_path / "ledger"
     answer = await shop(url, ledger=Ledger(ledger)).call("phishing-check", QUESTION)
 
@@ -53,9 +55,9 @@ async def test_the_ledger_keeps_a_signed_receipt(shop: Shop, url: str, tmp_path:
     assert [record.receipt for record in records] == [None, answer.receipt.header]
 
 
-def signed_for(asked: Asked, body: Any, **changes: Any) -> str:
+def signed_for(asked: ReceivedRequest, body: Any, **changes: Any) -> str:
     """PAYMENT-RESPONSE with a receipt for a body; `changes` are what is said around it."""
-    settled = decode_header(receipt(asked))
+    settled = decode_header(payment_response(asked))
     resource = decode_header(asked.payment or "")["resource"]["url"]
     signed = SIGNER.sign_receipt(settled, resource, json.dumps(body).encode(), now=1_790_000_000)
     return encode_header({**settled, **changes, "extensions": signed})
@@ -76,12 +78,14 @@ OTHERS = OTHER.sign_receipt(
     ids=["another body", "no receipt", "another's receipt"],
 )
 async def test_a_receipt_that_does_not_hold_is_noted_and_the_answer_given(
-    shop: Shop, hostile: HostileApi, body: Any, extensions: dict[str, Any], why: str
+    shop: OpenClient, hostile: HostileApi, body: Any, extensions: dict[str, Any], why: str
 ) -> None:
-    def deliver(asked: Asked) -> Said:
-        said = decode_header(signed_for(asked, body or envelope()))
+    def deliver(asked: ReceivedRequest) -> PlannedResponse:
+        said = decode_header(signed_for(asked, body or answer_body()))
         said["extensions"] |= extensions
-        return Said(200, envelope(), {"PAYMENT-RESPONSE": encode_header(said)}, takes=True)
+        return PlannedResponse(
+            200, answer_body(), {"PAYMENT-RESPONSE": encode_header(said)}, accepts_payment=True
+        )
 
     hostile.paid = [deliver]
 
@@ -93,16 +97,16 @@ async def test_a_receipt_that_does_not_hold_is_noted_and_the_answer_given(
     assert note.startswith(f"the API's signed receipt proves nothing: {why}")
 
 
-async def test_a_receipt_for_another_service_is_noted(shop: Shop, hostile: HostileApi) -> None:
-    def deliver(asked: Asked) -> Said:
-        settled = decode_header(receipt(asked))
-        body = json.dumps(envelope()).encode()
+async def test_a_receipt_for_another_service_is_noted(shop: OpenClient, hostile: HostileApi) -> None:
+    def deliver(asked: ReceivedRequest) -> PlannedResponse:
+        settled = decode_header(payment_response(asked))
+        body = json.dumps(answer_body()).encode()
         signed = SIGNER.sign_receipt(settled, f"{hostile.url}/services/other", body, now=1)
-        return Said(
+        return PlannedResponse(
             200,
-            envelope(),
+            answer_body(),
             {"PAYMENT-RESPONSE": encode_header({**settled, "extensions": signed})},
-            takes=True,
+            accepts_payment=True,
         )
 
     hostile.paid = [deliver]
@@ -113,7 +117,7 @@ async def test_a_receipt_for_another_service_is_noted(shop: Shop, hostile: Hosti
 
 
 def test_what_the_commands_keep_can_be_checked_by_the_command(url: str, tmp_path: Path) -> None:
-    shell = Shell(tmp_path, {"CENTGATE_API_URL": url, "CENTGATE_WALLET_KEY": key_of()})
+    shell = Shell(tmp_path, {"CENTGATE_API_URL": url, "CENTGATE_WALLET_KEY": private_key_of()})
     shown = shell("call", "phishing-check", "url=https://wallet-ethereum.net/unlock")
     (kept,) = json.loads(shell("wallet", "receipts", "--json").stdout)
 

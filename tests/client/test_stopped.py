@@ -6,18 +6,18 @@ from contextlib import suppress
 from datetime import UTC, datetime
 
 import pytest
-from hostile import PATH, SLUG, HostileApi, Reply, Said, failure
-from shopping import HASTY
+from hostile import PATH, SLUG, HostileApi, PlannedResponse, Reply, error_response
+from shopping import SHORT_TIMEOUTS
 
 from centgate.client.errors import BuyerError
 from centgate.client.ledger import Ledger
-from centgate.client.payment import Order, canonical
-from centgate.client.shell.calling import Wanted, stopped
+from centgate.client.payment import PurchaseOrder, canonical_json
+from centgate.client.shell.calling import PendingPurchase, report_interruption
 from centgate.client.sync import Centgate
 from centgate.client.wallet import Wallet
-from centgate.devchain.accounts import BUYERS
+from centgate.devchain.accounts import BUYER_ACCOUNTS
 
-REFUSED = failure(
+REFUSED = error_response(
     402, "payment_required", note={"state": "refused", "charged": False, "retry": "new_payment"}
 )
 
@@ -26,7 +26,7 @@ REFUSED = failure(
     ("paid", "code", "told"),
     [
         ([], 5, "after the payment was answered"),
-        ([Said(500, b"")] * 9, 5, "it is unknown whether it moved"),
+        ([PlannedResponse(500, b"")] * 9, 5, "it is unknown whether it moved"),
         ([REFUSED], 4, "after the payment was refused"),
     ],
     ids=["answered", "open", "refused"],
@@ -36,18 +36,31 @@ def test_after_a_payment_it_does_not_say_that_nothing_was_signed(
 ) -> None:
     began, ledger = datetime.now(UTC), Ledger()
     hostile.paid = paid
-    wallet = Wallet.from_key(BUYERS[0].private_key)
-    with Centgate(hostile.url, wallet, ledger=ledger, patience=HASTY) as client, suppress(BuyerError):
+    wallet = Wallet.from_key(BUYER_ACCOUNTS[0].private_key)
+    with (
+        Centgate(hostile.url, wallet, ledger=ledger, patience=SHORT_TIMEOUTS) as client,
+        suppress(BuyerError),
+    ):
         client.call(SLUG, {})
 
-    assert stopped(Wanted(ledger, Order(hostile.url, PATH, canonical({}))), began) == code
+    assert (
+        report_interruption(
+            PendingPurchase(ledger, PurchaseOrder(hostile.url, PATH, canonical_json({}))), began
+        )
+        == code
+    )
     assert told in capsys.readouterr().err
 
 
 def test_a_payment_of_before_is_not_told(hostile: HostileApi, capsys: pytest.CaptureFixture[str]) -> None:
     ledger = Ledger()
-    with Centgate(hostile.url, Wallet.from_key(BUYERS[0].private_key), ledger=ledger) as client:
+    with Centgate(hostile.url, Wallet.from_key(BUYER_ACCOUNTS[0].private_key), ledger=ledger) as client:
         client.call(SLUG, {})
 
-    assert stopped(Wanted(ledger, Order(hostile.url, PATH, canonical({}))), datetime.now(UTC)) == 130
+    assert (
+        report_interruption(
+            PendingPurchase(ledger, PurchaseOrder(hostile.url, PATH, canonical_json({}))), datetime.now(UTC)
+        )
+        == 130
+    )
     assert "nothing was signed" in capsys.readouterr().err

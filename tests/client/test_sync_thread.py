@@ -11,13 +11,13 @@ from collections.abc import Generator
 from contextlib import contextmanager
 
 import pytest
-from hostile import DATA, SLUG, Asked, HostileApi, Said
+from hostile import DATA, SLUG, HostileApi, PlannedResponse, ReceivedRequest
 
 from centgate.client.sync import Centgate
 from centgate.client.wallet import Wallet
-from centgate.devchain.accounts import BUYERS
+from centgate.devchain.accounts import BUYER_ACCOUNTS
 
-KEY = BUYERS[0].private_key
+KEY = BUYER_ACCOUNTS[0].private_key
 PATIENCE = 60
 BEGIN = """
 import logging, os, signal, sys
@@ -68,10 +68,10 @@ def threads() -> list[threading.Thread]:
 def test_an_interrupt_ends_the_call_and_the_client_goes_on(hostile: HostileApi) -> None:
     arrived, release = threading.Event(), threading.Event()
 
-    def hold(asked: Asked) -> Said:
+    def hold(asked: ReceivedRequest) -> PlannedResponse:
         arrived.set()
         release.wait(PATIENCE)
-        return Said(fault="no_response")
+        return PlannedResponse(fault="no_response")
 
     hostile.paid = [hold]
     with started(INTERRUPTED, hostile.url) as process:
@@ -99,7 +99,7 @@ def test_a_process_that_was_forked_has_a_thread_of_its_own(hostile: HostileApi) 
         _, err = process.communicate(timeout=PATIENCE)
 
     assert (process.returncode, err) == (0, "")
-    assert len(hostile.taken) == 4
+    assert len(hostile.accepted_nonces) == 4
 
 
 async def test_it_may_be_used_where_an_event_loop_runs(client: Centgate) -> None:
@@ -139,10 +139,10 @@ def test_closing_ends_the_calls_under_way(client: Centgate, hostile: HostileApi)
     arrived, release = threading.Event(), threading.Event()
     came: list[BaseException] = []
 
-    def hold(asked: Asked) -> Said:
+    def hold(asked: ReceivedRequest) -> PlannedResponse:
         arrived.set()
         release.wait(30)
-        return hostile.delivered(asked)
+        return hostile.deliver(asked)
 
     def call() -> None:
         try:

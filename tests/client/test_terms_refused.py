@@ -9,8 +9,19 @@ from typing import Any
 
 import pytest
 from buyer import decode_header, encode_header
-from hostile import NETWORK, PATH, PAYEE, SLUG, HostileApi, Said, demand, entry, failure, offer
-from shopping import Shop
+from hostile import (
+    NETWORK,
+    PATH,
+    PAYEE,
+    SLUG,
+    HostileApi,
+    PlannedResponse,
+    build_offer,
+    error_response,
+    payment_required,
+    service_entry,
+)
+from shopping import OpenClient
 
 from centgate.client.caps import Caps
 from centgate.client.errors import CapExceeded, Drift, NoWallet, TermsRefused, Unavailable
@@ -56,9 +67,9 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
 
 @pytest.mark.parametrize(("changes", "says"), BAD.values(), ids=BAD)
 async def test_terms_are_refused_and_nothing_is_signed(
-    shop: Shop, hostile: HostileApi, changes: dict[str, Any], says: str
+    shop: OpenClient, hostile: HostileApi, changes: dict[str, Any], says: str
 ) -> None:
-    hostile.unpaid = [demand(offer(hostile.url, **changes))]
+    hostile.unpaid = [payment_required(build_offer(hostile.url, **changes))]
     ledger = Ledger()
 
     with pytest.raises(TermsRefused, match=r".") as refused:
@@ -70,18 +81,18 @@ async def test_terms_are_refused_and_nothing_is_signed(
 
 
 ILL = {
-    "no header": Said(402, {"error": {"code": "payment_required", "message": "pay"}}),
-    "no base64": demand("§$%"),
-    "no json": demand(b64encode(b"{").decode()),
-    "a list": demand(b64encode(b"[]").decode()),
-    "null": demand(b64encode(b"null").decode()),
-    "nothing accepted": demand({**offer("http://127.0.0.1"), "accepts": []}),
-    "accepts of words": demand({**offer("http://127.0.0.1"), "accepts": ["exact"]}),
-    "version as a word": demand({**offer("http://127.0.0.1"), "x402Version": "2"}),
-    "extensions of words": demand({**offer("http://127.0.0.1"), "extensions": ["bazaar"]}),
-    "more levels than can be written": demand(
+    "no header": PlannedResponse(402, {"error": {"code": "payment_required", "message": "pay"}}),
+    "no base64": payment_required("§$%"),
+    "no json": payment_required(b64encode(b"{").decode()),
+    "a list": payment_required(b64encode(b"[]").decode()),
+    "null": payment_required(b64encode(b"null").decode()),
+    "nothing accepted": payment_required({**build_offer("http://127.0.0.1"), "accepts": []}),
+    "accepts of words": payment_required({**build_offer("http://127.0.0.1"), "accepts": ["exact"]}),
+    "version as a word": payment_required({**build_offer("http://127.0.0.1"), "x402Version": "2"}),
+    "extensions of words": payment_required({**build_offer("http://127.0.0.1"), "extensions": ["bazaar"]}),
+    "more levels than can be written": payment_required(
         b64encode(
-            json.dumps(offer("http://127.0.0.1", extensions={"a": "deep"}))
+            json.dumps(build_offer("http://127.0.0.1", extensions={"a": "deep"}))
             .replace('"deep"', "[" * 1000 + "]" * 1000)
             .encode()
         ).decode()
@@ -90,7 +101,9 @@ ILL = {
 
 
 @pytest.mark.parametrize("said", ILL.values(), ids=ILL)
-async def test_what_is_no_terms_is_no_centgate(shop: Shop, hostile: HostileApi, said: Said) -> None:
+async def test_what_is_no_terms_is_no_centgate(
+    shop: OpenClient, hostile: HostileApi, said: PlannedResponse
+) -> None:
     hostile.unpaid = [said]
 
     with pytest.raises(Drift) as drift:
@@ -100,8 +113,8 @@ async def test_what_is_no_terms_is_no_centgate(shop: Shop, hostile: HostileApi, 
     assert hostile.payments == []
 
 
-async def test_terms_that_no_header_could_echo_are_refused(shop: Shop, hostile: HostileApi) -> None:
-    hostile.unpaid = [demand(offer(hostile.url, extensions={"long": "x" * 20_000}))]
+async def test_terms_that_no_header_could_echo_are_refused(shop: OpenClient, hostile: HostileApi) -> None:
+    hostile.unpaid = [payment_required(build_offer(hostile.url, extensions={"long": "x" * 20_000}))]
 
     with pytest.raises(TermsRefused, match="no payment can echo them"):
         await shop(hostile.url).call(SLUG, {})
@@ -109,20 +122,22 @@ async def test_terms_that_no_header_could_echo_are_refused(shop: Shop, hostile: 
 
 @pytest.mark.parametrize("missing", ["scheme", "network", "asset", "amount", "payTo", "maxTimeoutSeconds"])
 async def test_an_entry_that_lacks_a_field_is_refused_by_its_name(
-    shop: Shop, hostile: HostileApi, missing: str
+    shop: OpenClient, hostile: HostileApi, missing: str
 ) -> None:
-    terms = offer(hostile.url)
+    terms = build_offer(hostile.url)
     del terms["accepts"][0][missing]
-    hostile.unpaid = [demand(terms)]
+    hostile.unpaid = [payment_required(terms)]
 
     with pytest.raises(TermsRefused, match=missing):
         await shop(hostile.url).call(SLUG, {})
 
 
-async def test_of_several_entries_the_one_that_can_be_signed_is(shop: Shop, hostile: HostileApi) -> None:
-    terms = offer(hostile.url)
+async def test_of_several_entries_the_one_that_can_be_signed_is(
+    shop: OpenClient, hostile: HostileApi
+) -> None:
+    terms = build_offer(hostile.url)
     terms["accepts"] = [{**terms["accepts"][0], "network": "eip155:999"}, *terms["accepts"]]
-    hostile.unpaid = [demand(terms)]
+    hostile.unpaid = [payment_required(terms)]
 
     answer = await shop(hostile.url).call(SLUG, {})
 
@@ -130,21 +145,23 @@ async def test_of_several_entries_the_one_that_can_be_signed_is(shop: Shop, host
     assert answer.receipt.network == NETWORK
 
 
-async def test_the_work_before_the_money_where_there_is_a_choice(shop: Shop, hostile: HostileApi) -> None:
-    terms = offer(hostile.url)
-    after = offer(hostile.url, extra={"paymentFlow": "authorization"})["accepts"][0]
+async def test_the_work_before_the_money_where_there_is_a_choice(
+    shop: OpenClient, hostile: HostileApi
+) -> None:
+    terms = build_offer(hostile.url)
+    after = build_offer(hostile.url, extra={"paymentFlow": "authorization"})["accepts"][0]
     terms["accepts"] = [*terms["accepts"], after]
-    hostile.unpaid = [demand(terms)]
+    hostile.unpaid = [payment_required(terms)]
 
     await shop(hostile.url).call(SLUG, {})
 
     assert decode_header(hostile.payments[0])["accepted"] == after
 
 
-async def test_the_cheapest_where_there_is_a_choice(shop: Shop, hostile: HostileApi) -> None:
-    terms = offer(hostile.url)
-    dearer = offer(hostile.url, amount="20000")["accepts"][0]
-    hostile.unpaid = [demand({**terms, "accepts": [dearer, *terms["accepts"]]})]
+async def test_the_cheapest_where_there_is_a_choice(shop: OpenClient, hostile: HostileApi) -> None:
+    terms = build_offer(hostile.url)
+    dearer = build_offer(hostile.url, amount="20000")["accepts"][0]
+    hostile.unpaid = [payment_required({**terms, "accepts": [dearer, *terms["accepts"]]})]
 
     answer = await shop(hostile.url).call(SLUG, {})
 
@@ -152,8 +169,10 @@ async def test_the_cheapest_where_there_is_a_choice(shop: Shop, hostile: Hostile
     assert answer.receipt.amount == Decimal("0.01")
 
 
-async def test_a_token_the_buyer_allows_is_paid_in(shop: Shop, hostile: HostileApi) -> None:
-    hostile.unpaid = [demand(offer(hostile.url, asset=TOKEN, extra={"name": "Other", "version": "7"}))]
+async def test_a_token_the_buyer_allows_is_paid_in(shop: OpenClient, hostile: HostileApi) -> None:
+    hostile.unpaid = [
+        payment_required(build_offer(hostile.url, asset=TOKEN, extra={"name": "Other", "version": "7"}))
+    ]
     allowed = Allowed(assets={NETWORK: Asset(TOKEN, "Other", "7")})
 
     answer = await shop(hostile.url, allowed=allowed).call(SLUG, {})
@@ -161,8 +180,10 @@ async def test_a_token_the_buyer_allows_is_paid_in(shop: Shop, hostile: HostileA
     assert answer.money == "moved"
 
 
-async def test_the_price_is_told_by_the_tokens_own_decimals(shop: Shop, hostile: HostileApi) -> None:
-    hostile.unpaid = [demand(offer(hostile.url, asset=TOKEN, extra={"name": "Other", "version": "7"}))]
+async def test_the_price_is_told_by_the_tokens_own_decimals(shop: OpenClient, hostile: HostileApi) -> None:
+    hostile.unpaid = [
+        payment_required(build_offer(hostile.url, asset=TOKEN, extra={"name": "Other", "version": "7"}))
+    ]
     allowed = Allowed(assets={NETWORK: Asset(TOKEN, "Other", "7", decimals=2)})
 
     quote = await shop(hostile.url, allowed=allowed).terms(SLUG, {})
@@ -170,15 +191,17 @@ async def test_the_price_is_told_by_the_tokens_own_decimals(shop: Shop, hostile:
     assert quote.usd == 100
 
 
-async def test_a_network_the_buyer_leaves_out_is_not_paid_on(shop: Shop, hostile: HostileApi) -> None:
+async def test_a_network_the_buyer_leaves_out_is_not_paid_on(shop: OpenClient, hostile: HostileApi) -> None:
     allowed = Allowed(networks=frozenset({"eip155:8453"}))
 
     with pytest.raises(TermsRefused, match="does not pay on"):
         await shop(hostile.url, allowed=allowed).call(SLUG, {})
 
 
-async def test_terms_for_another_host_can_be_allowed(shop: Shop, hostile: HostileApi) -> None:
-    hostile.unpaid = [demand(offer(hostile.url, resource={"url": "https://api.example" + PATH}))]
+async def test_terms_for_another_host_can_be_allowed(shop: OpenClient, hostile: HostileApi) -> None:
+    hostile.unpaid = [
+        payment_required(build_offer(hostile.url, resource={"url": "https://api.example" + PATH}))
+    ]
 
     answer = await shop(hostile.url, allowed=Allowed(hosts=frozenset({"api.example"}))).call(SLUG, {})
 
@@ -194,7 +217,7 @@ async def test_terms_for_another_host_can_be_allowed(shop: Shop, hostile: Hostil
     ids=["per call", "total"],
 )
 async def test_a_price_above_a_cap_is_not_signed(
-    shop: Shop, hostile: HostileApi, caps: Caps, says: str
+    shop: OpenClient, hostile: HostileApi, caps: Caps, says: str
 ) -> None:
     with pytest.raises(CapExceeded, match=says) as error:
         await shop(hostile.url, caps=caps).call(SLUG, {})
@@ -203,7 +226,7 @@ async def test_a_price_above_a_cap_is_not_signed(
     assert hostile.payments == []
 
 
-async def test_only_the_pinned_payee_is_paid(shop: Shop, hostile: HostileApi) -> None:
+async def test_only_the_pinned_payee_is_paid(shop: OpenClient, hostile: HostileApi) -> None:
     with pytest.raises(TermsRefused, match="pinned to"):
         await shop(hostile.url, payee=OTHER).call(SLUG, {})
 
@@ -211,34 +234,36 @@ async def test_only_the_pinned_payee_is_paid(shop: Shop, hostile: HostileApi) ->
     assert (await shop(hostile.url, payee=PAYEE).call(SLUG, {})).money == "moved"
 
 
-async def test_a_payee_that_changes_is_refused_until_it_is_accepted(shop: Shop, hostile: HostileApi) -> None:
+async def test_a_payee_that_changes_is_refused_until_it_is_accepted(
+    shop: OpenClient, hostile: HostileApi
+) -> None:
     ledger = Ledger()
     await shop(hostile.url, ledger=ledger).call(SLUG, {"first": 1})
-    hostile.unpaid = [demand(offer(hostile.url, payTo=OTHER)) for _ in range(3)]
+    hostile.unpaid = [payment_required(build_offer(hostile.url, payTo=OTHER)) for _ in range(3)]
 
     with pytest.raises(TermsRefused, match=f"CENTGATE_PAYEE={OTHER}"):
         await shop(hostile.url, ledger=ledger).call(SLUG, {"second": 2})
     await shop(hostile.url, ledger=ledger, payee=OTHER).call(SLUG, {"second": 2})
     await shop(hostile.url, ledger=ledger).call(SLUG, {"third": 3})
 
-    assert len(hostile.taken) == 3
+    assert len(hostile.accepted_nonces) == 3
 
 
-async def test_without_a_wallet_nothing_is_signed(shop: Shop, hostile: HostileApi) -> None:
+async def test_without_a_wallet_nothing_is_signed(shop: OpenClient, hostile: HostileApi) -> None:
     with pytest.raises(NoWallet, match="centgate wallet new"):
         await shop(hostile.url, wallet=None).call(SLUG, {})
 
     assert hostile.payments == []
 
 
-async def test_an_api_that_takes_no_payments_is_unavailable(shop: Shop, hostile: HostileApi) -> None:
-    hostile.unpaid = [failure(402, "payment_not_configured")]
+async def test_an_api_that_takes_no_payments_is_unavailable(shop: OpenClient, hostile: HostileApi) -> None:
+    hostile.unpaid = [error_response(402, "payment_not_configured")]
 
     with pytest.raises(Unavailable, match="does not sell it"):
         await shop(hostile.url).call(SLUG, {})
 
 
-async def test_the_terms_can_be_had_without_signing(shop: Shop, hostile: HostileApi) -> None:
+async def test_the_terms_can_be_had_without_signing(shop: OpenClient, hostile: HostileApi) -> None:
     quote = await shop(hostile.url, wallet=None, payee=OTHER, caps=Caps(total=Decimal(0))).terms(SLUG, {})
 
     assert (quote.usd, quote.network, quote.payee, quote.seconds) == (Decimal("0.01"), NETWORK, PAYEE, 60)
@@ -247,12 +272,12 @@ async def test_the_terms_can_be_had_without_signing(shop: Shop, hostile: Hostile
 
 
 async def test_extensions_are_echoed_unchanged_with_an_idempotency_key(
-    shop: Shop, hostile: HostileApi
+    shop: OpenClient, hostile: HostileApi
 ) -> None:
     bazaar = {"info": {"input": {"type": "http", "body": {"ü": [1, None]}}}, "schema": {"type": "object"}}
     identifier = {"info": {"required": False}, "schema": {}}
     extensions = {"bazaar": bazaar, "payment-identifier": identifier}
-    hostile.unpaid = [demand(offer(hostile.url, extensions=extensions))]
+    hostile.unpaid = [payment_required(build_offer(hostile.url, extensions=extensions))]
 
     await shop(hostile.url).call(SLUG, {})
 
@@ -263,32 +288,36 @@ async def test_extensions_are_echoed_unchanged_with_an_idempotency_key(
 
 
 @pytest.mark.parametrize("path", ["//evil.example/x", "http://evil.example/", "/a?b=c", "/a b", "/a\n", ""])
-async def test_a_service_that_is_elsewhere_is_not_asked(shop: Shop, hostile: HostileApi, path: str) -> None:
-    hostile.described = Said(200, entry(path=path))
+async def test_a_service_that_is_elsewhere_is_not_asked(
+    shop: OpenClient, hostile: HostileApi, path: str
+) -> None:
+    hostile.service_response = PlannedResponse(200, service_entry(path=path))
 
     with pytest.raises(Drift, match="no path"):
         await shop(hostile.url).call(SLUG, {})
 
-    assert [asked.method for asked in hostile.asked] == ["GET"]
+    assert [asked.method for asked in hostile.requests] == ["GET"]
 
 
-async def test_terms_without_extensions_or_padding_are_signed(shop: Shop, hostile: HostileApi) -> None:
+async def test_terms_without_extensions_or_padding_are_signed(shop: OpenClient, hostile: HostileApi) -> None:
     for blanks in range(3):
-        terms = encode_header(offer(hostile.url, extensions=None, error="pay" + " " * blanks)).rstrip("=")
-        hostile.unpaid = [demand(terms)]
+        terms = encode_header(build_offer(hostile.url, extensions=None, error="pay" + " " * blanks)).rstrip(
+            "="
+        )
+        hostile.unpaid = [payment_required(terms)]
 
         await shop(hostile.url).call(SLUG, {})
 
-    assert len(hostile.taken) == 3
+    assert len(hostile.accepted_nonces) == 3
 
 
 @pytest.mark.parametrize("other", [5, None, {}, {"scheme": 1}], ids=repr)
 async def test_an_entry_that_is_none_beside_a_good_one_is_passed_over(
-    shop: Shop, hostile: HostileApi, other: object
+    shop: OpenClient, hostile: HostileApi, other: object
 ) -> None:
-    terms = offer(hostile.url)
+    terms = build_offer(hostile.url)
     terms["accepts"] = [other, *terms["accepts"]]
-    hostile.unpaid = [demand(terms)] * 2
+    hostile.unpaid = [payment_required(terms)] * 2
 
     quote = await shop(hostile.url).terms(SLUG, {})
     answer = await shop(hostile.url).call(SLUG, {})

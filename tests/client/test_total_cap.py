@@ -16,17 +16,17 @@ from threading import Thread
 from typing import Any
 
 import pytest
-from buyers_shell import Shell, key_of
-from hostile import NETWORK, SLUG, HostileApi, Said, failure
-from shopping import HASTY, NOBODY, Shop
+from buyers_shell import Shell, private_key_of
+from hostile import NETWORK, SLUG, HostileApi, PlannedResponse, error_response
+from shopping import NO_AUTHORITIES, SHORT_TIMEOUTS, OpenClient
 
 from centgate.client.caps import Caps
 from centgate.client.errors import BuyerError, CapExceeded, Unresolved
-from centgate.client.ledger import Ledger, Record
+from centgate.client.ledger import Ledger, LedgerRecord
 from centgate.client.sync import Centgate
 from centgate.client.wallet import Wallet
-from centgate.devchain.accounts import BUYERS
-from centgate.devchain.token import authorization_state_call
+from centgate.devchain.accounts import BUYER_ACCOUNTS
+from centgate.devchain.token import encode_authorization_state_call
 
 CENT = Caps(total=Decimal("0.01"))
 REFUSED = {"state": "refused", "charged": False, "retry": "new_payment"}
@@ -55,7 +55,7 @@ with Centgate(url, Wallet.from_key(key), caps=caps, ledger=Ledger(path), watch=w
 
 def start_buyer(url: str, path: Path, number: int = 0, die: str = "") -> subprocess.Popen[bytes]:
     """Start a process that buys three answers under a cap of two, once its standard input has a line."""
-    given = [url, BUYERS[0].private_key, str(path), str(number), die]
+    given = [url, BUYER_ACCOUNTS[0].private_key, str(path), str(number), die]
     return subprocess.Popen([sys.executable, "-c", PROGRAM, *given], stdin=subprocess.PIPE)
 
 
@@ -64,11 +64,11 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "ledger.jsonl"
 
 
-def last_state(path: Path) -> Record:
+def last_state(path: Path) -> LedgerRecord:
     return Ledger(path).records()[-1]
 
 
-async def test_a_second_client_finds_the_cap_spent(shop: Shop, hostile: HostileApi, path: Path) -> None:
+async def test_a_second_client_finds_the_cap_spent(shop: OpenClient, hostile: HostileApi, path: Path) -> None:
     await shop(hostile.url, caps=CENT, ledger=Ledger(path)).call(SLUG, {"n": 1})
 
     with pytest.raises(CapExceeded, match=r"\$0.01 of the cap of \$0.01"):
@@ -89,7 +89,9 @@ def test_processes_that_sign_at_once_keep_to_one_cap(hostile: HostileApi, path: 
     assert len(set(hostile.payments)) == 2
 
 
-async def test_a_payment_of_a_process_that_died_counts(shop: Shop, hostile: HostileApi, path: Path) -> None:
+async def test_a_payment_of_a_process_that_died_counts(
+    shop: OpenClient, hostile: HostileApi, path: Path
+) -> None:
     process = start_buyer(hostile.url, path, die="signed")
     process.communicate(b"\n", timeout=60)
 
@@ -101,9 +103,9 @@ async def test_a_payment_of_a_process_that_died_counts(shop: Shop, hostile: Host
 
 
 async def test_a_refused_payment_counts_in_the_next_process(
-    shop: Shop, hostile: HostileApi, path: Path
+    shop: OpenClient, hostile: HostileApi, path: Path
 ) -> None:
-    hostile.paid = [failure(402, "payment_required", note=REFUSED)]
+    hostile.paid = [error_response(402, "payment_required", note=REFUSED)]
     with pytest.raises(BuyerError):
         await shop(hostile.url, caps=CENT, ledger=Ledger(path)).call(SLUG, {})
 
@@ -113,8 +115,8 @@ async def test_a_refused_payment_counts_in_the_next_process(
     assert len(set(hostile.payments)) == 1
 
 
-async def test_each_wallet_has_a_count_of_its_own(shop: Shop, hostile: HostileApi, path: Path) -> None:
-    other = Wallet.from_key(BUYERS[1].private_key)
+async def test_each_wallet_has_a_count_of_its_own(shop: OpenClient, hostile: HostileApi, path: Path) -> None:
+    other = Wallet.from_key(BUYER_ACCOUNTS[1].private_key)
     await shop(hostile.url, caps=CENT, ledger=Ledger(path)).call(SLUG, {})
 
     answer = await shop(hostile.url, caps=CENT, ledger=Ledger(path), wallet=other).call(SLUG, {})
@@ -123,9 +125,9 @@ async def test_each_wallet_has_a_count_of_its_own(shop: Shop, hostile: HostileAp
 
 
 async def test_an_open_payment_is_sent_again_although_the_cap_is_spent(
-    shop: Shop, hostile: HostileApi, path: Path
+    shop: OpenClient, hostile: HostileApi, path: Path
 ) -> None:
-    hostile.paid = [Said(500, b"")] * 4
+    hostile.paid = [PlannedResponse(500, b"")] * 4
     with pytest.raises(Unresolved):
         await shop(hostile.url, caps=CENT, ledger=Ledger(path)).call(SLUG, {})
 
@@ -137,8 +139,8 @@ async def test_an_open_payment_is_sent_again_although_the_cap_is_spent(
 def test_a_ledger_that_is_removed_does_not_empty_the_count_of_a_client(
     hostile: HostileApi, path: Path
 ) -> None:
-    wallet = Wallet.from_key(BUYERS[0].private_key)
-    with Centgate(hostile.url, wallet, caps=CENT, ledger=Ledger(path), tls=NOBODY) as client:
+    wallet = Wallet.from_key(BUYER_ACCOUNTS[0].private_key)
+    with Centgate(hostile.url, wallet, caps=CENT, ledger=Ledger(path), tls=NO_AUTHORITIES) as client:
         client.call(SLUG, {"n": 1})
         path.unlink()
 
@@ -146,7 +148,9 @@ def test_a_ledger_that_is_removed_does_not_empty_the_count_of_a_client(
             client.call(SLUG, {"n": 2})
 
 
-async def test_a_dry_run_says_that_the_cap_is_spent(shop: Shop, hostile: HostileApi, path: Path) -> None:
+async def test_a_dry_run_says_that_the_cap_is_spent(
+    shop: OpenClient, hostile: HostileApi, path: Path
+) -> None:
     await shop(hostile.url, caps=CENT, ledger=Ledger(path)).call(SLUG, {"n": 1})
 
     quote = await shop(hostile.url, caps=CENT, ledger=Ledger(path), wallet=None).terms(SLUG, {"n": 2})
@@ -155,8 +159,10 @@ async def test_a_dry_run_says_that_the_cap_is_spent(shop: Shop, hostile: Hostile
 
 
 def test_a_new_count_begins_for_a_client_that_runs(hostile: HostileApi, path: Path) -> None:
-    wallet = Wallet.from_key(BUYERS[0].private_key)
-    with Centgate(hostile.url, wallet, caps=CENT, ledger=Ledger(path), patience=HASTY, tls=NOBODY) as client:
+    wallet = Wallet.from_key(BUYER_ACCOUNTS[0].private_key)
+    with Centgate(
+        hostile.url, wallet, caps=CENT, ledger=Ledger(path), patience=SHORT_TIMEOUTS, tls=NO_AUTHORITIES
+    ) as client:
         client.call(SLUG, {"n": 1})
         with Ledger(path).entry() as entry:
             entry.reset_cap(wallet.address)
@@ -175,7 +181,7 @@ def shell(hostile: HostileApi, tmp_path: Path, path: Path) -> Shell:
     """A buyer of one cent in all, with a key and a ledger."""
     settings = {
         "CENTGATE_API_URL": hostile.url,
-        "CENTGATE_WALLET_KEY": key_of(),
+        "CENTGATE_WALLET_KEY": private_key_of(),
         "CENTGATE_CAP_TOTAL": "0.01",
         "CENTGATE_LEDGER": str(path),
     }
@@ -202,7 +208,7 @@ def test_the_command_shows_what_is_counted(shell: Shell) -> None:
     told = read_cap(shell)
 
     assert (told["signedUsd"], told["capUsd"], told["leftUsd"]) == ("0.01", "0.01", "0.00")
-    assert told["payer"] == BUYERS[0].address
+    assert told["payer"] == BUYER_ACCOUNTS[0].address
     assert "$0.01" in shell("wallet", "cap").stdout
 
 
@@ -263,12 +269,12 @@ def node_at(seconds: float, *, used: bool, chain: str = NETWORK) -> Rpc:
 @pytest.fixture
 def expired(hostile: HostileApi, path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     """The nonce of a payment that was refused, and whose window ended an hour ago."""
-    hostile.paid = [failure(402, "payment_required", note=REFUSED)]
+    hostile.paid = [error_response(402, "payment_required", note=REFUSED)]
     now = time.time()
-    wallet = Wallet.from_key(key_of())
+    wallet = Wallet.from_key(private_key_of())
     with (
         monkeypatch.context() as patch,
-        Centgate(hostile.url, wallet, ledger=Ledger(path), tls=NOBODY) as client,
+        Centgate(hostile.url, wallet, ledger=Ledger(path), tls=NO_AUTHORITIES) as client,
     ):
         patch.setattr(time, "time", lambda: now - 3700)
         with pytest.raises(BuyerError):
@@ -296,7 +302,7 @@ def test_the_node_is_asked_for_the_nonce_at_its_block(shell: Shell, expired: str
         read_cap(shell, "--rpc", url)
 
     (call,) = (params for method, params in asked if method == "eth_call")
-    assert call[0]["data"] == authorization_state_call(BUYERS[0].address, expired)
+    assert call[0]["data"] == encode_authorization_state_call(BUYER_ACCOUNTS[0].address, expired)
     assert call[1] == "0x10"
 
 
@@ -321,7 +327,7 @@ def test_what_a_node_cannot_know_still_counts(shell: Shell, expired: str, answer
 
 
 def test_a_payment_within_its_window_is_not_asked_for(shell: Shell, hostile: HostileApi, path: Path) -> None:
-    hostile.paid = [failure(402, "payment_required", note=REFUSED)]
+    hostile.paid = [error_response(402, "payment_required", note=REFUSED)]
     shell("call", SLUG, "--body", "{}")
 
     with node(node_at(7200, used=False)) as url:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from buyers_shell import key_of
+from buyers_shell import private_key_of
 from facilitators import StubFacilitator, build_settings, open_stub_facilitator
 
 import centgate.client
@@ -198,7 +198,7 @@ def test_an_answer_of_another_shape_is_reached_through_the_error(change: dict[st
 def test_a_typed_call_is_paid_and_answered(url: str, facilitator: StubFacilitator) -> None:
     facilitator.moved.clear()
 
-    with Centgate(url, Wallet.from_key(key_of())) as client:
+    with Centgate(url, Wallet.from_key(private_key_of())) as client:
         answer = client.phishing_check(url="https://wallet-ethereum.net/unlock")
 
     assert answer.data.status == "blocked"
@@ -210,7 +210,7 @@ def test_a_typed_call_is_paid_and_answered(url: str, facilitator: StubFacilitato
 
 
 async def test_a_typed_call_is_paid_and_awaited(url: str) -> None:
-    async with AsyncCentgate(url, Wallet.from_key(key_of())) as client:
+    async with AsyncCentgate(url, Wallet.from_key(private_key_of())) as client:
         answer = await client.phishing_check(url="https://metamask.io")
 
     assert answer.data.status == "allowed"

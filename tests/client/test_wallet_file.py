@@ -15,10 +15,10 @@ from centgate.client.errors import WalletUnreadable
 from centgate.client.settings import BuyerSettings
 from centgate.client.sync import Centgate
 from centgate.client.wallet import Wallet
-from centgate.devchain.accounts import BUYERS
+from centgate.devchain.accounts import BUYER_ACCOUNTS
 from centgate.eip3009 import recover_signer
 
-KEY, ADDRESS = BUYERS[0].private_key, BUYERS[0].address
+KEY, ADDRESS = BUYER_ACCOUNTS[0].private_key, BUYER_ACCOUNTS[0].address
 posix = pytest.mark.skipif(sys.platform == "win32", reason="modes are those of POSIX")
 
 
@@ -165,14 +165,14 @@ def test_a_pipe_is_no_key_file_and_nobody_waits_for_it(tmp_path: Path) -> None:
 
 def test_the_key_in_the_environment_wins_over_the_file(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CENTGATE_WALLET", str(file))
-    monkeypatch.setenv("CENTGATE_WALLET_KEY", BUYERS[1].private_key)
+    monkeypatch.setenv("CENTGATE_WALLET_KEY", BUYER_ACCOUNTS[1].private_key)
     settings = BuyerSettings()
 
     wallet = settings.open_wallet()
 
     assert wallet
-    assert wallet.address == BUYERS[1].address
-    assert BUYERS[1].private_key[2:] not in repr(settings)
+    assert wallet.address == BUYER_ACCOUNTS[1].address
+    assert BUYER_ACCOUNTS[1].private_key[2:] not in repr(settings)
 
 
 def test_the_key_file_is_named_by_the_environment(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,10 +12,20 @@ from typing import Any, get_args
 import anyio
 import pytest
 from buyer import encode_header
-from hostile import SLUG, Asked, Fault, HostileApi, Said, envelope, hostile_api, offer, receipt
+from hostile import (
+    SLUG,
+    Fault,
+    HostileApi,
+    PlannedResponse,
+    ReceivedRequest,
+    answer_body,
+    build_offer,
+    hostile_api,
+    payment_response,
+)
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from shopping import HASTY, NOBODY
+from shopping import NO_AUTHORITIES, SHORT_TIMEOUTS
 
 from centgate.client.answers import Answer
 from centgate.client.asynchronous import AsyncCentgate
@@ -23,7 +33,7 @@ from centgate.client.errors import BuyerError
 from centgate.client.ledger import Ledger
 from centgate.client.sync import Centgate
 from centgate.client.wallet import Wallet
-from centgate.devchain.accounts import BUYERS
+from centgate.devchain.accounts import BUYER_ACCOUNTS
 
 STATUSES = (200, 201, 204, 206, 301, 304, 307, 400, 401, 402, 403, 404, 405, 408, 409, 418, 425, 429)
 FAILURES = (500, 502, 503, 504, 511, 599)
@@ -84,21 +94,23 @@ def replies(draw: st.DrawFn) -> dict[str, Any]:
     }
 
 
-def said(api: HostileApi, plan: dict[str, Any], asked: Asked, *, lies: bool = False) -> Said:
+def said(
+    api: HostileApi, plan: dict[str, Any], asked: ReceivedRequest, *, lies: bool = False
+) -> PlannedResponse:
     """The reply that was drawn, to this request; what it says of the money is true unless it `lies`."""
-    taken = bool(asked.payment) and (plan["takes"] or asked.nonce in api.taken)
+    taken = bool(asked.payment) and (plan["takes"] or asked.nonce in api.accepted_nonces)
     headers = dict(plan["headers"])
     if plan["terms"] != "none":
         bad = {"amount": "99999999"} if plan["terms"] == "bad" else {}
-        terms = encode_header(offer(api.url, **bad))
+        terms = encode_header(build_offer(api.url, **bad))
         headers["PAYMENT-REQUIRED"] = (
             base64.b64encode(plan["junk"]).decode() if plan["terms"] == "junk" else terms
         )
     if asked.payment and plan["receipt"] != "none":
-        true = receipt(asked, success=taken and plan["receipt"] == "true")
+        true = payment_response(asked, success=taken and plan["receipt"] == "true")
         headers["PAYMENT-RESPONSE"] = "=" if plan["receipt"] == "junk" else true
     body = content(plan, taken=taken != lies, message="nothing was charged" if lies else "so")
-    return Said(plan["status"], body, headers, plan["fault"], takes=plan["takes"])
+    return PlannedResponse(plan["status"], body, headers, plan["fault"], accepts_payment=plan["takes"])
 
 
 def content(plan: dict[str, Any], *, taken: bool, message: str) -> Any:
@@ -112,7 +124,7 @@ def content(plan: dict[str, Any], *, taken: bool, message: str) -> Any:
     told: dict[str, Any] = {"code": plan["code"], "message": message, "details": details}
     error: dict[str, Any] = {"error": told, "requestId": "req_1"}
     bodies: dict[str, Any] = {
-        "answer": envelope(),
+        "answer": answer_body(),
         "junk": plan["junk"],
         "list": [],
         "empty": b"",
@@ -130,16 +142,18 @@ def api() -> Generator[HostileApi]:
 
 def bought(kind: str, url: str, ledger: Ledger) -> Answer | BuyerError:
     """What one call comes to."""
-    wallet = Wallet.from_key(BUYERS[0].private_key)
+    wallet = Wallet.from_key(BUYER_ACCOUNTS[0].private_key)
 
     async def asynchronously() -> Answer:
-        async with AsyncCentgate(url, wallet, ledger=ledger, patience=HASTY, tls=NOBODY) as client:
+        async with AsyncCentgate(
+            url, wallet, ledger=ledger, patience=SHORT_TIMEOUTS, tls=NO_AUTHORITIES
+        ) as client:
             return await client.call(SLUG, {})
 
     try:
         if kind == "async":
             return anyio.run(asynchronously)
-        with Centgate(url, wallet, ledger=ledger, patience=HASTY, tls=NOBODY) as client:
+        with Centgate(url, wallet, ledger=ledger, patience=SHORT_TIMEOUTS, tls=NO_AUTHORITIES) as client:
             return client.call(SLUG, {})
     except BuyerError as error:
         return error
@@ -151,8 +165,8 @@ def bought(kind: str, url: str, ledger: Ledger) -> Answer | BuyerError:
 def test_one_payment_a_request_and_no_false_word_on_the_money(
     kind: str, api: HostileApi, unpaid: list[dict[str, Any]], paid: list[dict[str, Any]]
 ) -> None:
-    api.asked.clear()
-    api.taken.clear()
+    api.requests.clear()
+    api.accepted_nonces.clear()
     api.unpaid = [partial(said, api, plan) for plan in unpaid]
     api.paid = [partial(said, api, plan) for plan in paid]
     ledger = Ledger()
@@ -160,11 +174,11 @@ def test_one_payment_a_request_and_no_false_word_on_the_money(
     first = bought(kind, api.url, ledger)
 
     assert len(set(api.payments)) <= 1
-    assert len({asked.body for asked in api.asked if asked.method == "POST"}) <= 1
+    assert len({asked.body for asked in api.requests if asked.method == "POST"}) <= 1
     if first.money in ("not_moved", "reported_not_moved"):
-        assert not api.taken
+        assert not api.accepted_nonces
     if first.money == "moved":
-        assert api.taken
+        assert api.accepted_nonces
     if isinstance(first, BuyerError):
         assert str(first)
 
@@ -174,7 +188,7 @@ def test_one_payment_a_request_and_no_false_word_on_the_money(
 
     assert isinstance(second, Answer)
     if still_open:
-        assert len(api.taken) == len(set(api.payments)) == 1
+        assert len(api.accepted_nonces) == len(set(api.payments)) == 1
 
 
 UNCHARGED = re.compile("no money moved|nothing (moved|was charged)|not charged", re.IGNORECASE)
@@ -186,8 +200,8 @@ UNCHARGED = re.compile("no money moved|nothing (moved|was charged)|not charged",
 def test_a_lie_about_the_money_is_told_as_the_word_of_the_api(
     kind: str, api: HostileApi, paid: list[dict[str, Any]]
 ) -> None:
-    api.asked.clear()
-    api.taken.clear()
+    api.requests.clear()
+    api.accepted_nonces.clear()
     api.unpaid, api.paid = [], [partial(said, api, plan, lies=True) for plan in paid]
     ledger = Ledger()
 
@@ -199,4 +213,4 @@ def test_a_lie_about_the_money_is_told_as_the_word_of_the_api(
     if isinstance(first, BuyerError) and (claim := UNCHARGED.search(str(first))):
         assert "the api" in str(first)[: claim.start()].lower()
     with ledger.entry() as entry:
-        assert entry.signed_usd(None) == Decimal("0.01")
+        assert entry.total_signed_usd(None) == Decimal("0.01")

@@ -18,12 +18,12 @@ from x402 import x402Client
 from x402.http.clients.httpx import x402HttpxClient
 from x402.mechanisms.evm.exact import register_exact_evm_client
 
-from centgate.devchain.accounts import BUYERS
+from centgate.devchain.accounts import BUYER_ACCOUNTS
 from centgate.settings import Settings
 
 KEY = "5e" * 32
 SIGNER = str(Account.from_key(KEY).address)
-PAYER = BUYERS[8]
+PAYER = BUYER_ACCOUNTS[8]
 WITHIN = 60
 
 

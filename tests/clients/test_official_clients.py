@@ -16,7 +16,7 @@ from x402.http.clients.httpx import x402HttpxClient
 from x402.mechanisms.evm.exact import ExactEvmClientScheme
 from x402.mechanisms.evm.signers import EthAccountSigner
 
-from centgate.dev import MERCHANT
+from centgate.dev import DEFAULT_PAYEE
 from centgate.devchain.house import DevChain
 from centgate.settings import Settings
 
@@ -29,7 +29,7 @@ async def test_the_official_python_client_pays_a_call(
 ) -> None:
     payer = devchain.accounts[1]
     url = str(api(chain_settings).base_url)
-    before = devchain.balance(payer.address), devchain.balance(MERCHANT)
+    before = devchain.token_balance(payer.address), devchain.token_balance(DEFAULT_PAYEE)
     client = x402Client()
     client.register(chain_settings.network, ExactEvmClientScheme(EthAccountSigner(_wallet(payer))))
 
@@ -38,7 +38,7 @@ async def test_the_official_python_client_pays_a_call(
 
     assert response.json()["data"]["status"] == "blocked"
     assert decode_header(response.headers["PAYMENT-RESPONSE"])["success"] is True
-    after = devchain.balance(payer.address), devchain.balance(MERCHANT)
+    after = devchain.token_balance(payer.address), devchain.token_balance(DEFAULT_PAYEE)
     assert (before[0] - after[0], after[1] - before[1]) == (PRICE, PRICE)
 
 
@@ -51,7 +51,7 @@ def test_the_official_javascript_client_pays_a_call(
 ) -> None:
     payer = devchain.accounts[2]
     client: httpx.Client = api(chain_settings)
-    before = devchain.balance(payer.address)
+    before = devchain.token_balance(payer.address)
     environment = {
         **os.environ,
         "CENTGATE_URL": str(client.base_url).rstrip("/"),
@@ -71,4 +71,4 @@ def test_the_official_javascript_client_pays_a_call(
     told = json.loads(done.stdout)
     assert told["answer"]["data"]["status"] == "lookalike"
     assert told["receipt"]["success"] is True
-    assert before - devchain.balance(payer.address) == PRICE
+    assert before - devchain.token_balance(payer.address) == PRICE

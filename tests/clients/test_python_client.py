@@ -14,12 +14,12 @@ from x402.http.clients import wrapHttpxWithPayment
 from x402.http.clients.httpx import x402HttpxClient
 from x402.mechanisms.evm.exact import register_exact_evm_client
 
-from centgate.dev import MERCHANT
-from centgate.devchain.accounts import BUYERS
+from centgate.dev import DEFAULT_PAYEE
+from centgate.devchain.accounts import BUYER_ACCOUNTS
 from centgate.devchain.house import DevChain
 from centgate.settings import Settings
 
-BUYER = BUYERS[9]
+BUYER = BUYER_ACCOUNTS[9]
 CENT = 10_000
 
 
@@ -38,7 +38,7 @@ def url(api: ApiFactory, chain_settings: Settings) -> str:
 
 
 def balances(chain: DevChain) -> tuple[int, int]:
-    return chain.balance(BUYER.address), chain.balance(MERCHANT)
+    return chain.token_balance(BUYER.address), chain.token_balance(DEFAULT_PAYEE)
 
 
 async def test_the_receipt_names_a_transaction_of_the_chain(

@@ -19,7 +19,7 @@ from x402.schemas import PaymentRequired
 
 from centgate.devchain.accounts import Account
 from centgate.devchain.house import DevChain, open_devchain
-from centgate.devchain.token import TOKEN, artefact
+from centgate.devchain.token import TOKEN_ADDRESS, load_artefact
 
 SHOP = "0x2222222222222222222222222222222222222222"
 NETWORK = "eip155:84532"
@@ -41,7 +41,7 @@ def w3(devchain: DevChain) -> Iterator[Web3]:
 
 @pytest.fixture(scope="session")
 def token(w3: Web3) -> Contract:
-    return w3.eth.contract(address=Web3.to_checksum_address(TOKEN), abi=artefact()["abi"])
+    return w3.eth.contract(address=Web3.to_checksum_address(TOKEN_ADDRESS), abi=load_artefact()["abi"])
 
 
 @pytest.fixture(scope="session")
@@ -91,7 +91,7 @@ def terms_of(amount: int) -> Body:
     return {
         "scheme": "exact",
         "network": NETWORK,
-        "asset": TOKEN,
+        "asset": TOKEN_ADDRESS,
         "amount": str(amount),
         "payTo": SHOP,
         "maxTimeoutSeconds": 60,

@@ -22,10 +22,10 @@ from web3.contract import Contract
 from x402.mechanisms.evm.eip712 import hash_eip3009_authorization
 from x402.mechanisms.evm.types import ExactEIP3009Authorization
 
-from centgate.devchain.accounts import FACILITATOR, Account
+from centgate.devchain.accounts import FACILITATOR_ACCOUNT, Account
 from centgate.devchain.house import DevChain, open_devchain
-from centgate.devchain.serving import served
-from centgate.devchain.token import CHAIN_ID, TOKEN
+from centgate.devchain.serving import serve_app
+from centgate.devchain.token import CHAIN_ID, TOKEN_ADDRESS
 
 Body = dict[str, Any]
 Pay = Callable[..., Body]
@@ -65,21 +65,21 @@ def post(devchain: DevChain, http: httpx.Client) -> Post:
 @pytest.fixture
 def sent(w3: Web3) -> Callable[[], int]:
     """How many transactions the facilitator has broadcast."""
-    return lambda: w3.eth.get_transaction_count(Web3.to_checksum_address(FACILITATOR.address))
+    return lambda: w3.eth.get_transaction_count(Web3.to_checksum_address(FACILITATOR_ACCOUNT.address))
 
 
 def test_it_offers_the_exact_scheme_on_this_chain_alone(devchain: DevChain, http: httpx.Client):
     supported = http.get(devchain.facilitator_url + "/supported").json()
 
     assert supported["kinds"] == [{"x402Version": 2, "scheme": "exact", "network": "eip155:84532"}]
-    assert supported["signers"] == {"eip155:*": [FACILITATOR.address]}
+    assert supported["signers"] == {"eip155:*": [FACILITATOR_ACCOUNT.address]}
 
 
 def test_a_payment_of_the_official_client_is_verified_and_settled(
     devchain: DevChain, post: Post, pay: Pay, someone: Someone, shop: str
 ):
     buyer = someone()
-    held, taken = devchain.balance(buyer.address), devchain.balance(shop)
+    held, taken = devchain.token_balance(buyer.address), devchain.token_balance(shop)
     payment = pay(buyer)
 
     verified, settled = post("/verify", payment), post("/settle", payment)
@@ -87,9 +87,12 @@ def test_a_payment_of_the_official_client_is_verified_and_settled(
     assert verified == {"isValid": True, "payer": buyer.address}
     assert settled["success"] is True
     assert settled["network"] == "eip155:84532"
-    assert (devchain.balance(buyer.address), devchain.balance(shop)) == (held - 10_000, taken + 10_000)
+    assert (devchain.token_balance(buyer.address), devchain.token_balance(shop)) == (
+        held - 10_000,
+        taken + 10_000,
+    )
     nonce = payment["paymentPayload"]["payload"]["authorization"]["nonce"]
-    assert devchain.authorization_used(buyer.address, nonce)
+    assert devchain.is_authorization_used(buyer.address, nonce)
 
 
 def test_settling_twice_is_one_transaction_and_one_answer(
@@ -177,7 +180,7 @@ def test_two_payments_that_only_one_balance_covers_are_one_transaction(
     ("changed", "reason"),
     [
         ({"value": "10001"}, "invalid_exact_evm_payload_authorization_value_mismatch"),
-        ({"to": TOKEN}, "invalid_exact_evm_payload_recipient_mismatch"),
+        ({"to": TOKEN_ADDRESS}, "invalid_exact_evm_payload_recipient_mismatch"),
         ({"validBefore": "1"}, "invalid_exact_evm_payload_authorization_valid_before"),
         ({"validAfter": "99999999999"}, "invalid_exact_evm_payload_authorization_valid_after"),
         ({"nonce": "0x" + "ab" * 32}, "invalid_exact_evm_payload_signature"),
@@ -285,7 +288,7 @@ def test_a_wallet_with_code_pays_by_its_own_rule(
             wallet, shop, "10000", window["validAfter"], window["validBefore"], authorization["nonce"]
         ),
         CHAIN_ID,
-        TOKEN,
+        TOKEN_ADDRESS,
         "USDC",
         "2",
     )
@@ -302,7 +305,7 @@ def test_a_wallet_with_code_pays_by_its_own_rule(
 
     assert post("/verify", payment)["isValid"] is True
     assert post("/settle", payment)["success"] is True
-    assert devchain.balance(wallet) == 0
+    assert devchain.token_balance(wallet) == 0
 
 
 @pytest.fixture
@@ -320,7 +323,7 @@ def stumbling(devchain: DevChain) -> Iterator[DevChain]:
         return Response(answer.content, answer.status_code, media_type="application/json")
 
     node = Starlette(routes=[Route("/", endpoint, methods=["POST"])])
-    with served(node, 0) as url, open_devchain(rpc=url) as running:
+    with serve_app(node, 0) as url, open_devchain(rpc=url) as running:
         yield running
 
 

@@ -11,11 +11,11 @@ from typing import Any
 import httpx
 import pytest
 
-from centgate.devchain.accounts import FACILITATOR
+from centgate.devchain.accounts import FACILITATOR_ACCOUNT
 from centgate.devchain.house import DevChain, open_devchain
-from centgate.devchain.node import NodeFailed, ask, prepare
-from centgate.devchain.serving import served
-from centgate.devchain.token import TOKEN, runtime_code
+from centgate.devchain.node import DevNodeError, call_rpc, install_token
+from centgate.devchain.serving import serve_app
+from centgate.devchain.token import TOKEN_ADDRESS, runtime_code
 
 Pay = Callable[..., dict[str, Any]]
 
@@ -24,7 +24,7 @@ ANVIL = os.environ.get("CENTGATE_TEST_ANVIL") or shutil.which("anvil")
 
 def test_the_chain_in_this_process_knows_what_it_is(devchain: DevChain):
     assert devchain.kind == "in-process EVM"
-    assert (devchain.chain_id, devchain.token, len(devchain.accounts)) == (84532, TOKEN, 10)
+    assert (devchain.chain_id, devchain.token, len(devchain.accounts)) == (84532, TOKEN_ADDRESS, 10)
 
 
 def test_nothing_is_left_listening_after_it_is_closed(http: httpx.Client):
@@ -33,8 +33,8 @@ def test_nothing_is_left_listening_after_it_is_closed(http: httpx.Client):
 
     with pytest.raises(httpx.ConnectError):
         http.get(running.facilitator_url + "/supported")
-    with pytest.raises(NodeFailed, match="did not answer eth_chainId"):
-        ask(running.rpc_url, "eth_chainId")
+    with pytest.raises(DevNodeError, match="did not answer eth_chainId"):
+        call_rpc(running.rpc_url, "eth_chainId")
 
 
 def test_two_chains_do_not_know_of_each_other(devchain: DevChain, http: httpx.Client, pay: Pay, shop: str):
@@ -44,9 +44,9 @@ def test_two_chains_do_not_know_of_each_other(devchain: DevChain, http: httpx.Cl
         settled = http.post(other.facilitator_url + "/settle", json=payment).json()
 
         assert settled["success"]
-        assert other.balance(shop) == 10_000
+        assert other.token_balance(shop) == 10_000
         nonce = payment["paymentPayload"]["payload"]["authorization"]["nonce"]
-        assert not devchain.authorization_used(other.accounts[0].address, nonce)
+        assert not devchain.is_authorization_used(other.accounts[0].address, nonce)
 
 
 def test_a_port_in_use_is_said(devchain: DevChain):
@@ -59,27 +59,27 @@ def test_a_port_in_use_is_said(devchain: DevChain):
 def test_a_node_that_has_the_token_is_used_as_it_is(devchain: DevChain, shop: str):
     with open_devchain(rpc=devchain.rpc_url) as same:
         assert same.kind == "given node"
-        assert same.balance(shop) == devchain.balance(shop)
+        assert same.token_balance(shop) == devchain.token_balance(shop)
 
 
 def test_a_node_that_is_not_there_cannot_be_used():
-    with pytest.raises(NodeFailed, match="did not answer"), open_devchain(rpc="http://127.0.0.1:9"):
+    with pytest.raises(DevNodeError, match="did not answer"), open_devchain(rpc="http://127.0.0.1:9"):
         pass
 
 
 def test_a_node_of_another_chain_cannot_be_used():
-    with served(_node({"eth_chainId": "0x1"}), 0) as url, pytest.raises(NodeFailed, match="is chain 1,"):
-        prepare(url)
+    with serve_app(_node({"eth_chainId": "0x1"}), 0) as url, pytest.raises(DevNodeError, match="is chain 1,"):
+        install_token(url)
 
 
 def test_a_public_node_cannot_be_used():
     node = _node({"eth_chainId": "0x14a34", "eth_getCode": "0x60"})
-    with served(node, 0) as url, pytest.raises(NodeFailed, match="refused hardhat_setCode"):
-        prepare(url)
+    with serve_app(node, 0) as url, pytest.raises(DevNodeError, match="refused hardhat_setCode"):
+        install_token(url)
 
 
 def test_an_anvil_that_does_not_start_is_said():
-    with pytest.raises(NodeFailed, match="does not start"), open_devchain(anvil="/nowhere/anvil"):
+    with pytest.raises(DevNodeError, match="does not start"), open_devchain(anvil="/nowhere/anvil"):
         pass
 
 
@@ -87,9 +87,9 @@ def test_an_anvil_that_does_not_start_is_said():
 def test_anvil_is_prepared_and_settled_on_in_the_same_way(http: httpx.Client, pay: Pay, shop: str):
     with open_devchain(anvil=ANVIL) as running:
         assert running.kind == "anvil"
-        assert [running.balance(account.address) for account in running.accounts] == [1_000_000000] * 10
-        assert running.balance(FACILITATOR.address) == 0
-        assert ask(running.rpc_url, "eth_getCode", TOKEN, "latest") == runtime_code()
+        assert [running.token_balance(account.address) for account in running.accounts] == [1_000_000000] * 10
+        assert running.token_balance(FACILITATOR_ACCOUNT.address) == 0
+        assert call_rpc(running.rpc_url, "eth_getCode", TOKEN_ADDRESS, "latest") == runtime_code()
         payment = pay(running.accounts[0])
 
         first, second = (
@@ -98,10 +98,10 @@ def test_anvil_is_prepared_and_settled_on_in_the_same_way(http: httpx.Client, pa
 
         assert first["success"]
         assert first == second
-        assert running.balance(shop) == 10_000
+        assert running.token_balance(shop) == 10_000
 
-    with pytest.raises(NodeFailed):
-        ask(running.rpc_url, "eth_chainId")
+    with pytest.raises(DevNodeError):
+        call_rpc(running.rpc_url, "eth_chainId")
 
 
 def test_importing_it_imports_no_chain_and_no_web3():

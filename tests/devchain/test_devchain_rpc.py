@@ -12,10 +12,10 @@ from eth_utils.address import to_canonical_address
 from web3 import Web3
 from web3.contract import Contract
 
-from centgate.devchain.accounts import FACILITATOR, Account
-from centgate.devchain.chain import Call, Chain, Seed
+from centgate.devchain.accounts import FACILITATOR_ACCOUNT, Account
+from centgate.devchain.chain import EvmCall, EvmChain, GenesisAccount
 from centgate.devchain.house import DevChain
-from centgate.devchain.token import CHAIN_ID, TOKEN
+from centgate.devchain.token import CHAIN_ID, TOKEN_ADDRESS
 
 Rpc = Callable[..., Any]
 Someone = Callable[[], Account]
@@ -34,8 +34,8 @@ def rpc(devchain: DevChain, http: httpx.Client) -> Rpc:
 
 def transfer(account: Account, nonce: int, amount: int = 1) -> str:
     """A signed transfer of tokens to the facilitator, raw."""
-    to_and_amount = FACILITATOR.address[2:].rjust(64, "0") + f"{amount:064x}"
-    call: dict[str, Any] = {"to": TOKEN, "data": "0xa9059cbb" + to_and_amount, "value": 0}
+    to_and_amount = FACILITATOR_ACCOUNT.address[2:].rjust(64, "0") + f"{amount:064x}"
+    call: dict[str, Any] = {"to": TOKEN_ADDRESS, "data": "0xa9059cbb" + to_and_amount, "value": 0}
     fees = {"gas": 100_000, "maxFeePerGas": 10**9, "maxPriorityFeePerGas": 1, "chainId": CHAIN_ID}
     signed = Wallet.from_key(account.private_key).sign_transaction(call | fees | {"nonce": nonce})
     return "0x" + signed.raw_transaction.hex()
@@ -82,8 +82,8 @@ def test_an_unknown_method_is_an_error(rpc: Rpc):
         ("eth_getBalance", ["0x12", "latest"]),
         ("eth_getBalance", ["not hex", "latest"]),
         ("eth_getBlockByNumber", ["soon", False]),
-        ("eth_call", [{"to": TOKEN, "data": "0x7"}, "latest"]),
-        ("eth_call", [{"to": TOKEN}, "latest", {TOKEN: {"balance": "0x1"}}]),
+        ("eth_call", [{"to": TOKEN_ADDRESS, "data": "0x7"}, "latest"]),
+        ("eth_call", [{"to": TOKEN_ADDRESS}, "latest", {TOKEN_ADDRESS: {"balance": "0x1"}}]),
     ],
 )
 def test_parameters_that_do_not_fit_are_an_error(rpc: Rpc, method: str, params: list[Any]):
@@ -92,12 +92,12 @@ def test_parameters_that_do_not_fit_are_an_error(rpc: Rpc, method: str, params: 
 
 @pytest.mark.parametrize("method", ["eth_call", "eth_estimateGas"])
 def test_a_revert_carries_its_reason_in_words_and_as_data(rpc: Rpc, method: str):
-    overdraft = "0xa9059cbb" + FACILITATOR.address[2:].rjust(64, "0") + "1".rjust(64, "0")
+    overdraft = "0xa9059cbb" + FACILITATOR_ACCOUNT.address[2:].rjust(64, "0") + "1".rjust(64, "0")
 
-    error = rpc(method, {"from": FACILITATOR.address, "to": TOKEN, "data": overdraft, "value": "0x0"})[
-        "error"
-    ]
-    error_of_the_poor = rpc(method, {"to": TOKEN, "data": overdraft})["error"]
+    error = rpc(
+        method, {"from": FACILITATOR_ACCOUNT.address, "to": TOKEN_ADDRESS, "data": overdraft, "value": "0x0"}
+    )["error"]
+    error_of_the_poor = rpc(method, {"to": TOKEN_ADDRESS, "data": overdraft})["error"]
 
     assert error["code"] == error_of_the_poor["code"] == 3
     assert error["data"].startswith("0x08c379a0")
@@ -143,7 +143,7 @@ def test_a_transaction_is_mined_only_once(rpc: Rpc, someone: Someone):
 
 def test_a_transaction_for_another_chain_is_refused(rpc: Rpc, someone: Someone):
     account = someone()
-    elsewhere = {"to": TOKEN, "value": 0, "gas": 21_000, "gasPrice": 10**9, "nonce": 0, "chainId": 1}
+    elsewhere = {"to": TOKEN_ADDRESS, "value": 0, "gas": 21_000, "gasPrice": 10**9, "nonce": 0, "chainId": 1}
     raw = Wallet.from_key(account.private_key).sign_transaction(elsewhere).raw_transaction
 
     assert "is for chain 1" in rpc("eth_sendRawTransaction", "0x" + raw.hex())["error"]["message"]
@@ -157,7 +157,7 @@ def test_logs_are_found_by_address_event_and_block(rpc: Rpc, someone: Someone):
     block = {"fromBlock": receipt["blockNumber"], "toBlock": receipt["blockNumber"]}
 
     assert (
-        rpc("eth_getLogs", {"address": TOKEN, "topics": [event, [sender]], **block})["result"]
+        rpc("eth_getLogs", {"address": TOKEN_ADDRESS, "topics": [event, [sender]], **block})["result"]
         == receipt["logs"]
     )
     assert rpc("eth_getLogs", {"blockHash": receipt["blockHash"]})["result"] == receipt["logs"]
@@ -166,7 +166,7 @@ def test_logs_are_found_by_address_event_and_block(rpc: Rpc, someone: Someone):
 
 def test_the_past_can_still_be_read(rpc: Rpc, someone: Someone):
     account = someone()
-    call = {"to": TOKEN, "data": "0x70a08231" + account.address[2:].rjust(64, "0")}
+    call = {"to": TOKEN_ADDRESS, "data": "0x70a08231" + account.address[2:].rjust(64, "0")}
     before = rpc("eth_blockNumber")["result"]
     held = int(rpc("eth_call", call, before)["result"], 16)
 
@@ -188,7 +188,7 @@ def test_web3_needs_to_be_told_nothing_about_fees_or_gas(
 ):
     account = someone()
 
-    receipt = send(account, token.functions.transfer(FACILITATOR.address, 1))
+    receipt = send(account, token.functions.transfer(FACILITATOR_ACCOUNT.address, 1))
 
     assert receipt["status"] == 1
     assert w3.eth.get_transaction(receipt["transactionHash"]).get("type") == 2
@@ -207,11 +207,11 @@ def test_the_clock_stays_with_the_walls_over_150_quick_transactions(rpc: Rpc, so
 
 def test_a_call_on_a_chain_that_stood_idle_runs_at_the_time_it_is_now():
     now = 1_000_000_000.0
-    tells_the_time = Seed(code=bytes.fromhex("4260005260206000f3"))
-    chain = Chain(CHAIN_ID, {TOKEN: tells_the_time}, clock=lambda: now)
-    call = Call(Address(bytes(20)), to_canonical_address(TOKEN))
+    tells_the_time = GenesisAccount(code=bytes.fromhex("4260005260206000f3"))
+    chain = EvmChain(CHAIN_ID, {TOKEN_ADDRESS: tells_the_time}, clock=lambda: now)
+    call = EvmCall(Address(bytes(20)), to_canonical_address(TOKEN_ADDRESS))
 
     now += 3600
 
-    assert int.from_bytes(chain.call(call), "big") == now
-    assert int.from_bytes(chain.call(call, 0), "big") == now - 3600
+    assert int.from_bytes(chain.run_call(call), "big") == now
+    assert int.from_bytes(chain.run_call(call, 0), "big") == now - 3600

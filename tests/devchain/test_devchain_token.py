@@ -11,9 +11,9 @@ from web3 import Web3
 from web3.contract import Contract
 from web3.exceptions import ContractLogicError
 
-from centgate.devchain.accounts import BUYERS, FACILITATOR, MNEMONIC, Account
+from centgate.devchain.accounts import BUYER_ACCOUNTS, FACILITATOR_ACCOUNT, MNEMONIC, Account
 from centgate.devchain.house import DevChain
-from centgate.devchain.token import CHAIN_ID, TOKEN, artefact, compile_token
+from centgate.devchain.token import CHAIN_ID, TOKEN_ADDRESS, compile_token, load_artefact
 
 Send = Callable[..., Any]
 Someone = Callable[[], Account]
@@ -32,7 +32,7 @@ ORDER = 0xFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFEBAAEDCE6AF48A03BBFD25E8CD0364141
 
 def signed(account: Account, primary_type: str, message: dict[str, Any]) -> tuple[int, bytes, bytes]:
     fields = TERMS if "value" in message else [("authorizer", "address"), ("nonce", "bytes32")]
-    domain = {"name": "USDC", "version": "2", "chainId": CHAIN_ID, "verifyingContract": TOKEN}
+    domain = {"name": "USDC", "version": "2", "chainId": CHAIN_ID, "verifyingContract": TOKEN_ADDRESS}
     types = {primary_type: [{"name": name, "type": kind} for name, kind in fields]}
     signature = Wallet.from_key(account.private_key).sign_typed_data(domain, types, message)
     return signature.v, signature.r.to_bytes(32, "big"), signature.s.to_bytes(32, "big")
@@ -50,7 +50,7 @@ def authorized(token: Contract, account: Account, message: dict[str, Any]) -> An
 
 
 def test_the_source_compiles_to_exactly_the_committed_artefact():
-    assert compile_token() == artefact()
+    assert compile_token() == load_artefact()
 
 
 def test_the_accounts_are_those_of_the_well_known_mnemonic():
@@ -58,9 +58,9 @@ def test_the_accounts_are_those_of_the_well_known_mnemonic():
     derived = [Wallet.from_mnemonic(MNEMONIC, account_path=f"m/44'/60'/0'/0/{i}") for i in range(10)]
 
     assert [(one.address, "0x" + one.key.hex()) for one in derived] == [
-        (buyer.address, buyer.private_key) for buyer in BUYERS
+        (buyer.address, buyer.private_key) for buyer in BUYER_ACCOUNTS
     ]
-    assert Wallet.from_key(FACILITATOR.private_key).address == FACILITATOR.address
+    assert Wallet.from_key(FACILITATOR_ACCOUNT.private_key).address == FACILITATOR_ACCOUNT.address
 
 
 def test_ten_thousand_tokens_are_all_there_are(token: Contract):
@@ -69,7 +69,7 @@ def test_ten_thousand_tokens_are_all_there_are(token: Contract):
 
 
 def test_each_buyer_starts_with_a_thousand(token: Contract):
-    held = [token.functions.balanceOf(buyer.address).call(block_identifier=0) for buyer in BUYERS]
+    held = [token.functions.balanceOf(buyer.address).call(block_identifier=0) for buyer in BUYER_ACCOUNTS]
 
     assert held == [1_000_000000] * 10
 
@@ -84,14 +84,17 @@ def test_an_authorized_transfer_moves_the_tokens_once(
     token: Contract, send: Send, someone: Someone, shop: str, devchain: DevChain
 ):
     buyer = someone()
-    held, taken = devchain.balance(buyer.address), devchain.balance(shop)
+    held, taken = devchain.token_balance(buyer.address), devchain.token_balance(shop)
     transfer = authorized(token, buyer, terms(buyer, shop, 1))
 
-    receipt = send(FACILITATOR, transfer)
+    receipt = send(FACILITATOR_ACCOUNT, transfer)
 
     assert receipt["status"] == 1
-    assert (devchain.balance(buyer.address), devchain.balance(shop)) == (held - 10_000, taken + 10_000)
-    assert devchain.authorization_used(buyer.address, "0x" + "1".rjust(64, "0"))
+    assert (devchain.token_balance(buyer.address), devchain.token_balance(shop)) == (
+        held - 10_000,
+        taken + 10_000,
+    )
+    assert devchain.is_authorization_used(buyer.address, "0x" + "1".rjust(64, "0"))
     with pytest.raises(ContractLogicError, match="FiatTokenV2: authorization is used or canceled"):
         transfer.call()
 
@@ -101,7 +104,7 @@ def test_the_events_of_an_authorized_transfer_are_its_use_and_the_transfer(
 ):
     buyer = someone()
 
-    receipt = send(FACILITATOR, authorized(token, buyer, terms(buyer, shop, 2)))
+    receipt = send(FACILITATOR_ACCOUNT, authorized(token, buyer, terms(buyer, shop, 2)))
 
     (used,) = token.events.AuthorizationUsed().process_receipt(receipt, errors=_discard())
     (moved,) = token.events.Transfer().process_receipt(receipt, errors=_discard())
@@ -152,10 +155,12 @@ def test_a_canceled_authorization_can_no_longer_be_used(
     nonce = (6).to_bytes(32, "big")
     cancellation = signed(buyer, "CancelAuthorization", {"authorizer": buyer.address, "nonce": nonce})
 
-    receipt = send(FACILITATOR, token.functions.cancelAuthorization(buyer.address, nonce, *cancellation))
+    receipt = send(
+        FACILITATOR_ACCOUNT, token.functions.cancelAuthorization(buyer.address, nonce, *cancellation)
+    )
 
     assert len(token.events.AuthorizationCanceled().process_receipt(receipt)) == 1
-    assert devchain.authorization_used(buyer.address, "0x" + nonce.hex())
+    assert devchain.is_authorization_used(buyer.address, "0x" + nonce.hex())
     with pytest.raises(ContractLogicError, match="authorization is used or canceled"):
         authorized(token, buyer, terms(buyer, shop, 6)).call()
 
@@ -167,26 +172,26 @@ def test_only_the_payee_may_receive_with_an_authorization(
     message = terms(buyer, seller.address, 7)
     signature = signed(buyer, "ReceiveWithAuthorization", message)
     received = token.functions.receiveWithAuthorization(*message.values(), *signature)
-    held = devchain.balance(seller.address)
+    held = devchain.token_balance(seller.address)
 
     with pytest.raises(ContractLogicError, match="FiatTokenV2: caller must be the payee"):
         received.call({"from": buyer.address})
     send(seller, received)
 
-    assert devchain.balance(seller.address) == held + 10_000
+    assert devchain.token_balance(seller.address) == held + 10_000
 
 
 def test_an_allowance_is_what_may_be_taken(
     token: Contract, send: Send, someone: Someone, shop: str, devchain: DevChain
 ):
     owner, spender = someone(), someone()
-    taken = devchain.balance(shop)
+    taken = devchain.token_balance(shop)
 
     approval = send(owner, token.functions.approve(spender.address, 500))
     send(spender, token.functions.transferFrom(owner.address, shop, 400))
 
     assert len(token.events.Approval().process_receipt(approval)) == 1
-    assert devchain.balance(shop) == taken + 400
+    assert devchain.token_balance(shop) == taken + 400
     assert token.functions.allowance(owner.address, spender.address).call() == 100
     with pytest.raises(ContractLogicError, match="ERC20: transfer amount exceeds allowance"):
         token.functions.transferFrom(owner.address, shop, 101).call({"from": spender.address})
@@ -194,7 +199,7 @@ def test_an_allowance_is_what_may_be_taken(
 
 def test_what_the_token_does_not_know_is_refused(w3: Web3):
     with pytest.raises(ContractLogicError):
-        w3.eth.call({"to": Web3.to_checksum_address(TOKEN), "data": HexStr("0xdeadbeef")})
+        w3.eth.call({"to": Web3.to_checksum_address(TOKEN_ADDRESS), "data": HexStr("0xdeadbeef")})
 
 
 def _discard() -> Any:

@@ -21,10 +21,10 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from centgate.catalog import all_providers, all_services
-from centgate.devchain.serving import served
-from centgate.doctor.check import Finding, examine
-from centgate.doctor.checks import chosen
-from centgate.doctor.deployment import open_deployment
+from centgate.devchain.serving import serve_app
+from centgate.doctor.check import Finding, run_checks
+from centgate.doctor.checks import select_checks
+from centgate.doctor.deployment import open_context
 from centgate.phishing.rules import Rules
 from centgate.phishing.snapshot import packed, snapshot_of
 from centgate.providers.rpc import PUBLIC_NODES
@@ -32,24 +32,26 @@ from centgate.settings import ProviderSettings, Settings
 
 NETWORK = "eip155:84532"
 KIND = {"x402Version": 2, "scheme": "exact", "network": NETWORK}
-NOWHERE = "http://127.0.0.1:9"
+UNREACHABLE_URL = "http://127.0.0.1:9"
 """URL without a listener."""
 METHODS = ["GET", "POST", "OPTIONS"]
 
 
-async def found(settings: Settings, *names: str, send_test_alert: bool = False) -> dict[str, Finding]:
+async def run_named_checks(
+    settings: Settings, *names: str, send_test_alert: bool = False
+) -> dict[str, Finding]:
     """Run the checks with these names, or all, and return their findings."""
-    async with open_deployment(settings, send_test_alert=send_test_alert) as deployment:
-        results = await examine(deployment, chosen(names))
+    async with open_context(settings, send_test_alert=send_test_alert) as deployment:
+        results = await run_checks(deployment, select_checks(names))
     return {result.name: result.finding for result in results}
 
 
-async def finding(settings: Settings, name: str, *, send_test_alert: bool = False) -> Finding:
+async def run_check(settings: Settings, name: str, *, send_test_alert: bool = False) -> Finding:
     """Run one check and return its finding."""
-    return (await found(settings, name, send_test_alert=send_test_alert))[name]
+    return (await run_named_checks(settings, name, send_test_alert=send_test_alert))[name]
 
 
-def changed(settings: Settings, **changes: Any) -> Settings:
+def with_changes(settings: Settings, **changes: Any) -> Settings:
     """Return a copy of the settings with changes."""
     return settings.model_copy(update=changes)
 
@@ -57,10 +59,10 @@ def changed(settings: Settings, **changes: Any) -> Settings:
 def with_provider(settings: Settings, name: str, *, key: str | None = None, **values: Any) -> Settings:
     """Return a copy of the settings with other settings of one provider."""
     provider = ProviderSettings(key=SecretStr(key) if key else None, **values)
-    return changed(settings, providers={**settings.providers, name: provider})
+    return with_changes(settings, providers={**settings.providers, name: provider})
 
 
-def behind(upstreams: FakeUpstreams, settings: Settings, change: Interceptor) -> Settings:
+def with_node_proxy(upstreams: FakeUpstreams, settings: Settings, change: Interceptor) -> Settings:
     """Return settings with a proxy before the payment network's node that changes its responses."""
     real = settings.rpc_url
     assert real
@@ -69,7 +71,7 @@ def behind(upstreams: FakeUpstreams, settings: Settings, change: Interceptor) ->
     )
 
 
-def instead(method: str, result: Any, *, data: str = "") -> Interceptor:
+def replace_result(method: str, result: Any, *, data: str = "") -> Interceptor:
     """Replace the result of a method; of calls only those whose data has this prefix."""
 
     def change(request: dict[str, Any]) -> tuple[int, Any] | None:
@@ -82,7 +84,9 @@ def instead(method: str, result: Any, *, data: str = "") -> Interceptor:
     return change
 
 
-def facilitator_says(upstreams: FakeUpstreams, *kinds: Any, status: int = 200, verify: int = 400) -> str:
+def facilitator_supporting(
+    upstreams: FakeUpstreams, *kinds: Any, status: int = 200, verify: int = 400
+) -> str:
     """Return the URL of a facilitator that supports these kinds."""
     upstreams.set_response(
         "facilitator", "/supported", {"kinds": list(kinds), "extensions": []}, status=status
@@ -91,7 +95,7 @@ def facilitator_says(upstreams: FakeUpstreams, *kinds: Any, status: int = 200, v
     return upstreams.url_of("facilitator")
 
 
-def stood_in(upstreams: FakeUpstreams) -> dict[str, ProviderSettings]:
+def healthy_providers(upstreams: FakeUpstreams) -> dict[str, ProviderSettings]:
     """Return settings of every provider, each with a healthy fake upstream."""
     upstreams.set_response("etherscan", "/v2/api", {"status": "1", "result": {"creditsAvailable": 9}})
     upstreams.set_response(
@@ -114,7 +118,7 @@ def _chain_id_handler(chain: int) -> ResponseFunction:
     return lambda asked: (200, {"jsonrpc": "2.0", "id": asked.body["id"], "result": hex(chain)})
 
 
-def list_of(folder: Path, day: str | None) -> Path:
+def write_phishing_list(folder: Path, day: str | None) -> Path:
     """Write a phishing list with a date."""
     rules = Rules((), ("phishing.example",), (), tolerance=1, name="test", version="1")
     path = folder / "list.xz"
@@ -128,7 +132,7 @@ def today() -> str:
 
 
 @contextmanager
-def skewed(ahead: float) -> Generator[str]:
+def serve_skewed_facilitator(ahead: float) -> Generator[str]:
     """Serve a facilitator whose clock is `ahead` seconds ahead, and yield its URL."""
 
     class Handler(BaseHTTPRequestHandler):
@@ -152,13 +156,13 @@ def skewed(ahead: float) -> Generator[str]:
         server.server_close()
 
 
-Mangling = Callable[[dict[str, str], int, dict[str, str]], int]
+ResponseChange = Callable[[dict[str, str], int, dict[str, str]], int]
 """Change of a response by a bad proxy: gets the request's headers, the status and the response's headers,
 changes the latter, and returns a status."""
 
 
 @contextmanager
-def proxied(port: int, mangle: Mangling, *, drop: str = "") -> Generator[str]:
+def serve_proxy(port: int, mangle: ResponseChange, *, drop: str = "") -> Generator[str]:
     """Serve a proxy before the API on a port that changes responses and drops a request header."""
 
     async def forward(request: Request) -> Response:
@@ -170,5 +174,5 @@ def proxied(port: int, mangle: Mangling, *, drop: str = "") -> Generator[str]:
         status = mangle(dict(request.headers), answer.status_code, headers_back)
         return Response(answer.content, status, headers_back)
 
-    with served(Starlette(routes=[Route("/{path:path}", forward, methods=METHODS)]), 0) as url:
+    with serve_app(Starlette(routes=[Route("/{path:path}", forward, methods=METHODS)]), 0) as url:
         yield url

@@ -12,7 +12,15 @@ from typing import Any
 import pytest
 from buyer import PHISHING, QUESTION, ApiFactory
 from databases import Redis, free_port
-from deployments import NOWHERE, changed, found, list_of, stood_in, today, with_provider
+from deployments import (
+    UNREACHABLE_URL,
+    healthy_providers,
+    run_named_checks,
+    today,
+    with_changes,
+    with_provider,
+    write_phishing_list,
+)
 from pydantic import SecretStr
 from standins import FakeUpstreams, send_paid
 
@@ -31,7 +39,7 @@ async def test_a_healthy_deployment_is_told_so(
     tmp_path: Path,
 ) -> None:
     port = free_port()
-    settings = changed(
+    settings = with_changes(
         chain_settings,
         port=port,
         public_url=f"http://127.0.0.1:{port}",
@@ -39,14 +47,14 @@ async def test_a_healthy_deployment_is_told_so(
         cache_url=redis.url,
         receipt_key=SecretStr(KEY),
         metrics_port=free_port(),
-        phishing_list=list_of(tmp_path, today()),
-        providers={**stood_in(upstreams), **chain_settings.providers},
+        phishing_list=write_phishing_list(tmp_path, today()),
+        providers={**healthy_providers(upstreams), **chain_settings.providers},
     )
     client = api(settings)
     # a development chain makes a block for each payment, and none in between
     assert send_paid(client, PHISHING, QUESTION).status_code == 200
 
-    checks = await found(settings)
+    checks = await run_named_checks(settings)
 
     assert {name: each for name, each in checks.items() if each.status not in ("ok", "skipped")} == {}
     asked = {name for name, each in checks.items() if each.status == "ok"}
@@ -55,18 +63,20 @@ async def test_a_healthy_deployment_is_told_so(
 
 
 async def test_without_a_network_each_check_fails_by_itself(settings: Settings) -> None:
-    lost = changed(
+    lost = with_changes(
         settings,
-        facilitator_url=NOWHERE,
-        public_url=NOWHERE,
+        facilitator_url=UNREACHABLE_URL,
+        public_url=UNREACHABLE_URL,
         database_url="postgresql://nobody@127.0.0.1:9/none",
         cache_url="redis://127.0.0.1:9/0",
     )
-    lost = with_provider(lost, "rpc_84532", url=NOWHERE)
+    lost = with_provider(lost, "rpc_84532", url=UNREACHABLE_URL)
     every = {check.name.removeprefix("provider-") for check in all_checks()}
-    lost = changed(lost, providers={**lost.providers, **dict.fromkeys(every, ProviderSettings(url=NOWHERE))})
+    lost = with_changes(
+        lost, providers={**lost.providers, **dict.fromkeys(every, ProviderSettings(url=UNREACHABLE_URL))}
+    )
 
-    checks = await found(lost)
+    checks = await run_named_checks(lost)
 
     broken = {name for name, each in checks.items() if each.status == "failed"}
     assert broken >= {
@@ -94,7 +104,7 @@ async def test_nothing_secret_is_shown(settings: Settings, upstreams: FakeUpstre
         "facilitator_token": secrets[1],
         "database_url": f"postgresql://u:{secrets[2]}@127.0.0.1:{secrets[2]}/x",
         "cache_url": f"redis://u:{secrets[3]}@127.0.0.1:9/0",
-        "alert_webhook": f"{NOWHERE}/hooks/{secrets[4]}",
+        "alert_webhook": f"{UNREACHABLE_URL}/hooks/{secrets[4]}",
         "receipt_key": KEY,
         "facilitator_url": upstreams.url_of("echo"),
     }
@@ -103,7 +113,7 @@ async def test_nothing_secret_is_shown(settings: Settings, upstreams: FakeUpstre
         telling = with_provider(telling, name, url=echo, key=secrets[6])
     telling = with_provider(telling, "rpc_84532", url=echo)
 
-    checks = await found(telling, send_test_alert=True)
+    checks = await run_named_checks(telling, send_test_alert=True)
 
     assert not [secret for secret in secrets if secret in repr(checks)]
     assert KEY not in repr(checks)
@@ -170,4 +180,4 @@ def test_the_list_says_what_each_check_looks_at(tmp_path: Path) -> None:
     assert done.returncode == 0
     lines = done.stdout.splitlines()
     assert all(any(line.startswith(check.name) for line in lines) for check in all_checks())
-    assert all(check.about.endswith(".") for check in all_checks())
+    assert all(check.description.endswith(".") for check in all_checks())

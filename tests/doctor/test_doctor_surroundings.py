@@ -17,15 +17,15 @@ import asyncpg
 import pytest
 from databases import Postgres, Redis, free_port
 from deployments import (
-    NOWHERE,
-    Mangling,
-    changed,
-    finding,
-    list_of,
-    proxied,
-    stood_in,
+    UNREACHABLE_URL,
+    ResponseChange,
+    healthy_providers,
+    run_check,
+    serve_proxy,
     today,
+    with_changes,
     with_provider,
+    write_phishing_list,
 )
 from facilitators import build_settings
 from pydantic import SecretStr
@@ -36,8 +36,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from centgate.devchain.accounts import BUYERS
-from centgate.devchain.serving import served
+from centgate.devchain.accounts import BUYER_ACCOUNTS
+from centgate.devchain.serving import serve_app
 from centgate.payments.migrations import HEAD_REVISION
 from centgate.payments.store import open_store
 from centgate.server import run_in_thread
@@ -49,7 +49,7 @@ def served_settings(tmp_path_factory: pytest.TempPathFactory) -> Generator[Setti
     """An API that runs, and its settings: the public URL is where it listens."""
     port = free_port()
     folder = tmp_path_factory.mktemp("served")
-    settings = build_settings(folder, NOWHERE, port=port, public_url=f"http://127.0.0.1:{port}")
+    settings = build_settings(folder, UNREACHABLE_URL, port=port, public_url=f"http://127.0.0.1:{port}")
     with run_in_thread(settings):
         yield settings
 
@@ -58,7 +58,7 @@ def untouched(_asked: dict[str, str], status: int, _headers: dict[str, str]) -> 
     return status
 
 
-def without(*names: str) -> Mangling:
+def without(*names: str) -> ResponseChange:
     """Takes response headers away."""
 
     def mangle(_asked: dict[str, str], status: int, headers: dict[str, str]) -> int:
@@ -89,15 +89,15 @@ def short_headers(asked: dict[str, str], status: int, _headers: dict[str, str]) 
 
 async def test_the_public_url_of_a_server_that_runs_is_right(served_settings: Settings) -> None:
     for name in ("public-url", "proxy", "header-size"):
-        assert (await finding(served_settings, name)).status == "ok"
+        assert (await run_check(served_settings, name)).status == "ok"
 
 
 @pytest.mark.parametrize(
     ("changes", "why"),
     [
-        ({"pay_to": BUYERS[3].address}, "other terms (payTo)"),
+        ({"pay_to": BUYER_ACCOUNTS[3].address}, "other terms (payTo)"),
         ({"payment_window": 300}, "other terms (maxTimeoutSeconds)"),
-        ({"public_url": NOWHERE}, "no answer"),
+        ({"public_url": UNREACHABLE_URL}, "no answer"),
         ({"public_url": "http://facts.example"}, "not https"),
         ({"network": "eip155:8453"}, "their own machine"),
     ],
@@ -106,7 +106,7 @@ async def test_the_public_url_of_a_server_that_runs_is_right(served_settings: Se
 async def test_a_public_url_that_leads_elsewhere_is_told(
     served_settings: Settings, changes: dict[str, Any], why: str
 ) -> None:
-    told = await finding(changed(served_settings, **changes), "public-url")
+    told = await run_check(with_changes(served_settings, **changes), "public-url")
 
     assert (told.status, why in told.what) == ("failed", True), told
 
@@ -126,19 +126,19 @@ async def test_a_public_url_that_leads_elsewhere_is_told(
     ids=["dropped", "cut", "cached", "origin", "exposed", "options", "short", "signature"],
 )
 async def test_a_proxy_that_spoils_headers_is_told(
-    served_settings: Settings, name: str, mangle: Mangling, drop: str, why: str
+    served_settings: Settings, name: str, mangle: ResponseChange, drop: str, why: str
 ) -> None:
-    with proxied(served_settings.port, mangle, drop=drop) as url:
-        told = await finding(changed(served_settings, public_url=url), name)
+    with serve_proxy(served_settings.port, mangle, drop=drop) as url:
+        told = await run_check(with_changes(served_settings, public_url=url), name)
 
     assert (told.status, why in told.what) == ("failed", True), told
 
 
 async def test_terms_that_are_too_long_are_told(settings: Settings) -> None:
-    long = changed(settings, public_url="https://" + "a" * 4500 + ".example")
+    long = with_changes(settings, public_url="https://" + "a" * 4500 + ".example")
 
-    assert (await finding(long, "header-size")).status == "failed"
-    assert (await finding(settings, "header-size")).status == "warning"
+    assert (await run_check(long, "header-size")).status == "failed"
+    assert (await run_check(settings, "header-size")).status == "warning"
 
 
 async def migrated(url: str) -> str:
@@ -151,7 +151,7 @@ async def migrated(url: str) -> str:
 
 async def said_of(settings: Settings, url: str) -> tuple[str, str, str]:
     """What the doctor says of a database."""
-    told = await finding(changed(settings, database_url=url), "database")
+    told = await run_check(with_changes(settings, database_url=url), "database")
     return told.status, told.what, told.mend or ""
 
 
@@ -226,7 +226,7 @@ async def test_a_user_without_the_tables_is_told(
 async def test_more_connections_than_the_server_has_are_told(settings: Settings, postgres_url: str) -> None:
     url = await migrated(postgres_url)
 
-    told = await finding(changed(settings, database_url=url, workers=4), "database")
+    told = await run_check(with_changes(settings, database_url=url, workers=4), "database")
 
     assert (told.status, "40 connections" in told.what) == ("warning", True), told
 
@@ -247,13 +247,13 @@ async def test_an_sqlite_file_that_cannot_be_used_is_told(settings: Settings, tm
 async def test_a_cache_that_can_be_used_is_right_and_one_that_fills_up_is_told(
     settings: Settings, redis: Redis
 ) -> None:
-    shared = changed(settings, cache_url=redis.url)
-    right = await finding(shared, "cache")
+    shared = with_changes(settings, cache_url=redis.url)
+    right = await run_check(shared, "cache")
     with Client.from_url(redis.url) as client:
         client.config_set("maxmemory", "10mb")
-        full = await finding(shared, "cache")
+        full = await run_check(shared, "cache")
         client.config_set("requirepass", "a-password")
-        closed = await finding(shared, "cache")
+        closed = await run_check(shared, "cache")
 
     assert (right.status, right.what.startswith("Redis")) == ("ok", True), right
     assert (full.status, "noeviction" in full.what) == ("warning", True), full
@@ -261,22 +261,22 @@ async def test_a_cache_that_can_be_used_is_right_and_one_that_fills_up_is_told(
 
 
 async def test_a_key_that_signs_receipts_and_has_the_money_is_told(settings: Settings) -> None:
-    key = SecretStr(BUYERS[0].private_key)
-    same = changed(settings, receipt_key=key, pay_to=BUYERS[0].address)
+    key = SecretStr(BUYER_ACCOUNTS[0].private_key)
+    same = with_changes(settings, receipt_key=key, pay_to=BUYER_ACCOUNTS[0].address)
 
-    assert (await finding(same, "receipt-key")).status == "warning"
-    assert (await finding(changed(settings, receipt_key=key), "receipt-key")).status == "ok"
+    assert (await run_check(same, "receipt-key")).status == "warning"
+    assert (await run_check(with_changes(settings, receipt_key=key), "receipt-key")).status == "ok"
 
 
 async def test_an_alert_is_sent_only_when_asked_for(settings: Settings, upstreams: FakeUpstreams) -> None:
     upstreams.set_response("hook", "/secret-path-1", {}, method="POST")
-    told_to = changed(settings, alert_webhook=upstreams.url_of("hook") + "/secret-path-1")
+    told_to = with_changes(settings, alert_webhook=upstreams.url_of("hook") + "/secret-path-1")
 
-    silent = await finding(told_to, "alert-webhook")
+    silent = await run_check(told_to, "alert-webhook")
     asked_before = len(upstreams.requests_of("hook"))
-    sent = await finding(told_to, "alert-webhook", send_test_alert=True)
-    gone = await finding(
-        changed(settings, alert_webhook=upstreams.url_of("hook") + "/gone"),
+    sent = await run_check(told_to, "alert-webhook", send_test_alert=True)
+    gone = await run_check(
+        with_changes(settings, alert_webhook=upstreams.url_of("hook") + "/gone"),
         "alert-webhook",
         send_test_alert=True,
     )
@@ -291,7 +291,7 @@ async def test_a_metrics_port_that_something_else_has_is_told(settings: Settings
         other.bind(("127.0.0.1", 0))
         other.listen()
         port = other.getsockname()[1]
-        taken = asyncio.create_task(finding(changed(settings, metrics_port=port), "metrics"))
+        taken = asyncio.create_task(run_check(with_changes(settings, metrics_port=port), "metrics"))
         connection, _ = await asyncio.to_thread(other.accept)
         connection.close()
         other.settimeout(0.2)
@@ -304,7 +304,7 @@ async def test_a_metrics_port_that_something_else_has_is_told(settings: Settings
         told = await taken
 
     assert (told.status, "something else" in told.what) == ("failed", True), told
-    assert (await finding(changed(settings, metrics_port=port), "metrics")).status == "ok"
+    assert (await run_check(with_changes(settings, metrics_port=port), "metrics")).status == "ok"
 
 
 @pytest.mark.parametrize(
@@ -318,8 +318,8 @@ async def test_metrics_that_are_read_already_are_told_from_others(
     def page(_request: Request) -> Response:
         return Response(f"# HELP it\n{line}\n", media_type="text/plain")
 
-    with served(Starlette(routes=[Route("/metrics", page)]), 0) as url:
-        told = await finding(changed(settings, metrics_port=urlsplit(url).port), "metrics")
+    with serve_app(Starlette(routes=[Route("/metrics", page)]), 0) as url:
+        told = await run_check(with_changes(settings, metrics_port=urlsplit(url).port), "metrics")
 
     assert told.status == status, told
 
@@ -328,7 +328,7 @@ async def test_settings_that_set_nothing_are_named(monkeypatch: pytest.MonkeyPat
     monkeypatch.setenv("CENTGATE_PAYTO", "0x" + "1" * 40)
     monkeypatch.setenv("CENTGATE_EXA_TOKEN", "x")
 
-    told = await finding(Settings(), "settings")
+    told = await run_check(Settings(), "settings")
 
     assert told.status == "warning"
     assert "CENTGATE_EXA_TOKEN, CENTGATE_PAYTO" in told.what
@@ -346,7 +346,7 @@ async def test_settings_that_set_nothing_are_named(monkeypatch: pytest.MonkeyPat
 async def test_what_keeps_a_server_from_starting_is_told(
     settings: Settings, changes: dict[str, Any], why: str
 ) -> None:
-    told = await finding(changed(settings, **changes), "start")
+    told = await run_check(with_changes(settings, **changes), "start")
 
     assert (told.status, why in told.what) == ("failed", True), told
 
@@ -359,22 +359,26 @@ async def test_what_keeps_a_server_from_starting_is_told(
 async def test_the_phishing_lists_age_is_told(
     settings: Settings, tmp_path: Path, day: str | None, status: str
 ) -> None:
-    told = await finding(changed(settings, phishing_list=list_of(tmp_path, day)), "phishing-list")
+    told = await run_check(
+        with_changes(settings, phishing_list=write_phishing_list(tmp_path, day)), "phishing-list"
+    )
 
     assert told.status == status, told
 
 
 async def test_a_browser_that_is_not_there_is_told(settings: Settings) -> None:
-    without_one = changed(settings, pagereader_render=True, pagereader_chromium=Path("/nowhere/chromium"))
+    without_one = with_changes(
+        settings, pagereader_render=True, pagereader_chromium=Path("/nowhere/chromium")
+    )
 
-    assert (await finding(without_one, "browser")).status == "failed"
+    assert (await run_check(without_one, "browser")).status == "failed"
 
 
 async def test_services_that_nobody_can_answer_are_named(settings: Settings) -> None:
-    keyed = changed(settings, providers={"exa": ProviderSettings(key=SecretStr("exa-key-1"))})
+    keyed = with_changes(settings, providers={"exa": ProviderSettings(key=SecretStr("exa-key-1"))})
 
-    assert "neuralweb-search" in (await finding(settings, "services")).what
-    assert "neuralweb-search" not in (await finding(keyed, "services")).what
+    assert "neuralweb-search" in (await run_check(settings, "services")).what
+    assert "neuralweb-search" not in (await run_check(keyed, "services")).what
 
 
 @pytest.mark.parametrize(
@@ -390,12 +394,12 @@ async def test_services_that_nobody_can_answer_are_named(settings: Settings) -> 
 async def test_a_provider_that_refuses_its_key_is_told(
     settings: Settings, upstreams: FakeUpstreams, name: str, path: str, body: Any, status: int, why: str
 ) -> None:
-    settings = changed(settings, providers=stood_in(upstreams))
+    settings = with_changes(settings, providers=healthy_providers(upstreams))
     upstreams.set_response(name, path, body, status=status)
 
     settings = with_provider(settings, name, key="key-0123456789", url=upstreams.url_of(name))
 
-    told = await finding(settings, f"provider-{name}")
+    told = await run_check(settings, f"provider-{name}")
 
     assert (told.status, why in told.what, bool(told.mend)) == ("failed", True, True), told
 
@@ -420,7 +424,7 @@ async def test_alchemys_key_is_tried_for_nothing(
     upstreams.set_response_function("alchemy", "/v2/alchemy-key-1", answer, method="POST")
     keyed = with_provider(settings, "alchemy", key="alchemy-key-1", url=upstreams.url_of("alchemy"))
 
-    told = await finding(keyed, "provider-alchemy")
+    told = await run_check(keyed, "provider-alchemy")
 
     assert told.status == status, told
     assert {asked.body["method"] for asked in upstreams.requests_of("alchemy")} == {"eth_chainId"}
@@ -428,15 +432,15 @@ async def test_alchemys_key_is_tried_for_nothing(
 
 
 @pytest.mark.parametrize(
-    ("second", "status"), [(NOWHERE, "warning"), (None, "failed")], ids=["one of two", "the only one"]
+    ("second", "status"), [(UNREACHABLE_URL, "warning"), (None, "failed")], ids=["one of two", "the only one"]
 )
 async def test_a_chains_node_that_is_on_another_chain_is_told(
     settings: Settings, upstreams: FakeUpstreams, second: str | None, status: str
 ) -> None:
-    settings = changed(settings, providers=stood_in(upstreams))
+    settings = with_changes(settings, providers=healthy_providers(upstreams))
     good, wrong = upstreams.url_of("rpc") + "/1", upstreams.url_of("rpc") + "/10"
 
-    told = await finding(
+    told = await run_check(
         with_provider(settings, "rpc_1", url=f"{good},{second}" if second else wrong), "provider-rpc"
     )
 
@@ -446,6 +450,6 @@ async def test_a_chains_node_that_is_on_another_chain_is_told(
 async def test_a_provider_that_is_off_or_not_set_up_is_passed_over(settings: Settings) -> None:
     off = with_provider(settings, "goplus", enabled=False)
 
-    assert (await finding(off, "provider-goplus")).what == "switched off"
-    told = await finding(off, "provider-exa")
+    assert (await run_check(off, "provider-goplus")).what == "switched off"
+    told = await run_check(off, "provider-exa")
     assert (told.status, "CENTGATE_EXA_KEY" in (told.mend or "")) == ("skipped", True)

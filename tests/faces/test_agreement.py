@@ -20,7 +20,7 @@ from buyer import decode_header
 
 from centgate.catalog import all_services
 from centgate.client.services import AsyncServices, Services
-from centgate.dev import MERCHANT
+from centgate.dev import DEFAULT_PAYEE
 from centgate.faces.site.deployment import read_snapshot
 from centgate.faces.site.files import build_files
 from centgate.faces.typed_client import to_snake_case
@@ -376,7 +376,7 @@ def test_what_is_told_is_what_is_meant(world: World, service: AnyService) -> Non
 
     assert ("price", service.price) in found
     assert ("address", world.address + service.path) in found
-    assert ("payee", MERCHANT) in found
+    assert ("payee", DEFAULT_PAYEE) in found
     schema = service.input_schema(84532)
     assert ("fields", {name: _needed(name, schema) for name in schema["properties"]}) in found
 

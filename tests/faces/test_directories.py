@@ -19,7 +19,7 @@ from buyer import decode_header
 from x402.extensions.bazaar import validate_discovery_extension, validate_discovery_extension_spec
 
 from centgate.catalog import all_services
-from centgate.dev import MERCHANT
+from centgate.dev import DEFAULT_PAYEE
 from centgate.server import run_in_thread
 from centgate.service import AnyService
 from centgate.settings import Settings
@@ -67,7 +67,7 @@ def test_each_of_the_fourteen_is_found_paid_and_without_a_warning(audit: dict[st
 def test_what_is_written_of_a_route_is_what_it_asks_for(audit: dict[str, Any]) -> None:
     for route in audit["routes"]:
         (option,) = route["options"]
-        assert (option["amount"], option["payTo"]) == ("10000", MERCHANT)
+        assert (option["amount"], option["payTo"]) == ("10000", DEFAULT_PAYEE)
         assert route["written"]["estimatedPrice"].startswith("0.01")
         assert route["written"]["protocols"] == ["x402"]
         assert {"GET unprotected", "POST paid"} <= set(route["methods"])

@@ -20,7 +20,7 @@ from node_packages import SURROUNDINGS
 from openapi_spec_validator import OpenAPIV31SpecValidator
 
 from centgate.catalog import all_services
-from centgate.dev import MERCHANT
+from centgate.dev import DEFAULT_PAYEE
 from centgate.envelope import ERROR_SPECS
 from centgate.faces.openapi import openapi_document
 from centgate.service import AnyService
@@ -54,7 +54,7 @@ def document(reader: httpx.Client) -> dict[str, Any]:
 def told(**given: Any) -> dict[str, Any]:
     """The document of a deployment that is set up so."""
     written: dict[str, Any] = json.loads(
-        json.dumps(openapi_document(all_services(), Settings(pay_to=MERCHANT, **given)))
+        json.dumps(openapi_document(all_services(), Settings(pay_to=DEFAULT_PAYEE, **given)))
     )
     return written
 

@@ -14,12 +14,14 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
 from centgate.catalog import all_services
-from centgate.dev import MERCHANT
+from centgate.dev import DEFAULT_PAYEE
 from centgate.faces.openapi import openapi_document
 from centgate.schema import iterate_objects
 from centgate.settings import Settings
 
-DOCUMENT = openapi_document(all_services(), Settings.model_construct(pay_to=MERCHANT, network="eip155:84532"))
+DOCUMENT = openapi_document(
+    all_services(), Settings.model_construct(pay_to=DEFAULT_PAYEE, network="eip155:84532")
+)
 CONFIG = schemathesis.Config.from_dict(
     {
         # some slugs are paths of paid routes, which take POST as well

@@ -14,7 +14,7 @@ import pytest
 from buyer import QUESTION, Buyer, decode_header, encode_header, fetch_terms, sign_payload
 from node_packages import installed
 
-from centgate.devchain.accounts import BUYERS
+from centgate.devchain.accounts import BUYER_ACCOUNTS
 from centgate.devchain.house import DevChain
 
 PACKAGE = "@modelcontextprotocol/inspector"
@@ -83,8 +83,8 @@ def test_it_is_shown_the_terms_and_pays_over_http(
 def test_it_buys_over_stdio(
     inspector: list[str], chained: httpx.Client, devchain: DevChain, tmp_path: Path, era: str
 ) -> None:
-    payer = BUYERS[4]
-    before = devchain.balance(payer.address)
+    payer = BUYER_ACCOUNTS[4]
+    before = devchain.token_balance(payer.address)
     given = ["-e", f"CENTGATE_WALLET_KEY={payer.private_key}", "--protocol-era", era]
     served = [sys.executable, "-m", "centgate", "mcp", "--api", str(chained.base_url)]
 
@@ -92,4 +92,4 @@ def test_it_buys_over_stdio(
 
     assert code == 0
     assert result["structuredContent"]["data"]["status"] == "blocked"
-    assert before - devchain.balance(payer.address) == 10_000
+    assert before - devchain.token_balance(payer.address) == 10_000

@@ -37,7 +37,7 @@ from speaking import (
 )
 from standins import FakeUpstreams, send_paid
 
-from centgate.dev import MERCHANT
+from centgate.dev import DEFAULT_PAYEE
 from centgate.devchain.house import DevChain
 from centgate.settings import Settings
 from centgate.upstream import CircuitBreaker
@@ -76,14 +76,14 @@ async def test_a_call_without_arguments_asks_for_the_terms(
 async def test_a_paid_call_moves_one_cent_and_is_answered(
     speak: ConnectClient, chained: httpx.Client, devchain: DevChain, buyer: Buyer
 ) -> None:
-    before = devchain.balance(buyer.address), devchain.balance(MERCHANT)
+    before = devchain.token_balance(buyer.address), devchain.token_balance(DEFAULT_PAYEE)
 
     async with speak(chained) as mcp:
         payment = payload_of(await mcp.call_tool(SLUG, QUESTION), buyer)
         result = await call_with_payment(mcp, SLUG, QUESTION, payment)
         schemas = {tool.name: tool.output_schema for tool in (await mcp.list_tools()).tools}
 
-    after = devchain.balance(buyer.address), devchain.balance(MERCHANT)
+    after = devchain.token_balance(buyer.address), devchain.token_balance(DEFAULT_PAYEE)
     assert (before[0] - after[0], after[1] - before[1]) == (CENT, CENT)
     assert not result.is_error
     assert structured_content(result)["data"]["status"] == "blocked"
@@ -99,13 +99,13 @@ async def test_the_same_payment_again_is_the_same_answer_and_no_second_charge(
     async with speak(chained) as mcp:
         payment = payload_of(await mcp.call_tool(SLUG, QUESTION), buyer)
         first = await call_with_payment(mcp, SLUG, QUESTION, payment)
-        before = devchain.balance(buyer.address)
+        before = devchain.token_balance(buyer.address)
         again = await call_with_payment(mcp, SLUG, QUESTION, payment)
 
     assert result_text(again) == result_text(first)
     assert result_meta(again)[RECEIPT] == result_meta(first)[RECEIPT]
     assert result_meta(again)["centgate/replayed"] is True
-    assert devchain.balance(buyer.address) == before
+    assert devchain.token_balance(buyer.address) == before
 
 
 async def test_what_was_paid_over_mcp_is_redeemed_over_http(
@@ -114,14 +114,14 @@ async def test_what_was_paid_over_mcp_is_redeemed_over_http(
     async with speak(chained) as mcp:
         payment = payload_of(await mcp.call_tool(SLUG, QUESTION), buyer)
         first = await call_with_payment(mcp, SLUG, QUESTION, payment)
-    before = devchain.balance(buyer.address)
+    before = devchain.token_balance(buyer.address)
 
     response = pay(chained, encode_header(payment))
 
     assert response.text == result_text(first)
     assert response.headers["Idempotent-Replayed"] == "true"
     assert decode_header(response.headers["PAYMENT-RESPONSE"]) == result_meta(first)[RECEIPT]
-    assert devchain.balance(buyer.address) == before
+    assert devchain.token_balance(buyer.address) == before
 
 
 async def test_what_was_paid_over_http_is_redeemed_over_mcp(

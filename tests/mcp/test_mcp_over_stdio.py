@@ -19,15 +19,15 @@ from mcp import Client, StdioServerParameters
 from mcp.shared.exceptions import MCPError
 from speaking import MODES, PAIR, POOL, RECEIPT, result_meta, result_text, structured_content
 
-from centgate.dev import MERCHANT
-from centgate.devchain.accounts import BUYERS
+from centgate.dev import DEFAULT_PAYEE
+from centgate.devchain.accounts import BUYER_ACCOUNTS
 from centgate.devchain.house import DevChain
 from centgate.server import run_in_thread
 from centgate.settings import Settings
 
 SLUG = "phishing-check"
 CENT = 10_000
-PAYER = BUYERS[3]
+PAYER = BUYER_ACCOUNTS[3]
 COMMAND = [sys.executable, "-m", "centgate", "mcp"]
 Open = Callable[..., Client]
 
@@ -97,13 +97,13 @@ async def test_it_says_what_may_be_spent(open_stdio: Open, chained: httpx.Client
 async def test_a_call_is_paid_from_the_wallet_and_answered(
     open_each: Open, chained: httpx.Client, devchain: DevChain, wallet: str
 ) -> None:
-    before = devchain.balance(PAYER.address), devchain.balance(MERCHANT)
+    before = devchain.token_balance(PAYER.address), devchain.token_balance(DEFAULT_PAYEE)
 
     async with open_each(chained, WALLET=wallet) as local:
         result = await local.call_tool(SLUG, QUESTION)
         schemas = {tool.name: tool.output_schema for tool in (await local.list_tools()).tools}
 
-    after = devchain.balance(PAYER.address), devchain.balance(MERCHANT)
+    after = devchain.token_balance(PAYER.address), devchain.token_balance(DEFAULT_PAYEE)
     assert (before[0] - after[0], after[1] - before[1]) == (CENT, CENT)
     assert not result.is_error
     assert structured_content(result)["data"]["status"] == "blocked"
@@ -117,7 +117,7 @@ async def test_a_call_is_paid_from_the_wallet_and_answered(
 async def test_the_cap_in_all_holds_for_the_process(
     open_stdio: Open, chained: httpx.Client, devchain: DevChain, wallet: str
 ) -> None:
-    before = devchain.balance(PAYER.address)
+    before = devchain.token_balance(PAYER.address)
 
     async with open_stdio(chained, WALLET=wallet, CAP_TOTAL="0.01") as local:
         first = await local.call_tool(SLUG, QUESTION)
@@ -128,13 +128,13 @@ async def test_the_cap_in_all_holds_for_the_process(
     error = structured_content(second)["error"]
     assert (error["code"], error["money"]) == ("cap_exceeded", "not_moved")
     assert "CENTGATE_CAP_TOTAL" in error["message"]
-    assert before - devchain.balance(PAYER.address) == CENT
+    assert before - devchain.token_balance(PAYER.address) == CENT
 
 
 async def test_a_price_above_the_cap_of_a_call_is_not_paid(
     open_stdio: Open, chained: httpx.Client, devchain: DevChain, wallet: str
 ) -> None:
-    before = devchain.balance(PAYER.address)
+    before = devchain.token_balance(PAYER.address)
 
     async with open_stdio(chained, WALLET=wallet, CAP_PER_CALL="0.009") as local:
         result = await local.call_tool(SLUG, QUESTION)
@@ -142,7 +142,7 @@ async def test_a_price_above_the_cap_of_a_call_is_not_paid(
     assert result.is_error
     assert structured_content(result)["error"]["code"] == "cap_exceeded"
     assert structured_content(result)["error"]["money"] == "not_moved"
-    assert devchain.balance(PAYER.address) == before
+    assert devchain.token_balance(PAYER.address) == before
 
 
 async def test_without_a_wallet_a_call_says_how_to_make_one_and_what_it_costs(
@@ -163,7 +163,7 @@ async def test_without_a_wallet_a_call_says_how_to_make_one_and_what_it_costs(
 async def test_wrong_arguments_are_told_one_by_one_and_cost_nothing(
     open_stdio: Open, chained: httpx.Client, devchain: DevChain, wallet: str
 ) -> None:
-    before = devchain.balance(PAYER.address)
+    before = devchain.token_balance(PAYER.address)
 
     async with open_stdio(chained, WALLET=wallet) as local:
         result = await local.call_tool("token-risk", {"tokenAddress": 7})
@@ -172,7 +172,7 @@ async def test_wrong_arguments_are_told_one_by_one_and_cost_nothing(
     assert structured_content(result)["error"]["issues"] == issues_over_http(
         chained, "token-risk", {"tokenAddress": 7}
     )
-    assert devchain.balance(PAYER.address) == before
+    assert devchain.token_balance(PAYER.address) == before
 
 
 async def test_that_nothing_is_known_is_told_with_the_money_it_cost(

@@ -11,7 +11,7 @@ from mcp_types import Tool
 from speaking import ConnectClient
 
 from centgate.catalog import all_services, service_details
-from centgate.client.catalog import Entry
+from centgate.client.catalog import ServiceDetail
 from centgate.faces.mcp.tools import build_tool
 from centgate.service import AnyService
 from centgate.settings import ProviderSettings, Settings
@@ -35,8 +35,8 @@ BODIES: list[dict[str, Any]] = [
 ]
 
 
-def entry_of(service: AnyService) -> Entry:
-    return Entry.model_validate(service_details(service, Settings()))
+def entry_of(service: AnyService) -> ServiceDetail:
+    return ServiceDetail.model_validate(service_details(service, Settings()))
 
 
 def tool_for(slug: str) -> Tool:
@@ -47,10 +47,10 @@ def fits(schema: dict[str, Any], instance: Any) -> bool:
     return Draft202012Validator(schema).is_valid(instance)  # pyright: ignore[reportUnknownMemberType]
 
 
-def entries_of(client: httpx.Client) -> list[Entry]:
+def entries_of(client: httpx.Client) -> list[ServiceDetail]:
     """The catalogue, read over HTTP as anybody reads it."""
     slugs = [each["slug"] for each in client.get("/services").json()["services"]]
-    return [Entry.model_validate(client.get(f"/services/{slug}").json()) for slug in slugs]
+    return [ServiceDetail.model_validate(client.get(f"/services/{slug}").json()) for slug in slugs]
 
 
 async def test_the_fourteen_services_are_tools_in_the_catalogues_order(
@@ -112,7 +112,7 @@ def test_it_says_when_a_deployment_has_not_set_it_up() -> None:
     off = ProviderSettings(enabled=False)
     settings = Settings(providers={"phishinglist": off})
 
-    entry = Entry.model_validate(service_details(SERVICES["phishing-check"], settings))
+    entry = ServiceDetail.model_validate(service_details(SERVICES["phishing-check"], settings))
 
     assert "not set up on this deployment" in (build_tool(entry).description or "")
     assert "not set up on this deployment" not in (tool_for("phishing-check").description or "")

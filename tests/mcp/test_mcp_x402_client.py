@@ -19,11 +19,11 @@ from x402 import x402Client
 from x402.mcp.client_async import wrap_mcp_client_with_payment
 from x402.mechanisms.evm.exact import register_exact_evm_client
 
-from centgate.dev import MERCHANT
-from centgate.devchain.accounts import BUYERS
+from centgate.dev import DEFAULT_PAYEE
+from centgate.devchain.accounts import BUYER_ACCOUNTS
 from centgate.devchain.house import DevChain
 
-BUYER = BUYERS[8]
+BUYER = BUYER_ACCOUNTS[8]
 CENT = 10_000
 
 
@@ -53,7 +53,7 @@ def wallet() -> x402Client:
 
 
 def balances(chain: DevChain) -> tuple[int, int]:
-    return chain.balance(BUYER.address), chain.balance(MERCHANT)
+    return chain.token_balance(BUYER.address), chain.token_balance(DEFAULT_PAYEE)
 
 
 async def test_it_is_asked_to_pay_pays_and_is_answered(

@@ -13,7 +13,7 @@ import pytest
 from onchain.world import OFFCHAIN_SOURCES, World, open_world
 from standins import FakeUpstreams, configure_providers, fake_upstreams, send_paid
 
-from centgate.dev import paid_on
+from centgate.dev import devchain_settings
 from centgate.server import run_in_thread
 from centgate.settings import Settings
 
@@ -48,7 +48,8 @@ def shop(world: World, tmp_path_factory: pytest.TempPathFactory) -> Generator[Sh
             patch.delenv(name)
         patch.chdir(folder)
         settings = configure_providers(
-            paid_on(world.chain, Settings(port=0), folder), elsewhere.provider_settings(*OFFCHAIN_SOURCES)
+            devchain_settings(world.chain, Settings(port=0), folder),
+            elsewhere.provider_settings(*OFFCHAIN_SOURCES),
         )
         with run_in_thread(settings) as url, httpx.Client(base_url=url, timeout=30) as client:
             yield Shop(client, elsewhere)
@@ -57,7 +58,7 @@ def shop(world: World, tmp_path_factory: pytest.TempPathFactory) -> Generator[Sh
 @pytest.fixture
 def world_settings(world: World, tmp_path: Path) -> Settings:
     """Settings of a deployment that is paid on the test chain, with its own journal."""
-    return paid_on(world.chain, Settings(port=0), tmp_path)
+    return devchain_settings(world.chain, Settings(port=0), tmp_path)
 
 
 @pytest.fixture

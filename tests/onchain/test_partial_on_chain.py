@@ -10,7 +10,7 @@ from fronts import limit_log_range, start_proxy
 from onchain.world import OFFCHAIN_SOURCES, World
 from standins import FakeUpstreams, configure_providers, send_paid
 
-from centgate.devchain.node import ask
+from centgate.devchain.node import call_rpc
 from centgate.settings import ProviderSettings, Settings
 
 HASHES = False
@@ -21,7 +21,7 @@ HASHES = False
 def by_two(world: World, world_settings: Settings, upstreams: FakeUpstreams) -> Settings:
     """API whose node returns the logs of two blocks at a time, and has no later payments."""
     refused = limit_log_range(2, "eth_getLogs is limited to a 2 blocks range")
-    newest = ask(world.chain.rpc_url, "eth_getBlockByNumber", hex(max(world.times)), HASHES)
+    newest = call_rpc(world.chain.rpc_url, "eth_getBlockByNumber", hex(max(world.times)), HASHES)
 
     def change(request: dict[str, Any]) -> tuple[int, Any] | None:
         if request["params"][0] == "latest":

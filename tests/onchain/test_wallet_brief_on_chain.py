@@ -9,7 +9,7 @@ from typing import Any, cast
 import pytest
 from onchain.world import ETHER, World
 
-from centgate.devchain.node import ask
+from centgate.devchain.node import call_rpc
 from centgate.text import format_timestamp, has_invisible
 
 Answered = Callable[..., dict[str, Any]]
@@ -28,7 +28,7 @@ def notes(row: dict[str, Any], field: str = "notes") -> set[str]:
 
 
 def test_the_coin_is_exact(world: World, brief: dict[str, Any]):
-    held = int(ask(world.chain.rpc_url, "eth_getBalance", world.people["holder"].address, "latest"), 16)
+    held = int(call_rpc(world.chain.rpc_url, "eth_getBalance", world.people["holder"].address, "latest"), 16)
 
     native = brief["data"]["nativeBalance"]
 

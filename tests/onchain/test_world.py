@@ -8,12 +8,12 @@ import pytest
 from onchain import proxycode as code
 from onchain.world import DAY, DAYS_AGO, ETHER, MULTICALL, World, encode_call
 
-from centgate.devchain.node import NodeFailed, ask
+from centgate.devchain.node import DevNodeError, call_rpc
 
 
 def read(world: World, to: str, data: bytes) -> str:
     """Return the raw result of a call."""
-    return ask(world.chain.rpc_url, "eth_call", {"to": to, "data": "0x" + data.hex()}, "latest")
+    return call_rpc(world.chain.rpc_url, "eth_call", {"to": to, "data": "0x" + data.hex()}, "latest")
 
 
 CODE_ONLY = ("diamond",)
@@ -46,15 +46,15 @@ def test_what_answers_everything_answers_this(world: World):
 
 
 def test_the_factory_carries_the_pattern_of_what_it_makes(world: World):
-    made = ask(world.chain.rpc_url, "eth_getCode", world.proxies["factory's"].address, "latest")
-    factory = ask(world.chain.rpc_url, "eth_getCode", world.contracts["factory"], "latest")
+    made = call_rpc(world.chain.rpc_url, "eth_getCode", world.proxies["factory's"].address, "latest")
+    factory = call_rpc(world.chain.rpc_url, "eth_getCode", world.contracts["factory"], "latest")
 
     assert made == "0x" + code.minimal_proxy(world.contracts["box"]).hex()
     assert "363d3d373d3d3d363d73" in factory
 
 
 def test_the_delegated_wallet_has_the_code_that_its_authorization_gave_it(world: World):
-    found = ask(world.chain.rpc_url, "eth_getCode", world.people["delegator"].address, "latest")
+    found = call_rpc(world.chain.rpc_url, "eth_getCode", world.people["delegator"].address, "latest")
 
     assert found == "0x" + code.delegation(world.contracts["box"]).hex()
 
@@ -66,7 +66,7 @@ def test_the_safe_names_its_master_copy(world: World):
 
 
 def test_what_burns_all_gas_is_no_revert(world: World):
-    with pytest.raises(NodeFailed, match="nvalid opcode"):
+    with pytest.raises(DevNodeError, match="nvalid opcode"):
         read(world, world.contracts["burner"], b"")
 
 
@@ -105,9 +105,9 @@ def test_the_holder_has_what_the_transfers_left(world: World):
             assert (
                 int(read(world, world.tokens[name], encode_call("balanceOf(address)", holder)), 16) == amount
             )
-    coin = int(ask(world.chain.rpc_url, "eth_getBalance", holder, "latest"), 16)
+    coin = int(call_rpc(world.chain.rpc_url, "eth_getBalance", holder, "latest"), 16)
     assert 0 < 100 * ETHER + held["coin"] - coin < ETHER // 100
 
 
 def test_multicall_stands_where_it_stands_on_every_chain(world: World):
-    assert ask(world.chain.rpc_url, "eth_getCode", MULTICALL, "latest") != "0x"
+    assert call_rpc(world.chain.rpc_url, "eth_getCode", MULTICALL, "latest") != "0x"

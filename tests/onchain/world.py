@@ -17,13 +17,13 @@ from eth_account import Account as Wallet
 from eth_utils.crypto import keccak
 from onchain import proxycode as code
 
-from centgate.devchain.accounts import BUYERS, FACILITATOR, GAS_MONEY
-from centgate.devchain.chain import Chain, Seed
+from centgate.devchain.accounts import BUYER_ACCOUNTS, FACILITATOR_ACCOUNT, GAS_BALANCE
+from centgate.devchain.chain import EvmChain, GenesisAccount
 from centgate.devchain.house import DevChain, open_devchain
-from centgate.devchain.node import buyers_storage
-from centgate.devchain.rpc import rpc_app
-from centgate.devchain.serving import served
-from centgate.devchain.token import CHAIN_ID, TOKEN, runtime_code
+from centgate.devchain.node import initial_token_storage
+from centgate.devchain.rpc import create_rpc_app
+from centgate.devchain.serving import serve_app
+from centgate.devchain.token import CHAIN_ID, TOKEN_ADDRESS, runtime_code
 
 CONTRACTS = Path(__file__).with_name("contracts")
 MULTICALL = "0xca11bde05977b3631167028862be2a173976ca11"
@@ -113,7 +113,7 @@ class Clock:
 class Builder:
     """Sends transactions directly into a chain that is not served yet."""
 
-    def __init__(self, chain: Chain) -> None:
+    def __init__(self, chain: EvmChain) -> None:
         self.chain = chain
         self._nonces: dict[str, int] = {}
 
@@ -130,15 +130,17 @@ class Builder:
         }
         fees = {"gas": 6_000_000, "maxFeePerGas": 10**9, "maxPriorityFeePerGas": 1}
         signed = Wallet.from_key(sender.key).sign_transaction(transaction | fees)
-        sent = self.chain.send(signed.raw_transaction)
-        assert self.chain.mined[sent].receipt.state_root == b"\x01", "a transaction of the world failed"
+        sent = self.chain.send_transaction(signed.raw_transaction)
+        assert self.chain.mined_transactions[sent].receipt.state_root == b"\x01", (
+            "a transaction of the world failed"
+        )
         return "0x" + sent.hex()
 
     def deploy(self, deployer: TestWallet, contract: str, types: str = "", *values: Any) -> str:
         """Deploy a contract and return its address."""
         content = encode([each for each in types.split(",") if each], values) if types else b""
         sent = self.send(deployer, None, compile_contract(contract)["bytecode"] + content)
-        created = self.chain.mined[bytes.fromhex(sent[2:])].created
+        created = self.chain.mined_transactions[bytes.fromhex(sent[2:])].created
         assert created
         return "0x" + created.hex()
 
@@ -181,7 +183,7 @@ def lookalike_address(address: str) -> str:
 def open_world() -> Generator[World]:
     """Build the chain, with blocks 200 days old and of today, then serve it together with a facilitator."""
     clock = Clock(DAYS_AGO)
-    chain = Chain(CHAIN_ID, _seeds(), clock=clock)
+    chain = EvmChain(CHAIN_ID, _seeds(), clock=clock)
     build = Builder(chain)
     people = {name: test_wallet(name) for name in PEOPLE}
     tokens, contracts = _tokens(build, people), _contracts(build, people)
@@ -191,7 +193,7 @@ def open_world() -> Generator[World]:
     transfers = _transfers(build, people, tokens)
     approvals = old | _approvals(build, people, tokens, contracts)
     times = {int(block.number): block.header.timestamp for block in chain.blocks}
-    with served(rpc_app(chain), 0) as url, open_devchain(rpc=url) as running:
+    with serve_app(create_rpc_app(chain), 0) as url, open_devchain(rpc=url) as running:
         yield World(running, people, contracts, tokens, proxies, transfers, approvals, times)
 
 
@@ -210,24 +212,26 @@ PEOPLE = (
 _POOR = ("newcomer",)
 
 
-def _seeds() -> dict[str, Seed]:
-    usdc = Seed(code=bytes.fromhex(runtime_code()[2:]), storage=buyers_storage())
-    rich = {account.address: Seed(GAS_MONEY) for account in (*BUYERS, FACILITATOR)}
-    people = {test_wallet(name).address: Seed(100 * ETHER) for name in PEOPLE if name not in _POOR}
+def _seeds() -> dict[str, GenesisAccount]:
+    usdc = GenesisAccount(code=bytes.fromhex(runtime_code()[2:]), storage=initial_token_storage())
+    rich = {
+        account.address: GenesisAccount(GAS_BALANCE) for account in (*BUYER_ACCOUNTS, FACILITATOR_ACCOUNT)
+    }
+    people = {test_wallet(name).address: GenesisAccount(100 * ETHER) for name in PEOPLE if name not in _POOR}
     box = compile_contract("box")["runtime"]
     fixed = {
-        TOKEN: usdc,
-        MULTICALL: Seed(code=compile_contract("multicall3")["runtime"]),
-        PERMIT2: Seed(code=box),
-        unowned_address("box"): Seed(code=box),
-        unowned_address("other box"): Seed(code=box),
-        unowned_address("uups box"): Seed(code=compile_contract("uups")["runtime"]),
-        unowned_address("burner"): Seed(code=b"\xfe"),
+        TOKEN_ADDRESS: usdc,
+        MULTICALL: GenesisAccount(code=compile_contract("multicall3")["runtime"]),
+        PERMIT2: GenesisAccount(code=box),
+        unowned_address("box"): GenesisAccount(code=box),
+        unowned_address("other box"): GenesisAccount(code=box),
+        unowned_address("uups box"): GenesisAccount(code=compile_contract("uups")["runtime"]),
+        unowned_address("burner"): GenesisAccount(code=b"\xfe"),
     }
     return rich | people | fixed | _seeded_proxies()
 
 
-def _seeded_proxies() -> dict[str, Seed]:
+def _seeded_proxies() -> dict[str, GenesisAccount]:
     """Proxies whose storage is simplest written before the first block."""
     box, admin = int(unowned_address("box"), 16), int(test_wallet("admin").address, 16)
     eip1967 = code.slot_proxy(code.IMPLEMENTATION_SLOT)
@@ -239,44 +243,48 @@ def _seeded_proxies() -> dict[str, Seed]:
         "clone arguments": code.clone_with_arguments(unowned_address("box"), b"\x02" * 32),
     }
     by_storage = {
-        "eip1967": Seed(
+        "eip1967": GenesisAccount(
             code=eip1967,
             storage={code.IMPLEMENTATION_SLOT: box, code.ADMIN_SLOT: int(unowned_address("other box"), 16)},
         ),
-        "eip1967 wallet admin": Seed(
+        "eip1967 wallet admin": GenesisAccount(
             code=eip1967, storage={code.IMPLEMENTATION_SLOT: box, code.ADMIN_SLOT: admin}
         ),
-        "eip1967 no admin": Seed(code=eip1967, storage={code.IMPLEMENTATION_SLOT: box}),
-        "eip1822": Seed(code=code.slot_proxy(code.PROXIABLE_SLOT), storage={code.PROXIABLE_SLOT: box}),
-        "zeppelinos": Seed(
+        "eip1967 no admin": GenesisAccount(code=eip1967, storage={code.IMPLEMENTATION_SLOT: box}),
+        "eip1822": GenesisAccount(
+            code=code.slot_proxy(code.PROXIABLE_SLOT), storage={code.PROXIABLE_SLOT: box}
+        ),
+        "zeppelinos": GenesisAccount(
             code=code.slot_proxy(code.ZEPPELIN_SLOT),
             storage={code.ZEPPELIN_SLOT: box, code.ZEPPELIN_ADMIN_SLOT: admin},
         ),
-        "safe": Seed(code=code.safe_proxy(), storage={0: box}),
-        "uups": Seed(
+        "safe": GenesisAccount(code=code.safe_proxy(), storage={0: box}),
+        "uups": GenesisAccount(
             code=eip1967, storage={code.IMPLEMENTATION_SLOT: int(unowned_address("uups box"), 16), 0: admin}
         ),
     }
-    seeds = {name: Seed(code=runtime) for name, runtime in by_code.items()} | by_storage | _odd()
+    seeds = {name: GenesisAccount(code=runtime) for name, runtime in by_code.items()} | by_storage | _odd()
     return {unowned_address(name): seed for name, seed in seeds.items()}
 
 
-def _odd() -> dict[str, Seed]:
+def _odd() -> dict[str, GenesisAccount]:
     """Contracts that resemble proxies, or return values that no proxy returns."""
     eip1967, beacon = code.slot_proxy(code.IMPLEMENTATION_SLOT), code.beacon_proxy()
     box = int(unowned_address("box"), 16)
     return {
-        "empty target": Seed(
+        "empty target": GenesisAccount(
             code=eip1967, storage={code.IMPLEMENTATION_SLOT: int(unowned_address("nothing"), 16)}
         ),
-        "dirty slot": Seed(code=eip1967, storage={code.IMPLEMENTATION_SLOT: box | 1 << 200}),
-        "own target": Seed(
+        "dirty slot": GenesisAccount(code=eip1967, storage={code.IMPLEMENTATION_SLOT: box | 1 << 200}),
+        "own target": GenesisAccount(
             code=eip1967, storage={code.IMPLEMENTATION_SLOT: int(unowned_address("own target"), 16)}
         ),
-        "beacon nowhere": Seed(code=beacon, storage={code.BEACON_SLOT: int(unowned_address("nothing"), 16)}),
-        "beacon mute": Seed(code=beacon, storage={code.BEACON_SLOT: box}),
-        "ones": Seed(code=code.ONES),
-        "zeros": Seed(code=code.ZEROS),
+        "beacon nowhere": GenesisAccount(
+            code=beacon, storage={code.BEACON_SLOT: int(unowned_address("nothing"), 16)}
+        ),
+        "beacon mute": GenesisAccount(code=beacon, storage={code.BEACON_SLOT: box}),
+        "ones": GenesisAccount(code=code.ONES),
+        "zeros": GenesisAccount(code=code.ZEROS),
     }
 
 
@@ -365,8 +373,8 @@ def _cloned(build: Builder, people: dict[str, TestWallet], contracts: dict[str, 
     sent = build.send(
         people["deployer"], contracts["factory"], encode_call("clone(address)", contracts["box"])
     )
-    block = build.chain.mined[bytes.fromhex(sent[2:])].block.number
-    state = build.chain.state(block)
+    block = build.chain.mined_transactions[bytes.fromhex(sent[2:])].block.number
+    state = build.chain.state_at(block)
     return "0x" + state.get_storage(_raw(contracts["factory"]), 0).to_bytes(20, "big").hex()
 
 
@@ -378,7 +386,7 @@ def _beacon_proxy(build: Builder, people: dict[str, TestWallet], contracts: dict
     start = len(writing) // 2 + 13
     copying = f"61{len(runtime):04x}6100{start:02x}5f3961{len(runtime):04x}5ff3"
     sent = build.send(people["deployer"], None, bytes.fromhex(writing + copying) + runtime)
-    created = build.chain.mined[bytes.fromhex(sent[2:])].created
+    created = build.chain.mined_transactions[bytes.fromhex(sent[2:])].created
     assert created
     return "0x" + created.hex()
 
@@ -400,7 +408,7 @@ def _transfers(build: Builder, people: dict[str, TestWallet], tokens: dict[str, 
     moved: list[ChainTransfer] = []
 
     def note(sent: str, token: str | None, sender: str, receiver: str, amount: int) -> None:
-        block = build.chain.mined[bytes.fromhex(sent[2:])].block.number
+        block = build.chain.mined_transactions[bytes.fromhex(sent[2:])].block.number
         moved.append(ChainTransfer(sent, block, token, sender, receiver, amount))
 
     def give(
@@ -441,7 +449,9 @@ def _transfers(build: Builder, people: dict[str, TestWallet], tokens: dict[str, 
 
 def _approve(build: Builder, owner: TestWallet, token: str, spender: str, amount: int) -> ChainApproval:
     sent = build.send(owner, token, encode_call("approve(address,uint256)", spender, amount))
-    return ChainApproval(token, spender, amount, build.chain.mined[bytes.fromhex(sent[2:])].block.number)
+    return ChainApproval(
+        token, spender, amount, build.chain.mined_transactions[bytes.fromhex(sent[2:])].block.number
+    )
 
 
 def _stale_approval(

@@ -15,7 +15,7 @@ from fronts import Interceptor, forward_to_node
 from pasts import encode_terms, open_journal_store, record_payment
 
 from centgate.devchain.house import DevChain
-from centgate.devchain.node import ask
+from centgate.devchain.node import call_rpc
 from centgate.payments.audit import Auditor, AuditResult, configured_recipient, find_range_by_time
 from centgate.payments.claiming import StoredAnswer
 from centgate.payments.nodes import NodeSet
@@ -35,7 +35,7 @@ def mine_block(devchain: DevChain) -> None:
 
 def read_block_number(devchain: DevChain) -> int:
     """Return the newest block number."""
-    return int(ask(devchain.rpc_url, "eth_blockNumber"), 16)
+    return int(call_rpc(devchain.rpc_url, "eth_blockNumber"), 16)
 
 
 def settle_on_chain(devchain: DevChain, payload: Payload) -> str:

@@ -13,11 +13,11 @@ from buyer import Buyer
 from eth_account import Account
 from facilitators import Reply
 
-from centgate.devchain.accounts import BUYERS
+from centgate.devchain.accounts import BUYER_ACCOUNTS
 from centgate.devchain.accounts import Account as Wallet
 from centgate.devchain.house import DevChain
-from centgate.devchain.node import ask
-from centgate.devchain.token import CHAIN_ID, TOKEN
+from centgate.devchain.node import call_rpc
+from centgate.devchain.token import CHAIN_ID, TOKEN_ADDRESS
 from centgate.evm import keccak
 
 
@@ -43,8 +43,8 @@ def settle_elsewhere(devchain: DevChain, payload: dict[str, Any]) -> None:
 def cancel_authorization(devchain: DevChain, buyer: Buyer, nonce: str) -> None:
     """Cancel an authorization on the chain, signed by its payer; mines a block."""
     signed = Account.sign_typed_data(
-        BUYERS[buyer.number].private_key,
-        domain_data={"name": "USDC", "version": "2", "chainId": CHAIN_ID, "verifyingContract": TOKEN},
+        BUYER_ACCOUNTS[buyer.number].private_key,
+        domain_data={"name": "USDC", "version": "2", "chainId": CHAIN_ID, "verifyingContract": TOKEN_ADDRESS},
         message_types={
             "CancelAuthorization": [
                 {"name": "authorizer", "type": "address"},
@@ -56,16 +56,18 @@ def cancel_authorization(devchain: DevChain, buyer: Buyer, nonce: str) -> None:
     selector = keccak(b"cancelAuthorization(address,bytes32,uint8,bytes32,bytes32)")[:4].hex()
     words = [int(buyer.address, 16), int(nonce, 16), signed.v, signed.r, signed.s]
     data = "0x" + selector + "".join(f"{word:064x}" for word in words)
-    assert _send_to_token(devchain, BUYERS[9], data)["status"] == "0x1"
+    assert _send_to_token(devchain, BUYER_ACCOUNTS[9], data)["status"] == "0x1"
 
 
 def send_reverted_transfer(devchain: DevChain, nonce: str) -> str:
     """Send a transfer under a nonce that the token reverts; return its hash."""
     types = "address,address,uint256,uint256,uint256,bytes32,uint8,bytes32,bytes32"
     selector = keccak(f"transferWithAuthorization({types})".encode())[:4].hex()
-    payer, recipient = int(BUYERS[7].address, 16), int(BUYERS[9].address, 16)
+    payer, recipient = int(BUYER_ACCOUNTS[7].address, 16), int(BUYER_ACCOUNTS[9].address, 16)
     words = [payer, recipient, 1, 0, 2**40, int(nonce, 16), 27, 1, 1]
-    receipt = _send_to_token(devchain, BUYERS[9], "0x" + selector + "".join(f"{word:064x}" for word in words))
+    receipt = _send_to_token(
+        devchain, BUYER_ACCOUNTS[9], "0x" + selector + "".join(f"{word:064x}" for word in words)
+    )
     assert receipt["status"] == "0x0"
     return receipt["transactionHash"]
 
@@ -74,7 +76,7 @@ def transfer_tokens(devchain: DevChain, buyer: Buyer, to: str, amount: int) -> s
     """Send tokens by a plain transfer; return its hash."""
     selector = keccak(b"transfer(address,uint256)")[:4].hex()
     data = f"0x{selector}{int(to, 16):064x}{amount:064x}"
-    receipt = _send_to_token(devchain, BUYERS[buyer.number], data)
+    receipt = _send_to_token(devchain, BUYER_ACCOUNTS[buyer.number], data)
     assert receipt["status"] == "0x1"
     return receipt["transactionHash"]
 
@@ -82,18 +84,18 @@ def transfer_tokens(devchain: DevChain, buyer: Buyer, to: str, amount: int) -> s
 def _send_to_token(devchain: DevChain, sender: Wallet, data: str) -> dict[str, Any]:
     """Send a transaction to the token and return its receipt."""
     transaction = {
-        "to": TOKEN,
+        "to": TOKEN_ADDRESS,
         "data": data,
         "value": 0,
         "gas": 200_000,
         "maxFeePerGas": 10**9,
         "maxPriorityFeePerGas": 10**6,
-        "nonce": int(ask(devchain.rpc_url, "eth_getTransactionCount", sender.address, "latest"), 16),
+        "nonce": int(call_rpc(devchain.rpc_url, "eth_getTransactionCount", sender.address, "latest"), 16),
         "chainId": CHAIN_ID,
     }
     raw = Account.sign_transaction(transaction, sender.private_key).raw_transaction.hex()
-    sent = ask(devchain.rpc_url, "eth_sendRawTransaction", "0x" + raw.removeprefix("0x"))
-    return ask(devchain.rpc_url, "eth_getTransactionReceipt", sent)
+    sent = call_rpc(devchain.rpc_url, "eth_sendRawTransaction", "0x" + raw.removeprefix("0x"))
+    return call_rpc(devchain.rpc_url, "eth_getTransactionReceipt", sent)
 
 
 def pay_other_recipient(devchain: DevChain, terms: str, buyer: Buyer, nonce: str) -> None:

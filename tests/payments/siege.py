@@ -20,7 +20,7 @@ from houses import ApiProcess
 from sqlalchemy import select
 
 from centgate.devchain.house import DevChain
-from centgate.devchain.node import ask
+from centgate.devchain.node import call_rpc
 from centgate.payments.statements import BoundStatement, ResultRow, UnitOfWork, compile_statement
 from centgate.payments.store import open_store
 from centgate.payments.tables import payments
@@ -255,19 +255,19 @@ def count_failed_transactions(chain: DevChain, since: int) -> int:
     """Count the transactions after a block that were mined but reverted."""
     blocks = [read_block(chain, number) for number in range(since + 1, read_block_number(chain) + 1)]
     mined = (transaction for found in blocks for transaction in found["transactions"])
-    receipts = (ask(chain.rpc_url, "eth_getTransactionReceipt", transaction) for transaction in mined)
+    receipts = (call_rpc(chain.rpc_url, "eth_getTransactionReceipt", transaction) for transaction in mined)
     return sum(receipt["status"] == "0x0" for receipt in receipts)
 
 
 def read_block(chain: DevChain, number: int) -> dict[str, Any]:
     """Return a block with the hashes of its transactions."""
     whole_transactions = False
-    return ask(chain.rpc_url, "eth_getBlockByNumber", hex(number), whole_transactions)
+    return call_rpc(chain.rpc_url, "eth_getBlockByNumber", hex(number), whole_transactions)
 
 
 def read_block_number(chain: DevChain) -> int:
     """Return the newest block number."""
-    return int(ask(chain.rpc_url, "eth_blockNumber"), 16)
+    return int(call_rpc(chain.rpc_url, "eth_blockNumber"), 16)
 
 
 async def read_payment_rows(database_url: str) -> list[ResultRow]:

@@ -24,8 +24,8 @@ from sdk_facilitators import open_typescript_facilitator
 from standins import FakeUpstreams
 
 from centgate.devchain.house import DevChain
-from centgate.devchain.node import ask
-from centgate.devchain.token import TOKEN
+from centgate.devchain.node import call_rpc
+from centgate.devchain.token import TOKEN_ADDRESS
 from centgate.payments import gate, onchain
 from centgate.payments.migrations import build_alembic_config
 from centgate.payments.sqlite import create_sqlite_engine
@@ -256,7 +256,7 @@ def test_attack_payments_left_open_are_free_of_the_limits(
     changes = {"facilitator_url": facilitator.url, "free_burst": 5, "free_per_minute": 1}
     client = api(chain_settings.model_copy(update=changes))
     facilitator.usually = reply_with(500, "")
-    payload = sign_payload(client, Buyer(), **{"from": TOKEN})
+    payload = sign_payload(client, Buyer(), **{"from": TOKEN_ADDRESS})
     payload["payload"]["signature"] = "0x" + "5a" * 66
     statuses: list[int] = []
 
@@ -281,7 +281,7 @@ async def test_attack_nonce_that_was_used_before_its_claim_stays_open_once_the_c
     cancel_authorization(devchain, buyer, payload["payload"]["authorization"]["nonce"])
     facilitator.usually = reply_with(500, "")
     pay(client, encode_header(payload))
-    newest = ask(devchain.rpc_url, "eth_getBlockByNumber", "latest", *[False])
+    newest = call_rpc(devchain.rpc_url, "eth_getBlockByNumber", "latest", *[False])
 
     def later(request: dict[str, Any]) -> tuple[int, Any] | None:
         if request["method"] == "eth_getBlockByNumber":

@@ -12,7 +12,7 @@ import aiohttp
 import pytest
 from audits import mine_block, newer_block, record_false_delivery, settle_on_chain, sign_unsubmitted
 from buyer import Buyer
-from doctor.deployments import finding
+from doctor.deployments import run_check
 from entered import insert_rows
 from fronts import start_proxy
 from pasts import PATIENCE, open_journal_store
@@ -180,10 +180,10 @@ async def test_findings_are_in_the_metrics(audited: Settings, devchain: DevChain
 
 async def test_doctor_warns_of_findings(audited: Settings, devchain: DevChain, buyer: Buyer) -> None:
     settle_on_chain(devchain, sign_unsubmitted(audited, buyer))
-    before = await finding(audited, "audit")
+    before = await run_check(audited, "audit")
     await run(audited)
 
-    after = await finding(audited, "audit")
+    after = await run_check(audited, "audit")
 
     assert (before.status, after.status) == ("skipped", "warning")
     assert "1 paid on the chain, and not by a payment of" in after.what
@@ -195,7 +195,7 @@ async def test_doctor_warns_of_an_audit_that_is_overdue(audited: Settings) -> No
     row = {"network": "eip155:84532", "asset": "0x1", "pay_to": "0x2", "position": 1, "position_at": 1.0}
     await insert_rows(audited.database_url, audits=[row | done])
 
-    told = await finding(audited, "audit")
+    told = await run_check(audited, "audit")
 
     assert (told.status, "4h 0m ago" in told.what) == ("warning", True), told
 
@@ -203,4 +203,4 @@ async def test_doctor_warns_of_an_audit_that_is_overdue(audited: Settings) -> No
 async def test_doctor_is_content_with_a_clean_audit(audited: Settings, devchain: DevChain) -> None:
     await run(audited)
 
-    assert (await finding(audited, "audit")).status == "ok"
+    assert (await run_check(audited, "audit")).status == "ok"

@@ -18,7 +18,7 @@ from buyer import Buyer, pay, sign_payment
 from facilitators import StubFacilitator
 from starlette.responses import Response
 
-from centgate.dev import MERCHANT
+from centgate.dev import DEFAULT_PAYEE
 
 STEPS = ("claimed", "settled", "produced", "delivered")
 PATIENCE = 20.0
@@ -29,7 +29,7 @@ def served(journal: Path, facilitator: StubFacilitator, **more: str) -> Generato
     """A real server process on a journal, and a client of it."""
     environment = {
         **os.environ,
-        "CENTGATE_PAY_TO": MERCHANT,
+        "CENTGATE_PAY_TO": DEFAULT_PAYEE,
         "CENTGATE_NETWORK": "eip155:84532",
         "CENTGATE_FACILITATOR_URL": facilitator.url,
         "CENTGATE_DATABASE_URL": f"sqlite:///{journal}",

@@ -84,12 +84,12 @@ def test_refusal_after_sending_is_served_for_one_cent(
     client = api(stubbed)
     payload = sign_payload(client, buyer)
     facilitator.next.append(settle_then_reply(devchain, reply))
-    before = devchain.balance(buyer.address)
+    before = devchain.token_balance(buyer.address)
 
     response = pay(client, encode_header(payload))
 
     assert response.status_code == 200, response.text
-    assert devchain.balance(buyer.address) == before - 10_000
+    assert devchain.token_balance(buyer.address) == before - 10_000
     transaction = decode_header(response.headers["PAYMENT-RESPONSE"])["transaction"]
     assert transaction not in ("", WRONG_HASH)
 

@@ -17,7 +17,7 @@ from pasts import read_row, record_open_payment
 from standins import FakeUpstreams
 
 from centgate.devchain.house import DevChain
-from centgate.devchain.node import ask
+from centgate.devchain.node import call_rpc
 from centgate.payments.authorization import build_settle_request, read_payment
 from centgate.payments.terms import build_terms
 from centgate.payments.upkeep import ReconcileResult, reconcile_all
@@ -243,7 +243,7 @@ def lagging(devchain: DevChain, block: Any) -> Interceptor:
 
 
 def newest(devchain: DevChain) -> Any:
-    return ask(devchain.rpc_url, "eth_getBlockByNumber", "latest", *[False])
+    return call_rpc(devchain.rpc_url, "eth_getBlockByNumber", "latest", *[False])
 
 
 async def test_a_cancellation_that_may_be_undone_is_not_final(

@@ -24,7 +24,7 @@ from sqlalchemy.ext.asyncio import create_async_engine
 from typer.testing import CliRunner
 
 from centgate.cli import app
-from centgate.dev import MERCHANT
+from centgate.dev import DEFAULT_PAYEE
 from centgate.payments import migrations
 from centgate.payments.migrations import (
     HEAD_REVISION,
@@ -229,7 +229,7 @@ def refused(url: str) -> tuple[int, str]:
     """Run `centgate serve`, which must not start; return its exit code and output."""
     done = subprocess.run(
         [sys.executable, "-m", "centgate", "serve", "--port", "0"],
-        env={**os.environ, "CENTGATE_DATABASE_URL": url, "CENTGATE_PAY_TO": MERCHANT},
+        env={**os.environ, "CENTGATE_DATABASE_URL": url, "CENTGATE_PAY_TO": DEFAULT_PAYEE},
         capture_output=True,
         text=True,
         timeout=60,

@@ -27,8 +27,8 @@ from pasts import record_payment
 from standins import FakeUpstreams
 
 from centgate.devchain.house import DevChain
-from centgate.devchain.node import ask
-from centgate.devchain.token import TOKEN
+from centgate.devchain.node import call_rpc
+from centgate.devchain.token import TOKEN_ADDRESS
 from centgate.settings import ProviderSettings, Settings
 
 Payload = dict[str, Any]
@@ -47,13 +47,13 @@ def test_what_was_paid_on_chain_is_served_though_the_facilitator_said_nothing(
     client = api(stubbed)
     payload = sign_payload(client, buyer)
     facilitator.next.append(settle_then_reply(devchain, reply_with(502, "")))
-    before = devchain.balance(buyer.address)
+    before = devchain.token_balance(buyer.address)
 
     open_ended = pay(client, encode_header(payload))
     served = pay(client, encode_header(payload))
 
     assert (open_ended.status_code, served.status_code) == (502, 200)
-    assert devchain.balance(buyer.address) == before - 10_000
+    assert devchain.token_balance(buyer.address) == before - 10_000
     assert facilitator.asked == 1
 
 
@@ -68,7 +68,7 @@ def test_its_receipt_names_the_real_transaction(
     served = pay(client, encode_header(payload))
 
     transaction = decode_header(served.headers["PAYMENT-RESPONSE"])["transaction"]
-    mined = ask(devchain.rpc_url, "eth_getTransactionReceipt", transaction)
+    mined = call_rpc(devchain.rpc_url, "eth_getTransactionReceipt", transaction)
     assert mined["status"] == "0x1"
     assert any(nonce_of(payload) in log["topics"] for log in mined["logs"])
 
@@ -101,7 +101,7 @@ def test_what_did_not_move_is_settled_when_it_is_sent_again(
     served = pay(client, encode_header(payload))
 
     assert served.status_code == 200
-    assert devchain.authorization_used(buyer.address, nonce_of(payload))
+    assert devchain.is_authorization_used(buyer.address, nonce_of(payload))
 
 
 def test_a_payment_that_somebody_else_broadcast_first_is_served(
@@ -222,8 +222,8 @@ def test_an_older_payment_under_a_key_is_what_is_resolved(
     response = pay(client, with_identifier(newer, key))
 
     assert response.status_code == 200
-    assert devchain.authorization_used(buyer.address, nonce_of(older))
-    assert not devchain.authorization_used(buyer.address, nonce_of(newer))
+    assert devchain.is_authorization_used(buyer.address, nonce_of(older))
+    assert not devchain.is_authorization_used(buyer.address, nonce_of(newer))
 
 
 @pytest.mark.parametrize("rpc", ["http://127.0.0.1:9", "stub"], ids=["unreachable", "talking nonsense"])
@@ -275,7 +275,7 @@ def test_a_bad_signature_of_a_payer_with_code_is_left_to_the_facilitator(
     api: ApiFactory, stubbed: Settings, facilitator: StubFacilitator
 ) -> None:
     client = api(stubbed)
-    payload = sign_payload(client, Buyer(), **{"from": TOKEN})  # a contract for certain
+    payload = sign_payload(client, Buyer(), **{"from": TOKEN_ADDRESS})  # a contract for certain
 
     pay(client, encode_header(payload))
 

@@ -55,13 +55,13 @@ async def test_the_chain_and_the_journal_agree_after_random_deaths(
         settings, tmp_path / "log", replicas=replicas_on(postgres_url), seed=7, RPC_84532_URL=node
     ) as siege:
         await siege.run(60, deaths=3)
-        left, held = await audit_journal(siege, devchain.authorization_used), devchain.balance(shop)
+        left, held = await audit_journal(siege, devchain.is_authorization_used), devchain.token_balance(shop)
         await siege.recover()
-        found = await audit_journal(siege, devchain.authorization_used)
+        found = await audit_journal(siege, devchain.is_authorization_used)
         await siege.replay_all()
 
     assert held == left.charged * PRICE
     assert left.charged == left.states["settled"] + left.states["delivered"] + left.open
     assert found.states == {"delivered": 60}
-    assert devchain.balance(shop) == 60 * PRICE
+    assert devchain.token_balance(shop) == 60 * PRICE
     assert count_failed_transactions(devchain, since) == 0

@@ -17,12 +17,12 @@ from pasts import record_payment
 from payments_shell import run_payments_command
 from typer.testing import Result
 
-from centgate.devchain.accounts import BUYERS
+from centgate.devchain.accounts import BUYER_ACCOUNTS
 from centgate.devchain.house import DevChain
 from centgate.settings import Settings
 
 DAY = 86_400
-PAYER = BUYERS[3].address.lower()
+PAYER = BUYER_ACCOUNTS[3].address.lower()
 UNKNOWN = "0x" + "ab" * 32
 
 
@@ -82,7 +82,7 @@ def test_one_transaction_pays_back_as_many_payments_as_it_has_money_for(
     ("to", "amount", "why"),
     [
         (PAYER, 9_999, "moved 0.009999 test dollars"),
-        (BUYERS[4].address, 10_000, "moved 0.000000 test dollars"),
+        (BUYER_ACCOUNTS[4].address, 10_000, "moved 0.000000 test dollars"),
     ],
     ids=["too little", "to somebody else"],
 )

@@ -15,9 +15,9 @@ from facilitators import StubFacilitator, build_settings, open_stub_facilitator
 from houses import ApiProcess, run_api_processes
 from starlette.responses import JSONResponse, Response
 
-from centgate.dev import MERCHANT
+from centgate.dev import DEFAULT_PAYEE
 from centgate.devchain.house import DevChain
-from centgate.devchain.node import ask
+from centgate.devchain.node import call_rpc
 
 
 @pytest.fixture(scope="module")
@@ -57,7 +57,7 @@ def client() -> Generator[httpx.Client]:
 
 def height(devchain: DevChain) -> int:
     """The number of the newest block."""
-    return int(ask(devchain.rpc_url, "eth_blockNumber"), 16)
+    return int(call_rpc(devchain.rpc_url, "eth_blockNumber"), 16)
 
 
 def transactions_since(devchain: DevChain, block: int) -> list[Any]:
@@ -66,9 +66,9 @@ def transactions_since(devchain: DevChain, block: int) -> list[Any]:
     hashes = [
         mined
         for number in later
-        for mined in ask(devchain.rpc_url, "eth_getBlockByNumber", hex(number), False)["transactions"]  # noqa: FBT003
+        for mined in call_rpc(devchain.rpc_url, "eth_getBlockByNumber", hex(number), False)["transactions"]  # noqa: FBT003
     ]
-    return [ask(devchain.rpc_url, "eth_getTransactionReceipt", mined) for mined in hashes]
+    return [call_rpc(devchain.rpc_url, "eth_getTransactionReceipt", mined) for mined in hashes]
 
 
 def test_a_burst_over_both_is_one_transaction_and_none_that_fails(
@@ -80,7 +80,7 @@ def test_a_burst_over_both_is_one_transaction_and_none_that_fails(
 ) -> None:
     addresses = [replica.url + PHISHING for replica in replicas]
     payment = sign_payment(client, buyer, addresses[0])
-    asked, block, before = facilitator.asked, height(devchain), devchain.balance(MERCHANT)
+    asked, block, before = facilitator.asked, height(devchain), devchain.token_balance(DEFAULT_PAYEE)
 
     with ThreadPoolExecutor(50) as pool:
         burst = list(pool.map(partial(pay, client, payment), addresses * 50))
@@ -90,7 +90,7 @@ def test_a_burst_over_both_is_one_transaction_and_none_that_fails(
     assert {response.content for response in later} == {burst[0].content}
     assert facilitator.asked == asked + 1
     assert [mined["status"] for mined in transactions_since(devchain, block)] == ["0x1"]
-    assert devchain.balance(MERCHANT) == before + 10_000
+    assert devchain.token_balance(DEFAULT_PAYEE) == before + 10_000
     assert decode_header(burst[0].headers["PAYMENT-RESPONSE"])["success"] is True
 
 
@@ -102,7 +102,7 @@ def test_payments_of_several_buyers_over_both_are_each_settled_once(
 ) -> None:
     addresses = [replica.url + PHISHING for replica in replicas]
     payments = [sign_payment(client, Buyer(number), addresses[0]) for number in range(5)]
-    asked, block, before = facilitator.asked, height(devchain), devchain.balance(MERCHANT)
+    asked, block, before = facilitator.asked, height(devchain), devchain.token_balance(DEFAULT_PAYEE)
     sent = [payment for payment in payments for _ in range(8)]
 
     with ThreadPoolExecutor(20) as pool:
@@ -112,4 +112,4 @@ def test_payments_of_several_buyers_over_both_are_each_settled_once(
     assert len({response.content for response in responses}) == len(payments)
     assert facilitator.asked == asked + len(payments)
     assert [mined["status"] for mined in transactions_since(devchain, block)] == ["0x1"] * len(payments)
-    assert devchain.balance(MERCHANT) == before + len(payments) * 10_000
+    assert devchain.token_balance(DEFAULT_PAYEE) == before + len(payments) * 10_000

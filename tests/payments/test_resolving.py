@@ -23,7 +23,7 @@ from houses import run_api_process
 from pasts import PATIENCE, encode_terms, read_row, record_open_payment, wait_for_row
 
 from centgate.devchain.house import DevChain
-from centgate.devchain.node import ask
+from centgate.devchain.node import call_rpc
 from centgate.payments.upkeep import reconcile_all
 from centgate.settings import Settings
 
@@ -289,7 +289,7 @@ async def test_what_was_paid_on_chain_is_settled_and_served(
     (resolution,) = await reconcile_all(stubbed)
 
     assert resolution.state_after == "settled"
-    assert ask(devchain.rpc_url, "eth_getTransactionReceipt", resolution.transaction)["status"] == "0x1"
+    assert call_rpc(devchain.rpc_url, "eth_getTransactionReceipt", resolution.transaction)["status"] == "0x1"
     assert facilitator.asked == 1
     assert pay(client, paid).status_code == 200
 

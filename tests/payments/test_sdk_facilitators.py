@@ -56,11 +56,11 @@ def test_payment_moves_one_cent_through_the_sdks_facilitator(
 ) -> None:
     settings = chain_settings.model_copy(update={"facilitator_url": sdk_url})
     client = api(settings)
-    before = devchain.balance(buyer.address), devchain.balance(settings.pay_to or "")
+    before = devchain.token_balance(buyer.address), devchain.token_balance(settings.pay_to or "")
 
     response = pay(client, sign_payment(client, buyer))
 
-    after = devchain.balance(buyer.address), devchain.balance(settings.pay_to or "")
+    after = devchain.token_balance(buyer.address), devchain.token_balance(settings.pay_to or "")
     receipt = decode_header(response.headers["PAYMENT-RESPONSE"])
     assert response.status_code == 200, response.text
     assert (receipt["success"], len(receipt["transaction"])) == (True, 66)

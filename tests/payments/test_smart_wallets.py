@@ -16,7 +16,7 @@ from buyer import Buyer, encode_header, pay, payment_note, sign_payload
 from eth_account import Account
 from wallets import Contracts, deploy_contracts, sign_authorization
 
-from centgate.dev import paid_on
+from centgate.dev import devchain_settings
 from centgate.devchain.house import DevChain
 from centgate.server import run_in_thread
 from centgate.settings import Settings
@@ -43,7 +43,7 @@ class Shop:
 @pytest.fixture(scope="module")
 def shop(devchain: DevChain, tmp_path_factory: pytest.TempPathFactory) -> Generator[Shop]:
     """An API that takes payments."""
-    settings = paid_on(devchain, Settings(port=0), tmp_path_factory.mktemp("shop"))
+    settings = devchain_settings(devchain, Settings(port=0), tmp_path_factory.mktemp("shop"))
     with (
         deploy_contracts(devchain) as contracts,
         run_in_thread(settings) as url,
@@ -84,7 +84,7 @@ def test_a_wallet_with_code_buys_one_answer(shop: Shop) -> None:
     first, again = pay(shop.client, payment), pay(shop.client, payment)
 
     assert (first.status_code, again.content) == (200, first.content)
-    assert shop.chain.balance(wallet) == 10_000
+    assert shop.chain.token_balance(wallet) == 10_000
 
 
 @pytest.mark.parametrize("by", ["a stranger", "a stranger in 65 bytes", "its owner in 65 bytes"])
@@ -99,7 +99,7 @@ def test_what_the_wallet_does_not_accept_buys_nothing(shop: Shop, by: str) -> No
 
     assert response.status_code == 402
     assert payment_note(response) == {"state": "refused", "charged": False, "retry": "new_payment"}
-    assert shop.chain.balance(wallet) == 20_000
+    assert shop.chain.token_balance(wallet) == 20_000
 
 
 def test_a_wallet_that_the_facilitator_will_not_make_buys_nothing(shop: Shop) -> None:
@@ -111,7 +111,7 @@ def test_a_wallet_that_the_facilitator_will_not_make_buys_nothing(shop: Shop) ->
 
     assert response.json()["error"]["details"]["reason"] == "eip6492_factory_not_allowed"
     assert payment_note(response)["charged"] is False
-    assert shop.chain.balance(wallet) == 20_000
+    assert shop.chain.token_balance(wallet) == 20_000
 
 
 def test_an_account_that_delegates_to_code_which_takes_its_key_buys(shop: Shop) -> None:
@@ -121,7 +121,7 @@ def test_an_account_that_delegates_to_code_which_takes_its_key_buys(shop: Shop) 
     response = pay(shop.client, shop.payment(key.address, plainly(key)))
 
     assert response.status_code == 200
-    assert shop.chain.balance(key.address) == 10_000
+    assert shop.chain.token_balance(key.address) == 10_000
 
 
 def test_an_account_that_delegates_to_code_which_does_not_buys_nothing(shop: Shop) -> None:
@@ -132,4 +132,4 @@ def test_an_account_that_delegates_to_code_which_does_not_buys_nothing(shop: Sho
 
     assert response.status_code == 402
     assert payment_note(response)["charged"] is False
-    assert shop.chain.balance(key.address) == 20_000
+    assert shop.chain.token_balance(key.address) == 20_000

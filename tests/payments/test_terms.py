@@ -21,7 +21,7 @@ from x402.extensions.payment_identifier import declare_payment_identifier_extens
 from x402.schemas import PaymentRequired
 
 from centgate.catalog import all_services
-from centgate.dev import MERCHANT
+from centgate.dev import DEFAULT_PAYEE
 from centgate.dollars import USDC
 from centgate.evm import to_checksum_address
 from centgate.service import AnyService
@@ -53,7 +53,7 @@ def test_every_service_costs_one_cent_up_front(house: ServedApi, service: AnySer
             "network": "eip155:84532",
             "asset": "0x036CbD53842c5426634e7929541eC2318f3dCF7e",
             "amount": "10000",
-            "payTo": to_checksum_address(MERCHANT),
+            "payTo": to_checksum_address(DEFAULT_PAYEE),
             "maxTimeoutSeconds": 120,
             "extra": {"name": "USDC", "version": "2", "paymentFlow": "upfront"},
         }

@@ -15,7 +15,7 @@ from fronts import forward_to_node, start_proxy
 from standins import FakeUpstreams
 
 from centgate.devchain.house import DevChain
-from centgate.devchain.token import TOKEN
+from centgate.devchain.token import TOKEN_ADDRESS
 from centgate.settings import ProviderSettings, Settings
 
 Payload = dict[str, Any]
@@ -77,7 +77,7 @@ def test_junk_signature_for_used_nonce_of_contract_buys_nothing(
     api: ApiFactory, stubbed: Settings, without_node: Settings, facilitator: StubFacilitator, node: str
 ) -> None:
     client = api(stubbed if node == "node" else without_node)
-    payload = sign_payload(client, Buyer(), **{"from": TOKEN})
+    payload = sign_payload(client, Buyer(), **{"from": TOKEN_ADDRESS})
     payload["payload"]["signature"] = JUNK
     facilitator.next.append(reply_with(500, ""))
     facilitator.usually = refuse_with(NONCE_USED)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from standins import FakeUpstreams
 
-from centgate.dev import MERCHANT
+from centgate.dev import DEFAULT_PAYEE
 from centgate.payments.token_decimals import check_decimals
 from centgate.settings import ProviderSettings, Settings
 
@@ -37,7 +37,7 @@ def node_saying(upstreams: FakeUpstreams, decimals: str | None, *, chain: int = 
 def custom(node: str | None = None) -> Settings:
     """A deployment that is paid in an unknown token."""
     return Settings(
-        pay_to=MERCHANT,
+        pay_to=DEFAULT_PAYEE,
         network=f"eip155:{CHAIN}",
         asset=TOKEN,
         asset_name="Dollar",
@@ -47,7 +47,7 @@ def custom(node: str | None = None) -> Settings:
 
 def test_serve_ends_when_a_token_has_other_decimals(upstreams: FakeUpstreams) -> None:
     given = {
-        "PAY_TO": MERCHANT,
+        "PAY_TO": DEFAULT_PAYEE,
         "NETWORK": f"eip155:{CHAIN}",
         "ASSET": TOKEN,
         "ASSET_NAME": "Dollar",
@@ -83,7 +83,7 @@ def test_check_decimals_refuses_a_token_that_does_not_fit(upstreams: FakeUpstrea
 def test_check_decimals_asks_nobody_about_a_known_token(upstreams: FakeUpstreams) -> None:
     node = {"rpc_8453": ProviderSettings(url=node_saying(upstreams, word(18)))}
 
-    said = check_decimals(Settings(pay_to=MERCHANT, providers=node))
+    said = check_decimals(Settings(pay_to=DEFAULT_PAYEE, providers=node))
 
     assert said is None
     assert upstreams.requests_of("node") == []

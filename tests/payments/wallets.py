@@ -17,9 +17,9 @@ from eth_abi.abi import encode
 from eth_account import Account
 from web3 import HTTPProvider, Web3
 
-from centgate.devchain.accounts import BUYERS
+from centgate.devchain.accounts import BUYER_ACCOUNTS
 from centgate.devchain.house import DevChain
-from centgate.devchain.token import CHAIN_ID, TOKEN, artefact
+from centgate.devchain.token import CHAIN_ID, TOKEN_ADDRESS, load_artefact
 from centgate.eip3009 import domain_separator, transfer_digest
 
 # takes its owner's signature with a prefix byte, so that it is not 65 bytes long (ERC-1271)
@@ -66,7 +66,7 @@ def isValidSignature(digest: bytes32, signature: Bytes[65]) -> bytes4:
 # the last 32 bytes of a signature for a contract that is not deployed yet (ERC-6492)
 COUNTERFACTUAL = bytes.fromhex("6492" * 16)
 GAS = {"gas": 1_000_000, "maxFeePerGas": 10**9, "maxPriorityFeePerGas": 10**6}
-SPONSOR = BUYERS[9]
+SPONSOR = BUYER_ACCOUNTS[9]
 
 
 @dataclass(frozen=True)
@@ -106,7 +106,9 @@ class Contracts:
 
     def fund_payer(self, payer: str) -> None:
         """Send a payer the price of two calls."""
-        token = self.w3.eth.contract(address=Web3.to_checksum_address(TOKEN), abi=artefact()["abi"])
+        token = self.w3.eth.contract(
+            address=Web3.to_checksum_address(TOKEN_ADDRESS), abi=load_artefact()["abi"]
+        )
         _send_call(self.w3, token.functions.transfer(payer, 20_000))
 
 
@@ -123,7 +125,7 @@ def deploy_contracts(devchain: DevChain) -> Generator[Contracts]:
 def sign_authorization(key: Any, authorization: dict[str, Any]) -> bytes:
     """Sign an authorization with a key (65 bytes), regardless of its payer."""
     digest = transfer_digest(
-        domain_separator("USDC", "2", CHAIN_ID, TOKEN),
+        domain_separator("USDC", "2", CHAIN_ID, TOKEN_ADDRESS),
         payer=authorization["from"],
         to=authorization["to"],
         value=int(authorization["value"]),

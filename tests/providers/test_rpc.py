@@ -26,12 +26,12 @@ from onchain.world import (
 from standins import FAULTS, FakeUpstreams, Fault, RecordedRequest, load_recording
 from structlog.testing import capture_logs
 
-from centgate.devchain.accounts import BUYER_TOKENS, BUYERS, GAS_MONEY
-from centgate.devchain.chain import Chain, Seed
-from centgate.devchain.node import buyers_storage
-from centgate.devchain.rpc import rpc_app
-from centgate.devchain.serving import quiet, served
-from centgate.devchain.token import CHAIN_ID, TOKEN, runtime_code
+from centgate.devchain.accounts import BUYER_ACCOUNTS, BUYER_TOKEN_BALANCE, GAS_BALANCE
+from centgate.devchain.chain import EvmChain, GenesisAccount
+from centgate.devchain.node import initial_token_storage
+from centgate.devchain.rpc import create_rpc_app
+from centgate.devchain.serving import serve_app, silence_libraries
+from centgate.devchain.token import CHAIN_ID, TOKEN_ADDRESS, runtime_code
 from centgate.errors import (
     ProviderError,
     ProviderFailure,
@@ -46,7 +46,7 @@ from centgate.resources import open_resources
 from centgate.settings import ProviderSettings
 
 TRANSFER = "0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef"
-PAYER = TestWallet(BUYERS[0].address.lower(), bytes.fromhex(BUYERS[0].private_key[2:]))
+PAYER = TestWallet(BUYER_ACCOUNTS[0].address.lower(), bytes.fromhex(BUYER_ACCOUNTS[0].private_key[2:]))
 RECEIVER = test_wallet("receiver").address
 TRANSFERS = 30
 """One in each block, of 1, 2, 3 … units, to the same receiver."""
@@ -58,32 +58,37 @@ RPC_FAULTS = [fault for fault in FAULTS if fault != "timeout"]
 @pytest.fixture(scope="module")
 def node() -> Generator[str]:
     """The address of a real chain: a token, thirty transfers, Multicall3, and code that burns all gas."""
-    with chain_with(Seed(code=compile_contract("multicall3")["runtime"])) as url:
+    with chain_with(GenesisAccount(code=compile_contract("multicall3")["runtime"])) as url:
         yield url
 
 
 @pytest.fixture(scope="module")
 def bare_node() -> Generator[str]:
     """The same without Multicall3."""
-    with chain_with(Seed()) as url:
+    with chain_with(GenesisAccount()) as url:
         yield url
 
 
-def chain_with(multicall: Seed) -> Any:
+def chain_with(multicall: GenesisAccount) -> Any:
     """Build a chain and serve it."""
-    token = Seed(code=bytes.fromhex(runtime_code()[2:]), storage=buyers_storage())
-    seeds = {TOKEN: token, PAYER.address: Seed(GAS_MONEY), BURNER: Seed(code=b"\xfe"), MULTICALL: multicall}
-    chain = Chain(CHAIN_ID, seeds)
+    token = GenesisAccount(code=bytes.fromhex(runtime_code()[2:]), storage=initial_token_storage())
+    seeds = {
+        TOKEN_ADDRESS: token,
+        PAYER.address: GenesisAccount(GAS_BALANCE),
+        BURNER: GenesisAccount(code=b"\xfe"),
+        MULTICALL: multicall,
+    }
+    chain = EvmChain(CHAIN_ID, seeds)
     build = Builder(chain)
     for amount in range(1, TRANSFERS + 1):
-        build.send(PAYER, TOKEN.lower(), encode_call("transfer(address,uint256)", RECEIVER, amount))
-    return served(rpc_app(chain), 0)
+        build.send(PAYER, TOKEN_ADDRESS.lower(), encode_call("transfer(address,uint256)", RECEIVER, amount))
+    return serve_app(create_rpc_app(chain), 0)
 
 
 @pytest.fixture(autouse=True)
 def quiet_chain() -> Generator[None]:
     """Silence the log of the chain's server."""
-    with quiet():
+    with silence_libraries():
         yield
 
 
@@ -123,7 +128,7 @@ def topic(address: str) -> str:
 
 def balance_of(address: str) -> ContractCall:
     """Encode a call for the token balance of an address."""
-    return ContractCall(TOKEN.lower(), encode_call("balanceOf(address)", address))
+    return ContractCall(TOKEN_ADDRESS.lower(), encode_call("balanceOf(address)", address))
 
 
 RECEIVED = [TRANSFER, None, topic(RECEIVER)]
@@ -141,17 +146,17 @@ def nobody() -> str:
 
 async def test_code_is_read_and_is_empty_where_there_is_none(node: str, tmp_path: Path):
     async with reading(tmp_path, node) as rpc:
-        token, nothing = await rpc.contract_codes(CHAIN_ID, [TOKEN, unowned_address("nowhere")])
+        token, nothing = await rpc.contract_codes(CHAIN_ID, [TOKEN_ADDRESS, unowned_address("nowhere")])
 
     assert token.hex() == runtime_code()[2:]
     assert nothing == b""
 
 
 async def test_slots_are_words(node: str, tmp_path: Path):
-    (slot, held), *_ = buyers_storage().items()
+    (slot, held), *_ = initial_token_storage().items()
 
     async with reading(tmp_path, node) as rpc:
-        words = await rpc.storage_slots(CHAIN_ID, TOKEN, [f"0x{slot:064x}", "0x" + "0" * 64])
+        words = await rpc.storage_slots(CHAIN_ID, TOKEN_ADDRESS, [f"0x{slot:064x}", "0x" + "0" * 64])
 
     assert held >= int.from_bytes(words[0], "big") > 0
     assert words[1] == bytes(32)
@@ -164,7 +169,7 @@ async def test_slots_are_words_however_many_zeros_are_told(
     url = saying(upstreams, "node", {"id": 0, "result": said})
 
     async with reading(tmp_path, url) as rpc:
-        (found,) = await rpc.storage_slots(CHAIN_ID, TOKEN, ["0x0"])
+        (found,) = await rpc.storage_slots(CHAIN_ID, TOKEN_ADDRESS, ["0x0"])
 
     assert found == word.to_bytes(32, "big")
 
@@ -175,7 +180,7 @@ async def test_a_node_whose_words_are_too_long_is_covered_by_the_next(
     bad = saying(upstreams, "bad", {"id": 0, "result": "0x" + "f" * 66})
 
     async with reading(tmp_path, bad, node) as rpc:
-        assert await rpc.storage_slots(CHAIN_ID, TOKEN, ["0x" + "0" * 64]) == [bytes(32)]
+        assert await rpc.storage_slots(CHAIN_ID, TOKEN_ADDRESS, ["0x" + "0" * 64]) == [bytes(32)]
 
 
 async def test_balance_nonces_and_blocks_are_numbers(node: str, tmp_path: Path):
@@ -185,7 +190,7 @@ async def test_balance_nonces_and_blocks_are_numbers(node: str, tmp_path: Path):
         latest = await rpc.latest_block(CHAIN_ID)
         first, last = await rpc.block_headers(CHAIN_ID, [0, TRANSFERS])
 
-    assert GAS_MONEY - 10**16 < balance < GAS_MONEY
+    assert GAS_BALANCE - 10**16 < balance < GAS_BALANCE
     assert nonces == [TRANSFERS, 0]
     assert (latest, first.number) == (last, 0)
     assert abs(latest.timestamp - time.time()) < 60
@@ -208,18 +213,18 @@ async def test_a_block_that_one_node_does_not_know_yet_is_asked_of_the_next(
 async def test_calls_are_answered_in_order_with_nothing_for_what_fails(
     which: str, request: pytest.FixtureRequest, tmp_path: Path
 ):
-    reverting = ContractCall(TOKEN, encode_call("transfer(address,uint256)", RECEIVER, 2**255))
+    reverting = ContractCall(TOKEN_ADDRESS, encode_call("transfer(address,uint256)", RECEIVER, 2**255))
     empty = ContractCall(unowned_address("nowhere"), encode_call("balanceOf(address)", RECEIVER))
 
     async with reading(tmp_path, request.getfixturevalue(which)) as rpc:
         found = await rpc.call_contracts(
-            CHAIN_ID, [balance_of(RECEIVER), reverting, empty, balance_of(BUYERS[3].address)]
+            CHAIN_ID, [balance_of(RECEIVER), reverting, empty, balance_of(BUYER_ACCOUNTS[3].address)]
         )
 
     assert found[1:3] == [None, None]
     assert [int.from_bytes(each or b"", "big") for each in (found[0], found[3])] == [
         TRANSFERS * (TRANSFERS + 1) // 2,
-        BUYER_TOKENS,
+        BUYER_TOKEN_BALANCE,
     ]
 
 
@@ -271,7 +276,7 @@ async def test_a_node_that_takes_no_batches_is_not_flooded(
     upstreams.set_response_function("node", "/", answer, method="POST")
 
     async with reading(tmp_path, upstreams.url_of("node")) as rpc:
-        assert len(await rpc.contract_codes(CHAIN_ID, [TOKEN] * 90)) == 90
+        assert len(await rpc.contract_codes(CHAIN_ID, [TOKEN_ADDRESS] * 90)) == 90
 
     assert 1 < most <= 10
 
@@ -283,7 +288,7 @@ async def test_logs_are_those_with_the_topics_oldest_first(node: str, tmp_path: 
 
     assert [int(log.data, 16) for log in logs.entries] == list(range(1, TRANSFERS + 1))
     assert [log.block for log in logs.entries] == list(range(1, TRANSFERS + 1))
-    assert {log.address for log in logs.entries} == {TOKEN.lower()}
+    assert {log.address for log in logs.entries} == {TOKEN_ADDRESS.lower()}
     assert (logs.from_block, logs.to_block) == (0, TRANSFERS)
     assert others.entries == ()
 
@@ -309,7 +314,7 @@ async def test_many_questions_go_in_batches_and_keep_their_order(
     node: str, upstreams: FakeUpstreams, tmp_path: Path
 ):
     url = start_proxy(upstreams, "node", node)
-    addresses = [each for number in range(60) for each in (unowned_address(str(number)), TOKEN)]
+    addresses = [each for number in range(60) for each in (unowned_address(str(number)), TOKEN_ADDRESS)]
 
     async with reading(tmp_path, url) as rpc:
         codes = await rpc.contract_codes(CHAIN_ID, addresses)
@@ -339,8 +344,8 @@ async def test_a_node_that_takes_no_batches_is_asked_one_by_one_from_then_on(
     upstreams.set_response_function("node", "/", answer, method="POST")
 
     async with reading(tmp_path, upstreams.url_of("node")) as rpc:
-        first = await rpc.contract_codes(CHAIN_ID, [TOKEN, unowned_address("nowhere")])
-        second = await rpc.contract_codes(CHAIN_ID, [TOKEN, unowned_address("nowhere")])
+        first = await rpc.contract_codes(CHAIN_ID, [TOKEN_ADDRESS, unowned_address("nowhere")])
+        second = await rpc.contract_codes(CHAIN_ID, [TOKEN_ADDRESS, unowned_address("nowhere")])
 
     assert [len(code) > 0 for code in first] == [True, False]
     assert first == second
@@ -355,7 +360,7 @@ async def test_a_batch_refused_for_the_rate_is_not_asked_again_one_by_one(
 
     async with reading(tmp_path, url) as rpc:
         with pytest.raises(ProviderRateLimited):
-            await rpc.contract_codes(CHAIN_ID, [TOKEN, RECEIVER])
+            await rpc.contract_codes(CHAIN_ID, [TOKEN_ADDRESS, RECEIVER])
 
     assert len(upstreams.requests_of("node")) == 1
 
@@ -372,7 +377,7 @@ async def test_a_failure_ends_what_else_is_under_way(node: str, upstreams: FakeU
     async with reading(tmp_path, upstreams.url_of("node")) as rpc:
         started = time.monotonic()
         with pytest.raises(ProviderError, match="status 500"):
-            await rpc.contract_codes(CHAIN_ID, [TOKEN] * 70)
+            await rpc.contract_codes(CHAIN_ID, [TOKEN_ADDRESS] * 70)
 
     assert time.monotonic() - started < 0.4
 
@@ -387,7 +392,7 @@ async def test_a_batch_may_be_answered_in_any_order_with_ids_as_text(
 
     async with reading(tmp_path, upstreams.url_of("node")) as rpc:
         codes = await rpc.contract_codes(
-            CHAIN_ID, [TOKEN, unowned_address("nowhere"), unowned_address("elsewhere")]
+            CHAIN_ID, [TOKEN_ADDRESS, unowned_address("nowhere"), unowned_address("elsewhere")]
         )
 
     assert [len(code) > 0 for code in codes] == [True, False, False]
@@ -878,7 +883,7 @@ async def test_a_single_node_that_fails_is_a_failure_named_for_it(
 
     async with reading(tmp_path, upstreams.url_of("node"), seconds=1) as rpc:
         with pytest.raises(ProviderFailure) as failed:
-            await rpc.contract_codes(CHAIN_ID, [TOKEN, RECEIVER])
+            await rpc.contract_codes(CHAIN_ID, [TOKEN_ADDRESS, RECEIVER])
 
     assert failed.value.code == FAULTS[fault][1]
     assert failed.value.provider == "rpc"
@@ -911,7 +916,7 @@ async def test_a_node_that_fails_is_covered_by_the_next_without_a_word(
     upstreams.faults["bad"] = fault
 
     async with reading(tmp_path, upstreams.url_of("bad"), node, seconds=5) as rpc:
-        token, nothing = await rpc.contract_codes(CHAIN_ID, [TOKEN, RECEIVER])
+        token, nothing = await rpc.contract_codes(CHAIN_ID, [TOKEN_ADDRESS, RECEIVER])
 
     assert (len(token) > 0, nothing) == (True, b"")
     assert rpc.trace.providers["rpc"]["status"] == "ok"
@@ -1013,8 +1018,8 @@ async def test_a_key_in_an_address_is_told_to_nobody(
     with capture_logs() as logged:
         async with reading(tmp_path, address, address) as rpc:
             for asking in (
-                rpc.contract_codes(CHAIN_ID, [TOKEN]),
-                rpc.contract_codes(CHAIN_ID, [TOKEN, RECEIVER]),
+                rpc.contract_codes(CHAIN_ID, [TOKEN_ADDRESS]),
+                rpc.contract_codes(CHAIN_ID, [TOKEN_ADDRESS, RECEIVER]),
             ):
                 with pytest.raises(ProviderFailure) as failed:
                     await asking

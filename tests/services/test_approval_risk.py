@@ -25,9 +25,9 @@ from standins import (
 
 from centgate.cache import answers
 from centgate.chains import CHAINS
-from centgate.devchain.accounts import BUYERS
+from centgate.devchain.accounts import BUYER_ACCOUNTS
 from centgate.devchain.house import DevChain
-from centgate.devchain.token import CHAIN_ID, TOKEN
+from centgate.devchain.token import CHAIN_ID, TOKEN_ADDRESS
 from centgate.inquiries import allowances
 from centgate.inquiries.erc20 import (
     ALLOWANCE_SELECTOR,
@@ -1033,7 +1033,7 @@ def test_the_same_question_is_answered_from_the_cache(shop: Shop):
 
 def approve(chain: DevChain, number: int, spender: str, amount: int) -> None:
     """Approve with a buyer's key on the development chain."""
-    account = BUYERS[number]
+    account = BUYER_ACCOUNTS[number]
     with httpx.Client(timeout=30) as http:
 
         def rpc(method: str, *params: Any) -> Any:
@@ -1043,7 +1043,7 @@ def approve(chain: DevChain, number: int, spender: str, amount: int) -> None:
         data = "0x095ea7b3" + encode_topic(spender.lower())[2:] + f"{amount:064x}"
         fees = {"gas": 100_000, "maxFeePerGas": 10**9, "maxPriorityFeePerGas": 1, "chainId": CHAIN_ID}
         nonce = int(rpc("eth_getTransactionCount", account.address, "pending"), 16)
-        call: Body = {"to": TOKEN, "data": data, "value": 0, "nonce": nonce}
+        call: Body = {"to": TOKEN_ADDRESS, "data": data, "value": 0, "nonce": nonce}
         signed = Wallet.from_key(account.private_key).sign_transaction(call | fees)
         assert rpc("eth_sendRawTransaction", "0x" + signed.raw_transaction.hex())
 
@@ -1051,11 +1051,11 @@ def approve(chain: DevChain, number: int, spender: str, amount: int) -> None:
 def test_on_the_development_chain_every_block_is_read(
     api: ApiFactory, chain_settings: Settings, devchain: DevChain, upstreams: FakeUpstreams
 ):
-    owner = BUYERS[7].address.lower()
+    owner = BUYER_ACCOUNTS[7].address.lower()
     approve(devchain, 7, VAULT, 25)
     approve(devchain, 7, VAULT, 0)
     approve(devchain, 7, ROUTER, MAX)
-    approve(devchain, 7, TOKEN, 1_500_000)
+    approve(devchain, 7, TOKEN_ADDRESS, 1_500_000)
     client = api(configure_providers(chain_settings, upstreams.provider_settings("goplus")))
 
     response = send_paid(client, PATH, {"chainId": CHAIN_ID, "walletAddress": owner}, Buyer(7))

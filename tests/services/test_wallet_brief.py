@@ -12,7 +12,7 @@ from pydantic import SecretStr
 from standins import FAULTS, FakeUpstreams, Fault, RecordedRequest, configure_providers, send_paid
 
 from centgate.devchain.house import DevChain
-from centgate.devchain.node import ask
+from centgate.devchain.node import call_rpc
 from centgate.settings import ProviderSettings, Settings
 
 BRIEF = "/services/wallet-brief"
@@ -712,11 +712,11 @@ def test_on_the_development_chain_a_buyer_sees_the_payment(
 
     answer = response.json()
     data = answer["data"]
-    held = int(ask(devchain.rpc_url, "eth_getBalance", buyer.address, "latest"), 16)
+    held = int(call_rpc(devchain.rpc_url, "eth_getBalance", buyer.address, "latest"), 16)
     assert data["nativeBalance"]["amountBaseUnits"] == str(held)
     (usdc,) = data["tokenBalances"]
     assert (usdc["tokenAddress"], usdc["symbol"]) == (devchain.token.lower(), "USDC")
-    assert usdc["amountBaseUnits"] == str(devchain.balance(buyer.address))
+    assert usdc["amountBaseUnits"] == str(devchain.token_balance(buyer.address))
     paid = data["recentTransfers"][0]
     assert (paid["direction"], paid["amountBaseUnits"], paid["amount"]) == ("out", "10000", 0.01)
     assert paid["counterparty"] == (chain_settings.pay_to or "").lower()

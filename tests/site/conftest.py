@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 from visitors import ServedSite, serve_site
 
-from centgate.dev import paid_on
+from centgate.dev import devchain_settings
 from centgate.devchain.house import DevChain
 from centgate.server import run_in_thread
 from centgate.settings import Settings
@@ -19,7 +19,7 @@ from centgate.settings import Settings
 @pytest.fixture(scope="session")
 def shop(devchain: DevChain, tmp_path_factory: pytest.TempPathFactory) -> Generator[ServedSite]:
     """The website of an API that is paid on the development chain."""
-    settings = paid_on(devchain, Settings(port=0), tmp_path_factory.mktemp("shop"))
+    settings = devchain_settings(devchain, Settings(port=0), tmp_path_factory.mktemp("shop"))
     with run_in_thread(settings) as api, serve_site(api) as site:
         yield site
 

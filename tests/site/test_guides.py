@@ -36,7 +36,7 @@ from typer.main import get_command
 from centgate.catalog import all_providers, all_services
 from centgate.cli import app
 from centgate.client.settings import BuyerSettings
-from centgate.devchain.accounts import BUYERS
+from centgate.devchain.accounts import BUYER_ACCOUNTS
 from centgate.envelope import ERROR_SPECS
 from centgate.errors import PaymentState, Retry
 from centgate.faces.site.files import build_files
@@ -63,7 +63,7 @@ each_code = pytest.mark.parametrize("code", list(ERROR_SPECS))
 
 def proof() -> str:
     """A signature of the API's address by who is paid."""
-    signed = Account.sign_message(encode_defunct(text=API), BUYERS[0].private_key)
+    signed = Account.sign_message(encode_defunct(text=API), BUYER_ACCOUNTS[0].private_key)
     return "0x" + signed.signature.hex().removeprefix("0x")
 
 
@@ -71,7 +71,7 @@ def proof() -> str:
 def paid(tmp_path_factory: pytest.TempPathFactory) -> Generator[SiteFixture]:
     """A deployment for test money whose operator has said everything about himself."""
     said = {
-        "pay_to": BUYERS[0].address,
+        "pay_to": BUYER_ACCOUNTS[0].address,
         "operator": "mailto:desk@shop.example",
         "ownership_proofs": (proof(),),
     }
@@ -333,7 +333,7 @@ def test_the_code_that_checks_a_proof_finds_who_is_paid(paid: SiteFixture) -> No
         [sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True
     )
 
-    assert done.stdout.strip() == BUYERS[0].address
+    assert done.stdout.strip() == BUYER_ACCOUNTS[0].address
 
 
 def test_nothing_is_claimed_of_an_operator_who_says_nothing(for_dollars: SiteFixture) -> None:

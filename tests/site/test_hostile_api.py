@@ -26,7 +26,7 @@ from readings import xpath
 from visitors import ServedSite, serve_site
 
 from centgate.client import catalog
-from centgate.client.catalog import CatalogUnread
+from centgate.client.catalog import CatalogUnavailable
 from centgate.faces.site.building import write_site
 from centgate.faces.site.deployment import ApiSnapshot, read_snapshot
 from centgate.faces.site.file import SiteFile
@@ -252,7 +252,7 @@ BROKEN: dict[str, Spoil] = {
     "no JSON": whole(CATALOGUE, b"<html>"),
     "half of a JSON": whole(OPENAPI, b'{"servers": [{"url'),
     "too deep": whole(OPENAPI, b"[" * 100_000),
-    "too large": whole(OPENAPI, b'"' + b" " * (catalog.LARGEST + 1) + b'"'),
+    "too large": whole(OPENAPI, b'"' + b" " * (catalog.MAX_RESPONSE_BYTES + 1) + b'"'),
     "no bytes of text": whole(CATALOGUE, b"\xff\xfe\x00"),
     "a list for an object": whole(OPENAPI, []),
     "null for everything": whole(CATALOGUE, None),
@@ -309,7 +309,7 @@ BROKEN: dict[str, Spoil] = {
 def test_an_api_that_breaks_ends_in_one_plain_sentence(bodies: Bodies, how: str) -> None:
     BROKEN[how](bodies)
 
-    with pytest.raises(CatalogUnread) as raised:
+    with pytest.raises(CatalogUnavailable) as raised:
         made(bodies)
 
     assert len(str(raised.value)) < 500
@@ -373,7 +373,7 @@ def test_an_api_that_drips_is_left(bodies: Bodies, monkeypatch: pytest.MonkeyPat
 
     with _Api(("127.0.0.1", 0), Dripping) as server:
         threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
-        with pytest.raises(CatalogUnread, match="takes longer"):
+        with pytest.raises(CatalogUnavailable, match="takes longer"):
             read_snapshot(f"http://127.0.0.1:{server.server_address[1]}", SITE)
         enough.set()
         server.shutdown()

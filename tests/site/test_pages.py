@@ -18,7 +18,7 @@ from markupsafe import Markup
 from visitors import ServedSite
 
 from centgate.catalog import all_services
-from centgate.client.catalog import CatalogUnread
+from centgate.client.catalog import CatalogUnavailable
 from centgate.envelope import ERROR_SPECS
 from centgate.faces.site.deployment import ApiSnapshot
 from centgate.faces.site.files import build_files
@@ -211,7 +211,7 @@ def test_an_api_without_sample_answers_is_said_to_lack_them(deployment: ApiSnaps
     others = {path: each for path, each in deployment.openapi["paths"].items() if "token-risk" not in path}
     bare = replace(deployment, openapi={**deployment.openapi, "paths": others})
 
-    with pytest.raises(CatalogUnread, match="has no sample answer of token-risk"):
+    with pytest.raises(CatalogUnavailable, match="has no sample answer of token-risk"):
         build_pages(bare)
 
 

@@ -26,7 +26,7 @@ from starlette.applications import Starlette
 from starlette.testclient import TestClient
 from visitors import ServedSite
 
-from centgate.client.catalog import CatalogUnread
+from centgate.client.catalog import CatalogUnavailable
 from centgate.faces.site.commands import parse_api_address
 from centgate.faces.site.deployment import ApiSnapshot, read_snapshot
 from centgate.faces.site.serving import create_site_app
@@ -429,7 +429,7 @@ def test_another_server_than_ours_is_said_to_be_another(tmp_path: Path, content:
     assert other.stdout is not None
     port = other.stdout.readline().split(" port ")[1].split()[0]
 
-    with pytest.raises(CatalogUnread, match=f"http://127.0.0.1:{port}"):
+    with pytest.raises(CatalogUnavailable, match=f"http://127.0.0.1:{port}"):
         read_snapshot(f"http://127.0.0.1:{port}", None)
 
     other.terminate()

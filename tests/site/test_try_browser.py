@@ -11,7 +11,7 @@ from buyer import decode_header, encode_header
 from playwright.sync_api import Browser, Page, Route, expect
 from visitors import BrowserWallet, EmptyWallet, ServedSite, axe_violations, install_wallet, serve_site
 
-from centgate.dev import MERCHANT
+from centgate.dev import DEFAULT_PAYEE
 from centgate.devchain.house import DevChain
 from centgate.faces.site.payment_states import PAYMENT_STATES
 
@@ -45,7 +45,7 @@ def said(page: Page, text: str) -> None:
 
 def test_a_visitor_finds_a_service_reads_it_and_buys_an_answer(page: Page, devchain: DevChain) -> None:
     wallet = BrowserWallet(1)
-    before = devchain.balance(MERCHANT), devchain.balance(wallet.address)
+    before = devchain.token_balance(DEFAULT_PAYEE), devchain.token_balance(wallet.address)
     install_wallet(page, wallet)
 
     page.goto("/")
@@ -54,9 +54,9 @@ def test_a_visitor_finds_a_service_reads_it_and_buys_an_answer(page: Page, devch
     page.locator("[name=url]").fill("https://myetherwallet.cx/login")
     page.get_by_role("button", name="See the price").click()
     expect(page.locator("#try-accepted")).to_contain_text("0.01 USDC")
-    expect(page.locator("#try-accepted")).to_contain_text(MERCHANT)
+    expect(page.locator("#try-accepted")).to_contain_text(DEFAULT_PAYEE)
     page.get_by_role("button", name="Pay with wallet").click()
-    expect(page.locator("#try-next")).to_contain_text(f"from {wallet.address} to {MERCHANT}")
+    expect(page.locator("#try-next")).to_contain_text(f"from {wallet.address} to {DEFAULT_PAYEE}")
     assert wallet.signed == []
     page.get_by_role("button", name="Sign and pay 0.01 USDC").click()
 
@@ -67,8 +67,8 @@ def test_a_visitor_finds_a_service_reads_it_and_buys_an_answer(page: Page, devch
     assert paid["payer"].lower() == wallet.address.lower()
     assert paid["request"].startswith("req_")
     assert len(wallet.signed) == 1
-    assert devchain.balance(MERCHANT) - before[0] == 10_000
-    assert before[1] - devchain.balance(wallet.address) == 10_000
+    assert devchain.token_balance(DEFAULT_PAYEE) - before[0] == 10_000
+    assert before[1] - devchain.token_balance(wallet.address) == 10_000
 
 
 def test_what_the_api_says_of_the_input_stands_at_the_fields(page: Page) -> None:
@@ -155,7 +155,7 @@ def test_values_are_sent_as_the_types_of_the_schema(page: Page) -> None:
 
 def test_a_wallet_that_declines_costs_nothing_and_can_be_asked_again(page: Page, devchain: DevChain) -> None:
     wallet = BrowserWallet(2, refuses={"eth_signTypedData_v4"})
-    before = devchain.balance(wallet.address)
+    before = devchain.token_balance(wallet.address)
     install_wallet(page, wallet)
     ask(page)
     pay(page)
@@ -166,7 +166,7 @@ def test_a_wallet_that_declines_costs_nothing_and_can_be_asked_again(page: Page,
 
     receipt(page)
     assert len(wallet.signed) == 1
-    assert before - devchain.balance(wallet.address) == 10_000
+    assert before - devchain.token_balance(wallet.address) == 10_000
 
 
 def test_a_wallet_on_another_chain_is_switched_by_a_click(page: Page) -> None:
@@ -255,7 +255,7 @@ def test_the_signed_payment_is_what_was_shown(page: Page, shop: ServedSite) -> N
 
     signed = wallet.signed[0]
     assert shop.deployment.terms is not None
-    assert signed["message"]["to"] == MERCHANT
+    assert signed["message"]["to"] == DEFAULT_PAYEE
     assert signed["message"]["value"] == "10000"
     assert signed["message"]["validAfter"] == "0"
     assert len(signed["message"]["nonce"]) == 66
@@ -276,7 +276,7 @@ def test_two_clicks_at_once_are_one_signature(page: Page) -> None:
 
 def test_a_lost_connection_after_the_signature_loses_no_money(page: Page, devchain: DevChain) -> None:
     wallet = BrowserWallet(5)
-    before = devchain.balance(wallet.address)
+    before = devchain.token_balance(wallet.address)
     install_wallet(page, wallet)
     lost = losing_the_answer(page)
     ask(page)
@@ -288,12 +288,12 @@ def test_a_lost_connection_after_the_signature_loses_no_money(page: Page, devcha
 
     receipt(page)
     assert len(wallet.signed) == 1
-    assert before - devchain.balance(wallet.address) == 10_000
+    assert before - devchain.token_balance(wallet.address) == 10_000
 
 
 def test_a_payment_outlives_a_reload_of_the_page(page: Page, devchain: DevChain) -> None:
     wallet = BrowserWallet(6)
-    before = devchain.balance(wallet.address)
+    before = devchain.token_balance(wallet.address)
     install_wallet(page, wallet)
     losing_the_answer(page)
     ask(page)
@@ -306,7 +306,7 @@ def test_a_payment_outlives_a_reload_of_the_page(page: Page, devchain: DevChain)
 
     receipt(page)
     assert len(wallet.signed) == 1
-    assert before - devchain.balance(wallet.address) == 10_000
+    assert before - devchain.token_balance(wallet.address) == 10_000
 
 
 def test_no_other_payment_is_offered_while_one_is_waiting(page: Page) -> None:
@@ -337,7 +337,7 @@ def test_a_payer_without_money_is_told_so_and_can_pay_again(page: Page, devchain
     expect(page.locator("#try-problem")).to_contain_text("See the price again")
     expect(page.locator("#try-issues")).to_contain_text("Reason: ")
     expect(page.locator("#try-waiting")).to_be_hidden()
-    assert devchain.balance(poor.address) == 0
+    assert devchain.token_balance(poor.address) == 0
 
 
 def test_a_service_that_is_down_says_so_and_takes_nothing(
@@ -345,7 +345,7 @@ def test_a_service_that_is_down_says_so_and_takes_nothing(
 ) -> None:
     down = next(each for each in shop.deployment.services if not shop.deployment.is_up(each))
     wallet = BrowserWallet(7)
-    before = devchain.balance(wallet.address)
+    before = devchain.token_balance(wallet.address)
     install_wallet(page, wallet)
     ask(page, f"/services/{down.slug}")
     expect(page.locator("#try")).to_contain_text("This service is down at the moment.")
@@ -354,13 +354,13 @@ def test_a_service_that_is_down_says_so_and_takes_nothing(
 
     expect(page.locator("#try-problem")).to_contain_text(PAYMENT_STATES["unused"][0])
     expect(page.locator("#try-waiting")).to_be_hidden()
-    assert devchain.balance(wallet.address) == before
+    assert devchain.token_balance(wallet.address) == before
 
 
 @pytest.mark.parametrize(
     ("promise", "sentence"),
     [
-        ({"pay_to": "0x" + "11" * 20}, f"The payee is {MERCHANT}, not 0x{'11' * 20}."),
+        ({"pay_to": "0x" + "11" * 20}, f"The payee is {DEFAULT_PAYEE}, not 0x{'11' * 20}."),
         ({"price": "$0.001"}, "The price in base units is 10000, not 1000."),
         ({"max_timeout_seconds": 60}, "The validity in seconds is 120, not 60."),
     ],

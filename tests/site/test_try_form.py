@@ -9,14 +9,14 @@ from typing import Any, cast
 import pytest
 
 from centgate.catalog import all_services, service_details
-from centgate.client.catalog import Entry, Requirements
+from centgate.client.catalog import ListedRequirements, ServiceDetail
 from centgate.faces.site.deployment import ApiSnapshot
 from centgate.faces.site.forms import FormField, build_form
 from centgate.faces.site.promises import promise_terms
 from centgate.settings import Settings
 
 API = "https://api.example"
-TERMS = Requirements(
+TERMS = ListedRequirements(
     scheme="exact",
     network="eip155:8453",
     asset="0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913",
@@ -25,10 +25,10 @@ TERMS = Requirements(
     max_timeout_seconds=120,
     extra={"name": "USD Coin", "version": "2"},
 )
-ENTRIES = [Entry.model_validate(service_details(service, Settings())) for service in all_services()]
+ENTRIES = [ServiceDetail.model_validate(service_details(service, Settings())) for service in all_services()]
 
 
-def deployment(terms: Requirements | None = TERMS) -> ApiSnapshot:
+def deployment(terms: ListedRequirements | None = TERMS) -> ApiSnapshot:
     """A deployment that takes payments on Base, or none."""
     return ApiSnapshot(
         api=API,
@@ -42,7 +42,7 @@ def deployment(terms: Requirements | None = TERMS) -> ApiSnapshot:
     )
 
 
-def entry(**properties: Any) -> Entry:
+def entry(**properties: Any) -> ServiceDetail:
     """A service with these fields; `example`, `required` and other words of the schema are taken as such."""
     words = {
         name: properties.pop(name) for name in ("anyOf", "oneOf", "allOf", "required") if name in properties
@@ -59,14 +59,14 @@ def only(**properties: Any) -> FormField:
 
 
 @pytest.mark.parametrize("service", ENTRIES, ids=lambda each: each.slug)
-def test_every_field_of_every_service_is_asked_for_in_its_order(service: Entry) -> None:
+def test_every_field_of_every_service_is_asked_for_in_its_order(service: ServiceDetail) -> None:
     form = build_form(service, deployment())
 
     assert [field.name for field in form.fields] == list(service.input_schema["properties"])
 
 
 @pytest.mark.parametrize("service", ENTRIES, ids=lambda each: each.slug)
-def test_every_form_starts_with_the_example(service: Entry) -> None:
+def test_every_form_starts_with_the_example(service: ServiceDetail) -> None:
     form = build_form(service, deployment())
 
     shown = {field.name: field.value for field in form.fields if field.kind != "flag" and field.value}
@@ -78,7 +78,7 @@ def test_every_form_starts_with_the_example(service: Entry) -> None:
 
 
 @pytest.mark.parametrize("service", ENTRIES, ids=lambda each: each.slug)
-def test_every_hint_says_what_the_field_means(service: Entry) -> None:
+def test_every_hint_says_what_the_field_means(service: ServiceDetail) -> None:
     form = build_form(service, deployment())
 
     meanings = [

@@ -14,7 +14,7 @@ import uvicorn
 from eth_account import Account
 from playwright.sync_api import Page
 
-from centgate.devchain.accounts import BUYERS
+from centgate.devchain.accounts import BUYER_ACCOUNTS
 from centgate.faces.site.deployment import ApiSnapshot, read_snapshot
 from centgate.faces.site.serving import create_site_app
 from centgate.server import local_url, open_listener
@@ -81,7 +81,7 @@ class BrowserWallet:
 
     @property
     def key(self) -> str:
-        return BUYERS[self.number].private_key
+        return BUYER_ACCOUNTS[self.number].private_key
 
     @property
     def address(self) -> str:

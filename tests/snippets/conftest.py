@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 from node_packages import installed
-from snippet_shop import PAYER, knowing
+from snippet_shop import PAYER, fill_upstreams
 from standins import configure_providers, fake_upstreams
 
-from centgate.dev import paid_on
+from centgate.dev import devchain_settings
 from centgate.devchain.house import DevChain
 from centgate.faces.site.deployment import ApiSnapshot, read_snapshot
 from centgate.server import run_in_thread
@@ -31,7 +31,9 @@ def deployment(devchain: DevChain, tmp_path_factory: pytest.TempPathFactory) -> 
             patch.delenv(name)
         patch.chdir(folder)
         upstreams = open_parts.enter_context(fake_upstreams())
-        settings = configure_providers(paid_on(devchain, Settings(port=0), folder), knowing(upstreams))
+        settings = configure_providers(
+            devchain_settings(devchain, Settings(port=0), folder), fill_upstreams(upstreams)
+        )
         yield read_snapshot(open_parts.enter_context(run_in_thread(settings)), None)
 
 

@@ -7,10 +7,10 @@ from typing import Any
 from pydantic import SecretStr
 from standins import FakeUpstreams, RecordedRequest
 
-from centgate.devchain.accounts import BUYERS
+from centgate.devchain.accounts import BUYER_ACCOUNTS
 from centgate.settings import ProviderSettings
 
-PAYER = BUYERS[3]
+PAYER = BUYER_ACCOUNTS[3]
 USDC = "0x833589fcd6edb6e08f4c7c32d4f71b54bda02913"
 WETH = "0x4200000000000000000000000000000000000006"
 PAIR = "0x" + "ab" * 20
@@ -29,7 +29,7 @@ NODE: dict[str, Any] = {
 }
 
 
-def knowing(upstreams: FakeUpstreams) -> dict[str, ProviderSettings]:
+def fill_upstreams(upstreams: FakeUpstreams) -> dict[str, ProviderSettings]:
     """Fill the fake upstreams, and return the settings with their URLs."""
     _tokens(upstreams)
     _contracts(upstreams)

@@ -15,9 +15,9 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from centgate.catalog import all_services, service_details
-from centgate.client.catalog import Entry
-from centgate.client.shell.arguments import read_pairs
-from centgate.dev import MERCHANT
+from centgate.client.catalog import ServiceDetail
+from centgate.client.shell.arguments import parse_pairs
+from centgate.dev import DEFAULT_PAYEE
 from centgate.faces.site.deployment import ApiSnapshot
 from centgate.faces.site.snippets import build_samples
 from centgate.settings import Settings
@@ -40,7 +40,9 @@ NASTY = (
 TEXT = st.text(st.characters(exclude_categories=("Cs",), exclude_characters="\0"), min_size=1, max_size=40)
 FEW = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 SERVICES = {service.slug: service for service in all_services()}
-SEARCH = Entry.model_validate(service_details(SERVICES["crawler-search"], Settings(pay_to=MERCHANT)))
+SEARCH = ServiceDetail.model_validate(
+    service_details(SERVICES["crawler-search"], Settings(pay_to=DEFAULT_PAYEE))
+)
 PLAIN = {"type": "object", "properties": {"query": {"type": "string"}, "limit": {"type": "integer"}}}
 API = "http://127.0.0.1:8402"
 
@@ -51,7 +53,7 @@ def codes(query: str, api: str = API) -> dict[str, str]:
     return {snippet.label: snippet.code for snippet in build_samples(service, of_one(service, api))}
 
 
-def of_one(service: Entry, api: str = API) -> ApiSnapshot:
+def of_one(service: ServiceDetail, api: str = API) -> ApiSnapshot:
     """A deployment with one service."""
     return ApiSnapshot(
         api=api,
@@ -100,7 +102,7 @@ def test_the_command_line_means_the_example(query: str) -> None:
 
     options = ["--api", API, "--network", SEARCH.payment.network]
     assert command == ["centgate", "call", "crawler-search", f"query={query}", "limit=3", *options]
-    assert read_pairs(command[3:5], PLAIN) == {"query": query, "limit": 3}
+    assert parse_pairs(command[3:5], PLAIN) == {"query": query, "limit": 3}
 
 
 @each_nasty
@@ -201,9 +203,9 @@ def test_no_snippet_ends_the_block_of_code_it_stands_in(query: str) -> None:
 @pytest.mark.parametrize("slug", SERVICES)
 def test_the_command_line_is_one_that_the_command_reads_back(slug: str) -> None:
     service = SERVICES[slug]
-    entry = Entry.model_validate(service_details(service, Settings(pay_to=MERCHANT)))
+    entry = ServiceDetail.model_validate(service_details(service, Settings(pay_to=DEFAULT_PAYEE)))
     code = {each.label: each.code for each in build_samples(entry, of_one(entry))}["Command line"]
 
     _, _, _, *pairs, _, _, _, _ = shlex.split(code.replace("\\\n", ""))
 
-    assert read_pairs(pairs, entry.input_schema) == service.input_example
+    assert parse_pairs(pairs, entry.input_schema) == service.input_example

@@ -17,7 +17,7 @@ from mcp.client.streamable_http import streamable_http_client
 from snippet_shop import PAYER
 
 from centgate.catalog import all_services
-from centgate.client.catalog import Entry
+from centgate.client.catalog import ServiceDetail
 from centgate.devchain.house import DevChain
 from centgate.faces.site.deployment import ApiSnapshot
 from centgate.faces.site.snippets import WALLET_PLACEHOLDER, CodeSample, build_samples
@@ -30,7 +30,7 @@ CENT = 10_000
 each_slug = pytest.mark.parametrize("slug", SLUGS)
 
 
-def entry_of(deployment: ApiSnapshot, slug: str) -> Entry:
+def entry_of(deployment: ApiSnapshot, slug: str) -> ServiceDetail:
     (entry,) = (each for each in deployment.services if each.slug == slug)
     return entry
 
@@ -62,7 +62,7 @@ def test_there_is_one_of_each_kind(deployment: ApiSnapshot, slug: str) -> None:
 def test_curl_shows_the_terms_and_pays_nothing(
     deployment: ApiSnapshot, devchain: DevChain, environment: Mapping[str, str], tmp_path: Path, slug: str
 ) -> None:
-    before = devchain.balance(PAYER.address)
+    before = devchain.token_balance(PAYER.address)
 
     status, _, terms = run(
         ["bash", "-c", snippet(deployment, slug, "curl").code], environment, tmp_path
@@ -71,47 +71,47 @@ def test_curl_shows_the_terms_and_pays_nothing(
     assert status == "HTTP/1.1 402 Payment Required"
     assert json.loads(terms)["accepts"][0]["amount"] == str(CENT)
     assert json.loads(terms)["resource"]["url"] == deployment.api + entry_of(deployment, slug).path
-    assert devchain.balance(PAYER.address) == before
+    assert devchain.token_balance(PAYER.address) == before
 
 
 @each_slug
 def test_python_buys_the_answer(
     deployment: ApiSnapshot, devchain: DevChain, environment: Mapping[str, str], tmp_path: Path, slug: str
 ) -> None:
-    before = devchain.balance(PAYER.address)
+    before = devchain.token_balance(PAYER.address)
     (tmp_path / "snippet.py").write_text(snippet(deployment, slug, "Python").code)
 
     printed = run([sys.executable, "snippet.py"], environment, tmp_path).splitlines()
 
     assert printed[0]
     assert printed[-1].startswith("paid in 0x")
-    assert before - devchain.balance(PAYER.address) == CENT
+    assert before - devchain.token_balance(PAYER.address) == CENT
 
 
 @each_slug
 def test_typescript_buys_the_answer(
     deployment: ApiSnapshot, devchain: DevChain, environment: Mapping[str, str], node_folder: Path, slug: str
 ) -> None:
-    before = devchain.balance(PAYER.address)
+    before = devchain.token_balance(PAYER.address)
     (node_folder / "snippet.mjs").write_text(snippet(deployment, slug, "TypeScript").code)
 
     printed = run(["node", "snippet.mjs"], environment, node_folder).splitlines()
 
     assert printed[0] != "undefined"
     assert printed[-1].startswith("paid in 0x")
-    assert before - devchain.balance(PAYER.address) == CENT
+    assert before - devchain.token_balance(PAYER.address) == CENT
 
 
 @each_slug
 def test_the_command_buys_the_answer(
     deployment: ApiSnapshot, devchain: DevChain, environment: Mapping[str, str], tmp_path: Path, slug: str
 ) -> None:
-    before = devchain.balance(PAYER.address)
+    before = devchain.token_balance(PAYER.address)
 
     printed = run(["bash", "-c", snippet(deployment, slug, "Command line").code], environment, tmp_path)
 
     assert "0x" in printed
-    assert before - devchain.balance(PAYER.address) == CENT
+    assert before - devchain.token_balance(PAYER.address) == CENT
 
 
 def configured(deployment: ApiSnapshot, label: str) -> dict[str, Any]:
@@ -126,7 +126,7 @@ async def test_the_configuration_of_mcp_starts_a_server_that_pays(
     deployment: ApiSnapshot, devchain: DevChain, environment: Mapping[str, str]
 ) -> None:
     server = configured(deployment, "MCP, paid from a wallet")
-    before = devchain.balance(PAYER.address)
+    before = devchain.token_balance(PAYER.address)
     given = {
         name: environment["CENTGATE_WALLET"] if each == WALLET_PLACEHOLDER else each
         for name, each in server["env"].items()
@@ -148,7 +148,7 @@ async def test_the_configuration_of_mcp_starts_a_server_that_pays(
 
     assert [tool.name for tool in listed.tools] == SLUGS
     assert not answer.is_error
-    assert before - devchain.balance(PAYER.address) == CENT
+    assert before - devchain.token_balance(PAYER.address) == CENT
 
 
 async def test_the_configuration_of_mcp_over_http_leads_to_the_tools(deployment: ApiSnapshot) -> None:

@@ -12,7 +12,7 @@ from pydantic import ConfigDict, Field, ValidationError
 from centgate.client.errors import Money
 from centgate.client.exchange import Reply
 from centgate.client.payment import Payment
-from centgate.client.reading import Foreign, from_base64
+from centgate.client.reading import UntrustedModel, decode_base64
 from centgate.receipts.checking import has_receipt, verify_receipt
 
 Retry = Literal["same_payment", "new_payment", "none"]
@@ -55,7 +55,7 @@ class Answer:
     """The body, byte for byte: a signed receipt covers its hash."""
 
 
-class _ResponseModel(Foreign):
+class _ResponseModel(UntrustedModel):
     model_config = ConfigDict(strict=True, extra="ignore", frozen=True)
 
 
@@ -75,7 +75,7 @@ class _Envelope(_ResponseModel):
     data: dict[str, Any]
 
 
-class Note(_ResponseModel):
+class PaymentNote(_ResponseModel):
     """`details.payment` of an error: the payment's state."""
 
     state: Literal["unused", "in_flight", "settled", "delivered", "refused"]
@@ -97,7 +97,7 @@ class _ErrorEnvelope(_ResponseModel):
 
 
 @dataclass(frozen=True, slots=True)
-class Failure:
+class ErrorResponse:
     """Error response; `code` is None if the body is not a Centgate error envelope."""
 
     status: int
@@ -105,7 +105,7 @@ class Failure:
     message: str
     provider: str | None
     details: dict[str, Any]
-    note: Note | None
+    note: PaymentNote | None
     request_id: str | None
 
     @property
@@ -119,19 +119,19 @@ class NotJson(ValueError):
     """The body is not readable JSON: truncated, or changed in transit."""
 
 
-class OtherShape(ValueError):
+class UnexpectedShape(ValueError):
     """The body is JSON but not a Centgate envelope."""
 
 
-def read_answer(reply: Reply, payment: Payment | None) -> Answer:
+def parse_answer(reply: Reply, payment: Payment | None) -> Answer:
     """Parse a 200 response. Raises NotJson or OtherShape."""
     envelope = _parse_json(reply)
     try:
         parsed = _Envelope.model_validate(envelope)
     except ValidationError as error:
         first = error.errors()[0]
-        raise OtherShape(f"{'.'.join(map(str, first['loc'])) or 'the body'}: {first['msg']}") from None
-    receipt, receipt_problem = read_receipt(reply, payment)
+        raise UnexpectedShape(f"{'.'.join(map(str, first['loc'])) or 'the body'}: {first['msg']}") from None
+    receipt, receipt_problem = parse_receipt(reply, payment)
     return Answer(
         data=parsed.data,
         request_id=parsed.request_id,
@@ -146,7 +146,7 @@ def read_answer(reply: Reply, payment: Payment | None) -> Answer:
     )
 
 
-def read_receipt(reply: Reply, payment: Payment | None) -> tuple[Receipt | None, str | None]:
+def parse_receipt(reply: Reply, payment: Payment | None) -> tuple[Receipt | None, str | None]:
     """Parse the receipt in PAYMENT-RESPONSE. Returns (receipt, None), or (None or receipt, problem)."""
     header = reply.headers.get("payment-response")
     if payment is None:
@@ -154,7 +154,7 @@ def read_receipt(reply: Reply, payment: Payment | None) -> tuple[Receipt | None,
     if header is None:
         return None, "the API sent no receipt (PAYMENT-RESPONSE)"
     try:
-        settlement_json = orjson.loads(from_base64(header))
+        settlement_json = orjson.loads(decode_base64(header))
         settlement = _SettlementHeader.model_validate(settlement_json)
     except ValueError:
         return None, "the API's receipt (PAYMENT-RESPONSE) cannot be read"
@@ -195,14 +195,14 @@ class _SettlementHeader(_ResponseModel):
     payer: str | None = None
 
 
-def read_failure(reply: Reply) -> Failure:
+def parse_error(reply: Reply) -> ErrorResponse:
     """Parse an error response; an unreadable body gives a Failure without a code."""
     try:
         envelope = _ErrorEnvelope.model_validate(_parse_json(reply))
     except ValueError:
-        return Failure(reply.status, None, f"HTTP {reply.status}", None, {}, None, None)
+        return ErrorResponse(reply.status, None, f"HTTP {reply.status}", None, {}, None, None)
     error = envelope.error
-    return Failure(
+    return ErrorResponse(
         reply.status,
         error.code,
         "".join(char if char.isprintable() else " " for char in error.message[:500]),
@@ -213,9 +213,9 @@ def read_failure(reply: Reply) -> Failure:
     )
 
 
-def _parse_note(details: dict[str, Any]) -> Note | None:
+def _parse_note(details: dict[str, Any]) -> PaymentNote | None:
     try:
-        return Note.model_validate(details["payment"])
+        return PaymentNote.model_validate(details["payment"])
     except (KeyError, ValidationError):
         return None
 
@@ -228,5 +228,5 @@ def _parse_json(reply: Reply) -> dict[str, Any]:
     except ValueError:
         raise NotJson("it is not JSON") from None
     if not isinstance(content, dict):
-        raise OtherShape("it is not a JSON object")
+        raise UnexpectedShape("it is not a JSON object")
     return cast(dict[str, Any], content)

@@ -8,13 +8,19 @@ from typing import Any, cast
 
 import orjson
 
-from centgate.client.answers import Answer, Failure, NotJson, OtherShape, read_answer, read_failure
-from centgate.client.catalog import CatalogUnread, Entry, Listed, read_entry, read_listed
+from centgate.client.answers import Answer, ErrorResponse, NotJson, UnexpectedShape, parse_answer, parse_error
+from centgate.client.catalog import (
+    CatalogUnavailable,
+    ServiceDetail,
+    ServiceSummary,
+    parse_service,
+    parse_services,
+)
 from centgate.client.errors import (
     BuyerError,
     Drift,
+    InputIssue,
     InvalidInput,
-    Issue,
     NotFound,
     ServiceFailed,
     Unavailable,
@@ -22,9 +28,9 @@ from centgate.client.errors import (
     UnsupportedOptions,
 )
 from centgate.client.exchange import Broken, Pause, Reply, Send, Way, ask
-from centgate.client.judging import TRANSIENT, retry_after
-from centgate.client.payment import Order
-from centgate.client.terms import Offer, read_offer
+from centgate.client.judging import TRANSIENT_STATUSES, parse_retry_after
+from centgate.client.payment import PurchaseOrder
+from centgate.client.terms import PaymentOffer, parse_offer
 
 _PATH = re.compile(r"/[A-Za-z0-9/_.~-]+")
 _SLUG = re.compile(r"[A-Za-z0-9_.~-]{1,100}")
@@ -45,36 +51,36 @@ class Patience:
     longest_pause: float = 10
 
 
-PATIENCE = Patience()
+DEFAULT_PATIENCE = Patience()
 """Default timeouts and retry limit."""
 
 
 @dataclass(frozen=True, slots=True)
-class Asking:
+class FreeRequests:
     """Unpaid requests to one API. Every error raised here means that nothing was signed."""
 
     api: str
     patience: Patience
 
-    def services(self) -> Way[tuple[Listed, ...]]:
+    def fetch_services(self) -> Way[tuple[ServiceSummary, ...]]:
         """Return every service of the API, in catalogue order."""
         content = yield from self._get_json("/services", "the API has no catalogue")
         try:
-            return read_listed(content, self.api)
-        except CatalogUnread as error:
+            return parse_services(content, self.api)
+        except CatalogUnavailable as error:
             raise Drift(str(error)) from None
 
-    def service(self, slug: str) -> Way[Entry]:
+    def fetch_service(self, slug: str) -> Way[ServiceDetail]:
         """Return one service with its schemas."""
         content = yield from self._fetch_entry(slug)
         try:
-            entry = read_entry(content, self.api, slug)
-        except CatalogUnread as error:
+            entry = parse_service(content, self.api, slug)
+        except CatalogUnavailable as error:
             raise Drift(str(error)) from None
         _require_path(entry.path, self.api, slug)
         return entry
 
-    def path(self, slug: str) -> Way[str]:
+    def fetch_path(self, slug: str) -> Way[str]:
         """Return the path of a service. Parses nothing else, since a purchase needs nothing else."""
         content = yield from self._fetch_entry(slug)
         path = cast(dict[str, Any], content).get("path") if isinstance(content, dict) else None
@@ -86,7 +92,7 @@ class Asking:
         missing = f"{self.api} has no service {slug!r}: `services()` lists its services"
         return (yield from self._get_json(f"/services/{slug}", missing))
 
-    def terms(self, order: Order) -> Way[Offer | Answer]:
+    def fetch_terms(self, order: PurchaseOrder) -> Way[PaymentOffer | Answer]:
         """Send a request without a payment. Returns its terms, or the answer if no payment is required."""
         headers = {"Content-Type": "application/json"}
         patience = self.patience
@@ -95,10 +101,10 @@ class Asking:
         )
         if reply.status == 200:
             return self._parse_free_answer(reply)
-        failure = read_failure(reply)
+        failure = parse_error(reply)
         if reply.status != 402 or failure.code == "payment_not_configured":
             raise _error_from(self.api, reply, failure)
-        return read_offer(reply.headers.get("payment-required"))
+        return parse_offer(reply.headers.get("payment-required"))
 
     def _get_json(self, path: str, missing: str) -> Way[Any]:
         """Fetch the JSON at an unpaid path."""
@@ -106,7 +112,7 @@ class Asking:
         if reply.status == 404:
             raise NotFound(missing)
         if reply.status != 200:
-            raise _error_from(self.api, reply, read_failure(reply))
+            raise _error_from(self.api, reply, parse_error(reply))
         try:
             return orjson.loads(reply.body)
         except ValueError:
@@ -116,9 +122,13 @@ class Asking:
         """Send an unpaid request, with one retry. Raises Unreachable if there is no complete response."""
         result = yield from ask(send)
         if (isinstance(result, Broken) and result.why == "cut") or (
-            isinstance(result, Reply) and result.status in TRANSIENT and _can_wait(result, self.patience)
+            isinstance(result, Reply)
+            and result.status in TRANSIENT_STATUSES
+            and _can_wait(result, self.patience)
         ):
-            yield Pause(max(self.patience.pause, retry_after(result) if isinstance(result, Reply) else 0))
+            yield Pause(
+                max(self.patience.pause, parse_retry_after(result) if isinstance(result, Reply) else 0)
+            )
             result = yield from ask(send)
         if isinstance(result, Broken):
             if result.why == "too_large":
@@ -128,8 +138,8 @@ class Asking:
 
     def _parse_free_answer(self, reply: Reply) -> Answer:
         try:
-            return read_answer(reply, None)
-        except (NotJson, OtherShape) as error:
+            return parse_answer(reply, None)
+        except (NotJson, UnexpectedShape) as error:
             raise Drift(f"{self.api} did not return a Centgate answer: {error}. Nothing was signed") from None
 
 
@@ -139,7 +149,7 @@ def _require_path(path: object, api: str, slug: str) -> str:
     return path
 
 
-def _error_from(api: str, reply: Reply, failure: Failure) -> BuyerError:
+def _error_from(api: str, reply: Reply, failure: ErrorResponse) -> BuyerError:
     """Map the error response of an unpaid request to an exception."""
     if 300 <= reply.status < 400:
         location = reply.headers.get("location", "elsewhere")[:200]
@@ -148,7 +158,7 @@ def _error_from(api: str, reply: Reply, failure: Failure) -> BuyerError:
     match failure.code:
         case "validation_error":
             return InvalidInput(
-                message, _parse_issues(failure) or [Issue("", message)], request_id=request_id
+                message, _parse_issues(failure) or [InputIssue("", message)], request_id=request_id
             )
         case "unsupported_options":
             options = [str(each) for each in _detail_list(failure, "options")]
@@ -165,16 +175,16 @@ def _error_from(api: str, reply: Reply, failure: Failure) -> BuyerError:
 
 
 def _can_wait(reply: Reply, patience: Patience) -> bool:
-    return retry_after(reply) <= patience.longest_pause
+    return parse_retry_after(reply) <= patience.longest_pause
 
 
-def _parse_issues(failure: Failure) -> list[Issue]:
+def _parse_issues(failure: ErrorResponse) -> list[InputIssue]:
     issues = [
         cast(dict[str, Any], each) for each in _detail_list(failure, "issues") if isinstance(each, dict)
     ]
-    return [Issue(str(each.get("path", "")), str(each.get("message", ""))) for each in issues]
+    return [InputIssue(str(each.get("path", "")), str(each.get("message", ""))) for each in issues]
 
 
-def _detail_list(failure: Failure, name: str) -> list[Any]:
+def _detail_list(failure: ErrorResponse, name: str) -> list[Any]:
     value = failure.details.get(name)
     return cast(list[Any], value) if isinstance(value, list) else []

@@ -9,15 +9,15 @@ from typing import Any, Self
 import httpx2
 
 from centgate.client.answers import Answer
-from centgate.client.buying import Client
-from centgate.client.catalog import Entry, Listed
+from centgate.client.buying import BaseClient
+from centgate.client.catalog import ServiceDetail, ServiceSummary
 from centgate.client.exchange import go
 from centgate.client.payment import Payment
 from centgate.client.services import AsyncServices
 from centgate.client.terms import Quote
 
 
-class AsyncCentgate(Client, AsyncServices):
+class AsyncCentgate(BaseClient, AsyncServices):
     """Async client of one API, which pays automatically within its caps."""
 
     def _connect(self, connect: Callable[[], httpx2.AsyncClient]) -> None:
@@ -29,19 +29,19 @@ class AsyncCentgate(Client, AsyncServices):
         If an earlier call for the same request left a payment open, that payment is sent again and nothing
         is signed. `payment` is such an open payment that is not in the ledger.
         """
-        return await go(self._http, self._buyer.call(slug, body, payment))
+        return await go(self._http, self._purchases.call(slug, body, payment))
 
     async def terms(self, slug: str, body: Mapping[str, Any]) -> Quote:
         """Return the price and the payee of a call. Signs nothing."""
-        return await go(self._http, self._buyer.terms(slug, body))
+        return await go(self._http, self._purchases.terms(slug, body))
 
-    async def services(self) -> tuple[Listed, ...]:
+    async def services(self) -> tuple[ServiceSummary, ...]:
         """Return every service of the API, in catalogue order."""
-        return await go(self._http, self._buyer.services())
+        return await go(self._http, self._purchases.services())
 
-    async def service(self, slug: str) -> Entry:
+    async def service(self, slug: str) -> ServiceDetail:
         """Return one service, with the schemas of its input and output."""
-        return await go(self._http, self._buyer.service(slug))
+        return await go(self._http, self._purchases.service(slug))
 
     async def aclose(self) -> None:
         """Close the connections."""

@@ -10,17 +10,17 @@ from typing import Self
 
 import httpx2
 
-from centgate.client.asking import PATIENCE, Patience
-from centgate.client.caps import CAPS, Caps
-from centgate.client.exchange import Proxies, async_http, proxies_set
+from centgate.client.asking import DEFAULT_PATIENCE, Patience
+from centgate.client.caps import DEFAULT_CAPS, Caps
+from centgate.client.exchange import Proxies, create_http_client, parse_proxy
 from centgate.client.ledger import Ledger
-from centgate.client.origin import origin_of, require_private_or_tls
-from centgate.client.purchase import Buyer, WalletSource
+from centgate.client.origin import parse_origin, require_private_or_tls
+from centgate.client.purchase import Purchases, WalletSource
 from centgate.client.settings import BuyerSettings
-from centgate.client.terms import ALLOWED, Allowed, read_payee
+from centgate.client.terms import DEFAULT_POLICY, Allowed, parse_payee
 
 
-class Client(ABC):
+class BaseClient(ABC):
     """Client of one API; subclasses send the requests."""
 
     def __init__(
@@ -28,12 +28,12 @@ class Client(ABC):
         api: str,
         wallet: WalletSource = None,
         *,
-        caps: Caps = CAPS,
+        caps: Caps = DEFAULT_CAPS,
         payee: str | None = None,
         ledger: Ledger | None = None,
         networks: Iterable[str] | None = None,
-        allowed: Allowed = ALLOWED,
-        patience: Patience = PATIENCE,
+        allowed: Allowed = DEFAULT_POLICY,
+        patience: Patience = DEFAULT_PATIENCE,
         proxies: Proxies = "none",
         tls: ssl.SSLContext | None = None,
         watch: Callable[[str], None] | None = None,
@@ -46,19 +46,19 @@ class Client(ABC):
         `ledger` both records last as long as this object. `watch` receives progress messages. Raises
         AddressRefused for an API URL that is not allowed, ValueError for an invalid payee or network.
         """
-        origin = origin_of(api)
+        origin = parse_origin(api)
         require_private_or_tls(origin, allowed.plain_http)
-        self._buyer = Buyer(
+        self._purchases = Purchases(
             origin,
             wallet=wallet,
             caps=caps,
-            payee=read_payee(payee) if payee is not None else None,
+            payee=parse_payee(payee) if payee is not None else None,
             ledger=ledger or Ledger(),
             allowed=allowed if networks is None else allowed.with_networks(networks),
             patience=patience,
             watch=watch,
         )
-        self._connect(partial(async_http, origin, proxies, tls))
+        self._connect(partial(create_http_client, origin, proxies, tls))
 
     @classmethod
     def from_settings(
@@ -73,19 +73,19 @@ class Client(ABC):
             payee=resolved.payee,
             networks=resolved.networks or None,
             ledger=Ledger(resolved.ledger),
-            proxies=proxies_set(resolved.proxy),
+            proxies=parse_proxy(resolved.proxy),
             watch=watch,
         )
 
     @property
     def api(self) -> str:
         """The API's origin, `scheme://host[:port]`."""
-        return self._buyer.api
+        return self._purchases.api
 
     @property
     def ledger(self) -> Ledger:
         """Record of every signed payment and its outcome."""
-        return self._buyer.ledger
+        return self._purchases.ledger
 
     @abstractmethod
     def _connect(self, connect: Callable[[], httpx2.AsyncClient]) -> None:

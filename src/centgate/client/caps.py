@@ -33,7 +33,7 @@ class Caps:
         return None
 
 
-CAPS = Caps()
+DEFAULT_CAPS = Caps()
 """Default caps."""
 
 

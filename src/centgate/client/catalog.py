@@ -10,23 +10,23 @@ import orjson
 from pydantic import ConfigDict, Field, ValidationError
 from pydantic.alias_generators import to_camel
 
-from centgate.client.reading import Foreign
+from centgate.client.reading import UntrustedModel
 
-SECONDS = 15.0
+REQUEST_TIMEOUT = 15.0
 """Timeout of one unpaid request."""
-LARGEST = 4 * 2**20
+MAX_RESPONSE_BYTES = 4 * 2**20
 """Maximum bytes of a response."""
 
 
-class CatalogUnread(Exception):
+class CatalogUnavailable(Exception):
     """The API is unreachable or returned unexpected content; the message says which."""
 
 
-class _ApiModel(Foreign):
+class _ApiModel(UntrustedModel):
     model_config = ConfigDict(alias_generator=to_camel, validate_by_name=True, frozen=True, extra="ignore")
 
 
-class Provider(_ApiModel):
+class ServiceProvider(_ApiModel):
     """Provider of a service."""
 
     name: str
@@ -36,7 +36,7 @@ class Provider(_ApiModel):
     docs_url: str = ""
 
 
-class Posture(_ApiModel):
+class PaymentPosture(_ApiModel):
     """Payment settings of a service."""
 
     protocol: str = "x402"
@@ -45,7 +45,7 @@ class Posture(_ApiModel):
     dev_mode: bool = False
 
 
-class Source(_ApiModel):
+class ProviderState(_ApiModel):
     """Configuration state of a provider on this deployment, and its terms of use."""
 
     name: str
@@ -53,7 +53,7 @@ class Source(_ApiModel):
     terms: str = ""
 
 
-class Listed(_ApiModel):
+class ServiceSummary(_ApiModel):
     """Service as listed by `GET /services`. Fields that are not needed to call it may be absent."""
 
     slug: str
@@ -70,21 +70,21 @@ class Listed(_ApiModel):
     input_example: dict[str, Any] = Field(default_factory=dict)
     output_fields: tuple[str, ...] = ()
     guardrails: tuple[str, ...] = ()
-    providers: tuple[Provider, ...] = ()
-    payment: Posture = Posture()
+    providers: tuple[ServiceProvider, ...] = ()
+    payment: PaymentPosture = PaymentPosture()
 
 
-class Entry(Listed):
+class ServiceDetail(ServiceSummary):
     """Service as returned by `GET /services/<slug>`."""
 
     input_schema: dict[str, Any] = Field(default_factory=dict)
     output_schema: dict[str, Any] = Field(default_factory=dict)
     output_example: dict[str, Any] = Field(default_factory=dict)
     cache_seconds: int = 0
-    sources: tuple[Source, ...] = ()
+    sources: tuple[ProviderState, ...] = ()
 
     @property
-    def leads(self) -> tuple[Provider, ...]:
+    def leads(self) -> tuple[ServiceProvider, ...]:
         """Providers that can answer alone."""
         return (
             tuple(each for each in self.providers if each.role in ("primary", "fallback")) or self.providers
@@ -97,7 +97,7 @@ class Entry(Listed):
         return any(configured.get(each.name, True) for each in self.leads)
 
 
-class Requirements(_ApiModel):
+class ListedRequirements(_ApiModel):
     """x402's PaymentRequirements: payee, amount and asset."""
 
     scheme: str
@@ -109,13 +109,13 @@ class Requirements(_ApiModel):
     extra: dict[str, Any]
 
 
-class Product(_ApiModel):
+class PaidRoute(_ApiModel):
     """Entry of `/.well-known/x402`: a route and its payment requirements."""
 
     slug: str
     endpoint: str
     method: str
-    accepts: tuple[Requirements, ...]
+    accepts: tuple[ListedRequirements, ...]
 
 
 class Health(_ApiModel):
@@ -126,77 +126,85 @@ class Health(_ApiModel):
     time: str
 
 
-def get_json(http: httpx2.Client, path: str, *, expect: tuple[int, ...] = (200,)) -> Any:
+def fetch_json(http: httpx2.Client, path: str, *, expect: tuple[int, ...] = (200,)) -> Any:
     """Fetch the JSON at an unpaid path. Raises CatalogUnread."""
     try:
-        with http.stream("GET", path, timeout=SECONDS) as response:
+        with http.stream("GET", path, timeout=REQUEST_TIMEOUT) as response:
             if response.status_code not in expect:
-                raise CatalogUnread(f"{response.url} answers {response.status_code}")
+                raise CatalogUnavailable(f"{response.url} answers {response.status_code}")
             content = _read_body(response)
     except (httpx2.HTTPError, httpx2.InvalidURL) as error:
-        raise CatalogUnread(f"{http.base_url} cannot be reached: {error or type(error).__name__}") from error
+        raise CatalogUnavailable(
+            f"{http.base_url} cannot be reached: {error or type(error).__name__}"
+        ) from error
     try:
         return orjson.loads(content)  # limits the nesting depth
     except ValueError as error:
-        raise CatalogUnread(f"{response.url} did not return JSON. Is this a Centgate API URL?") from error
+        raise CatalogUnavailable(
+            f"{response.url} did not return JSON. Is this a Centgate API URL?"
+        ) from error
 
 
 def _read_body(response: httpx2.Response) -> bytes:
     """Read the body within the limits of size and time."""
-    deadline, content = monotonic() + SECONDS, bytearray()
+    deadline, content = monotonic() + REQUEST_TIMEOUT, bytearray()
     for chunk in response.iter_bytes():
         content += chunk
-        if len(content) > LARGEST:
-            raise CatalogUnread(f"{response.url} answers with more than {LARGEST // 2**20} MiB")
+        if len(content) > MAX_RESPONSE_BYTES:
+            raise CatalogUnavailable(
+                f"{response.url} answers with more than {MAX_RESPONSE_BYTES // 2**20} MiB"
+            )
         if monotonic() > deadline:
-            raise CatalogUnread(f"{response.url} takes longer than {SECONDS:.0f} seconds to answer")
+            raise CatalogUnavailable(
+                f"{response.url} takes longer than {REQUEST_TIMEOUT:.0f} seconds to answer"
+            )
     return bytes(content)
 
 
-def listed(http: httpx2.Client) -> tuple[Listed, ...]:
+def fetch_services(http: httpx2.Client) -> tuple[ServiceSummary, ...]:
     """Fetch every service of an API, in catalogue order."""
-    return read_listed(get_json(http, "/services"), str(http.base_url))
+    return parse_services(fetch_json(http, "/services"), str(http.base_url))
 
 
-def read_listed(content: Any, api: str) -> tuple[Listed, ...]:
+def parse_services(content: Any, api: str) -> tuple[ServiceSummary, ...]:
     """Parse the services in a response of `GET /services`."""
     try:
-        return tuple(Listed.model_validate(each) for each in content["services"])
+        return tuple(ServiceSummary.model_validate(each) for each in content["services"])
     except (ValidationError, KeyError, TypeError) as error:
-        raise CatalogUnread(f"{api} has no Centgate catalogue: {_first_problem(error)}") from error
+        raise CatalogUnavailable(f"{api} has no Centgate catalogue: {_first_problem(error)}") from error
 
 
-def entry(http: httpx2.Client, slug: str) -> Entry:
+def fetch_service(http: httpx2.Client, slug: str) -> ServiceDetail:
     """Fetch one service of an API with its schemas."""
-    return read_entry(get_json(http, f"/services/{slug}"), str(http.base_url), slug)
+    return parse_service(fetch_json(http, f"/services/{slug}"), str(http.base_url), slug)
 
 
-def read_entry(content: Any, api: str, slug: str) -> Entry:
+def parse_service(content: Any, api: str, slug: str) -> ServiceDetail:
     """Parse the service in a response of `GET /services/<slug>`."""
     try:
-        return Entry.model_validate(content)
+        return ServiceDetail.model_validate(content)
     except ValidationError as error:
-        raise CatalogUnread(
+        raise CatalogUnavailable(
             f"{api} describes {slug} in an unknown format: {_first_problem(error)}"
         ) from error
 
 
-def read_products(content: Any, api: str) -> tuple[Product, ...]:
+def parse_paid_routes(content: Any, api: str) -> tuple[PaidRoute, ...]:
     """Parse the requirements per route from `/.well-known/x402`; `accepts` is empty if payments are off."""
     try:
-        return tuple(Product.model_validate(each) for each in content["products"])
+        return tuple(PaidRoute.model_validate(each) for each in content["products"])
     except (ValidationError, KeyError, TypeError) as error:
-        raise CatalogUnread(
+        raise CatalogUnavailable(
             f"{api} returns its terms in an unknown format: {_first_problem(error)}"
         ) from error
 
 
-def health(http: httpx2.Client) -> Health:
+def fetch_health(http: httpx2.Client) -> Health:
     """Fetch the health of an API."""
     try:
-        return Health.model_validate(get_json(http, "/health", expect=(200, 503)))
+        return Health.model_validate(fetch_json(http, "/health", expect=(200, 503)))
     except ValidationError as error:
-        raise CatalogUnread(
+        raise CatalogUnavailable(
             f"{http.base_url} returns its health in an unknown format: {_first_problem(error)}"
         ) from error
 

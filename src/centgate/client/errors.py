@@ -38,7 +38,7 @@ Money = Literal["not_moved", "reported_not_moved", "moved", "unknown"]
 
 
 @dataclass(frozen=True, slots=True)
-class Issue:
+class InputIssue:
     """Problem in a request body; `path` is dotted (`urls.0`), empty for the whole body."""
 
     path: str
@@ -69,7 +69,7 @@ class AddressRefused(BuyerError):
 class InvalidInput(BuyerError):
     """Invalid request body; `issues` holds every problem found."""
 
-    def __init__(self, sentence: str, issues: Sequence[Issue], *, request_id: str | None = None) -> None:
+    def __init__(self, sentence: str, issues: Sequence[InputIssue], *, request_id: str | None = None) -> None:
         super().__init__(sentence, request_id=request_id)
         self.issues = tuple(issues)
 

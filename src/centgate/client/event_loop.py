@@ -18,7 +18,7 @@ from centgate.client.exchange import Way, go
 
 T = TypeVar("T")
 
-GRACE = 10.0
+GRACE_SECONDS = 10.0
 """Seconds to wait for an interrupted or closed call to finish."""
 _POLL_INTERVAL = 1.0
 """Polling interval in seconds: Windows delivers Ctrl-C only between waits."""
@@ -121,7 +121,7 @@ class _LoopTask:
             self._loop.call_soon_threadsafe(self._cancel)
         except RuntimeError:  # the loop has ended
             self._close(None)
-        wait([self._outcome], GRACE)
+        wait([self._outcome], GRACE_SECONDS)
 
     def _cancel(self) -> None:
         if self._task is None:
@@ -172,4 +172,4 @@ def _stop_thread(running: _LoopThread) -> None:
     with suppress(RuntimeError):
         running.loop.call_soon_threadsafe(running.ended.set)
     if threading.current_thread() is not running.thread:
-        running.thread.join(GRACE)
+        running.thread.join(GRACE_SECONDS)

@@ -12,7 +12,7 @@ from typing import Any, Literal, TypeVar
 import anyio
 import httpx2
 
-MAX_ANSWER = 8 * 1024 * 1024
+MAX_RESPONSE_BYTES = 8 * 1024 * 1024
 """Maximum bytes of a response."""
 
 T = TypeVar("T")
@@ -68,14 +68,14 @@ def ask(send: Send) -> Way[Reply | Broken]:
     return came
 
 
-def proxies_set(setting: str | None) -> Proxies:
+def parse_proxy(setting: str | None) -> Proxies:
     """Parse CENTGATE_PROXY."""
     if setting is None:
         return "none"
     return "environment" if setting == "environment" else httpx2.Proxy(setting)
 
 
-def async_http(api: str, proxies: Proxies, tls: ssl.SSLContext | None) -> httpx2.AsyncClient:
+def create_http_client(api: str, proxies: Proxies, tls: ssl.SSLContext | None) -> httpx2.AsyncClient:
     """Create the HTTP client."""
     http = httpx2.AsyncClient(**_client_options(api, proxies, tls))
     http.cookies.jar.set_policy(_NO_COOKIES)
@@ -133,7 +133,7 @@ async def _send(http: httpx2.AsyncClient, send: Send) -> Reply | Broken:
                 body = bytearray()
                 async for chunk in response.aiter_raw():
                     body += chunk
-                    if len(body) > MAX_ANSWER:
+                    if len(body) > MAX_RESPONSE_BYTES:
                         return _TOO_LARGE
                 return _parse_response(response, body)
             finally:
@@ -143,7 +143,7 @@ async def _send(http: httpx2.AsyncClient, send: Send) -> Reply | Broken:
     return _timed_out(send)
 
 
-_TOO_LARGE = Broken("too_large", f"sent a response of more than {MAX_ANSWER // 1024 // 1024} MB")
+_TOO_LARGE = Broken("too_large", f"sent a response of more than {MAX_RESPONSE_BYTES // 1024 // 1024} MB")
 
 
 def _parse_response(response: httpx2.Response, body: bytearray) -> Reply:

@@ -7,12 +7,12 @@ from typing import Literal
 
 from centgate.client.answers import (
     Answer,
-    Failure,
+    ErrorResponse,
     NotJson,
-    OtherShape,
-    read_answer,
-    read_failure,
-    read_receipt,
+    UnexpectedShape,
+    parse_answer,
+    parse_error,
+    parse_receipt,
 )
 from centgate.client.errors import (
     BuyerError,
@@ -28,78 +28,84 @@ from centgate.client.errors import (
 from centgate.client.exchange import Broken, Reply
 from centgate.client.payment import Payment
 
-EXPIRED = "invalid_exact_evm_payload_authorization_valid_before"
+EXPIRED_REASON = "invalid_exact_evm_payload_authorization_valid_before"
 """x402's reason for a payment whose validity window has ended."""
-TOO_POOR = frozenset({"insufficient_funds", "invalid_exact_evm_insufficient_balance"})
-TRANSIENT = frozenset({408, 425, 429, 500, 502, 503, 504})
+LOW_BALANCE_REASONS = frozenset({"insufficient_funds", "invalid_exact_evm_insufficient_balance"})
+TRANSIENT_STATUSES = frozenset({408, 425, 429, 500, 502, 503, 504})
 """HTTP statuses after which the same request may succeed."""
 
-Ending = Literal["delivered", "refused", "unresolved"]
+LedgerOutcome = Literal["delivered", "refused", "unresolved"]
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class PaymentOutcome:
     """Classified response.
 
     `ending` is the event for the ledger: after `delivered` and `refused` the payment is not sent again.
     """
 
-    outcome: Answer | BuyerError
-    ending: Ending
-    again: bool = False
+    result: Answer | BuyerError
+    ledger_event: LedgerOutcome
+    should_retry: bool = False
     """True if the same payment should be sent again now."""
-    after: float = 0
+    retry_delay: float = 0
     """Seconds to wait before that, from Retry-After."""
-    doubtful: bool = True
+    maybe_accepted: bool = True
     """True if the API may have accepted the payment."""
 
 
-def judge(came: Reply | Broken, payment: Payment, *, doubtful: bool) -> Judged:
+def classify_outcome(response: Reply | Broken, payment: Payment, *, maybe_accepted: bool) -> PaymentOutcome:
     """Classify the result of sending a payment.
 
     `doubtful` means that the payment was sent before and may have been accepted then. Without
     `details.payment` the payment's state is unknown: nothing is assumed that the API does not report.
     """
-    if isinstance(came, Broken):
-        return _classify_failure(came, payment)
-    if came.status == 200:
-        return _classify_answer(came, payment)
-    if 300 <= came.status < 400:
-        return _leave_open(payment, "the API redirected, and payments do not follow redirects", came)
-    failure = read_failure(came)
-    if came.status == 404 and failure.code == "no_data" and (failure.note is None or failure.note.charged):
-        return _classify_no_data(came, failure, payment)
+    if isinstance(response, Broken):
+        return _classify_failure(response, payment)
+    if response.status == 200:
+        return _classify_answer(response, payment)
+    if 300 <= response.status < 400:
+        return _leave_open(payment, "the API redirected, and payments do not follow redirects", response)
+    failure = parse_error(response)
+    if (
+        response.status == 404
+        and failure.code == "no_data"
+        and (failure.note is None or failure.note.charged)
+    ):
+        return _classify_no_data(response, failure, payment)
     if failure.note is not None:
-        return _classify_error(came, failure, payment, doubtful=doubtful)
-    problem = f"the API returned {came.status}"
+        return _classify_error(response, failure, payment, doubtful=maybe_accepted)
+    problem = f"the API returned {response.status}"
     problem += f" {failure.code}: {failure.message}" if failure.code else " without the payment's state"
-    if came.status in TRANSIENT:
-        return _retry(payment, problem, came, failure)
-    return _leave_open(payment, problem, came, failure)
+    if response.status in TRANSIENT_STATUSES:
+        return _retry(payment, problem, response, failure)
+    return _leave_open(payment, problem, response, failure)
 
 
-def _classify_failure(broken: Broken, payment: Payment) -> Judged:
+def _classify_failure(broken: Broken, payment: Payment) -> PaymentOutcome:
     if broken.why == "too_large":
         return _leave_open(payment, f"the API {broken.sentence}")
-    return Judged(_unresolved_error(payment, f"the API {broken.sentence}"), "unresolved", again=True)
+    return PaymentOutcome(
+        _unresolved_error(payment, f"the API {broken.sentence}"), "unresolved", should_retry=True
+    )
 
 
-def _classify_answer(reply: Reply, payment: Payment) -> Judged:
+def _classify_answer(reply: Reply, payment: Payment) -> PaymentOutcome:
     try:
-        return Judged(read_answer(reply, payment), "delivered")
+        return PaymentOutcome(parse_answer(reply, payment), "delivered")
     except NotJson as error:
         return _retry(payment, f"the API's answer cannot be read: {error}", reply)
-    except OtherShape as error:
+    except UnexpectedShape as error:
         drift = Drift(
             f"the API's answer does not match this client's protocol version: {error}. The payment stays "
             "open: the same call sends it again",
             money=_money_by_receipt(reply, payment),
         )
-        return Judged(drift, "unresolved")
+        return PaymentOutcome(drift, "unresolved")
 
 
-def _classify_no_data(reply: Reply, failure: Failure, payment: Payment) -> Judged:
-    receipt, _ = read_receipt(reply, payment)
+def _classify_no_data(reply: Reply, failure: ErrorResponse, payment: Payment) -> PaymentOutcome:
+    receipt, _ = parse_receipt(reply, payment)
     charged = receipt is not None or (failure.note is not None and failure.note.charged)
     payment_state = "it was charged" if charged else f"it is unknown whether the ${payment.usd} moved"
     error = NoData(
@@ -109,10 +115,12 @@ def _classify_no_data(reply: Reply, failure: Failure, payment: Payment) -> Judge
         money="moved" if charged else "unknown",
         request_id=failure.request_id,
     )
-    return Judged(error, "delivered")
+    return PaymentOutcome(error, "delivered")
 
 
-def _classify_error(reply: Reply, failure: Failure, payment: Payment, *, doubtful: bool) -> Judged:
+def _classify_error(
+    reply: Reply, failure: ErrorResponse, payment: Payment, *, doubtful: bool
+) -> PaymentOutcome:
     """Classify an error that reports the payment's state."""
     note = failure.note
     assert note is not None
@@ -124,7 +132,7 @@ def _classify_error(reply: Reply, failure: Failure, payment: Payment, *, doubtfu
     if note.charged:
         message = f"the API reports that the payment is already used: {failure.message}. It buys nothing more"
         refusal = PaymentRefused(message, failure.reason, money="moved", request_id=failure.request_id)
-        return Judged(refusal, "refused")
+        return PaymentOutcome(refusal, "refused")
     if not unused:
         return _leave_open(
             payment, f"the API refused a payment that it may have accepted: {failure.message}", reply, failure
@@ -135,15 +143,15 @@ def _classify_error(reply: Reply, failure: Failure, payment: Payment, *, doubtfu
             "deployment may serve it"
         )
         # not final: if the provider is configured in time, the same payment buys the answer
-        return Judged(
+        return PaymentOutcome(
             Unavailable(message, money="reported_not_moved", request_id=failure.request_id),
             "unresolved",
-            doubtful=False,
+            maybe_accepted=False,
         )
-    return Judged(_payment_refused(failure, payment), "refused", doubtful=False)
+    return PaymentOutcome(_payment_refused(failure, payment), "refused", maybe_accepted=False)
 
 
-def _is_certainly_unused(failure: Failure, *, doubtful: bool) -> bool:
+def _is_certainly_unused(failure: ErrorResponse, *, doubtful: bool) -> bool:
     """Return True if the reported state `unused` is reliable.
 
     For a payment that does not match its terms, an API reports `unused` without checking whether it accepted
@@ -153,10 +161,12 @@ def _is_certainly_unused(failure: Failure, *, doubtful: bool) -> bool:
     note = failure.note
     if note is None or note.state != "unused":
         return False
-    return not doubtful or failure.reason == EXPIRED or failure.code == "provider_unconfigured"
+    return not doubtful or failure.reason == EXPIRED_REASON or failure.code == "provider_unconfigured"
 
 
-def _classify_retryable(reply: Reply, failure: Failure, payment: Payment, *, unused: bool) -> Judged:
+def _classify_retryable(
+    reply: Reply, failure: ErrorResponse, payment: Payment, *, unused: bool
+) -> PaymentOutcome:
     """Classify an error after which the payment stays valid: settled but undelivered, or undecided."""
     note = failure.note
     assert note is not None
@@ -175,38 +185,42 @@ def _classify_retryable(reply: Reply, failure: Failure, payment: Payment, *, unu
         money="moved" if note.charged else "reported_not_moved",
         request_id=failure.request_id,
     )
-    return Judged(
-        error, "unresolved", again=True, after=retry_after(reply), doubtful=note.charged or not unused
+    return PaymentOutcome(
+        error,
+        "unresolved",
+        should_retry=True,
+        retry_delay=parse_retry_after(reply),
+        maybe_accepted=note.charged or not unused,
     )
 
 
-def _payment_refused(failure: Failure, payment: Payment) -> PaymentRefused:
+def _payment_refused(failure: ErrorResponse, payment: Payment) -> PaymentRefused:
     error_type = PaymentRefused
     sentence = f"the API refused the payment, and reports that no money moved: {failure.message}"
-    if failure.reason in TOO_POOR:
+    if failure.reason in LOW_BALANCE_REASONS:
         error_type = InsufficientBalance
         sentence = (
             f"the API reports that the wallet {payment.payer} holds less than ${payment.usd} in USDC on "
             f"{payment.network}, and that no money moved: send USDC to it and call again"
         )
-    elif failure.reason == EXPIRED:
+    elif failure.reason == EXPIRED_REASON:
         sentence += ". Check this machine's clock, and call again"
     return error_type(sentence, failure.reason, money="reported_not_moved", request_id=failure.request_id)
 
 
-def _retry(payment: Payment, why: str, reply: Reply, failure: Failure | None = None) -> Judged:
+def _retry(payment: Payment, why: str, reply: Reply, failure: ErrorResponse | None = None) -> PaymentOutcome:
     error = _unresolved_error(payment, why, reply, failure)
-    return Judged(error, "unresolved", again=True, after=retry_after(reply))
+    return PaymentOutcome(error, "unresolved", should_retry=True, retry_delay=parse_retry_after(reply))
 
 
 def _leave_open(
-    payment: Payment, why: str, reply: Reply | None = None, failure: Failure | None = None
-) -> Judged:
-    return Judged(_unresolved_error(payment, why, reply, failure), "unresolved")
+    payment: Payment, why: str, reply: Reply | None = None, failure: ErrorResponse | None = None
+) -> PaymentOutcome:
+    return PaymentOutcome(_unresolved_error(payment, why, reply, failure), "unresolved")
 
 
 def _unresolved_error(
-    payment: Payment, why: str, reply: Reply | None = None, failure: Failure | None = None
+    payment: Payment, why: str, reply: Reply | None = None, failure: ErrorResponse | None = None
 ) -> Unresolved:
     money = _money_by_receipt(reply, payment) if reply else "unknown"
     state = (
@@ -225,11 +239,11 @@ def _unresolved_error(
 
 def _money_by_receipt(reply: Reply, payment: Payment) -> Money:
     """Return the payment's state according to the receipt only."""
-    receipt, _ = read_receipt(reply, payment)
+    receipt, _ = parse_receipt(reply, payment)
     return "moved" if receipt else "unknown"
 
 
-def retry_after(reply: Reply) -> float:
+def parse_retry_after(reply: Reply) -> float:
     """Parse Retry-After in seconds; 0 if it is missing or not a number."""
     value = reply.headers.get("retry-after", "")
     return float(value) if value.isascii() and value.isdigit() and len(value) < 7 else 0.0

@@ -27,26 +27,26 @@ from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
 from centgate.client.caps import SignedAmounts
 from centgate.client.errors import LedgerUnwritable, Money
-from centgate.client.payment import Order, Payment
+from centgate.client.payment import Payment, PurchaseOrder
 
-REDEEMABLE = 24 * 3600
+REDEEMABLE_SECONDS = 24 * 3600
 """Seconds after its window in which a payment can still buy its answer: the API's retention time."""
 
-PATIENCE = 10.0
+DEFAULT_MAX_WAIT = 10.0
 """Default maximum wait for the ledger's lock, in seconds."""
 
-Event = Literal["signed", "delivered", "refused", "unresolved", "unused"]
+LedgerEvent = Literal["signed", "delivered", "refused", "unresolved", "unused"]
 """Events of a payment. `unused`: its window has ended, and a node shows that its nonce was not used."""
 _log = logging.getLogger(__name__)
 
 
-class Record(BaseModel):
+class LedgerRecord(BaseModel):
     """Line of the ledger about one payment."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
     time: datetime
-    event: Event
+    event: LedgerEvent
     payment: Payment
     money: Money
     transaction: str | None = None
@@ -70,14 +70,14 @@ class CapReset(BaseModel):
 class Ledger:
     """Ledger file, or an in-memory ledger if there is no path."""
 
-    def __init__(self, path: str | Path | None = None, *, patience: float = PATIENCE) -> None:
+    def __init__(self, path: str | Path | None = None, *, patience: float = DEFAULT_MAX_WAIT) -> None:
         """Create a ledger; `patience` is the maximum wait for the file's lock, in seconds."""
         self.path = Path(path).expanduser() if path is not None else None
         self._patience = patience
         self._state = _LedgerState(keep=self.path is None)
         self._lock = threading.Lock()
 
-    def entry(self) -> Entry:
+    def entry(self) -> LockedLedger:
         """Lock the ledger for reading and appending; use it in a `with` statement.
 
         One thread of one process holds the lock at a time. Raises LedgerUnwritable if the file cannot be
@@ -91,7 +91,7 @@ class Ledger:
                 return done.value
             time.sleep(seconds)
 
-    def waiting(self) -> Generator[float, None, Entry]:
+    def waiting(self) -> Generator[float, None, LockedLedger]:
         """Lock the ledger without sleeping: yields the seconds to wait before the next attempt."""
         deadline, pause = time.monotonic() + self._patience, 0.002
         while (entry := self._try_lock()) is None:
@@ -105,12 +105,12 @@ class Ledger:
             pause = min(2 * pause, 0.05)
         return entry
 
-    def records(self) -> list[Record]:
+    def records(self) -> list[LedgerRecord]:
         """Return every readable record, oldest first."""
         with self.entry() as entry:
             return entry.records()
 
-    def _try_lock(self) -> Entry | None:
+    def _try_lock(self) -> LockedLedger | None:
         """Return the locked ledger, or None if another process or thread holds it."""
         if not self._lock.acquire(blocking=False):
             return None
@@ -122,16 +122,16 @@ class Ledger:
                 self._lock.release()
         return entry
 
-    def _open_entry(self) -> Entry | None:
+    def _open_entry(self) -> LockedLedger | None:
         if self.path is None:
-            return Entry(self._state, None, self._lock)
+            return LockedLedger(self._state, None, self._lock)
         with _reports_write_errors(self.path):
             self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             handle = os.open(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o600)
             try:
                 if _lock_file(handle):
                     self._state.read(handle, self.path)
-                    return Entry(self._state, (handle, self.path), self._lock)
+                    return LockedLedger(self._state, (handle, self.path), self._lock)
             except BaseException:
                 _unlock_and_close(handle)
                 raise
@@ -139,7 +139,7 @@ class Ledger:
             return None
 
 
-class Entry:
+class LockedLedger:
     """Locked ledger, for queries and appends; leaving its `with` statement unlocks it."""
 
     def __init__(self, state: _LedgerState, file: tuple[int, Path] | None, lock: threading.Lock) -> None:
@@ -159,7 +159,7 @@ class Entry:
         finally:
             self._lock.release()
 
-    def records(self) -> list[Record]:
+    def records(self) -> list[LedgerRecord]:
         """Return every readable record, oldest first."""
         if self._file is None:
             return list(self._state.records)
@@ -169,23 +169,23 @@ class Entry:
             state.read(handle, path)
         return state.records
 
-    def pending(self, order: Order, *, payer: str | None, now: float) -> Payment | None:
+    def find_pending(self, order: PurchaseOrder, *, payer: str | None, now: float) -> Payment | None:
         """Find the signed payment of a request that can still buy its answer, optionally by payer."""
         for payment in self._state.pending.values():
-            alive = now < payment.valid_before + REDEEMABLE
-            if alive and payment.fits(order) and payer in (None, payment.payer):
+            alive = now < payment.valid_before + REDEEMABLE_SECONDS
+            if alive and payment.is_for(order) and payer in (None, payment.payer):
                 return payment
         return None
 
-    def payee(self, api: str) -> str | None:
+    def last_payee(self, api: str) -> str | None:
         """Return the address last paid at an API, or None."""
         return self._state.payees.get(api)
 
-    def signed_usd(self, payer: str | None) -> Decimal:
+    def total_signed_usd(self, payer: str | None) -> Decimal:
         """Return the US dollars that count towards a payer's total cap; for None the largest of any payer."""
         return self._state.signed.total(payer)
 
-    def counted(self, payer: str) -> frozenset[str]:
+    def counted_nonces(self, payer: str) -> frozenset[str]:
         """Return the nonces of the payments that count towards a payer's total cap."""
         return self._state.signed.nonces(payer)
 
@@ -193,9 +193,9 @@ class Entry:
         """Reset the count of a payer's total cap. Raises LedgerUnwritable if it is not on disk."""
         self._append(CapReset(time=datetime.now(UTC), event="cap_reset", payer=payer))
 
-    def write(
+    def write_record(
         self,
-        event: Event,
+        event: LedgerEvent,
         payment: Payment,
         money: Money,
         *,
@@ -205,7 +205,7 @@ class Entry:
         receipt: str | None = None,
     ) -> None:
         """Append a record and sync it to disk. Raises LedgerUnwritable."""
-        record = Record(
+        record = LedgerRecord(
             time=datetime.now(UTC),
             event=event,
             payment=payment if event == "signed" else payment.model_copy(update={"header": ""}),
@@ -217,7 +217,7 @@ class Entry:
         )
         self._append(record)
 
-    def _append(self, record: Record | CapReset) -> None:
+    def _append(self, record: LedgerRecord | CapReset) -> None:
         if self._file is None:
             self._state.add(record)
             return
@@ -231,7 +231,7 @@ class _LedgerState:
     """State built from the lines of a ledger read so far."""
 
     def __init__(self, *, keep: bool) -> None:
-        self.records: list[Record] = []
+        self.records: list[LedgerRecord] = []
         """Every record, if `keep` is set."""
         self.pending: dict[str, Payment] = {}
         self.payees: dict[str, str] = {}
@@ -256,7 +256,7 @@ class _LedgerState:
         self.records, self.pending, self.payees = [], {}, {}
         self._file, self._offset, self._line_count = file, 0, 0
 
-    def add(self, record: Record | CapReset) -> None:
+    def add(self, record: LedgerRecord | CapReset) -> None:
         """Apply one record to the state."""
         if isinstance(record, CapReset):
             self.signed.reset(record.payer)
@@ -288,10 +288,10 @@ class _LedgerState:
                 _log.warning("line %d of the ledger %s is not a record; skipped", self._line_count, path)
 
 
-_LINE: TypeAdapter[Record | CapReset] = TypeAdapter(Record | CapReset)
+_LINE: TypeAdapter[LedgerRecord | CapReset] = TypeAdapter(LedgerRecord | CapReset)
 
 
-def _line(record: Record | CapReset) -> bytes:
+def _line(record: LedgerRecord | CapReset) -> bytes:
     content: dict[str, Any] = record.model_dump(mode="json", exclude_none=True)
     return json.dumps(content, separators=(",", ":")).encode() + b"\n"
 

@@ -13,7 +13,7 @@ PRIVATE_SUFFIXES = (".localhost", ".local", ".internal", ".home.arpa")
 _NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]+")
 
 
-def origin_of(api: str) -> str:
+def parse_origin(api: str) -> str:
     """Return `scheme://host[:port]` of an API URL, in lower case. Raises AddressRefused."""
     try:
         parts = urlsplit(api.strip())

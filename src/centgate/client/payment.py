@@ -13,8 +13,8 @@ from typing import Any, cast
 
 from pydantic import BaseModel, ConfigDict
 
-from centgate.client.errors import InvalidInput, Issue
-from centgate.client.terms import Option
+from centgate.client.errors import InputIssue, InvalidInput
+from centgate.client.terms import PaymentOption
 from centgate.client.wallet import Wallet
 from centgate.eip3009 import domain_separator, transfer_digest
 
@@ -22,7 +22,7 @@ IDENTIFIER = "payment-identifier"
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
+class PurchaseOrder:
     """Request that a payment is bound to: the API's origin, the path, and the canonical body."""
 
     api: str
@@ -60,12 +60,12 @@ class Payment(BaseModel):
 
     __str__ = __repr__
 
-    def fits(self, order: Order) -> bool:
+    def is_for(self, order: PurchaseOrder) -> bool:
         """Return True if the payment was signed for this request."""
         return (self.api, self.path, self.body) == (order.api, order.path, order.digest)
 
 
-def canonical(body: Mapping[str, Any]) -> bytes:
+def canonical_json(body: Mapping[str, Any]) -> bytes:
     """Serialize a body canonically, so that equal requests are equal bytes. Raises InvalidInput."""
     try:
         text = json.dumps(
@@ -79,9 +79,11 @@ def canonical(body: Mapping[str, Any]) -> bytes:
         content = text.encode()
     except (TypeError, ValueError, RecursionError) as error:
         message = f"the body cannot be written as JSON: {error}"
-        raise InvalidInput(message, [Issue("", message)]) from None
+        raise InvalidInput(message, [InputIssue("", message)]) from None
     if not content.startswith(b"{"):
-        raise InvalidInput("the body must be a JSON object", [Issue("", "the body must be a JSON object")])
+        raise InvalidInput(
+            "the body must be a JSON object", [InputIssue("", "the body must be a JSON object")]
+        )
     return content
 
 
@@ -91,12 +93,14 @@ def _mapping_to_dict(value: Any) -> dict[Any, Any]:
     raise TypeError(f"{type(value).__name__} is not JSON")
 
 
-def fresh_nonce() -> str:
+def generate_nonce() -> str:
     """Return 32 random bytes in hex, the unique nonce of a payment (EIP-3009)."""
     return "0x" + secrets.token_hex(32)
 
 
-def sign(option: Option, order: Order, wallet: Wallet, *, nonce: str, now: float) -> Payment:
+def sign_payment(
+    option: PaymentOption, order: PurchaseOrder, wallet: Wallet, *, nonce: str, now: float
+) -> Payment:
     """Sign a payment under the chosen terms for one request."""
     valid_before = int(now) + option.window
     authorization = {

@@ -18,9 +18,9 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from centgate.client.answers import Answer
-from centgate.client.asking import Asking, Patience
+from centgate.client.asking import FreeRequests, Patience
 from centgate.client.caps import Caps
-from centgate.client.catalog import Entry, Listed
+from centgate.client.catalog import ServiceDetail, ServiceSummary
 from centgate.client.errors import (
     BuyerError,
     CapExceeded,
@@ -31,11 +31,18 @@ from centgate.client.errors import (
     TermsRefused,
 )
 from centgate.client.exchange import Pause, Send, Way, ask
-from centgate.client.judging import EXPIRED, Judged, judge
-from centgate.client.ledger import Entry as LedgerEntry
+from centgate.client.judging import EXPIRED_REASON, PaymentOutcome, classify_outcome
 from centgate.client.ledger import Ledger
-from centgate.client.payment import Order, Payment, canonical, fresh_nonce, sign
-from centgate.client.terms import Allowed, Offer, Option, Quote, choose, payee_objection
+from centgate.client.ledger import LockedLedger as LedgerEntry
+from centgate.client.payment import Payment, PurchaseOrder, canonical_json, generate_nonce, sign_payment
+from centgate.client.terms import (
+    Allowed,
+    PaymentOffer,
+    PaymentOption,
+    Quote,
+    choose_option,
+    find_payee_objection,
+)
 from centgate.client.wallet import Wallet
 
 WalletSource = Wallet | Callable[[], Wallet | None] | None
@@ -50,7 +57,7 @@ class _PaymentToSend:
     doubtful: bool
 
 
-class Buyer:
+class Purchases:
     """Purchase logic of one client, written sans-IO: its methods are operations that send nothing."""
 
     def __init__(
@@ -74,22 +81,22 @@ class Buyer:
         self._patience = patience
         self._watch = watch
         self._paths: dict[str, str] = {}
-        self._asking = Asking(api, patience)
+        self._asking = FreeRequests(api, patience)
 
-    def services(self) -> Way[tuple[Listed, ...]]:
+    def services(self) -> Way[tuple[ServiceSummary, ...]]:
         """Return every service of the API, in catalogue order."""
-        return self._asking.services()
+        return self._asking.fetch_services()
 
-    def service(self, slug: str) -> Way[Entry]:
+    def service(self, slug: str) -> Way[ServiceDetail]:
         """Return one service with its schemas."""
-        entry = yield from self._asking.service(slug)
+        entry = yield from self._asking.fetch_service(slug)
         self._paths[slug] = entry.path
         return entry
 
     def terms(self, slug: str, body: Mapping[str, Any]) -> Way[Quote]:
         """Return the price and terms of a call, with any objections. Signs nothing."""
         order = yield from self._build_order(slug, body)
-        offer = yield from self._asking.terms(order)
+        offer = yield from self._asking.fetch_terms(order)
         if isinstance(offer, Answer):
             raise Drift(f"{self.api} answers {slug} without requiring a payment")
         return (yield from self._build_quote(offer))
@@ -98,7 +105,7 @@ class Buyer:
         """Buy the answer to a request; `payment` is an earlier payment for it, which is sent again."""
         started_at = time.time()
         order = yield from self._build_order(slug, body)
-        if payment is not None and not payment.fits(order):
+        if payment is not None and not payment.is_for(order):
             raise ValueError("this payment was signed for another request")
         open_payment = (
             _PaymentToSend(payment, doubtful=True) if payment else (yield from self._find_open_payment(order))
@@ -116,21 +123,21 @@ class Buyer:
             open_payment = None
         raise AssertionError("the second round returns or raises")
 
-    def _build_order(self, slug: str, body: Mapping[str, Any]) -> Way[Order]:
-        content = canonical(body)
+    def _build_order(self, slug: str, body: Mapping[str, Any]) -> Way[PurchaseOrder]:
+        content = canonical_json(body)
         if slug not in self._paths:
-            self._paths[slug] = yield from self._asking.path(slug)
-        return Order(self.api, self._paths[slug], content)
+            self._paths[slug] = yield from self._asking.fetch_path(slug)
+        return PurchaseOrder(self.api, self._paths[slug], content)
 
-    def _build_quote(self, offer: Offer) -> Way[Quote]:
+    def _build_quote(self, offer: PaymentOffer) -> Way[Quote]:
         host = urlsplit(self.api).hostname or ""
-        option = choose(offer, host=host, allowed=self._allowed)
+        option = choose_option(offer, host=host, allowed=self._allowed)
         with (yield from self._lock_ledger()) as entry:
-            last_payee = entry.payee(self.api)
+            last_payee = entry.last_payee(self.api)
             payer = self._wallet.address if isinstance(self._wallet, Wallet) else None
             cap_objection = self._cap_objection(option, entry, payer)
         objections = (
-            payee_objection(option, pinned=self._payee, last_payee=last_payee, api=self.api),
+            find_payee_objection(option, pinned_payee=self._payee, last_payee=last_payee, api=self.api),
             cap_objection,
         )
         return Quote(
@@ -155,22 +162,22 @@ class Buyer:
                 return done.value
             yield Pause(seconds)
 
-    def _find_open_payment(self, order: Order) -> Way[_PaymentToSend | None]:
+    def _find_open_payment(self, order: PurchaseOrder) -> Way[_PaymentToSend | None]:
         """Find the payment that an earlier call for this request left open."""
         payer = self._wallet.address if isinstance(self._wallet, Wallet) else None
         with (yield from self._lock_ledger()) as entry:
-            payment = entry.pending(order, payer=payer, now=time.time())
+            payment = entry.find_pending(order, payer=payer, now=time.time())
         if payment is None:
             return None
         self._notify("an earlier payment for the same request is open; sending it again")
         return _PaymentToSend(payment, doubtful=True)
 
-    def _sign_payment_or_answer(self, order: Order) -> Way[_PaymentToSend | Answer]:
+    def _sign_payment_or_answer(self, order: PurchaseOrder) -> Way[_PaymentToSend | Answer]:
         """Sign a payment under the API's terms; or return the answer if no payment is required."""
-        offer = yield from self._asking.terms(order)
+        offer = yield from self._asking.fetch_terms(order)
         if isinstance(offer, Answer):
             return offer
-        option = choose(offer, host=urlsplit(self.api).hostname or "", allowed=self._allowed)
+        option = choose_option(offer, host=urlsplit(self.api).hostname or "", allowed=self._allowed)
         return (yield from self._sign_and_record(option, order, self._open_wallet()))
 
     def _open_wallet(self) -> Wallet:
@@ -183,7 +190,9 @@ class Buyer:
         self._wallet = wallet
         return wallet
 
-    def _sign_and_record(self, option: Option, order: Order, wallet: Wallet) -> Way[_PaymentToSend]:
+    def _sign_and_record(
+        self, option: PaymentOption, order: PurchaseOrder, wallet: Wallet
+    ) -> Way[_PaymentToSend]:
         """Check the caps, sign, and record the payment before it is sent.
 
         Recorded payments count towards the total cap. The ledger stays locked from the check to the record,
@@ -192,26 +201,28 @@ class Buyer:
         """
         with (yield from self._lock_ledger()) as entry:
             now = time.time()
-            if pending := entry.pending(order, payer=wallet.address, now=now):
+            if pending := entry.find_pending(order, payer=wallet.address, now=now):
                 return _PaymentToSend(pending, doubtful=True)
-            last_payee = entry.payee(self.api)
-            if objection := payee_objection(option, pinned=self._payee, last_payee=last_payee, api=self.api):
+            last_payee = entry.last_payee(self.api)
+            if objection := find_payee_objection(
+                option, pinned_payee=self._payee, last_payee=last_payee, api=self.api
+            ):
                 raise TermsRefused(objection)
             if objection := self._cap_objection(option, entry, wallet.address):
                 raise CapExceeded(objection)
-            payment = sign(option, order, wallet, nonce=fresh_nonce(), now=now)
-            entry.write("signed", payment, "unknown")
+            payment = sign_payment(option, order, wallet, nonce=generate_nonce(), now=now)
+            entry.write_record("signed", payment, "unknown")
         self._notify(f"signed ${option.usd} to {option.payee} on {option.network}")
         return _PaymentToSend(payment, doubtful=False)
 
-    def _cap_objection(self, option: Option, entry: LedgerEntry, payer: str | None) -> str | None:
+    def _cap_objection(self, option: PaymentOption, entry: LedgerEntry, payer: str | None) -> str | None:
         """Return why the caps forbid a price; None if they allow it."""
-        objection = self._caps.objection(option.usd, signed=entry.signed_usd(payer))
+        objection = self._caps.objection(option.usd, signed=entry.total_signed_usd(payer))
         if objection and self.ledger.path and option.usd <= self._caps.per_call:
             return f"{objection}; `centgate wallet cap` shows the count and can reset it"
         return objection
 
-    def _send_until_answered(self, order: Order, ready: _PaymentToSend) -> Way[Answer]:
+    def _send_until_answered(self, order: PurchaseOrder, ready: _PaymentToSend) -> Way[Answer]:
         """Send a payment until it is answered or refused, or the deadline or retry limit is reached."""
         payment, doubtful, policy = ready.payment, ready.doubtful, self._patience
         started = time.monotonic()
@@ -220,19 +231,21 @@ class Buyer:
             remaining = max(started + policy.deadline - time.monotonic(), 1.0)
             timeout = min(remaining, policy.answer)
             result = yield from ask(Send("POST", order.path, order.body, headers, policy.connect, timeout))
-            outcome = judge(result, payment, doubtful=doubtful)
-            pause = max(outcome.after, min(policy.pause * 2 ** min(attempt - 1, 30), policy.longest_pause))
+            outcome = classify_outcome(result, payment, maybe_accepted=doubtful)
+            pause = max(
+                outcome.retry_delay, min(policy.pause * 2 ** min(attempt - 1, 30), policy.longest_pause)
+            )
             past_deadline = time.monotonic() + pause > started + policy.deadline
-            if not outcome.again or attempt >= policy.attempts or past_deadline:
+            if not outcome.should_retry or attempt >= policy.attempts or past_deadline:
                 return (yield from self._finish(outcome, payment))
-            doubtful = doubtful or outcome.doubtful
-            self._notify(f"{outcome.outcome}; sending the same payment again in {pause:.1f} s")
+            doubtful = doubtful or outcome.maybe_accepted
+            self._notify(f"{outcome.result}; sending the same payment again in {pause:.1f} s")
             yield Pause(pause)
         raise AssertionError("count does not end")
 
-    def _finish(self, judged: Judged, payment: Payment) -> Way[Answer]:
+    def _finish(self, judged: PaymentOutcome, payment: Payment) -> Way[Answer]:
         """Record the outcome of a payment, then return the answer or raise the error."""
-        outcome = judged.outcome
+        outcome = judged.result
         ledger_problem = yield from self._record_outcome(judged, payment)
         if isinstance(outcome, BuyerError):
             if ledger_problem:
@@ -242,15 +255,15 @@ class Buyer:
             return _with_note(outcome, ledger_problem)
         return outcome
 
-    def _record_outcome(self, judged: Judged, payment: Payment) -> Way[str | None]:
+    def _record_outcome(self, judged: PaymentOutcome, payment: Payment) -> Way[str | None]:
         """Append the outcome to the ledger. Returns a message on failure, since no payment is lost by it."""
-        outcome = judged.outcome
+        outcome = judged.result
         receipt = getattr(outcome, "receipt", None)
         failed = isinstance(outcome, BuyerError)
         try:
             with (yield from self._lock_ledger()) as entry:
-                entry.write(
-                    judged.ending,
+                entry.write_record(
+                    judged.ledger_event,
                     payment,
                     outcome.money,
                     transaction=receipt.transaction if receipt else None,
@@ -273,7 +286,7 @@ def _is_expired_unused(refused: PaymentRefused, payment: Payment, started_at: fl
     `started_at` is in seconds since 1970.
     """
     expired = started_at > payment.valid_before
-    return refused.money == "reported_not_moved" and refused.reason == EXPIRED and expired
+    return refused.money == "reported_not_moved" and refused.reason == EXPIRED_REASON and expired
 
 
 def _with_note(answer: Answer, note: str) -> Answer:

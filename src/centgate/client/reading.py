@@ -21,7 +21,7 @@ def _set_fail_fast(schema: Any) -> None:
             _set_fail_fast(each)
 
 
-class Foreign(BaseModel):
+class UntrustedModel(BaseModel):
     """Base model for untrusted JSON. Validation of a list stops at its first invalid element.
 
     Otherwise each element adds an error, and 8 MB of invalid elements take gigabytes and half a minute.
@@ -34,7 +34,7 @@ class Foreign(BaseModel):
         return schema
 
 
-def from_base64(text: str) -> bytes:
+def decode_base64(text: str) -> bytes:
     """Decode base64, with or without padding. Raises ValueError."""
     unpadded = text.rstrip("=")
     return b64decode(unpadded + "=" * (-len(unpadded) % 4), validate=True)

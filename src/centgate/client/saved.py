@@ -8,17 +8,17 @@ from typing import Any, Literal, cast
 
 import orjson
 
-from centgate.client.reading import from_base64
+from centgate.client.reading import decode_base64
 
 Header = Literal["PAYMENT-RESPONSE", "PAYMENT-REQUIRED"]
-MOST = 1024 * 1024
+MAX_FILE_BYTES = 1024 * 1024
 """Maximum bytes of a file; headers are far smaller."""
 
 
-def read_saved(content: bytes, header: Header) -> Mapping[str, Any]:
+def parse_saved_header(content: bytes, header: Header) -> Mapping[str, Any]:
     """Parse the JSON object of a saved header. Raises ValueError with the problem."""
-    if len(content) > MOST:
-        raise ValueError(f"it is longer than {MOST // 1024} KiB, too long for {header}")
+    if len(content) > MAX_FILE_BYTES:
+        raise ValueError(f"it is longer than {MAX_FILE_BYTES // 1024} KiB, too long for {header}")
     text = content.decode("utf-8-sig", errors="replace").strip()
     if not text:
         raise ValueError(f"it is empty: it must hold the value of {header}")
@@ -38,6 +38,6 @@ def _decode_header(text: str, header: Header) -> str:
     line = re.search(rf"^{header}:[ \t]*(\S+)[ \t\r]*$", text, re.IGNORECASE | re.MULTILINE)
     value = line[1] if line else "".join(text.split())
     try:
-        return from_base64(value).decode()
+        return decode_base64(value).decode()
     except ValueError:
         raise ValueError(f"it is neither the value of {header} nor JSON") from None

@@ -11,12 +11,12 @@ from platformdirs import user_config_path, user_data_path
 from pydantic import BeforeValidator, Field, SecretStr, field_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
-from centgate.client.caps import CAPS, Caps
-from centgate.client.terms import ALLOWED
+from centgate.client.caps import DEFAULT_CAPS, Caps
+from centgate.client.terms import DEFAULT_POLICY
 from centgate.client.wallet import Wallet
 from centgate.evm import to_checksum_address
 
-NAME = "centgate"
+APP_NAME = "centgate"
 
 
 def _split_commas(value: Any) -> Any:
@@ -37,17 +37,17 @@ class BuyerSettings(BaseSettings):
         default="http://127.0.0.1:8402", description="The API that is called: its address without a path."
     )
     wallet: Path = Field(
-        default_factory=lambda: user_config_path(NAME, appauthor=False) / "wallet",
+        default_factory=lambda: user_config_path(APP_NAME, appauthor=False) / "wallet",
         description="The file that holds the private key, one line of hex that nobody else can read.",
     )
     wallet_key: SecretStr | None = Field(
         default=None, description="The private key itself, for CI; it wins over the file."
     )
     cap_per_call: Decimal = Field(
-        default=CAPS.per_call, ge=0, allow_inf_nan=False, description="US dollars one call may cost."
+        default=DEFAULT_CAPS.per_call, ge=0, allow_inf_nan=False, description="US dollars one call may cost."
     )
     cap_total: Decimal = Field(
-        default=CAPS.total,
+        default=DEFAULT_CAPS.total,
         ge=0,
         allow_inf_nan=False,
         description="US dollars that the wallet may sign for in all, as the ledger counts over all processes "
@@ -65,7 +65,7 @@ class BuyerSettings(BaseSettings):
         "remembered, and another refused.",
     )
     ledger: Path = Field(
-        default_factory=lambda: user_data_path(NAME, appauthor=False) / "ledger.jsonl",
+        default_factory=lambda: user_data_path(APP_NAME, appauthor=False) / "ledger.jsonl",
         description="The file that keeps what was signed and what came of it.",
     )
 
@@ -93,7 +93,7 @@ class BuyerSettings(BaseSettings):
     @field_validator("networks")
     @classmethod
     def _validate_networks(cls, value: tuple[str, ...]) -> tuple[str, ...]:
-        ALLOWED.with_networks(value)
+        DEFAULT_POLICY.with_networks(value)
         return value
 
     @field_validator("payee")

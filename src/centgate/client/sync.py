@@ -12,15 +12,15 @@ from typing import Any, Self
 import httpx2
 
 from centgate.client.answers import Answer
-from centgate.client.buying import Client
-from centgate.client.catalog import Entry, Listed
+from centgate.client.buying import BaseClient
+from centgate.client.catalog import ServiceDetail, ServiceSummary
 from centgate.client.event_loop import EventLoopThread
 from centgate.client.payment import Payment
 from centgate.client.services import Services
 from centgate.client.terms import Quote
 
 
-class Centgate(Client, Services):
+class Centgate(BaseClient, Services):
     """Sync client of one API, which pays automatically within its caps."""
 
     def _connect(self, connect: Callable[[], httpx2.AsyncClient]) -> None:
@@ -32,19 +32,19 @@ class Centgate(Client, Services):
         If an earlier call for the same request left a payment open, that payment is sent again and nothing
         is signed. `payment` is such an open payment that is not in the ledger.
         """
-        return self._loop.go(self._buyer.call(slug, body, payment))
+        return self._loop.go(self._purchases.call(slug, body, payment))
 
     def terms(self, slug: str, body: Mapping[str, Any]) -> Quote:
         """Return the price and the payee of a call. Signs nothing."""
-        return self._loop.go(self._buyer.terms(slug, body))
+        return self._loop.go(self._purchases.terms(slug, body))
 
-    def services(self) -> tuple[Listed, ...]:
+    def services(self) -> tuple[ServiceSummary, ...]:
         """Return every service of the API, in catalogue order."""
-        return self._loop.go(self._buyer.services())
+        return self._loop.go(self._purchases.services())
 
-    def service(self, slug: str) -> Entry:
+    def service(self, slug: str) -> ServiceDetail:
         """Return one service, with the schemas of its input and output."""
-        return self._loop.go(self._buyer.service(slug))
+        return self._loop.go(self._purchases.service(slug))
 
     def close(self) -> None:
         """Close the connections and stop the client's thread."""

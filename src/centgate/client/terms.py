@@ -13,13 +13,13 @@ import orjson
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from centgate.client.errors import Drift, TermsRefused
-from centgate.client.reading import from_base64
+from centgate.client.reading import decode_base64
 from centgate.dollars import TEST_NETWORKS, USDC, Asset
 from centgate.evm import to_checksum_address
 
-FLOWS = ("authorization", "upfront", None)
+PAYMENT_FLOWS = ("authorization", "upfront", None)
 """Settlement after the work (`authorization`) or before it (`upfront`); None means after."""
-WINDOW = (10, 3600)
+VALIDITY_LIMITS = (10, 3600)
 """Minimum and maximum validity of a payment, in seconds."""
 MAX_HEADER = 12 * 1024
 """Maximum characters of PAYMENT-REQUIRED: with more, the payment would be too long for a header."""
@@ -54,7 +54,7 @@ class Allowed:
         return replace(self, networks=names)
 
 
-ALLOWED = Allowed()
+DEFAULT_POLICY = Allowed()
 """Default payment policy."""
 
 
@@ -62,7 +62,7 @@ class _TermsModel(BaseModel):
     model_config = ConfigDict(strict=True, extra="ignore", frozen=True)
 
 
-class Requirements(_TermsModel):
+class OfferedRequirements(_TermsModel):
     """Entry of `accepts`."""
 
     scheme: str
@@ -74,7 +74,7 @@ class Requirements(_TermsModel):
     extra: dict[str, Any] = Field(default_factory=dict[str, Any])
 
 
-class Offer(_TermsModel):
+class PaymentOffer(_TermsModel):
     """x402's PaymentRequired; its parts stay unparsed, since they are echoed unchanged."""
 
     version: int = Field(alias="x402Version")
@@ -97,10 +97,10 @@ class Offer(_TermsModel):
 
 
 @dataclass(frozen=True, slots=True)
-class Option:
+class PaymentOption:
     """Entry of `accepts` that can be signed."""
 
-    offer: Offer
+    offer: PaymentOffer
     raw: dict[str, Any]
     network: str
     asset: Asset
@@ -141,17 +141,17 @@ class Quote:
     """x402's PaymentRequired, unchanged."""
 
 
-def read_offer(header: str | None) -> Offer:
+def parse_offer(header: str | None) -> PaymentOffer:
     """Parse the terms in PAYMENT-REQUIRED. Raises Drift or TermsRefused."""
     if header is None:
         raise Drift("the API sent a 402 without terms (PAYMENT-REQUIRED). Is this a Centgate API URL?")
     if len(header) > MAX_HEADER:
         raise TermsRefused(f"the terms are longer than {MAX_HEADER} characters, so no payment can echo them")
     try:
-        content = orjson.loads(from_base64(header))
+        content = orjson.loads(decode_base64(header))
         if _is_too_deep(content):
             raise Drift(f"the API's terms are not those of x402: more than {MAX_DEPTH} levels deep")
-        return Offer.model_validate(content)
+        return PaymentOffer.model_validate(content)
     except ValidationError as error:
         first = error.errors()[0]
         location = ".".join(map(str, first["loc"])) or "the header"
@@ -173,18 +173,18 @@ def _children(content: Any) -> list[Any]:
     return cast(list[Any], content) if isinstance(content, list) else []
 
 
-def choose(offer: Offer, *, host: str, allowed: Allowed) -> Option:
+def choose_option(offer: PaymentOffer, *, host: str, allowed: Allowed) -> PaymentOption:
     """Choose the entry to sign. Raises TermsRefused if none can be signed.
 
     Prefers settlement after the work, then the lowest price.
     """
     if objection := _offer_objection(offer, host, allowed):
         raise TermsRefused(objection)
-    options: list[Option] = []
+    options: list[PaymentOption] = []
     objections: list[str] = []
     for raw in offer.accepts:
         parsed = _parse_option(offer, raw, allowed)
-        if isinstance(parsed, Option):
+        if isinstance(parsed, PaymentOption):
             options.append(parsed)
         else:
             objections.append(parsed)
@@ -193,13 +193,17 @@ def choose(offer: Offer, *, host: str, allowed: Allowed) -> Option:
     return min(options, key=lambda option: (option.flow == "upfront", option.usd))
 
 
-def payee_objection(option: Option, *, pinned: str | None, last_payee: str | None, api: str) -> str | None:
+def find_payee_objection(
+    option: PaymentOption, *, pinned_payee: str | None, last_payee: str | None, api: str
+) -> str | None:
     """Return why this payee may not be paid (another is pinned, or was paid at this API before), or None."""
     payee = option.payee.lower()
-    if pinned is not None:
-        if payee == pinned.lower():
+    if pinned_payee is not None:
+        if payee == pinned_payee.lower():
             return None
-        return f"the terms name the payee {option.payee}, but it is pinned to {pinned}: nothing was signed"
+        return (
+            f"the terms name the payee {option.payee}, but it is pinned to {pinned_payee}: nothing was signed"
+        )
     if last_payee is None or payee == last_payee.lower():
         return None
     return (
@@ -208,7 +212,7 @@ def payee_objection(option: Option, *, pinned: str | None, last_payee: str | Non
     )
 
 
-def _offer_objection(offer: Offer, host: str, allowed: Allowed) -> str | None:
+def _offer_objection(offer: PaymentOffer, host: str, allowed: Allowed) -> str | None:
     if offer.version != 2:
         return f"the terms are x402 version {offer.version}; this client supports version 2"
     url = offer.resource.get("url")
@@ -229,10 +233,10 @@ def _parse_host(url: str) -> str | None:
         return None
 
 
-def _parse_option(offer: Offer, raw: dict[str, Any], allowed: Allowed) -> Option | str:
+def _parse_option(offer: PaymentOffer, raw: dict[str, Any], allowed: Allowed) -> PaymentOption | str:
     """Parse an entry. Returns the option, or the reason why it cannot be signed."""
     try:
-        entry = Requirements.model_validate(raw)
+        entry = OfferedRequirements.model_validate(raw)
     except ValidationError as error:
         first = error.errors()[0]
         return f"the terms do not match x402: {'.'.join(map(str, first['loc']))}: {first['msg']}"
@@ -248,10 +252,10 @@ def _parse_option(offer: Offer, raw: dict[str, Any], allowed: Allowed) -> Option
     if objection:
         return objection
     try:
-        payee = read_payee(entry.pay_to)
+        payee = parse_payee(entry.pay_to)
     except ValueError as error:
         return f"the terms name an invalid payee: {error}"
-    return Option(
+    return PaymentOption(
         offer,
         raw,
         entry.network,
@@ -275,17 +279,17 @@ def _network_objection(network: str, allowed: Allowed) -> str:
     )
 
 
-def _scheme_objection(entry: Requirements) -> str | None:
+def _scheme_objection(entry: OfferedRequirements) -> str | None:
     if entry.scheme != "exact":
         return f"the terms require the scheme {entry.scheme[:40]!r}; this client signs only `exact`"
     if (method := entry.extra.get("assetTransferMethod", "eip3009")) != "eip3009":
         return f"the terms require a transfer by {str(method)[:40]!r}; this client signs only EIP-3009"
-    if (flow := entry.extra.get("paymentFlow")) not in FLOWS:
+    if (flow := entry.extra.get("paymentFlow")) not in PAYMENT_FLOWS:
         return f"the terms name the payment flow {str(flow)[:40]!r}, which this client does not support"
     return None
 
 
-def _token_objection(entry: Requirements, token: Asset) -> str | None:
+def _token_objection(entry: OfferedRequirements, token: Asset) -> str | None:
     if entry.asset.lower() != token.address.lower():
         return (
             f"the terms require the token {entry.asset[:60]} on {entry.network}, which is not the dollar "
@@ -300,20 +304,20 @@ def _token_objection(entry: Requirements, token: Asset) -> str | None:
     return None
 
 
-def _amount_objection(entry: Requirements) -> str | None:
+def _amount_objection(entry: OfferedRequirements) -> str | None:
     if not re.fullmatch(r"[1-9][0-9]{0,30}", entry.amount):
         return f"the terms require {entry.amount[:40]!r}, which is not an amount in base units of a token"
     return None
 
 
-def _window_objection(entry: Requirements) -> str | None:
-    minimum, maximum = WINDOW
+def _window_objection(entry: OfferedRequirements) -> str | None:
+    minimum, maximum = VALIDITY_LIMITS
     if not minimum <= entry.window <= maximum:
         return f"the terms require a payment valid for {entry.window} seconds, not {minimum} to {maximum}"
     return None
 
 
-def read_payee(address: str) -> str:
+def parse_payee(address: str) -> str:
     """Parse a payee's address and return it with its EIP-55 checksum. Raises ValueError."""
     if not re.fullmatch(r"0x[0-9a-fA-F]{40}", address) or not int(address, 16):
         raise ValueError(f"{address[:60]!r} is not an address")

@@ -12,12 +12,12 @@ from pydantic.alias_generators import to_camel
 
 from centgate.client.answers import Answer, Receipt
 from centgate.client.errors import Drift
-from centgate.client.reading import Foreign
+from centgate.client.reading import UntrustedModel
 
 D = TypeVar("D", bound="AnswerData")
 
 
-class AnswerData(Foreign):
+class AnswerData(UntrustedModel):
     """Part of an answer. Fields added by newer servers are dropped here, but are in `answer.data`."""
 
     model_config = ConfigDict(

@@ -13,7 +13,7 @@ from centgate.client.errors import WalletUnreadable
 from centgate.eip3009 import derive_address, sign
 from centgate.evm import to_checksum_address
 
-MAX_FILE = 1024
+MAX_FILE_BYTES = 1024
 """Maximum bytes of a key file."""
 
 
@@ -100,7 +100,7 @@ def _read_key_file(file: Path) -> str:
         raise WalletUnreadable(f"the key file {file} cannot be read: {error.strerror}") from error
     try:
         _check_mode(file, os.fstat(handle).st_mode)
-        return os.read(handle, MAX_FILE).decode("ascii")
+        return os.read(handle, MAX_FILE_BYTES).decode("ascii")
     except (OSError, UnicodeDecodeError):
         raise WalletUnreadable(f"the key file {file} does not hold a key: one line of hex") from None
     finally:

@@ -22,35 +22,35 @@ class DemoFailed(RuntimeError):
     """A demo step failed."""
 
 
-def expect(holds: bool, otherwise: str) -> None:  # noqa: FBT001 - it reads as a sentence
+def expect(condition: bool, message: str) -> None:  # noqa: FBT001 - it reads as a sentence
     """Raise DemoFailed unless the condition holds."""
-    if not holds:
-        raise DemoFailed(otherwise)
+    if not condition:
+        raise DemoFailed(message)
 
 
-class Shopper:
+class DemoBuyer:
     """Buyer with the first account of the development chain."""
 
     def __init__(self, console: Console, chain: DevChain, settings: Settings, http: httpx.Client) -> None:
         self._console, self._http = console, http
         self.chain = chain
         self.account = chain.accounts[0]
-        self.paid = 0
+        self.paid_count = 0
         """Number of paid answers so far."""
         self._wallet = x402ClientSync()
         signer = EthAccountSigner(EthAccount.from_key(self.account.private_key))
         self._wallet.register(settings.network, ExactEvmClientScheme(signer))
 
-    def say(self, line: RenderableType = "") -> None:
+    def print_line(self, line: RenderableType = "") -> None:
         """Print a line or another renderable."""
         self._console.print(line)
 
-    def warnings(self, answer: dict[str, Any]) -> None:
+    def print_warnings(self, answer: dict[str, Any]) -> None:
         """Print the warnings of an answer."""
         for warning in answer["warnings"]:
-            self.say(f"   [yellow]warning[/] {warning}")
+            self.print_line(f"   [yellow]warning[/] {warning}")
 
-    def terms(self, path: str, body: dict[str, Any]) -> str:
+    def request_terms(self, path: str, body: dict[str, Any]) -> str:
         """Send an unpaid request and return the PAYMENT-REQUIRED header."""
         response = self._http.post(path, json=body)
         expect(
@@ -63,15 +63,15 @@ class Shopper:
         """Sign the terms and repeat the request with the payment. Returns the response and the payment."""
         payload = self._wallet.create_payment_payload(PaymentRequired.model_validate_json(b64decode(terms)))
         signature = encode_payment_signature_header(payload)
-        response = self.send(path, body, signature)
+        response = self.send_payment(path, body, signature)
         expect(response.status_code == 200, f"a paid request was answered with {response.text}")
-        self.paid += 1
+        self.paid_count += 1
         return response, signature
 
-    def send(self, path: str, body: dict[str, Any], signature: str) -> httpx.Response:
+    def send_payment(self, path: str, body: dict[str, Any], signature: str) -> httpx.Response:
         """Send a request with a payment."""
         return self._http.post(path, json=body, headers={"PAYMENT-SIGNATURE": signature})
 
     def buy(self, path: str, body: dict[str, Any]) -> httpx.Response:
         """Pay for a request and return its response."""
-        return self.pay(path, body, self.terms(path, body))[0]
+        return self.pay(path, body, self.request_terms(path, body))[0]

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-GUIDE = "/guide"
+GUIDE_PATH = "/guide"
 _FRAME = """<!doctype html><html lang="en"><head><title>{title}</title>
 <meta name="description" content="{title}, of a small site about itself"></head><body>
 <div class="cookie-consent"><p>We value your privacy.</p><button>Accept all cookies</button></div>
@@ -20,7 +20,7 @@ PAGES = {
         "<h1>A small site</h1><p>It has three pages, a sitemap and a robots.txt, and lives as long as the "
         'demonstration. Start with <a href="/guide">the guide</a>.</p>',
     ),
-    GUIDE: (
+    GUIDE_PATH: (
         "Guide to addresses",
         "<h1>Guide to addresses</h1><p>A reader that fetches what strangers name must know where it "
         "goes.</p><h2>Kinds of addresses</h2><table><tr><th>kind</th><th>example</th><th>fetched</th></tr>"
@@ -34,7 +34,7 @@ PAGES = {
 
 
 @contextmanager
-def serving_site() -> Generator[str]:
+def serve_site() -> Generator[str]:
     """Serve the site on a free port; yields its URL."""
     server = ThreadingHTTPServer(("127.0.0.1", 0), _Site)
     threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()

@@ -9,9 +9,9 @@ from rich.console import Console
 
 from centgate import server
 from centgate.demo import client, money, wallet, web
-from centgate.demo.shopper import DemoFailed, Shopper
-from centgate.demo.site import serving_site
-from centgate.dev import Development, development
+from centgate.demo.shopper import DemoBuyer, DemoFailed
+from centgate.demo.site import serve_site
+from centgate.dev import DevEnvironment, open_dev_environment
 from centgate.settings import Settings
 
 
@@ -20,8 +20,8 @@ def run_demo(settings: Settings) -> None:
     console = Console(highlight=False, soft_wrap=True)
     console.rule("[bold]Centgate: facts for agents at one cent a call")
     with ExitStack() as stack:
-        site = stack.enter_context(serving_site())
-        development_chain = stack.enter_context(development(_with_fetch_allowed(settings, site)))
+        site = stack.enter_context(serve_site())
+        development_chain = stack.enter_context(open_dev_environment(_with_fetch_allowed(settings, site)))
         url = stack.enter_context(server.run_in_thread(development_chain.settings))
         http = stack.enter_context(httpx.Client(base_url=url, timeout=30))
         console.print(
@@ -30,7 +30,7 @@ def run_demo(settings: Settings) -> None:
         )
         try:
             paid_count = _run_steps(
-                Shopper(console, development_chain.chain, development_chain.settings, http),
+                DemoBuyer(console, development_chain.chain, development_chain.settings, http),
                 development_chain,
                 site=site,
                 api=url,
@@ -46,13 +46,13 @@ def _with_fetch_allowed(settings: Settings, site: str) -> Settings:
     return settings.model_copy(update={"fetch_allowed": (*settings.fetch_allowed, address)})
 
 
-def _run_steps(buyer: Shopper, development_chain: Development, *, site: str, api: str) -> int:
+def _run_steps(buyer: DemoBuyer, development_chain: DevEnvironment, *, site: str, api: str) -> int:
     """Run every step. Returns the number of paid answers."""
-    before = money.balances(buyer, development_chain)
+    before = money.read_balances(buyer, development_chain)
     money.ask_and_pay(buyer)
-    wallet.look_at(buyer)
+    wallet.inspect_wallet(buyer)
     web.read_site(buyer, site)
     web.read_documentation(buyer, development_chain.settings)
     client.buy_under_caps(buyer, api)
-    money.show_balances(buyer, before, money.balances(buyer, development_chain))
-    return buyer.paid
+    money.show_balances(buyer, before, money.read_balances(buyer, development_chain))
+    return buyer.paid_count

@@ -8,8 +8,8 @@ import httpx
 from rich.padding import Padding
 from rich.table import Table
 
-from centgate.demo.shopper import Shopper, expect
-from centgate.demo.site import GUIDE, PAGES
+from centgate.demo.shopper import DemoBuyer, expect
+from centgate.demo.site import GUIDE_PATH, PAGES
 from centgate.libdocs import pypi
 from centgate.settings import Settings
 
@@ -18,32 +18,32 @@ RESOLVE, QUERY = "/services/libdocs/resolve-library", "/services/libdocs/query-d
 LIBRARY, TOPIC = "httpx", "set a timeout"
 
 
-def read_site(buyer: Shopper, site: str) -> None:
+def read_site(buyer: DemoBuyer, site: str) -> None:
     """Map the demo's site, and scrape one of its pages."""
-    buyer.say(f"[bold]6. Read the web[/]  a site of three pages at {site}\n")
+    buyer.print_line(f"[bold]6. Read the web[/]  a site of three pages at {site}\n")
     links = buyer.buy(MAP, {"url": f"{site}/"}).json()["data"]["links"]
     table = Table("title", "url", title="crawler-map", title_justify="left")
     for link in links:
         table.add_row(link["title"], link["url"])
-    buyer.say(table)
+    buyer.print_line(table)
     paths = {link["url"].removeprefix(site) for link in links}
     expect(set(PAGES) <= paths, f"the map lists {sorted(paths)}, but not all of {sorted(PAGES)}")
-    page = buyer.buy(SCRAPE, {"url": f"{site}{GUIDE}"}).json()["data"]
-    buyer.say("\n[italic]crawler-scrape[/]")
-    buyer.say(Padding(page["markdown"], (0, 3)))
-    buyer.say()
+    page = buyer.buy(SCRAPE, {"url": f"{site}{GUIDE_PATH}"}).json()["data"]
+    buyer.print_line("\n[italic]crawler-scrape[/]")
+    buyer.print_line(Padding(page["markdown"], (0, 3)))
+    buyer.print_line()
     expect("| loopback |" in page["markdown"], "the page's table is not in the markdown")
     expect("Accept all cookies" not in page["markdown"], "the consent banner is in the markdown")
 
 
-def read_documentation(buyer: Shopper, settings: Settings) -> None:
+def read_documentation(buyer: DemoBuyer, settings: Settings) -> None:
     """Find a library and query a topic; skipped with a message if no package registry responds."""
-    buyer.say(f"[bold]7. Read a library's documentation[/]  {LIBRARY}: {TOPIC}\n")
+    buyer.print_line(f"[bold]7. Read a library's documentation[/]  {LIBRARY}: {TOPIC}\n")
     if not _registry_answers(settings):
-        buyer.say("   skipped: no package registry is reachable from here\n")
+        buyer.print_line("   skipped: no package registry is reachable from here\n")
         return
     library = buyer.buy(RESOLVE, {"libraryName": LIBRARY}).json()["data"]["libraries"][0]
-    buyer.say(f"   {library['title']} {library['version']}, {library['id']}: {library['description']}")
+    buyer.print_line(f"   {library['title']} {library['version']}, {library['id']}: {library['description']}")
     answer = buyer.buy(QUERY, {"libraryId": library["id"], "topic": TOPIC, "tokens": 1000}).json()
     _show_docs(buyer, answer)
 
@@ -56,15 +56,15 @@ def _registry_answers(settings: Settings) -> bool:
         return False
 
 
-def _show_docs(buyer: Shopper, answer: dict[str, Any]) -> None:
+def _show_docs(buyer: DemoBuyer, answer: dict[str, Any]) -> None:
     docs = answer["data"]["docs"]
     table = Table("title", "language", "tokens", title="libdocs-query-docs", title_justify="left")
     for doc in docs:
         table.add_row(doc["title"], doc["language"], str(doc["tokens"]))
-    buyer.say(table)
-    buyer.warnings(answer)
+    buyer.print_line(table)
+    buyer.print_warnings(answer)
     expect(bool(docs), "there is no documentation")
     expect("timeout" in str(docs[0]).lower(), "the first excerpt does not cover the topic")
-    buyer.say(f"   {docs[0]['title']}, from {docs[0]['sourceUrl']}:")
-    buyer.say(Padding((docs[0]["code"] or docs[0]["text"] or "").strip()[:500], (0, 3)))
-    buyer.say()
+    buyer.print_line(f"   {docs[0]['title']}, from {docs[0]['sourceUrl']}:")
+    buyer.print_line(Padding((docs[0]["code"] or docs[0]["text"] or "").strip()[:500], (0, 3)))
+    buyer.print_line()

@@ -6,8 +6,8 @@ The keys are public. Never send anything of value to these addresses.
 from dataclasses import dataclass
 
 MNEMONIC = "test test test test test test test test test test test junk"
-BUYER_TOKENS = 1_000_000000  # 1,000 test USDC, in base units of a millionth
-GAS_MONEY = 10_000 * 10**18  # wei, for each account
+BUYER_TOKEN_BALANCE = 1_000_000000  # 1,000 test USDC, in base units of a millionth
+GAS_BALANCE = 10_000 * 10**18  # wei, for each account
 
 
 @dataclass(frozen=True)
@@ -17,7 +17,7 @@ class Account:
 
 
 # derivation paths m/44'/60'/0'/0/0 to /9, from the mnemonic above
-BUYERS = (
+BUYER_ACCOUNTS = (
     Account(
         "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266",
         "0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80",
@@ -61,7 +61,7 @@ BUYERS = (
 )
 
 # its key is the sha256 of "centgate devchain facilitator"
-FACILITATOR = Account(
+FACILITATOR_ACCOUNT = Account(
     "0x2E3015236005cFD27f433823eA1C204599FffB60",
     "0xb6063ee5b3e3749ad35aadf830425a5b8229079d3207c1daa631bf9ad6d835bb",
 )

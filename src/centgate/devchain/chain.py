@@ -38,14 +38,14 @@ GAS_LIMIT = 30_000_000
 BASE_FEE = 7  # wei; the minimum that the fee rule of EIP-1559 keeps constant from block to block
 TIP = 1_000_000  # wei, about the real chain's value
 
-Moment = int | Literal["latest"]
+BlockTag = int | Literal["latest"]
 
 
-class Refused(Exception):
+class TransactionRejected(Exception):
     """The chain rejects this transaction or call; the message has the reason."""
 
 
-class Reverted(Exception):
+class CallReverted(Exception):
     """A call was reverted. `data` is the contract's encoded reason."""
 
     def __init__(self, data: bytes) -> None:
@@ -54,7 +54,7 @@ class Reverted(Exception):
 
 
 @dataclass(frozen=True)
-class Call:
+class EvmCall:
     """Parameters of eth_call and eth_estimateGas."""
 
     sender: Address
@@ -65,7 +65,7 @@ class Call:
 
 
 @dataclass(frozen=True)
-class Mined:
+class MinedTransaction:
     """Mined transaction with its block, which contains no other transaction."""
 
     transaction: SignedTransactionAPI
@@ -75,7 +75,7 @@ class Mined:
 
 
 @dataclass
-class Seed:
+class GenesisAccount:
     """State of an account in the genesis block."""
 
     balance: int = 0
@@ -83,34 +83,34 @@ class Seed:
     storage: Mapping[int, int] = field(default_factory=dict[int, int])
 
 
-class Chain:
+class EvmChain:
     """Development chain. Not thread-safe: use it from one thread at a time."""
 
     def __init__(
-        self, chain_id: int, seeds: Mapping[str, Seed], *, clock: Callable[[], float] = time.time
+        self, chain_id: int, seeds: Mapping[str, GenesisAccount], *, clock: Callable[[], float] = time.time
     ) -> None:
         self.chain_id = chain_id
         self._chain = _create_chain(chain_id, seeds, clock)
         self.blocks: list[BlockAPI] = [self._chain.get_canonical_block_by_number(BlockNumber(0))]
-        self.mined: dict[bytes, Mined] = {}
-        self.waiting: dict[tuple[bytes, int], SignedTransactionAPI] = {}
+        self.mined_transactions: dict[bytes, MinedTransaction] = {}
+        self.queued_transactions: dict[tuple[bytes, int], SignedTransactionAPI] = {}
 
     @property
     def height(self) -> int:
         return len(self.blocks) - 1
 
-    def state(self, block_tag: Moment = "latest") -> StateAPI:
+    def state_at(self, block_tag: BlockTag = "latest") -> StateAPI:
         """Return the state (balances, nonces, code, storage) after a block."""
         return self._vm_at(block_tag).state
 
-    def call(self, call: Call, block_tag: Moment = "latest") -> bytes:
+    def run_call(self, call: EvmCall, block_tag: BlockTag = "latest") -> bytes:
         """Run a call without keeping its changes. `latest` runs in the next block, at the current time.
 
         Raises `Reverted` if the contract reverts, `Refused` for any other failure.
         """
         return _require_output(self._execute(call, block_tag))
 
-    def estimate(self, call: Call, block_tag: Moment = "latest") -> int:
+    def estimate_gas(self, call: EvmCall, block_tag: BlockTag = "latest") -> int:
         """Estimate the gas that a call needs."""
         computation = self._execute(call, block_tag)
         _require_output(computation)
@@ -121,24 +121,26 @@ class Chain:
             enough = min(enough * 9 // 8, call.gas)
         return enough
 
-    def send(self, raw: bytes) -> bytes:
+    def send_transaction(self, raw: bytes) -> bytes:
         """Mine a signed transaction and the sender's queued ones that follow it. Returns its hash.
 
         A transaction with a nonce gap is queued. Raises `Refused` if it can never be mined.
         """
         transaction = self._decode(raw)
-        nonce = self.state().get_nonce(transaction.sender)
+        nonce = self.state_at().get_nonce(transaction.sender)
         if transaction.nonce < nonce:
-            raise Refused(f"nonce too low: next is {nonce}, the transaction has {transaction.nonce}")
+            raise TransactionRejected(
+                f"nonce too low: next is {nonce}, the transaction has {transaction.nonce}"
+            )
         if transaction.nonce > nonce:
-            self.waiting[transaction.sender, transaction.nonce] = transaction
+            self.queued_transactions[transaction.sender, transaction.nonce] = transaction
             return transaction.hash
         self._mine_block(transaction)
-        while following := self.waiting.pop((transaction.sender, nonce := nonce + 1), None):
+        while following := self.queued_transactions.pop((transaction.sender, nonce := nonce + 1), None):
             self._mine_block(following)
         return transaction.hash
 
-    def _execute(self, call: Call, block_tag: Moment) -> ComputationAPI:
+    def _execute(self, call: EvmCall, block_tag: BlockTag) -> ComputationAPI:
         machine = self._vm_at(block_tag)
         transaction = machine.create_unsigned_transaction(
             nonce=machine.state.get_nonce(call.sender),
@@ -151,12 +153,14 @@ class Chain:
         try:
             return machine.state.apply_transaction(_with_sender(call.sender, transaction))
         except ValidationError as error:
-            raise Refused(str(error)) from error
+            raise TransactionRejected(str(error)) from error
 
-    def _runs_out_of_gas(self, call: Call, gas: int, block_tag: Moment) -> bool:
+    def _runs_out_of_gas(self, call: EvmCall, gas: int, block_tag: BlockTag) -> bool:
         try:
-            return self._execute(Call(call.sender, call.to, call.data, call.value, gas), block_tag).is_error
-        except Refused:  # below the intrinsic gas of a transaction
+            return self._execute(
+                EvmCall(call.sender, call.to, call.data, call.value, gas), block_tag
+            ).is_error
+        except TransactionRejected:  # below the intrinsic gas of a transaction
             return True
 
     def _decode(self, raw: bytes) -> SignedTransactionAPI:
@@ -164,9 +168,11 @@ class Chain:
             transaction = self._vm_at("latest").get_transaction_builder().decode(raw)
             transaction.validate()
         except (rlp.exceptions.RLPException, PyEVMError, ValidationError, ValueError, LookupError) as error:
-            raise Refused(f"cannot decode the transaction: {error}") from error
+            raise TransactionRejected(f"cannot decode the transaction: {error}") from error
         if transaction.chain_id not in (None, self.chain_id):
-            raise Refused(f"the transaction is for chain {transaction.chain_id}, this is {self.chain_id}")
+            raise TransactionRejected(
+                f"the transaction is for chain {transaction.chain_id}, this is {self.chain_id}"
+            )
         return transaction
 
     def _mine_block(self, transaction: SignedTransactionAPI) -> None:
@@ -175,12 +181,14 @@ class Chain:
                 [transaction], parent_header=self.blocks[-1].header
             )
         except ValidationError as error:
-            raise Refused(str(error)) from error
+            raise TransactionRejected(str(error)) from error
         created = computations[0].msg.storage_address if computations[0].msg.is_create else None
         self.blocks.append(result.imported_block)
-        self.mined[transaction.hash] = Mined(transaction, receipts[0], result.imported_block, created)
+        self.mined_transactions[transaction.hash] = MinedTransaction(
+            transaction, receipts[0], result.imported_block, created
+        )
 
-    def _vm_at(self, block_tag: Moment) -> VirtualMachineAPI:
+    def _vm_at(self, block_tag: BlockTag) -> VirtualMachineAPI:
         if block_tag == "latest":
             header = self._chain.create_header_from_parent(self.blocks[-1].header)
         else:
@@ -189,7 +197,9 @@ class Chain:
         return self._chain.get_vm(header.copy(base_fee_per_gas=0))
 
 
-def _create_chain(chain_id: int, seeds: Mapping[str, Seed], clock: Callable[[], float]) -> MiningChain:
+def _create_chain(
+    chain_id: int, seeds: Mapping[str, GenesisAccount], clock: Callable[[], float]
+) -> MiningChain:
     # no validation: every block is made here, and the rules reject only a time equal to the parent's
     class DevVM(PragueVM):
         def validate_block(self, block: BlockAPI) -> None:
@@ -236,5 +246,7 @@ def _require_output(computation: ComputationAPI) -> bytes:
     if computation.is_success:
         return computation.output
     if isinstance(computation.error, EvmRevert):
-        raise Reverted(computation.output)
-    raise Refused(f"execution failed: {str(computation.error) or type(computation.error).__name__}")
+        raise CallReverted(computation.output)
+    raise TransactionRejected(
+        f"execution failed: {str(computation.error) or type(computation.error).__name__}"
+    )

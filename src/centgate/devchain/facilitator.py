@@ -30,53 +30,53 @@ from x402.mechanisms.evm.exact.facilitator import ExactEvmSchemeConfig
 from x402.mechanisms.evm.signers import FacilitatorWeb3Signer
 from x402.schemas import PaymentPayload, PaymentRequirements
 
-from centgate.devchain.serving import THREADS
+from centgate.devchain.serving import THREAD_PREFIX
 from centgate.devchain.token import CHAIN_ID
 
 NETWORK = f"eip155:{CHAIN_ID}"
 
-Decimal = Annotated[str, StringConstraints(pattern=r"^[0-9]{1,78}$")]
+DecimalString = Annotated[str, StringConstraints(pattern=r"^[0-9]{1,78}$")]
 Address = Annotated[str, StringConstraints(pattern=r"^0x[0-9a-fA-F]{40}$", to_lower=True)]
-Word = Annotated[str, StringConstraints(pattern=r"^0x[0-9a-fA-F]{64}$", to_lower=True)]
+Bytes32 = Annotated[str, StringConstraints(pattern=r"^0x[0-9a-fA-F]{64}$", to_lower=True)]
 Signature = Annotated[str, StringConstraints(pattern=r"^0x([0-9a-fA-F]{2})+$", to_lower=True)]
 
 
-class Wire(BaseModel):
+class WireModel(BaseModel):
     model_config = ConfigDict(alias_generator=to_camel, frozen=True)
 
 
-class Authorization(Wire):
+class AuthorizationBody(WireModel):
     payer: Address = Field(alias="from")
     to: Address
-    value: Decimal
-    valid_after: Decimal
-    valid_before: Decimal
-    nonce: Word
+    value: DecimalString
+    valid_after: DecimalString
+    valid_before: DecimalString
+    nonce: Bytes32
 
 
-class SignedAuthorization(Wire):
+class SignedAuthorization(WireModel):
     signature: Signature
-    authorization: Authorization
+    authorization: AuthorizationBody
 
 
-class Payment(Wire):
+class PaymentBody(WireModel):
     x402_version: Literal[2]
     payload: SignedAuthorization
 
 
-class Terms(Wire):
+class RequirementsBody(WireModel):
     scheme: str
     network: str
     asset: Address
-    amount: Decimal
+    amount: DecimalString
     pay_to: Address
 
 
-class Asked(Wire):
+class FacilitatorRequest(WireModel):
     """Validated part of a request body: enough to identify the payment and to pass it to the SDK."""
 
-    payment_payload: Payment
-    payment_requirements: Terms
+    payment_payload: PaymentBody
+    payment_requirements: RequirementsBody
 
 
 class ChainSigner(FacilitatorWeb3Signer):
@@ -103,7 +103,7 @@ class ChainSigner(FacilitatorWeb3Signer):
         self._session.close()
 
 
-class Facilitator:
+class DevFacilitator:
     """Facilitator that verifies and settles. It keeps settled payments in memory."""
 
     def __init__(self, rpc_url: str, private_key: str) -> None:
@@ -113,18 +113,18 @@ class Facilitator:
         self._signer = ChainSigner(private_key, rpc_url)
         scheme = ExactEvmFacilitatorScheme(self._signer, config)
         self._official.register([NETWORK], scheme)
-        self._threads = ThreadPoolExecutor(max_workers=8, thread_name_prefix=f"{THREADS} facilitator")
-        self._settled: dict[Asked, dict[str, Any]] = {}
+        self._threads = ThreadPoolExecutor(max_workers=8, thread_name_prefix=f"{THREAD_PREFIX} facilitator")
+        self._settled: dict[FacilitatorRequest, dict[str, Any]] = {}
         # one settlement per payer at a time: the second must see the balance after the first
         self._payers: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
 
-    def supported(self) -> dict[str, Any]:
+    def list_supported(self) -> dict[str, Any]:
         return _to_json(self._official.get_supported())
 
-    async def verify(self, request: Asked, body: dict[str, Any]) -> dict[str, Any]:
+    async def verify(self, request: FacilitatorRequest, body: dict[str, Any]) -> dict[str, Any]:
         return await self._call_sdk(self._official.verify, body)
 
-    async def settle(self, request: Asked, body: dict[str, Any]) -> dict[str, Any]:
+    async def settle(self, request: FacilitatorRequest, body: dict[str, Any]) -> dict[str, Any]:
         async with self._payers[request.payment_payload.payload.authorization.payer]:
             if earlier := self._settled.get(request):
                 return earlier
@@ -144,14 +144,16 @@ class Facilitator:
         return _to_json(await running)
 
 
-def facilitator_app(facilitator: Facilitator) -> Starlette:
+def create_facilitator_app(facilitator: DevFacilitator) -> Starlette:
     """Create the application: `POST /verify`, `POST /settle`, `GET /supported`, as specified by x402."""
 
-    def make_endpoint(handle: Callable[[Asked, dict[str, Any]], Any]) -> Callable[[Request], Any]:
+    def make_endpoint(
+        handle: Callable[[FacilitatorRequest, dict[str, Any]], Any],
+    ) -> Callable[[Request], Any]:
         async def endpoint(request: Request) -> Response:
             try:
                 body: Any = json.loads(await request.body())
-                parsed = Asked.model_validate(body)
+                parsed = FacilitatorRequest.model_validate(body)
                 terms = parsed.payment_requirements
                 if (terms.scheme, terms.network) != ("exact", NETWORK):
                     # the SDK would accept it: its one signer covers every EVM chain
@@ -167,7 +169,7 @@ def facilitator_app(facilitator: Facilitator) -> Starlette:
         return endpoint
 
     async def supported(_request: Request) -> Response:
-        return JSONResponse(facilitator.supported())
+        return JSONResponse(facilitator.list_supported())
 
     return Starlette(
         routes=[

@@ -5,12 +5,18 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Literal
 
-from centgate.devchain.accounts import BUYERS, FACILITATOR, GAS_MONEY, Account
-from centgate.devchain.node import ask, buyers_storage, prepare, running_anvil
-from centgate.devchain.serving import quiet, served
-from centgate.devchain.token import CHAIN_ID, TOKEN, authorization_state_call, balance_call, runtime_code
+from centgate.devchain.accounts import BUYER_ACCOUNTS, FACILITATOR_ACCOUNT, GAS_BALANCE, Account
+from centgate.devchain.node import call_rpc, initial_token_storage, install_token, run_anvil
+from centgate.devchain.serving import serve_app, silence_libraries
+from centgate.devchain.token import (
+    CHAIN_ID,
+    TOKEN_ADDRESS,
+    encode_authorization_state_call,
+    encode_balance_call,
+    runtime_code,
+)
 
-Kind = Literal["in-process EVM", "anvil", "given node"]
+NodeKind = Literal["in-process EVM", "anvil", "given node"]
 
 
 @dataclass(frozen=True)
@@ -19,21 +25,21 @@ class DevChain:
 
     rpc_url: str
     facilitator_url: str
-    kind: Kind
-    token: str = TOKEN
+    kind: NodeKind
+    token: str = TOKEN_ADDRESS
     chain_id: int = CHAIN_ID
-    accounts: tuple[Account, ...] = BUYERS
+    accounts: tuple[Account, ...] = BUYER_ACCOUNTS
 
-    def balance(self, address: str) -> int:
+    def token_balance(self, address: str) -> int:
         """Return the token balance of an address, in base units of a millionth. Blocking."""
-        return int(self._call_token(balance_call(address)), 16)
+        return int(self._call_token(encode_balance_call(address)), 16)
 
-    def authorization_used(self, payer: str, nonce: str) -> bool:
+    def is_authorization_used(self, payer: str, nonce: str) -> bool:
         """Return True if an authorization was settled or canceled. Blocking."""
-        return int(self._call_token(authorization_state_call(payer, nonce)), 16) == 1
+        return int(self._call_token(encode_authorization_state_call(payer, nonce)), 16) == 1
 
     def _call_token(self, call_data: str) -> str:
-        return ask(self.rpc_url, "eth_call", {"to": self.token, "data": call_data}, "latest")
+        return call_rpc(self.rpc_url, "eth_call", {"to": self.token, "data": call_data}, "latest")
 
 
 @contextmanager
@@ -48,14 +54,14 @@ def open_devchain(
     that). Raises `NodeFailed` for an unusable node and OSError for a port in use.
     """
     with ExitStack() as open_parts:
-        open_parts.enter_context(quiet())
-        kind: Kind
+        open_parts.enter_context(silence_libraries())
+        kind: NodeKind
         if rpc is not None:
             kind, rpc_url = "given node", rpc
-            prepare(rpc_url)
+            install_token(rpc_url)
         elif anvil is not None:
-            kind, rpc_url = "anvil", open_parts.enter_context(running_anvil(anvil, chain_port))
-            prepare(rpc_url)
+            kind, rpc_url = "anvil", open_parts.enter_context(run_anvil(anvil, chain_port))
+            install_token(rpc_url)
         else:
             kind, rpc_url = "in-process EVM", open_parts.enter_context(_serve_chain(chain_port))
         facilitator_url = open_parts.enter_context(_serve_facilitator(rpc_url, facilitator_port))
@@ -64,23 +70,25 @@ def open_devchain(
 
 @contextmanager
 def _serve_chain(port: int) -> Generator[str]:
-    from centgate.devchain.chain import Chain, Seed
-    from centgate.devchain.rpc import rpc_app
+    from centgate.devchain.chain import EvmChain, GenesisAccount
+    from centgate.devchain.rpc import create_rpc_app
 
-    seeds = {account.address: Seed(GAS_MONEY) for account in (*BUYERS, FACILITATOR)}
+    seeds = {
+        account.address: GenesisAccount(GAS_BALANCE) for account in (*BUYER_ACCOUNTS, FACILITATOR_ACCOUNT)
+    }
     code = bytes.fromhex(runtime_code().removeprefix("0x"))
-    seeds[TOKEN] = Seed(code=code, storage=buyers_storage())
-    with served(rpc_app(Chain(CHAIN_ID, seeds)), port) as url:
+    seeds[TOKEN_ADDRESS] = GenesisAccount(code=code, storage=initial_token_storage())
+    with serve_app(create_rpc_app(EvmChain(CHAIN_ID, seeds)), port) as url:
         yield url
 
 
 @contextmanager
 def _serve_facilitator(rpc_url: str, port: int) -> Generator[str]:
-    from centgate.devchain.facilitator import Facilitator, facilitator_app
+    from centgate.devchain.facilitator import DevFacilitator, create_facilitator_app
 
-    facilitator = Facilitator(rpc_url, FACILITATOR.private_key)
+    facilitator = DevFacilitator(rpc_url, FACILITATOR_ACCOUNT.private_key)
     try:
-        with served(facilitator_app(facilitator), port) as url:
+        with serve_app(create_facilitator_app(facilitator), port) as url:
             yield url
     finally:
         facilitator.close()

@@ -11,16 +11,26 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from centgate.devchain.chain import BASE_FEE, GAS_LIMIT, TIP, Call, Chain, Mined, Moment, Refused, Reverted
+from centgate.devchain.chain import (
+    BASE_FEE,
+    GAS_LIMIT,
+    TIP,
+    BlockTag,
+    CallReverted,
+    EvmCall,
+    EvmChain,
+    MinedTransaction,
+    TransactionRejected,
+)
 from centgate.devchain.shapes import (
     Json,
-    block_shape,
-    data,
-    log_shapes,
-    quantity,
-    receipt_shape,
-    transaction_shape,
-    word,
+    encode_bytes,
+    encode_quantity,
+    encode_word,
+    serialize_block,
+    serialize_logs,
+    serialize_receipt,
+    serialize_transaction,
 )
 
 PARSE_ERROR = -32700
@@ -38,7 +48,7 @@ class BadParams(Exception):
     """Invalid parameters of a method; the message names them."""
 
 
-def rpc_app(chain: Chain) -> Starlette:
+def create_rpc_app(chain: EvmChain) -> Starlette:
     """Create the web application of a chain. Run it in one event loop: the chain is not thread-safe."""
 
     async def endpoint(request: Request) -> Response:
@@ -52,7 +62,7 @@ def rpc_app(chain: Chain) -> Starlette:
     return Starlette(routes=[Route("/", endpoint, methods=["POST"])], middleware=[cors])
 
 
-def _handle_body(chain: Chain, body: bytes) -> Json | list[Json] | None:
+def _handle_body(chain: EvmChain, body: bytes) -> Json | list[Json] | None:
     try:
         message: Any = json.loads(body)
     except ValueError:
@@ -65,7 +75,7 @@ def _handle_body(chain: Chain, body: bytes) -> Json | list[Json] | None:
     return [answer for one in batch if (answer := _handle_request(chain, one)) is not None] or None
 
 
-def _handle_request(chain: Chain, message: Any) -> Json | None:
+def _handle_request(chain: EvmChain, message: Any) -> Json | None:
     match message:
         case {"method": str(method)}:
             request: Json = message
@@ -76,7 +86,7 @@ def _handle_request(chain: Chain, message: Any) -> Json | None:
     return {"jsonrpc": "2.0", "id": request["id"], **answer} if "id" in request else None
 
 
-def _call_method(chain: Chain, method: str, params: Any) -> Json:
+def _call_method(chain: EvmChain, method: str, params: Any) -> Json:
     function = METHODS.get(method)
     if function is None:
         return _error_member(UNKNOWN_METHOD, f"the method {method} does not exist or is not available")
@@ -84,9 +94,9 @@ def _call_method(chain: Chain, method: str, params: Any) -> Json:
         return _error_member(INVALID_PARAMS, "params must be a list")
     try:
         return {"result": function(chain, *params)}
-    except Reverted as revert:
-        return _error_member(REVERTED, _revert_message(revert.data), data(revert.data))
-    except Refused as refusal:
+    except CallReverted as revert:
+        return _error_member(REVERTED, _revert_message(revert.data), encode_bytes(revert.data))
+    except TransactionRejected as refusal:
         return _error_member(REFUSED, str(refusal))
     except (BadParams, TypeError, ValueError, LookupError, AttributeError) as error:
         return _error_member(INVALID_PARAMS, f"invalid params: {error}")
@@ -109,140 +119,144 @@ def _revert_message(reason: bytes) -> str:
     return "execution reverted"
 
 
-def _get_chain_id(chain: Chain) -> str:
-    return quantity(chain.chain_id)
+def _get_chain_id(chain: EvmChain) -> str:
+    return encode_quantity(chain.chain_id)
 
 
-def _get_net_version(chain: Chain) -> str:
+def _get_net_version(chain: EvmChain) -> str:
     return str(chain.chain_id)
 
 
-def _get_client_version(_chain: Chain) -> str:
+def _get_client_version(_chain: EvmChain) -> str:
     return "centgate-devchain/py-evm"
 
 
-def _get_accounts(_chain: Chain) -> list[str]:
+def _get_accounts(_chain: EvmChain) -> list[str]:
     return []
 
 
-def _get_syncing(_chain: Chain) -> bool:
+def _get_syncing(_chain: EvmChain) -> bool:
     return False
 
 
-def _get_block_number(chain: Chain) -> str:
-    return quantity(chain.height)
+def _get_block_number(chain: EvmChain) -> str:
+    return encode_quantity(chain.height)
 
 
-def _get_gas_price(_chain: Chain) -> str:
-    return quantity(BASE_FEE + TIP)
+def _get_gas_price(_chain: EvmChain) -> str:
+    return encode_quantity(BASE_FEE + TIP)
 
 
-def _get_tip(_chain: Chain) -> str:
-    return quantity(TIP)
+def _get_tip(_chain: EvmChain) -> str:
+    return encode_quantity(TIP)
 
 
 def _get_fee_history(
-    chain: Chain, count: str | int, newest: Any, percentiles: list[float] | None = None
+    chain: EvmChain, count: str | int, newest: Any, percentiles: list[float] | None = None
 ) -> Json:
     last = _block_height(chain, newest)
     block_count = count if isinstance(count, int) else int(count, 16)
     blocks = chain.blocks[max(0, last - block_count + 1) : last + 1]
     history: Json = {
-        "oldestBlock": quantity(blocks[0].number),
-        "baseFeePerGas": [quantity(BASE_FEE)] * (len(blocks) + 1),
+        "oldestBlock": encode_quantity(blocks[0].number),
+        "baseFeePerGas": [encode_quantity(BASE_FEE)] * (len(blocks) + 1),
         "gasUsedRatio": [block.header.gas_used / block.header.gas_limit for block in blocks],
     }
     if percentiles:
-        history["reward"] = [[quantity(TIP)] * len(percentiles) for _ in blocks]
+        history["reward"] = [[encode_quantity(TIP)] * len(percentiles) for _ in blocks]
     return history
 
 
-def _get_balance(chain: Chain, address: str, block: Any = None) -> str:
-    return quantity(chain.state(_parse_block_tag(chain, block)).get_balance(_parse_address(address)))
-
-
-def _get_code(chain: Chain, address: str, block: Any = None) -> str:
-    return data(chain.state(_parse_block_tag(chain, block)).get_code(_parse_address(address)))
-
-
-def _get_storage(chain: Chain, address: str, slot: str, block: Any = None) -> str:
-    return word(
-        chain.state(_parse_block_tag(chain, block)).get_storage(_parse_address(address), int(slot, 16))
+def _get_balance(chain: EvmChain, address: str, block: Any = None) -> str:
+    return encode_quantity(
+        chain.state_at(_parse_block_tag(chain, block)).get_balance(_parse_address(address))
     )
 
 
-def _get_transaction_count(chain: Chain, address: str, block: Any = None) -> str:
-    return quantity(chain.state(_parse_block_tag(chain, block)).get_nonce(_parse_address(address)))
+def _get_code(chain: EvmChain, address: str, block: Any = None) -> str:
+    return encode_bytes(chain.state_at(_parse_block_tag(chain, block)).get_code(_parse_address(address)))
 
 
-def _eth_call(chain: Chain, call: Json, block: Any = None, overrides: Any = None) -> str:
+def _get_storage(chain: EvmChain, address: str, slot: str, block: Any = None) -> str:
+    return encode_word(
+        chain.state_at(_parse_block_tag(chain, block)).get_storage(_parse_address(address), int(slot, 16))
+    )
+
+
+def _get_transaction_count(chain: EvmChain, address: str, block: Any = None) -> str:
+    return encode_quantity(chain.state_at(_parse_block_tag(chain, block)).get_nonce(_parse_address(address)))
+
+
+def _eth_call(chain: EvmChain, call: Json, block: Any = None, overrides: Any = None) -> str:
     if overrides:
         raise BadParams("state overrides are not supported")
-    return data(chain.call(_read_call(call), _parse_block_tag(chain, block)))
+    return encode_bytes(chain.run_call(_read_call(call), _parse_block_tag(chain, block)))
 
 
-def _estimate_gas(chain: Chain, call: Json, block: Any = None) -> str:
-    return quantity(chain.estimate(_read_call(call), _parse_block_tag(chain, block)))
+def _estimate_gas(chain: EvmChain, call: Json, block: Any = None) -> str:
+    return encode_quantity(chain.estimate_gas(_read_call(call), _parse_block_tag(chain, block)))
 
 
-def _send_raw_transaction(chain: Chain, raw: str) -> str:
-    return data(chain.send(_parse_bytes(raw)))
+def _send_raw_transaction(chain: EvmChain, raw: str) -> str:
+    return encode_bytes(chain.send_transaction(_parse_bytes(raw)))
 
 
-def _get_transaction(chain: Chain, transaction_hash: str) -> Json | None:
+def _get_transaction(chain: EvmChain, transaction_hash: str) -> Json | None:
     target_hash = _parse_bytes(transaction_hash)
-    if mined := chain.mined.get(target_hash):
-        return transaction_shape(mined.transaction, mined.block)
-    queued = (one for one in chain.waiting.values() if one.hash == target_hash)
-    return next((transaction_shape(one, None) for one in queued), None)
+    if mined := chain.mined_transactions.get(target_hash):
+        return serialize_transaction(mined.transaction, mined.block)
+    queued = (one for one in chain.queued_transactions.values() if one.hash == target_hash)
+    return next((serialize_transaction(one, None) for one in queued), None)
 
 
-def _get_receipt(chain: Chain, transaction_hash: str) -> Json | None:
-    mined = chain.mined.get(_parse_bytes(transaction_hash))
-    return receipt_shape(mined) if mined else None
+def _get_receipt(chain: EvmChain, transaction_hash: str) -> Json | None:
+    mined = chain.mined_transactions.get(_parse_bytes(transaction_hash))
+    return serialize_receipt(mined) if mined else None
 
 
-def _get_block_by_number(chain: Chain, block: Any, full: Any = None) -> Json | None:
+def _get_block_by_number(chain: EvmChain, block: Any, full: Any = None) -> Json | None:
     number = _block_height(chain, block)
     return _render_block(chain, number, full) if number <= chain.height else None
 
 
-def _get_block_by_hash(chain: Chain, block_hash: str, full: Any = None) -> Json | None:
+def _get_block_by_hash(chain: EvmChain, block_hash: str, full: Any = None) -> Json | None:
     number = _height_of_hash(chain, block_hash)
     return None if number is None else _render_block(chain, number, full)
 
 
-def _render_block(chain: Chain, number: int, full: Any) -> Json:
+def _render_block(chain: EvmChain, number: int, full: Any) -> Json:
     block = chain.blocks[number]
     if full:
-        return block_shape(block, [transaction_shape(one, block) for one in block.transactions])
-    return block_shape(block, [data(one.hash) for one in block.transactions])
+        return serialize_block(block, [serialize_transaction(one, block) for one in block.transactions])
+    return serialize_block(block, [encode_bytes(one.hash) for one in block.transactions])
 
 
-def _get_logs(chain: Chain, log_filter: Json) -> list[Json]:
+def _get_logs(chain: EvmChain, log_filter: Json) -> list[Json]:
     addresses = _to_lower_set(log_filter.get("address"))
     topic_filters: list[Any] = log_filter.get("topics") or []
     topics = [_to_lower_set(topic) for topic in topic_filters]
     return [
         log
         for mined in _find_mined(chain, log_filter)
-        for log in log_shapes(mined)
+        for log in serialize_logs(mined)
         if (addresses is None or log["address"] in addresses) and _topics_match(topics, log["topics"])
     ]
 
 
-def _find_mined(chain: Chain, log_filter: Json) -> list[Mined]:
+def _find_mined(chain: EvmChain, log_filter: Json) -> list[MinedTransaction]:
     if block_hash := log_filter.get("blockHash"):
         first = last = _height_of_hash(chain, block_hash)
         if first is None or last is None:
-            raise Refused(f"no block {block_hash}")
+            raise TransactionRejected(f"no block {block_hash}")
     else:
         first, last = (
             _block_height(chain, log_filter.get("fromBlock")),
             _block_height(chain, log_filter.get("toBlock")),
         )
     blocks = chain.blocks[first : last + 1]
-    return [chain.mined[transaction.hash] for block in blocks for transaction in block.transactions]
+    return [
+        chain.mined_transactions[transaction.hash] for block in blocks for transaction in block.transactions
+    ]
 
 
 def _topics_match(topic_filters: list[set[str] | None], topics: list[str]) -> bool:
@@ -257,9 +271,9 @@ def _to_lower_set(value: str | list[str] | None) -> set[str] | None:
     return {one.lower() for one in ([value] if isinstance(value, str) else value)}
 
 
-def _read_call(call: Json) -> Call:
+def _read_call(call: Json) -> EvmCall:
     payload = call.get("input") or call.get("data") or "0x"
-    return Call(
+    return EvmCall(
         sender=_parse_address(call.get("from") or "0x" + "00" * 20),
         to=_parse_address(call["to"]) if call.get("to") else _empty_address(),
         data=_parse_bytes(payload),
@@ -268,30 +282,30 @@ def _read_call(call: Json) -> Call:
     )
 
 
-def _parse_block_tag(chain: Chain, block: Any) -> Moment:
+def _parse_block_tag(chain: EvmChain, block: Any) -> BlockTag:
     if isinstance(block, dict):
         reference = cast("Json", block)
         if "blockHash" in reference:
             number = _height_of_hash(chain, reference["blockHash"])
             if number is None:
-                raise Refused(f"no block {reference['blockHash']}")
+                raise TransactionRejected(f"no block {reference['blockHash']}")
             return number
         block = reference.get("blockNumber")
     if block in LATEST:
         return "latest"
     number = _block_height(chain, block)
     if number > chain.height:
-        raise Refused(f"no block {number}, the latest is {chain.height}")
+        raise TransactionRejected(f"no block {number}, the latest is {chain.height}")
     return number
 
 
-def _block_height(chain: Chain, block: Any) -> int:
+def _block_height(chain: EvmChain, block: Any) -> int:
     if block in LATEST:
         return chain.height
     return 0 if block == "earliest" else int(block, 16)
 
 
-def _height_of_hash(chain: Chain, block_hash: str) -> int | None:
+def _height_of_hash(chain: EvmChain, block_hash: str) -> int | None:
     target_hash = _parse_bytes(block_hash)
     return next((block.number for block in reversed(chain.blocks) if block.hash == target_hash), None)
 

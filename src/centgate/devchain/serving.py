@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from starlette.applications import Starlette
 
 HOST = "127.0.0.1"
-THREADS = "devchain"  # name prefix of all threads of this package, used to filter their log lines
+THREAD_PREFIX = "devchain"  # name prefix of all threads of this package, used to filter their log lines
 
 _LIBRARY_LOGGERS = (
     "uvicorn.error",
@@ -22,7 +22,7 @@ _LIBRARY_LOGGERS = (
 
 
 @contextmanager
-def served(app: "Starlette", port: int) -> Generator[str]:
+def serve_app(app: "Starlette", port: int) -> Generator[str]:
     """Serve `app` and yield its URL; port 0 picks a free port. Raises OSError for a port in use."""
     import uvicorn
 
@@ -41,7 +41,9 @@ def served(app: "Starlette", port: int) -> Generator[str]:
         )
         server = uvicorn.Server(config)
         url = f"http://{HOST}:{listener.getsockname()[1]}"
-        thread = threading.Thread(target=server.run, args=([listener],), name=f"{THREADS} {url}", daemon=True)
+        thread = threading.Thread(
+            target=server.run, args=([listener],), name=f"{THREAD_PREFIX} {url}", daemon=True
+        )
         thread.start()
         try:
             yield url
@@ -51,11 +53,11 @@ def served(app: "Starlette", port: int) -> Generator[str]:
 
 
 @contextmanager
-def quiet() -> Generator[None]:
+def silence_libraries() -> Generator[None]:
     """Drop the libraries' log records from threads of this package; other threads log as usual."""
 
     def is_other_thread(record: logging.LogRecord) -> bool:
-        return not (record.threadName or "").startswith(THREADS)
+        return not (record.threadName or "").startswith(THREAD_PREFIX)
 
     for logger_name in _LIBRARY_LOGGERS:
         logging.getLogger(logger_name).addFilter(is_other_thread)

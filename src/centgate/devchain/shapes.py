@@ -8,105 +8,105 @@ from typing import Any
 import rlp
 from eth.abc import BlockAPI
 
-from centgate.devchain.chain import Mined
+from centgate.devchain.chain import MinedTransaction
 
 Json = dict[str, Any]
 
 
-def quantity(number: int) -> str:
+def encode_quantity(number: int) -> str:
     return hex(number)
 
 
-def data(value: bytes) -> str:
+def encode_bytes(value: bytes) -> str:
     return "0x" + value.hex()
 
 
-def word(number: int) -> str:
+def encode_word(number: int) -> str:
     return "0x" + number.to_bytes(32, "big").hex()
 
 
-def block_shape(block: BlockAPI, transactions: list[Json] | list[str]) -> Json:
+def serialize_block(block: BlockAPI, transactions: list[Json] | list[str]) -> Json:
     header: Any = block.header  # each fork adds fields that the common type does not have
     return {
-        "number": quantity(block.number),
-        "hash": data(block.hash),
-        "parentHash": data(header.parent_hash),
-        "timestamp": quantity(header.timestamp),
-        "nonce": data(header.nonce),
-        "mixHash": data(header.mix_hash),
-        "difficulty": quantity(header.difficulty),
+        "number": encode_quantity(block.number),
+        "hash": encode_bytes(block.hash),
+        "parentHash": encode_bytes(header.parent_hash),
+        "timestamp": encode_quantity(header.timestamp),
+        "nonce": encode_bytes(header.nonce),
+        "mixHash": encode_bytes(header.mix_hash),
+        "difficulty": encode_quantity(header.difficulty),
         "totalDifficulty": "0x0",
-        "extraData": data(header.extra_data),
-        "miner": data(header.coinbase),
-        "gasLimit": quantity(header.gas_limit),
-        "gasUsed": quantity(header.gas_used),
-        "baseFeePerGas": quantity(header.base_fee_per_gas),
-        "blobGasUsed": quantity(header.blob_gas_used),
-        "excessBlobGas": quantity(header.excess_blob_gas),
-        "parentBeaconBlockRoot": data(header.parent_beacon_block_root),
-        "requestsHash": data(header.requests_hash),
-        "stateRoot": data(header.state_root),
-        "transactionsRoot": data(header.transaction_root),
-        "receiptsRoot": data(header.receipt_root),
-        "withdrawalsRoot": data(header.withdrawals_root),
-        "sha3Uncles": data(header.uncles_hash),
+        "extraData": encode_bytes(header.extra_data),
+        "miner": encode_bytes(header.coinbase),
+        "gasLimit": encode_quantity(header.gas_limit),
+        "gasUsed": encode_quantity(header.gas_used),
+        "baseFeePerGas": encode_quantity(header.base_fee_per_gas),
+        "blobGasUsed": encode_quantity(header.blob_gas_used),
+        "excessBlobGas": encode_quantity(header.excess_blob_gas),
+        "parentBeaconBlockRoot": encode_bytes(header.parent_beacon_block_root),
+        "requestsHash": encode_bytes(header.requests_hash),
+        "stateRoot": encode_bytes(header.state_root),
+        "transactionsRoot": encode_bytes(header.transaction_root),
+        "receiptsRoot": encode_bytes(header.receipt_root),
+        "withdrawalsRoot": encode_bytes(header.withdrawals_root),
+        "sha3Uncles": encode_bytes(header.uncles_hash),
         "logsBloom": _encode_bloom(header.bloom),
-        "size": quantity(len(rlp.encode(block))),
+        "size": encode_quantity(len(rlp.encode(block))),
         "uncles": [],
         "withdrawals": [],
         "transactions": transactions,
     }
 
 
-def transaction_shape(transaction: Any, block: BlockAPI | None) -> Json:
+def serialize_transaction(transaction: Any, block: BlockAPI | None) -> Json:
     """Serialize a transaction; `block` is None while it is queued."""
     kind: int = getattr(transaction, "type_id", None) or 0
     shape: Json = {
-        "hash": data(transaction.hash),
-        "type": quantity(kind),
-        "nonce": quantity(transaction.nonce),
-        "from": data(transaction.sender),
-        "to": data(transaction.to) if transaction.to else None,
-        "value": quantity(transaction.value),
-        "gas": quantity(transaction.gas),
-        "input": data(transaction.data),
-        "r": quantity(transaction.r),
-        "s": quantity(transaction.s),
-        "v": quantity(transaction.y_parity if kind else transaction.v),
-        "blockHash": data(block.hash) if block else None,
-        "blockNumber": quantity(block.number) if block else None,
+        "hash": encode_bytes(transaction.hash),
+        "type": encode_quantity(kind),
+        "nonce": encode_quantity(transaction.nonce),
+        "from": encode_bytes(transaction.sender),
+        "to": encode_bytes(transaction.to) if transaction.to else None,
+        "value": encode_quantity(transaction.value),
+        "gas": encode_quantity(transaction.gas),
+        "input": encode_bytes(transaction.data),
+        "r": encode_quantity(transaction.r),
+        "s": encode_quantity(transaction.s),
+        "v": encode_quantity(transaction.y_parity if kind else transaction.v),
+        "blockHash": encode_bytes(block.hash) if block else None,
+        "blockNumber": encode_quantity(block.number) if block else None,
         "transactionIndex": "0x0" if block else None,
     }
     if transaction.chain_id is not None:
-        shape["chainId"] = quantity(transaction.chain_id)
+        shape["chainId"] = encode_quantity(transaction.chain_id)
     if kind:
         shape["yParity"] = shape["v"]
         shape["accessList"] = [
-            {"address": data(address), "storageKeys": [word(slot) for slot in slots]}
+            {"address": encode_bytes(address), "storageKeys": [encode_word(slot) for slot in slots]}
             for address, slots in transaction.access_list
         ]
     if kind >= 2:
-        shape["maxFeePerGas"] = quantity(transaction.max_fee_per_gas)
-        shape["maxPriorityFeePerGas"] = quantity(transaction.max_priority_fee_per_gas)
+        shape["maxFeePerGas"] = encode_quantity(transaction.max_fee_per_gas)
+        shape["maxPriorityFeePerGas"] = encode_quantity(transaction.max_priority_fee_per_gas)
     if kind == 4:
         shape["authorizationList"] = [
             {
-                "chainId": quantity(one.chain_id),
-                "address": data(one.address),
-                "nonce": quantity(one.nonce),
-                "yParity": quantity(one.y_parity),
-                "r": quantity(one.r),
-                "s": quantity(one.s),
+                "chainId": encode_quantity(one.chain_id),
+                "address": encode_bytes(one.address),
+                "nonce": encode_quantity(one.nonce),
+                "yParity": encode_quantity(one.y_parity),
+                "r": encode_quantity(one.r),
+                "s": encode_quantity(one.s),
             }
             for one in transaction.authorization_list
         ]
-    shape["gasPrice"] = quantity(_effective_gas_price(transaction, block))
+    shape["gasPrice"] = encode_quantity(_effective_gas_price(transaction, block))
     return shape
 
 
-def receipt_shape(mined: Mined) -> Json:
+def serialize_receipt(mined: MinedTransaction) -> Json:
     transaction, receipt, block = mined.transaction, mined.receipt, mined.block
-    shape = transaction_shape(transaction, block)
+    shape = serialize_transaction(transaction, block)
     return {
         "transactionHash": shape["hash"],
         "transactionIndex": "0x0",
@@ -115,27 +115,27 @@ def receipt_shape(mined: Mined) -> Json:
         "type": shape["type"],
         "from": shape["from"],
         "to": shape["to"],
-        "status": quantity(int.from_bytes(receipt.state_root, "big")),
-        "gasUsed": quantity(receipt.gas_used),
-        "cumulativeGasUsed": quantity(receipt.gas_used),
+        "status": encode_quantity(int.from_bytes(receipt.state_root, "big")),
+        "gasUsed": encode_quantity(receipt.gas_used),
+        "cumulativeGasUsed": encode_quantity(receipt.gas_used),
         "effectiveGasPrice": shape["gasPrice"],
-        "contractAddress": data(mined.created) if mined.created else None,
-        "logs": log_shapes(mined),
+        "contractAddress": encode_bytes(mined.created) if mined.created else None,
+        "logs": serialize_logs(mined),
         "logsBloom": _encode_bloom(receipt.bloom),
     }
 
 
-def log_shapes(mined: Mined) -> list[Json]:
+def serialize_logs(mined: MinedTransaction) -> list[Json]:
     return [
         {
-            "address": data(log.address),
-            "topics": [word(topic) for topic in log.topics],
-            "data": data(log.data),
-            "logIndex": quantity(index),
-            "transactionHash": data(mined.transaction.hash),
+            "address": encode_bytes(log.address),
+            "topics": [encode_word(topic) for topic in log.topics],
+            "data": encode_bytes(log.data),
+            "logIndex": encode_quantity(index),
+            "transactionHash": encode_bytes(mined.transaction.hash),
             "transactionIndex": "0x0",
-            "blockHash": data(mined.block.hash),
-            "blockNumber": quantity(mined.block.number),
+            "blockHash": encode_bytes(mined.block.hash),
+            "blockNumber": encode_quantity(mined.block.number),
             "removed": False,
         }
         for index, log in enumerate(mined.receipt.logs)

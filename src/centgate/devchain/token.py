@@ -11,11 +11,11 @@ from typing import Any
 
 # address of the real test USDC on Base Sepolia, so that dollar prices, wallets' spending limits and the
 # signing domain need no override in any client
-TOKEN = "0x036CbD53842c5426634e7929541eC2318f3dCF7e"
+TOKEN_ADDRESS = "0x036CbD53842c5426634e7929541eC2318f3dCF7e"
 CHAIN_ID = 84532
 
-SOURCE = Path(__file__).with_name("token.vy")
-ARTEFACT = Path(__file__).with_name("token.json")
+SOURCE_FILE = Path(__file__).with_name("token.vy")
+ARTEFACT_FILE = Path(__file__).with_name("token.json")
 
 # overload that the source decodes in __default__, so the compiler's ABI lacks it
 SIGNATURE_AS_BYTES: dict[str, Any] = {
@@ -35,29 +35,29 @@ SIGNATURE_AS_BYTES: dict[str, Any] = {
 }
 
 
-def artefact() -> dict[str, Any]:
+def load_artefact() -> dict[str, Any]:
     """Load the compiled token, as written by `compile_token`."""
-    return json.loads(ARTEFACT.read_text())
+    return json.loads(ARTEFACT_FILE.read_text())
 
 
 def runtime_code() -> str:
     """Return the code to install at the token's address, as 0x hex."""
-    return artefact()["runtimeBytecode"]
+    return load_artefact()["runtimeBytecode"]
 
 
-def storage_of(balances: Mapping[str, int]) -> dict[int, int]:
+def build_storage(balances: Mapping[str, int]) -> dict[int, int]:
     """Return the storage (slot to word) of a token with these balances, in base units."""
-    slots = artefact()["storage"]
+    slots = load_artefact()["storage"]
     storage = {_mapping_slot(slots["balanceOf"], holder): balance for holder, balance in balances.items()}
     return storage | {slots["totalSupply"]: sum(balances.values())}
 
 
-def balance_call(holder: str) -> str:
+def encode_balance_call(holder: str) -> str:
     """Return the call data of `balanceOf`."""
     return "0x70a08231" + _encode_word(holder)
 
 
-def authorization_state_call(payer: str, nonce: str) -> str:
+def encode_authorization_state_call(payer: str, nonce: str) -> str:
     """Return the call data of `authorizationState`: True if a payer's nonce is used or canceled."""
     return "0xe94a0102" + _encode_word(payer) + _encode_word(nonce)
 
@@ -68,7 +68,7 @@ def compile_token() -> dict[str, Any]:
 
     vyper: Any = import_module("vyper")  # untyped: not a regular dependency
 
-    source = SOURCE.read_text()
+    source = SOURCE_FILE.read_text()
     output: dict[str, Any] = vyper.compile_code(
         source, output_formats=["abi", "bytecode", "bytecode_runtime", "layout"]
     )
@@ -97,4 +97,4 @@ def _encode_word(value: str) -> str:
 
 
 if __name__ == "__main__":
-    ARTEFACT.write_text(json.dumps(compile_token(), indent=1) + "\n")
+    ARTEFACT_FILE.write_text(json.dumps(compile_token(), indent=1) + "\n")

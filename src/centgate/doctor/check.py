@@ -10,10 +10,10 @@ from inspect import cleandoc
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
-    from centgate.doctor.deployment import Deployment
+    from centgate.doctor.deployment import DoctorContext
 
 Status = Literal["ok", "warning", "failed", "skipped"]
-SECONDS = 8.0
+CHECK_TIMEOUT = 8.0
 """Default timeout of a check."""
 
 
@@ -32,17 +32,17 @@ def ok(what: str) -> Finding:
     return Finding("ok", what)
 
 
-def warning(what: str, mend: str) -> Finding:
+def warn(what: str, mend: str) -> Finding:
     """Return a finding that works, but may be unintended or stop working."""
     return Finding("warning", what, mend)
 
 
-def failed(what: str, mend: str) -> Finding:
+def fail(what: str, mend: str) -> Finding:
     """Return a finding that does not work."""
     return Finding("failed", what, mend)
 
 
-def skipped(what: str, mend: str | None = None) -> Finding:
+def skip(what: str, mend: str | None = None) -> Finding:
     """Return a finding for a check that does not apply or cannot run."""
     return Finding("skipped", what, mend)
 
@@ -52,45 +52,45 @@ class Check:
     """Named check."""
 
     name: str
-    ask: Callable[[Deployment], Awaitable[Finding]]
-    seconds: float = SECONDS
+    run: Callable[[DoctorContext], Awaitable[Finding]]
+    timeout: float = CHECK_TIMEOUT
     text: str | None = None
 
     @property
-    def about(self) -> str:
+    def description(self) -> str:
         """Description of the check, for `--list` and the documentation."""
-        return self.text or cleandoc(self.ask.__doc__ or "").partition("\n\n")[0].replace("\n", " ")
+        return self.text or cleandoc(self.run.__doc__ or "").partition("\n\n")[0].replace("\n", " ")
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
+class CheckResult:
     """Finding of a completed check, with its duration."""
 
     name: str
     finding: Finding
-    seconds: float
+    duration: float
 
 
-async def examine(deployment: Deployment, checks: Sequence[Check]) -> list[Result]:
+async def run_checks(deployment: DoctorContext, checks: Sequence[Check]) -> list[CheckResult]:
     """Run all checks concurrently, each with its own timeout. A failing check does not affect the others."""
     return await asyncio.gather(*(_run_check(check, deployment) for check in checks))
 
 
-async def _run_check(check: Check, deployment: Deployment) -> Result:
+async def _run_check(check: Check, deployment: DoctorContext) -> CheckResult:
     started = time.perf_counter()
     finding = await _run_with_timeout(check, deployment)
     seconds = round(time.perf_counter() - started, 3)
-    return Result(check.name, _redact(deployment.secrets, finding), seconds)
+    return CheckResult(check.name, _redact(deployment.secrets, finding), seconds)
 
 
-async def _run_with_timeout(check: Check, deployment: Deployment) -> Finding:
+async def _run_with_timeout(check: Check, deployment: DoctorContext) -> Finding:
     try:
-        async with asyncio.timeout(check.seconds):
-            return await check.ask(deployment)
+        async with asyncio.timeout(check.timeout):
+            return await check.run(deployment)
     except TimeoutError:
-        return failed(f"no response within {check.seconds:g} s", "check that this machine can reach it")
+        return fail(f"no response within {check.timeout:g} s", "check that this machine can reach it")
     except Exception as error:  # noqa: BLE001 - the results of the other checks must be shown
-        return failed(
+        return fail(
             f"the check itself failed: {type(error).__name__}: {error}"[:300],
             "please report this; the other checks are valid",
         )

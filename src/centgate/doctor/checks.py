@@ -9,32 +9,32 @@ from centgate.catalog import all_providers, all_services
 from centgate.doctor import audit, facilitator, money, node, operating, providers, public, stores
 from centgate.doctor.check import Check
 
-PROVIDER = "provider-"
-LONG = 12.0
+PROVIDER_PREFIX = "provider-"
+LONG_TIMEOUT = 12.0
 """Timeout in seconds of a check that makes two requests in sequence."""
 
 CHECKS: tuple[Check, ...] = (
-    Check("settings", operating.settings),
-    Check("start", operating.start),
-    Check("pay-to", money.pay_to),
-    Check("pay-to-account", money.pay_to_account),
-    Check("token", money.token),
-    Check("facilitator", facilitator.facilitator, LONG),
-    Check("node", node.node),
-    Check("audit", audit.audit),
-    Check("clock", operating.clock),
-    Check("public-url", public.public_url, LONG),
-    Check("proxy", public.proxy, LONG),
-    Check("header-size", public.header_size),
-    Check("database", stores.database),
-    Check("cache", stores.cache),
-    Check("receipt-key", operating.receipt_key),
-    Check("alert-webhook", operating.alert_webhook),
-    Check("metrics", operating.metrics),
-    Check("services", providers.services),
-    Check("phishing-list", operating.phishing_list),
-    Check("documentation", operating.documentation_folder),
-    Check("browser", operating.browser),
+    Check("settings", operating.check_settings),
+    Check("start", operating.check_start),
+    Check("pay-to", money.check_pay_to),
+    Check("pay-to-account", money.check_pay_to_account),
+    Check("token", money.check_token),
+    Check("facilitator", facilitator.check_facilitator, LONG_TIMEOUT),
+    Check("node", node.check_node),
+    Check("audit", audit.check_audit),
+    Check("clock", operating.check_clock),
+    Check("public-url", public.check_public_url, LONG_TIMEOUT),
+    Check("proxy", public.check_proxy, LONG_TIMEOUT),
+    Check("header-size", public.check_header_size),
+    Check("database", stores.check_database),
+    Check("cache", stores.check_cache),
+    Check("receipt-key", operating.check_receipt_key),
+    Check("alert-webhook", operating.check_alert_webhook),
+    Check("metrics", operating.check_metrics),
+    Check("services", providers.check_services),
+    Check("phishing-list", operating.check_phishing_list),
+    Check("documentation", operating.check_documentation_folder),
+    Check("browser", operating.check_browser),
 )
 """Checks of the deployment; all_checks() adds one per provider."""
 
@@ -46,21 +46,24 @@ def all_checks() -> tuple[Check, ...]:
         *CHECKS,
         *(
             Check(
-                PROVIDER + name, partial(providers.provider, name), LONG, f"{kind.info.label} can be asked."
+                PROVIDER_PREFIX + name,
+                partial(providers.check_provider, name),
+                LONG_TIMEOUT,
+                f"{kind.info.label} can be asked.",
             )
             for name, kind in providers_by_name
         ),
     )
 
 
-def chosen(names: Sequence[str]) -> tuple[Check, ...]:
+def select_checks(names: Sequence[str]) -> tuple[Check, ...]:
     """Return the checks with these names; `provider` selects all providers. Raises ValueError if unknown."""
     checks = all_checks()
-    known = {check.name for check in checks} | {PROVIDER.rstrip("-")}
+    known = {check.name for check in checks} | {PROVIDER_PREFIX.rstrip("-")}
     if unknown := [name for name in names if name not in known]:
         raise ValueError(f"unknown check {unknown[0]!r}; `centgate doctor --list` lists all checks")
     return tuple(check for check in checks if _is_selected(check.name, names))
 
 
 def _is_selected(name: str, names: Sequence[str]) -> bool:
-    return not names or name in names or ("provider" in names and name.startswith(PROVIDER))
+    return not names or name in names or ("provider" in names and name.startswith(PROVIDER_PREFIX))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 if TYPE_CHECKING:
-    from centgate.doctor.check import Check, Result, Status
+    from centgate.doctor.check import Check, CheckResult, Status
     from centgate.settings import Settings
 
 COLOURS: dict[Status, str] = {"ok": "green", "warning": "yellow", "failed": "bold red", "skipped": "dim"}
@@ -36,11 +36,11 @@ def doctor(
     metrics and every provider; moves no money. Exit code 0 if no check failed, 1 if one failed, 2 for
     invalid settings. `--list` describes each check.
     """
-    from centgate.doctor.checks import chosen
+    from centgate.doctor.checks import select_checks
     from centgate.terminal import exit_with_error, load_settings
 
     try:
-        checks = chosen(only or [])
+        checks = select_checks(only or [])
     except ValueError as error:
         exit_with_error(str(error), 2)
     if listing:
@@ -54,31 +54,31 @@ def doctor(
     raise typer.Exit(1 if _overall_status(results) == "failed" else 0)
 
 
-def _run_checks(settings: Settings, checks: Sequence[Check], *, send_test_alert: bool) -> list[Result]:
+def _run_checks(settings: Settings, checks: Sequence[Check], *, send_test_alert: bool) -> list[CheckResult]:
     import asyncio
     from concurrent.futures import ThreadPoolExecutor
 
-    from centgate.doctor.check import examine
-    from centgate.doctor.deployment import open_deployment
+    from centgate.doctor.check import run_checks
+    from centgate.doctor.deployment import open_context
     from centgate.log import configure_logging
 
     configure_logging("error")
 
-    async def run() -> list[Result]:
+    async def run() -> list[CheckResult]:
         # DNS lookups run in threads, and each takes seconds if no server responds
         asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(max(8, len(checks))))
-        async with open_deployment(settings, send_test_alert=send_test_alert) as deployment:
-            return await examine(deployment, checks)
+        async with open_context(settings, send_test_alert=send_test_alert) as deployment:
+            return await run_checks(deployment, checks)
 
     return asyncio.run(run())
 
 
-def _overall_status(results: Sequence[Result]) -> Status:
+def _overall_status(results: Sequence[CheckResult]) -> Status:
     statuses = {result.finding.status for result in results}
     return "failed" if "failed" in statuses else "warning" if "warning" in statuses else "ok"
 
 
-def _print_json(results: Sequence[Result]) -> None:
+def _print_json(results: Sequence[CheckResult]) -> None:
     import orjson
 
     checks: list[dict[str, Any]] = [
@@ -87,7 +87,7 @@ def _print_json(results: Sequence[Result]) -> None:
             "status": result.finding.status,
             "what": result.finding.what,
             "mend": result.finding.mend,
-            "seconds": result.seconds,
+            "seconds": result.duration,
         }
         for result in results
     ]
@@ -95,7 +95,7 @@ def _print_json(results: Sequence[Result]) -> None:
     print(orjson.dumps(report, option=orjson.OPT_INDENT_2).decode())
 
 
-def _print_table(results: Sequence[Result]) -> None:
+def _print_table(results: Sequence[CheckResult]) -> None:
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
@@ -119,5 +119,5 @@ def _print_list(checks: Sequence[Check]) -> None:
 
     table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
     for check in checks:
-        table.add_row(check.name, check.about)
+        table.add_row(check.name, check.description)
     Console(highlight=False).print(table)

@@ -26,24 +26,24 @@ PASSWORD_LENGTH = 4
 """Minimum length of a redacted password; a shorter one would match ordinary text."""
 
 
-class Unreached(Exception):
+class HostUnreachable(Exception):
     """No response was received; the message is the reason, as a clause."""
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class TimedReply:
     """HTTP response."""
 
     status: int
     headers: Mapping[str, str]
     body: bytes
-    seconds: float
-    at: float
+    duration: float
+    estimated_time: float
     """Estimated time of the response, in seconds since 1970: half-way between request and response."""
 
 
 @dataclass(frozen=True)
-class Deployment:
+class DoctorContext:
     """Settings and connections passed to each check."""
 
     settings: Settings
@@ -69,9 +69,9 @@ class Deployment:
         """Secrets to redact, longest first."""
         return tuple(sorted(set(_find_secrets(self.settings)), key=len, reverse=True))
 
-    async def ask(
+    async def request(
         self, url: str, *, method: str = "GET", headers: Mapping[str, str] | None = None, body: bytes = b""
-    ) -> Reply:
+    ) -> TimedReply:
         """Send one request, without following redirects. Raises Unreached if there is no response."""
         started, sent = time.perf_counter(), time.time()
         try:
@@ -80,19 +80,19 @@ class Deployment:
             ) as response:
                 content = await response.content.read(MEGABYTE)
         except (aiohttp.ClientError, OSError, ValueError) as error:
-            raise Unreached(_describe_error(error)) from error
+            raise HostUnreachable(_describe_error(error)) from error
         seconds = time.perf_counter() - started
-        return Reply(response.status, response.headers, content, seconds, sent + seconds / 2)
+        return TimedReply(response.status, response.headers, content, seconds, sent + seconds / 2)
 
 
 @asynccontextmanager
-async def open_deployment(settings: Settings, *, send_test_alert: bool = False) -> AsyncGenerator[Deployment]:
+async def open_context(settings: Settings, *, send_test_alert: bool = False) -> AsyncGenerator[DoctorContext]:
     """Open the connections of the checks, and close them."""
     async with open_resources(settings) as resources:
-        yield Deployment(settings, resources, send_test_alert)
+        yield DoctorContext(settings, resources, send_test_alert)
 
 
-def host(url: str) -> str:
+def display_origin(url: str) -> str:
     """Return scheme, host and port of a URL; the rest may contain keys."""
     try:
         parts = urlsplit(url)
@@ -110,7 +110,7 @@ def is_loopback(url: str) -> bool:
         return False
 
 
-def in_the_clear(url: str) -> bool:
+def is_unencrypted(url: str) -> bool:
     """Return True if requests to a URL cross a network unencrypted."""
     return urlsplit(url).scheme == "http" and not is_loopback(url)
 

@@ -6,8 +6,8 @@ import asyncio
 import time
 from dataclasses import dataclass
 
-from centgate.doctor.check import Finding, failed, ok, skipped, warning
-from centgate.doctor.deployment import MEGABYTE, Deployment, host, in_the_clear
+from centgate.doctor.check import Finding, fail, ok, skip, warn
+from centgate.doctor.deployment import MEGABYTE, DoctorContext, display_origin, is_unencrypted
 from centgate.errors import ProviderFailure
 from centgate.evm import keccak
 from centgate.jsonrpc.nodes import RpcNode
@@ -15,7 +15,7 @@ from centgate.payments.nodes import NodeSet, select_nodes
 from centgate.payments.onchain import CONFIRMATIONS, SPAN
 from centgate.upstream import Upstream
 
-OLD, STALLED = 60, 300
+OLD_BLOCK_SECONDS, STALLED_BLOCK_SECONDS = 60, 300
 """Age limits of the latest block, in seconds."""
 TIMEOUT = 7.0
 """Timeout per node, in seconds."""
@@ -42,16 +42,16 @@ class _NodeProblem:
     mend: str
 
 
-async def node(deployment: Deployment) -> Finding:
+async def check_node(deployment: DoctorContext) -> Finding:
     """The nodes that resolve unknown outcomes are on the right chain, are up to date, and return the logs
     needed for payments that a facilitator left open."""
     return await check_nodes(deployment, select_nodes(deployment.settings, deployment.settings.network))
 
 
-async def check_nodes(deployment: Deployment, nodes: NodeSet) -> Finding:
+async def check_nodes(deployment: DoctorContext, nodes: NodeSet) -> Finding:
     """Query each node, and check that enough of them respond."""
     if nodes.origin == "none":
-        return without_node(deployment, "only the facilitator can resolve unknown outcomes")
+        return missing_node(deployment, "only the facilitator can resolve unknown outcomes")
     results = await asyncio.gather(*(_query_with_timeout(deployment, url) for url in nodes.urls))
     states = sorted((each for each in results if isinstance(each, _NodeState)), key=lambda each: each.age)
     by_url = zip(nodes.urls, results, strict=True)
@@ -61,7 +61,7 @@ async def check_nodes(deployment: Deployment, nodes: NodeSet) -> Finding:
     return _evaluate(deployment, nodes, states[nodes.quorum - 1], problems)
 
 
-async def _query_with_timeout(deployment: Deployment, url: str) -> _NodeState | _NodeProblem:
+async def _query_with_timeout(deployment: DoctorContext, url: str) -> _NodeState | _NodeProblem:
     try:
         async with asyncio.timeout(TIMEOUT):
             return await _query_node(deployment, url)
@@ -69,7 +69,7 @@ async def _query_with_timeout(deployment: Deployment, url: str) -> _NodeState | 
         return _NodeProblem("the node does not respond in time", f"check {deployment.node_setting}")
 
 
-async def _query_node(deployment: Deployment, url: str) -> _NodeState | _NodeProblem:
+async def _query_node(deployment: DoctorContext, url: str) -> _NodeState | _NodeProblem:
     """Query everything that payments need from one node."""
     session = deployment.resources.session
     node_client = RpcNode(url, Upstream("node", "the node", session, max_bytes=4 * MEGABYTE, max_wait=5))
@@ -107,7 +107,7 @@ async def _has_safe_block(node_client: RpcNode) -> bool:
         return False
 
 
-def _token_address(deployment: Deployment) -> str | None:
+def _token_address(deployment: DoctorContext) -> str | None:
     """Return the payment token's address, or None; public nodes require a contract for log queries."""
     try:
         return deployment.settings.token.address
@@ -116,51 +116,51 @@ def _token_address(deployment: Deployment) -> str | None:
 
 
 def _too_few_nodes(
-    deployment: Deployment, nodes: NodeSet, problems: list[tuple[str, _NodeProblem]]
+    deployment: DoctorContext, nodes: NodeSet, problems: list[tuple[str, _NodeProblem]]
 ) -> Finding:
     if len(nodes.urls) == 1:
-        return failed(problems[0][1].what, problems[0][1].mend)
+        return fail(problems[0][1].what, problems[0][1].mend)
     if nodes.origin == "own":
-        return failed(
+        return fail(
             f"no node responds: {_format_problems(problems)}", f"check the nodes in {deployment.node_setting}"
         )
-    return failed(
+    return fail(
         f"too few of the {nodes.description} respond: {_format_problems(problems)}",
         f"set {deployment.node_setting} to your own node",
     )
 
 
 def _evaluate(
-    deployment: Deployment, nodes: NodeSet, state: _NodeState, problems: list[tuple[str, _NodeProblem]]
+    deployment: DoctorContext, nodes: NodeSet, state: _NodeState, problems: list[tuple[str, _NodeProblem]]
 ) -> Finding:
     """Evaluate the nodes after enough of them responded."""
     block, setting = f"block {state.block}, {max(0, state.age):.0f} s old", deployment.node_setting
-    if state.age > OLD:
+    if state.age > OLD_BLOCK_SECONDS:
         message = f"the latest block, {state.block}, is {state.age:.0f} s old"
-        stalled = state.age > STALLED and deployment.settings.development_chain is None
+        stalled = state.age > STALLED_BLOCK_SECONDS and deployment.settings.development_chain is None
         mend = f"check whether the node in {setting} has fallen behind"
-        return failed(message, mend) if stalled else warning(message, mend)
+        return fail(message, mend) if stalled else warn(message, mend)
     suffix = f"; not responding: {_format_problems(problems)}" if problems else ""
     if nodes.origin == "public":
         return ok(
             f"public nodes, {nodes.quorum} of {len(nodes.urls)} must agree; "
             f"set {setting} to use your own; {block}{suffix}"
         )
-    if any(map(in_the_clear, nodes.urls)):
-        return warning("the node is used over http, unencrypted", "use https")
-    hosts = ", ".join(map(host, nodes.urls))
+    if any(map(is_unencrypted, nodes.urls)):
+        return warn("the node is used over http, unencrypted", "use https")
+    hosts = ", ".join(map(display_origin, nodes.urls))
     safe = "" if state.has_safe_block else f", no safe block: the one {CONFIRMATIONS} blocks older is used"
     what = f"{hosts}, chain {deployment.settings.chain_id}, {block}{safe}{suffix}"
-    return warning(what, f"check the nodes in {setting}") if problems else ok(what)
+    return warn(what, f"check the nodes in {setting}") if problems else ok(what)
 
 
 def _format_problems(problems: list[tuple[str, _NodeProblem]]) -> str:
-    return "; ".join(f"{host(url)} ({each.what})" for url, each in problems)
+    return "; ".join(f"{display_origin(url)} ({each.what})" for url, each in problems)
 
 
-def without_node(deployment: Deployment, because: str = "the chain was not queried") -> Finding:
+def missing_node(deployment: DoctorContext, because: str = "the chain was not queried") -> Finding:
     """Return the finding for a missing node: a warning if payments use real money."""
     what, mend = f"{deployment.node_setting} is not set: {because}", f"set {deployment.node_setting}"
     if deployment.settings.development_chain is None and deployment.settings.pay_to:
-        return warning(what, mend)
-    return skipped(what, mend)
+        return warn(what, mend)
+    return skip(what, mend)

@@ -9,87 +9,87 @@ from urllib.parse import urlsplit
 import orjson
 
 from centgate.catalog import all_services
-from centgate.doctor.check import Finding, failed, ok, skipped, warning
-from centgate.doctor.deployment import Deployment, Reply, Unreached, in_the_clear, is_loopback
+from centgate.doctor.check import Finding, fail, ok, skip, warn
+from centgate.doctor.deployment import DoctorContext, HostUnreachable, TimedReply, is_loopback, is_unencrypted
 from centgate.payments.terms import PAYMENT_REQUIRED_MESSAGE, RouteTerms, build_terms
 
-GOOD, MOST = 3 * 1024, 8 * 1024
+SAFE_HEADER_BYTES, MAX_HEADER_BYTES = 3 * 1024, 8 * 1024
 """Header sizes in bytes: accepted everywhere, and the limit of common proxies and clients."""
 EXPOSED = frozenset({"payment-required", "payment-response"})
 ORIGIN = "https://example.org"
 
 
-async def public_url(deployment: Deployment) -> Finding:
+async def check_public_url(deployment: DoctorContext) -> Finding:
     """CENTGATE_PUBLIC_URL is https, reaches this deployment, and returns this deployment's terms."""
     settings = deployment.settings
     url = settings.public_url
     if problem := _check_url(deployment):
         return problem
     try:
-        health = await deployment.ask(f"{url}/health")
+        health = await deployment.request(f"{url}/health")
         if health.status != 200:
-            return failed(f"{url}/health returns status {health.status}", "check that the server is running")
+            return fail(f"{url}/health returns status {health.status}", "check that the server is running")
         if settings.pay_to is None:
             return ok(f"{url} responds")
         terms = _longest_terms(deployment)
-        reply = await deployment.ask(terms.url, method="POST")
-    except Unreached as why:
-        return failed(
+        reply = await deployment.request(terms.url, method="POST")
+    except HostUnreachable as why:
+        return fail(
             f"{url} does not respond: {why}", "start the server; check its name, certificate and proxy"
         )
     return _compare_terms(terms, reply) or ok(f"{url} returns this deployment's terms")
 
 
-def _check_url(deployment: Deployment) -> Finding | None:
+def _check_url(deployment: DoctorContext) -> Finding | None:
     """Return the problem of the URL itself, or None."""
     settings = deployment.settings
     url, is_development = settings.public_url, settings.development_chain is not None
     if url is None and is_development:
-        return skipped("CENTGATE_PUBLIC_URL is not set")
+        return skip("CENTGATE_PUBLIC_URL is not set")
     if url is None:
-        return warning(
+        return warn(
             f"CENTGATE_PUBLIC_URL is not set: the terms contain {settings.base_url}",
             "set it to the URL by which buyers reach this server",
         )
     if is_loopback(url) and not is_development:
-        return failed(f"{url} points buyers to their own machine", "set CENTGATE_PUBLIC_URL to a public name")
-    if in_the_clear(url):
-        return failed(
+        return fail(f"{url} points buyers to their own machine", "set CENTGATE_PUBLIC_URL to a public name")
+    if is_unencrypted(url):
+        return fail(
             f"{url} is not https: terms can be changed in transit",
             "use a reverse proxy with a certificate, and set CENTGATE_PUBLIC_URL to its https URL",
         )
     return None
 
 
-def _longest_terms(deployment: Deployment) -> RouteTerms:
+def _longest_terms(deployment: DoctorContext) -> RouteTerms:
     """Return the longest terms of all services: if these pass the proxy, all do."""
     return max(_all_terms(deployment), key=lambda terms: len(terms.header))
 
 
-def _all_terms(deployment: Deployment) -> list[RouteTerms]:
+def _all_terms(deployment: DoctorContext) -> list[RouteTerms]:
     return [build_terms(service, deployment.settings) for service in all_services()]
 
 
-def _compare_terms(terms: RouteTerms, reply: Reply) -> Finding | None:
+def _compare_terms(terms: RouteTerms, reply: TimedReply) -> Finding | None:
     """Compare a 402 response with this deployment's terms. Returns the problem, or None."""
     if reply.status != 402:
-        return failed(
+        return fail(
             f"an unpaid request to {terms.url} returns status {reply.status}, not 402",
             "check where CENTGATE_PUBLIC_URL points, and how the proxy handles POST",
         )
     header = reply.headers.get("PAYMENT-REQUIRED")
     if header is None:
-        return failed(
+        return fail(
             "the response header PAYMENT-REQUIRED is missing: buyers cannot pay",
             "configure the proxy to pass this response header unchanged",
         )
     offer = _decode_offer(header)
     if offer is None:
-        return failed("PAYMENT-REQUIRED arrives truncated or changed", "allow headers of 8 KB at the proxy")
+        return fail("PAYMENT-REQUIRED arrives truncated or changed", "allow headers of 8 KB at the proxy")
     expected: dict[str, Any] = {"accepts": [terms.requirements], "url": terms.url}
     actual: dict[str, Any] = {"accepts": offer.get("accepts"), "url": _resource_url(offer)}
     if actual != expected:
-        return failed(
+        return fail(
             f"the server there returns different terms ({', '.join(_differences(expected, actual))})",
             "give it these settings, or run this command with its settings",
         )
@@ -122,27 +122,27 @@ def _differences(expected: dict[str, Any], actual: dict[str, Any]) -> list[str]:
     ]
 
 
-async def proxy(deployment: Deployment) -> Finding:
+async def check_proxy(deployment: DoctorContext) -> Finding:
     """The proxy at the public URL allows browsers of an allowed origin to pay, and forwards payments."""
     settings = deployment.settings
     url = settings.public_url
     if url is None or settings.pay_to is None:
-        return skipped("CENTGATE_PUBLIC_URL or CENTGATE_PAY_TO is not set")
+        return skip("CENTGATE_PUBLIC_URL or CENTGATE_PAY_TO is not set")
     if not settings.allowed_origins:
-        return skipped("CENTGATE_ALLOWED_ORIGINS is empty")
+        return skip("CENTGATE_ALLOWED_ORIGINS is empty")
     origin = settings.allowed_origins[0].replace("*", "") or ORIGIN
     terms = _longest_terms(deployment)
     # a payment echoes the terms, so it has about the same length
     unreadable = b64encode(b"x" * (len(terms.header) * 3 // 4)).decode()
     try:
-        preflight_reply = await deployment.ask(
+        preflight_reply = await deployment.request(
             terms.url, method="OPTIONS", headers=_preflight_headers(origin)
         )
         headers = {"Origin": origin, "PAYMENT-SIGNATURE": unreadable, "Content-Type": "application/json"}
         body = orjson.dumps(terms.service.input_example)
-        paid_reply = await deployment.ask(terms.url, method="POST", headers=headers, body=body)
-    except Unreached as why:
-        return failed(f"{url} does not respond: {why}", "see the check `public-url`")
+        paid_reply = await deployment.request(terms.url, method="POST", headers=headers, body=body)
+    except HostUnreachable as why:
+        return fail(f"{url} does not respond: {why}", "see the check `public-url`")
     return (
         _check_cors(preflight_reply, paid_reply)
         or _check_payment_header(paid_reply)
@@ -158,26 +158,26 @@ def _preflight_headers(origin: str) -> dict[str, str]:
     }
 
 
-def _check_cors(preflight_reply: Reply, paid_reply: Reply) -> Finding | None:
+def _check_cors(preflight_reply: TimedReply, paid_reply: TimedReply) -> Finding | None:
     """Return the CORS problem that prevents pages of another origin from paying, or None."""
     mend = "let the server handle OPTIONS, and pass its Access-Control headers unchanged"
     if preflight_reply.status >= 300 or "Access-Control-Allow-Origin" not in preflight_reply.headers:
-        return failed(f"a browser's preflight request (OPTIONS) returns {preflight_reply.status}", mend)
+        return fail(f"a browser's preflight request (OPTIONS) returns {preflight_reply.status}", mend)
     allowed_headers = preflight_reply.headers.get("Access-Control-Allow-Headers", "").lower()
     if "payment-signature" not in allowed_headers and allowed_headers != "*":
-        return failed("browsers are not allowed to send PAYMENT-SIGNATURE", mend)
+        return fail("browsers are not allowed to send PAYMENT-SIGNATURE", mend)
     exposed_headers = paid_reply.headers.get("Access-Control-Expose-Headers", "").lower()
     if "Access-Control-Allow-Origin" not in paid_reply.headers or not {
         name.strip() for name in exposed_headers.split(",")
     } >= set(EXPOSED):
-        return failed("pages cannot read PAYMENT-REQUIRED and PAYMENT-RESPONSE", mend)
+        return fail("pages cannot read PAYMENT-REQUIRED and PAYMENT-RESPONSE", mend)
     return None
 
 
-def _check_payment_header(reply: Reply) -> Finding | None:
+def _check_payment_header(reply: TimedReply) -> Finding | None:
     """Check that a header of a payment's length reaches the server, which then reports that it is invalid."""
     if reply.status in (400, 413, 431, 494):
-        return failed(
+        return fail(
             f"a payment is too long for the proxy (status {reply.status})",
             "allow headers of 16 KB at the proxy",
         )
@@ -185,34 +185,34 @@ def _check_payment_header(reply: Reply) -> Finding | None:
     if (
         reply.status != 402 or offer.get("error", PAYMENT_REQUIRED_MESSAGE) == PAYMENT_REQUIRED_MESSAGE
     ):  # another error: the server read the header
-        return failed(
+        return fail(
             "PAYMENT-SIGNATURE does not reach the server: payments fail",
             "configure the proxy to forward this request header",
         )
     return None
 
 
-async def header_size(deployment: Deployment) -> Finding:
+async def check_header_size(deployment: DoctorContext) -> Finding:
     """The longest PAYMENT-REQUIRED of all routes is short enough for proxies, or arrives complete."""
     if deployment.settings.pay_to is None:
-        return skipped("CENTGATE_PAY_TO is not set: there are no terms")
+        return skip("CENTGATE_PAY_TO is not set: there are no terms")
     longest = _longest_terms(deployment)
     size, path = len(longest.header), urlsplit(longest.url).path
     what = f"the longest PAYMENT-REQUIRED has {size:,} bytes ({path})"
-    if GOOD < size <= MOST and await _arrives_complete(deployment, longest):
+    if SAFE_HEADER_BYTES < size <= MAX_HEADER_BYTES and await _arrives_complete(deployment, longest):
         return ok(f"{what}, and arrives complete")
-    if size > MOST:
-        return failed(what, "shorten CENTGATE_PUBLIC_URL and CENTGATE_ASSET_NAME: many proxies limit to 8 KB")
-    if size > GOOD:
-        return warning(what, "check that your proxies allow response headers of 8 KB")
+    if size > MAX_HEADER_BYTES:
+        return fail(what, "shorten CENTGATE_PUBLIC_URL and CENTGATE_ASSET_NAME: many proxies limit to 8 KB")
+    if size > SAFE_HEADER_BYTES:
+        return warn(what, "check that your proxies allow response headers of 8 KB")
     return ok(what)
 
 
-async def _arrives_complete(deployment: Deployment, terms: RouteTerms) -> bool:
+async def _arrives_complete(deployment: DoctorContext, terms: RouteTerms) -> bool:
     if deployment.settings.public_url is None:
         return False
     try:
-        reply = await deployment.ask(terms.url, method="POST")
-    except Unreached:
+        reply = await deployment.request(terms.url, method="POST")
+    except HostUnreachable:
         return False
     return _decode_offer(reply.headers.get("PAYMENT-REQUIRED", "")) is not None

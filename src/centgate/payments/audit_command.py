@@ -11,7 +11,7 @@ from typing import Any
 import aiohttp
 from rich.table import Table
 
-from centgate.client.shell.printing import console, line
+from centgate.client.shell.printing import create_console, text_line
 from centgate.payments import audit_queries
 from centgate.payments.audit import (
     FINDING_ADVICE,
@@ -183,16 +183,16 @@ def _print_results(results: Sequence[AuditResult], output_format: OutputFormat) 
         print_json({"findings": [*map(_finding_entry, findings)], "audited": [*map(_result_entry, results)]})
         return
     if findings:
-        print_renderable(_findings_table(findings, console().width))
+        print_renderable(_findings_table(findings, create_console().width))
         for kind in FINDING_KINDS:
             if any(finding.kind == kind for finding in findings):
                 print_renderable(
-                    line(
+                    text_line(
                         f"\n{kind}: {FINDING_MEANINGS[kind]}. {FINDING_ADVICE[kind][0].upper()}{FINDING_ADVICE[kind][1:]}."
                     )
                 )
     for result in results:
-        print_renderable(line(f"\n{_describe_result(result)}" if findings else _describe_result(result)))
+        print_renderable(text_line(f"\n{_describe_result(result)}" if findings else _describe_result(result)))
     if not results:
         print_message(
             "nothing to audit: CENTGATE_PAY_TO is not set, and there are no payments in that period"

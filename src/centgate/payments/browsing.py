@@ -12,7 +12,7 @@ from typing import Any
 
 import orjson
 
-from centgate.client.shell.printing import console, line
+from centgate.client.shell.printing import create_console, text_line
 from centgate.payments import telling
 from centgate.payments.columns import DAILY_COLUMNS, PAYMENT_COLUMNS
 from centgate.payments.desk import (
@@ -92,9 +92,9 @@ async def list_payments(
     if output_format == "json":
         print_json({"payments": [payment_entry(each, context.view) for each in records], "next": next_cursor})
     elif records:
-        print_renderable(telling.payments_table(records, context.view, console().width))
+        print_renderable(telling.payments_table(records, context.view, create_console().width))
         if next_cursor:
-            print_renderable(line(f"\nNext page: --after {next_cursor}"))
+            print_renderable(text_line(f"\nNext page: --after {next_cursor}"))
     else:
         context.print_empty(
             "no payment matches" if options != PaymentFilterOptions() else "no payment was presented yet"
@@ -125,10 +125,10 @@ async def show_payment(
     for record, answer, history in details:
         stored_answer = _answer_entry(answer, body=False) if answer else None
         print_renderable(
-            telling.render_payment(record, context.view, stored_answer, console().width, history)
+            telling.render_payment(record, context.view, stored_answer, create_console().width, history)
         )
         if include_body and answer:
-            print_renderable(line(_decode_body(answer)))
+            print_renderable(text_line(_decode_body(answer)))
     return 0
 
 
@@ -175,7 +175,7 @@ async def show_summary(
     elif output_format in ("csv", "jsonl"):
         EntryWriter(sys.stdout, output_format, tuple(DAILY_COLUMNS)).write_entries(map(daily_entry, lines))
     elif lines:
-        print_renderable(telling.summary_table(lines, sums, console().width))
+        print_renderable(telling.summary_table(lines, sums, create_console().width))
     else:
         context.print_empty("no payment was presented in that time")
     return 0

@@ -12,7 +12,7 @@ from typing import Any, Literal
 from rich.console import RenderableType
 from rich.table import Table
 
-from centgate.client.shell.printing import as_json, console, line, write_nowhere
+from centgate.client.shell.printing import create_console, discard_stdout, format_json, text_line
 from centgate.dollars import is_test_network
 from centgate.log import configure_logging
 from centgate.payments.entries import ViewSettings
@@ -61,7 +61,7 @@ def run_command(work: Callable[[CommandContext], Awaitable[ExitCode]]) -> ExitCo
             "CENTGATE_DATABASE_URL is correct"
         )
     except BrokenPipeError:  # the reader closed the pipe
-        write_nowhere()
+        discard_stdout()
         return 0
     except OSError as error:
         print_message(f"{error.filename or 'the output'} cannot be written: {error.strerror or error}")
@@ -73,12 +73,12 @@ def run_command(work: Callable[[CommandContext], Awaitable[ExitCode]]) -> ExitCo
 
 def print_renderable(content: RenderableType) -> None:
     """Print a table in the terminal's width, or a line without wrapping."""
-    console().print(content, soft_wrap=not isinstance(content, Table))
+    create_console().print(content, soft_wrap=not isinstance(content, Table))
 
 
 def print_json(content: Any) -> None:
     """Print JSON to standard output."""
-    console().print(line(as_json(content)), soft_wrap=True)
+    create_console().print(text_line(format_json(content)), soft_wrap=True)
 
 
 async def _run_in_context(

@@ -8,7 +8,7 @@ from collections.abc import AsyncGenerator
 from functools import partial
 from typing import Any
 
-from centgate.client.shell.printing import console, line
+from centgate.client.shell.printing import create_console, text_line
 from centgate.dollars import is_test_network
 from centgate.payments import telling
 from centgate.payments.columns import REFUND_COLUMNS
@@ -43,12 +43,12 @@ async def show_refund_list(
         rows = [refund_entry(each, context.view) for each in records]
         print_json({"payments": rows, "totals": _owed_totals(records)})
     elif records:
-        print_renderable(telling.refunds_table(records, context.view, console().width))
+        print_renderable(telling.refunds_table(records, context.view, create_console().width))
         for each in _owed_totals(records):
             count, asset, network = (each[name] for name in ("payments", "asset", "network"))
             total = format_money(int(each["amount"]), network)
-            print_renderable(line(f"\nPayments: {count}, {total} in all ({asset} on {network})"))
-        print_renderable(line(f"\n{telling.describe_refund()}"))
+            print_renderable(text_line(f"\nPayments: {count}, {total} in all ({asset} on {network})"))
+        print_renderable(text_line(f"\n{telling.describe_refund()}"))
     else:
         context.print_empty("no payment is to be refunded")
     return 0
@@ -84,7 +84,9 @@ async def mark_refunded(context: CommandContext, name: str, transaction: str, *,
         )
         return 1
     amount = format_money(record.amount, record.key.network)
-    print_renderable(line(f"{telling.payment_reference(record)}: {amount} refunded in {transaction.lower()}"))
+    print_renderable(
+        text_line(f"{telling.payment_reference(record)}: {amount} refunded in {transaction.lower()}")
+    )
     return 0
 
 

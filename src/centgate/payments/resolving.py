@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from centgate.client.shell.printing import console, line
+from centgate.client.shell.printing import create_console, text_line
 from centgate.payments import telling
 from centgate.payments.desk import (
     CommandContext,
@@ -51,10 +51,10 @@ async def reconcile_now(
         context.print_empty("no payment is open")
     else:
         if resolutions:
-            print_renderable(telling.resolutions_table(resolutions, console().width))
+            print_renderable(telling.resolutions_table(resolutions, create_console().width))
         busy = sum(each.key not in checked for each in after)
         busy_note = f" ({busy} claimed by servers that are processing them or have just died)" if busy else ""
-        print_renderable(line(f"\nOpen before: {len(before)}, now: {len(after)}{busy_note}."))
+        print_renderable(text_line(f"\nOpen before: {len(before)}, now: {len(after)}{busy_note}."))
         if busy:
             print_message("run it again in a few seconds: claims of a server that died expire by then")
     return 1 if after else 0
@@ -66,8 +66,8 @@ def _show_open(
     if output_format == "json":
         print_json({"wouldAsk": [payment_entry(each, context.view) for each in before]})
     elif before:
-        print_renderable(telling.payments_table(before, context.view, console().width))
-        print_renderable(line(f"\nOpen: {len(before)}. Nothing was looked up."))
+        print_renderable(telling.payments_table(before, context.view, create_console().width))
+        print_renderable(text_line(f"\nOpen: {len(before)}. Nothing was looked up."))
     else:
         context.print_empty("no payment is open")
     return 1 if before else 0

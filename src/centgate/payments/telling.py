@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from rich.table import Table
 from rich.text import Text
 
-from centgate.client.shell.printing import plain, styled
+from centgate.client.shell.printing import escape_controls, render_status
 from centgate.payments.entries import ViewSettings, daily_entry, format_dollars_cell, format_money
 from centgate.payments.periods import format_age, format_iso
 from centgate.payments.records import PaymentRecord
@@ -40,8 +40,8 @@ def payments_table(records: Iterable[PaymentRecord], view: ViewSettings, width: 
     for record in records:
         cells = {
             "time": _format_second(record.created_at),
-            "service": plain(record.service),
-            "state": styled(status_label(record, view)),
+            "service": escape_controls(record.service),
+            "state": render_status(status_label(record, view)),
             "dollars": format_dollars_cell(record.amount, record.key.network),
             "payer": shorten_name(record.key.payer, width),
             "id": shorten_name(record.transaction or record.key.nonce, width),
@@ -58,12 +58,12 @@ def refunds_table(records: Iterable[PaymentRecord], view: ViewSettings, width: i
     table = _create_table(names)
     for record in records:
         cells = {
-            "payer": plain(record.key.payer)
+            "payer": escape_controls(record.key.payer)
             if width >= _FULL_PAYER_MIN_WIDTH
             else shorten_name(record.key.payer, width),
             "dollars": format_dollars_cell(record.amount, record.key.network),
             "age": format_age(view.now - (record.settled_at or record.updated_at)),
-            "state": styled(status_label(record, view)),
+            "state": render_status(status_label(record, view)),
             "transaction": shorten_name(record.transaction or "", width),
         }
         table.add_row(*(cells[name] for name in names))
@@ -85,7 +85,7 @@ def summary_table(lines: Sequence[DailyTotals], sums: Sequence[DailyTotals], wid
         asset = shorten_name(str(each["asset"]), width)
         cell = format_dollars_cell(line.figures.amount, line.network)
         cells = {**each, "day": each["day"] or "all", "asset": asset, "dollars": cell}
-        table.add_row(*(plain(cells[name]) for name in names))
+        table.add_row(*(escape_controls(cells[name]) for name in names))
     return table
 
 
@@ -96,7 +96,9 @@ def resolutions_table(rows: Iterable[ReconcileResult], width: int) -> Table:
         payment = f"{shorten_name(row.key.payer, width)}:{shorten_name(row.key.nonce, width)}"
         why = row.reason or (f"in {shorten_name(row.transaction, width)}" if row.transaction else "")
         table.add_row(
-            payment, styled("open" if row.state_after == "settling" else row.state_after), plain(why)
+            payment,
+            render_status("open" if row.state_after == "settling" else row.state_after),
+            escape_controls(why),
         )
     return table
 
@@ -108,7 +110,7 @@ def status_label(record: PaymentRecord, view: ViewSettings) -> str:
 
 def shorten_name(name: str, width: int) -> str:
     """Shorten a long name for narrow terminals; `payments show` accepts the short form."""
-    name = plain(name)
+    name = escape_controls(name)
     return name if width >= FULL_NAME_WIDTH or len(name) <= 16 else f"{name[:8]}…{name[-4:]}"
 
 
@@ -255,7 +257,7 @@ def _describe_answer(answer: dict[str, Any] | None) -> str:
 
 def _render_paragraph(label: str, sentence: str, width: int) -> Text:
     room = max(width - _LABEL_WIDTH, 24)
-    lines = wrap(plain(sentence), room, break_long_words=False, break_on_hyphens=False)
+    lines = wrap(escape_controls(sentence), room, break_long_words=False, break_on_hyphens=False)
     return Text.assemble((f"{label:<{_LABEL_WIDTH}}", "cyan"), f"\n{' ' * _LABEL_WIDTH}".join(lines))
 
 

@@ -22,7 +22,7 @@ _TYPE_LABELS = {
 }
 
 
-class BadArguments(ValueError):
+class InvalidArguments(ValueError):
     """The arguments do not match the schema; `problems` lists every problem."""
 
     def __init__(self, problems: Iterable[str]) -> None:
@@ -30,18 +30,18 @@ class BadArguments(ValueError):
         super().__init__("; ".join(self.problems))
 
 
-def read_body(text: str | bytes) -> dict[str, Any]:
+def parse_body(text: str | bytes) -> dict[str, Any]:
     """Parse a JSON object; bytes may be UTF-8, UTF-16 or UTF-32. Raises BadArguments."""
     try:
         body: Any = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise BadArguments([f"the body is not JSON: {error}"]) from error
+        raise InvalidArguments([f"the body is not JSON: {error}"]) from error
     if not isinstance(body, dict):
-        raise BadArguments(['the body is not a JSON object: it must look like {"key": "value"}'])
+        raise InvalidArguments(['the body is not a JSON object: it must look like {"key": "value"}'])
     return cast(dict[str, Any], body)
 
 
-def read_pairs(pairs: Iterable[str], schema: Schema) -> dict[str, Any]:
+def parse_pairs(pairs: Iterable[str], schema: Schema) -> dict[str, Any]:
     """Parse `key=value` pairs into a request body; a repeated key adds to a list.
 
     Raises BadArguments with every problem of single fields. The API checks rules across fields, before it
@@ -51,7 +51,7 @@ def read_pairs(pairs: Iterable[str], schema: Schema) -> dict[str, Any]:
     problems: list[str] = []
     for pair in pairs:
         key, equals, value = pair.partition("=")
-        name = spelt(key, schema["properties"])
+        name = match_key(key, schema["properties"])
         if not equals:
             problems.append(f"{pair!r} is not key=value; {_describe_keys(schema)}")
         elif name is None:
@@ -61,36 +61,38 @@ def read_pairs(pairs: Iterable[str], schema: Schema) -> dict[str, Any]:
             values_by_key.setdefault(name, []).append(value)
     body = _parse_fields(values_by_key, schema, problems)
     if problems:
-        raise BadArguments(problems)
+        raise InvalidArguments(problems)
     return body
 
 
-def require_all(body: Mapping[str, Any], schema: Schema) -> None:
+def require_keys(body: Mapping[str, Any], schema: Schema) -> None:
     """Raise BadArguments if required keys are missing, with every such key."""
     missing = [name for name in schema.get("required", ()) if name not in body]
     if missing:
-        raise BadArguments([f"{name} is required: {meaning(schema['properties'][name])}" for name in missing])
+        raise InvalidArguments(
+            [f"{name} is required: {describe_field(schema['properties'][name])}" for name in missing]
+        )
 
 
-def command(slug: str, body: Mapping[str, Any], *, network: str | None = None) -> str:
+def format_command(slug: str, body: Mapping[str, Any], *, network: str | None = None) -> str:
     """Return the shell command that sends a body to a service, with the network to pay on."""
     pairs = [f"{name}={value}" for name, value in body.items() for value in _to_arguments(value)]
     return shlex.join(["centgate", "call", slug, *pairs, *(["--network", network] if network else [])])
 
 
-def network_to_name(network: str) -> str | None:
+def network_to_enable(network: str) -> str | None:
     """Return the network if it must be enabled explicitly; None for test networks and unknown networks."""
     return network if network in USDC and network not in TEST_NETWORKS else None
 
 
-def spelt(key: str, names: Iterable[str]) -> str | None:
+def match_key(key: str, names: Iterable[str]) -> str | None:
     """Return the field that a key matches: `token-address` and `token_address` are `tokenAddress`."""
     return next((name for name in names if _normalize(name) == _normalize(key)), None)
 
 
-def meaning(schema: Schema) -> str:
+def describe_field(schema: Schema) -> str:
     """Describe a field: its purpose and its allowed values."""
-    parts = [schema.get("description", "").rstrip("."), bounds(schema)]
+    parts = [schema.get("description", "").rstrip("."), describe_limits(schema)]
     if parts == [parts[0], _TYPE_LABELS["string"]] and parts[0]:
         parts.pop()  # "text" is no information: every argument is text
     if "default" in schema:
@@ -98,7 +100,7 @@ def meaning(schema: Schema) -> str:
     return "; ".join(part for part in parts if part)
 
 
-def bounds(schema: Schema) -> str:
+def describe_limits(schema: Schema) -> str:
     """Describe the allowed values: the type, the enum or the limits."""
     if "enum" in schema or "const" in schema:
         return "one of " + ", ".join(map(str, schema.get("enum", [schema.get("const")])))
@@ -128,7 +130,7 @@ def _parse_fields(
         try:
             body[name] = _parse_value(texts, field)
         except ValueError as error:
-            problems.append(f"{name}: {error}; expected: {meaning(field)}")
+            problems.append(f"{name}: {error}; expected: {describe_field(field)}")
     return body
 
 

@@ -7,10 +7,10 @@ from decimal import Decimal
 
 from centgate.client.errors import Drift
 from centgate.client.exchange import Way
-from centgate.client.shell.node import call_node, parse_number, read_network, run_at_node
+from centgate.client.shell.node import call_node, parse_number, read_network, run_node_operation
 from centgate.dollars import USDC, Asset
 
-BALANCE_OF = "0x70a08231"
+BALANCE_OF_SELECTOR = "0x70a08231"
 """Selector of ERC-20's `balanceOf(address)`."""
 
 
@@ -27,13 +27,13 @@ def read_balance(rpc: str, address: str) -> Balance:
 
     Raises Unreachable if the node does not respond, Drift if it is not a node or its network has no USDC.
     """
-    return run_at_node(rpc, _query_balance(rpc, address))
+    return run_node_operation(rpc, _query_balance(rpc, address))
 
 
 def _query_balance(rpc: str, address: str) -> Way[Balance]:
     network = yield from read_network(rpc)
     token = _usdc_of(network)
-    call = {"to": token.address, "data": BALANCE_OF + address[2:].lower().rjust(64, "0")}
+    call = {"to": token.address, "data": BALANCE_OF_SELECTOR + address[2:].lower().rjust(64, "0")}
     base_units = parse_number((yield from call_node(rpc, "eth_call", [call, "latest"])))
     return Balance(network, Decimal(base_units) / 10**token.decimals)
 

@@ -31,17 +31,17 @@ Exit codes:
 
 
 def _complete_slugs(context: typer.Context, incomplete: str) -> list[tuple[str, str]]:
-    from centgate.client.shell.completion import api_of, slugs
+    from centgate.client.shell.completion import api_origin, complete_slug
 
-    return slugs(api_of(context.params.get("api")), incomplete)
+    return complete_slug(api_origin(context.params.get("api")), incomplete)
 
 
 def _complete_pairs(context: typer.Context, incomplete: str) -> list[tuple[str, str]]:
-    from centgate.client.shell.completion import api_of, pairs
+    from centgate.client.shell.completion import api_origin, complete_pair
 
     params = context.params
-    return pairs(
-        api_of(params.get("api")), params.get("slug") or "", list(params.get("pairs") or ()), incomplete
+    return complete_pair(
+        api_origin(params.get("api")), params.get("slug") or "", list(params.get("pairs") or ()), incomplete
     )
 
 
@@ -103,12 +103,12 @@ def call(
 
     If an earlier run with the same input left a payment open, it is sent again, never a second one.
     """
-    from centgate.client.shell.calling import Question, buy, show_terms
+    from centgate.client.shell.calling import CallArguments, run_purchase, show_terms
 
-    question = Question(
+    question = CallArguments(
         slug, tuple(pairs or ()), body, api=api, max_price=max_price, networks=tuple(network or ())
     )
-    raise typer.Exit((show_terms if dry_run else buy)(question, json=as_json))
+    raise typer.Exit((show_terms if dry_run else run_purchase)(question, json=as_json))
 
 
 @app.command()

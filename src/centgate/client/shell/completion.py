@@ -16,56 +16,56 @@ import platformdirs
 from pydantic import ValidationError
 
 from centgate.client.errors import BuyerError
-from centgate.client.origin import origin_of
+from centgate.client.origin import parse_origin
 from centgate.client.settings import BuyerSettings
-from centgate.client.shell.arguments import Schema, spelt
+from centgate.client.shell.arguments import Schema, match_key
 
-SECONDS = 1.0
+FETCH_TIMEOUT = 1.0
 """Timeout in seconds before a cached copy of the catalogue is used."""
-MOST_BYTES = 1 << 20
+MAX_RESPONSE_BYTES = 1 << 20
 
-Offer = tuple[str, str]
+Completion = tuple[str, str]
 """Completion and its description."""
 
 
-def api_of(given: str | None) -> str:
+def api_origin(api: str | None) -> str:
     """Return the origin of the API that the command would call; empty if it is invalid."""
     try:
-        return origin_of(given or BuyerSettings().api_url)
+        return parse_origin(api or BuyerSettings().api_url)
     except (BuyerError, ValidationError):
         return ""
 
 
-def slugs(api: str, incomplete: str) -> list[Offer]:
+def complete_slug(api: str, incomplete: str) -> list[Completion]:
     """Complete a service slug."""
     offers = [(each["slug"], each["summary"]) for each in _load_catalog(api, "services").get("services", [])]
     return _sanitize(offer for offer in offers if offer[0].startswith(incomplete))
 
 
-def pairs(api: str, slug: str, given: list[str], incomplete: str) -> list[Offer]:
+def complete_pair(api: str, slug: str, words: list[str], incomplete: str) -> list[Completion]:
     """Complete `key=value`: unused keys, with their values if the schema lists them.
 
     bash splits words at `=`: there a value is completed alone, after the words `chain` and `=`; Typer omits
     the latter while nothing follows it.
     """
     schema: Schema = _load_catalog(api, f"services/{slug}").get("inputSchema", {})
-    if given and not incomplete and (values := _values_of(schema, given[-1])):
+    if words and not incomplete and (values := _values_of(schema, words[-1])):
         return _sanitize((value, "") for value in values)
-    if len(given) > 1 and given[-1] == "=":
+    if len(words) > 1 and words[-1] == "=":
         return _sanitize(
-            (value, "") for value in _values_of(schema, given[-2]) if value.startswith(incomplete)
+            (value, "") for value in _values_of(schema, words[-2]) if value.startswith(incomplete)
         )
-    used = {pair.partition("=")[0] for pair in given}
+    used = {pair.partition("=")[0] for pair in words}
     return _sanitize(offer for offer in _pair_offers(schema, used) if offer[0].startswith(incomplete))
 
 
-def _sanitize(offers: Iterable[Offer]) -> list[Offer]:
+def _sanitize(offers: Iterable[Completion]) -> list[Completion]:
     """Remove unsafe completions and characters: zsh evaluates completions, and an API is untrusted."""
     cleaned = [(offer, re.sub(r"[^\w .,;:/-]", "", meaning)) for offer, meaning in offers]
     return [(offer, meaning) for offer, meaning in cleaned if re.fullmatch(r"[\w.=-]+", offer)]
 
 
-def _pair_offers(schema: Schema, used: set[str]) -> Iterator[Offer]:
+def _pair_offers(schema: Schema, used: set[str]) -> Iterator[Completion]:
     for name, field in schema.get("properties", {}).items():
         if name in used and field.get("type") != "array":
             continue
@@ -77,7 +77,7 @@ def _pair_offers(schema: Schema, used: set[str]) -> Iterator[Offer]:
 def _values_of(schema: Schema, key: str) -> list[str]:
     """Return the values of a key, if the schema lists them or the key is a boolean."""
     properties: Mapping[str, Any] = schema.get("properties", {})
-    field = properties.get(spelt(key, properties) or "", {})
+    field = properties.get(match_key(key, properties) or "", {})
     words = ["true", "false"] if field.get("type") == "boolean" else field.get("enum", [])
     return [str(word) for word in words]
 
@@ -100,11 +100,11 @@ def _load_catalog(api: str, path: str) -> dict[str, Any]:
 
 def _fetch_json(url: str) -> dict[str, Any]:
     """Fetch a JSON object. Raises ValueError if it is not an object, too large or too slow."""
-    deadline, content = time.monotonic() + SECONDS, b""
-    with httpx2.stream("GET", url, timeout=SECONDS, trust_env=False) as response:
+    deadline, content = time.monotonic() + FETCH_TIMEOUT, b""
+    with httpx2.stream("GET", url, timeout=FETCH_TIMEOUT, trust_env=False) as response:
         for chunk in response.raise_for_status().iter_bytes():
             content += chunk
-            if time.monotonic() > deadline or len(content) > MOST_BYTES:
+            if time.monotonic() > deadline or len(content) > MAX_RESPONSE_BYTES:
                 raise ValueError(f"{url} takes too long")
     parsed: Any = json.loads(content)
     if not isinstance(parsed, dict):

@@ -8,20 +8,20 @@ from centgate.client import BuyerError, Centgate, Ledger, Wallet
 from centgate.client.errors import NoWallet
 from centgate.client.settings import BuyerSettings
 from centgate.client.shell.balance import read_balance
-from centgate.client.shell.printing import as_json, console, line
-from centgate.client.shell.showing import pairs_page, receipts_json, receipts_page
-from centgate.client.shell.telling import ExitCode, settings_given, told
+from centgate.client.shell.printing import create_console, format_json, text_line
+from centgate.client.shell.showing import receipts_json, render_pairs, render_receipts
+from centgate.client.shell.telling import ExitCode, read_buyer_settings, reports_errors
 
 
-@told
+@reports_errors
 def make_wallet(path: Path | None) -> ExitCode:
     """Generate a key in a new file."""
-    file = settings_given(wallet=path).wallet.expanduser()
+    file = read_buyer_settings(wallet=path).wallet.expanduser()
     wallet = Wallet.new(file)
-    out = console()
-    out.print(pairs_page({"address": wallet.address, "key file": str(file)}), soft_wrap=True)
+    out = create_console()
+    out.print(render_pairs({"address": wallet.address, "key file": str(file)}), soft_wrap=True)
     out.print(
-        line(
+        text_line(
             "Back up the file: anyone who has it can spend the money. Send USDC to the address, on the "
             "network that `centgate wallet show` names; no other coin is needed."
         )
@@ -29,10 +29,10 @@ def make_wallet(path: Path | None) -> ExitCode:
     return 0
 
 
-@told
+@reports_errors
 def show_wallet(path: Path | None, api: str | None, rpc: str | None) -> ExitCode:
     """Print the address, the API's payment network, and the balance if a node is given."""
-    settings = settings_given(wallet=path, api_url=api)
+    settings = read_buyer_settings(wallet=path, api_url=api)
     wallet = settings.open_wallet()
     if wallet is None:
         raise NoWallet(f"there is no wallet: make one with `centgate wallet new` ({settings.wallet})")
@@ -45,19 +45,19 @@ def show_wallet(path: Path | None, api: str | None, rpc: str | None) -> ExitCode
         "balance": _format_balance(wallet, rpc) if rpc else "not read: name a node with --rpc",
         "to fund it": f"send USDC on {network or 'its network'} to the address; no other coin is needed",
     }
-    console().print(pairs_page(lines), soft_wrap=True)
+    create_console().print(render_pairs(lines), soft_wrap=True)
     return 0
 
 
-@told
+@reports_errors
 def show_receipts(*, json: bool) -> ExitCode:
     """Print the current state of every payment in the ledger."""
-    records = Ledger(settings_given().ledger).records()
-    out = console()
+    records = Ledger(read_buyer_settings().ledger).records()
+    out = create_console()
     if json:
-        out.print(line(as_json(receipts_json(records))), soft_wrap=True)
+        out.print(text_line(format_json(receipts_json(records))), soft_wrap=True)
     else:
-        out.print(receipts_page(records) if records else line("No payments yet."), soft_wrap=True)
+        out.print(render_receipts(records) if records else text_line("No payments yet."), soft_wrap=True)
     return 0
 
 

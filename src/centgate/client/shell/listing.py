@@ -12,27 +12,27 @@ from rich.table import Table
 from rich.text import Text
 
 from centgate.client import Centgate
-from centgate.client.catalog import Entry
-from centgate.client.shell.arguments import bounds, meaning
-from centgate.client.shell.printing import plain
+from centgate.client.catalog import ServiceDetail
+from centgate.client.shell.arguments import describe_field, describe_limits
+from centgate.client.shell.printing import escape_controls
 
-AT_ONCE = 8
+MAX_CONCURRENT_REQUESTS = 8
 """Maximum concurrent requests for services."""
 
 
-def read_services(client: Centgate, slugs: Iterable[str]) -> list[Entry]:
+def fetch_service_details(client: Centgate, slugs: Iterable[str]) -> list[ServiceDetail]:
     """Fetch these services with their schemas, in this order."""
-    with ThreadPoolExecutor(AT_ONCE) as threads:
+    with ThreadPoolExecutor(MAX_CONCURRENT_REQUESTS) as threads:
         return list(threads.map(client.service, slugs))
 
 
-def entry_json(service: Entry) -> dict[str, Any]:
+def service_json(service: ServiceDetail) -> dict[str, Any]:
     """Return a service as JSON, with `available`: whether it can be bought there."""
     is_available = service.available and service.payment.enforced
     return {**service.model_dump(mode="json", by_alias=True), "available": is_available}
 
 
-def services_table(services: list[Entry]) -> RenderableType:
+def render_services(services: list[ServiceDetail]) -> RenderableType:
     """Render a row per service: price, availability and summary."""
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="cyan")
     table.add_column("service", no_wrap=True)
@@ -40,20 +40,25 @@ def services_table(services: list[Entry]) -> RenderableType:
     table.add_column("sold here", no_wrap=True)
     table.add_column("what it tells", overflow="fold")
     for each in services:
-        table.add_row(plain(each.slug), plain(each.price), _availability(each), plain(each.summary))
+        table.add_row(
+            escape_controls(each.slug),
+            escape_controls(each.price),
+            _availability(each),
+            escape_controls(each.summary),
+        )
     return table
 
 
-def service_page(service: Entry) -> RenderableType:
+def render_service(service: ServiceDetail) -> RenderableType:
     """Render all details of one service."""
     return Group(
         Text.assemble(
-            (plain(service.title), "bold"),
-            f"  {plain(service.price)} a call, sold here: ",
+            (escape_controls(service.title), "bold"),
+            f"  {escape_controls(service.price)} a call, sold here: ",
             _availability(service),
         ),
-        Text(plain(service.summary)),
-        *([Text(plain(service.description))] if service.description != service.summary else []),
+        Text(escape_controls(service.summary)),
+        *([Text(escape_controls(service.description))] if service.description != service.summary else []),
         *_section("takes", _fields_table(service.input_schema, _required_labels(service.input_schema))),
         *_section("gives", _fields_table(service.output_schema, {})),
         *_section("sources", _providers_table(service)),
@@ -62,7 +67,7 @@ def service_page(service: Entry) -> RenderableType:
     )
 
 
-def _availability(service: Entry) -> Text:
+def _availability(service: ServiceDetail) -> Text:
     """Render the availability of a service."""
     if not service.payment.enforced:
         return Text("no, takes no payments", style="yellow")
@@ -79,7 +84,7 @@ def _bullet_list(lines: Iterable[str]) -> RenderableType:
     table.add_column()
     table.add_column(overflow="fold")
     for each in lines:
-        table.add_row("-", plain(each))
+        table.add_row("-", escape_controls(each))
     return table
 
 
@@ -93,16 +98,21 @@ def _fields_table(schema: Mapping[str, Any], required_labels: Mapping[str, str])
     for name, field in properties.items():
         field_schema = cast(dict[str, Any], field) if isinstance(field, dict) else {}
         table.add_row(
-            plain(name),
+            escape_controls(name),
             required_labels.get(name, _type_label(field_schema)),
-            plain(meaning(field_schema) if required_labels else _describe_output(field_schema)),
+            escape_controls(
+                describe_field(field_schema) if required_labels else _describe_output(field_schema)
+            ),
         )
     return table
 
 
 def _describe_output(schema: Mapping[str, Any]) -> str:
     """Describe an output field, with its enum values."""
-    parts = [str(schema.get("description", "")).rstrip("."), bounds(schema) if "enum" in schema else ""]
+    parts = [
+        str(schema.get("description", "")).rstrip("."),
+        describe_limits(schema) if "enum" in schema else "",
+    ]
     return "; ".join(part for part in parts if part)
 
 
@@ -116,10 +126,10 @@ def _type_label(schema: Mapping[str, Any]) -> str:
     """Return the JSON type of a field, in one word."""
     branches = [each for each in schema.get("anyOf", [schema]) if each.get("type") != "null"]
     first: Mapping[str, Any] = branches[0] if branches else schema
-    return plain(first.get("type", "object"))
+    return escape_controls(first.get("type", "object"))
 
 
-def _providers_table(service: Entry) -> RenderableType:
+def _providers_table(service: ServiceDetail) -> RenderableType:
     """Render the providers of a service with their role and configuration state."""
     configured = {source.name: source.configured for source in service.sources}
     table = Table.grid(padding=(0, 2, 0, 0))
@@ -128,5 +138,5 @@ def _providers_table(service: Entry) -> RenderableType:
     table.add_column(style="yellow")
     for each in service.providers:
         missing = "" if configured.get(each.name, True) else "not set up here"
-        table.add_row(plain(each.label), plain(each.role), missing)
+        table.add_row(escape_controls(each.label), escape_controls(each.role), missing)
     return table

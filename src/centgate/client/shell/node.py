@@ -10,22 +10,22 @@ import orjson
 
 from centgate.client.errors import Drift, Unreachable
 from centgate.client.event_loop import EventLoopThread
-from centgate.client.exchange import Broken, Send, Way, ask, async_http
+from centgate.client.exchange import Broken, Send, Way, ask, create_http_client
 
-LONGEST = 66
+MAX_WORD_LENGTH = 66
 """Characters of a 32-byte word in hex."""
-SECONDS = 10.0
+NODE_TIMEOUT = 10.0
 """Total timeout of one request."""
 
 T = TypeVar("T")
 
 
-def run_at_node(rpc: str, way: Way[T]) -> T:
+def run_node_operation(rpc: str, way: Way[T]) -> T:
     """Run an operation of requests to a node and return its result.
 
     Raises Unreachable if the node does not respond, Drift if its response is not that of a node.
     """
-    loop = EventLoopThread(partial(async_http, "", "none", None))
+    loop = EventLoopThread(partial(create_http_client, "", "none", None))
     try:
         return loop.go(way)
     except httpx2.InvalidURL as error:
@@ -39,7 +39,9 @@ def run_at_node(rpc: str, way: Way[T]) -> T:
 def call_node(rpc: str, method: str, params: list[Any]) -> Way[Any]:
     """Send a JSON-RPC call and return its result."""
     body = orjson.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params})
-    reply = yield from ask(Send("POST", rpc, body, {"Content-Type": "application/json"}, SECONDS, SECONDS))
+    reply = yield from ask(
+        Send("POST", rpc, body, {"Content-Type": "application/json"}, NODE_TIMEOUT, NODE_TIMEOUT)
+    )
     if isinstance(reply, Broken):
         raise Unreachable(f"the node {rpc} {reply.sentence}")
     if reply.status != 200:
@@ -49,7 +51,7 @@ def call_node(rpc: str, method: str, params: list[Any]) -> Way[Any]:
 
 def parse_number(word: str) -> int:
     """Parse a number of at most 256 bits in hex. Raises ValueError."""
-    if len(word) > LONGEST:
+    if len(word) > MAX_WORD_LENGTH:
         raise ValueError("the number has more than 256 bits")
     return int(word, 16)
 

@@ -17,11 +17,11 @@ from rich.text import Text
 
 # characters that move the cursor, hide text or change its direction: answers contain untrusted text
 _UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
-NARROWEST = 40
+MIN_WIDTH = 40
 """Minimum line width: with a smaller one (`COLUMNS=0`), nothing would be visible."""
-SHORT = 100
+MAX_INLINE_LENGTH = 100
 """Maximum characters of a list shown beside its name."""
-LEVELS = 8
+MAX_TABLE_DEPTH = 8
 """Maximum nesting of tables: each level doubles the layout time; deeper values are shown as JSON."""
 _STYLES: Mapping[Any, str] = {
     None: "dim",
@@ -32,17 +32,17 @@ _STYLES: Mapping[Any, str] = {
 """Colours of status values, for all services."""
 
 
-def plain(value: object) -> str:
+def escape_controls(value: object) -> str:
     """Escape the control characters of a text."""
     return _UNSAFE.sub(lambda found: found[0].encode("unicode_escape").decode(), str(value))
 
 
-def write_nowhere() -> None:
+def discard_stdout() -> None:
     """Redirect standard output to the null device, including buffered output."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def as_json(value: Any) -> str:
+def format_json(value: Any) -> str:
     """Return indented JSON; unsafe and unencodable characters are written as JSON escapes."""
     text = json.dumps(value, indent=2, ensure_ascii=False)
     try:
@@ -54,10 +54,10 @@ def as_json(value: Any) -> str:
     )
 
 
-def console(*, stderr: bool = False) -> Console:
+def create_console(*, stderr: bool = False) -> Console:
     """Create a console for untrusted text: no markup, no emoji codes, no automatic highlighting."""
     console = _PipeSafeConsole(stderr=stderr, markup=False, emoji=False, highlight=False, soft_wrap=False)
-    console.width = max(console.width, NARROWEST)
+    console.width = max(console.width, MIN_WIDTH)
     return console
 
 
@@ -67,30 +67,30 @@ class _PipeSafeConsole(Console):
     def on_broken_pipe(self) -> None:
         """Discard further output; the command still ends with its normal exit code."""
         self.quiet = True
-        write_nowhere()
+        discard_stdout()
 
 
-def line(text: str) -> Text:
+def text_line(text: str) -> Text:
     """Return a line of text with control characters escaped."""
-    return Text(plain(text))
+    return Text(escape_controls(text))
 
 
-def styled(word: str) -> Text:
+def render_status(word: str) -> Text:
     """Return a status value in its colour."""
-    return Text(plain(word), style=_STYLES.get(word, ""))
+    return Text(escape_controls(word), style=_STYLES.get(word, ""))
 
 
-def words(name: str) -> str:
+def split_field_name(name: str) -> str:
     """Split a JSON field name into words: `liquidityUsd` becomes `liquidity usd`."""
-    return plain(re.sub(r"(?<=[a-z0-9])([A-Z])", lambda upper: f" {upper[1].lower()}", name))
+    return escape_controls(re.sub(r"(?<=[a-z0-9])([A-Z])", lambda upper: f" {upper[1].lower()}", name))
 
 
-def shown(value: Any, width: int, levels: int = LEVELS) -> RenderableType:
+def render_value(value: Any, width: int, levels: int = MAX_TABLE_DEPTH) -> RenderableType:
     """Render a JSON value: names beside values, and objects with equal fields as a table."""
     if not isinstance(value, dict | list):
         return _render_scalar(value)
     if not levels:
-        return Text(plain(json.dumps(value, ensure_ascii=False)))
+        return Text(escape_controls(json.dumps(value, ensure_ascii=False)))
     if isinstance(value, dict):
         return _render_object(cast(dict[str, Any], value), width, levels)
     return _render_list(cast(list[Any], value), width, levels)
@@ -100,22 +100,23 @@ def _render_object(value: Mapping[str, Any], width: int, levels: int) -> Rendera
     """Render names beside values; long or nested values go under their names."""
     if not value:
         return Text("nothing", style="dim")
-    labels = max((len(words(name)) for name, each in value.items() if _is_short(each)), default=0)
+    labels = max((len(split_field_name(name)) for name, each in value.items() if _is_short(each)), default=0)
     labels = min(labels, width // 2)  # otherwise a long name leaves no room for values
     members = (
-        _render_member(words(name), each, labels, width=width, levels=levels) for name, each in value.items()
+        _render_member(split_field_name(name), each, labels, width=width, levels=levels)
+        for name, each in value.items()
     )
     return Group(*members)
 
 
 def _render_member(name: str, value: Any, labels: int, *, width: int, levels: int) -> RenderableType:
     if not _is_short(value):
-        inside = shown(value, width - 2, levels - 1)
+        inside = render_value(value, width - 2, levels - 1)
         return Group(Text(name, style="cyan"), Padding(inside, (0, 0, 0, 2), expand=False))
     row = Table.grid(padding=(0, 2, 0, 0))
     row.add_column(style="cyan", overflow="fold", width=labels)
     row.add_column(overflow="fold")
-    row.add_row(name, shown(value, width))
+    row.add_row(name, render_value(value, width))
     return row
 
 
@@ -131,7 +132,7 @@ def _render_list(values: list[Any], width: int, levels: int) -> RenderableType:
     items.add_column(style="dim")
     items.add_column(overflow="fold")
     for each in values:
-        items.add_row("-", shown(each, width - 2, levels - 1))
+        items.add_row("-", render_value(each, width - 2, levels - 1))
     return items
 
 
@@ -143,13 +144,14 @@ def _render_table(values: list[Any], width: int) -> RenderableType | None:
     if not all(_is_short(cell) for row in rows for cell in row.values()):
         return None
     columns = {
-        name: max(len(words(name)), *(len(_format_value(row[name])) for row in rows)) for name in rows[0]
+        name: max(len(split_field_name(name)), *(len(_format_value(row[name])) for row in rows))
+        for name in rows[0]
     }
     if sum(columns.values()) + 2 * len(columns) > width:
         return None
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="cyan")
     for name in columns:
-        table.add_column(words(name), justify="right" if _is_number(rows[0][name]) else "left")
+        table.add_column(split_field_name(name), justify="right" if _is_number(rows[0][name]) else "left")
     for row in rows:
         table.add_row(
             *(
@@ -165,7 +167,7 @@ def _is_short(value: Any) -> bool:
     if isinstance(value, list):
         values = cast(list[Any], value)
         is_flat = not any(isinstance(each, dict | list) for each in values)
-        return is_flat and len(_format_value(values)) <= SHORT
+        return is_flat and len(_format_value(values)) <= MAX_INLINE_LENGTH
     return not isinstance(value, dict) and "\n" not in str(value)
 
 
@@ -185,4 +187,6 @@ def _format_value(value: Any) -> str:
         return ", ".join(_format_value(each) for each in cast(list[Any], value))
     if isinstance(value, float):
         return f"{value:.0f}" if value.is_integer() else f"{Decimal(repr(value)):f}"
-    return plain({True: "yes", False: "no", None: "-"}.get(value, value) if not _is_number(value) else value)
+    return escape_controls(
+        {True: "yes", False: "no", None: "-"}.get(value, value) if not _is_number(value) else value
+    )

@@ -13,10 +13,10 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from centgate.client.saved import Header, read_saved
-from centgate.client.shell.printing import as_json, console, line, plain
-from centgate.client.shell.showing import pairs_page
-from centgate.client.shell.telling import say
+from centgate.client.saved import Header, parse_saved_header
+from centgate.client.shell.printing import create_console, escape_controls, format_json, text_line
+from centgate.client.shell.showing import render_pairs
+from centgate.client.shell.telling import print_message
 from centgate.receipts.checking import CheckState, ReceiptCheck, ReceiptVerdict, verify_receipt
 
 app = typer.Typer(name="receipt", no_args_is_help=True)
@@ -66,9 +66,9 @@ def verify(
         required=_read_saved_file(str(offer), "PAYMENT-REQUIRED") if offer else None,
         signer=_parse_signer(signer),
     )
-    out = console()
+    out = create_console()
     if json:
-        out.print(line(as_json(_verdict_json(verdict))), soft_wrap=True)
+        out.print(text_line(format_json(_verdict_json(verdict))), soft_wrap=True)
     else:
         _print_verdict(verdict, out)
     raise typer.Exit(0 if verdict.is_valid else 1)
@@ -77,7 +77,7 @@ def verify(
 def _read_saved_file(file: str, header: Header) -> Mapping[str, Any]:
     content = sys.stdin.buffer.read() if file == "-" else _read_bytes(Path(file))
     try:
-        return read_saved(content, header)
+        return parse_saved_header(content, header)
     except ValueError as error:
         _fail(f"{'standard input' if file == '-' else file}: {error}")
 
@@ -96,7 +96,7 @@ def _parse_signer(signer: str | None) -> str | None:
 
 
 def _fail(sentence: str) -> NoReturn:
-    say(sentence)
+    print_message(sentence)
     raise typer.Exit(1)
 
 
@@ -112,8 +112,8 @@ def _verdict_json(verdict: ReceiptVerdict) -> dict[str, Any]:
 def _print_verdict(verdict: ReceiptVerdict, out: Console) -> None:
     if verdict.payload is not None:
         fields = {"signed by": verdict.signer or "", **_describe_payload(verdict.payload)}
-        out.print(pairs_page(fields), soft_wrap=True)
-        out.print(line(""))
+        out.print(render_pairs(fields), soft_wrap=True)
+        out.print(text_line(""))
     for check in verdict.checks:
         out.print(_check_line(check), soft_wrap=True)
 
@@ -139,4 +139,4 @@ def _format_time(seconds: int) -> str:
 
 def _check_line(check: ReceiptCheck) -> Text:
     word = Text(f"{check.state:<13}", style=_COLOURS[check.state])
-    return Text.assemble(word, f"{check.name:<12}", plain(check.message))
+    return Text.assemble(word, f"{check.name:<12}", escape_controls(check.message))

@@ -12,8 +12,8 @@ from rich.table import Table
 from rich.text import Text
 
 from centgate.client.answers import Answer
-from centgate.client.ledger import Record
-from centgate.client.shell.printing import line, plain, shown, styled
+from centgate.client.ledger import LedgerRecord
+from centgate.client.shell.printing import escape_controls, render_status, render_value, text_line
 from centgate.client.terms import Quote
 from centgate.dollars import TEST_NETWORKS
 
@@ -26,22 +26,22 @@ _STATE_LABELS = {
 }
 
 
-def answer_page(answer: Answer, payee: str | None, width: int) -> RenderableType:
+def render_answer(answer: Answer, payee: str | None, width: int) -> RenderableType:
     """Render the data, warnings, providers and receipt of an answer."""
     footer = Table.grid(padding=(0, 2, 0, 0))
     footer.add_column(style="cyan", no_wrap=True)
     footer.add_column(overflow="fold")
     for label, sentences in (("warning", answer.warnings), ("note", answer.notes)):
         for each in sentences:
-            footer.add_row(Text(label, style="yellow"), plain(each))
+            footer.add_row(Text(label, style="yellow"), escape_controls(each))
     footer.add_row("sources", Text.assemble(*_provider_statuses(answer, datetime.now(UTC))))
-    footer.add_row("receipt", plain(receipt_line(answer, payee)))
+    footer.add_row("receipt", escape_controls(describe_receipt(answer, payee)))
     if answer.receipt and answer.receipt.signer:
         footer.add_row("signed by", answer.receipt.signer)
-    return Group(shown(answer.data, width), line(""), footer)
+    return Group(render_value(answer.data, width), text_line(""), footer)
 
 
-def receipt_line(answer: Answer, payee: str | None) -> str:
+def describe_receipt(answer: Answer, payee: str | None) -> str:
     """Describe the payment of an answer: amount, payee and transaction."""
     receipt = answer.receipt
     if receipt is None:
@@ -67,7 +67,7 @@ def answer_json(answer: Answer, payee: str | None) -> dict[str, Any]:
     return {**answer.envelope, "receipt": receipt_json, "notes": list(answer.notes)}
 
 
-def quote_page(quote: Quote) -> RenderableType:
+def render_quote(quote: Quote) -> RenderableType:
     """Render the terms of a call; nothing was signed."""
     fields = {
         "amount": _format_usdc(quote.usd, quote.network),
@@ -77,8 +77,10 @@ def quote_page(quote: Quote) -> RenderableType:
         "window": f"{quote.seconds} seconds: validity of a signature",
         "for": quote.resource,
     }
-    objections = [Text.assemble(("would not be paid  ", "red"), plain(each)) for each in quote.objections]
-    return Group(pairs_page(fields), *objections, line("Nothing was signed."))
+    objections = [
+        Text.assemble(("would not be paid  ", "red"), escape_controls(each)) for each in quote.objections
+    ]
+    return Group(render_pairs(fields), *objections, text_line("Nothing was signed."))
 
 
 def quote_json(quote: Quote) -> dict[str, Any]:
@@ -95,22 +97,22 @@ def quote_json(quote: Quote) -> dict[str, Any]:
     }
 
 
-def pairs_page(pairs: Mapping[str, str]) -> RenderableType:
+def render_pairs(pairs: Mapping[str, str]) -> RenderableType:
     """Render names beside values."""
     grid = Table.grid(padding=(0, 2, 0, 0))
     grid.add_column(style="cyan", no_wrap=True)
     grid.add_column(overflow="fold")
     for name, value in pairs.items():
-        grid.add_row(name, plain(value))
+        grid.add_row(name, escape_controls(value))
     return grid
 
 
-def receipts_page(records: Iterable[Record]) -> RenderableType:
+def render_receipts(records: Iterable[LedgerRecord]) -> RenderableType:
     """Render payments, the latest last, in three lines each so that nothing is truncated."""
-    return Group(*(part for record in last_of_each(records) for part in _payment_lines(record)))
+    return Group(*(part for record in latest_records(records) for part in _payment_lines(record)))
 
 
-def receipts_json(records: Iterable[Record]) -> list[dict[str, Any]]:
+def receipts_json(records: Iterable[LedgerRecord]) -> list[dict[str, Any]]:
     """Return the payments as JSON, without the signatures."""
     return [
         {
@@ -128,34 +130,34 @@ def receipts_json(records: Iterable[Record]) -> list[dict[str, Any]]:
             "why": record.why,
             "paymentResponse": record.receipt,
         }
-        for record in last_of_each(records)
+        for record in latest_records(records)
     ]
 
 
-def last_of_each(records: Iterable[Record]) -> list[Record]:
+def latest_records(records: Iterable[LedgerRecord]) -> list[LedgerRecord]:
     """Return the latest record of each payment, in signing order."""
-    latest: dict[str, Record] = {}
+    latest: dict[str, LedgerRecord] = {}
     for record in records:
         latest[record.payment.nonce] = record
     return list(latest.values())
 
 
-def _payment_lines(record: Record) -> Iterator[RenderableType]:
+def _payment_lines(record: LedgerRecord) -> Iterator[RenderableType]:
     payment, state = record.payment, _STATE_LABELS[record.event]
     yield Text.assemble(
         f"{record.time.astimezone():%Y-%m-%d %H:%M:%S}  ",
-        (f"{plain(_slug_of(record))}  ", "bold"),
+        (f"{escape_controls(_slug_of(record))}  ", "bold"),
         f"{_format_usdc(payment.usd, payment.network)}  ",
-        styled(state),
+        render_status(state),
     )
-    yield line(f"  to {payment.payee}")
+    yield text_line(f"  to {payment.payee}")
     if record.transaction:
-        yield line(f"  in {record.transaction}")
+        yield text_line(f"  in {record.transaction}")
     if record.why:
-        yield line(f"  {record.why}")
+        yield text_line(f"  {record.why}")
 
 
-def _slug_of(record: Record) -> str:
+def _slug_of(record: LedgerRecord) -> str:
     """Return the slug of a path: `/services/crawler/map` becomes `crawler-map`."""
     return record.payment.path.removeprefix("/services/").replace("/", "-")
 
@@ -164,8 +166,8 @@ def _provider_statuses(answer: Answer, now: datetime) -> Iterator[Text]:
     """Render the status of each provider and the age of its data."""
     for number, provider in enumerate(answer.providers):
         yield Text(", " if number else "")
-        yield Text(f"{plain(provider.get('name'))} ")
-        yield styled(str(provider.get("status")))
+        yield Text(f"{escape_controls(provider.get('name'))} ")
+        yield render_status(str(provider.get("status")))
         yield Text(_format_age(provider.get("fetchedAt"), now), style="dim")
     if answer.cached:
         yield Text("; from the API's cache", style="dim")

@@ -24,8 +24,8 @@ from centgate.client.errors import (
     WalletUnreadable,
 )
 from centgate.client.settings import BuyerSettings
-from centgate.client.shell.arguments import BadArguments
-from centgate.client.shell.printing import plain, write_nowhere
+from centgate.client.shell.arguments import InvalidArguments
+from centgate.client.shell.printing import discard_stdout, escape_controls
 
 ExitCode = Literal[0, 1, 2, 3, 4, 5, 130]
 P = ParamSpec("P")
@@ -33,11 +33,11 @@ P = ParamSpec("P")
 WRONG_INPUT = (AddressRefused, InvalidInput, NotFound, UnsupportedOptions)
 REFUSED = (CapExceeded, LedgerUnwritable, NoWallet, PaymentRefused, TermsRefused, WalletUnreadable)
 
-UNMOVED = ("not_moved", "reported_not_moved")
+NOT_MOVED_STATES = ("not_moved", "reported_not_moved")
 """States of `money` in which no money moved, as verified by this client or reported by the API."""
 
 
-class BadSettings(Exception):
+class InvalidSettings(Exception):
     """Invalid settings; `problems` lists every problem."""
 
     def __init__(self, problems: list[str]) -> None:
@@ -45,27 +45,27 @@ class BadSettings(Exception):
         self.problems = problems
 
 
-def told(command: Callable[P, ExitCode]) -> Callable[P, ExitCode]:
+def reports_errors(command: Callable[P, ExitCode]) -> Callable[P, ExitCode]:
     """Decorator: print a command's errors on standard error and return an exit code."""
 
     @wraps(command)
     def run(*args: P.args, **kwargs: P.kwargs) -> ExitCode:
         try:
             return command(*args, **kwargs)
-        except (BadArguments, BadSettings) as error:
+        except (InvalidArguments, InvalidSettings) as error:
             for problem in error.problems:
-                say(problem)
+                print_message(problem)
             return 2
         except KeyboardInterrupt:
-            say("stopped: nothing was signed")
+            print_message("stopped: nothing was signed")
             return 130
         except BuyerError as error:
             for sentence in (str(error), *getattr(error, "__notes__", ())):
-                say(sentence)
+                print_message(sentence)
             return exit_code(error)
         except OSError as error:
-            say(f"input or output failed: {error.strerror or error}")
-            write_nowhere()
+            print_message(f"input or output failed: {error.strerror or error}")
+            discard_stdout()
             return 1
 
     return run
@@ -75,24 +75,24 @@ def exit_code(error: BuyerError) -> ExitCode:
     """Return the exit code of an error; whether money may have moved takes precedence."""
     if isinstance(error, NoData):
         return 3
-    if error.money not in UNMOVED:
+    if error.money not in NOT_MOVED_STATES:
         return 5
     if isinstance(error, WRONG_INPUT):
         return 2
     return 4 if isinstance(error, REFUSED) else 1
 
 
-def say(sentence: str) -> None:
+def print_message(sentence: str) -> None:
     """Print a message to the user on standard error."""
-    sys.stderr.write(f"centgate: {plain(sentence)}\n")
+    sys.stderr.write(f"centgate: {escape_controls(sentence)}\n")
 
 
-def settings_given(**overrides: Any) -> BuyerSettings:
+def read_buyer_settings(**overrides: Any) -> BuyerSettings:
     """Read the client's settings, overridden by command-line values that are not None."""
     try:
         return BuyerSettings(**{name: value for name, value in overrides.items() if value is not None})
     except ValidationError as error:
-        raise BadSettings(
+        raise InvalidSettings(
             [
                 f"CENTGATE_{str(problem['loc'][0]).upper()}: {problem['msg'].removeprefix('Value error, ')}"
                 for problem in error.errors()

@@ -14,61 +14,61 @@ from centgate.client.errors import Drift, NoWallet
 from centgate.client.exchange import Way
 from centgate.client.payment import Payment
 from centgate.client.settings import BuyerSettings
-from centgate.client.shell.node import call_node, parse_number, read_network, run_at_node
-from centgate.client.shell.printing import as_json, console, line
-from centgate.client.shell.showing import last_of_each, pairs_page
-from centgate.client.shell.telling import ExitCode, settings_given, told
+from centgate.client.shell.node import call_node, parse_number, read_network, run_node_operation
+from centgate.client.shell.printing import create_console, format_json, text_line
+from centgate.client.shell.showing import latest_records, render_pairs
+from centgate.client.shell.telling import ExitCode, read_buyer_settings, reports_errors
 
-AUTHORIZATION_STATE = "0xe94a0102"
+AUTHORIZATION_STATE_SELECTOR = "0xe94a0102"
 """Selector of EIP-3009's `authorizationState(address,bytes32)`."""
-MARGIN = 600
+EXPIRY_MARGIN = 600
 """Seconds to wait after the end of a window, by the local clock and the chain's, since clocks differ."""
 
 
 @dataclass(frozen=True, slots=True)
-class NodeFindings:
+class NonceStates:
     """Expired payments by the state of their nonces on a node: unused or used."""
 
     unused: tuple[Payment, ...] = ()
     used: tuple[Payment, ...] = ()
 
 
-@told
+@reports_errors
 def show_cap(path: Path | None, rpc: str | None, *, reset: bool, json: bool) -> ExitCode:
     """Print the count; before that, query the node and reset the count if requested."""
-    settings = settings_given(wallet=path)
+    settings = read_buyer_settings(wallet=path)
     wallet, ledger = settings.open_wallet(), Ledger(settings.ledger)
     if wallet is None:
         raise NoWallet(f"there is no wallet: make one with `centgate wallet new` ({settings.wallet})")
-    findings = _release_unused(ledger, wallet.address, rpc) if rpc else NodeFindings()
+    findings = _release_unused(ledger, wallet.address, rpc) if rpc else NonceStates()
     with ledger.entry() as entry:
         if reset:
             entry.reset_cap(wallet.address)
-        signed = entry.signed_usd(wallet.address)
+        signed = entry.total_signed_usd(wallet.address)
     _print_cap(settings, wallet.address, signed, findings, json=json)
     return 0
 
 
-def _release_unused(ledger: Ledger, payer: str, rpc: str) -> NodeFindings:
+def _release_unused(ledger: Ledger, payer: str, rpc: str) -> NonceStates:
     """Query the node for expired payments, and stop counting those whose nonces are unused."""
     with ledger.entry() as entry:
-        counted = entry.counted(payer)
-        latest = last_of_each(entry.records())
-    latest_end = time.time() - MARGIN
+        counted = entry.counted_nonces(payer)
+        latest = latest_records(entry.records())
+    latest_end = time.time() - EXPIRY_MARGIN
     expired = [
         each.payment
         for each in latest
         if each.payment.nonce in counted and each.money != "moved" and each.payment.valid_before < latest_end
     ]
-    findings = run_at_node(rpc, _query_nonces(rpc, expired))
+    findings = run_node_operation(rpc, _query_nonces(rpc, expired))
     with ledger.entry() as entry:
         for payment in findings.unused:
             why = "its window has ended, and the wallet owner's node shows its nonce unused"
-            entry.write("unused", payment, "not_moved", why=why)
+            entry.write_record("unused", payment, "not_moved", why=why)
     return findings
 
 
-def _query_nonces(rpc: str, payments: Sequence[Payment]) -> Way[NodeFindings]:
+def _query_nonces(rpc: str, payments: Sequence[Payment]) -> Way[NonceStates]:
     network = yield from read_network(rpc)
     block: Any = yield from call_node(rpc, "eth_getBlockByNumber", ["latest", False])
     number, timestamp = str(block["number"]), parse_number(block["timestamp"])
@@ -76,15 +76,15 @@ def _query_nonces(rpc: str, payments: Sequence[Payment]) -> Way[NodeFindings]:
     used: list[Payment] = []
     for payment in payments:
         # a node that has not reached the end of the window cannot confirm the state
-        if payment.network != network or timestamp < payment.valid_before + MARGIN:
+        if payment.network != network or timestamp < payment.valid_before + EXPIRY_MARGIN:
             continue
-        data = AUTHORIZATION_STATE + _encode_word(payment.payer) + _encode_word(payment.nonce)
+        data = AUTHORIZATION_STATE_SELECTOR + _encode_word(payment.payer) + _encode_word(payment.nonce)
         call = {"to": payment.asset, "data": data}
         state = str((yield from call_node(rpc, "eth_call", [call, number])))
         if parse_number(state) not in (0, 1) or len(state) != len("0x") + 64:
             raise Drift(f"{rpc} returned no valid state of the nonce {payment.nonce}")
         (used if parse_number(state) else unused).append(payment)
-    return NodeFindings(tuple(unused), tuple(used))
+    return NonceStates(tuple(unused), tuple(used))
 
 
 def _encode_word(value: str) -> str:
@@ -93,7 +93,7 @@ def _encode_word(value: str) -> str:
 
 
 def _print_cap(
-    settings: BuyerSettings, payer: str, signed: Decimal, findings: NodeFindings, *, json: bool
+    settings: BuyerSettings, payer: str, signed: Decimal, findings: NonceStates, *, json: bool
 ) -> None:
     remaining = max(settings.cap_total - signed, Decimal(0))
     if json:
@@ -106,7 +106,7 @@ def _print_cap(
             "unused": _nonces(findings.unused),
             "used": _nonces(findings.used),
         }
-        console().print(line(as_json(content)), soft_wrap=True)
+        create_console().print(text_line(format_json(content)), soft_wrap=True)
         return
     lines = {
         "address": payer,
@@ -124,7 +124,7 @@ def _print_cap(
             f"{_format_sum(findings.used)}: the node shows these nonces used: "
             f"{', '.join(_nonces(findings.used))}"
         )
-    console().print(pairs_page(lines), soft_wrap=True)
+    create_console().print(render_pairs(lines), soft_wrap=True)
 
 
 def _format_sum(payments: Iterable[Payment]) -> str:

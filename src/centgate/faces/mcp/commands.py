@@ -7,7 +7,13 @@ from typing import Annotated
 
 import typer
 
-from centgate.client.shell.telling import BadSettings, ExitCode, say, settings_given, told
+from centgate.client.shell.telling import (
+    ExitCode,
+    InvalidSettings,
+    print_message,
+    read_buyer_settings,
+    reports_errors,
+)
 
 app = typer.Typer()
 
@@ -28,20 +34,22 @@ def mcp(
     raise typer.Exit(_run_server(api, tuple(network or ()) or None))
 
 
-@told
+@reports_errors
 def _run_server(api: str | None, networks: tuple[str, ...] | None) -> ExitCode:
     import anyio
 
     from centgate.client import AsyncCentgate
     from centgate.faces.mcp.over_stdio import serve_stdio
 
-    settings = settings_given(api_url=api, networks=networks)
+    settings = read_buyer_settings(api_url=api, networks=networks)
     if settings.open_wallet() is None:
-        say("no wallet found: tools are listed, but calls fail until you create one (`centgate wallet new`)")
+        print_message(
+            "no wallet found: tools are listed, but calls fail until you create one (`centgate wallet new`)"
+        )
     try:
-        client = AsyncCentgate.from_settings(settings, watch=say)
+        client = AsyncCentgate.from_settings(settings, watch=print_message)
     except ValueError as error:
-        raise BadSettings([str(error)]) from error
+        raise InvalidSettings([str(error)]) from error
     with suppress(KeyboardInterrupt):
         anyio.run(serve_stdio, client, settings)
     return 0

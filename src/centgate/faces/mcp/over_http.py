@@ -30,7 +30,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from centgate import envelope
 from centgate.body import MAX_BODY_BYTES
 from centgate.catalog import service_details
-from centgate.client.catalog import Entry
+from centgate.client.catalog import ServiceDetail
 from centgate.client_limits import Admission, PaidRequestHeaders
 from centgate.errors import (
     CentgateError,
@@ -76,7 +76,9 @@ INSTRUCTIONS = (
 def create_mcp_endpoint(catalog: tuple[AnyService, ...], settings: Settings) -> ASGIApp:
     """Return the endpoint: Streamable HTTP without sessions; each POST is one message, answered in JSON."""
     services = {service.slug: service for service in catalog}
-    tools = build_tool_list(Entry.model_validate(service_details(service, settings)) for service in catalog)
+    tools = build_tool_list(
+        ServiceDetail.model_validate(service_details(service, settings)) for service in catalog
+    )
     schemas = {tool.name: tool.input_schema for tool in tools.tools}
 
     async def on_list(_context: Context, _params: PaginatedRequestParams | None) -> ListToolsResult:

@@ -20,7 +20,7 @@ from mcp_types import (
     ToolAnnotations,
 )
 
-from centgate.client.catalog import Entry
+from centgate.client.catalog import ServiceDetail
 from centgate.envelope import PROVIDER_SCHEMA, success_schema
 
 Context = ServerRequestContext[Any, Any]
@@ -56,7 +56,7 @@ def create_server(
     )
 
 
-def build_tool(entry: Entry) -> Tool:
+def build_tool(entry: ServiceDetail) -> Tool:
     """Build the tool of a service; its name is the slug."""
     return Tool(
         name=entry.slug,
@@ -74,7 +74,7 @@ def build_tool(entry: Entry) -> Tool:
     )
 
 
-def build_tool_list(entries: Iterable[Entry]) -> ListToolsResult:
+def build_tool_list(entries: Iterable[ServiceDetail]) -> ListToolsResult:
     """Build the result of `tools/list`, in catalogue order."""
     return ListToolsResult(tools=[build_tool(entry) for entry in entries])
 
@@ -89,7 +89,7 @@ def build_result(body: bytes, *, is_error: bool, meta: dict[str, Any]) -> CallTo
     )
 
 
-def _tool_description(entry: Entry) -> str:
+def _tool_description(entry: ServiceDetail) -> str:
     """Return a tool's description for models: purpose, limits, price, cost of failure, age of answers."""
     parts = [
         entry.summary,
@@ -124,7 +124,7 @@ def _flatten_root(schema: dict[str, Any]) -> dict[str, Any]:
     return {**rest, "if": {}, "then": combined}
 
 
-def _result_schema(entry: Entry) -> dict[str, Any]:
+def _result_schema(entry: ServiceDetail) -> dict[str, Any]:
     """Return the JSON Schema of a call's result: the whole envelope, or an error.
 
     Official clients validate errors against this schema too, and drop payment terms that it does not admit.

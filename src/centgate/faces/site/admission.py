@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any, cast
 from urllib.parse import urlsplit
 
-from centgate.client.catalog import CatalogUnread, Entry, Health, Requirements
+from centgate.client.catalog import CatalogUnavailable, Health, ListedRequirements, ServiceDetail
 from centgate.faces.site.wording import escape_line, escape_name
 
 _SERVICE_PATTERNS = {
@@ -45,17 +45,17 @@ def is_site_url(text: str) -> bool:
     return port != 0 and bool(re.fullmatch(_URL_PATTERN, text, re.ASCII))
 
 
-def validate_service(service: Entry, api: str) -> Entry:
+def validate_service(service: ServiceDetail, api: str) -> ServiceDetail:
     """Return a service with its texts sanitized. Raises CatalogUnread if no page can be made of it."""
     _check_fields(service, _SERVICE_PATTERNS, f"{api} has a service whose")
     if not service.providers or not service.output_fields:
-        raise CatalogUnread(f"{api} lists no sources or no output fields for {service.slug}")
+        raise CatalogUnavailable(f"{api} lists no sources or no output fields for {service.slug}")
     properties = service.input_schema.get("properties")
     if not isinstance(properties, dict):
-        raise CatalogUnread(f"{api} has no object schema for the input of {service.slug}")
+        raise CatalogUnavailable(f"{api} has no object schema for the input of {service.slug}")
     fields = (*cast(dict[str, Any], properties), *service.input_example, *service.output_fields)
     if invalid := next((each for each in fields if not re.fullmatch(_FIELD_PATTERN, each, re.ASCII)), None):
-        raise CatalogUnread(
+        raise CatalogUnavailable(
             f"{api} has a field {invalid[:80]!r} in {service.slug}, which is not a valid field name"
         )
     providers = tuple(
@@ -77,7 +77,7 @@ def validate_service(service: Entry, api: str) -> Entry:
     )
 
 
-def validate_terms(terms: Requirements, api: str) -> Requirements:
+def validate_terms(terms: ListedRequirements, api: str) -> ListedRequirements:
     """Validate payment terms and sanitize their texts. Raises CatalogUnread, also for non-EVM chains."""
     _check_fields(terms, _TERMS_PATTERNS, f"{api} has payment terms whose")
     texts = {key: escape_name(str(terms.extra.get(key, ""))) for key in ("name", "version")}
@@ -99,7 +99,7 @@ def validate_openapi(openapi: Mapping[str, Any], api: str) -> dict[str, Any]:
             escape_name(info["license"]["name"]),
         )
     except (KeyError, TypeError, AttributeError) as error:
-        raise CatalogUnread(f"{api}/openapi.json has no version or no licence") from error
+        raise CatalogUnavailable(f"{api}/openapi.json has no version or no licence") from error
     return document
 
 
@@ -132,13 +132,13 @@ def _check_fields(model: object, patterns: Mapping[str, str], prefix: str) -> No
     for field, pattern in patterns.items():
         value = str(getattr(model, field))
         if not re.fullmatch(pattern, value, re.ASCII):
-            raise CatalogUnread(f"{prefix} {field} is {value[:80]!r}, which this website cannot show")
+            raise CatalogUnavailable(f"{prefix} {field} is {value[:80]!r}, which this website cannot show")
 
 
 def _sanitize_descriptions(node: Any, depth: int = 0) -> Any:
     """Return JSON with every description and summary sanitized to one line."""
     if depth > _MAX_DEPTH:
-        raise CatalogUnread("the API's documents are nested too deeply to be shown")
+        raise CatalogUnavailable("the API's documents are nested too deeply to be shown")
     if isinstance(node, list):
         return [_sanitize_descriptions(each, depth + 1) for each in cast(list[Any], node)]
     if not isinstance(node, dict):

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from centgate.client.catalog import CatalogUnread
+from centgate.client.catalog import CatalogUnavailable
 from centgate.faces.site.admission import is_site_url
 from centgate.log import configure_logging
 from centgate.terminal import exit_with_error, load_settings, print_message
@@ -40,7 +40,7 @@ def serve(
     configure_logging(settings.log_level)
     try:
         run_site(address, settings)
-    except (CatalogUnread, OSError) as error:
+    except (CatalogUnavailable, OSError) as error:
         exit_with_error(str(error))
 
 
@@ -58,7 +58,7 @@ def build(
     try:
         deployment = read_snapshot(address, settings.site_url)
         paths = build_files(deployment, out, verification.read_wellknown_files(settings.well_known))
-    except (CatalogUnread, OSError) as error:
+    except (CatalogUnavailable, OSError) as error:
         exit_with_error(str(error))
     if settings.site_url is None:
         print_message(f"--url is not set: pages use the API's address {deployment.site} as their own")

@@ -12,7 +12,13 @@ from urllib.parse import quote
 import httpx2
 
 from centgate.client import catalog
-from centgate.client.catalog import CatalogUnread, Entry, Health, Provider, Requirements
+from centgate.client.catalog import (
+    CatalogUnavailable,
+    Health,
+    ListedRequirements,
+    ServiceDetail,
+    ServiceProvider,
+)
 from centgate.dollars import TEST_NETWORKS
 from centgate.faces.site.admission import (
     is_site_url,
@@ -38,9 +44,9 @@ class ApiSnapshot:
     """The address that buyers call, as published by the API."""
     site: str
     """The website's own address, without a trailing slash."""
-    services: tuple[Entry, ...]
+    services: tuple[ServiceDetail, ...]
     """In catalogue order."""
-    terms: Requirements | None
+    terms: ListedRequirements | None
     """Payment terms of every route; None if payments are disabled."""
     health: Health | None
     """None if the health endpoint was unreachable."""
@@ -62,9 +68,9 @@ class ApiSnapshot:
         return parse_contact(self.openapi["info"].get("contact"))
 
     @property
-    def categories(self) -> dict[str, list[Entry]]:
+    def categories(self) -> dict[str, list[ServiceDetail]]:
         """Services by category, in catalogue order."""
-        grouped: dict[str, list[Entry]] = {}
+        grouped: dict[str, list[ServiceDetail]] = {}
         for service in self.services:
             grouped.setdefault(service.category, []).append(service)
         return grouped
@@ -93,17 +99,17 @@ class ApiSnapshot:
         """True if the API reports that it is healthy."""
         return self.health is not None and self.health.status == "ok"
 
-    def is_up(self, service: Entry) -> bool:
+    def is_up(self, service: ServiceDetail) -> bool:
         """Return True if a service can be bought now: API healthy, payments enabled, a source configured."""
         return self.is_healthy and service.payment.enforced and service.available
 
-    def state(self, service: Entry) -> ServiceState:
+    def state(self, service: ServiceDetail) -> ServiceState:
         """Return the service's state as shown to people."""
         if self.unreachable_since:
             return "not reachable"
         return "up" if self.is_up(service) else "down"
 
-    def unavailable_reason(self, service: Entry) -> str:
+    def unavailable_reason(self, service: ServiceDetail) -> str:
         """Return a sentence on why a service cannot be bought now, or "" if it can."""
         if self.unreachable_since:
             return f"The API has been unreachable since {format_time(self.unreachable_since)}."
@@ -125,11 +131,11 @@ def _public_address(openapi: Any, api: str) -> str:
     try:
         address = str(openapi["servers"][0]["url"]).rstrip("/")
     except (KeyError, IndexError, TypeError) as error:
-        raise CatalogUnread(
+        raise CatalogUnavailable(
             f"{api}/openapi.json has no server address. Is this a Centgate API URL?"
         ) from error
     if not is_site_url(address):
-        raise CatalogUnread(
+        raise CatalogUnavailable(
             f"{api}/openapi.json has the server address {address[:80]!r}, which is not a valid URL"
         )
     return address
@@ -140,7 +146,7 @@ def format_time(time: datetime) -> str:
     return f"{time.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
 
 
-def join_labels(providers: Sequence[Provider], conjunction: str) -> str:
+def join_labels(providers: Sequence[ServiceProvider], conjunction: str) -> str:
     """Join the labels of providers: `A, B and C`."""
     *others, last = [provider.label for provider in providers]
     return f"{', '.join(others)} {conjunction} {last}" if others else last
@@ -152,11 +158,11 @@ def read_snapshot(api: str, site: str | None) -> ApiSnapshot:
     If `site` is None, the website uses the API's address as its own.
     """
     with httpx2.Client(base_url=api, follow_redirects=False, trust_env=False) as http:
-        openapi = catalog.get_json(http, "/openapi.json")
+        openapi = catalog.fetch_json(http, "/openapi.json")
         address = _public_address(openapi, api)
         services = _read_services(http, api)
-        x402 = catalog.get_json(http, "/.well-known/x402")
-        offers = [each.accepts[0] for each in catalog.read_products(x402, api) if each.accepts]
+        x402 = catalog.fetch_json(http, "/.well-known/x402")
+        offers = [each.accepts[0] for each in catalog.parse_paid_routes(x402, api) if each.accepts]
         return ApiSnapshot(
             api=address,
             site=(site or address).rstrip("/"),
@@ -169,24 +175,26 @@ def read_snapshot(api: str, site: str | None) -> ApiSnapshot:
         )
 
 
-def _read_services(http: httpx2.Client, api: str) -> tuple[Entry, ...]:
+def _read_services(http: httpx2.Client, api: str) -> tuple[ServiceDetail, ...]:
     """Read all services in full; give up after `WITHIN` seconds, in case the catalogue never ends."""
-    slugs = [each.slug for each in catalog.listed(http)]
+    slugs = [each.slug for each in catalog.fetch_services(http)]
     if not 0 < len(slugs) <= MAX_SERVICES:
-        raise CatalogUnread(
+        raise CatalogUnavailable(
             f"{api} has {len(slugs):,} services, but this website supports 1 to {MAX_SERVICES}"
         )
     deadline = monotonic() + READ_TIMEOUT
-    services: list[Entry] = []
+    services: list[ServiceDetail] = []
     for slug in slugs:
         if monotonic() > deadline:
-            raise CatalogUnread(f"reading the services of {api} took longer than {READ_TIMEOUT:.0f} seconds")
-        services.append(validate_service(catalog.entry(http, quote(slug, safe="")), api))
+            raise CatalogUnavailable(
+                f"reading the services of {api} took longer than {READ_TIMEOUT:.0f} seconds"
+            )
+        services.append(validate_service(catalog.fetch_service(http, quote(slug, safe="")), api))
     return tuple(services)
 
 
 def _read_health(http: httpx2.Client) -> Health | None:
     try:
-        return sanitize_health(catalog.health(http))
-    except CatalogUnread:
+        return sanitize_health(catalog.fetch_health(http))
+    except CatalogUnavailable:
         return None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from importlib.resources import files
 
-from centgate.client.catalog import CatalogUnread
+from centgate.client.catalog import CatalogUnavailable
 from centgate.faces.site.deployment import ApiSnapshot
 from centgate.faces.site.file import HTML, MARKDOWN, SiteFile, make_text_file
 from centgate.faces.site.machine import build_machine_files
@@ -32,7 +32,7 @@ def build_files(deployment: ApiSnapshot, operator_files: Sequence[WellKnownFile]
         return operator_entries | {file.path: file for make in makers for file in make(deployment, pages)}
     except Exception as error:  # schemas have no fixed form, so reading one can fail anywhere
         reason = f"{type(error).__name__}: {str(error)[:200]!r}"
-        raise CatalogUnread(
+        raise CatalogUnavailable(
             f"no website can be generated from the documents of {deployment.api}: {reason}"
         ) from error
 

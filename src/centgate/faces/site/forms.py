@@ -9,7 +9,7 @@ from typing import Any, Literal, cast
 from markupsafe import Markup
 
 from centgate.chains import CHAIN_BY_ID
-from centgate.client.catalog import Entry
+from centgate.client.catalog import ServiceDetail
 from centgate.faces.site.deployment import ApiSnapshot
 from centgate.faces.site.promises import describe_terms, promise_terms
 from centgate.faces.site.schema_tables import SchemaRow, build_schema_table
@@ -59,7 +59,7 @@ class TryForm:
     """The example as shell commands (show the price, pay), for visitors without a browser wallet."""
 
 
-def build_form(service: Entry, deployment: ApiSnapshot) -> TryForm:
+def build_form(service: ServiceDetail, deployment: ApiSnapshot) -> TryForm:
     """Build the form of a service, filled in with its example."""
     schema = service.input_schema
     properties: Mapping[str, Schema] = schema["properties"]
@@ -75,7 +75,7 @@ def build_form(service: Entry, deployment: ApiSnapshot) -> TryForm:
     )
 
 
-def _build_field(name: str, schema: Schema, service: Entry, row: SchemaRow) -> FormField:
+def _build_field(name: str, schema: Schema, service: ServiceDetail, row: SchemaRow) -> FormField:
     choices = _find_choices(service.input_schema, name)
     kind = _control_kind(schema, choices)
     initial = service.input_example.get(name, schema.get("default") if kind == "flag" else None)

@@ -11,8 +11,8 @@ from shlex import quote
 from typing import Any
 
 from centgate.body import MAX_BODY_BYTES
-from centgate.client.caps import CAPS
-from centgate.client.catalog import Entry
+from centgate.client.caps import DEFAULT_CAPS
+from centgate.client.catalog import ServiceDetail
 from centgate.envelope import ERROR_SPECS
 from centgate.faces.error_examples import build_error_examples
 from centgate.faces.site import discovery
@@ -121,7 +121,7 @@ def default_redeem_hours() -> str:
     return f"{Settings.model_fields['redeem_hours'].default:g}"
 
 
-def first_service(deployment: ApiSnapshot) -> Entry:
+def first_service(deployment: ApiSnapshot) -> ServiceDetail:
     """Return the service used in the first steps: `FIRST` if available, else the first of the catalogue."""
     return next((each for each in deployment.services if each.slug == FIRST_SERVICE), deployment.services[0])
 
@@ -190,7 +190,7 @@ def _agents_context(deployment: ApiSnapshot) -> dict[str, Any]:
     return {
         "price": deployment.services[0].price,
         "discovery": discovery.list_discovery_files(deployment),
-        "caps": CAPS,
+        "caps": DEFAULT_CAPS,
         "wallet": WALLET_PLACEHOLDER,
         "network_option": "".join(f" {word}" for word in network_option(first_service(deployment))),
         "mcp_stdio": stdio,
@@ -226,7 +226,7 @@ def _api_state(deployment: ApiSnapshot) -> ServiceState:
     return "down" if deployment.health else "not reachable"
 
 
-def _source_labels(service: Entry, *, configured: bool) -> str:
+def _source_labels(service: ServiceDetail, *, configured: bool) -> str:
     """List a service's sources that are configured, or those that are not."""
     names = {source.name for source in service.sources if source.configured is configured}
     return ", ".join(provider.label for provider in service.providers if provider.name in names) or "none"

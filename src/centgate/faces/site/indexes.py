@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from xml.sax.saxutils import escape
 
-from centgate.client.catalog import Entry
+from centgate.client.catalog import ServiceDetail
 from centgate.faces.front import PRODUCT_NAME, TAGLINE
 from centgate.faces.site.deployment import ApiSnapshot
 from centgate.faces.site.discovery import list_discovery_files
@@ -67,7 +67,7 @@ def _llms_lines(deployment: ApiSnapshot, pages: Sequence[SitePage]) -> Iterator[
     yield from (f"- [{each.href.rpartition('/')[2]}]({each.href}): {each.what}" for each in machine)
 
 
-def _service_line(deployment: ApiSnapshot, service: Entry) -> str:
+def _service_line(deployment: ApiSnapshot, service: ServiceDetail) -> str:
     operation = f"`{service.method} {service.path} {service.price}`"
     return f"- [{service.title}]({deployment.site}/services/{service.slug}.md): {operation} {service.summary}"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from centgate.client.catalog import Entry
+from centgate.client.catalog import ServiceDetail
 from centgate.faces.site.deployment import ApiSnapshot
 from centgate.faces.site.forms import build_form
 from centgate.faces.site.guides import build_guides, first_service
@@ -57,7 +57,7 @@ def _home_page(deployment: ApiSnapshot) -> SitePage:
     )
 
 
-def _service_page(service: Entry, deployment: ApiSnapshot) -> SitePage:
+def _service_page(service: ServiceDetail, deployment: ApiSnapshot) -> SitePage:
     return SitePage(
         f"/services/{service.slug}",
         service.title,
@@ -68,7 +68,7 @@ def _service_page(service: Entry, deployment: ApiSnapshot) -> SitePage:
     )
 
 
-def _service_context(service: Entry, deployment: ApiSnapshot) -> dict[str, Any]:
+def _service_context(service: ServiceDetail, deployment: ApiSnapshot) -> dict[str, Any]:
     siblings = deployment.categories[service.category]
     return {
         "service": service,

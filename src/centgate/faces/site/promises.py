@@ -5,7 +5,7 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import Any
 
-from centgate.client.catalog import Entry, Requirements
+from centgate.client.catalog import ListedRequirements, ServiceDetail
 from centgate.dollars import USDC, Asset
 from centgate.faces.site.deployment import ApiSnapshot
 from centgate.faces.site.networks import PaymentNetwork, find_network
@@ -19,7 +19,7 @@ _TYPES = {
 """Types of EIP-3009 in EIP-712 notation."""
 
 
-def promise_terms(service: Entry, deployment: ApiSnapshot) -> dict[str, Any] | None:
+def promise_terms(service: ServiceDetail, deployment: ApiSnapshot) -> dict[str, Any] | None:
     """Return the terms that the script compares the 402 with, and the data it needs for signing.
 
     The token is the one this software knows for the network; the API's own data is used only for unknown
@@ -72,7 +72,7 @@ def describe_terms(promise: dict[str, Any] | None) -> tuple[tuple[str, str], ...
     )
 
 
-def _asset_from_terms(terms: Requirements) -> Asset:
+def _asset_from_terms(terms: ListedRequirements) -> Asset:
     return Asset(terms.asset, str(terms.extra["name"]), str(terms.extra["version"]))
 
 

@@ -17,7 +17,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from centgate.client.catalog import CatalogUnread
+from centgate.client.catalog import CatalogUnavailable
 from centgate.connection_limits import LimitedConfig
 from centgate.faces import verification
 from centgate.faces.negotiation import choose_named_type
@@ -61,7 +61,7 @@ class SiteState:
         try:
             deployment = read_snapshot(self._api, self.deployment.site)
             files = build_files(deployment, self._own)
-        except CatalogUnread as error:
+        except CatalogUnavailable as error:
             structlog.get_logger().warning("could not read the API", error=str(error))
             deployment = self.deployment.as_unreachable(datetime.now(UTC))
             files = build_files(deployment, self._own)

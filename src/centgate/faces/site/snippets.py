@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from shlex import quote
 from typing import Any, cast
 
-from centgate.client.catalog import Entry
-from centgate.client.shell.arguments import command
+from centgate.client.catalog import ServiceDetail
+from centgate.client.shell.arguments import format_command
 from centgate.faces.site.deployment import ApiSnapshot
 from centgate.faces.typed_client import to_snake_case
 
@@ -31,9 +31,9 @@ class CodeSample:
     """Ends with a line break."""
 
 
-def build_samples(service: Entry, deployment: ApiSnapshot) -> tuple[CodeSample, ...]:
+def build_samples(service: ServiceDetail, deployment: ApiSnapshot) -> tuple[CodeSample, ...]:
     """Return samples of the service's example for every way to call it on this deployment."""
-    makers: tuple[Callable[[Entry, str], CodeSample], ...] = (
+    makers: tuple[Callable[[ServiceDetail, str], CodeSample], ...] = (
         _curl_sample,
         _python_sample,
         _typescript_sample,
@@ -44,7 +44,7 @@ def build_samples(service: Entry, deployment: ApiSnapshot) -> tuple[CodeSample, 
     return tuple(make(service, deployment.api) for make in makers)
 
 
-def _curl_sample(service: Entry, api: str) -> CodeSample:
+def _curl_sample(service: ServiceDetail, api: str) -> CodeSample:
     """Return a request without payment that prints the terms."""
     code = f"""\
 # a request without payment: the response is 402, and its header contains the terms
@@ -57,7 +57,7 @@ echo "$headers" | grep -i '^payment-required:' | cut -d ' ' -f 2 | base64 -d
     return CodeSample("curl", "sh", code)
 
 
-def _python_sample(service: Entry, api: str) -> CodeSample:
+def _python_sample(service: ServiceDetail, api: str) -> CodeSample:
     call = _format_call(_method_name(service), service.input_example)
     code = f"""\
 # pip install centgate
@@ -76,7 +76,7 @@ if answer.receipt:
     return CodeSample("Python", "python", code)
 
 
-def _typescript_sample(service: Entry, api: str) -> CodeSample:
+def _typescript_sample(service: ServiceDetail, api: str) -> CodeSample:
     """Return a paid call as in the documentation of `@x402/fetch`; plain JavaScript, so Node runs it too."""
     body = json.dumps(service.input_example, indent=2).replace("\n", "\n  ")
     code = f"""\
@@ -105,35 +105,35 @@ console.log("paid in", receipt.transaction);
     return CodeSample("TypeScript", "typescript", code)
 
 
-def _shell_sample(service: Entry, api: str) -> CodeSample:
-    call = command(service.slug, service.input_example)
+def _shell_sample(service: ServiceDetail, api: str) -> CodeSample:
+    call = format_command(service.slug, service.input_example)
     options = shlex.join(["--api", api, *network_option(service)])
     return CodeSample("Command line", "sh", f"{call} \\\n  {options}\n")
 
 
-def _mcp_stdio_sample(service: Entry, api: str) -> CodeSample:
+def _mcp_stdio_sample(service: ServiceDetail, api: str) -> CodeSample:
     """Return the configuration of a local MCP server that pays from a wallet within caps."""
     arguments = ["mcp", "--api", api, *network_option(service)]
     server = {"command": "centgate", "args": arguments, "env": {"CENTGATE_WALLET": WALLET_PLACEHOLDER}}
     return CodeSample("MCP, paid from a wallet", "json", _mcp_configuration(server))
 
 
-def _mcp_http_sample(_service: Entry, api: str) -> CodeSample:
+def _mcp_http_sample(_service: ServiceDetail, api: str) -> CodeSample:
     """Return the configuration for MCP clients that pay by x402 themselves."""
     return CodeSample("MCP over HTTP", "json", _mcp_configuration({"type": "http", "url": f"{api}/mcp"}))
 
 
-def network_option(service: Entry) -> list[str]:
+def network_option(service: ServiceDetail) -> list[str]:
     """Return the option that allows the service's payment network; empty if it has no valid network."""
     return ["--network", network] if (network := _payment_network(service)) else []
 
 
-def _network_argument(service: Entry) -> str:
+def _network_argument(service: ServiceDetail) -> str:
     """Return the client's argument that allows the service's payment network, or ""."""
     return f", networks={_format_literal([network])}" if (network := _payment_network(service)) else ""
 
 
-def _payment_network(service: Entry) -> str | None:
+def _payment_network(service: ServiceDetail) -> str | None:
     """Return the service's payment network; None if it is not a valid identifier."""
     return service.payment.network if _NETWORK_PATTERN.fullmatch(service.payment.network) else None
 
@@ -142,7 +142,7 @@ def _mcp_configuration(server: dict[str, Any]) -> str:
     return json.dumps({"mcpServers": {"centgate": server}}, indent=2) + "\n"
 
 
-def _informative_field(service: Entry) -> str:
+def _informative_field(service: ServiceDetail) -> str:
     """Return the first output field whose value does not repeat the request."""
     request = json.dumps(service.input_example).lower()
     output = service.output_example
@@ -150,7 +150,7 @@ def _informative_field(service: Entry) -> str:
     return next(fields, service.output_fields[0])
 
 
-def _method_name(service: Entry) -> str:
+def _method_name(service: ServiceDetail) -> str:
     """Return the name of the client's method for a service."""
     return service.slug.replace("-", "_")
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from centgate.client.catalog import Entry
+from centgate.client.catalog import ServiceDetail
 from centgate.faces.front import PRODUCT_NAME, TAGLINE
 from centgate.faces.site.deployment import ApiSnapshot
 from centgate.faces.site.page import SitePage
@@ -17,7 +17,7 @@ def build_json_ld(page: SitePage, deployment: ApiSnapshot) -> Markup:
     """Return the page's JSON-LD, escaped so that it cannot end the `<script>` element around it."""
     graph = [_website_entry(deployment) if page.path == "/" else _breadcrumbs(page, deployment)]
     service = page.context.get("service") if page.path.startswith("/services/") else None
-    if isinstance(service, Entry):
+    if isinstance(service, ServiceDetail):
         graph.append(_service_offer(service, page, deployment))
     content = json.dumps({"@context": "https://schema.org", "@graph": graph}, ensure_ascii=False)
     return Markup(content.replace("<", "\\u003c"))
@@ -39,7 +39,7 @@ def _breadcrumbs(page: SitePage, deployment: ApiSnapshot) -> dict[str, Any]:
     }
 
 
-def _service_offer(service: Entry, page: SitePage, deployment: ApiSnapshot) -> dict[str, Any]:
+def _service_offer(service: ServiceDetail, page: SitePage, deployment: ApiSnapshot) -> dict[str, Any]:
     """Return the service and its price per call."""
     return {
         "@type": "WebAPI",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from centgate.client.catalog import CatalogUnread, Entry, Provider
+from centgate.client.catalog import CatalogUnavailable, ServiceDetail, ServiceProvider
 from centgate.envelope import ERROR_SPECS, ErrorSpec
 from centgate.faces.site.deployment import ApiSnapshot, join_labels
 
@@ -18,18 +18,18 @@ def call_errors() -> Mapping[str, ErrorSpec]:
     return {code: meaning for code, meaning in ERROR_SPECS.items() if code not in _UNREACHABLE_CODES}
 
 
-def sample_answer(service: Entry, deployment: ApiSnapshot) -> dict[str, Any]:
+def sample_answer(service: ServiceDetail, deployment: ApiSnapshot) -> dict[str, Any]:
     """Return the sample answer with its envelope, from the OpenAPI document. Raises CatalogUnread."""
     try:
         operation = deployment.openapi["paths"][service.path]["post"]
         return operation["responses"]["200"]["content"]["application/json"]["example"]
     except (KeyError, TypeError) as error:
-        raise CatalogUnread(
+        raise CatalogUnavailable(
             f"{deployment.api}/openapi.json has no sample answer of {service.slug}"
         ) from error
 
 
-def failure_notes(service: Entry) -> Iterator[str]:
+def failure_notes(service: ServiceDetail) -> Iterator[str]:
     """Describe what happens when each kind of source fails, from their roles on this deployment."""
     configured = {source.name: source.configured for source in service.sources}
     available = [each for each in service.providers if configured.get(each.name, True)]
@@ -45,7 +45,7 @@ def failure_notes(service: Entry) -> Iterator[str]:
         yield f"{join_labels(unconfigured, 'and')} {verb} not configured on this deployment."
 
 
-def _describe_primary_failure(leads: Sequence[Provider]) -> Iterator[str]:
+def _describe_primary_failure(leads: Sequence[ServiceProvider]) -> Iterator[str]:
     if not leads:
         yield "No source that can answer is configured on this deployment: calls are refused before payment."
         return
@@ -64,7 +64,7 @@ def _describe_primary_failure(leads: Sequence[Provider]) -> Iterator[str]:
     )
 
 
-def _describe_helper_failure(helpers: Sequence[Provider], verb: str) -> str:
+def _describe_helper_failure(helpers: Sequence[ServiceProvider], verb: str) -> str:
     one = len(helpers) == 1
     return (
         f"{join_labels(helpers, 'and')} {verb if one else _plural_verb(verb)} the answer. "
@@ -77,7 +77,7 @@ def _plural_verb(verb: str) -> str:
     return {"checks": "check", "adds to": "add to"}[verb]
 
 
-def describe_caching(service: Entry) -> str:
+def describe_caching(service: ServiceDetail) -> str:
     """Return a sentence on how long answers are cached."""
     if not service.cache_seconds:
         return "Answers are not cached."
